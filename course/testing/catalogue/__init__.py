@@ -1,0 +1,84 @@
+"""Known ways to get each exercise wrong, and right ways that look unlike the reference.
+
+A file per lesson holds both, as whole replacements of one exercise. Mistakes say what they do
+instead of what they should; the graded tests must refuse every one of them, and accept every
+alternative. A replacement may use the lesson's other exercises from `solutions`.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A wrong variant of an exercise.
+
+    Attributes:
+        exercise: the name that it replaces.
+        name: what to call it, in a few words.
+        says: one sentence: what the code does instead of what it should.
+        look: where to look; never the answer.
+        variant: the function or class itself.
+    """
+
+    exercise: str
+    name: str
+    says: str
+    look: str
+    variant: Callable
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A right variant of an exercise, in another style."""
+
+    exercise: str
+    name: str
+    variant: Callable
+
+
+_mistakes: dict[str, list[Mistake]] = {}
+_alternatives: dict[str, list[Alternative]] = {}
+
+
+def mistake(exercise: str, *, says: str, look: str) -> Callable:
+    """Enter the decorated function or class as a mistake; its name becomes the short name."""
+
+    def enter(variant: Callable) -> Callable:
+        entry = Mistake(exercise, _words(variant), says, look, variant)
+        _mistakes.setdefault(_stem(variant), []).append(entry)
+        return variant
+
+    return enter
+
+
+def alternative(exercise: str) -> Callable:
+    """Enter the decorated function or class as an alternative."""
+
+    def enter(variant: Callable) -> Callable:
+        entry = Alternative(exercise, _words(variant), variant)
+        _alternatives.setdefault(_stem(variant), []).append(entry)
+        return variant
+
+    return enter
+
+
+def mistakes(stem: str) -> list[Mistake]:
+    """All mistakes of a lesson."""
+    importlib.import_module(f"{__name__}.{stem}")
+    return _mistakes.get(stem, [])
+
+
+def alternatives(stem: str) -> list[Alternative]:
+    """All alternatives of a lesson."""
+    importlib.import_module(f"{__name__}.{stem}")
+    return _alternatives.get(stem, [])
+
+
+def _stem(variant: Callable) -> str:
+    return variant.__module__.rpartition(".")[2]
+
+
+def _words(variant: Callable) -> str:
+    return variant.__name__.replace("_", " ").strip()

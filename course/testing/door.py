@@ -1,0 +1,169 @@
+"""The one door between a graded test and a student's code: the `lesson` fixture.
+
+    lesson.rotate_half(x)                             calls a function of the student's module
+    lesson.lookup.gradients(weight, ids, upstream=g)  calls it and differentiates: {0: d weight}
+    table = lesson.TokenEmbedding(7, 3)               makes a module; it stays on the other side
+    table(ids), table.parameters, table.to("meta")    is called, looked into, asked to move
+
+What crosses is plain and copied (`plain.py`), so a test runs the same whether the student's code
+lives in this process or in another one. No test imports a student's module.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from course.testing.stage import GeneratorSeed, Ref, Stage
+
+
+@dataclass
+class Call:
+    """One call through the door, as messages show it."""
+
+    name: str
+    args: tuple
+    kwargs: dict
+    result: Any = None
+
+
+class Lesson:
+    """A student's module, seen from a test: every name in it can be called."""
+
+    def __init__(self, stage: Stage, calls: list[Call]) -> None:
+        self._stage = stage
+        self._calls = calls
+        self._inference = False
+
+    def __getattr__(self, name: str) -> "Function":
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Function(self, name, name)
+
+    def prop(self, thing: type | Callable, *args: Any, **kwargs: Any) -> "Handle":
+        """Send something of the test's own across: a function, or an object made from a class.
+
+        Its source alone must make sense where `torch` and `nn` are imported.
+        """
+        return Handle(self, self._stage.prop(thing, args, kwargs))
+
+    def generator(self, seed: int) -> GeneratorSeed:
+        """A seeded `torch.Generator` to pass as an argument."""
+        return GeneratorSeed(seed)
+
+    def seed(self, seed: int) -> None:
+        """Seed PyTorch's global generator where the student's code runs."""
+        self._stage.seed(seed)
+
+    def random_number(self) -> float:
+        """The next number of PyTorch's global generator where the student's code runs."""
+        return self._stage.random_number()
+
+    @contextlib.contextmanager
+    def inference_mode(self) -> Iterator[None]:
+        """Make the calls in this block inside `torch.inference_mode()`."""
+        self._inference = True
+        try:
+            yield
+        finally:
+            self._inference = False
+
+    def _call(
+        self, target: str | Ref, name: str, args: tuple, kwargs: dict, upstream: Any = None
+    ) -> tuple[Any, dict[Any, torch.Tensor]]:
+        call = Call(name, args, kwargs)
+        self._calls.append(call)
+        result, gradients = self._stage.call(
+            target,
+            _outgoing(args),
+            {key: _outgoing(value) for key, value in kwargs.items()},
+            upstream=upstream,
+            inference=self._inference,
+        )
+        call.result = Handle(self, result, name) if isinstance(result, Ref) else result
+        return call.result, gradients
+
+
+class Function:
+    """A name of a student's module, to be called."""
+
+    def __init__(self, lesson: Lesson, target: str | Ref, name: str) -> None:
+        self._lesson = lesson
+        self._target = target
+        self._name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._lesson._call(self._target, self._name, args, kwargs)[0]
+
+    def gradients(self, *args: Any, upstream: Any, **kwargs: Any) -> dict[Any, torch.Tensor]:
+        """Call, and pull the gradient `upstream` at the result back.
+
+        Returns:
+            The gradients: by number for the floating tensors among the positional arguments
+            ((0, 2, 1) for one in nested lists), by name for the parameters of a module.
+        """
+        return self._lesson._call(self._target, self._name, args, kwargs, upstream)[1]
+
+
+class Handle(Function):
+    """An object that stays with the student's code: a module it made, or a prop of the test."""
+
+    def __init__(self, lesson: Lesson, ref: Ref, made_by: str | None = None) -> None:
+        super().__init__(lesson, ref, made_by or ref.type_name)
+        self.ref = ref
+
+    @property
+    def parameters(self) -> dict[str, torch.Tensor]:
+        """Copies of the parameters, by name; one that is shared stands there once."""
+        return self._inspect("parameters")
+
+    @property
+    def trainable(self) -> list[str]:
+        """The names of the parameters that require a gradient."""
+        return self._inspect("trainable")
+
+    @property
+    def buffers(self) -> dict[str, torch.Tensor]:
+        """Copies of the buffers, by name."""
+        return self._inspect("buffers")
+
+    @property
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """What would be saved."""
+        return self._inspect("state_dict")
+
+    @property
+    def training(self) -> bool:
+        """Whether the module is in training mode."""
+        return self._inspect("training")
+
+    def train(self, mode: bool = True) -> None:
+        """Switch to training mode, or with False to evaluation mode."""
+        self._lesson._stage.call(self.ref, (mode,), {}, method="train")
+
+    def to(self, where: str | torch.dtype) -> None:
+        """Move to a device or a dtype."""
+        self._lesson._stage.call(self.ref, (where,), {}, method="to")
+
+    def set(self, **parameters: torch.Tensor) -> None:
+        """Write parameters; a double underscore in a name stands for a dot."""
+        values = {name.replace("__", "."): value for name, value in parameters.items()}
+        self._lesson._stage.set_parameters(self.ref, values)
+
+    def attribute(self, name: str) -> Any:
+        """A plain attribute of a prop."""
+        return self._lesson._stage.attribute(self.ref, name)
+
+    def _inspect(self, what: str) -> Any:
+        return self._lesson._stage.inspect(self.ref)[what]
+
+
+def _outgoing(value: Any) -> Any:
+    """An argument as the stage takes it: handles become the numbers that it knows."""
+    if isinstance(value, Handle):
+        return value.ref
+    if isinstance(value, list | tuple):
+        return type(value)(_outgoing(item) for item in value)
+    return value

@@ -1,0 +1,227 @@
+"""What graded tests expect, said so that a failure explains itself.
+
+expect.close(got, want)        values, shape, dtype and device
+expect.equal(got, want)        the same, exactly
+expect.that(fact, sentence)    anything else; the sentence says what went wrong
+expect.rejects(call, ValueError, good=..., bad=..., mentions=...)
+"""
+
+import re
+from typing import Any
+
+import torch
+
+from course.testing.door import Call, Function
+from course.testing.outcomes import StudentError, Wrong
+from course.testing.plain import Foreign
+from course.testing.show import show, show_call, show_dtype, show_number
+
+_TOLERANCE = {
+    torch.float64: 1e-6,
+    torch.float32: 2e-5,
+    torch.float16: 5e-3,
+    torch.bfloat16: 4e-2,
+}
+"""How far a correct result may be off, per unit of the values, at each precision."""
+
+calls: list[Call] = []
+"""The calls of the running test; the messages show the one that a value came from."""
+
+
+def close(got: Any, want: Any, *, tolerance: float | None = None) -> None:
+    """Expect a value within rounding of another; tensors also in shape, dtype and device.
+
+    Args:
+        got: what the student's code returned.
+        want: a tensor, a number, a string, or a list or tuple of them.
+        tolerance: how far off, per unit; by default what the dtype allows.
+    """
+    __tracebackhide__ = True
+    _compare(got, want, got, want, tolerance)
+
+
+def equal(got: Any, want: Any) -> None:
+    """Expect exactly the same value, shape, dtype and device."""
+    __tracebackhide__ = True
+    _compare(got, want, got, want, 0.0)
+
+
+def that(fact: bool, sentence: str) -> None:
+    """Expect a fact; the sentence says what is wrong when it does not hold."""
+    __tracebackhide__ = True
+    if not fact:
+        raise Wrong(message(sentence, calls[-1] if calls else None))
+
+
+def rejects(
+    function: Function,
+    error: type[Exception],
+    *,
+    good: tuple,
+    bad: tuple,
+    mentions: tuple = (),
+) -> None:
+    """Expect bad arguments to be refused, with words, and good ones not to be.
+
+    Args:
+        error: the exception to be raised for the bad arguments.
+        good: positional arguments that are accepted; tried first.
+        bad: positional arguments that are refused.
+        mentions: alternatives, one of which the message must hold; a tuple among them must be
+            held whole. Numbers are found as numbers: 5 is not in "15".
+    """
+    __tracebackhide__ = True
+    function(*good)
+    name = error.__name__
+    try:
+        function(*bad)
+    except StudentError as raised:
+        if name not in raised.kinds:
+            raise Wrong(
+                message(
+                    f"{raised.kinds[0]} was raised where {name} belongs",
+                    calls[-1],
+                    f"raised  {raised.kinds[0]}: {_first_line(raised.message)}",
+                )
+            ) from raised
+        _check_message(raised, mentions)
+        return
+    raise Wrong(message(f"{name} should have been raised, but the call went through", calls[-1]))
+
+
+def message(sentence: str, call: Call | None, *details: str) -> str:
+    """A sentence, the call it is about, and what else there is to say."""
+    lines = [sentence, ""]
+    if call is not None:
+        lines.append(f"  called  {show_call(call)}")
+    lines += [f"  {detail}" for detail in details]
+    return "\n".join(lines).rstrip()
+
+
+# --- comparing --------------------------------------------------------------------------------
+
+
+def _compare(got: Any, want: Any, whole_got: Any, whole_want: Any, tolerance: float | None) -> None:
+    """Compare part by part; a message shows the whole of what was returned."""
+    __tracebackhide__ = True
+
+    def wrong(sentence: str, *details: str) -> Wrong:
+        shown = (f"got     {show(whole_got)}", f"want    {show(whole_want)}")
+        return Wrong(message(sentence, _call_that_gave(whole_got), *shown, *details))
+
+    if isinstance(want, torch.Tensor):
+        if not isinstance(got, torch.Tensor):
+            raise wrong(f"{_kind(got)} came back where a tensor belongs")
+        for trait, of_got, of_want in _traits(got, want):
+            if of_got != of_want:
+                raise wrong(f"the {trait} is {of_got}, but should be {of_want}")
+        difference = _difference(got, want, tolerance)
+        if difference:
+            raise wrong(*difference)
+    elif isinstance(want, list | tuple):
+        if not isinstance(got, list | tuple) or len(got) != len(want):
+            raise wrong(f"{_kind(got)} came back where {_kind(want)} belongs")
+        for got_part, want_part in zip(got, want, strict=True):
+            _compare(got_part, want_part, whole_got, whole_want, tolerance)
+    elif isinstance(want, float):
+        if type(got) is not float:
+            raise wrong(f"{_kind(got)} came back where a float belongs")
+        allowed = (1e-6 if tolerance is None else tolerance) * max(1.0, abs(want))
+        if not (got == want or abs(got - want) <= allowed):
+            raise wrong("the number is not the one it should be")
+    elif type(got) is not type(want) or got != want:
+        raise wrong("the value is not the one it should be")
+
+
+def _traits(got: torch.Tensor, want: torch.Tensor) -> list[tuple[str, str, str]]:
+    return [
+        ("shape", str(tuple(got.shape)), str(tuple(want.shape))),
+        ("dtype", show_dtype(got.dtype), show_dtype(want.dtype)),
+        ("device", str(got.device), str(want.device)),
+        ("layout", str(got.layout), str(want.layout)),
+    ]
+
+
+def _difference(
+    got: torch.Tensor, want: torch.Tensor, tolerance: float | None
+) -> tuple[str, ...] | None:
+    """What to say about values that differ, or None."""
+    if want.device.type == "meta" or want.numel() == 0:
+        return None
+    if not want.is_floating_point():
+        off = got != want
+        distance = off.double()
+    else:
+        wide_got, wide_want = got.double(), want.double()
+        allowed = _TOLERANCE[want.dtype] if tolerance is None else tolerance
+        distance = (wide_got - wide_want).abs()
+        off = ~((distance <= allowed * wide_want.abs().clamp(min=1)) | (wide_got == wide_want))
+    if not off.any():
+        return None
+    if want.is_floating_point() and not torch.isfinite(wide_got[off]).all():
+        return "some values are not finite", _first_place(got, want, off)
+    return "the values are not the ones they should be", _first_place(got, want, off)
+
+
+def _first_place(got: torch.Tensor, want: torch.Tensor, off: torch.Tensor) -> str:
+    place = tuple(off.nonzero()[0].tolist())
+    where = f"[{', '.join(map(str, place))}]" if place else "the number"
+    count = int(off.sum())
+    return (
+        f"differs {'at' if count == 1 else 'first at'} {where}: "
+        f"got {show_number(got[place].item())}, want {show_number(want[place].item())} "
+        f"({count} of {off.numel()} entries differ)"
+    )
+
+
+def _call_that_gave(value: Any) -> Call | None:
+    """The call whose result this value is, or part of; else the latest."""
+    for call in reversed(calls):
+        parts = call.result if isinstance(call.result, list | tuple) else [call.result]
+        if call.result is value or any(part is value for part in parts):
+            return call
+    return calls[-1] if calls else None
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return "a tensor"
+    if isinstance(value, list | tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    if value is None:
+        return "nothing (None)"
+    name = value.type_name if isinstance(value, Foreign) else type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _check_message(raised: StudentError, mentions: tuple) -> None:
+    __tracebackhide__ = True
+    text = raised.message
+    groups = [group if isinstance(group, tuple) else (group,) for group in mentions]
+    if groups and not any(all(_holds(text, part) for part in group) for group in groups):
+        wanted = " or ".join(" and ".join(str(part) for part in group) for group in groups)
+        raise Wrong(
+            message(
+                f"the message of the {raised.kinds[0]} should name the offending value: {wanted}",
+                calls[-1],
+                f"raised  {raised.kinds[0]}: {_first_line(text)}",
+            )
+        )
+    if len(re.findall(r"[^\W\d_]{2,}", text)) < 2:
+        raise Wrong(
+            message(
+                f"the message of the {raised.kinds[0]} should say what the rule is, in words",
+                calls[-1],
+                f"raised  {raised.kinds[0]}: {_first_line(text)}",
+            )
+        )
+
+
+def _holds(text: str, part: Any) -> bool:
+    if isinstance(part, int | float):
+        return re.search(rf"(?<![\w.]){re.escape(str(part))}(?!\w|\.\d)", text) is not None
+    return str(part).lower() in text.lower()
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0] if text.strip() else "(no message)"

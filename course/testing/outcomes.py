@@ -1,0 +1,29 @@
+"""What a graded test can find besides "passed": something wrong, or something still to do."""
+
+
+class Wrong(AssertionError):
+    """The student's code does not do what its contract says; the message says how it shows."""
+
+
+class ToDo(Exception):
+    """The student's code reached a stub, `NotImplementedError("TODO lesson.exercise")`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is still to do")
+        self.name = name
+
+
+class StudentError(Exception):
+    """An exception that the student's code raised, described in plain values.
+
+    Attributes:
+        kinds: the names of its class and of the classes that one derives from.
+        message: what it says.
+        where: the deepest line of the student's file on its way, as "file:line: text".
+    """
+
+    def __init__(self, kinds: tuple[str, ...], message: str, where: str) -> None:
+        super().__init__(f"{kinds[0]}: {message}")
+        self.kinds = kinds
+        self.message = message
+        self.where = where

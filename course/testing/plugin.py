@@ -1,0 +1,280 @@
+"""The pytest plugin: the `lesson` door, three outcomes, points, and messages without noise.
+
+A test is graded if it carries `@exercise(...)`; every other test is left to pytest.
+"""
+
+import ast
+import types
+import zlib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from course import ROOT
+from course.testing import expect
+from course.testing.clock import TimeIsUp, time_limit
+from course.testing.door import Lesson
+from course.testing.draw import Draw
+from course.testing.outcomes import StudentError, ToDo, Wrong
+from course.testing.report import Tally, print_summary
+from course.testing.stage import Stage, load_module
+
+SECONDS_PER_TEST = 20
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("what and where")
+    group.addoption(
+        "--solutions", action="store_true", help="test the reference instead of your exercises"
+    )
+    group.addoption(
+        "--modules", metavar="FOLDER", help="test the modules in FOLDER instead of exercises/"
+    )
+    group.addoption(
+        "--seed", type=int, default=0, help="draw other inputs for the tests (default: 0)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "exercise(name): the exercise that these tests grade")
+    config.addinivalue_line("markers", "limit(seconds): how long the test may take")
+    config.stash[MODULES] = Modules()
+    config.stash[_TALLY] = Tally()
+    config.pluginmanager.register(config.stash[_TALLY])
+
+
+# --- fixtures -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lesson(request: pytest.FixtureRequest) -> Lesson:
+    """The door to the student's module of this test file."""
+    module = request.config.stash[MODULES].load(_module_path(request.config, request.path))
+    expect.calls.clear()
+    return Lesson(Stage(module), expect.calls)
+
+
+@pytest.fixture
+def draw(request: pytest.FixtureRequest) -> Draw:
+    """Fresh inputs; every test has its own seed, so that none depends on another."""
+    name = f"{request.config.option.seed} {request.path.name} {request.node.name}"
+    return Draw(seed=zlib.crc32(name.encode()))
+
+
+@pytest.fixture(autouse=True)
+def _names_in_lesson_texts(request: pytest.FixtureRequest) -> None:
+    """The examples in `course/lessons` use a lesson's names without importing them."""
+    if request.path.parent == ROOT / "course" / "lessons":
+        reference = ROOT / "solutions" / f"{request.path.stem.partition('_')[2]}.py"
+        names = request.getfixturevalue("doctest_namespace")
+        names.clear()
+        if reference.exists():
+            names.update(vars(load_module(reference)))
+        exec("import math, torch", names)
+
+
+class Modules:
+    """The student modules of this run, each loaded once; what kept one from loading, too."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[Path, types.ModuleType | Wrong] = {}
+
+    def use(self, path: Path, module: types.ModuleType) -> None:
+        """Take a ready-made module for this file."""
+        self._loaded[path] = module
+
+    def load(self, path: Path) -> types.ModuleType:
+        """The module of a file; raises `Wrong` with the reason if there is none."""
+        if path not in self._loaded:
+            try:
+                with time_limit(SECONDS_PER_TEST):
+                    self._loaded[path] = load_module(path)
+            except TimeIsUp:
+                self._loaded[path] = Wrong(
+                    f"{path.parent.name}/{path.name} did not finish its import in "
+                    f"{SECONDS_PER_TEST} s; is there a loop outside of a function?"
+                )
+            except Wrong as wrong:
+                self._loaded[path] = wrong
+        if isinstance(self._loaded[path], Wrong):
+            raise Wrong(str(self._loaded[path]))
+        return self._loaded[path]
+
+
+MODULES = pytest.StashKey[Modules]()
+_TALLY = pytest.StashKey[Tally]()
+_TESTS_OF_EXERCISE = pytest.StashKey[int]()
+_TIMED_OUT = pytest.StashKey[set[str]]()
+
+
+def _module_path(config: pytest.Config, test_file: Path) -> Path:
+    folder = ROOT / "exercises"
+    if config.option.solutions:
+        folder = ROOT / "solutions"
+    elif config.option.modules:
+        folder = Path(config.option.modules).resolve()
+    return folder / f"{test_file.stem.removeprefix('test_')}.py"
+
+
+# --- collecting -----------------------------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let `-k rotate_half` find the tests of an exercise, and count them before it does."""
+    graded = [item for item in items if _exercise_of(item)]
+    tests_of = Counter((item.path, _exercise_of(item)) for item in graded)
+    parts_only = any("::" in arg for arg in config.args)
+    for item in graded:
+        item.extra_keyword_matches.add(_exercise_of(item))
+        count = tests_of[item.path, _exercise_of(item)]
+        item.stash[_TESTS_OF_EXERCISE] = 0 if parts_only else count
+
+
+def _exercise_of(item: pytest.Item) -> str | None:
+    marker = item.get_closest_marker("exercise")
+    return marker.args[0] if marker else None
+
+
+# --- running --------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a graded test, once more with the other exercises lent if it fails on the student's."""
+    exercise = _exercise_of(pyfuncitem)
+    if exercise is None:
+        return None
+    timed_out = pyfuncitem.session.stash.setdefault(_TIMED_OUT, set())
+    if exercise in timed_out:
+        raise Wrong(f"{exercise} did not come to an end in another test, so this one was not run")
+    marker = pyfuncitem.get_closest_marker("limit")
+    seconds = marker.args[0] if marker else SECONDS_PER_TEST
+    try:
+        with time_limit(seconds):
+            _run_with_own_then_lent(pyfuncitem, exercise)
+    except TimeIsUp as error:
+        timed_out.add(exercise)
+        call = expect.calls[-1] if expect.calls else None
+        raise Wrong(
+            expect.message(f"{exercise} did not come to an end in {seconds} s", call)
+        ) from error
+    return True
+
+
+def _run_with_own_then_lent(item: pytest.Function, exercise: str) -> None:
+    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    try:
+        item.obj(**arguments)
+    except Exception as failure:
+        lesson = arguments.get("lesson")
+        path = _module_path(item.config, item.path)
+        others = _other_exercises_used(path, exercise)
+        if lesson is None or not others:
+            raise
+        reference = item.config.stash[MODULES].load(ROOT / "solutions" / path.name)
+        if "draw" in arguments:
+            arguments["draw"].restart()
+        try:
+            with lesson._stage.lend(reference, others):
+                item.obj(**arguments)
+        except Exception as still:
+            stub_of_another = isinstance(failure, ToDo) and not failure.name.endswith(
+                f".{exercise}"
+            )
+            raise (still if stub_of_another else failure) from None
+
+
+def _other_exercises_used(path: Path, exercise: str) -> list[str]:
+    """The other exercises of the file, if anything outside of their own bodies names them."""
+    from course.syllabus import find_lesson
+
+    names = {e.name for e in find_lesson(path.stem).exercises} - {exercise}
+    bodies = [n for n in ast.parse(path.read_bytes()).body if getattr(n, "name", None) not in names]
+    used = {n.id for body in bodies for n in ast.walk(body) if isinstance(n, ast.Name)}
+    return sorted(names) if used & names else []
+
+
+# --- reporting ------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
+    report = yield
+    exercise = _exercise_of(item)
+    if exercise is None or report.skipped or (report.passed and report.when != "call"):
+        return report
+    path = _module_path(item.config, item.path)
+    outcome, text = _outcome(call, exercise)
+    if outcome == "passed" and report.capstdout:
+        outcome, text = "wrong", _about_printing(exercise, report.capstdout)
+    if outcome != "passed":
+        report.outcome = "failed"
+        report.longrepr = text
+    report.course = {
+        "lesson": path.stem,
+        "exercise": exercise,
+        "test": item.name,
+        "why": (getattr(item.obj, "__doc__", None) or "").strip(),
+        "where": f"{path.parent.name}/{path.name}{_line_of(path, exercise)}",
+        "outcome": outcome,
+        "text": text,
+        "of": item.stash[_TESTS_OF_EXERCISE],
+    }
+    return report
+
+
+def _outcome(call: pytest.CallInfo, exercise: str) -> tuple[str, str]:
+    if call.excinfo is None:
+        return "passed", ""
+    error = call.excinfo.value
+    last_call = expect.calls[-1] if expect.calls else None
+    if isinstance(error, ToDo):
+        return "to do", str(error)
+    if isinstance(error, Wrong):
+        return "wrong", str(error)
+    if isinstance(error, StudentError):
+        sentence = f"{exercise} raised {error}".rstrip()
+        return "wrong", expect.message(
+            sentence, last_call, *(["at      " + error.where] * bool(error.where))
+        )
+    got = f"got     {expect.show(last_call.result)}" if last_call else ""
+    sentence = f"the test could not go on with what {exercise} returned"
+    reason = f"because {type(error).__name__}: {error}"
+    return "wrong", expect.message(sentence, last_call, got, reason)
+
+
+def _about_printing(exercise: str, printed: str) -> str:
+    first_line = printed.strip().splitlines()[0] if printed.strip() else "an empty line"
+    return (
+        f"{exercise} is right, but prints; take the print out when you are done\n\n"
+        f"  printed {first_line[:60]}"
+    )
+
+
+def _line_of(path: Path, exercise: str) -> str:
+    """ ":31" for a definition on line 31 of a file; nothing if it is not there."""
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return ""
+    lines = [node.lineno for node in body if getattr(node, "name", None) == exercise]
+    return f":{lines[-1]}" if lines else ""
+
+
+def pytest_report_teststatus(report: pytest.TestReport):
+    facts = getattr(report, "course", None)
+    if facts and facts["outcome"] == "wrong":
+        return "wrong", "x", ("WRONG", {"red": True})
+    if facts and facts["outcome"] == "to do":
+        return "to do", "o", ("TO DO", {"yellow": True})
+    return None
+
+
+def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    tally = config.stash[_TALLY]
+    own = not (config.option.solutions or config.option.modules)
+    if own:
+        tally.remember()
+    print_summary(terminalreporter, tally, own)

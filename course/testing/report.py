@@ -1,0 +1,105 @@
+"""The end of a test run: what is wrong, in full but without repetition, and a short board."""
+
+import textwrap
+
+import click
+
+from course import progress
+from course.board import lesson_board, next_steps
+from course.syllabus import lessons
+
+
+class Tally:
+    """The graded tests of a run, by exercise (a pytest plugin, so that reports reach it)."""
+
+    def __init__(self) -> None:
+        self.tests: dict[tuple[str, str], list[dict]] = {}
+
+    def pytest_runtest_logreport(self, report) -> None:
+        """Note one graded test: its lesson, exercise, outcome, message, ..."""
+        facts = getattr(report, "course", None)
+        if facts:
+            self.tests.setdefault((facts["lesson"], facts["exercise"]), []).append(facts)
+
+    def status(self) -> dict[str, str]:
+        """The status of every exercise of which a test ran."""
+        return {exercise: _status(tests) for (_, exercise), tests in self.tests.items()}
+
+    def remember(self) -> None:
+        """Keep the status of the exercises for the next board."""
+        found: dict[str, dict[str, str]] = {}
+        for (lesson, exercise), tests in self.tests.items():
+            status = _status(tests)
+            if status != progress.UNCHECKED:
+                found.setdefault(lesson, {})[exercise] = status
+        if found:
+            progress.remember(found)
+
+
+def _status(tests: list[dict]) -> str:
+    """Passed only if every test of the exercise ran and passed."""
+    outcomes = [test["outcome"] for test in tests]
+    if "wrong" in outcomes:
+        return progress.WRONG
+    if "to do" in outcomes:
+        return progress.TO_DO
+    return progress.PASSED if len(outcomes) == tests[0]["of"] else progress.UNCHECKED
+
+
+def print_summary(terminal, tally: Tally, own: bool) -> None:
+    """For each exercise its first wrong test in full, the names of the others; then the board.
+
+    Args:
+        own: whether the student's own exercises ran; then the board says what comes next.
+    """
+    shown: set[str] = set()
+    for (_, exercise), tests in tally.tests.items():
+        wrong = [test for test in tests if test["outcome"] == "wrong"]
+        if wrong and wrong[0]["text"] not in shown:
+            shown.add(wrong[0]["text"])
+            _print_wrong(terminal, exercise, wrong)
+    if tally.tests:
+        status = tally.status()
+        _write(terminal, "\n".join(["", *_boards(status), ""]))
+        if own:
+            _write(terminal, "\n".join(next_steps(progress.status_of_all())))
+
+
+def _print_wrong(terminal, exercise: str, wrong: list[dict]) -> None:
+    first, others = wrong[0], wrong[1:]
+    terminal.write_line("")
+    terminal.write_sep("-", f"{exercise}: {_words(first['test'])}", red=True)
+    sentence, _, details = first["text"].partition("\n")
+    terminal.write_line(_wrapped(sentence), red=True, bold=True)
+    if details:
+        terminal.write_line(details)
+    if first["why"]:
+        terminal.write_line("")
+        terminal.write_line(textwrap.indent(textwrap.dedent(first["why"]), "  "))
+    terminal.write_line("")
+    terminal.write_line(f"  look at {first['where']}")
+    if others:
+        names = ", ".join(_words(test["test"]) for test in others)
+        terminal.write_line(_wrapped(f"also wrong: {names}", indent="  "))
+
+
+def _boards(status: dict[str, str]) -> list[str]:
+    """The boards of the lessons that were run."""
+    return [
+        lesson_board(lesson, status)
+        for lesson in lessons()
+        if any(exercise.name in status for exercise in lesson.exercises)
+    ]
+
+
+def _write(terminal, text: str) -> None:
+    terminal.write_line(text if terminal.hasmarkup else click.unstyle(text))
+
+
+def _words(test: str) -> str:
+    """`test_first_half[4]` as words."""
+    return test.removeprefix("test_").replace("_", " ")
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, 80, initial_indent=indent, subsequent_indent=indent)

@@ -1,0 +1,77 @@
+"""Values and calls in few words, for messages that fit a terminal."""
+
+from typing import Any
+
+import torch
+
+from course.testing.door import Call, Handle
+from course.testing.plain import Foreign
+from course.testing.stage import GeneratorSeed
+
+_SMALL = 16
+"""A tensor with more elements is shown by its shape alone."""
+
+
+def show(value: Any) -> str:
+    """A value in one line, or a small matrix in a few.
+
+    >>> show(torch.tensor([[1.0, 2.5], [0.0, -1.0]]))
+    '[[1, 2.5], [0, -1]]'
+    >>> show(torch.zeros(100, 7))
+    'a tensor (100, 7) of float32'
+    """
+    if isinstance(value, torch.Tensor):
+        return _show_tensor(value)
+    if isinstance(value, Foreign):
+        return f"a {value.type_name}"
+    if isinstance(value, Handle):
+        return f"<{value._name}>"
+    if isinstance(value, GeneratorSeed):
+        return f"torch.Generator().manual_seed({value.seed})"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(show, value))})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(show, value))}]"
+    if isinstance(value, float):
+        return show_number(value)
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def show_call(call: Call) -> str:
+    """A call as one would type it."""
+    args = [show(arg) for arg in call.args]
+    args += [f"{name}={show(value)}" for name, value in call.kwargs.items()]
+    return f"{call.name}({', '.join(args)})"
+
+
+def show_number(number: float) -> str:
+    """Four significant digits: enough to compare, short enough to read.
+
+    >>> show_number(0.84147), show_number(3.0), show_number(1e-6)
+    ('0.8415', '3', '1e-06')
+    """
+    return f"{number:.4g}" if abs(number) < 1e6 else f"{number:g}"
+
+
+def show_dtype(dtype: torch.dtype) -> str:
+    """`float32` for `torch.float32`."""
+    return str(dtype).removeprefix("torch.")
+
+
+def _show_tensor(tensor: torch.Tensor) -> str:
+    description = f"a tensor {tuple(tensor.shape)} of {show_dtype(tensor.dtype)}"
+    if tensor.device.type == "meta":
+        return f"{description} on the meta device"
+    if tensor.numel() > _SMALL or tensor.layout is not torch.strided:
+        return description
+    note = "" if tensor.dtype in (torch.float32, torch.int64) else f" ({show_dtype(tensor.dtype)})"
+    if tensor.numel() == 0:
+        return f"an empty tensor {tuple(tensor.shape)}{note}"
+    return _nested(tensor.tolist()) + note
+
+
+def _nested(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_nested, value))}]"
+    return show_number(value) if isinstance(value, float) else str(value)

@@ -1,0 +1,337 @@
+"""Where a student's code lives: it is loaded here, called here, and looked into here.
+
+A stage understands a few requests, each with plain values in and out (`plain.py`). The objects
+that a student's code makes (modules, mostly) stay on the stage and are known outside by a number.
+A stage can therefore stand in this process or in another one; the tests cannot tell.
+"""
+
+import contextlib
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from course.testing.outcomes import StudentError, ToDo, Wrong
+from course.testing.plain import Foreign, plain
+
+
+@dataclass(frozen=True)
+class Ref:
+    """The number of an object that stays on the stage."""
+
+    number: int
+    type_name: str
+
+
+@dataclass(frozen=True)
+class GeneratorSeed:
+    """A request for a `torch.Generator` on the CPU, seeded with this number."""
+
+    seed: int
+
+
+class Stage:
+    """One student module, with the objects that it has made so far."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self.module = module
+        self.path = Path(module.__file__)
+        self._objects: dict[int, Any] = {}
+
+    # --- requests ---------------------------------------------------------------------------
+
+    def call(
+        self,
+        target: str | Ref,
+        args: tuple,
+        kwargs: dict,
+        *,
+        method: str = "__call__",
+        upstream: Any = None,
+        inference: bool = False,
+    ) -> tuple[Any, dict[Any, torch.Tensor]]:
+        """Call a function by name, or an object by number, on copies of the arguments.
+
+        Args:
+            upstream: the gradient at the result; if given, the call is differentiated.
+            inference: make the call inside `torch.inference_mode()`.
+            method: another method of the object, such as "to".
+
+        Returns:
+            The result, and the gradients: by number for the floating tensors among the
+            positional arguments, by name for the parameters of a called module.
+
+        Raises:
+            ToDo: a stub was reached. Wrong: an argument was changed. StudentError: anything else.
+        """
+        called = self._objects[target.number] if isinstance(target, Ref) else self._name(target)
+        function = called if method == "__call__" else getattr(called, method)
+        given = [self._enter(arg) for arg in args]
+        named = {key: self._enter(arg) for key, arg in kwargs.items()}
+        leaves = {} if upstream is None else _leaves(called, given)
+        with self._student(target), torch.inference_mode(inference):
+            result = function(*given, **named)
+            gradients = {} if upstream is None else _gradients(result, upstream, leaves)
+        self._check_unchanged(target, called, dict(enumerate(args)) | kwargs, given, named)
+        return self._leave(result), gradients
+
+    def _check_unchanged(
+        self, target: str | Ref, called: Any, before: dict, given: list, named: dict
+    ) -> None:
+        after = dict(enumerate(given)) | named
+        for place in before:
+            if not _same(before[place], after[place]):
+                raise Wrong(
+                    f"{_title(target)} changed its argument {_argument_name(called, place)} in "
+                    "place; work on a copy, the caller still needs the original"
+                )
+
+    def inspect(self, ref: Ref) -> dict[str, Any]:
+        """What a module is made of: parameters, buffers, state dict, and its mode."""
+        module = self._objects[ref.number]
+        return {
+            "parameters": {name: plain(p) for name, p in module.named_parameters()},
+            "trainable": [name for name, p in module.named_parameters() if p.requires_grad],
+            "buffers": {name: plain(b) for name, b in module.named_buffers()},
+            "state_dict": plain(dict(module.state_dict())),
+            "training": module.training,
+        }
+
+    def set_parameters(self, ref: Ref, values: dict[str, torch.Tensor]) -> None:
+        """Write values into parameters, by name."""
+        parameters = dict(self._objects[ref.number].named_parameters())
+        with torch.no_grad():
+            for name, value in values.items():
+                if name not in parameters:
+                    raise Wrong(f"the module has no parameter {name}; it has {list(parameters)}")
+                if parameters[name].shape != value.shape:
+                    raise Wrong(
+                        f"{name} has shape {tuple(parameters[name].shape)}, "
+                        f"not {tuple(value.shape)}"
+                    )
+                parameters[name].copy_(value)
+
+    def attribute(self, ref: Ref, name: str) -> Any:
+        """A plain attribute of a prop."""
+        return plain(getattr(self._objects[ref.number], name))
+
+    def prop(self, thing: Any, args: tuple, kwargs: dict) -> Ref:
+        """Put something of the test's own on the stage: a function, or an object of a class."""
+        made = thing
+        if isinstance(thing, type):
+            made = thing(*map(self._enter, args), **kwargs)
+        return self._keep(made)
+
+    def seed(self, seed: int) -> None:
+        """Seed PyTorch's global generator."""
+        torch.manual_seed(seed)
+
+    def random_number(self) -> float:
+        """The next number of PyTorch's global generator."""
+        return torch.rand(()).item()
+
+    @contextlib.contextmanager
+    def lend(self, reference: types.ModuleType, names: list[str]) -> Iterator[None]:
+        """For a while, let these names of the student's module be the reference's.
+
+        So an exercise that builds on another one is graded by its own body alone.
+        """
+        own = {name: self.module.__dict__.get(name) for name in names}
+        self.module.__dict__.update({name: getattr(reference, name) for name in names})
+        try:
+            yield
+        finally:
+            for name, value in own.items():
+                if value is None:
+                    self.module.__dict__.pop(name)
+                else:
+                    self.module.__dict__[name] = value
+
+    # --- the two directions of the door -----------------------------------------------------
+
+    def _enter(self, value: Any) -> Any:
+        """A plain value from outside, as the student's code gets it."""
+        if isinstance(value, Ref):
+            return self._objects[value.number]
+        if isinstance(value, GeneratorSeed):
+            return torch.Generator().manual_seed(value.seed)
+        if isinstance(value, list | tuple):
+            return type(value)(self._enter(item) for item in value)
+        return plain(value)
+
+    def _leave(self, value: Any) -> Any:
+        """What the student's code returned, as it may leave."""
+
+        def keep_modules(item: Any) -> Ref | Foreign:
+            return self._keep(item) if isinstance(item, nn.Module) else Foreign(type(item).__name__)
+
+        return plain(value, describe=keep_modules)
+
+    def _keep(self, thing: Any) -> Ref:
+        number = len(self._objects)
+        self._objects[number] = thing
+        return Ref(number, type(thing).__name__)
+
+    def _name(self, name: str) -> Any:
+        if name not in self.module.__dict__:
+            raise Wrong(f"{_shown(self.path)} has no {name}; was it renamed or deleted?")
+        return self.module.__dict__[name]
+
+    @contextlib.contextmanager
+    def _student(self, target: str | Ref) -> Iterator[None]:
+        """Turn whatever the student's code raises into one of the three outcomes."""
+        try:
+            yield
+        except NotImplementedError as error:
+            if str(error).startswith("TODO "):
+                raise ToDo(str(error).removeprefix("TODO ")) from error
+            raise self._described(error) from error
+        except SystemExit as error:
+            raise Wrong(
+                f"{_title(target)} called sys.exit({error.code}); a function returns its result "
+                "and leaves the program running"
+            ) from error
+        except Exception as error:
+            raise self._described(error).with_traceback(error.__traceback__) from error
+
+    def _described(self, error: Exception) -> StudentError:
+        kinds = tuple(kind.__name__ for kind in type(error).__mro__[:-2])
+        return StudentError(kinds, _message(error), where(error, self.path))
+
+
+# --- loading --------------------------------------------------------------------------------
+
+
+def load_module(path: Path) -> types.ModuleType:
+    """Run a student's file as a module.
+
+    Raises:
+        Wrong: in one sentence, why it cannot be run.
+    """
+    shown = _shown(path)
+    try:
+        source = path.read_bytes()
+    except FileNotFoundError:
+        raise Wrong(f"{shown} does not exist; `course build` makes it anew") from None
+    except OSError as error:
+        raise Wrong(f"{shown} cannot be read: {error.strerror}") from None
+    module = types.ModuleType(f"{path.parent.name}.{path.stem}")
+    module.__file__ = str(path)
+    try:
+        exec(compile(source, str(path), "exec"), module.__dict__)
+    except SyntaxError as error:
+        text = f": {error.text.strip()}" if error.text else ""
+        raise Wrong(
+            f"{shown} is not valid Python: {error.msg}, line {error.lineno}{text}"
+        ) from None
+    except SystemExit:
+        raise Wrong(f"{shown} calls sys.exit while it is imported; take that out") from None
+    except Exception as error:
+        raise Wrong(
+            f"{shown} cannot be imported: {type(error).__name__}: {_message(error)}\n"
+            f"  {where(error, path)}"
+        ) from error
+    return module
+
+
+def where(error: BaseException, path: Path) -> str:
+    """The deepest line of a file that an exception passed through, as "file:line: text"."""
+    import linecache
+
+    line = None
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == str(path):
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    if line is None:
+        return ""
+    linecache.checkcache(str(path))
+    return f"{_shown(path)}:{line}: {linecache.getline(str(path), line).strip()}"
+
+
+# --- small things ---------------------------------------------------------------------------
+
+
+def _leaves(called: Any, given: list) -> dict[Any, torch.Tensor]:
+    """The tensors to differentiate for: floating ones in the arguments, a module's parameters."""
+    leaves = {place: tensor.requires_grad_() for place, tensor in _floating(given)}
+    if isinstance(called, nn.Module):
+        leaves.update({name: p for name, p in called.named_parameters() if p.requires_grad})
+    return leaves
+
+
+def _floating(value: Any, place: tuple = ()) -> Iterator[tuple[Any, torch.Tensor]]:
+    """All floating tensors in nested lists, each with its place: 0 for the first, (0, 1) deeper."""
+    if isinstance(value, torch.Tensor) and value.is_floating_point():
+        yield (place[0] if len(place) == 1 else place), value
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _floating(item, (*place, index))
+
+
+def _gradients(result: Any, upstream: Any, leaves: dict) -> dict[Any, torch.Tensor]:
+    """The gradients at the leaves, zeros at one that the result does not depend on."""
+    results = dict(_floating([result]))
+    upstreams = dict(_floating([upstream]))
+    if results.keys() < upstreams.keys():
+        raise Wrong(f"the result is a {type(result).__name__}, not a tensor that can be trained")
+    if not any(results[place].requires_grad for place in upstreams):
+        raise Wrong(
+            "no gradient flows back from the result: it was detached, made under no_grad, or "
+            "built from numbers taken out of their tensors"
+        )
+    found = torch.autograd.grad(
+        [results[place] for place in upstreams],
+        list(leaves.values()),
+        list(upstreams.values()),
+        allow_unused=True,
+    )
+    return {
+        place: plain(torch.zeros_like(leaf) if gradient is None else gradient.to_dense())
+        for (place, leaf), gradient in zip(leaves.items(), found, strict=True)
+    }
+
+
+def _same(before: Any, after: Any) -> bool:
+    """Whether an argument still is what it was; what cannot be compared counts as unchanged."""
+    if isinstance(before, torch.Tensor):
+        if before.shape != after.shape or before.dtype != after.dtype:
+            return False
+        if before.device.type == "meta":
+            return True
+        same = (before == after) | ((before != before) & (after != after))  # nan is nan here
+        return bool(same.all())
+    if isinstance(before, list | tuple):
+        return len(before) == len(after) and all(map(_same, before, after))
+    return True
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "(its message cannot be shown)"
+
+
+def _title(target: str | Ref) -> str:
+    return target if isinstance(target, str) else target.type_name
+
+
+def _argument_name(called: Any, place: int | str) -> str:
+    import inspect
+
+    if isinstance(place, str):
+        return place
+    function = called.forward if isinstance(called, nn.Module) else called
+    names = list(inspect.signature(function).parameters)
+    return names[place] if place < len(names) else str(place)
+
+
+def _shown(path: Path) -> str:
+    """A path as a student knows it: the last folder and the file."""
+    return f"{path.parent.name}/{path.name}"

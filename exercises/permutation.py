@@ -1,0 +1,119 @@
+"""Lesson 2: attention cannot see order.
+
+Text: course/lessons/2_permutation.md. Shapes: B sentences, T tokens each, C features each.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+
+def toy_attention(x: Tensor) -> Tensor:
+    """Self-attention with nothing to learn: every token averages all tokens, the similar ones most.
+
+    The scores are x xᵀ / √C, their softmax over the keys gives the weights of the average.
+
+    Args:
+        x: (B, T, C), floating.
+
+    Returns:
+        (B, T, C): weights times x. Finite also where the scores reach ±1000.
+
+    Source: Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, section 3.2.1,
+    with queries = keys = values = x.
+
+    >>> toy_attention(torch.tensor([[[1.0, 0.0], [1.0, 0.0]]]))
+    tensor([[[1., 0.],
+             [1., 0.]]])
+    """
+    # scores (B, T, T), then (B, T, C); about 2 lines.
+    raise NotImplementedError("TODO permutation.toy_attention")
+
+
+def inverse_permutation(perm: Tensor) -> Tensor:
+    """The permutation that undoes another: `x[perm][inverse]` is x again.
+
+    Args:
+        perm: int64, (T,), each of 0..T-1 exactly once.
+
+    Returns:
+        int64, (T,).
+
+    Raises:
+        ValueError: perm is not a permutation of 0..T-1.
+
+    Source: Knuth, "The Art of Computer Programming" vol. 1, section 1.3.3 (inverses).
+
+    >>> inverse_permutation(torch.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
+    if sorted(perm.tolist()) != list(range(len(perm))):
+        raise ValueError(
+            f"perm must hold each of 0..{len(perm) - 1} exactly once; got {perm.tolist()}"
+        )
+    # (T,): entry perm[i] is i; 1 to 3 lines.
+    raise NotImplementedError("TODO permutation.inverse_permutation")
+
+
+def equivariance_gap(layer: Callable[[Tensor], Tensor], x: Tensor, perm: Tensor) -> float:
+    """How far a layer is from not seeing order: 0 if shuffling before or after is the same.
+
+    Args:
+        layer: any deterministic callable from (B, T, C) to (B, T, C'); a module is left in the
+            mode, training or evaluation, that it was in.
+        x: (B, T, C).
+        perm: int64, (T,), the order of the shuffled tokens.
+
+    Returns:
+        The largest absolute difference between `layer(x)[:, perm]` and `layer(x[:, perm])`,
+        a Python float.
+
+    Source: Lee et al. (2019), "Set Transformer", arXiv:1810.00825, section 2 (equivariance).
+
+    >>> equivariance_gap(lambda x: x.cumsum(dim=1), torch.ones(1, 2, 1), torch.tensor([1, 0]))
+    1.0
+    """
+    # a float; about 3 lines.
+    raise NotImplementedError("TODO permutation.equivariance_gap")
+
+
+def bag_vector(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """One vector for a whole sentence: the mean over the tokens of what the layer gives.
+
+    For a layer that is blind to order it is the same for "dog bites man" and "man bites dog".
+
+    Args:
+        layer: a callable from (B, T, C) to (B, T, C).
+        x: (B, T, C).
+
+    Returns:
+        (B, C).
+
+    Source: Zaheer et al. (2017), "Deep Sets", arXiv:1703.06114, section 2.2 (sum pooling).
+
+    >>> bag_vector(torch.neg, torch.tensor([[[1.0, 0.0], [3.0, 2.0]]]))
+    tensor([[-2., -1.]])
+    """
+    # (B, C); 1 line.
+    raise NotImplementedError("TODO permutation.bag_vector")
+
+
+def causal_toy_attention(x: Tensor) -> Tensor:
+    """`toy_attention` in which token t attends to tokens 0..t only.
+
+    Args:
+        x: (B, T, C), floating.
+
+    Returns:
+        (B, T, C). The first token can only return itself: the mask alone tells it apart.
+
+    Source: Vaswani et al. (2017), arXiv:1706.03762, section 3.2.3 (the mask);
+    Haviv et al. (2022), arXiv:2203.16634 (what it gives away).
+
+    >>> causal_toy_attention(torch.tensor([[[1.0, 0.0], [1.0, 2.0]]]))[0, 0]
+    tensor([1., 0.])
+    """
+    # scores (B, T, T), later keys masked before the softmax, then (B, T, C); about 4 lines.
+    raise NotImplementedError("TODO permutation.causal_toy_attention")

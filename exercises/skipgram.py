@@ -1,0 +1,219 @@
+"""Lesson 6: what the table learns.
+
+Text: course/lessons/6_skipgram.md. Shapes: N tokens of text, V words, C features, P pairs,
+K negatives per pair.
+"""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def skipgram_pairs(ids: Tensor, window: int) -> tuple[Tensor, Tensor]:
+    """Every word with each of its neighbours: the training pairs of skip-gram.
+
+    Args:
+        ids: a text, (N,), integers.
+        window: the largest distance of a neighbour, at least 1.
+
+    Returns:
+        (centers, contexts), each int64, (P,): every ordered pair of positions that are
+        1..window apart, in any order.
+
+    Raises:
+        ValueError: window < 1.
+
+    Source: Mikolov et al. (2013), "Efficient Estimation of Word Representations in Vector
+    Space", arXiv:1301.3781, section 3.2 (here without its random shrinking of the window).
+
+    >>> skipgram_pairs(torch.tensor([7, 8, 9]), window=1)
+    (tensor([7, 8, 8, 9]), tensor([8, 9, 7, 8]))
+    """
+    if window < 1:
+        raise ValueError(f"window must be at least 1, or no word has a neighbour; got {window}")
+    # two tensors (P,); about 6 lines. A loop over distances is short, a loop over words is slow.
+    raise NotImplementedError("TODO skipgram.skipgram_pairs")
+
+
+def noise_distribution(counts: Tensor, power: float = 0.75) -> Tensor:
+    """The distribution that negatives are drawn from: counts ** power, scaled to sum to 1.
+
+    Args:
+        counts: how often each word occurs, (V,), integer or floating.
+        power: 1 keeps the frequencies, 0 makes them equal, 0.75 lifts the rare words.
+
+    Returns:
+        (V,), floating.
+
+    Raises:
+        ValueError: a negative count, or all counts zero.
+
+    Source: Mikolov et al. (2013), "Distributed Representations of Words and Phrases",
+    arXiv:1310.4546, section 2.2.
+
+    >>> noise_distribution(torch.tensor([16.0, 1.0, 0.0]))
+    tensor([0.8889, 0.1111, 0.0000])
+    """
+    if counts.min() < 0:
+        raise ValueError(f"counts must not be negative; got {counts.min().item()}")
+    if counts.max() == 0:
+        raise ValueError("counts must hold at least one word that occurs; got all zero")
+    # (V,); 2 lines.
+    raise NotImplementedError("TODO skipgram.noise_distribution")
+
+
+class SkipGram(nn.Module):
+    """Two tables of word vectors, one for the word in the center, one for its neighbours.
+
+    Args:
+        vocab_size: V.
+        n_embd: C.
+
+    `center.weight` and `context.weight`, (V, C) each, are its parameters; they start small.
+    `forward(centers, contexts)` gives the dot product of each pair: (P,) with (P,) -> (P,),
+    and (P,) with (P, K) -> (P, K).
+
+    Source: Mikolov et al. (2013), arXiv:1310.4546, section 2.
+
+    >>> SkipGram(vocab_size=9, n_embd=4)(torch.tensor([0, 1]), torch.tensor([[2, 3, 4]] * 2)).shape
+    torch.Size([2, 3])
+    """
+
+    def __init__(self, vocab_size: int, n_embd: int) -> None:
+        super().__init__()
+        # self.center and self.context, each with a parameter `weight` (V, C); about 4 lines.
+        raise NotImplementedError("TODO skipgram.SkipGram")
+
+    def forward(self, centers: Tensor, contexts: Tensor) -> Tensor:
+        # (P,) or (P, K); about 3 lines.
+        raise NotImplementedError("TODO skipgram.SkipGram")
+
+
+def negative_sampling_loss(positive: Tensor, negative: Tensor) -> Tensor:
+    """How badly true pairs are told from drawn ones: the loss of skip-gram.
+
+    Args:
+        positive: logits of the true pairs, (P,).
+        negative: logits of K drawn words for each, (P, K).
+
+    Returns:
+        A scalar: the mean over pairs of -log σ(positive) - Σ_k log σ(-negative_k).
+        Finite for logits of ±1000.
+
+    Source: Mikolov et al. (2013), arXiv:1310.4546, section 2.2, equation 4.
+
+    >>> negative_sampling_loss(torch.zeros(2), torch.zeros(2, 5))  # (K + 1) ln 2
+    tensor(4.1589)
+    """
+    # a scalar; about 2 lines. log(sigmoid(-1000)) is -inf; there is a function that is not.
+    raise NotImplementedError("TODO skipgram.negative_sampling_loss")
+
+
+def train_skipgram(
+    model: nn.Module,
+    centers: Tensor,
+    contexts: Tensor,
+    noise: Tensor,
+    *,
+    epochs: int = 5,
+    batch_size: int = 1024,
+    n_negatives: int = 5,
+    lr: float = 0.01,
+    generator: torch.Generator | None = None,
+    on_epoch: Callable[[int, float], object] | None = None,
+) -> list[float]:
+    """Train a `SkipGram` in place, with fresh negatives at every step.
+
+    Args:
+        model: with the parameters and the forward of `SkipGram`.
+        centers, contexts: the true pairs, (P,) each.
+        noise: the distribution of the negatives, (V,); a word of probability 0 is never drawn.
+        epochs: passes over all pairs, reshuffled each time; 0 returns [].
+        batch_size: pairs per step; the last batch of an epoch may be shorter.
+        n_negatives: K, words drawn for each pair.
+        lr: Adam's learning rate.
+        generator: the source of all randomness, on the CPU.
+        on_epoch: called with (epoch, loss) after each epoch, counted from 0.
+
+    Returns:
+        The loss of each epoch, the mean over its pairs.
+
+    Source: Mikolov et al. (2013), arXiv:1310.4546, section 2.2; Kingma and Ba (2015),
+    arXiv:1412.6980 (Adam).
+
+    >>> model = SkipGram(vocab_size=3, n_embd=2)
+    >>> centers, contexts = skipgram_pairs(torch.tensor([0, 1, 2, 0, 1, 2]), window=1)
+    >>> losses = train_skipgram(model, centers, contexts, torch.ones(3) / 3, epochs=2)
+    >>> len(losses)
+    2
+    """
+    # a list of floats; about 12 lines: two loops, negatives (batch, K) by torch.multinomial.
+    raise NotImplementedError("TODO skipgram.train_skipgram")
+
+
+def nearest_by_cosine(query: Tensor, vectors: Tensor, top_k: int = 5) -> tuple[Tensor, Tensor]:
+    """The rows that point most nearly where the query points.
+
+    Args:
+        query: (C,), of any length.
+        vectors: (V, C), rows of any length.
+        top_k: how many to return; beyond V, all V.
+
+    Returns:
+        (indices, similarities), best first. A row or a query of zeros has similarity 0.
+
+    Source: Manning, Raghavan and Schütze (2008), "Introduction to Information Retrieval",
+    section 6.3.1 (cosine similarity).
+
+    >>> nearest_by_cosine(torch.tensor([2.0, 0.0]), torch.tensor([[0.0, 1.0], [5.0, 0.0]]))
+    (tensor([1, 0]), tensor([1., 0.]))
+    """
+    # two tensors (min(top_k, V),); about 3 lines. What is 0 / 0?
+    raise NotImplementedError("TODO skipgram.nearest_by_cosine")
+
+
+def analogy(a: int, b: int, c: int, vectors: Tensor, top_k: int = 5) -> tuple[Tensor, Tensor]:
+    """Answers to "a is to b as c is to ?": the rows nearest to b - a + c.
+
+    Args:
+        a, b, c: row numbers.
+        vectors: (V, C); the arithmetic is done on rows scaled to length 1.
+        top_k: how many to return, never a, b or c themselves.
+
+    Returns:
+        (indices, similarities), best first.
+
+    Source: Mikolov, Yih and Zweig (2013), "Linguistic Regularities in Continuous Space Word
+    Representations", NAACL, section 4; Levy and Goldberg (2014), CoNLL (as 3CosAdd).
+
+    >>> square = torch.tensor([[1.0, 0.0], [1.0, 1.0], [-1.0, 0.0], [-1.0, 1.0]])
+    >>> analogy(0, 1, 2, square, top_k=1)[0]
+    tensor([3])
+    """
+    # two tensors; about 5 lines. The inputs are among their own nearest rows: leave them out.
+    raise NotImplementedError("TODO skipgram.analogy")
+
+
+def parse_glove_line(line: str, n_embd: int) -> tuple[str, Tensor]:
+    """One line of a GloVe text file: a word and its vector, separated by single spaces.
+
+    Args:
+        line: the text; one line end at its end is ignored.
+        n_embd: C. The last C fields are the numbers, all before them is the word, which may
+            hold spaces itself (". . ." is one).
+
+    Returns:
+        (word, values), values float32, (C,).
+
+    Raises:
+        ValueError: too few numbers, or one that cannot be read.
+
+    Source: Pennington, Socher and Manning (2014), "GloVe", EMNLP; the format of its files.
+
+    >>> parse_glove_line(". . . 0.5 -1", n_embd=2)
+    ('. . .', tensor([ 0.5000, -1.0000]))
+    """
+    # (word, (C,)); about 8 lines with the checks, whose messages name the line.
+    raise NotImplementedError("TODO skipgram.parse_glove_line")

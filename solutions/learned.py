@@ -1,0 +1,160 @@
+"""Lesson 3: a second table, indexed by position.
+
+Text: course/lessons/3_learned.md. Shapes: B sentences, T tokens, V words, C features.
+"""
+
+import torch
+from torch import Tensor, nn
+
+
+class LearnedPositionalEmbedding(nn.Module):
+    """A table with one row per position, learned like any other weight.
+
+    Args:
+        max_seq_len: how many positions there are.
+        n_embd: C, the features of a row.
+
+    `weight` is its one parameter, (max_seq_len, C), drawn from N(0, 0.02²).
+    `forward(seq_len)` gives its first rows, (seq_len, C); it raises `ValueError` for a
+    negative length and for one that the table does not reach.
+
+    Source: Gehring et al. (2017), arXiv:1705.03122, section 3.1; GPT-2 and BERT use it.
+
+    >>> LearnedPositionalEmbedding(max_seq_len=8, n_embd=4)(3).shape
+    torch.Size([3, 4])
+    """
+
+    def __init__(self, max_seq_len: int, n_embd: int) -> None:
+        super().__init__()
+        # self.weight, a parameter (max_seq_len, C); 1 line.
+        ### BEGIN SOLUTION
+        self.weight = nn.Parameter(0.02 * torch.randn(max_seq_len, n_embd))
+        ### END SOLUTION
+
+    def forward(self, seq_len: int) -> Tensor:
+        # (seq_len, C); about 4 lines with the check, whose message names both lengths.
+        ### BEGIN SOLUTION
+        max_seq_len = len(self.weight)
+        if not 0 <= seq_len <= max_seq_len:
+            raise ValueError(
+                f"seq_len must lie in 0..{max_seq_len}, because the table has {max_seq_len} "
+                f"positions; got {seq_len}"
+            )
+        return self.weight[:seq_len]
+        ### END SOLUTION
+
+
+class GPTEmbedding(nn.Module):
+    """What enters the first block of GPT-2: token row plus position row, then dropout.
+
+    Args:
+        vocab_size: V.
+        block_size: the longest sentence.
+        n_embd: C.
+        dropout: the share of elements zeroed in training mode; the rest grow by 1/(1-p).
+
+    `tok_emb.weight` (V, C) and `pos_emb.weight` (block_size, C), both from N(0, 0.02²), are its
+    only entries in the state dict. `forward(ids)` turns (B, T) into (B, T, C). It raises
+    `ValueError` if T is longer than block_size and `IndexError` for an id outside 0..V-1.
+
+    Source: Radford et al. (2018), "Improving Language Understanding by Generative
+    Pre-Training", sections 3.1 and 4.1.
+
+    >>> GPTEmbedding(vocab_size=65, block_size=8, n_embd=4)(torch.tensor([[1, 2, 3]])).shape
+    torch.Size([1, 3, 4])
+    """
+
+    def __init__(self, vocab_size: int, block_size: int, n_embd: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        # self.tok_emb, self.pos_emb (each with one parameter `weight`) and the dropout; 5 lines.
+        ### BEGIN SOLUTION
+        self.tok_emb = nn.Embedding(vocab_size, n_embd)
+        self.pos_emb = nn.Embedding(block_size, n_embd)
+        self.dropout = nn.Dropout(dropout)
+        nn.init.normal_(self.tok_emb.weight, std=0.02)
+        nn.init.normal_(self.pos_emb.weight, std=0.02)
+        ### END SOLUTION
+
+    def forward(self, ids: Tensor) -> Tensor:
+        ids = ids.long()  # a uint8 id is compared in uint8, where 300 is 44
+        seq_len = ids.shape[1]
+        vocab_size, block_size = len(self.tok_emb.weight), len(self.pos_emb.weight)
+        if seq_len > block_size:
+            raise ValueError(
+                f"a sentence may have at most {block_size} tokens (block_size); got {seq_len}"
+            )
+        if ids.numel() and not 0 <= ids.min() <= ids.max() < vocab_size:
+            offender = ids.min() if ids.min() < 0 else ids.max()
+            raise IndexError(
+                f"ids must lie in 0..{vocab_size - 1}, because the table has {vocab_size} rows; "
+                f"got {offender.item()}"
+            )
+        # token rows (B, T, C) plus position rows (T, C), then dropout; about 2 lines.
+        ### BEGIN SOLUTION
+        positions = torch.arange(seq_len, device=ids.device)
+        return self.dropout(self.tok_emb(ids) + self.pos_emb(positions))
+        ### END SOLUTION
+
+
+def count_parameters(module: nn.Module) -> int:
+    """The number of trainable elements of a module; a shared parameter counts once.
+
+    Args:
+        module: any module.
+
+    Source: Press and Wolf (2017), "Using the Output Embedding to Improve Language Models",
+    arXiv:1608.05859 (why a parameter is used twice).
+
+    >>> count_parameters(nn.Linear(3, 2))
+    8
+    """
+    # an int; 1 line.
+    ### BEGIN SOLUTION
+    return sum(p.numel() for p in module.parameters() if p.requires_grad)
+    ### END SOLUTION
+
+
+def tied_logits(x: Tensor, weight: Tensor) -> Tensor:
+    """The token table used a second time, as output projection: one score per word.
+
+    Args:
+        x: what leaves the last block, (B, T, C).
+        weight: the token table, (V, C).
+
+    Returns:
+        (B, T, V): the dot product of every token with every row.
+
+    Source: Press and Wolf (2017), arXiv:1608.05859, section 2.
+
+    >>> table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> tied_logits(torch.tensor([[[1.0, 2.0]]]), table)
+    tensor([[[1., 2., 3.]]])
+    """
+    # (B, T, V); 1 line.
+    ### BEGIN SOLUTION
+    return x @ weight.T
+    ### END SOLUTION
+
+
+def scalar_embedding(
+    wte: list[list[float]], wpe: list[list[float]], token_id: int, pos_id: int
+) -> list[float]:
+    """The whole idea without tensors: a token row plus a position row.
+
+    Args:
+        wte: the token table, V lists of C numbers, or of anything that adds.
+        wpe: the position table, lists of C numbers.
+        token_id, pos_id: the rows to take.
+
+    Returns:
+        C numbers, each formed as `t + p`.
+
+    Source: Karpathy (2026), "microgpt" (its first lines of the model).
+
+    >>> scalar_embedding([[1.0, 2.0], [3.0, 4.0]], [[0.5, 0.25]], token_id=1, pos_id=0)
+    [3.5, 4.25]
+    """
+    # C numbers; 1 line.
+    ### BEGIN SOLUTION
+    return [t + p for t, p in zip(wte[token_id], wpe[pos_id], strict=True)]
+    ### END SOLUTION
