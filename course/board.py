@@ -10,13 +10,13 @@ _COLOR = {PASSED: "green", WRONG: "red", TO_DO: None, UNCHECKED: "yellow"}
 
 
 def course_board(status: dict[str, str]) -> str:
-    """The whole course, a line per lesson, and the next thing to do."""
+    """The whole course, a line per lesson."""
     earned = sum(_earned(lesson, status) for lesson in lessons())
     total = sum(lesson.points for lesson in lessons())
     lines = [click.style(f"What and Where: {earned} of {total} points", bold=True), ""]
     lines += [_lesson_line(lesson, status) for lesson in lessons()]
-    lines += ["", "  + passed   x wrong   o to do   ? edited since its last check", ""]
-    return "\n".join(lines + next_steps(status))
+    lines += ["", "  + passed   x wrong   o to do   ? not checked since it was edited"]
+    return "\n".join(lines)
 
 
 def lesson_board(lesson: Lesson, status: dict[str, str]) -> str:
@@ -34,19 +34,20 @@ def lesson_board(lesson: Lesson, status: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def next_steps(status: dict[str, str]) -> list[str]:
-    """What to do now, with the exact command for it."""
-    found = next_exercise(status)
+def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
+    """What to do now, with the exact command for it; first within the preferred lessons."""
+    found = next_exercise(status, prefer)
     if found is None:
-        return ["Everything passes. Well done."]
+        return "Everything passes. Well done."
     lesson, exercise = found
-    return [
+    lines = [
         f"next: {exercise.name}, {exercise.title} "
         f"({exercise.points} points, about {exercise.minutes} minutes)",
         f"  read   course/lessons/{lesson.text.name}",
         f"  edit   exercises/{lesson.stem}.py",
         f"  check  pytest tests/{lesson.tests.name} -k {exercise.name}",
     ]
+    return "\n".join(lines)
 
 
 def _earned(lesson: Lesson, status: dict[str, str]) -> int:
@@ -54,7 +55,7 @@ def _earned(lesson: Lesson, status: dict[str, str]) -> int:
 
 
 def _lesson_line(lesson: Lesson, status: dict[str, str]) -> str:
-    states = [status[exercise.name] for exercise in lesson.exercises]
+    states = [status.get(exercise.name, UNCHECKED) for exercise in lesson.exercises]
     marks = "".join(click.style(_MARK[state], fg=_COLOR[state]) for state in states)
     padding = " " * (10 - len(states))
     points = f"{_earned(lesson, status):>3} of {lesson.points}"

@@ -50,9 +50,11 @@ def remember(found: dict[str, dict[str, str]]) -> None:
     os.replace(draft, FILE)
 
 
-def next_exercise(status: dict[str, str]) -> tuple[Lesson, Exercise] | None:
-    """The first exercise that has not passed, or None when all have."""
-    for lesson in lessons():
+def next_exercise(
+    status: dict[str, str], prefer: tuple[str, ...] = ()
+) -> tuple[Lesson, Exercise] | None:
+    """The first exercise that has not passed, preferred lessons first; None when all have."""
+    for lesson in sorted(lessons(), key=lambda lesson: lesson.stem not in prefer):
         for exercise in lesson.exercises:
             if status[exercise.name] != PASSED:
                 return lesson, exercise

@@ -5,7 +5,7 @@ import textwrap
 import click
 
 from course import progress
-from course.board import lesson_board, next_steps
+from course.board import course_board, lesson_board, next_steps
 from course.syllabus import lessons
 
 
@@ -59,10 +59,10 @@ def print_summary(terminal, tally: Tally, own: bool) -> None:
             shown.add(wrong[0]["text"])
             _print_wrong(terminal, exercise, wrong)
     if tally.tests:
-        status = tally.status()
-        _write(terminal, "\n".join(["", *_boards(status), ""]))
+        _write(terminal, f"\n{_board(tally.status())}\n")
         if own:
-            _write(terminal, "\n".join(next_steps(progress.status_of_all())))
+            stems = tuple(stem for stem, _ in tally.tests)
+            _write(terminal, next_steps(progress.status_of_all(), prefer=stems))
 
 
 def _print_wrong(terminal, exercise: str, wrong: list[dict]) -> None:
@@ -83,13 +83,10 @@ def _print_wrong(terminal, exercise: str, wrong: list[dict]) -> None:
         terminal.write_line(_wrapped(f"also wrong: {names}", indent="  "))
 
 
-def _boards(status: dict[str, str]) -> list[str]:
-    """The boards of the lessons that were run."""
-    return [
-        lesson_board(lesson, status)
-        for lesson in lessons()
-        if any(exercise.name in status for exercise in lesson.exercises)
-    ]
+def _board(status: dict[str, str]) -> str:
+    """One lesson in full, or all of them in a line each."""
+    run = [one for one in lessons() if any(e.name in status for e in one.exercises)]
+    return lesson_board(run[0], status) if len(run) == 1 else course_board(status)
 
 
 def _write(terminal, text: str) -> None:

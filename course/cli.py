@@ -1,0 +1,98 @@
+"""The `course` command. It stays thin, and imports what a command needs only when it runs."""
+
+import importlib
+import sys
+
+import click
+
+from course import ROOT, __version__
+
+_ELSEWHERE = {"data": "course.data.command"}
+"""Commands that live in modules of their own, loaded when they are called."""
+
+
+class _Commands(click.Group):
+    """A group in which some commands are imported late."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted([*super().list_commands(context), *_ELSEWHERE])
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name in _ELSEWHERE:
+            return getattr(importlib.import_module(_ELSEWHERE[name]), name)
+        return super().get_command(context, name)
+
+
+@click.group(cls=_Commands, invoke_without_command=True)
+@click.version_option(__version__, prog_name="course", message="%(prog)s %(version)s")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """What and Where: how a transformer knows what a token is and where it stands.
+
+    Alone, it shows the board: what is passed, what is to do, and what comes next.
+
+    \b
+    Example:
+      course
+    """
+    if context.invoked_subcommand is None:
+        from course.board import course_board, next_steps
+        from course.progress import status_of_all
+
+        status = status_of_all()
+        click.echo(f"{course_board(status)}\n\n{next_steps(status)}")
+
+
+@main.command(short_help="Check the exercises of a lesson, or of all.")
+@click.argument("lesson", required=False)
+@click.option("--exit-zero", is_flag=True, help="Exit with status 0 whatever the check finds.")
+@click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
+def check(lesson: str | None, exit_zero: bool, pytest_options: tuple[str, ...]) -> None:
+    """Check the exercises of a LESSON (its name or number), or of all lessons.
+
+    What follows `--` goes to pytest. The exit status is 0 only when everything passed.
+
+    \b
+    Examples:
+      course check
+      course check rope
+      course check rope -- -k rotate_half -x
+    """
+    from course.syllabus import find_lesson, lessons
+
+    if lesson is not None and lesson.startswith("-"):  # course check -- -x
+        lesson, pytest_options = None, (lesson, *pytest_options)
+    try:
+        chosen = [find_lesson(lesson)] if lesson else lessons()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    import pytest
+
+    configuration = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-q"]
+    status = pytest.main([*configuration, *pytest_options, *(str(one.tests) for one in chosen)])
+    sys.exit(0 if exit_zero and status == 1 else int(status))
+
+
+@main.command(short_help="Make exercises/ from solutions/.")
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; fail if files drifted.")
+@click.option("--force", is_flag=True, help="Replace edited exercises too, keeping a copy of each.")
+def build(only_check: bool, force: bool) -> None:
+    """Make exercises/ from solutions/: every body marked as solution becomes a TODO.
+
+    An exercise that you edited is never replaced, unless you say --force; then a copy of it is
+    kept and its name printed.
+
+    \b
+    Examples:
+      course build
+      course build --check
+    """
+    from course.build import BuildError, drift
+    from course.build import build as build_all
+
+    try:
+        report = drift() if only_check else build_all(force)
+    except (BuildError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo("\n".join(report or ["exercises/ is what solutions/ gives"]))
+    sys.exit(1 if only_check and report else 0)

@@ -1,0 +1,133 @@
+"""`course data`: fetch the datasets, list them, check them."""
+
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from course.data import data_folder, sources
+from course.data.download import obtain
+from course.data.errors import DataError
+from course.data.fetch import Listener
+from course.data.sources import Dataset
+from course.data.verify import identify, receipt, unpublished
+
+DIMS = ("50", "100", "200", "300")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("name", required=False, type=click.Choice(["tinyshakespeare", "glove", "all"]))
+@click.option("--dim", type=click.Choice(DIMS), help="Numbers a word in GloVe; 50 if not given.")
+@click.option("--list", "listing", is_flag=True, help="Show what there is to fetch.")
+@click.option("--check", is_flag=True, help="Verify what is there, without a network.")
+@click.option("--mirror", envvar="COURSE_MIRROR", help="Take it from this URL or folder only.")
+@click.option("--dest", type=click.Path(path_type=Path), help="Where to put it.")
+def data(name, dim, listing, check, mirror, dest):
+    """Fetch TinyShakespeare and GloVe vectors. `all` is both, GloVe with 50 numbers a word.
+
+    Stop it whenever you like: the same command goes on from there. A file gets its name only when
+    it is whole and verified.
+
+    \b
+    Examples:
+      course data tinyshakespeare          1 MB
+      course data glove                    69 MB, 171 MB unpacked
+      course data glove --dim 300          larger vectors
+      course data all --mirror /mnt/share  from a folder (or a URL) near you
+      course data all --dest ~/corpora     into another folder
+      course data --list                   what there is
+      course data --check                  is what is there whole?
+
+    The files go to --dest, else to $COURSE_DATA, else to data/ in the course. $COURSE_MIRROR
+    stands for --mirror.
+    """
+    if dim and name != "glove":
+        raise click.UsageError("--dim goes with glove: course data glove --dim 100")
+    folder = dest or data_folder()
+    with _one_sentence():
+        if check:
+            _check(_chosen(name or "every", dim), folder)
+        elif listing or name is None:
+            _list(folder)
+        else:
+            for dataset in _chosen(name, dim):
+                obtain(dataset, folder, mirror or None, Terminal())
+
+
+def _chosen(name: str, dim: str | None) -> list[Dataset]:
+    known = sources.load()
+    if name == "every":
+        return list(known.values())
+    glove = f"glove-{dim or 50}d"
+    keys = {"tinyshakespeare": ["tinyshakespeare"], "glove": [glove]}
+    return [known[key] for key in keys.get(name, ["tinyshakespeare", glove])]
+
+
+@contextmanager
+def _one_sentence():
+    """Turn what may go wrong into one sentence and a non-zero exit status."""
+    try:
+        yield
+    except DataError as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or 'the disk'}: {error.strerror}") from None
+    except KeyboardInterrupt:
+        click.echo("\nstopped; run the same command to go on", err=True)
+        sys.exit(130)
+
+
+class Terminal(Listener):
+    """Prints each line; shows the bar only where somebody is looking."""
+
+    def say(self, sentence):
+        click.echo(sentence)
+
+    @contextmanager
+    def progress(self, label, done, total):
+        if not total or not sys.stdout.isatty():
+            yield lambda count: None
+            return
+        with click.progressbar(length=total, label=label, item_show_func=_megabytes) as bar:
+            bar.update(done, (done, total))
+            yield lambda count: bar.update(count, (bar.pos + count, total))
+
+
+def _megabytes(counts: tuple[int, int] | None) -> str:
+    return f"{counts[0] / 1e6:.1f} of {counts[1] / 1e6:.1f} MB" if counts else ""
+
+
+def _list(folder: Path) -> None:
+    click.echo(f"The datasets go to {folder}{os.sep}\n")
+    for dataset in _chosen("every", None):
+        state = "there" if (folder / dataset.file).exists() else "-"
+        size = f"{dataset.size / 1e6:,.0f} MB"
+        click.echo(f"  {dataset.file:<20} {size:>8}  {state:<6} {dataset.title}")
+    click.echo("\nFetch: course data tinyshakespeare | glove [--dim 50|100|200|300] | all")
+    click.echo("Check: course data --check    More: course data --help")
+
+
+def _check(datasets: list[Dataset], folder: Path) -> None:
+    states = [_state(dataset, folder / dataset.file) for dataset in datasets]
+    for dataset, state in zip(datasets, states, strict=True):
+        click.echo(f"{dataset.file:<20} {state}")
+    damaged = sum(state.startswith("damaged") for state in states)
+    if damaged:
+        raise DataError(f"{damaged} damaged in {folder}: fetch again what is damaged")
+
+
+def _state(dataset: Dataset, path: Path) -> str:
+    if not path.exists():
+        return "missing"
+    version = identify(dataset, path)
+    if version:
+        return f"ok ({version.name})"
+    if unpublished(dataset) and not receipt(path):
+        return "unknown (the original has no published SHA-256; fetched by this command it has one)"
+    return f"damaged ({path.stat().st_size:,} bytes, not those of any published version)"
+
+
+if __name__ == "__main__":
+    data(prog_name="course data")

@@ -1,0 +1,70 @@
+"""The split and the random windows."""
+
+import pytest
+import torch
+
+from course.data.batches import get_batch, train_val_split
+
+
+def test_the_split_is_by_position():
+    train, val = train_val_split(torch.arange(20))
+    assert torch.equal(train, torch.arange(18))
+    assert torch.equal(val, torch.tensor([18, 19]))
+
+
+def test_tinyshakespeare_splits_into_1003854_and_111540():
+    train, val = train_val_split(torch.zeros(1_115_394, dtype=torch.uint8))
+    assert (len(train), len(val)) == (1_003_854, 111_540)
+
+
+@pytest.mark.parametrize("fraction", [0, 1, -0.1, 90])
+def test_a_fraction_outside_0_to_1_is_refused(fraction):
+    with pytest.raises(ValueError, match=f"between 0 and 1; got {fraction}"):
+        train_val_split(torch.arange(10), fraction)
+
+
+def test_a_batch_has_64_windows_of_256_by_default():
+    inputs, targets = get_batch(torch.arange(1000))
+    assert inputs.shape == targets.shape == (64, 256)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int64])
+def test_targets_are_the_inputs_one_step_later(dtype):
+    ids = torch.arange(100, dtype=dtype)
+    inputs, targets = get_batch(ids, block_size=5, batch_size=7)
+    assert inputs.dtype == targets.dtype == torch.int64
+    assert torch.equal(targets, inputs + 1)
+    assert torch.equal(inputs, inputs[:, :1] + torch.arange(5))
+
+
+def test_every_window_occurs_the_last_one_too():
+    inputs, targets = get_batch(torch.arange(6), block_size=3, batch_size=500)
+    assert inputs[:, 0].unique().tolist() == [0, 1, 2]
+    assert targets.max() == 5
+
+
+def test_the_generator_alone_decides():
+    ids = torch.arange(1000)
+    first = get_batch(ids, generator=torch.Generator().manual_seed(1))
+    torch.manual_seed(7)
+    second = get_batch(ids, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(first[0], second[0])
+
+
+def test_writing_into_the_inputs_changes_nothing_else():
+    ids = torch.arange(10)
+    inputs, targets = get_batch(ids, block_size=9, batch_size=1)
+    inputs.fill_(-1)
+    assert torch.equal(ids, torch.arange(10))
+    assert torch.equal(targets, torch.arange(1, 10)[None])
+
+
+def test_the_shortest_possible_ids_are_a_window_and_one_token():
+    get_batch(torch.arange(257))
+    with pytest.raises(ValueError, match=r"at least block_size \+ 1 = 257.*got 256"):
+        get_batch(torch.arange(256))
+
+
+def test_empty_windows_are_refused():
+    with pytest.raises(ValueError, match="1 or more; got 0 and 64"):
+        get_batch(torch.arange(10), block_size=0)

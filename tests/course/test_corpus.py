@@ -1,0 +1,148 @@
+"""The toy kingdom, and the choice between it and TinyShakespeare."""
+
+import random
+import re
+
+import pytest
+import torch
+from torch.nn import functional
+
+from course.data.corpus import load_corpus
+from course.data.kingdom import ANALOGIES, NOUNS, TRAITS, kingdom_text
+from course.data.tokenizers import WordTokenizer
+
+
+def test_the_same_seed_gives_the_same_text():
+    assert kingdom_text(50, seed=3) == kingdom_text(50, seed=3)
+
+
+def test_another_seed_gives_another_text():
+    assert kingdom_text(50, seed=3) != kingdom_text(50, seed=4)
+
+
+def test_the_global_random_state_is_neither_read_nor_changed():
+    random.seed(1)
+    before = random.getstate()
+    first = kingdom_text(50)
+    assert random.getstate() == before
+    random.seed(2)
+    assert kingdom_text(50) == first
+
+
+@pytest.mark.parametrize("n_sentences", [0, 1, 2, 3, 100])
+def test_a_text_has_as_many_lines_as_asked_for(n_sentences):
+    assert kingdom_text(n_sentences).count("\n") == n_sentences
+
+
+def test_a_negative_number_of_sentences_is_refused():
+    with pytest.raises(ValueError, match=r"0 or more; got -1"):
+        kingdom_text(-1)
+
+
+def test_every_line_is_lower_case_words_and_a_full_stop():
+    for line in kingdom_text().splitlines():
+        assert re.fullmatch(r"[a-z]+( [a-z]+)+\.", line), line
+
+
+def test_the_text_is_long_enough_for_windows_of_256_characters():
+    assert len(kingdom_text()) > 60_000
+
+
+def test_two_sentences_differ_in_nothing_but_their_order():
+    lines = kingdom_text().splitlines()
+    assert "dog bites man." in lines
+    assert "man bites dog." in lines
+
+
+def test_every_trait_of_a_noun_has_words():
+    assert set(" ".join(NOUNS.values()).split()) == set(TRAITS)
+
+
+def test_the_words_of_analogies_occur_often():
+    tokenizer = WordTokenizer.from_text(kingdom_text(), min_count=50)
+    assert {word for analogy in ANALOGIES for word in analogy} <= set(tokenizer.words)
+
+
+def test_an_analogy_trades_the_same_trait_twice():
+    for a, b, c, d in ANALOGIES:
+        traits = {word: set(NOUNS[word].split()) for word in (a, b, c, d)}
+        assert traits[b] - traits[a] == traits[d] - traits[c]
+        assert traits[a] - traits[b] == traits[c] - traits[d]
+        assert len({a, b, c, d}) == 4
+
+
+def test_analogies_cover_every_family():
+    for analogy in (
+        ("man", "king", "woman", "queen"),
+        ("king", "prince", "queen", "princess"),
+        ("dog", "dogs", "cat", "cats"),
+        ("man", "boy", "dog", "puppy"),
+        ("france", "paris", "greece", "athens"),
+        ("day", "sun", "night", "moon"),
+    ):
+        assert analogy in ANALOGIES
+
+
+@pytest.fixture
+def one_thread():
+    """Steps as small as these are slower on several threads than on one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_small_skip_gram_learns_the_analogies(seed, one_thread):
+    tokenizer = WordTokenizer.from_text(kingdom_text(seed=seed))
+    rows = train_vectors(tokenizer, seed)
+    right = {analogy for analogy in ANALOGIES if solve(analogy, tokenizer, rows) == analogy[3]}
+    assert ("man", "king", "woman", "queen") in right
+    assert len(right) > 0.9 * len(ANALOGIES)
+
+
+def solve(analogy, tokenizer, rows):
+    """The word nearest to b - a + c, the three left out."""
+    a, b, c = inputs = [tokenizer.id_of[word] for word in analogy[:3]]
+    similarities = rows @ (rows[b] - rows[a] + rows[c])
+    similarities[inputs] = -torch.inf
+    return tokenizer.words[similarities.argmax()]
+
+
+def train_vectors(tokenizer, seed):
+    """Unit rows of a skip-gram with negative sampling: window 2, width 16, 15 epochs."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.tensor(tokenizer.encode(kingdom_text(seed=seed)))
+    pairs = [torch.stack([ids[:-step], ids[step:]]) for step in (1, 2)]
+    centers, contexts = torch.cat([*pairs, *(pair.flip(0) for pair in pairs)], dim=1)
+    noise = torch.tensor(tokenizer.counts).pow(0.75)
+    center, context = (
+        torch.randn(tokenizer.vocab_size, 16, generator=generator).mul_(0.1).requires_grad_()
+        for _ in range(2)
+    )
+    optimizer = torch.optim.Adam([center, context], lr=0.01)
+    for _ in range(15):
+        for batch in torch.randperm(len(centers), generator=generator).split(1024):
+            shape = (len(batch), 5)
+            negatives = noise.multinomial(5 * len(batch), True, generator=generator).view(shape)
+            vectors = center[centers[batch]]
+            positive = (vectors * context[contexts[batch]]).sum(-1)
+            negative = (vectors[:, None] * context[negatives]).sum(-1)
+            loss = -functional.logsigmoid(positive) - functional.logsigmoid(-negative).sum(-1)
+            optimizer.zero_grad()
+            loss.mean().backward()
+            optimizer.step()
+    return functional.normalize(center.detach())
+
+
+def test_without_any_data_the_corpus_is_the_kingdom(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    corpus = load_corpus()
+    assert (corpus.name, corpus.text) == ("kingdom", kingdom_text())
+
+
+def test_a_fetched_tinyshakespeare_is_used_unchanged(tmp_path, monkeypatch):
+    (tmp_path / "tinyshakespeare.txt").write_bytes("Première\r\nCitizen:\n".encode())
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    corpus = load_corpus()
+    assert (corpus.name, corpus.text) == ("tinyshakespeare", "Première\r\nCitizen:\n")

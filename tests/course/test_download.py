@@ -1,0 +1,816 @@
+"""The dataset downloader against a loopback server that fails the way real servers do."""
+
+import dataclasses
+import hashlib
+import io
+import json
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+import course
+from course.data import data_folder, fetch, request, sources
+from course.data.command import data
+from course.data.download import obtain
+from course.data.errors import DataError, Transient, Unreachable
+from course.data.sources import Dataset, Source, Version
+
+PAGE = b"<!DOCTYPE html><html><body>Moved, or gone, or log in first.</body></html>"
+
+
+def lines(seed: str, count: int = 5000) -> bytes:
+    """Text that hardly compresses, about 70 bytes a line."""
+    rows = (hashlib.sha256(f"{seed} {row}".encode()).hexdigest() for row in range(count))
+    return "".join(f"{seed} {row}\n" for row in rows).encode()
+
+
+def sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def zipped(**members: bytes) -> bytes:
+    """A zip of `members`; `_` in a keyword stands for `.` in the member's name."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("_", "."), content)
+    return buffer.getvalue()
+
+
+TEXT = lines("original")
+OTHER = TEXT + b"<unk> and a row more\n"
+ZIP = zipped(a_txt=lines("a"), plays_txt=TEXT, z_txt=lines("z"))
+FIRST_ZIP = zipped(plays_txt=TEXT, z_txt=lines("z", 40_000))
+FIRST_OFFSET = 30 + len("plays.txt")
+FIRST_DEFLATED = zipfile.ZipFile(io.BytesIO(FIRST_ZIP)).infolist()[0].compress_size
+ORIGINAL = Version("original", len(TEXT), sha(TEXT))
+HUGGING_FACE = Version("Hugging Face version", len(OTHER), sha(OTHER))
+UNPUBLISHED = Version("original", zip_size=len(ZIP), zip_sha256=sha(ZIP))
+MIRROR = ("plays.txt", "input.txt", "plays.txt.xz", "plays.zip", "all.zip")
+
+
+def dataset(*places: Source, versions=(ORIGINAL, HUGGING_FACE)) -> Dataset:
+    return Dataset("glove-50d", "a test", "plays.txt", MIRROR, versions, places)
+
+
+def text_at(url: str) -> Source:
+    return Source(url, "text", size=len(TEXT))
+
+
+class Ear(fetch.Listener):
+    """Keeps all lines it hears."""
+
+    def __init__(self):
+        self.heard = ""
+
+    def say(self, sentence):
+        self.heard += sentence + "\n"
+
+
+@pytest.fixture
+def ear():
+    return Ear()
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch):
+    """No waiting, and no proxy or mirror of the machine that runs the tests."""
+    monkeypatch.setattr(fetch, "WAITS", (0, 0, 0))
+    monkeypatch.setattr(request, "TIMEOUT", (5, 5))
+    for name in ("COURSE_MIRROR", "COURSE_DATA", "http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def hidden(folder: Path) -> list[str]:
+    """What is left in the hidden folder, locks aside."""
+    return sorted(p.name for p in (folder / ".partial").iterdir() if p.suffix != ".lock")
+
+
+def failure(wanted: Dataset, folder: Path, mirror=None, ear=None) -> str:
+    """The sentence with which fetching fails."""
+    with pytest.raises(DataError) as caught:
+        obtain(wanted, folder, mirror, ear)
+    assert not (folder / wanted.file).exists()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- the straight way ------------------------------------------------------------------------
+
+
+def test_text_gets_its_name_and_leaves_nothing_behind(server, tmp_path):
+    wanted = dataset(text_at(server.add("/p", TEXT)))
+    assert obtain(wanted, tmp_path) == tmp_path / "plays.txt"
+    assert (tmp_path / "plays.txt").read_bytes() == TEXT
+    assert hidden(tmp_path) == []
+
+
+def test_second_time_needs_no_network(server, tmp_path, ear):
+    wanted = dataset(text_at(server.add("/p", TEXT)))
+    obtain(wanted, tmp_path)
+    obtain(wanted, tmp_path, listener=ear)
+    assert len(server.requests) == 1
+    assert "already there" in ear.heard
+
+
+def test_damaged_file_is_replaced_and_that_is_said_once(server, tmp_path, ear):
+    (tmp_path / "plays.txt").write_bytes(TEXT[:-1] + b"?")
+    obtain(dataset(text_at(server.add("/p", TEXT))), tmp_path, listener=ear)
+    assert ear.heard.count("there, but not as published") == 1
+    assert (tmp_path / "plays.txt").read_bytes() == TEXT
+
+
+def test_first_source_that_works_is_used_and_the_others_are_explained(server, tmp_path, ear):
+    gone = text_at(server.url + "/gone")
+    forbidden = text_at(server.add("/no", TEXT, faults=[("status", 403)] * 9))
+    good = text_at(server.add("/p", TEXT))
+    obtain(dataset(gone, forbidden, good), tmp_path, listener=ear)
+    assert "/gone: the server answered 404" in ear.heard
+    assert "/no: the server answered 403" in ear.heard
+    assert len(server.requests) == 3  # neither 404 nor 403 is worth a second try
+
+
+def test_url_that_cannot_be_reached_is_not_tried_in_other_ways(server, tmp_path):
+    url = server.url + "/gone.zip"
+    failure(dataset(Source(url, "member"), Source(url, "zip")), tmp_path)
+    assert len(server.requests) == 1
+
+
+def test_all_sources_failing_is_one_sentence(server, tmp_path):
+    assert "none of the known sources" in failure(dataset(text_at(server.url + "/gone")), tmp_path)
+
+
+# --- interruptions ---------------------------------------------------------------------------
+
+
+def test_broken_connection_goes_on_where_it_stopped(server, tmp_path):
+    url = server.add("/p", TEXT, etag='"1"', faults=[("cut", 200_000), ("cut", 70_000)])
+    obtain(dataset(text_at(url)), tmp_path)
+    assert (tmp_path / "plays.txt").read_bytes() == TEXT
+    starts = [int(r[6:].split("-")[0]) for r in server.ranges() if r]
+    assert len(starts) == 2 and 100_000 < starts[0] <= 200_000 < starts[1]
+
+
+def test_server_without_range_starts_again_cleanly(server, tmp_path):
+    url = server.add("/p", TEXT, ranges=False, faults=[("cut", 200_000)])
+    obtain(dataset(text_at(url)), tmp_path)
+    assert (tmp_path / "plays.txt").read_bytes() == TEXT
+
+
+def test_endless_interruptions_without_range_end(server, tmp_path, ear):
+    url = server.add("/p", TEXT, ranges=False, faults=[("cut", 200_000)] * 99)
+    failure(dataset(text_at(url)), tmp_path, ear=ear)
+    assert "gave up" in ear.heard
+    assert len(server.requests) < 8
+
+
+def test_many_interruptions_with_progress_are_endured(server, tmp_path):
+    url = server.add("/p", TEXT, faults=[("cut", 70_000)] * 5)  # more than WAITS has tries
+    obtain(dataset(text_at(url)), tmp_path)
+
+
+def test_changed_file_is_fetched_from_its_beginning(server, tmp_path):
+    url = server.add("/p", lines("older"), etag='"old"', faults=[("cut", 200_000)])
+    server.files["/p"].faults += [("status", 503)] * 9
+    failure(dataset(Source(url, "text")), tmp_path)
+    assert any(name.endswith(".part") for name in hidden(tmp_path))
+    server.add("/p", TEXT, etag='"new"')
+    before = server.served
+    obtain(dataset(Source(url, "text")), tmp_path)
+    assert server.requests[-1].headers["If-Range"] == '"old"'
+    assert server.served - before == len(TEXT)  # in one go, not first a wrong rest
+
+
+def leave_part(server, tmp_path, wanted: Dataset, content: bytes) -> None:
+    """Let a run fail at once, then put `content` where it keeps what it has."""
+    url = wanted.sources[0].url
+    path = url.removeprefix(server.url)
+    server.files[path].faults = [("cut", 100_000)] + [("status", 500)] * 5
+    failure(wanted, tmp_path)
+    server.files[path].faults = []
+    next((tmp_path / ".partial").glob("*.part")).write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "left",
+    [b"?" * 1000, b"?" * len(TEXT), TEXT + b"?" * 1000, b"?" + TEXT[1:150_000]],
+    ids=["short", "as long", "longer", "first byte"],
+)
+def test_corrupt_partial_is_thrown_away_and_fetched_once_more(server, tmp_path, left):
+    wanted = dataset(text_at(server.add("/p", TEXT)))
+    leave_part(server, tmp_path, wanted, left)
+    obtain(wanted, tmp_path)
+    assert (tmp_path / "plays.txt").read_bytes() == TEXT
+
+
+def test_partial_that_is_too_long_is_not_asked_to_go_on(server, tmp_path):
+    wanted = dataset(text_at(server.add("/p", TEXT)))
+    leave_part(server, tmp_path, wanted, TEXT + b"?")
+    before = len(server.requests)
+    obtain(wanted, tmp_path)
+    assert server.ranges()[before:] == [None]
+
+
+def test_complete_partial_needs_no_bytes_even_if_the_size_is_unknown(server, tmp_path):
+    wanted = dataset(Source(server.add("/p", TEXT), "text"))
+    leave_part(server, tmp_path, wanted, TEXT)
+    before = server.served
+    obtain(wanted, tmp_path)
+    assert server.served == before
+
+
+def test_partial_longer_than_a_file_of_unknown_size_is_thrown_away(server, tmp_path):
+    wanted = dataset(Source(server.add("/p", TEXT), "text"))
+    leave_part(server, tmp_path, wanted, TEXT + b"?")
+    obtain(wanted, tmp_path)
+
+
+def test_503_is_tried_again(server, tmp_path):
+    url = server.add("/p", TEXT, faults=[("status", 503), ("status", 503)])
+    obtain(dataset(text_at(url)), tmp_path)
+    assert len(server.requests) == 3
+
+
+def test_waits_grow(server, tmp_path, monkeypatch, ear):
+    slept = []
+    monkeypatch.setattr(fetch, "WAITS", (1, 2, 4, 8))
+    monkeypatch.setattr(fetch, "time", SimpleNamespace(sleep=slept.append))
+    url = server.add("/p", TEXT, faults=[("status", 500)] * 9)
+    failure(dataset(text_at(url)), tmp_path, ear=ear)
+    assert slept == [1, 2, 4, 8]
+    assert "trying again in 4 s" in ear.heard
+
+
+def test_silence_is_a_timeout_and_tried_again(server, tmp_path, monkeypatch, ear):
+    monkeypatch.setattr(request, "TIMEOUT", (5, 0.2))
+    url = server.add("/p", TEXT, faults=[("stall", 1.0)])
+    obtain(dataset(text_at(url)), tmp_path, listener=ear)
+    assert "no answer within the time allowed" in ear.heard
+
+
+def test_nobody_listening_is_one_sentence(server, tmp_path, ear):
+    failure(dataset(text_at("http://127.0.0.1:9/p")), tmp_path, ear=ear)
+    assert "the connection failed" in ear.heard
+
+
+def test_invalid_url_is_one_sentence(tmp_path, ear):
+    failure(dataset(text_at("nonsense://x/p")), tmp_path, ear=ear)
+    assert "the request failed" in ear.heard
+
+
+def test_https_to_a_plain_server_is_called_a_tls_error(server, tmp_path, ear):
+    url = server.add("/p", TEXT).replace("http:", "https:")
+    failure(dataset(text_at(url)), tmp_path, ear=ear)
+    assert "TLS error" in ear.heard
+
+
+def test_expired_certificate_is_named_and_not_tried_again():
+    from requests.exceptions import SSLError
+
+    cause = OSError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate has expired (_ssl.c:1006)")
+    with (
+        pytest.raises(Unreachable, match=r"TLS error.*certificate has expired"),
+        request.translated(),
+    ):
+        raise SSLError(cause)
+
+
+def test_reset_in_a_tls_stream_is_tried_again():
+    from requests.exceptions import SSLError
+
+    with pytest.raises(Transient, match="TLS error"), request.translated():
+        raise SSLError("EOF occurred in violation of protocol")
+
+
+def test_proxy_is_used(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("http_proxy", server.url)
+    server.add("/p", TEXT)
+    obtain(dataset(text_at("http://far.invalid/p")), tmp_path)
+    assert server.requests[0].path == "http://far.invalid/p"
+
+
+# --- what is not the file --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content_type, page",
+    [
+        ("text/html; charset=utf-8", b"<!-- no usual beginning --><body>Moved</body>"),
+        ("application/octet-stream", PAGE),
+    ],
+)
+@pytest.mark.parametrize("size", [len(TEXT), None])
+def test_web_page_is_recognised(server, tmp_path, ear, content_type, page, size):
+    url = server.add("/p", page, content_type=content_type)
+    failure(dataset(Source(url, "text", size=size)), tmp_path, ear=ear)
+    assert "a web page, not the file" in ear.heard
+    assert len(server.requests) == 1
+
+
+def test_redirect_to_a_web_page_is_recognised(server, tmp_path, ear):
+    page = server.add("/login", PAGE, content_type="text/html")
+    url = server.add("/p", TEXT, faults=[("redirect", page)] * 9)
+    failure(dataset(text_at(url)), tmp_path, ear=ear)
+    assert f"a web page, not the file (redirected to {page})" in ear.heard
+
+
+def test_redirect_to_the_file_is_followed(server, tmp_path):
+    there = server.add("/there", TEXT)
+    url = server.add("/p", b"", faults=[("redirect", there)])
+    obtain(dataset(text_at(url)), tmp_path)
+
+
+def test_wrong_bytes_lead_to_the_next_source_without_a_second_try(server, tmp_path, ear):
+    bad = text_at(server.add("/bad", TEXT.replace(b"1", b"2")))
+    good = text_at(server.add("/p", TEXT))
+    obtain(dataset(bad, good), tmp_path, listener=ear)
+    assert "/bad: what it holds is no published version" in ear.heard
+    assert len(server.requests) == 2
+
+
+def test_wrong_size_is_noticed_before_the_bytes_come(server, tmp_path, ear):
+    failure(dataset(text_at(server.add("/p", TEXT[:-5]))), tmp_path, ear=ear)
+    assert f"cut short: {len(TEXT) - 5:,} bytes, not {len(TEXT):,}" in ear.heard
+
+
+@pytest.mark.parametrize("size", [len(ZIP), None])
+def test_truncated_zip_is_called_so(server, tmp_path, ear, size):
+    url = server.add("/z.zip", ZIP[:-100_000])
+    failure(dataset(Source(url, "zip", size=size)), tmp_path, ear=ear)
+    assert "cut short" in ear.heard
+
+
+def test_damaged_member_is_called_so(server, tmp_path, ear):
+    spoiled = bytearray(ZIP)
+    spoiled[len(ZIP) // 2] ^= 255
+    url = server.add("/z.zip", bytes(spoiled))
+    failure(dataset(Source(url, "member")), tmp_path, ear=ear)
+    assert "the zip is damaged" in ear.heard
+
+
+def test_zip_with_a_wrong_hash_is_refused(server, tmp_path, ear):
+    url = server.add("/z.zip", ZIP)
+    failure(dataset(Source(url, "zip", len(ZIP), sha256=sha(b""))), tmp_path, ear=ear)
+    assert "SHA-256 is wrong" in ear.heard
+
+
+def test_full_disk_is_noticed_before_the_first_byte(server, tmp_path, monkeypatch):
+    wanted = dataset(Source(server.add("/z.zip", ZIP), "zip"))
+    need = len(ZIP) + wanted.size
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=need - 1))
+    assert "too full" in failure(wanted, tmp_path)
+    assert hidden(tmp_path) == []
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=need))
+    obtain(wanted, tmp_path)
+
+
+def test_full_disk_is_noticed_before_unpacking_a_mirror(tmp_path, monkeypatch):
+    (tmp_path / "all.zip").write_bytes(ZIP)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=len(TEXT) - 1))
+    assert "too full" in failure(dataset(), tmp_path / "data", str(tmp_path))
+
+
+def test_destination_that_is_a_file_is_one_sentence(server, tmp_path):
+    (tmp_path / "taken").write_text("", "utf-8")
+    with pytest.raises(DataError, match="taken"):
+        obtain(dataset(text_at(server.add("/p", TEXT))), tmp_path / "taken")
+
+
+# --- zips ------------------------------------------------------------------------------------
+
+
+def test_member_is_fetched_without_the_rest_of_the_zip(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("course.data.remote.TAIL", 1000)
+    obtain(dataset(Source(server.add("/z.zip", ZIP), "member", size=len(ZIP))), tmp_path)
+    assert (tmp_path / "plays.txt").read_bytes() == TEXT
+    assert server.served < len(ZIP) / 2
+    assert None not in server.ranges()
+
+
+def test_interrupted_member_goes_on_where_it_stopped(server, tmp_path):
+    source = Source(server.add("/z.zip", ZIP), "member")
+    server.files["/z.zip"].faults = [("cut", 1 << 20), ("cut", 1 << 20), ("cut", 100_000)]
+    obtain(dataset(source), tmp_path)
+    first, resumed = (int(r[6:].split("-")[0]) for r in server.ranges()[-2:])
+    assert 60_000 < resumed - first <= 100_000
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_first_member_needs_only_the_beginning_of_the_zip(server, tmp_path, ranges):
+    url = server.add("/z.zip", FIRST_ZIP, ranges=ranges, pause=0.001)
+    source = Source(url, "member", offset=FIRST_OFFSET, deflated=FIRST_DEFLATED)
+    obtain(dataset(source), tmp_path)
+    assert (tmp_path / "plays.txt").read_bytes() == TEXT
+    assert server.served < len(FIRST_ZIP)
+
+
+def test_without_range_a_deep_member_is_left_for_the_whole_zip(server, tmp_path, monkeypatch, ear):
+    monkeypatch.setattr(fetch, "SKIP", 1000)
+    url = server.add("/z.zip", ZIP, ranges=False)
+    by_directory, by_offset = Source(url, "member"), Source(url, "member", offset=5000, deflated=9)
+    obtain(dataset(by_directory, by_offset, Source(url, "zip", len(ZIP))), tmp_path, None, ear)
+    assert ear.heard.count("it ignores Range") == 2
+    assert (tmp_path / "plays.txt").read_bytes() == TEXT
+
+
+def test_other_version_is_accepted_and_named(server, tmp_path, ear):
+    url = server.add("/z.zip", zipped(plays_txt=OTHER, a_txt=b"a"))
+    obtain(dataset(Source(url, "member")), tmp_path, listener=ear)
+    assert "ready (Hugging Face version)" in ear.heard
+
+
+def unpublished(*places: Source) -> Dataset:
+    return dataset(*places, versions=(UNPUBLISHED, HUGGING_FACE))
+
+
+@pytest.mark.parametrize("kind", ["member", "zip"])
+def test_text_without_a_published_hash_is_believed_out_of_its_zip(server, tmp_path, kind, ear):
+    wanted = unpublished(Source(server.add("/z.zip", ZIP), kind))
+    obtain(wanted, tmp_path)
+    assert (tmp_path / "plays.txt.sha256").read_text("utf-8") == f"{sha(TEXT)}  plays.txt\n"
+    obtain(wanted, tmp_path, listener=ear)
+    assert "already there" in ear.heard
+
+
+def test_text_without_a_published_hash_is_not_believed_out_of_another_zip(server, tmp_path, ear):
+    by_range = Source(server.add("/1.zip", zipped(plays_txt=TEXT)), "member")
+    whole = Source(server.add("/2.zip", ZIP.replace(b"a.txt", b"b.txt")), "zip")
+    text = Source(server.add("/p", TEXT), "text")
+    failure(unpublished(by_range, whole, text), tmp_path, ear=ear)
+    assert ear.heard.count("believed only out of the published zip") == 3
+
+
+# --- mirrors ---------------------------------------------------------------------------------
+
+PACKED = {
+    "plays.txt": TEXT,
+    "input.txt": TEXT,
+    "plays.txt.xz": lzma.compress(TEXT, preset=0),
+    "plays.zip": zipped(vec_txt=TEXT),
+    "all.zip": ZIP,
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+@pytest.mark.parametrize("how", ["folder", "URL", "URL without Range"])
+def test_mirror_may_hold_any_of_the_names(server, tmp_path, name, how):
+    mirror = tmp_path / "mirrör of all"
+    mirror.mkdir()
+    (mirror / name).write_bytes(PACKED[name])
+    server.add(f"/mirrör of all/{name}", PACKED[name], ranges=how == "URL")
+    place = str(mirror) if how == "folder" else f"{server.url}/mirrör of all/"
+    public = text_at(server.add("/public", TEXT))
+    obtain(dataset(public), tmp_path / "data", place)
+    assert (tmp_path / "data" / "plays.txt").read_bytes() == TEXT
+    assert "/public" not in [request.path for request in server.requests]
+
+
+@pytest.mark.parametrize("how", ["folder", "URL", "URL without Range"])
+def test_zip_cut_off_after_its_first_member_is_good_enough(server, tmp_path, how):
+    head = FIRST_ZIP[: FIRST_OFFSET + FIRST_DEFLATED]
+    (tmp_path / "all.zip").write_bytes(head)
+    server.add("/all.zip", head, ranges=how == "URL")
+    known = Source("https://a.invalid/all.zip", "member", None, None, FIRST_OFFSET, FIRST_DEFLATED)
+    obtain(dataset(known), tmp_path / "data", str(tmp_path) if how == "folder" else server.url)
+    assert (tmp_path / "data" / "plays.txt").read_bytes() == TEXT
+
+
+def test_cut_zip_does_not_pass_for_its_member(tmp_path, ear):
+    (tmp_path / "all.zip").write_bytes(FIRST_ZIP[: FIRST_OFFSET + FIRST_DEFLATED - 1])
+    known = Source("https://a.invalid/all.zip", "member", None, None, FIRST_OFFSET, FIRST_DEFLATED)
+    failure(dataset(known), tmp_path / "data", str(tmp_path), ear)
+    assert "the zip is cut short: its member ends too early" in ear.heard
+
+
+@pytest.mark.parametrize(
+    "name, content, why",
+    [
+        ("plays.txt", b"nonsense", "no published version"),
+        ("plays.txt.xz", PACKED["plays.txt.xz"][:-99], "xz file is cut short"),
+        ("plays.txt.xz", b"nonsense", "is no .xz file"),
+        ("all.zip", ZIP[:-9], "cut short"),
+        ("all.zip", zipped(a_txt=b"a", b_txt=b"b"), "none of them plays.txt"),
+    ],
+)
+def test_wrong_mirror_is_explained_and_nothing_else_tried(
+    server, tmp_path, name, content, why, ear
+):
+    (tmp_path / name).write_bytes(content)
+    wanted = dataset(text_at(server.add("/public", TEXT)))
+    sentence = failure(wanted, tmp_path / "data", str(tmp_path), ear)
+    assert why in ear.heard
+    assert "with a mirror nothing else is tried" in sentence
+    assert not server.requests
+
+
+def test_empty_mirror_says_what_it_looked_for(server, tmp_path):
+    wanted = dataset(text_at(server.add("/public", TEXT)))
+    for mirror in (str(tmp_path), f"{server.url}/empty"):
+        assert "looked for: plays.txt, input.txt" in failure(wanted, tmp_path / "data", mirror)
+    assert "no folder and no URL" in failure(wanted, tmp_path / "data", str(tmp_path / "nowhere"))
+
+
+# --- several processes -----------------------------------------------------------------------
+
+RUN = """
+import sys
+from pathlib import Path
+from course.data import fetch, sources
+sources.TABLE, fetch.WAITS = Path(sys.argv.pop(1)), (0, 0, 0)
+from course.data.command import data
+data()
+"""
+
+
+def write_table(path: Path, *datasets: Dataset) -> Path:
+    """The datasets as `sources.toml` has them."""
+    rows = []
+    for wanted in datasets:
+        facts = {"title": wanted.title, "file": wanted.file, "mirror": list(wanted.mirror)}
+        rows += [f"[{wanted.name}]", *toml(facts)]
+        for kind in ("versions", "sources"):
+            for entry in getattr(wanted, kind):
+                rows += [f"[[{wanted.name}.{kind}]]", *toml(dataclasses.asdict(entry))]
+    path.write_text("\n".join(rows), "utf-8")
+    return path
+
+
+def toml(facts: dict) -> list[str]:
+    return [f"{name} = {json.dumps(fact)}" for name, fact in facts.items() if fact is not None]
+
+
+def start(table: Path, *arguments: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, str(table), *arguments],
+        cwd=course.ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+def wait_for(fact, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not fact():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def part_size(folder: Path) -> int:
+    return sum(part.stat().st_size for part in folder.glob(".partial/*.part"))
+
+
+def test_killed_run_is_resumed_with_only_the_missing_bytes(server, tmp_path):
+    url = server.add("/p", TEXT, etag='"1"', pause=0.05)
+    table = write_table(tmp_path / "t.toml", dataset(text_at(url)))
+    first = start(table, "glove", "--dest", str(tmp_path))
+    wait_for(lambda: part_size(tmp_path) >= 100_000)
+    first.kill()  # SIGKILL
+    first.communicate()
+    assert not (tmp_path / "plays.txt").exists()
+    kept = part_size(tmp_path)
+    server.files["/p"].pause = 0
+    second = start(table, "glove", "--dest", str(tmp_path))
+    output, _ = second.communicate(timeout=30)
+    assert second.returncode == 0, output
+    assert "going on after" in output
+    assert 100_000 <= kept < len(TEXT)
+    assert [request.sent for request in server.requests[1:]] == [len(TEXT) - kept]
+    assert (tmp_path / "plays.txt").read_bytes() == TEXT
+
+
+def test_two_runs_at_once_fetch_once(server, tmp_path):
+    url = server.add("/z.zip", ZIP, pause=0.02)
+    table = write_table(tmp_path / "t.toml", dataset(Source(url, "zip", len(ZIP))))
+    runs = [start(table, "glove", "--dest", str(tmp_path)) for _ in range(2)]
+    outputs = [run.communicate(timeout=60)[0] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], outputs
+    assert server.served == len(ZIP)
+    assert sum("already there" in output for output in outputs) == 1
+
+
+def test_partial_never_has_the_final_name(server, tmp_path):
+    url = server.add("/z.zip", ZIP, pause=0.002)
+    seen, done = set(), threading.Event()
+
+    def watch():
+        while not done.is_set():
+            seen.update((p.name, p.stat().st_size) for p in tmp_path.iterdir() if p.is_file())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    obtain(dataset(Source(url, "zip", len(ZIP))), tmp_path)
+    done.set()
+    watcher.join()
+    assert seen <= {("plays.txt", len(TEXT))}
+
+
+# --- the command -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(server, tmp_path, monkeypatch):
+    """Run `course data ...` on two small datasets."""
+    plays = dataset(text_at(server.add("/p", TEXT)))
+    other = dataset(Source(server.add("/z.zip", ZIP), "member"), versions=(UNPUBLISHED,))
+    tiny = dataclasses.replace(plays, name="tinyshakespeare", file="tiny.txt", mirror=("tiny.txt",))
+    large = dataclasses.replace(other, name="glove-200d", file="z.txt", mirror=("z.txt",))
+    table = write_table(tmp_path / "t.toml", tiny, plays, large)
+    monkeypatch.setattr(sources, "TABLE", table)
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path / "data"))
+    return lambda *arguments: CliRunner().invoke(data, arguments)
+
+
+def test_all_is_tinyshakespeare_and_small_glove(run, tmp_path):
+    result = run("all")
+    assert result.exit_code == 0, result.output
+    assert sorted(p.name for p in (tmp_path / "data").glob("*.txt")) == ["plays.txt", "tiny.txt"]
+    assert "%" not in result.output  # no progress bar where nobody is looking
+
+
+def test_check_tells_ok_missing_and_damaged(run, tmp_path):
+    folder = tmp_path / "data"
+    assert run("--check").output.count("missing") == 3
+    run("all")
+    run("glove", "--dim", "200")
+    good = run("--check")
+    assert good.exit_code == 0
+    assert good.output.count("ok (original)") == 3
+    (folder / "plays.txt").write_bytes(OTHER)
+    assert "ok (Hugging Face version)" in run("--check").output
+    for name in ("plays.txt", "z.txt"):
+        (folder / name).write_bytes(b"?" * len(TEXT))
+    bad = run("--check")
+    assert bad.exit_code == 1
+    assert bad.output.count("damaged (") == 2
+    assert run("--check", "tinyshakespeare").exit_code == 0
+
+
+def test_check_admits_what_it_cannot_know(run, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "z.txt").write_bytes(b"from a friend")
+    result = run("--check")
+    assert result.exit_code == 0
+    assert "unknown" in result.output
+
+
+def test_without_arguments_it_lists(run, server):
+    assert run().output == run("--list").output
+    assert "plays.txt" in run().output and "course data --check" in run().output
+    assert not server.requests
+
+
+def test_failure_is_one_sentence_and_not_zero(run, tmp_path):
+    result = run("glove", "--mirror", str(tmp_path / "nowhere"))
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: the mirror") and result.output.count("\n") == 1
+
+
+def test_mirror_may_stand_in_the_environment(run, tmp_path, monkeypatch, server):
+    (tmp_path / "plays.txt").write_bytes(TEXT)
+    monkeypatch.setenv("COURSE_MIRROR", str(tmp_path))
+    assert run("glove", "--dest", str(tmp_path / "elsewhere")).exit_code == 0
+    assert (tmp_path / "elsewhere" / "plays.txt").exists()
+    assert not server.requests
+
+
+def test_interrupt_says_how_to_go_on(run, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("course.data.command.obtain", interrupted)
+    result = run("all")
+    assert result.exit_code == 130
+    assert "stopped; run the same command to go on" in result.output
+
+
+def test_dim_goes_with_glove_only(run):
+    assert run("all", "--dim", "100").exit_code == 2
+
+
+def test_help_needs_no_http_library():
+    code = (
+        "import sys, course.data.command; "
+        "sys.exit(bool({'requests', 'filelock', 'torch'} & {*sys.modules}))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=course.ROOT).returncode == 0
+
+
+def test_data_folder_follows_the_environment(monkeypatch):
+    assert data_folder() == course.ROOT / "data"
+    monkeypatch.setenv("COURSE_DATA", "/elsewhere")
+    assert data_folder() == Path("/elsewhere")
+
+
+def test_published_table_names_a_hash_for_everything():
+    for wanted in sources.load().values():
+        hashes = [version.sha256 or version.zip_sha256 for version in wanted.versions]
+        hashes += [source.sha256 for source in wanted.sources if source.kind == "zip"]
+        assert all(len(bytes.fromhex(digest)) == 32 for digest in hashes)
+        assert wanted.file == wanted.mirror[0]
+
+
+# --- datasets.sh -----------------------------------------------------------------------------
+
+no_shell = os.name == "nt" or shutil.which("sh") is None
+needs_sh = pytest.mark.skipif(no_shell, reason="needs a POSIX shell")
+
+
+@pytest.fixture
+def checkout(tmp_path, server) -> Path:
+    """A copy of the downloader in a folder with a space and an umlaut, with one small dataset."""
+    root = tmp_path / "a cöurse"
+    shutil.copytree(course.ROOT / "course" / "data", root / "course" / "data")
+    shutil.copy(course.ROOT / "course" / "__init__.py", root / "course")
+    shutil.copy(course.ROOT / "datasets.sh", root)
+    write_table(root / "course/data/sources.toml", dataset(text_at(server.add("/p", TEXT))))
+    return root
+
+
+def shell(checkout: Path, cwd: Path, python: str, *arguments: str) -> subprocess.CompletedProcess:
+    """Run datasets.sh in `cwd` with a `python3` that is the shell command `python`."""
+    programs = cwd / "programs"
+    programs.mkdir(parents=True, exist_ok=True)
+    (programs / "python3").write_text(f"#!/bin/sh\n{python}\n", "utf-8")
+    (programs / "python3").chmod(0o755)
+    return subprocess.run(
+        ["sh", str(checkout / "datasets.sh"), *arguments],
+        cwd=cwd,
+        env=os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+THIS_PYTHON = f'exec "{sys.executable}" "$@"'
+
+
+@needs_sh
+def test_shell_script_works_from_anywhere_with_relative_paths(checkout, tmp_path):
+    cwd = tmp_path / "sömewhere else"
+    (cwd / "my mirrör").mkdir(parents=True)
+    (cwd / "my mirrör" / "plays.txt").write_bytes(TEXT)
+    (cwd / "course").mkdir()
+    (cwd / "course" / "__init__.py").write_text("raise ImportError('wrong one')", "utf-8")
+    result = shell(
+        checkout, cwd, THIS_PYTHON, "glove", "--mirror", "my mirrör", "--dest", "öut here"
+    )
+    assert result.returncode == 0, result.stderr
+    assert (cwd / "öut here" / "plays.txt").read_bytes() == TEXT
+
+
+@needs_sh
+def test_shell_script_puts_the_data_into_the_course(checkout, tmp_path):
+    assert shell(checkout, tmp_path / "b", THIS_PYTHON, "glove").returncode == 0
+    assert (checkout / "data" / "plays.txt").read_bytes() == TEXT
+
+
+@needs_sh
+def test_shell_script_prefers_the_course_s_own_environment(checkout, tmp_path):
+    own = checkout / ".venv" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    own.write_text(f"#!/bin/sh\n{THIS_PYTHON}\n", "utf-8")
+    own.chmod(0o755)
+    assert shell(checkout, tmp_path / "d", "exit 1", "--list").returncode == 0
+
+
+@needs_sh
+def test_shell_script_without_packages_says_so(checkout, tmp_path):
+    result = shell(checkout, tmp_path / "c", "exit 1", "--list")
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1 and "with the course's packages" in result.stderr
+
+
+@needs_sh
+def test_shell_script_is_executable():
+    assert os.access(course.ROOT / "datasets.sh", os.X_OK)
+
+
+# --- the real data ---------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_real_data_out_of_a_cut_zip_and_an_xz(server, tmp_path):
+    folder = os.environ.get("COURSE_REAL_DATA")
+    if not folder:
+        pytest.skip("set COURSE_REAL_DATA to a folder with the real files to run this")
+    glove = sources.load()["glove-50d"]
+    text = obtain(glove, tmp_path / "from xz", folder).read_bytes()
+    packed = subprocess.run(["gzip", "-6", "-n"], input=text, capture_output=True).stdout[10:-8]
+    header = (Path(folder) / "glove.6B.zip.head74.bin").read_bytes()
+    server.add("/glove.6B.zip", header + packed, ranges=False)
+    assert len(header + packed) == 69_182_559
+    assert obtain(glove, tmp_path / "from zip", server.url).read_bytes() == text

@@ -1,0 +1,411 @@
+"""The GloVe store: parsed once, exactly, and mapped ever after."""
+
+import lzma
+import os
+import threading
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from course.data import decimals, glove
+from course.data.glove import open_glove
+
+TEXT = "the 0.5 -1.25\nking 2.0 0.125\nqueen -0.0625 3.5\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    """write(content, dim=2): a GloVe text in `tmp_path`, the folder to open."""
+
+    def write(content, dim=2):
+        if isinstance(content, str):
+            content = content.encode("utf-8")
+        path = tmp_path / f"glove.6B.{dim}d.txt"
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def parses(monkeypatch):
+    """The texts that were parsed, one entry each time."""
+    parsed = []
+    chunks = glove._chunks
+
+    def watched(text, dim):
+        parsed.append(text.name)
+        return chunks(text, dim)
+
+    monkeypatch.setattr(glove, "_chunks", watched)
+    return parsed
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+# What a store offers
+
+
+def test_words_and_vectors_keep_the_order_of_the_lines(write, tmp_path):
+    write(TEXT)
+    vectors = open_glove(2, tmp_path)
+    assert vectors.words == ["the", "king", "queen"]
+    assert vectors.index == {"the": 0, "king": 1, "queen": 2}
+    assert vectors.vectors.tolist() == [[0.5, -1.25], [2.0, 0.125], [-0.0625, 3.5]]
+    assert vectors.vectors.dtype == np.float32
+
+
+def test_a_word_finds_its_vector(write, tmp_path):
+    write(TEXT)
+    vectors = open_glove(2, tmp_path)
+    assert vectors["king"].tolist() == [2.0, 0.125]
+    assert "king" in vectors
+    assert "knight" not in vectors
+    assert len(vectors) == 3
+    with pytest.raises(KeyError, match="knight"):
+        vectors["knight"]
+
+
+def test_the_array_is_read_only(write, tmp_path):
+    write(TEXT)
+    with pytest.raises(ValueError, match="read-only"):
+        open_glove(2, tmp_path).vectors[0, 0] = 1
+
+
+def test_the_tensor_shares_the_memory_without_a_warning(write, tmp_path):
+    write(TEXT)
+    vectors = open_glove(2, tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tensor = vectors.tensor()
+    assert tensor.dtype == torch.float32
+    assert tensor.tolist() == vectors.vectors.tolist()
+    assert tensor.data_ptr() == vectors.vectors.ctypes.data
+
+
+def test_writing_into_the_tensor_never_reaches_the_file(write, tmp_path):
+    write(TEXT)
+    open_glove(2, tmp_path).tensor().fill_(0)
+    assert open_glove(2, tmp_path)["king"].tolist() == [2.0, 0.125]
+
+
+def test_the_default_folder_is_the_data_folder(write, tmp_path, monkeypatch):
+    write(TEXT)
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    assert len(open_glove(2)) == 3
+
+
+def test_words_may_be_any_bytes_without_white_space(write, tmp_path):
+    odd = [
+        '"',
+        "'",
+        ",",
+        "#",
+        "nan",
+        "null",
+        "0.5",
+        "1e5",
+        "-",
+        "münchen",
+        "東京",
+        "a\x85b",
+        "\u2028",
+    ]
+    write("".join(f"{word} 0.5 1.5\n" for word in odd))
+    assert open_glove(2, tmp_path).words == odd
+    assert open_glove(2, tmp_path).index["nan"] == 4
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
+def test_the_last_line_may_end_in_any_way(write, tmp_path, ending):
+    write("the 0.5 1.5\nking 0.25 2.5" + ending)
+    assert open_glove(2, tmp_path)["king"].tolist() == [0.25, 2.5]
+
+
+def test_the_version_with_an_extra_last_row_opens_too(write, tmp_path):
+    write(TEXT + "<unk> 0.25 -0.5\n")
+    assert open_glove(2, tmp_path).words[-1] == "<unk>"
+
+
+# The second time
+
+
+def test_the_second_opening_parses_nothing(write, tmp_path, parses):
+    write(TEXT)
+    first = open_glove(2, tmp_path)
+    second = open_glove(2, tmp_path)
+    assert len(parses) == 1
+    assert first.words == second.words
+    assert np.array_equal(first.vectors, second.vectors)
+
+
+def test_two_files_lie_beside_the_text_and_no_other(write, tmp_path):
+    write(TEXT)
+    open_glove(2, tmp_path)
+    assert files_in(tmp_path) == ["glove.6B.2d.npy", "glove.6B.2d.txt", "glove.6B.2d.words"]
+
+
+def test_the_array_is_an_ordinary_numpy_file(write, tmp_path):
+    write(TEXT)
+    open_glove(2, tmp_path)
+    assert np.load(tmp_path / "glove.6B.2d.npy").shape == (3, 2)
+
+
+def test_a_changed_text_is_parsed_again(write, tmp_path, parses):
+    write(TEXT)
+    open_glove(2, tmp_path)
+    write("the 0.5 -1.25\nlord 9.0 0.125\nqueen -0.0625 3.5\n")
+    os.utime(tmp_path / "glove.6B.2d.txt", ns=(0, 1))  # the clock may tick too slowly for a test
+    assert open_glove(2, tmp_path)["lord"].tolist() == [9.0, 0.125]
+    assert len(parses) == 2
+
+
+@pytest.mark.parametrize("name", ["glove.6B.2d.npy", "glove.6B.2d.words"])
+@pytest.mark.parametrize("damage", ["gone", "empty", "short", "garbage"])
+def test_a_damaged_store_is_made_again(write, tmp_path, name, damage):
+    write(TEXT)
+    open_glove(2, tmp_path)
+    stored = tmp_path / name
+    content = stored.read_bytes()
+    stored.unlink()
+    if damage != "gone":
+        spoiled = {"empty": b"", "short": content[:-8], "garbage": b"\x00" * len(content)}
+        stored.write_bytes(spoiled[damage])
+    assert open_glove(2, tmp_path).words == ["the", "king", "queen"]
+    assert open_glove(2, tmp_path)["queen"].tolist() == [-0.0625, 3.5]
+
+
+def test_opening_at_once_from_many_threads_gives_everyone_the_same(write, tmp_path):
+    write("".join(f"word{i} {i}.5 0.{i + 1}\n" for i in range(2000)))
+    opened = []
+    threads = [
+        threading.Thread(target=lambda: opened.append(open_glove(2, tmp_path))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(opened) == 8
+    assert all(np.array_equal(one.vectors, opened[0].vectors) for one in opened)
+    assert len(files_in(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("trouble", [PermissionError("read-only"), OSError("no space left")])
+def test_where_nothing_can_be_written_one_warning_says_so(write, tmp_path, monkeypatch, trouble):
+    def refuse(*_):
+        raise trouble
+
+    write(TEXT)
+    monkeypatch.setattr(glove.os, "replace", refuse)
+    with pytest.warns(UserWarning, match=f"glove.6B.2d.txt was read into memory.*{trouble}") as all:
+        vectors = open_glove(2, tmp_path)
+    assert len(all) == 1
+    assert vectors["queen"].tolist() == vectors.tensor()[2].tolist() == [-0.0625, 3.5]
+    assert files_in(tmp_path) == ["glove.6B.2d.txt"]
+    with pytest.raises(ValueError, match="read-only"):
+        vectors.vectors[0, 0] = 1
+
+
+# What is refused
+
+
+def test_a_missing_text_names_the_command_that_fetches_it(tmp_path):
+    with pytest.raises(FileNotFoundError, match="course data glove --dim 300"):
+        open_glove(300, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("lord 0.5", "'lord' must be followed by 2 numbers; got 1"),
+        ("lord 0.5 0.5 0.5", "'lord' must be followed by 2 numbers; got 3"),
+        ("lord 0.5  0.5", "'lord' must be followed by 2 numbers; got 3"),
+        ("lord  0.5", "every number must be finite; got b''"),
+        ("lord 0.5 ", "every number must be finite; got b''"),
+        ("lord 0.5 x.5", "every number must be finite; got b'x.5'"),
+        ("lord 0.5 0.x", "every number must be finite; got b'0.x'"),
+        ("lord 0.5 0.5.5", "every number must be finite; got b'0.5.5'"),
+        ("lord 0.5 0.5-0.5", "every number must be finite; got b'0.5-0.5'"),
+        ("lord 0.5 0.5\t", None),
+        ("lord 0.5 nan", "every number must be finite; got b'nan'"),
+        ("lord inf 0.5", "every number must be finite; got b'inf'"),
+        ("lord 1e39 0.5", "every number must be finite; got b'1e39'"),
+        ("lord . 0.5", "every number must be finite; got b'.'"),
+        ("lord -. 0.5", "every number must be finite; got b'-.'"),
+        ("lord - 0.5", "every number must be finite; got b'-'"),
+        (" 0.5 0.5", "the word must be UTF-8 and not empty; got b''"),
+        ("", "'' must be followed by 2 numbers; got 0"),
+        ("lo\udcffrd 0.5 0.5", r"the word must be UTF-8 and not empty; got b'lo\xffrd'"),
+    ],
+)
+def test_a_damaged_line_is_named(write, tmp_path, monkeypatch, line, complaint):
+    monkeypatch.setattr(glove, "_CHUNK_BYTES", 16)  # so that the line is not in the first chunk
+    path = write((TEXT + line + "\nboy 0.5 0.5\n").encode("utf-8", "surrogateescape"))
+    if complaint is None:  # `float` allows white space around a number
+        assert open_glove(2, tmp_path)["lord"].tolist() == [0.5, 0.5]
+        return
+    complaint = complaint.replace("'lord' must", "b'lord' must").replace("'' must", "b'' must")
+    with pytest.raises(ValueError) as raised:
+        open_glove(2, tmp_path)
+    assert str(raised.value) == f"{path.name}, line 4: {complaint}"
+    assert files_in(tmp_path) == [path.name]
+
+
+def test_a_text_of_another_width_is_refused(write, tmp_path):
+    write(TEXT, dim=3)
+    with pytest.raises(ValueError, match=r"line 1: b'the' must be followed by 3 numbers; got 2"):
+        open_glove(3, tmp_path)
+
+
+def test_an_empty_text_is_refused(write, tmp_path):
+    write("")
+    with pytest.raises(ValueError, match="it is empty"):
+        open_glove(2, tmp_path)
+    assert files_in(tmp_path) == ["glove.6B.2d.txt"]
+
+
+def test_a_damaged_text_leaves_the_former_store_alone_and_unused(write, tmp_path):
+    write(TEXT)
+    open_glove(2, tmp_path)
+    write(TEXT + "lord 0.5")
+    with pytest.raises(ValueError, match="line 4"):
+        open_glove(2, tmp_path)
+    write(TEXT)
+    assert len(open_glove(2, tmp_path)) == 3
+
+
+# Numbers
+
+
+def parse(fields):
+    text = " ".join(fields).encode()
+    lengths = np.array([len(field) for field in fields])
+    stops = np.cumsum(lengths + 1) - 1
+    return decimals.parse_decimals(text, stops - lengths, stops)
+
+
+def test_numbers_are_what_float_reads_bit_for_bit():
+    random = np.random.default_rng(0)
+    fields = [f"{x:.{d}g}" for d in range(1, 18) for x in random.normal(0, 1, 300)]
+    fields += [f"{x:.{d}f}" for d in range(11) for x in random.normal(0, 5, 300)]
+    fields += [
+        "0",
+        "-0.0",
+        "00.5",
+        "+0.5",
+        ".5",
+        "5.",
+        "-.5",
+        "1e-05",
+        "1E5",
+        "12345678.9",
+        "1e-50",
+    ]
+    want = np.array([float(field) for field in fields], dtype=np.float32)
+    assert np.array_equal(parse(fields).view(np.int32), want.view(np.int32))
+
+
+@pytest.mark.parametrize("position", range(9))
+@pytest.mark.parametrize("byte", [b"/", b":", b"\x00", b"\x7f", b"\xb0", b"\xff", b"-", b".", b"x"])
+def test_a_spoiled_digit_is_never_read_as_a_number(position, byte):
+    field = b"0.12345678"
+    at = position + (position > 0)  # not the point itself
+    field = field[:at] + byte + field[at + 1 :]
+    got = decimals.parse_decimals(field, np.array([0]), np.array([len(field)]))
+    np.testing.assert_equal(got[0], np.array(decimals.to_float(field)).astype(np.float32))
+
+
+# Real data
+
+
+@pytest.fixture(scope="module")
+def real_data():
+    """The folder of real data, which is too large for the repository."""
+    folder = os.environ.get("COURSE_REAL_DATA")
+    if not folder:
+        pytest.skip("$COURSE_REAL_DATA does not name a folder with the real data")
+    return Path(folder)
+
+
+def unpack(packed, folder):
+    with lzma.open(packed) as source, open(folder / "glove.6B.50d.txt", "wb") as target:
+        while block := source.read(1 << 20):
+            target.write(block)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def frequent_words(real_data, tmp_path_factory):
+    """The first 20,000 rows of the real 50-dimensional vectors."""
+    folder = unpack(real_data / "glove.6B.50d.top20k.txt.xz", tmp_path_factory.mktemp("glove"))
+    return open_glove(50, folder)
+
+
+def unit_rows(vectors):
+    rows = vectors.vectors.astype(np.float64)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def read_questions(path, index):
+    """The rows (a, b, c, d) of all questions whose four words have vectors, `(n, 4)`."""
+    lines = path.read_text(encoding="utf-8").lower().splitlines()
+    questions = [line.split() for line in lines if not line.startswith(":")]
+    return np.array(
+        [[index[w] for w in words] for words in questions if set(words) <= index.keys()]
+    )
+
+
+def count_right(vectors, questions):
+    """How many questions b - a + c answers with d, the three left out (3CosAdd)."""
+    rows = torch.from_numpy(unit_rows(vectors)).float()
+    right = 0
+    for a, b, c, d in (batch.T for batch in torch.from_numpy(questions).split(128)):
+        similarities = (rows[b] - rows[a] + rows[c]) @ rows.T
+        similarities.scatter_(1, torch.stack([a, b, c], dim=1), -torch.inf)
+        right += (similarities.argmax(1) == d).sum().item()
+    return right
+
+
+def test_real_rows_run_from_frequent_to_rare(frequent_words):
+    assert len(frequent_words) == 20_000
+    assert frequent_words.words[8] == '"'
+    places = {"the": 0, "king": 691, "queen": 2060, "na": 6182, "nan": 14_798}
+    assert {word: frequent_words.index[word] for word in places} == places
+
+
+def test_real_king_minus_man_plus_woman_is_queen(frequent_words):
+    rows, index = unit_rows(frequent_words), frequent_words.index
+    query = rows[index["king"]] - rows[index["man"]] + rows[index["woman"]]
+    similarities = rows @ (query / np.linalg.norm(query))
+    best = [frequent_words.words[row] for row in similarities.argsort()[::-1][:4]]
+    assert best == ["king", "queen", "throne", "prince"]
+    figures = [round(similarities[index[word]], 4) for word in best]
+    assert figures == [0.8854, 0.8524, 0.7664, 0.7592]
+
+
+def test_real_numbers_are_what_float_reads(frequent_words, real_data):
+    with lzma.open(real_data / "glove.6B.50d.top20k.txt.xz") as text:
+        lines = [text.readline().split(b" ") for _ in range(2000)]
+    want = np.array([[float(field) for field in line[1:]] for line in lines], dtype=np.float32)
+    assert np.array_equal(frequent_words.vectors[:2000], want)
+
+
+def test_real_analogies_of_the_frequent_words(frequent_words, real_data):
+    questions = read_questions(real_data / "questions-words.txt", frequent_words.index)
+    assert len(questions) == 12_042
+    assert count_right(frequent_words, questions) == pytest.approx(6_268, abs=2)
+
+
+@pytest.mark.slow
+def test_real_analogies_of_all_400000_words(real_data, tmp_path):
+    vectors = open_glove(50, unpack(real_data / "glove.6B.50d.txt.xz", tmp_path))
+    assert len(vectors) == len(vectors.index) == 400_000
+    assert (vectors.index["null"], "<unk>" in vectors) == (24_207, False)
+    questions = read_questions(real_data / "questions-words.txt", vectors.index)
+    assert len(questions) == 19_544
+    assert count_right(vectors, questions) == pytest.approx(9_033, abs=2)
