@@ -36,6 +36,7 @@ class Lesson:
         self._stage = stage
         self._calls = calls
         self._inference = False
+        self._default_device: str | None = None
 
     def __getattr__(self, name: str) -> "Function":
         if name.startswith("__"):
@@ -70,6 +71,15 @@ class Lesson:
         finally:
             self._inference = False
 
+    @contextlib.contextmanager
+    def default_device(self, device: str) -> Iterator[None]:
+        """Make the calls in this block while new tensors land on this device by default."""
+        self._default_device = device
+        try:
+            yield
+        finally:
+            self._default_device = None
+
     def _call(
         self, target: str | Ref, name: str, args: tuple, kwargs: dict, upstream: Any = None
     ) -> tuple[Any, dict[Any, torch.Tensor]]:
@@ -81,6 +91,7 @@ class Lesson:
             {key: _outgoing(value) for key, value in kwargs.items()},
             upstream=upstream,
             inference=self._inference,
+            default_device=self._default_device,
         )
         call.result = Handle(self, result, name) if isinstance(result, Ref) else result
         return call.result, gradients

@@ -4,6 +4,7 @@ expect.close(got, want)        values, shape, dtype and device
 expect.equal(got, want)        the same, exactly
 expect.that(fact, sentence)    anything else; the sentence says what went wrong
 expect.rejects(call, ValueError, good=..., bad=..., mentions=...)
+expect.follows_device(call, *args)
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import Any
 
 import torch
 
-from course.testing.door import Call, Function
+from course.testing.door import Call, Function, Handle
 from course.testing.outcomes import StudentError, Wrong
 from course.testing.plain import Foreign
 from course.testing.show import show, show_call, show_dtype, show_number
@@ -26,6 +27,11 @@ _TOLERANCE = {
 
 calls: list[Call] = []
 """The calls of the running test; the messages show the one that a value came from."""
+
+
+def last_call() -> Call | None:
+    """The latest call through the door, if there was one."""
+    return calls[-1] if calls else None
 
 
 def close(got: Any, want: Any, *, tolerance: float | None = None) -> None:
@@ -50,7 +56,7 @@ def that(fact: bool, sentence: str) -> None:
     """Expect a fact; the sentence says what is wrong when it does not hold."""
     __tracebackhide__ = True
     if not fact:
-        raise Wrong(message(sentence, calls[-1] if calls else None))
+        raise Wrong(message(sentence, last_call()))
 
 
 def rejects(
@@ -87,6 +93,31 @@ def rejects(
         _check_message(raised, mentions)
         return
     raise Wrong(message(f"{name} should have been raised, but the call went through", calls[-1]))
+
+
+def follows_device(function: Function, *args: Any) -> None:
+    """Expect the result where the arguments are, tried on the "meta" device (shapes, no data).
+
+    A module moves there after a first call; tensors among the arguments move, too. A body that
+    has to look at the numbers, which "meta" does not have, is let off.
+    """
+    __tracebackhide__ = True
+    here = function(*args)
+    if isinstance(function, Handle):
+        function.to("meta")
+    try:
+        there = function(*map(_on_meta, args))
+    except StudentError as raised:
+        if re.search("(same|expected) device", raised.message):
+            raise Wrong(
+                message(
+                    "a tensor was made on the CPU while the arguments are on another device",
+                    calls[-1],
+                    *(["at      " + raised.where] * bool(raised.where)),
+                )
+            ) from raised
+        return
+    _compare(there, _on_meta(here), there, _on_meta(here), None)
 
 
 def message(sentence: str, call: Call | None, *details: str) -> str:
@@ -174,13 +205,20 @@ def _first_place(got: torch.Tensor, want: torch.Tensor, off: torch.Tensor) -> st
     )
 
 
+def _on_meta(value: Any) -> Any:
+    """A value with its tensors on the "meta" device."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(_on_meta, value))
+    return value.to("meta") if isinstance(value, torch.Tensor) else value
+
+
 def _call_that_gave(value: Any) -> Call | None:
     """The call whose result this value is, or part of; else the latest."""
     for call in reversed(calls):
         parts = call.result if isinstance(call.result, list | tuple) else [call.result]
         if call.result is value or any(part is value for part in parts):
             return call
-    return calls[-1] if calls else None
+    return last_call()
 
 
 def _kind(value: Any) -> str:
@@ -219,7 +257,7 @@ def _check_message(raised: StudentError, mentions: tuple) -> None:
 
 def _holds(text: str, part: Any) -> bool:
     if isinstance(part, int | float):
-        return re.search(rf"(?<![\w.]){re.escape(str(part))}(?!\w|\.\d)", text) is not None
+        return re.search(rf"(?<!\w)(?<!\d\.){re.escape(str(part))}(?!\w|\.\d)", text) is not None
     return str(part).lower() in text.lower()
 
 

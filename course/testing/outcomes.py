@@ -5,6 +5,21 @@ class Wrong(AssertionError):
     """The student's code does not do what its contract says; the message says how it shows."""
 
 
+class TimedOut(Wrong):
+    """The student's code did not come to an end."""
+
+
+class Prints(Wrong):
+    """The student's code is right but prints, which no function of this course does."""
+
+    def __init__(self, exercise: str, printed: str) -> None:
+        first_line = printed.strip().partition("\n")[0]
+        super().__init__(
+            f"{exercise} gives the right result, but prints; take the print out when you are done"
+            f"\n\n  printed  {first_line[:60]}"
+        )
+
+
 class ToDo(Exception):
     """The student's code reached a stub, `NotImplementedError("TODO lesson.exercise")`."""
 

@@ -16,7 +16,7 @@ from course.testing import expect
 from course.testing.clock import TimeIsUp, time_limit
 from course.testing.door import Lesson
 from course.testing.draw import Draw
-from course.testing.outcomes import StudentError, ToDo, Wrong
+from course.testing.outcomes import Prints, StudentError, TimedOut, ToDo, Wrong
 from course.testing.report import Tally, print_summary
 from course.testing.stage import Stage, load_module
 
@@ -142,48 +142,73 @@ def _exercise_of(item: pytest.Item) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a graded test, once more with the other exercises lent if it fails on the student's."""
+    """Run a graded test; if it fails, once more with the lesson's other exercises lent.
+
+    So nobody loses the points of an exercise because of another one that it calls.
+    """
     exercise = _exercise_of(pyfuncitem)
     if exercise is None:
         return None
     timed_out = pyfuncitem.session.stash.setdefault(_TIMED_OUT, set())
-    if exercise in timed_out:
-        raise Wrong(f"{exercise} did not come to an end in another test, so this one was not run")
-    marker = pyfuncitem.get_closest_marker("limit")
-    seconds = marker.args[0] if marker else SECONDS_PER_TEST
-    try:
-        with time_limit(seconds):
-            _run_with_own_then_lent(pyfuncitem, exercise)
-    except TimeIsUp as error:
+    if exercise in timed_out:  # waiting once more would teach nothing
+        raise Wrong(f"{exercise} came to no end in another test, so this one was not run")
+    attempt = _Attempt(pyfuncitem, exercise)
+    others = _other_exercises_used(attempt.path, exercise)
+    failure = None if timed_out & set(others) else attempt.run()
+    if others and (failure or timed_out & set(others)):
+        failure_with_lent = attempt.run_with_lent(others)
+        if failure_with_lent is None or attempt.stopped_at_another_stub(failure):
+            failure = failure_with_lent
+    if failure is None:
+        return True
+    if isinstance(failure, TimedOut):
         timed_out.add(exercise)
-        call = expect.calls[-1] if expect.calls else None
-        raise Wrong(
-            expect.message(f"{exercise} did not come to an end in {seconds} s", call)
-        ) from error
-    return True
+    raise failure
 
 
-def _run_with_own_then_lent(item: pytest.Function, exercise: str) -> None:
-    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
-    try:
-        item.obj(**arguments)
-    except Exception as failure:
-        lesson = arguments.get("lesson")
-        path = _module_path(item.config, item.path)
-        others = _other_exercises_used(path, exercise)
-        if lesson is None or not others:
-            raise
-        reference = item.config.stash[MODULES].load(ROOT / "solutions" / path.name)
-        if "draw" in arguments:
-            arguments["draw"].restart()
+class _Attempt:
+    """One graded test, ready to be run against the student's module."""
+
+    def __init__(self, item: pytest.Function, exercise: str) -> None:
+        self.item = item
+        self.exercise = exercise
+        self.path = _module_path(item.config, item.path)
+        self.arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+        marker = item.get_closest_marker("limit")
+        self.seconds = marker.args[0] if marker else SECONDS_PER_TEST
+
+    def run(self) -> Exception | None:
+        """Run the test, for a limited time, on the module as it is; return what went wrong."""
+        self._printed()
         try:
-            with lesson._stage.lend(reference, others):
-                item.obj(**arguments)
-        except Exception as still:
-            stub_of_another = isinstance(failure, ToDo) and not failure.name.endswith(
-                f".{exercise}"
-            )
-            raise (still if stub_of_another else failure) from None
+            with time_limit(self.seconds):
+                self.item.obj(**self.arguments)
+        except TimeIsUp:
+            sentence = f"{self.exercise} did not come to an end in {self.seconds} s"
+            return TimedOut(expect.message(sentence, expect.last_call()))
+        except Exception as failure:
+            return failure
+        printed = self._printed()
+        return Prints(self.exercise, printed) if printed else None
+
+    def run_with_lent(self, others: list[str]) -> Exception | None:
+        """The same on the student's exercise among the reference's other ones."""
+        if "draw" in self.arguments:
+            self.arguments["draw"].restart()
+        expect.calls.clear()
+        reference = self.item.config.stash[MODULES].load(ROOT / "solutions" / self.path.name)
+        with self.arguments["lesson"]._stage.lend(reference, others):
+            return self.run()
+
+    def stopped_at_another_stub(self, failure: Exception | None) -> bool:
+        """Whether the exercise could not show what it does, because one that it calls is to do."""
+        own_name = f"{self.path.stem}.{self.exercise}"
+        return failure is None or (isinstance(failure, ToDo) and failure.name != own_name)
+
+    def _printed(self) -> str:
+        """What was printed since the last time; nothing under `pytest -s`."""
+        capture = self.item.config.pluginmanager.getplugin("capturemanager")
+        return capture.read_global_capture()[0] if capture else ""
 
 
 def _other_exercises_used(path: Path, exercise: str) -> list[str]:
@@ -207,8 +232,6 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
         return report
     path = _module_path(item.config, item.path)
     outcome, text = _outcome(call, exercise)
-    if outcome == "passed" and report.capstdout:
-        outcome, text = "wrong", _about_printing(exercise, report.capstdout)
     if outcome != "passed":
         report.outcome = "failed"
         report.longrepr = text
@@ -220,6 +243,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
         "where": f"{path.parent.name}/{path.name}{_line_of(path, exercise)}",
         "outcome": outcome,
         "text": text,
+        "only_prints": call.excinfo is not None and isinstance(call.excinfo.value, Prints),
+        "printed": report.capstdout,
         "of": item.stash[_TESTS_OF_EXERCISE],
     }
     return report
@@ -229,7 +254,7 @@ def _outcome(call: pytest.CallInfo, exercise: str) -> tuple[str, str]:
     if call.excinfo is None:
         return "passed", ""
     error = call.excinfo.value
-    last_call = expect.calls[-1] if expect.calls else None
+    last_call = expect.last_call()
     if isinstance(error, ToDo):
         return "to do", str(error)
     if isinstance(error, Wrong):
@@ -243,14 +268,6 @@ def _outcome(call: pytest.CallInfo, exercise: str) -> tuple[str, str]:
     sentence = f"the test could not go on with what {exercise} returned"
     reason = f"because {type(error).__name__}: {error}"
     return "wrong", expect.message(sentence, last_call, got, reason)
-
-
-def _about_printing(exercise: str, printed: str) -> str:
-    first_line = printed.strip().splitlines()[0] if printed.strip() else "an empty line"
-    return (
-        f"{exercise} is right, but prints; take the print out when you are done\n\n"
-        f"  printed {first_line[:60]}"
-    )
 
 
 def _line_of(path: Path, exercise: str) -> str:

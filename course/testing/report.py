@@ -55,6 +55,7 @@ def print_summary(terminal, tally: Tally, own: bool) -> None:
     shown: set[str] = set()
     for (_, exercise), tests in tally.tests.items():
         wrong = [test for test in tests if test["outcome"] == "wrong"]
+        wrong.sort(key=lambda test: test["only_prints"])  # a forgotten print matters least
         if wrong and wrong[0]["text"] not in shown:
             shown.add(wrong[0]["text"])
             _print_wrong(terminal, exercise, wrong)
@@ -76,11 +77,17 @@ def _print_wrong(terminal, exercise: str, wrong: list[dict]) -> None:
     if first["why"]:
         terminal.write_line("")
         terminal.write_line(textwrap.indent(textwrap.dedent(first["why"]), "  "))
+    if first["printed"]:
+        terminal.write_line("\n  your code printed")
+        lines = first["printed"].splitlines()
+        shown = [*lines[:20], f"... and {len(lines) - 20} more lines"] if len(lines) > 20 else lines
+        terminal.write_line(textwrap.indent("\n".join(shown), "    "))
     terminal.write_line("")
     terminal.write_line(f"  look at {first['where']}")
-    if others:
-        names = ", ".join(_words(test["test"]) for test in others)
-        terminal.write_line(_wrapped(f"also wrong: {names}", indent="  "))
+    names = dict.fromkeys(_words(test["test"].partition("[")[0]) for test in others)
+    names.pop(_words(first["test"].partition("[")[0]), None)
+    if names:
+        terminal.write_line(_wrapped(f"also wrong: {', '.join(names)}", indent="  "))
 
 
 def _board(status: dict[str, str]) -> str:

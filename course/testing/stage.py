@@ -53,12 +53,14 @@ class Stage:
         method: str = "__call__",
         upstream: Any = None,
         inference: bool = False,
+        default_device: str | None = None,
     ) -> tuple[Any, dict[Any, torch.Tensor]]:
         """Call a function by name, or an object by number, on copies of the arguments.
 
         Args:
             upstream: the gradient at the result; if given, the call is differentiated.
             inference: make the call inside `torch.inference_mode()`.
+            default_device: where tensors are made that the call does not place.
             method: another method of the object, such as "to".
 
         Returns:
@@ -73,7 +75,8 @@ class Stage:
         given = [self._enter(arg) for arg in args]
         named = {key: self._enter(arg) for key, arg in kwargs.items()}
         leaves = {} if upstream is None else _leaves(called, given)
-        with self._student(target), torch.inference_mode(inference):
+        place = torch.device(default_device) if default_device else contextlib.nullcontext()
+        with self._student(target), torch.inference_mode(inference), place:
             result = function(*given, **named)
             gradients = {} if upstream is None else _gradients(result, upstream, leaves)
         self._check_unchanged(target, called, dict(enumerate(args)) | kwargs, given, named)
@@ -235,6 +238,13 @@ def load_module(path: Path) -> types.ModuleType:
             f"{shown} cannot be imported: {type(error).__name__}: {_message(error)}\n"
             f"  {where(error, path)}"
         ) from error
+    for name in ("torch", "nn"):
+        value = module.__dict__.get(name, types)
+        if not isinstance(value, types.ModuleType):
+            raise Wrong(
+                f"{shown} gives the name {name} to {_with_article(type(value).__name__)}, so the "
+                "library cannot be reached; choose another name"
+            )
     return module
 
 
@@ -278,7 +288,7 @@ def _gradients(result: Any, upstream: Any, leaves: dict) -> dict[Any, torch.Tens
     """The gradients at the leaves, zeros at one that the result does not depend on."""
     results = dict(_floating([result]))
     upstreams = dict(_floating([upstream]))
-    if results.keys() < upstreams.keys():
+    if not upstreams.keys() <= results.keys():
         raise Wrong(f"the result is a {type(result).__name__}, not a tensor that can be trained")
     if not any(results[place].requires_grad for place in upstreams):
         raise Wrong(
@@ -300,6 +310,8 @@ def _gradients(result: Any, upstream: Any, leaves: dict) -> dict[Any, torch.Tens
 def _same(before: Any, after: Any) -> bool:
     """Whether an argument still is what it was; what cannot be compared counts as unchanged."""
     if isinstance(before, torch.Tensor):
+        if not isinstance(after, torch.Tensor):
+            return False
         if before.shape != after.shape or before.dtype != after.dtype:
             return False
         if before.device.type == "meta":
@@ -308,7 +320,13 @@ def _same(before: Any, after: Any) -> bool:
         return bool(same.all())
     if isinstance(before, list | tuple):
         return len(before) == len(after) and all(map(_same, before, after))
+    if isinstance(before, bool | int | float | complex | str | bytes):
+        return type(before) is type(after) and (before == after or before != before)
     return True
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _message(error: BaseException) -> str:
