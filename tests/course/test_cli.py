@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -81,13 +80,3 @@ def test_the_exit_status_tells_whether_everything_passed(tmp_path):
     wrong = ("--", "--modules", str(tmp_path), "-k", "ntk_base")
     assert course("check", "rope", *wrong).returncode == 1
     assert course("check", "rope", "--exit-zero", *wrong).returncode == 0
-
-
-@pytest.mark.slow
-def test_the_first_screen_comes_in_a_third_of_a_second():
-    def seconds() -> float:
-        start = time.perf_counter()
-        course()
-        return time.perf_counter() - start
-
-    assert min(seconds() for _ in range(5)) < 0.3
