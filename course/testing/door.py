@@ -48,7 +48,7 @@ class Lesson:
 
         Its source alone must make sense where `torch` and `nn` are imported.
         """
-        return Handle(self, self._stage.prop(thing, args, kwargs))
+        return Handle(self, self._stage.prop(thing, _outgoing(args), kwargs))
 
     def generator(self, seed: int) -> GeneratorSeed:
         """A seeded `torch.Generator` to pass as an argument."""

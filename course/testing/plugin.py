@@ -4,6 +4,7 @@ A test is graded if it carries `@exercise(...)`; every other test is left to pyt
 """
 
 import ast
+import inspect
 import types
 import zlib
 from collections import Counter
@@ -239,7 +240,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
         "lesson": path.stem,
         "exercise": exercise,
         "test": item.name,
-        "why": (getattr(item.obj, "__doc__", None) or "").strip(),
+        "why": inspect.cleandoc(getattr(item.obj, "__doc__", None) or ""),
         "where": f"{path.parent.name}/{path.name}{_line_of(path, exercise)}",
         "outcome": outcome,
         "text": text,

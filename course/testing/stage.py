@@ -189,6 +189,8 @@ class Stage:
         """Turn whatever the student's code raises into one of the three outcomes."""
         try:
             yield
+        except Wrong:
+            raise
         except NotImplementedError as error:
             if str(error).startswith("TODO "):
                 raise ToDo(str(error).removeprefix("TODO ")) from error

@@ -1,0 +1,129 @@
+"""Expectations fail when they should, and say why in words that help."""
+
+import pytest
+import torch
+
+from course.testing import expect
+from course.testing.outcomes import StudentError, Wrong
+from course.testing.plain import Foreign
+
+X = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+
+
+def message_of(check, *args, **kwargs) -> str:
+    with pytest.raises(Wrong) as caught:
+        check(*args, **kwargs)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("got", "want"),
+    [
+        (X, X.clone()),
+        (X + 1e-6, X),
+        (1e6 * X * (1 + 1e-6), 1e6 * X),
+        (0.1 + 0.2, 0.3),
+        ([1, "a", X], (1, "a", X)),
+        (torch.tensor([torch.inf, -torch.inf]), torch.tensor([torch.inf, -torch.inf])),
+        (torch.zeros(0, 3), torch.zeros(0, 3)),
+        (torch.empty(2, device="meta"), torch.empty(2, device="meta")),
+        (X.T.contiguous().T, X),
+    ],
+)
+def test_what_is_close(got, want):
+    expect.close(got, want)
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "words"),
+    [
+        (X + 1e-3, X, "the values are not the ones they should be"),
+        (X[:1], X, "the shape is (1, 2), but should be (2, 2)"),
+        (X.flatten(), X, "the shape is (4,), but should be (2, 2)"),
+        (X.double(), X, "the dtype is float64, but should be float32"),
+        (X.to("meta"), X, "the device is meta, but should be cpu"),
+        (X.to_sparse(), X, "the layout is"),
+        (X * torch.nan, X, "some values are not finite"),
+        (None, X, "nothing (None) came back where a tensor belongs"),
+        (Foreign("ndarray"), X, "a ndarray came back where a tensor belongs"),
+        ([X], X, "a list of 1 came back where a tensor belongs"),
+        (X, (X, X), "a tensor came back where a tuple of 2 belongs"),
+        ((X, X + 1), (X, X), "the values are not"),
+        (3, 3.0, "an int came back where a float belongs"),
+        (3.0, 3, "the value is not"),
+        (True, 1, "the value is not"),
+        (float("nan"), 3.0, "the number is not"),
+        (torch.tensor([1, 2]), torch.tensor([1, 3]), "the values are not"),
+        (torch.tensor(True), torch.tensor(False), "the values are not"),
+        (torch.full((3,), 1e30), torch.full((3,), torch.inf), "the values are not"),
+    ],
+)
+def test_what_is_not_close_is_said(got, want, words):
+    assert words in message_of(expect.close, got, want)
+
+
+def test_equal_forgives_nothing():
+    expect.equal(X, X.clone())
+    message_of(expect.equal, X + 1e-6, X)
+
+
+def test_a_broadcast_is_no_agreement():
+    message_of(expect.close, torch.zeros(2, 1), torch.zeros(2, 3))
+    message_of(expect.close, torch.zeros(3), torch.zeros(2, 3))
+
+
+def test_the_first_difference_is_shown():
+    got = X.clone()
+    got[1, 0] = 7
+    text = message_of(expect.close, got, X)
+    assert "differs at [1, 0]: got 7, want 3 (1 of 4 entries differ)" in text
+
+
+def refuses(error_name, text):
+    def call(*args):
+        if args == ("bad",):
+            raise StudentError((error_name, "Exception"), text, "")
+
+    call._name = "f"
+    return call
+
+
+@pytest.fixture(autouse=True)
+def one_call(monkeypatch):
+    from course.testing.door import Call
+
+    monkeypatch.setattr(expect, "calls", [Call("f", ("bad",), {})])
+
+
+def rejects(call, **kwargs):
+    expect.rejects(call, ValueError, good=("good",), bad=("bad",), **kwargs)
+
+
+def test_a_refusal_in_words_is_accepted():
+    rejects(refuses("ValueError", "n_embd must be even; got 5"), mentions=(5,))
+    rejects(refuses("ValueError", "counts must not all be zero"), mentions=("all zero", "be zero"))
+    rejects(refuses("ValueError", "at most 8 tokens fit; got 9"), mentions=((8, 9),))
+
+
+@pytest.mark.parametrize(
+    ("call", "mentions", "words"),
+    [
+        (refuses("ValueError", "must be even; got 15"), (5,), "should name the offending value: 5"),
+        (refuses("ValueError", "must be even; got 5.5"), (5,), "should name the offending value"),
+        (refuses("ValueError", "at most 8 fit"), ((8, 9),), "should name the offending value"),
+        (refuses("ValueError", "5"), (5,), "should say what the rule is"),
+        (refuses("ValueError", ""), (), "should say what the rule is"),
+        (refuses("TypeError", "must be even; got 5"), (5,), "TypeError was raised where ValueErr"),
+        (lambda *args: None, (), "should have been raised, but the call went through"),
+    ],
+)
+def test_a_refusal_without_them_is_not(call, mentions, words):
+    assert words in message_of(rejects, call, mentions=mentions)
+
+
+def test_refusing_the_good_arguments_too_is_no_refusal():
+    def call(*args):
+        raise StudentError(("ValueError", "Exception"), "no arguments are good enough", "")
+
+    with pytest.raises(StudentError):
+        rejects(call)
