@@ -93,7 +93,7 @@ class Lesson:
             inference=self._inference,
             default_device=self._default_device,
         )
-        call.result = Handle(self, result, name) if isinstance(result, Ref) else result
+        call.result = Handle(self, result, f"{name}(...)") if isinstance(result, Ref) else result
         return call.result, gradients
 
 

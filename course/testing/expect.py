@@ -182,7 +182,7 @@ def _compare(got: Any, want: Any, whole_got: Any, whole_want: Any, tolerance: fl
             raise wrong(f"{_kind(got)} came back where a float belongs")
         allowed = (1e-6 if tolerance is None else tolerance) * max(1.0, abs(want))
         if not (got == want or abs(got - want) <= allowed):
-            raise wrong("the number is not the one it should be")
+            raise wrong("the number is not the one it should be", f"differs: {_apart(got, want)}")
     elif type(got) is not type(want) or got != want:
         raise wrong("the value is not the one it should be")
 
@@ -224,9 +224,19 @@ def _first_place(got: torch.Tensor, want: torch.Tensor, off: torch.Tensor) -> st
     count = int(off.sum())
     return (
         f"differs {'at' if count == 1 else 'first at'} {where}: "
-        f"got {show_number(got[place].item())}, want {show_number(want[place].item())} "
+        f"{_apart(got[place].item(), want[place].item())} "
         f"({count} of {off.numel()} entries differ)"
     )
+
+
+def _apart(got: Any, want: Any) -> str:
+    """Two numbers that differ, in as many digits as it takes to see it."""
+    shown = show_number(got), show_number(want)
+    if shown[0] == shown[1]:
+        shown = f"{got:.9g}", f"{want:.9g}"
+    if shown[0] == shown[1]:
+        shown = repr(got), repr(want)
+    return f"got {shown[0]}, want {shown[1]}"
 
 
 def _on_meta(value: Any) -> Any:

@@ -4,6 +4,8 @@ A test is graded if it carries `@exercise(...)`; every other test is left to pyt
 """
 
 import ast
+import copy
+import functools
 import inspect
 import types
 import zlib
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from course import ROOT
+from course.syllabus import find_lesson
 from course.testing import expect
 from course.testing.clock import TimeIsUp, time_limit
 from course.testing.door import Lesson
@@ -106,7 +109,7 @@ class Modules:
 MODULES = pytest.StashKey[Modules]()
 _TALLY = pytest.StashKey[Tally]()
 _TESTS_OF_EXERCISE = pytest.StashKey[int]()
-_TIMED_OUT = pytest.StashKey[set[str]]()
+TIMED_OUT = pytest.StashKey[set[str]]()
 
 
 def _module_path(config: pytest.Config, test_file: Path) -> Path:
@@ -124,16 +127,16 @@ def _module_path(config: pytest.Config, test_file: Path) -> Path:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let `-k rotate_half` find the tests of an exercise, and count them before it does."""
-    graded = [item for item in items if _exercise_of(item)]
-    tests_of = Counter((item.path, _exercise_of(item)) for item in graded)
+    graded = [item for item in items if exercise_of(item)]
+    tests_of = Counter((item.path, exercise_of(item)) for item in graded)
     parts_only = any(arg.count("::") > 1 for arg in config.args)
     for item in graded:
-        item.extra_keyword_matches.add(_exercise_of(item))
-        count = tests_of[item.path, _exercise_of(item)]
+        item.extra_keyword_matches.add(exercise_of(item))
+        count = tests_of[item.path, exercise_of(item)]
         item.stash[_TESTS_OF_EXERCISE] = 0 if parts_only else count
 
 
-def _exercise_of(item: pytest.Item) -> str | None:
+def exercise_of(item: pytest.Item) -> str | None:
     marker = item.get_closest_marker("exercise")
     return marker.args[0] if marker else None
 
@@ -147,14 +150,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
     So nobody loses the points of an exercise because of another one that it calls.
     """
-    exercise = _exercise_of(pyfuncitem)
+    exercise = exercise_of(pyfuncitem)
     if exercise is None:
         return None
-    timed_out = pyfuncitem.session.stash.setdefault(_TIMED_OUT, set())
+    timed_out = pyfuncitem.session.stash.setdefault(TIMED_OUT, set())
     if exercise in timed_out:  # waiting once more would teach nothing
         raise Wrong(f"{exercise} came to no end in another test, so this one was not run")
     attempt = _Attempt(pyfuncitem, exercise)
-    others = _other_exercises_used(attempt.path, exercise)
+    others = _other_exercises_used(attempt.path.read_bytes(), attempt.path.stem, exercise)
     failure = None if timed_out & set(others) else attempt.run()
     if others and (failure or timed_out & set(others)):
         failure_with_lent = attempt.run_with_lent(others)
@@ -212,12 +215,11 @@ class _Attempt:
         return capture.read_global_capture()[0] if capture else ""
 
 
-def _other_exercises_used(path: Path, exercise: str) -> list[str]:
-    """The other exercises of the file, if anything outside of their own bodies names them."""
-    from course.syllabus import find_lesson
-
-    names = {e.name for e in find_lesson(path.stem).exercises} - {exercise}
-    bodies = [n for n in ast.parse(path.read_bytes()).body if getattr(n, "name", None) not in names]
+@functools.cache
+def _other_exercises_used(source: bytes, stem: str, exercise: str) -> list[str]:
+    """The other exercises of the lesson, if anything outside of their own bodies names them."""
+    names = {e.name for e in find_lesson(stem).exercises} - {exercise}
+    bodies = [node for node in ast.parse(source).body if getattr(node, "name", None) not in names]
     used = {n.id for body in bodies for n in ast.walk(body) if isinstance(n, ast.Name)}
     return sorted(names) if used & names else []
 
@@ -225,11 +227,16 @@ def _other_exercises_used(path: Path, exercise: str) -> list[str]:
 # --- reporting ------------------------------------------------------------------------------
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
-    report = yield
-    exercise = _exercise_of(item)
-    if exercise is None or report.skipped or (report.passed and report.when != "call"):
+    """The report of a graded test, in place of pytest's, which would explain our own code."""
+    exercise = exercise_of(item)
+    if exercise is None or (call.excinfo and call.excinfo.errisinstance(pytest.skip.Exception)):
+        return None
+    without_traceback = copy.copy(call)
+    without_traceback.excinfo = None
+    report = pytest.TestReport.from_item_and_call(item, without_traceback)
+    if call.excinfo is None and call.when != "call":
         return report
     path = _module_path(item.config, item.path)
     outcome, text = _outcome(call, exercise)
@@ -273,12 +280,16 @@ def _outcome(call: pytest.CallInfo, exercise: str) -> tuple[str, str]:
 
 def _line_of(path: Path, exercise: str) -> str:
     """ ":31" for a definition on line 31 of a file; nothing if it is not there."""
+    line = _lines_of_definitions(path.read_bytes()).get(exercise) if path.exists() else None
+    return f":{line}" if line else ""
+
+
+@functools.cache
+def _lines_of_definitions(source: bytes) -> dict[str, int]:
     try:
-        body = ast.parse(path.read_bytes()).body
-    except (OSError, SyntaxError, ValueError):
-        return ""
-    lines = [node.lineno for node in body if getattr(node, "name", None) == exercise]
-    return f":{lines[-1]}" if lines else ""
+        return {getattr(node, "name", ""): node.lineno for node in ast.parse(source).body}
+    except (SyntaxError, ValueError):
+        return {}
 
 
 def pytest_report_teststatus(report: pytest.TestReport):

@@ -7,13 +7,15 @@ python -m course.testing.trial rope rotate_half      one exercise of it
 import contextlib
 import io
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from course.syllabus import find_lesson
-from course.testing.catalogue import alternatives, mistakes
-from course.testing.report import Tally
+from course.testing.catalogue import Alternative, Mistake, alternatives, mistakes
+from course.testing.plugin import MODULES, TIMED_OUT, exercise_of
 from course.testing.stage import load_module
 
 
@@ -21,80 +23,81 @@ from course.testing.stage import load_module
 class Verdict:
     """What the graded tests of one exercise found in one variant of it."""
 
+    entry: Mistake | Alternative
     passed: tuple[str, ...]
     failed: dict[str, str]
     """The message of each test that failed."""
 
-
-def try_variant(stem: str, exercise: str, variant: object) -> Verdict:
-    """Run an exercise's own tests on the reference with one name replaced."""
-    lesson = find_lesson(stem)
-    module = load_module(lesson.module("solutions"))
-    setattr(module, exercise, variant)
-    stand_in = _StandIn(module)
-    arguments = [str(lesson.tests), "-q", "-p", "no:cacheprovider", "--solutions"]
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        pytest.main(arguments, plugins=[stand_in, _Only(exercise)])
-    tests = stand_in.tally.tests.get((stem, exercise), [])
-    if not tests:
-        raise RuntimeError(f"no graded test of {stem}.{exercise} ran")
-    return Verdict(
-        passed=tuple(test["test"] for test in tests if test["outcome"] == "passed"),
-        failed={test["test"]: test["text"] for test in tests if test["outcome"] != "passed"},
-    )
+    @property
+    def as_it_should_be(self) -> bool:
+        """A mistake is refused by some test, an alternative by none."""
+        return bool(self.failed) == isinstance(self.entry, Mistake)
 
 
-class _StandIn:
-    """Puts a ready-made module where the student's module would be loaded."""
-
-    def __init__(self, module) -> None:
-        self.module = module
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_configure(self, config: pytest.Config) -> None:
-        from pathlib import Path
-
-        from course.testing.plugin import MODULES
-
-        config.stash[MODULES].use(Path(self.module.__file__), self.module)
-        self.tally = next(p for p in config.pluginmanager.get_plugins() if isinstance(p, Tally))
+def try_all(stem: str, entries: Iterable[Mistake | Alternative]) -> list[Verdict]:
+    """Run each entry's tests on the reference with that one name replaced."""
+    trial = _Trial(stem, entries)
+    arguments = [str(find_lesson(stem).tests), "-q", "-p", "no:cacheprovider", "--solutions"]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        status = pytest.main(arguments, plugins=[trial])
+    if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        raise RuntimeError(printed.getvalue())
+    return trial.verdicts
 
 
-class _Only:
-    """Keeps the tests of one exercise."""
+class _Trial:
+    """Takes the place of pytest's loop: collects once, then runs the tests on every variant."""
 
-    def __init__(self, exercise: str) -> None:
-        self.exercise = exercise
+    def __init__(self, stem: str, entries: Iterable[Mistake | Alternative]) -> None:
+        self.path = find_lesson(stem).module("solutions")
+        self.entries = entries
+        self.verdicts: list[Verdict] = []
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [
-            item
-            for item in items
-            if any(mark.args[0] == self.exercise for mark in item.iter_markers("exercise"))
-        ]
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        for entry in self.entries:
+            items = [item for item in session.items if exercise_of(item) == entry.exercise]
+            if not items:
+                raise RuntimeError(f"no graded test of {entry.exercise} was found")
+            self._replace(session, entry.exercise, entry.variant)
+            facts = [fact for item in items for fact in _run(item)]
+            self.verdicts.append(
+                Verdict(
+                    entry,
+                    tuple(fact["test"] for fact in facts if fact["outcome"] == "passed"),
+                    {fact["test"]: fact["text"] for fact in facts if fact["outcome"] != "passed"},
+                )
+            )
+        return True
+
+    def _replace(self, session: pytest.Session, exercise: str, variant: Callable) -> None:
+        module = load_module(self.path)
+        setattr(module, exercise, variant)
+        session.config.stash[MODULES].use(self.path, module)
+        session.stash[TIMED_OUT] = set()
+
+
+def _run(item: pytest.Item) -> Iterator[dict]:
+    for report in runtestprotocol(item, log=False, nextitem=item):
+        if hasattr(report, "course"):
+            yield report.course
 
 
 def main(stem: str, only: str | None = None) -> int:
     """Print a line per variant; the exit status says whether all went as it should."""
-    bad = 0
-    for kind, entries in ("mistake", mistakes(stem)), ("alternative", alternatives(stem)):
-        for entry in entries:
-            if only in (None, entry.exercise):
-                verdict = try_variant(stem, entry.exercise, entry.variant)
-                good = bool(verdict.failed) == (kind == "mistake")
-                bad += not good
-                failed = (
-                    f"{len(verdict.failed)} of {len(verdict.failed) + len(verdict.passed)} failed"
-                )
-                mark = "ok " if good else "BAD"
-                print(f"{mark} {kind:<11} {entry.exercise}: {entry.name} ({failed})")
-                if not good:
-                    print(
-                        "\n".join(
-                            f"      {t}: {m.splitlines()[0]}" for t, m in verdict.failed.items()
-                        )
-                    )
-    print(f"{bad} not as they should be")
+    entries = [*mistakes(stem), *alternatives(stem)]
+    verdicts = try_all(stem, [entry for entry in entries if only in (None, entry.exercise)])
+    for verdict in verdicts:
+        entry, n_failed = verdict.entry, len(verdict.failed)
+        mark = "ok " if verdict.as_it_should_be else "BAD"
+        kind = type(entry).__name__.lower()
+        count = f"{n_failed} of {n_failed + len(verdict.passed)} tests failed"
+        print(f"{mark} {kind:<11} {entry.exercise}: {entry.name} ({count})")
+        if not verdict.as_it_should_be:
+            for test, text in verdict.failed.items():
+                print(f"      {test}: {text.partition(chr(10))[0]}")
+    bad = sum(not verdict.as_it_should_be for verdict in verdicts)
+    print(f"{bad} of {len(verdicts)} not as they should be")
     return 1 if bad else 0
 
 
