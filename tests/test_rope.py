@@ -1,26 +1,681 @@
-"""Lesson 5: rotate queries and keys. Grades `exercises/rope.py`."""
+"""Lesson 5: rotate queries and keys. Grades `exercises/rope.py`.
 
+Shapes: B batch, H heads, T positions, D features of a head, C inputs of a projection.
+"""
+
+import math
+
+import pytest
 import torch
 
 from course.testing import exercise, expect
 
+FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+"""What every sensible order of operations stays within when it turns a few numbers below 5."""
+
+
+def angles(length, head_dim, base=10000.0, start=0):
+    """(T, D/2): position * base ** (-2i / D), entry by entry in plain Python."""
+    rates = [base ** (-2 * i / head_dim) for i in range(head_dim // 2)]
+    rows = [[position * rate for rate in rates] for position in range(start, start + length)]
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def tables(length, head_dim, base=10000.0, start=0, dtype=torch.float32):
+    """(cos, sin) of positions start .. start + length - 1, each (T, D)."""
+    twice = angles(length, head_dim, base, start).repeat(1, 2)
+    return twice.cos().to(dtype), twice.sin().to(dtype)
+
+
+def turned(x, base=10000.0, start=0, direction=1):
+    """Features i and D/2 + i as a complex number, times e ** (i angle)."""
+    first, second = x.double().tensor_split(2, dim=-1)
+    turn = torch.exp(1j * direction * angles(*x.shape[-2:], base, start))
+    points = torch.complex(first, second) * turn
+    return torch.cat((points.real, points.imag), dim=-1).to(x.dtype)
+
+
+def turned_interleaved(x):
+    """Features 2i and 2i + 1 as a complex number, times e ** (i angle)."""
+    points = torch.complex(x[..., 0::2], x[..., 1::2]) * torch.exp(1j * angles(*x.shape[-2:]))
+    return torch.view_as_real(points).flatten(-2)
+
+
+def meta(*shape):
+    """A tensor that has a shape and a device, but no numbers."""
+    return torch.empty(shape, device="meta")
+
+
+@exercise("rope_tables")
+class TestRopeTables:
+    def test_position_zero_is_not_turned(self, lesson):
+        """All its angles are 0, and cos 0 = 1, sin 0 = 0. The cosines come first."""
+        expect.close(lesson.rope_tables(1, 4), (torch.ones(1, 4), torch.zeros(1, 4)))
+
+    def test_first_pair_turns_one_radian_a_position(self, lesson):
+        """With D = 2 the only angle at position m is m: cos 1 = 0.5403, sin 1 =
+        0.8415, cos 2 = -0.4161, sin 2 = 0.9093; the same in both columns.
+        """
+        cos = torch.tensor([[1.0, 1.0], [0.5403, 0.5403], [-0.4161, -0.4161]])
+        sin = torch.tensor([[0.0, 0.0], [0.8415, 0.8415], [0.9093, 0.9093]])
+        expect.close(lesson.rope_tables(3, 2), (cos, sin), tolerance=1e-3)
+
+    def test_second_pair_of_two_turns_a_hundred_times_slower(self, lesson):
+        """D = 4: pair 1 has the rate 10000 ** (-2 / 4) = 1/100, so that position 100
+        turns it by exactly 1: cos 1 = 0.5403.
+        """
+        cos, _ = lesson.rope_tables(101, 4)
+        expect.close(cos[100, 1], torch.tensor(0.5403), tolerance=1e-3)
+
+    def test_the_last_pair_stops_short_of_the_base(self, lesson):
+        """D = 6, base 1000: the rates are 1, 1000 ** (-2 / 6) = 1/10 and
+        1000 ** (-4 / 6) = 1/100. Row 1 has the sines of 1, 0.1 and 0.01.
+        """
+        _, sin = lesson.rope_tables(2, 6, 1000.0)
+        expect.close(sin[1, :3], torch.tensor([0.8415, 0.0998, 0.0100]), tolerance=1e-3)
+
+    def test_all_pairs_come_once_and_then_again(self, lesson):
+        """Features i and D/2 + i form pair i, so columns i and D/2 + i hold the same
+        angle: the rates 1, 1/10, 1/100, and again 1, 1/10, 1/100.
+        """
+        cos, sin = lesson.rope_tables(7, 6, 1000.0)
+        expect.close(cos[:, 3:], cos[:, :3])
+        expect.close(sin[:, 3:], sin[:, :3])
+        expect.close(cos[5, :3], torch.tensor([0.2837, 0.8776, 0.9988]), tolerance=1e-3)
+
+    @pytest.mark.parametrize("head_dim", [2, 4, 6, 64, 128])
+    def test_every_pair_is_right_up_to_position_4096(self, lesson, head_dim):
+        """Every angle is position * 10000 ** (-2i / D), for each of the D/2 pairs.
+        Angles need float32 at least: bfloat16 cannot tell position 257 from 256.
+        """
+        expect.close(lesson.rope_tables(4097, head_dim), tables(4097, head_dim), tolerance=1e-3)
+
+    @pytest.mark.parametrize("base", [50.0, 500000.0])
+    @pytest.mark.parametrize("length, head_dim", [(1, 8), (9, 6), (300, 10)])
+    def test_base_sets_the_rates(self, lesson, length, head_dim, base):
+        """Pair i turns base ** (-2i / D) radians a position, whatever the base."""
+        want = tables(length, head_dim, base)
+        expect.close(lesson.rope_tables(length, head_dim, base), want, tolerance=1e-3)
+
+    def test_each_call_makes_tables_of_its_own(self, lesson):
+        """Tables kept from an earlier call serve only a call with the same length,
+        width and base.
+        """
+        for length, head_dim, base in [(5, 4, 10000.0), (5, 4, 100.0), (7, 4, 100.0), (3, 8, 9.0)]:
+            got = lesson.rope_tables(seq_len=length, head_dim=head_dim, base=base)
+            expect.close(got, tables(length, head_dim, base), tolerance=1e-3)
+
+    @pytest.mark.parametrize("odd", [1, 5, 63])
+    def test_odd_width_is_refused(self, lesson, odd):
+        """Features turn in pairs; with an odd width one would be left over."""
+        expect.rejects(
+            lesson.rope_tables, ValueError, good=(4, odd + 1), bad=(4, odd), mentions=(odd,)
+        )
+
 
 @exercise("rotate_half")
 class TestRotateHalf:
-    def test_first_half_is_minus_the_second(self, lesson):
-        """For halves x1, x2 the result is (-x2, x1)."""
+    def test_one_pair_makes_a_quarter_turn(self, lesson):
+        """The point (3, 4) turned by 90 degrees is (-4, 3)."""
+        expect.close(lesson.rotate_half(torch.tensor([3.0, 4.0])), torch.tensor([-4.0, 3.0]))
+
+    def test_first_half_becomes_minus_the_second(self, lesson):
+        """The halves (1, 2) and (3, 4) become (-3, -4) and (1, 2): points (1, 3) and
+        (2, 4), each turned by 90 degrees.
+        """
         got = lesson.rotate_half(torch.tensor([1.0, 2.0, 3.0, 4.0]))
         expect.close(got, torch.tensor([-3.0, -4.0, 1.0, 2.0]))
 
-    def test_two(self, lesson, draw):
-        """For halves x1, x2 the result is (-x2, x1)."""
-        x = draw.normal(2, 6)
+    def test_halves_may_have_an_odd_width(self, lesson):
+        """The halves of six features are (1, 2, 3) and (4, 5, 6)."""
+        got = lesson.rotate_half(torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]))
+        expect.close(got, torch.tensor([[-4.0, -5.0, -6.0, 1.0, 2.0, 3.0]]))
+
+    @pytest.mark.parametrize(
+        "shape", [(64,), (3, 10), (4, 3, 2), (2, 3, 5, 8), (2, 1, 3, 4, 6)], ids=str
+    )
+    def test_only_the_last_axis_is_halved(self, lesson, draw, shape):
+        """Whatever stands before it (batch, heads, positions) stays as it is."""
+        x, half = draw.normal(*shape), shape[-1] // 2
+        got = lesson.rotate_half(x)
+        expect.close(got, torch.stack([*(-x).unbind(-1)[half:], *x.unbind(-1)[:half]], dim=-1))
+
+    def test_two_quarter_turns_point_backwards(self, lesson, draw):
+        """90 + 90 = 180 degrees, and a point turned by 180 degrees is minus itself."""
+        x = draw.normal(3, 5, 6)
         expect.close(lesson.rotate_half(lesson.rotate_half(x)), -x)
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+    def test_dtype_stays(self, lesson, draw, dtype):
+        """Moving numbers and changing signs is exact in every dtype."""
+        x = draw.normal(3, 4, dtype=dtype)
+        expect.equal(lesson.rotate_half(x), torch.cat((-x[:, 2:], x[:, :2]), dim=1))
+
+    def test_memory_order_does_not_matter(self, lesson, draw):
+        """A transposed tensor holds its numbers in another order in memory; what
+        counts is the last axis.
+        """
+        x = draw.normal(6, 4, 3).transpose(0, 2)
+        expect.close(lesson.rotate_half(x), torch.cat((-x[..., 3:], x[..., :3]), dim=-1))
+
+    def test_gradient_makes_the_quarter_turn_backwards(self, lesson, draw):
+        """Result (-x2, x1), upstream (g1, g2): x1 receives g2, and x2 receives -g1."""
+        x, upstream = draw.normal(2, 3, 8), draw.normal(2, 3, 8)
+        gradients = lesson.rotate_half.gradients(x, upstream=upstream)
+        expect.close(gradients[0], torch.cat((upstream[..., 4:], -upstream[..., :4]), dim=-1))
+
+    def test_result_stays_on_the_device(self, lesson):
+        """Anything made on the way belongs on the device of x, not on the CPU."""
+        expect.close(lesson.rotate_half(meta(2, 3, 4)), meta(2, 3, 4))
 
 
 @exercise("apply_rope")
 class TestApplyRope:
-    def test_position_zero(self, lesson, draw):
-        """For halves x1, x2 the result is (-x2, x1)."""
-        x = draw.normal(1, 6)
+    def test_position_zero_changes_nothing(self, lesson, draw):
+        """With cos = 1 and sin = 0 only x itself remains."""
+        x = draw.normal(3, 1, 6)
         expect.close(lesson.apply_rope(x, torch.ones(1, 6), torch.zeros(1, 6)), x)
+
+    def test_point_one_zero_shows_the_angle(self, lesson):
+        """(1, 0) turned by the angle m is (cos m, sin m): at positions 1 and 2 these
+        are (0.5403, 0.8415) and (-0.4161, 0.9093).
+        """
+        cos, sin = tables(2, 2, start=1)
+        got = lesson.apply_rope(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), cos, sin)
+        expect.close(got, torch.tensor([[0.5403, 0.8415], [-0.4161, 0.9093]]), tolerance=1e-4)
+
+    def test_two_pairs_turned_by_hand(self, lesson):
+        """Position 3 turns the point (1, 3) by 3 and the point (2, 4) by 0.03:
+        1 cos 3 - 3 sin 3 = -1.413      1 sin 3 + 3 cos 3 = -2.829
+        2 cos .03 - 4 sin .03 = 1.879   2 sin .03 + 4 cos .03 = 4.058
+        """
+        got = lesson.apply_rope(torch.tensor([[1.0, 2.0, 3.0, 4.0]]), *tables(1, 4, start=3))
+        expect.close(got, torch.tensor([[-1.4134, 1.8791, -2.8289, 4.0582]]), tolerance=1e-4)
+
+    @pytest.mark.parametrize("length, head_dim", [(1, 2), (7, 4), (5, 6), (4, 4), (9, 64)])
+    def test_every_pair_turns_by_its_own_angle(self, lesson, draw, length, head_dim):
+        """Features i and D/2 + i of row t turn by the angle in row t, columns i and
+        D/2 + i.
+        """
+        x = draw.normal(length, head_dim)
+        got = lesson.apply_rope(x, *tables(length, head_dim, start=11))
+        expect.close(got, turned(x, start=11), tolerance=1e-4)
+
+    @pytest.mark.parametrize(
+        "shape", [(2, 5, 6), (4, 4, 4), (2, 3, 5, 6), (5, 5, 5, 8), (3, 1, 2, 5, 4)], ids=str
+    )
+    def test_positions_are_the_next_to_last_axis(self, lesson, draw, shape):
+        """Batch and heads stand before it, and share the angles. Equal sizes must not
+        make the axes change places.
+        """
+        x = draw.normal(*shape)
+        got = lesson.apply_rope(x, *tables(*shape[-2:], base=50.0))
+        expect.close(got, turned(x, base=50.0), tolerance=1e-4)
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+    def test_float32_tables_leave_the_dtype_of_x(self, lesson, draw, dtype):
+        """A bfloat16 query has to meet bfloat16 keys; that its angles were computed
+        more precisely is no reason to widen it.
+        """
+        x = draw.normal(2, 3, 6, dtype=dtype)
+        got = lesson.apply_rope(x, *tables(3, 6))
+        expect.close(got, turned(x), tolerance=ROUNDING[dtype])
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+    def test_tables_may_have_the_dtype_of_x(self, lesson, draw, dtype):
+        """So they have after `model.to(dtype)`."""
+        x = draw.normal(2, 3, 6, dtype=dtype)
+        got = lesson.apply_rope(x, *tables(3, 6, dtype=dtype))
+        expect.close(got, turned(x), tolerance=ROUNDING[dtype])
+
+    def test_heads_made_by_a_transpose_are_fine(self, lesson, draw):
+        """Attention makes (B, H, T, D) as a transposed (B, T, H, D); then the numbers
+        do not lie in memory in the order of the axes.
+        """
+        x = draw.normal(2, 5, 3, 4).transpose(1, 2)
+        expect.close(lesson.apply_rope(x, *tables(5, 4)), turned(x), tolerance=1e-4)
+
+    def test_a_turn_keeps_the_length_of_every_pair(self, lesson, draw):
+        """A position never makes a token louder or quieter: a ** 2 + b ** 2 stays, for
+        every pair (a, b).
+        """
+        x = draw.normal(3, 6, 10)
+        got = lesson.apply_rope(x, *tables(6, 10, start=40))
+        before, after = (v.square().unflatten(-1, (2, 5)).sum(-2).sqrt() for v in (x, got))
+        expect.close(after, before, tolerance=1e-4)
+
+    def test_scores_depend_on_the_distance_alone(self, lesson, draw):
+        """Shift queries and keys by 25 positions, and every dot product stays: only
+        the difference of the two angles counts.
+        """
+        q, k = draw.normal(4, 6), draw.normal(4, 6)
+        here, there = tables(4, 6, start=2), tables(4, 6, start=27)
+        want = turned(q, start=2) @ turned(k, start=2).T
+        expect.close(
+            lesson.apply_rope(q, *here) @ lesson.apply_rope(k, *here).T, want, tolerance=1e-4
+        )
+        expect.close(
+            lesson.apply_rope(q, *there) @ lesson.apply_rope(k, *there).T, want, tolerance=1e-4
+        )
+
+    @pytest.mark.parametrize("shape", [(5, 6), (2, 3, 4, 8)], ids=str)
+    def test_gradient_turns_backwards(self, lesson, draw, shape):
+        """The transpose of a rotation is the rotation by minus the angle."""
+        x, upstream = draw.normal(*shape), draw.normal(*shape)
+        cos, sin = tables(*shape[-2:], start=3)
+        gradients = lesson.apply_rope.gradients(x, cos, sin, upstream=upstream)
+        want = turned(upstream, start=3, direction=-1)
+        expect.close(gradients[0], want, tolerance=1e-4)
+
+    def test_result_stays_on_the_device(self, lesson):
+        """Anything made on the way belongs on the device of x, not on the CPU."""
+        expect.close(lesson.apply_rope(meta(2, 3, 4), meta(3, 4), meta(3, 4)), meta(2, 3, 4))
+
+
+@exercise("RotaryEmbedding")
+class TestRotaryEmbedding:
+    def test_offset_one_is_the_first_turned_position(self, lesson):
+        """(1, 0) at position 1 becomes (cos 1, sin 1) = (0.5403, 0.8415)."""
+        rotary = lesson.RotaryEmbedding(8, 2)
+        got = rotary(torch.tensor([[1.0, 0.0]]), offset=1)
+        expect.close(got, torch.tensor([[0.5403, 0.8415]]), tolerance=1e-4)
+
+    @pytest.mark.parametrize(
+        "shape", [(5, 6), (2, 3, 4), (2, 3, 5, 8), (5, 5, 5, 6), (7, 64)], ids=str
+    )
+    def test_positions_count_from_zero(self, lesson, draw, shape):
+        """Row t of the next to last axis stands at position t; batch and heads stand
+        before it.
+        """
+        rotary = lesson.RotaryEmbedding(9, shape[-1])
+        x = draw.normal(*shape)
+        expect.close(rotary(x), turned(x), tolerance=1e-4)
+
+    @pytest.mark.parametrize("offset", [1, 2, 5, 30])
+    def test_positions_count_from_the_offset(self, lesson, draw, offset):
+        """Row t stands at position offset + t: offset tokens are already in the cache."""
+        rotary = lesson.RotaryEmbedding(40, 6)
+        x = draw.normal(2, 3, 4, 6)
+        expect.close(rotary(x, offset), turned(x, start=offset), tolerance=1e-4)
+
+    def test_token_by_token_is_all_at_once(self, lesson, draw):
+        """With a key/value cache token t comes alone, T = 1, with offset t."""
+        rotary = lesson.RotaryEmbedding(6, 4)
+        x = draw.normal(2, 6, 4)
+        alone = [rotary(x[:, t : t + 1], offset=t) for t in range(6)]
+        expect.close(torch.cat(alone, dim=1), turned(x), tolerance=1e-4)
+
+    def test_an_offset_is_forgotten_after_its_call(self, lesson, draw):
+        """Each call says where its tokens stand; the next prompt starts at 0 again."""
+        rotary = lesson.RotaryEmbedding(9, 4)
+        x = draw.normal(3, 4)
+        for offset in (4, 0, 6):
+            expect.close(rotary(x, offset=offset), turned(x, start=offset), tolerance=1e-4)
+        expect.close(rotary(x), turned(x), tolerance=1e-4)
+
+    def test_calls_may_differ_in_length_and_dtype(self, lesson, draw):
+        """What one call computed must not serve another of a different length or
+        dtype.
+        """
+        rotary = lesson.RotaryEmbedding(9, 6)
+        for length, dtype in [(2, torch.bfloat16), (2, torch.float32), (5, torch.float32)]:
+            x = draw.normal(length, 6, dtype=dtype)
+            expect.close(rotary(x, 3), turned(x, start=3), tolerance=ROUNDING[dtype])
+
+    def test_base_sets_the_rates(self, lesson, draw):
+        """Models for long texts have a larger base, such as 500,000."""
+        x = draw.normal(5, 8)
+        for base in (50.0, 500000.0):
+            rotary = lesson.RotaryEmbedding(12, 8, base)
+            expect.close(rotary(x, 7), turned(x, base, start=7), tolerance=1e-4)
+
+    def test_modules_do_not_share_their_tables(self, lesson, draw):
+        """Two layers may have different bases or lengths, and live side by side."""
+        x = draw.normal(3, 6)
+        made = {
+            (length, base): lesson.RotaryEmbedding(max_seq_len=length, head_dim=6, base=base)
+            for length, base in [(5, 10000.0), (5, 40.0), (9, 40.0)]
+        }
+        for (length, base), rotary in made.items():
+            want = turned(x, base, start=length - 3)
+            expect.close(rotary(x, offset=length - 3), want, tolerance=1e-4)
+
+    def test_far_positions_are_still_right(self, lesson, draw):
+        """Positions 4090 to 4096: the angles are large, and have to be computed in
+        float32 or better.
+        """
+        rotary = lesson.RotaryEmbedding(4097, 64)
+        x = draw.normal(2, 7, 64)
+        expect.close(rotary(x, 4090), turned(x, start=4090), tolerance=1e-2)
+
+    def test_nothing_is_trained(self, lesson):
+        """Cosines and sines are known; as parameters an optimizer would change them."""
+        expect.equal(lesson.RotaryEmbedding(8, 4).parameters, {})
+
+    def test_tables_are_buffers(self, lesson):
+        """`module.to(...)` moves parameters and buffers; a plain attribute stays
+        behind.
+        """
+        buffers = lesson.RotaryEmbedding(8, 4).buffers
+        expect.that(len(buffers) > 0, "the module has no buffer, so nothing follows .to(...)")
+
+    def test_tables_follow_to_another_device(self, lesson, draw):
+        """After `module.to(device)` the tables are where the queries are, also those
+        that an earlier call has used.
+        """
+        rotary = lesson.RotaryEmbedding(8, 4)
+        rotary(draw.normal(5, 4), 2)
+        rotary.to("meta")
+        expect.close(rotary(meta(2, 3, 5, 4), 2), meta(2, 3, 5, 4))
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+    def test_result_has_the_dtype_of_x(self, lesson, draw, dtype):
+        """The module stays in float32, its input need not; position 1000 is too much
+        for bfloat16, so no angle may be computed in it.
+        """
+        rotary = lesson.RotaryEmbedding(1010, 6)
+        x = draw.normal(2, 7, 6, dtype=dtype)
+        tolerance = max(ROUNDING[dtype], 5e-3)
+        expect.close(rotary(x, offset=1003), turned(x, start=1003), tolerance=tolerance)
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+    def test_module_may_change_its_dtype(self, lesson, draw, dtype):
+        """`model.to(dtype)` turns every table into that dtype, which must not break
+        it.
+        """
+        rotary = lesson.RotaryEmbedding(8, 4)
+        rotary.to(dtype)
+        x = draw.normal(3, 4, dtype=dtype)
+        expect.close(rotary(x, offset=1), turned(x, start=1), tolerance=ROUNDING[dtype])
+
+    def test_float64_input_keeps_more_than_half_precision(self, lesson, draw):
+        """float64 comes back as float64, and at least as precise as float32."""
+        rotary = lesson.RotaryEmbedding(20, 10)
+        x = draw.normal(4, 10, dtype=torch.float64)
+        expect.close(rotary(x, 5), turned(x, start=5), tolerance=2e-5)
+
+    def test_a_turn_keeps_lengths(self, lesson, draw):
+        """A position never makes a token louder or quieter."""
+        rotary = lesson.RotaryEmbedding(30, 10)
+        x = draw.normal(3, 6, 10)
+        expect.close(rotary(x, offset=24).norm(dim=-1), x.norm(dim=-1), tolerance=1e-4)
+
+    def test_scores_depend_on_the_distance_alone(self, lesson, draw):
+        """A key two positions after its query scores the same at 0 and 2 as at 30 and
+        32.
+        """
+        rotary = lesson.RotaryEmbedding(40, 6)
+        q, k = draw.normal(1, 6), draw.normal(1, 6)
+        want = (q * turned(k, start=2)).sum()
+        for m in (0, 1, 30):
+            score = (rotary(q, offset=m) * rotary(k, offset=m + 2)).sum()
+            expect.close(score, want, tolerance=1e-4)
+
+    def test_gradient_turns_backwards(self, lesson, draw):
+        """The transpose of a rotation is the rotation by minus the angle. Queries are
+        made by trained weights, so the gradient has to pass.
+        """
+        x, upstream = draw.normal(2, 3, 4, 6), draw.normal(2, 3, 4, 6)
+        gradients = lesson.RotaryEmbedding(8, 6).gradients(x, offset=2, upstream=upstream)
+        want = turned(upstream, start=2, direction=-1)
+        expect.close(gradients[0], want, tolerance=1e-4)
+
+    @pytest.mark.parametrize("length, last", [(3, 5), (1, 7), (8, 0)])
+    def test_the_last_position_is_max_seq_len_minus_one(self, lesson, draw, length, last):
+        """offset + T may be 8, the length of the tables, and no more. Slicing alone
+        would not complain: it returns fewer rows.
+        """
+        x, beyond = draw.normal(2, length, 4), last + 1
+        expect.rejects(
+            lesson.RotaryEmbedding(8, 4),
+            ValueError,
+            good=(x, last),
+            bad=(x, beyond),
+            mentions=(beyond + length, beyond, length),
+        )
+
+    def test_a_text_longer_than_the_tables_is_refused(self, lesson, draw):
+        """Without an offset T itself must be at most max_seq_len."""
+        expect.rejects(
+            lesson.RotaryEmbedding(8, 4),
+            ValueError,
+            good=(draw.normal(8, 4),),
+            bad=(draw.normal(9, 4),),
+            mentions=(9,),
+        )
+
+    @pytest.mark.parametrize("shape", [(9, 5, 4), (9, 11, 5, 4)], ids=str)
+    def test_only_positions_are_limited(self, lesson, draw, shape):
+        """Batch and heads may be larger than max_seq_len: T is the next to last axis."""
+        x = draw.normal(*shape)
+        expect.close(lesson.RotaryEmbedding(5, 4)(x), turned(x), tolerance=1e-4)
+
+    @pytest.mark.parametrize("offset", [-1, -3, -100])
+    def test_negative_offset_is_refused(self, lesson, draw, offset):
+        """In Python a negative index counts from the end; a position does not."""
+        x = draw.normal(2, 4)
+        expect.rejects(
+            lesson.RotaryEmbedding(8, 4),
+            ValueError,
+            good=(x, 0),
+            bad=(x, offset),
+            mentions=(offset,),
+        )
+
+    @pytest.mark.parametrize("width", [1, 2, 4, 8, 12])
+    def test_another_head_width_is_refused(self, lesson, draw, width):
+        """The tables have head_dim = 6 columns, each for one feature of x."""
+        expect.rejects(
+            lesson.RotaryEmbedding(8, 6),
+            ValueError,
+            good=(draw.normal(2, 3, 6),),
+            bad=(draw.normal(2, 3, width),),
+            mentions=(width,),
+        )
+
+
+def rows_before(n_heads, head_dim):
+    """For each row of the result its row before: in every head first the even, then the odd."""
+    within = [*range(0, head_dim, 2), *range(1, head_dim, 2)]
+    return [head * head_dim + row for head in range(n_heads) for row in within]
+
+
+@exercise("interleaved_to_half")
+class TestInterleavedToHalf:
+    def test_first_features_of_all_pairs_come_first(self, lesson):
+        """Pairs (0, 1), (2, 3), (4, 5) become pairs of features i and 3 + i: first
+        come 0, 2, 4, then their partners 1, 3, 5.
+        """
+        rows = torch.tensor([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+        want = torch.tensor([[0.0], [2.0], [4.0], [1.0], [3.0], [5.0]])
+        expect.close(lesson.interleaved_to_half(rows, 1), want)
+
+    def test_heads_stay_apart(self, lesson):
+        """Two heads of width 4: each reorders its own rows, 0 2 1 3 and 4 6 5 7."""
+        rows = torch.tensor([[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]]).T
+        want = torch.tensor([[0.0, 2.0, 1.0, 3.0, 4.0, 6.0, 5.0, 7.0]]).T
+        expect.close(lesson.interleaved_to_half(rows, n_heads=2), want)
+
+    def test_one_pair_is_the_same_in_both_layouts(self, lesson, draw):
+        """D = 2: the pair (0, 1) is both 2i, 2i + 1 and i, D/2 + i for i = 0."""
+        weight = draw.normal(6, 5)
+        expect.close(lesson.interleaved_to_half(weight, 3), weight)
+
+    @pytest.mark.parametrize(
+        "n_heads, head_dim, n_inputs",
+        [(1, 8, 3), (2, 6, 5), (3, 6, 18), (4, 10, 7), (5, 4, 1), (6, 16, 64)],
+    )
+    def test_every_row_moves_as_a_whole(self, lesson, draw, n_heads, head_dim, n_inputs):
+        """In each head row 2i goes to i, and row 2i + 1 to D/2 + i. Columns belong to
+        the inputs and stay.
+        """
+        weight = draw.normal(n_heads * head_dim, n_inputs)
+        want = weight[rows_before(n_heads, head_dim)]
+        expect.close(lesson.interleaved_to_half(weight, n_heads), want)
+
+    @pytest.mark.parametrize("n_heads, head_dim, n_inputs", [(1, 6, 4), (3, 8, 5), (2, 10, 20)])
+    def test_attention_scores_stay_the_same(self, lesson, draw, n_heads, head_dim, n_inputs):
+        """Interleaved weights turned in interleaved pairs, and reordered weights
+        turned in split halves, must give the same dot products of queries and keys.
+        """
+        x = draw.normal(7, n_inputs, dtype=torch.float64)
+        wq, wk = draw.normal(2, n_heads * head_dim, n_inputs, dtype=torch.float64)
+
+        def scores(wq, wk, turn):
+            heads = [(x @ w.T).unflatten(1, (n_heads, head_dim)).transpose(0, 1) for w in (wq, wk)]
+            q, k = map(turn, heads)  # (H, T, D)
+            return q @ k.mT / math.sqrt(head_dim)
+
+        wq_half = lesson.interleaved_to_half(wq, n_heads)
+        wk_half = lesson.interleaved_to_half(wk, n_heads)
+        expect.close(scores(wq_half, wk_half, turned), scores(wq, wk, turned_interleaved))
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+    def test_dtype_stays(self, lesson, draw, dtype):
+        """Rows move; no number changes."""
+        weight = draw.normal(12, 5, dtype=dtype)
+        expect.equal(lesson.interleaved_to_half(weight, 2), weight[rows_before(2, 6)])
+
+    def test_memory_order_does_not_matter(self, lesson, draw):
+        """A transposed checkpoint holds its numbers in another order in memory."""
+        weight = draw.normal(5, 12).T
+        expect.close(lesson.interleaved_to_half(weight, 2), weight[rows_before(2, 6)])
+
+    def test_gradient_moves_the_rows_back(self, lesson, draw):
+        """Each row of the result is one row of weight, so its gradient goes there."""
+        weight, upstream = draw.normal(12, 5), draw.normal(12, 5)
+        want = torch.zeros(12, 5)
+        want[rows_before(2, 6)] = upstream
+        gradients = lesson.interleaved_to_half.gradients(weight, 2, upstream=upstream)
+        expect.close(gradients[0], want)
+
+    def test_result_stays_on_the_device(self, lesson):
+        """Anything made on the way belongs on the device of weight, not on the CPU."""
+        expect.close(lesson.interleaved_to_half(meta(12, 5), 2), meta(12, 5))
+
+    @pytest.mark.parametrize("n_rows, n_heads", [(5, 1), (6, 2), (10, 3), (12, 4)])
+    def test_rows_must_split_into_heads_of_even_width(self, lesson, draw, n_rows, n_heads):
+        """H heads of whole pairs have a multiple of 2 * H rows: 6 rows for 2 heads
+        would be heads of width 3, a pair and a half.
+        """
+        expect.rejects(
+            lesson.interleaved_to_half,
+            ValueError,
+            good=(draw.normal(4 * n_heads, 3), n_heads),
+            bad=(draw.normal(n_rows, 3), n_heads),
+            mentions=(n_rows, n_heads, 2 * n_heads),
+        )
+
+
+@exercise("ntk_base")
+class TestNtkBase:
+    def test_width_four_squares_the_factor(self, lesson):
+        """D / (D - 2) = 4 / 2 = 2, so factor 2 gives 10000 * 2 ** 2."""
+        expect.close(lesson.ntk_base(10000.0, 2.0, 4), 40000.0, tolerance=1e-5)
+
+    def test_the_exponent_need_not_be_whole(self, lesson):
+        """D / (D - 2) = 6 / 4 = 1.5, so factor 4 gives 500 * 4 ** 1.5 = 500 * 8."""
+        expect.close(lesson.ntk_base(500.0, 4.0, 6), 4000.0, tolerance=1e-5)
+
+    @pytest.mark.parametrize("head_dim", [4, 6, 10, 64, 128])
+    @pytest.mark.parametrize("base, factor", [(10000.0, 8.0), (10000.0, 1.5), (500000.0, 2.0)])
+    def test_slowest_pair_is_stretched_by_the_factor(self, lesson, base, factor, head_dim):
+        """The wavelength of the last pair, 2 pi * base ** ((D - 2) / D), has to grow
+        by exactly the factor.
+        """
+        got = lesson.ntk_base(base=base, factor=factor, head_dim=head_dim)
+        expect.that(type(got) is float, f"ntk_base returns a float, not {expect.show(got)}")
+        slowest = (head_dim - 2) / head_dim
+        expect.close(got**slowest / base**slowest, factor, tolerance=1e-5)
+
+    def test_factor_one_stretches_nothing(self, lesson):
+        """1 to any power is 1: the base stays. A factor of exactly 1 is allowed."""
+        expect.close(lesson.ntk_base(1234.5, 1.0, 64), 1234.5, tolerance=1e-5)
+
+    @pytest.mark.parametrize("factor", [0.5, 0.99])
+    def test_factor_below_one_is_refused(self, lesson, factor):
+        """The factor says how many times longer the text gets; below 1 it would get
+        shorter.
+        """
+        expect.rejects(
+            lesson.ntk_base,
+            ValueError,
+            good=(10000.0, 1.0, 8),
+            bad=(10000.0, factor, 8),
+            mentions=(factor,),
+        )
+
+    @pytest.mark.parametrize("head_dim", [2, 1, 0])
+    def test_one_pair_cannot_be_slowed(self, lesson, head_dim):
+        """Pair 0 turns base ** 0 = 1 radian a position whatever the base, and D - 2 =
+        0 cannot be divided by.
+        """
+        expect.rejects(
+            lesson.ntk_base,
+            ValueError,
+            good=(10000.0, 2.0, 4),
+            bad=(10000.0, 2.0, head_dim),
+            mentions=(head_dim,),
+        )
+
+
+@exercise("alibi_bias")
+class TestAlibiBias:
+    def test_second_of_eight_heads_by_hand(self, lesson):
+        """Head h = 2 of H = 8 has slope 2 ** (-8 * 2 / 8) = 1/4. Rows are queries:
+        query 2 looks back two steps to key 0, one to key 1.
+        """
+        want = torch.tensor([[0.0, 0.0, 0.0], [-0.25, 0.0, 0.0], [-0.5, -0.25, 0.0]])
+        expect.close(lesson.alibi_bias(8, 3)[1], want)
+
+    @pytest.mark.parametrize("n_heads", [1, 2, 4, 8, 16, 32])
+    def test_slopes_fall_from_head_to_head(self, lesson, n_heads):
+        """Head h = 1..H has slope 2 ** (-8 h / H). The last one always has 2 ** -8 =
+        1/256; eight heads have 1/2, 1/4, ..., 1/256.
+        """
+        got = lesson.alibi_bias(n_heads, 2)
+        slopes = [0.5 ** (8 * h / n_heads) for h in range(1, n_heads + 1)]
+        expect.close(got[:, 1, 0], -torch.tensor(slopes), tolerance=1e-6)
+
+    @pytest.mark.parametrize(
+        "n_heads, length", [(1, 1), (1, 6), (2, 5), (4, 3), (8, 7), (8, 8), (16, 9)]
+    )
+    def test_penalty_grows_with_the_distance(self, lesson, n_heads, length):
+        """Each step back costs a slope: -slope * (query - key), and 0 for later keys."""
+        want = [
+            [
+                [-(0.5 ** (8 * h / n_heads)) * max(query - key, 0) for key in range(length)]
+                for query in range(length)
+            ]
+            for h in range(1, n_heads + 1)
+        ]
+        expect.close(lesson.alibi_bias(n_heads, length), torch.tensor(want))
+
+    def test_later_keys_are_exactly_zero(self, lesson):
+        """The bias is no mask: hiding later keys is left to the causal mask."""
+        later = lesson.alibi_bias(4, 6).triu()
+        expect.equal(later, torch.zeros(4, 6, 6))
+
+    def test_far_keys_are_penalised_in_full(self, lesson):
+        """500 steps back with slope 1/2 cost 250: a penalty is not cut off."""
+        got = lesson.alibi_bias(n_heads=8, seq_len=501)
+        want = -torch.arange(500.0, -1.0, -1.0) / 2
+        expect.close(got[0, 500], want)
+
+    def test_each_call_makes_a_bias_of_its_own(self, lesson):
+        """A bias kept from an earlier call serves only a call with the same sizes."""
+        for n_heads, length in [(2, 3), (2, 5), (4, 5), (2, 3)]:
+            steps = torch.arange(length)
+            distance = (steps[:, None] - steps).relu()
+            want = -torch.stack([distance * 0.5 ** (8 * (h + 1) / n_heads) for h in range(n_heads)])
+            expect.close(lesson.alibi_bias(n_heads, length), want)
+
+    @pytest.mark.parametrize("n_heads", [3, 6, 12, 24, 0, -2])
+    def test_only_powers_of_two_are_accepted(self, lesson, n_heads):
+        """1, 2, 4, 8, ...: for other numbers of heads the paper mixes two sets of
+        slopes.
+        """
+        expect.rejects(
+            lesson.alibi_bias, ValueError, good=(4, 3), bad=(n_heads, 3), mentions=(n_heads,)
+        )

@@ -78,7 +78,7 @@ class _Trial:
 
 
 def _run(item: pytest.Item) -> Iterator[dict]:
-    for report in runtestprotocol(item, log=False, nextitem=item):
+    for report in runtestprotocol(item, log=False, nextitem=None):
         if hasattr(report, "course"):
             yield report.course
 

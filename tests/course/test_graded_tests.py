@@ -1,0 +1,41 @@
+"""The tests are tested: known mistakes are refused by their own exercise, alternatives accepted."""
+
+from collections import Counter
+
+import pytest
+
+from course.syllabus import lessons
+from course.testing.catalogue import alternatives, mistakes
+from course.testing.trial import try_all
+
+each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+
+
+@each_lesson
+def test_the_catalogue_covers_the_lesson(lesson):
+    count = Counter(mistake.exercise for mistake in mistakes(lesson.stem))
+    assert count.keys() == {exercise.name for exercise in lesson.exercises}
+    assert min(count.values()) >= 4
+    assert len(alternatives(lesson.stem)) >= 6
+
+
+@each_lesson
+def test_every_mistake_is_explained_in_a_sentence(lesson):
+    for mistake in mistakes(lesson.stem):
+        assert mistake.says.strip().endswith("."), mistake
+        assert len(mistake.look.split()) >= 3, mistake
+    names = Counter((mistake.exercise, mistake.name) for mistake in mistakes(lesson.stem))
+    assert max(names.values()) == 1
+
+
+@pytest.mark.slow
+@each_lesson
+def test_mistakes_are_refused_and_alternatives_accepted(lesson):
+    verdicts = try_all(lesson.stem, [*mistakes(lesson.stem), *alternatives(lesson.stem)])
+    wrong_verdicts = [
+        f"{type(verdict.entry).__name__} {verdict.entry.exercise}, {verdict.entry.name}: "
+        f"failed {list(verdict.failed)}"
+        for verdict in verdicts
+        if not verdict.as_it_should_be
+    ]
+    assert wrong_verdicts == []

@@ -1,0 +1,477 @@
+"""Lesson 2: attention cannot see order. Grades `exercises/permutation.py`."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from course.testing import exercise, expect
+from course.testing.show import show_dtype
+
+SIZES = [(1, 1, 1), (1, 5, 2), (4, 2, 3), (3, 5, 8), (2, 7, 5)]
+"""B sentences of T tokens with C features."""
+
+FLOATS = [torch.float32, torch.float64, torch.bfloat16]
+
+
+def averages(x, causal=False):
+    """Token by token: exp of the scores, divided by their sum, times the tokens; in float64."""
+    sentences = []
+    for tokens in x.double():
+        rows = []
+        for t, token in enumerate(tokens):
+            seen = tokens[: t + 1] if causal else tokens
+            scores = torch.stack([(token * key).sum() for key in seen]) / math.sqrt(len(token))
+            shares = torch.exp(scores - scores.max().detach())
+            rows.append((shares[:, None] * seen).sum(dim=0) / shares.sum())
+        sentences.append(torch.stack(rows))
+    return torch.stack(sentences).to(x.dtype)
+
+
+def gradient_of_averages(x, upstream, causal=False):
+    """What arrives at x when `upstream` arrives at the averages, by autograd in float64."""
+    wide = x.double().requires_grad_()
+    averages(wide, causal).backward(upstream.double())
+    return wide.grad.to(x.dtype)
+
+
+# Layers for the exercises that take one. Their source is sent to where the student's code runs.
+
+
+def running_sum(x):
+    return x.cumsum(dim=1)
+
+
+def minus(x):
+    return -x
+
+
+def attention(x):
+    scores = x @ x.transpose(1, 2) / x.shape[-1] ** 0.5
+    return scores.softmax(dim=-1) @ x
+
+
+def token_by_token(x):
+    return torch.tanh(x) + x.square()
+
+
+def sum_of_features(x):
+    return x.cumsum(dim=1).sum(dim=-1, keepdim=True)
+
+
+def a_little_of_the_position(x):
+    return x + 1e-9 * torch.arange(x.shape[1], dtype=x.dtype)[:, None]
+
+
+def square(x):
+    return x * x
+
+
+class OneEntryMoves(nn.Module):
+    """Adds 2.5 to a single entry of what it gets."""
+
+    def __init__(self, place):
+        super().__init__()
+        self.place = tuple(place)
+
+    def forward(self, x):
+        y = x.clone()
+        y[self.place] += 2.5
+        return y
+
+
+class Mixer(nn.Module):
+    """A layer with parameters that tells its positions apart, and has a dropout of zero."""
+
+    def __init__(self, weight, bias):
+        super().__init__()
+        self.weight = nn.Parameter(weight)
+        self.bias = nn.Parameter(bias)
+        self.dropout = nn.Dropout(0.0)
+
+    def forward(self, x):
+        return self.dropout(x @ self.weight + self.bias)
+
+
+@exercise("toy_attention")
+class TestToyAttention:
+    def test_two_tokens_by_hand(self, lesson):
+        """C = 1. The first token has the scores 1 and 0, which makes
+        e¹ / (e¹ + e⁰) = 0.7311 of itself; the second has 0 and 0: the mean, 1/2."""
+        got = lesson.toy_attention(torch.tensor([[[1.0], [0.0]]]))
+        expect.close(got, torch.tensor([[[0.7310586], [0.5]]]))
+
+    def test_scores_are_divided_by_the_root_of_the_width(self, lesson):
+        """C = 4, so √C = 2: the first token has the score 4 / 2 = 2 with itself
+        and 0 with the second, which makes e² / (e² + 1) = 0.8808."""
+        got = lesson.toy_attention(torch.tensor([[[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]]]))
+        expect.close(got, torch.tensor([[[0.8807971] * 4, [0.5] * 4]]))
+
+    @pytest.mark.parametrize("b, t, c", SIZES)
+    def test_every_token_averages_all(self, lesson, draw, b, t, c):
+        """Row i of the result is Σ_j w_ij x_j, with w_ij = exp(s_ij) / Σ_k exp(s_ik)
+        and s_ij = x_i · x_j / √C: weights over the keys, summing to one."""
+        x = draw.normal(b, t, c)
+        expect.close(lesson.toy_attention(x), averages(x))
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    def test_result_has_the_dtype_of_x(self, lesson, draw, dtype):
+        """What comes in as bfloat16 or float64 goes out as such."""
+        x = draw.normal(2, 5, 3).clamp(-1.5, 1.5).to(dtype)
+        expect.close(lesson.toy_attention(x), averages(x))
+
+    def test_transposed_argument(self, lesson, draw):
+        """A transposed tensor has its numbers in another order in memory;
+        what counts is the order of its indices."""
+        x = draw.normal(2, 3, 6).transpose(1, 2)
+        expect.close(lesson.toy_attention(x), averages(x))
+
+    def test_shuffled_tokens_give_shuffled_results(self, lesson, draw):
+        """The average over all tokens does not ask where they stand: attention
+        alone is blind to order."""
+        x, perm = draw.normal(2, 6, 3), draw.permutation(6)
+        expect.close(lesson.toy_attention(x[:, perm]), lesson.toy_attention(x)[:, perm])
+
+    def test_sentences_do_not_mix(self, lesson, draw):
+        """Each sentence of a batch attends to its own tokens only."""
+        x = draw.normal(3, 4, 5)
+        alone = [lesson.toy_attention(x[i : i + 1]) for i in range(3)]
+        expect.close(lesson.toy_attention(x), torch.cat(alone))
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    def test_large_scores(self, lesson, dtype):
+        """exp(900) is too large for any float, so what matters is how far a score
+        lies below the largest. 30 sees 900, 600, 0, -900 and picks 30; 20 sees
+        600, 400, 0, -600 and picks 30, too; 0 sees zeros: the mean, 20 / 4."""
+        x = torch.tensor([[[30.0], [20.0], [0.0], [-30.0]]], dtype=dtype)
+        want = torch.tensor([[[30.0], [30.0], [5.0], [-30.0]]], dtype=dtype)
+        expect.close(lesson.toy_attention(x), want)
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=show_dtype)
+    def test_gradient_goes_through_scores_and_values(self, lesson, draw, dtype):
+        """x is query, key and value at once; its gradient comes on all three ways."""
+        x, upstream = draw.normal(2, 4, 3, dtype=dtype), draw.normal(2, 4, 3, dtype=dtype)
+        got = lesson.toy_attention.gradients(x, upstream=upstream)[0]
+        expect.close(got, gradient_of_averages(x, upstream), tolerance=1e-4)
+
+    def test_result_is_where_x_is(self, lesson, draw):
+        """For tokens on the GPU everything has to be made on the GPU."""
+        x = draw.normal(2, 4, 3)
+        expect.stays_on_device(lesson.toy_attention, x)
+        expect.follows_device(lesson.toy_attention, x)
+
+
+@exercise("inverse_permutation")
+class TestInversePermutation:
+    def test_four_in_a_circle(self, lesson):
+        """Shuffled place 0 shows the token from place 1, so token 1 is found at
+        place 0: entry 1 of the inverse is 0. And so on around."""
+        got = lesson.inverse_permutation(torch.tensor([1, 2, 3, 0]))
+        expect.equal(got, torch.tensor([3, 0, 1, 2]))
+
+    def test_five_by_hand(self, lesson):
+        """Where does (3, 0, 4, 1, 2) hold a 0? At 1. A 1? At 3. A 2? At 4.
+        A 3? At 0. A 4? At 2."""
+        got = lesson.inverse_permutation(torch.tensor([3, 0, 4, 1, 2]))
+        expect.equal(got, torch.tensor([1, 3, 4, 0, 2]))
+
+    @pytest.mark.parametrize("length", [3, 8, 13, 300])
+    def test_undoes_the_shuffling(self, lesson, draw, length):
+        """Shuffle, then pick by the inverse, and everything is back in its place;
+        the other way round, too."""
+        perm = draw.permutation(length)
+        places = torch.empty_like(perm)
+        for place, token in enumerate(perm.tolist()):
+            places[token] = place
+        expect.equal(lesson.inverse_permutation(perm), places)
+
+    @pytest.mark.parametrize("length", [1, 4])
+    def test_nothing_shuffled(self, lesson, length):
+        """What leaves everything in its place is its own inverse."""
+        expect.equal(lesson.inverse_permutation(torch.arange(length)), torch.arange(length))
+
+    def test_every_order_of_three(self, lesson):
+        """There are six; the two that turn in a circle undo each other, the other
+        four undo themselves."""
+        orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]]
+        inverses = [*orders[:4], orders[5], orders[4]]
+        for order, inverse in zip(orders, inverses, strict=True):
+            expect.equal(lesson.inverse_permutation(torch.tensor(order)), torch.tensor(inverse))
+
+    def test_every_second_entry_of_a_tensor(self, lesson, draw):
+        """A slice with steps is not contiguous in memory; what counts are its
+        entries."""
+        perm = draw.permutation(7)
+        places = torch.tensor([perm.tolist().index(token) for token in range(7)])
+        spread = perm.repeat_interleave(2)[::2]
+        expect.equal(lesson.inverse_permutation(spread), places)
+
+    @pytest.mark.parametrize(
+        "bad, offenders",
+        [
+            ([0, 2, 2, 1], (2, 3)),
+            ([1, 1, 1, 1], (1, 0, 2, 3)),
+            ([0, 1, 2, 4], (4, 3)),
+            ([0, 1, 2, -1], (-1, 3)),
+            ([4, 3, 2, 1], (4, 0)),
+            ([3, 0, 0, 3], (0, 3, 1, 2)),
+        ],
+        ids=["two 2s", "four 1s", "a 4", "a -1", "from 1 to 4", "two 0s and two 3s"],
+    )
+    def test_other_than_a_permutation_is_a_value_error(self, lesson, bad, offenders):
+        """A permutation of four holds each of 0, 1, 2, 3 exactly once; without
+        that there is nothing to undo. The message shows what is in the way."""
+        expect.rejects(
+            lesson.inverse_permutation,
+            ValueError,
+            good=(torch.tensor([2, 0, 3, 1]),),
+            bad=(torch.tensor(bad),),
+            mentions=(*offenders, str(bad)[1:-1]),
+        )
+
+
+@exercise("equivariance_gap")
+class TestEquivarianceGap:
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_running_sum_by_hand(self, lesson, sign):
+        """Running sums of (1, 2, 4) are (1, 3, 7), shuffled to (7, 1, 3).
+        Shuffled first, (4, 1, 2) gives (4, 5, 7). The gaps are 3, 4 and 4,
+        and the same for (-1, -2, -4)."""
+        layer, perm = lesson.prop(running_sum), torch.tensor([2, 0, 1])
+        x = sign * torch.tensor([[[1.0], [2.0], [4.0]]])
+        expect.close(lesson.equivariance_gap(layer, x, perm), 4.0)
+
+    @pytest.mark.parametrize("layer", [minus, token_by_token], ids=lambda layer: layer.__name__)
+    def test_token_by_token_has_no_gap(self, lesson, draw, layer):
+        """A layer that looks at one token at a time does not notice the others
+        changing places: the same numbers, so exactly 0.0."""
+        layer, x, perm = lesson.prop(layer), draw.normal(2, 6, 3), draw.permutation(6)
+        expect.equal(lesson.equivariance_gap(layer, x, perm), 0.0)
+
+    def test_attention_has_no_gap_but_rounding(self, lesson, draw):
+        """Sums in another order round differently, about 1e-7; no more."""
+        layer, x, perm = lesson.prop(attention), draw.normal(2, 6, 3), draw.permutation(6)
+        expect.close(lesson.equivariance_gap(layer, x, perm), 0.0, tolerance=1e-5)
+
+    @pytest.mark.parametrize("b, t, c", [(1, 4, 2), (3, 5, 2), (2, 7, 4)])
+    def test_running_sum(self, lesson, draw, b, t, c):
+        """Both results are (B, T, C), and the gap is the largest of all their
+        absolute differences."""
+        layer, x, perm = lesson.prop(running_sum), draw.normal(b, t, c), draw.permutation(t)
+        gap = (running_sum(x)[:, perm] - running_sum(x[:, perm])).abs().max().item()
+        expect.close(lesson.equivariance_gap(layer, x, perm), gap, tolerance=1e-5)
+
+    @pytest.mark.parametrize("place", [(0, 0, 0), (1, 2, 2), (2, 4, 1), (2, 3, 0)])
+    def test_one_entry_is_enough(self, lesson, draw, place):
+        """The layer adds 2.5 to one entry of one sentence. The gap is the largest
+        difference, so this entry alone decides."""
+        layer, x = lesson.prop(OneEntryMoves, place), draw.normal(3, 5, 4)
+        got = lesson.equivariance_gap(layer, x, torch.tensor([1, 2, 3, 4, 0]))
+        expect.close(got, 2.5, tolerance=1e-5)
+
+    def test_nothing_shuffled_no_gap(self, lesson, draw):
+        """If every token stays, there is nothing to notice."""
+        layer, x = lesson.prop(running_sum), draw.normal(2, 5, 3)
+        expect.equal(lesson.equivariance_gap(layer, x, torch.arange(5)), 0.0)
+
+    def test_another_width_comes_out(self, lesson, draw):
+        """A layer may give (B, T, 1) for (B, T, C); tokens still are axis 1."""
+        layer, x, perm = lesson.prop(sum_of_features), draw.normal(3, 5, 4), draw.permutation(5)
+        gap = (sum_of_features(x)[:, perm] - sum_of_features(x[:, perm])).abs().max().item()
+        expect.close(lesson.equivariance_gap(layer, x, perm), gap, tolerance=1e-5)
+
+    def test_a_billionth_shows_in_float64(self, lesson, draw):
+        """The layer adds 1e-9 · position, and the token from place 4 comes to
+        place 0: a gap of 4e-9, which float32 or a tolerance would swallow."""
+        layer, x = lesson.prop(a_little_of_the_position), draw.normal(2, 5, 3, dtype=torch.float64)
+        got = lesson.equivariance_gap(layer, x, torch.tensor([4, 0, 2, 1, 3]))
+        expect.close(got, 4e-9, tolerance=1e-14)
+
+    def test_bfloat16(self, lesson):
+        """As above: gaps of 3, 4 and 4, all exact in bfloat16."""
+        layer, x = lesson.prop(running_sum), torch.tensor([[[1.0], [2.0], [4.0]]])
+        got = lesson.equivariance_gap(layer, x.bfloat16(), torch.tensor([2, 0, 1]))
+        expect.close(got, 4.0)
+
+    @pytest.mark.parametrize("training", [True, False])
+    def test_module_keeps_its_mode(self, lesson, draw, training):
+        """Whoever measures a layer in the middle of training wants to go on
+        training, and after an evaluation nothing should start to train."""
+        weight, bias = draw.normal(3, 3), draw.normal(5, 3)
+        layer = lesson.prop(Mixer, weight, bias)
+        layer.train(training)
+        x, perm = draw.normal(2, 5, 3), draw.permutation(5)
+        gap = (bias[perm] - bias).abs().max().item()
+        expect.close(lesson.equivariance_gap(layer, x, perm), gap, tolerance=1e-4)
+        mode = "training" if training else "evaluation"
+        expect.that(layer.training == training, f"the layer is no longer in {mode} mode")
+
+    def test_parameters_stay_as_they_are(self, lesson, draw):
+        """Measuring changes nothing: not the numbers, not the dtype, not what
+        is trained."""
+        weight, bias = draw.normal(3, 3), draw.normal(5, 3)
+        layer = lesson.prop(Mixer, weight, bias)
+        gap = lesson.equivariance_gap(layer, draw.normal(2, 5, 3), draw.permutation(5))
+        expect.that(type(gap) is float, "the gap is not a Python float")
+        expect.equal(layer.parameters["weight"], weight)
+        expect.equal(layer.parameters["bias"], bias)
+        expect.equal(layer.trainable, ["weight", "bias"])
+
+    def test_two_layers_stay_apart(self, lesson, draw):
+        """Nothing is kept from one call to the next."""
+        x, perm = draw.normal(2, 5, 3), draw.permutation(5)
+        gap = (running_sum(x)[:, perm] - running_sum(x[:, perm])).abs().max().item()
+        expect.equal(lesson.equivariance_gap(lesson.prop(minus), x, perm), 0.0)
+        got = lesson.equivariance_gap(lesson.prop(running_sum), x, perm)
+        expect.close(got, gap, tolerance=1e-5)
+
+
+@exercise("bag_vector")
+class TestBagVector:
+    def test_mean_of_what_the_layer_gives(self, lesson):
+        """The layer turns the tokens (1, 2), (3, 6) into (-1, -2), (-3, -6);
+        their mean is (-2, -4)."""
+        x = torch.tensor([[[1.0, 2.0], [3.0, 6.0]]])
+        expect.close(lesson.bag_vector(lesson.prop(minus), x), torch.tensor([[-2.0, -4.0]]))
+
+    def test_layer_comes_before_the_mean(self, lesson):
+        """The squares of 1 and 3 are 1 and 9, on average 5; the square of the
+        average 2 would be 4."""
+        x = torch.tensor([[[1.0], [3.0]]])
+        expect.close(lesson.bag_vector(lesson.prop(square), x), torch.tensor([[5.0]]))
+
+    @pytest.mark.parametrize("b, t, c", SIZES)
+    def test_a_vector_for_every_sentence(self, lesson, draw, b, t, c):
+        """(B, T, C) gives (B, C): the mean runs over the tokens, axis 1."""
+        x = draw.normal(b, t, c)
+        total = sum(running_sum(x.double())[:, i] for i in range(t))
+        expect.close(lesson.bag_vector(lesson.prop(running_sum), x), (total / t).float())
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    def test_result_has_the_dtype_of_x(self, lesson, draw, dtype):
+        """What comes in as bfloat16 or float64 goes out as such."""
+        x = draw.normal(2, 4, 3, dtype=dtype)
+        want = (-x.double().sum(dim=1) / 4).to(dtype)
+        expect.close(lesson.bag_vector(lesson.prop(minus), x), want)
+
+    def test_blind_to_order_with_a_blind_layer(self, lesson, draw):
+        """ "dog bites man" and "man bites dog" hold the same words. If the layer
+        cannot see the order, nothing is left in the mean that could."""
+        x = draw.normal(2, 3, 5)
+        layer = lesson.prop(attention)
+        dog_bites_man = lesson.bag_vector(layer, x)
+        expect.close(lesson.bag_vector(layer, x[:, [2, 1, 0]]), dog_bites_man)
+        expect.close(dog_bites_man, averages(x).mean(dim=1))
+
+    def test_order_shows_if_the_layer_sees_it(self, lesson):
+        """Running sums of (1, 2, 4) are (1, 3, 7), on average 11 / 3; of
+        (4, 2, 1) they are (4, 6, 7), on average 17 / 3."""
+        x = torch.tensor([[[1.0], [2.0], [4.0]], [[4.0], [2.0], [1.0]]])
+        got = lesson.bag_vector(lesson.prop(running_sum), x)
+        expect.close(got, torch.tensor([[11 / 3], [17 / 3]]))
+
+    def test_module_as_layer(self, lesson, draw):
+        """A layer with weights is called like any other: x W + b here."""
+        weight, bias, x = draw.normal(3, 3), draw.normal(5, 3), draw.normal(2, 5, 3)
+        got = lesson.bag_vector(lesson.prop(Mixer, weight, bias), x)
+        want = (x.double() @ weight.double() + bias.double()).sum(dim=1) / 5
+        expect.close(got, want.float())
+
+    def test_transposed_argument(self, lesson, draw):
+        """A transposed tensor has its numbers in another order in memory;
+        what counts is the order of its indices."""
+        x = draw.normal(2, 3, 6).transpose(1, 2)
+        got = lesson.bag_vector(lesson.prop(minus), x)
+        expect.close(got, (-x.double().sum(dim=1) / 6).float())
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=show_dtype)
+    def test_gradient_is_shared_by_the_tokens(self, lesson, draw, dtype):
+        """The mean of squares: each of the T tokens gets 2 x / T of what arrives
+        at its sentence."""
+        x, upstream = draw.normal(2, 4, 3, dtype=dtype), draw.normal(2, 3, dtype=dtype)
+        got = lesson.bag_vector.gradients(lesson.prop(square), x, upstream=upstream)[1]
+        expect.close(got, 2 * x / 4 * upstream[:, None, :])
+
+    def test_result_is_where_x_is(self, lesson, draw):
+        """For tokens on the GPU everything has to be made on the GPU."""
+        x, layer = draw.normal(2, 4, 3), lesson.prop(minus)
+        expect.stays_on_device(lesson.bag_vector, layer, x)
+        expect.follows_device(lesson.bag_vector, layer, x)
+
+
+@exercise("causal_toy_attention")
+class TestCausalToyAttention:
+    def test_first_token_sees_itself_only(self, lesson, draw):
+        """An average over a single token is that token."""
+        x = draw.normal(3, 4, 5)
+        expect.close(lesson.causal_toy_attention(x)[:, 0], x[:, 0])
+
+    def test_three_tokens_by_hand(self, lesson):
+        """C = 1. 1 sees itself: 1. The first 0 has the scores 0 and 0: the mean
+        of 1 and 0. The second has 0, 0, 0: the mean of 1, 0 and 0."""
+        got = lesson.causal_toy_attention(torch.tensor([[[1.0], [0.0], [0.0]]]))
+        expect.close(got, torch.tensor([[[1.0], [1 / 2], [1 / 3]]]))
+
+    def test_scores_are_divided_by_the_root_of_the_width(self, lesson):
+        """C = 4, so √C = 2: the second token has the score 4 / 2 = 2 with itself
+        and 0 with the first, which makes e² / (e² + 1) = 0.8808."""
+        x = torch.tensor([[[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]])
+        expect.close(lesson.causal_toy_attention(x), torch.tensor([[[0.0] * 4, [0.8807971] * 4]]))
+
+    @pytest.mark.parametrize("b, t, c", SIZES)
+    def test_every_token_averages_those_up_to_itself(self, lesson, draw, b, t, c):
+        """Row i of the result is Σ_{j≤i} w_ij x_j, with w_ij = exp(s_ij) / Σ_{k≤i}
+        exp(s_ik): the weights of what is seen sum to one."""
+        x = draw.normal(b, t, c)
+        expect.close(lesson.causal_toy_attention(x), averages(x, causal=True))
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    def test_result_has_the_dtype_of_x(self, lesson, draw, dtype):
+        """What comes in as bfloat16 or float64 goes out as such."""
+        x = draw.normal(2, 5, 3).clamp(-1.5, 1.5).to(dtype)
+        expect.close(lesson.causal_toy_attention(x), averages(x, causal=True))
+
+    def test_later_tokens_change_nothing(self, lesson, draw):
+        """Token t does not attend to t + 1: whatever stands there, the results
+        up to t stay the same."""
+        x, other = draw.normal(2, 6, 3), draw.normal(2, 6, 3)
+        before = lesson.causal_toy_attention(x)
+        for t in range(1, 6):
+            mixed = torch.cat((x[:, :t], other[:, t:]), dim=1)
+            expect.close(lesson.causal_toy_attention(mixed)[:, :t], before[:, :t])
+
+    def test_mask_fits_every_length(self, lesson, draw):
+        """A long sentence, a short one, a long one: nothing is kept from one
+        call to the next."""
+        for length in 6, 3, 70, 9:
+            x = draw.normal(2, length, 3)
+            expect.close(lesson.causal_toy_attention(x), averages(x, causal=True))
+
+    def test_transposed_argument(self, lesson, draw):
+        """A transposed tensor has its numbers in another order in memory;
+        what counts is the order of its indices."""
+        x = draw.normal(2, 3, 6).transpose(1, 2)
+        expect.close(lesson.causal_toy_attention(x), averages(x, causal=True))
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    def test_large_scores(self, lesson, dtype):
+        """20 sees itself. 30 has the scores 600 and 900 and picks itself. 0 has
+        zeros: the mean of 20, 30 and 0. -30 has -600, -900, 0 and 900: itself."""
+        x = torch.tensor([[[20.0], [30.0], [0.0], [-30.0]]], dtype=dtype)
+        want = torch.tensor([[[20.0], [30.0], [50 / 3], [-30.0]]], dtype=dtype)
+        expect.close(lesson.causal_toy_attention(x), want)
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=show_dtype)
+    def test_gradient_goes_through_scores_and_values(self, lesson, draw, dtype):
+        """x is query, key and value at once; its gradient comes on all three ways,
+        and none from tokens that do not see it."""
+        x, upstream = draw.normal(2, 4, 3, dtype=dtype), draw.normal(2, 4, 3, dtype=dtype)
+        got = lesson.causal_toy_attention.gradients(x, upstream=upstream)[0]
+        expect.close(got, gradient_of_averages(x, upstream, causal=True), tolerance=1e-4)
+
+    def test_result_is_where_x_is(self, lesson, draw):
+        """For tokens on the GPU the mask has to be made on the GPU."""
+        x = draw.normal(2, 4, 3)
+        expect.stays_on_device(lesson.causal_toy_attention, x)
+        expect.follows_device(lesson.causal_toy_attention, x)

@@ -1,0 +1,1234 @@
+"""Lesson 6: what the table learns. Grades `exercises/skipgram.py`."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from course.testing import exercise, expect, limit
+from course.testing.show import show, show_dtype
+
+INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
+FLOATS = [torch.float32, torch.float64, torch.bfloat16]
+
+
+def in_order(pairs):
+    """The pairs as a sorted list, since any order is right."""
+    centers, contexts = pairs
+    return sorted(zip(centers.tolist(), contexts.tolist(), strict=True))
+
+
+def every_pair(ids, window):
+    """All positions against all positions, by their distance."""
+    words = list(enumerate(ids.tolist()))
+    return sorted((w, v) for i, w in words for j, v in words if 1 <= abs(i - j) <= window)
+
+
+@exercise("skipgram_pairs")
+class TestSkipgramPairs:
+    def test_window_1_pairs_direct_neighbours(self, lesson):
+        """Text 7 8 9: 8 sees 7 and 9, and each of them sees 8. In any order."""
+        got = lesson.skipgram_pairs(torch.tensor([7, 8, 9]), 1)
+        expect.equal(in_order(got), [(7, 8), (8, 7), (8, 9), (9, 8)])
+
+    def test_window_2_also_pairs_the_next_but_one(self, lesson):
+        """Text 6 7 8 9: the six pairs of window 1, and 6-8 and 7-9 both ways."""
+        got = lesson.skipgram_pairs(torch.tensor([6, 7, 8, 9]), 2)
+        one = [(6, 7), (7, 6), (7, 8), (8, 7), (8, 9), (9, 8)]
+        expect.equal(in_order(got), sorted([*one, (6, 8), (8, 6), (7, 9), (9, 7)]))
+
+    def test_equal_words_at_different_places_are_a_pair(self, lesson):
+        """5 5 6: the two fives are neighbours, so 5 is a context of 5, twice.
+        Only a position is no pair with itself.
+        """
+        got = lesson.skipgram_pairs(torch.tensor([5, 5, 6]), 1)
+        expect.equal(in_order(got), [(5, 5), (5, 5), (5, 6), (6, 5)])
+
+    def test_a_pair_that_occurs_twice_counts_twice(self, lesson):
+        """1 2 1 2 has three neighbourhoods of a 1 and a 2, each seen both ways."""
+        got = lesson.skipgram_pairs(torch.tensor([1, 2, 1, 2]), 1)
+        expect.equal(in_order(got), [(1, 2)] * 3 + [(2, 1)] * 3)
+
+    @pytest.mark.parametrize("window", [1, 2, 3, 5, 8])
+    @pytest.mark.parametrize("length", [2, 3, 6, 17])
+    def test_pairs_are_all_within_the_window(self, lesson, draw, length, window):
+        """Every two positions that are 1..window apart, both ways round, shown
+        here sorted. Words at the ends of the text have fewer neighbours.
+        """
+        ids = draw.ids(6, length)
+        expect.equal(in_order(lesson.skipgram_pairs(ids, window)), every_pair(ids, window))
+
+    @pytest.mark.parametrize("window", [4, 5, 6, 1000])
+    def test_window_may_be_wider_than_the_text(self, lesson, window):
+        """Five words are at most 4 apart: from window 4 on, each word pairs with
+        the four others.
+        """
+        got = lesson.skipgram_pairs(torch.arange(5), window)
+        expect.equal(in_order(got), [(i, j) for i in range(5) for j in range(5) if i != j])
+
+    @pytest.mark.parametrize("window", [1, 3])
+    @pytest.mark.parametrize("length", [0, 1])
+    def test_fewer_than_two_words_make_no_pair(self, lesson, length, window):
+        """A pair needs two words. Two empty int64 tensors, (0,) each, can still
+        be indexed and joined to others.
+        """
+        nothing = torch.zeros(0, dtype=torch.int64)
+        centers, contexts = lesson.skipgram_pairs(torch.full((length,), 3), window)
+        expect.equal((centers, contexts), (nothing, nothing))
+
+    @pytest.mark.parametrize("dtype", INTEGERS, ids=show_dtype)
+    def test_pairs_are_int64_for_ids_of_every_dtype(self, lesson, draw, dtype):
+        """The text of 300 words is longer than int8 and uint8 can count, the pairs
+        are int64 all the same, and hold the same words.
+        """
+        ids = draw.ids(100, 300, dtype=dtype)
+        centers, contexts = lesson.skipgram_pairs(ids, 2)
+        expect.that(
+            centers.dtype == contexts.dtype == torch.int64,
+            f"pairs are int64; these are {show_dtype(centers.dtype)}, {show_dtype(contexts.dtype)}",
+        )
+        expect.equal(in_order((centers, contexts)), every_pair(ids, 2))
+
+    def test_ids_may_lie_apart_in_memory(self, lesson, draw):
+        """Every second word of a text is a text, too."""
+        ids = draw.ids(9, 14)[::2]
+        expect.equal(in_order(lesson.skipgram_pairs(ids, 2)), every_pair(ids, 2))
+
+    @pytest.mark.parametrize("window", [0, -1, -7])
+    def test_window_below_1_is_refused(self, lesson, window):
+        """No word is at distance 0 from another, and no distance is negative."""
+        ids = torch.tensor([1, 2, 3])
+        expect.rejects(
+            lesson.skipgram_pairs,
+            ValueError,
+            good=(ids, 1),
+            bad=(ids, window),
+            mentions=(window,),
+        )
+
+    def test_pairs_are_on_the_device_of_the_ids(self, lesson, draw):
+        """What comes from a GPU stays there; the "meta" device stands in for it."""
+        expect.follows_device(lesson.skipgram_pairs, draw.ids(5, 6), 2)
+
+    @limit(60)
+    def test_a_million_words_are_soon_done(self, lesson, draw):
+        """At window 5 they make 2 (5 N - 15) = 9 999 970 pairs: distance d has N - d
+        of them, both ways. A word with 10 neighbours is a center 10 times, and
+        words at distance d multiply to the sum of ids[:-d] * ids[d:].
+        """
+        ids = draw.ids(1000, 1_000_000)
+        centers, contexts = lesson.skipgram_pairs(ids, 5)
+        expect.equal((centers.shape, contexts.shape), ((9_999_970,), (9_999_970,)))
+        edges = sum(ids[i].item() * (5 - i) + ids[-1 - i].item() * (5 - i) for i in range(5))
+        times = 10 * ids.sum().item() - edges
+        products = sum(2 * (ids[:-d] * ids[d:]).sum().item() for d in range(1, 6))
+        expect.equal(
+            (centers.sum().item(), contexts.sum().item(), (centers * contexts).sum().item()),
+            (times, times, products),
+        )
+
+
+@exercise("noise_distribution")
+class TestNoiseDistribution:
+    def test_power_is_three_quarters(self, lesson):
+        """81 ** 0.75 = 3 ** 3 = 27 and 16 ** 0.75 = 2 ** 3 = 8; 27 + 8 + 1 = 36."""
+        got = lesson.noise_distribution(torch.tensor([81.0, 16.0, 1.0]))
+        expect.close(got, torch.tensor([27 / 36, 8 / 36, 1 / 36]))
+
+    @pytest.mark.parametrize("power", [0.0, 0.3, 0.5, 1.0, 2.0])
+    def test_another_power_may_be_asked_for(self, lesson, power):
+        """1 keeps the frequencies, 0 makes them equal, 2 favours frequent words.
+        With 0.5, counts 9, 4 and 1 weigh 3, 2 and 1.
+        """
+        weights = [9.0**power, 4.0**power, 1.0]
+        got = lesson.noise_distribution(torch.tensor([9.0, 4.0, 1.0]), power)
+        expect.close(got, torch.tensor([weight / sum(weights) for weight in weights]))
+
+    @pytest.mark.parametrize("size", [1, 2, 7, 1000])
+    def test_probabilities_sum_to_1(self, lesson, draw, size):
+        """Each is a share of the whole: the weight of one word by that of all."""
+        counts = draw.ids(500, size) + 1
+        weights = [count**0.75 for count in counts.tolist()]
+        want = torch.tensor([weight / sum(weights) for weight in weights])
+        expect.close(lesson.noise_distribution(counts), want, tolerance=1e-6)
+
+    def test_a_word_that_never_occurs_is_never_drawn(self, lesson):
+        """0 ** 0.75 = 0 exactly, not just a small number."""
+        got = lesson.noise_distribution(torch.tensor([0.0, 16.0, 0.0, 1.0]))
+        expect.close(got, torch.tensor([0, 8 / 9, 0, 1 / 9]))
+        expect.equal(got[[0, 2]], torch.zeros(2))
+
+    def test_ten_times_the_text_has_the_same_distribution(self, lesson, draw):
+        """10 ** 0.75 is a factor of every weight, and cancels."""
+        counts = draw.ids(90, 6) + 1
+        of_more = lesson.noise_distribution(10 * counts)
+        expect.close(lesson.noise_distribution(counts), of_more)
+
+    @pytest.mark.parametrize("dtype", INTEGERS, ids=show_dtype)
+    def test_integer_counts_give_float32(self, lesson, dtype):
+        """Counts are whole numbers, their shares are not: 3 ** 3 = 27 of 63."""
+        got = lesson.noise_distribution(torch.tensor([81, 16, 81, 1], dtype=dtype))
+        expect.close(got, torch.tensor([27 / 63, 8 / 63, 27 / 63, 1 / 63]))
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    def test_floating_counts_keep_their_dtype(self, lesson, dtype):
+        """What comes as float64 leaves as float64, and so for the others."""
+        got = lesson.noise_distribution(torch.tensor([16, 81, 0, 1], dtype=dtype))
+        expect.close(got, torch.tensor([8 / 36, 27 / 36, 0, 1 / 36], dtype=dtype))
+
+    def test_gradient_reaches_the_counts(self, lesson):
+        """With power 2 and counts 1 and 3, share 0 is 1 / (1 + 9). It changes with
+        count 0 by 2 * 9 / 100, with count 1 by -2 * 3 / 100.
+        """
+        counts, upstream = torch.tensor([1.0, 3.0]), torch.tensor([1.0, 0.0])
+        got = lesson.noise_distribution.gradients(counts, 2.0, upstream=upstream)
+        expect.close(got[0], torch.tensor([0.18, -0.06]))
+
+    @pytest.mark.parametrize(
+        ("counts", "smallest"),
+        [([3, -2], -2), ([4, -1, 0, -5, 8], -5), ([2.0, -0.5], -0.5)],
+        ids=str,
+    )
+    def test_negative_counts_are_refused(self, lesson, counts, smallest):
+        """No word occurs less than never; (-2) ** 0.75 is no real number."""
+        expect.rejects(
+            lesson.noise_distribution,
+            ValueError,
+            good=(torch.tensor([3, 2]),),
+            bad=(torch.tensor(counts),),
+            mentions=(smallest,),
+        )
+
+    @pytest.mark.parametrize("dtype", [torch.int64, torch.float32], ids=show_dtype)
+    def test_all_zero_counts_are_refused(self, lesson, dtype):
+        """Nothing can be drawn where nothing occurs; 0 / 0 would be nan."""
+        expect.rejects(
+            lesson.noise_distribution,
+            ValueError,
+            good=(torch.tensor([0, 2], dtype=dtype),),
+            bad=(torch.zeros(3, dtype=dtype),),
+            mentions=("all zero", "all-zero", 0, 0.0),
+        )
+
+
+def dot_by_dot(center, context, centers, contexts):
+    """The dot product of every pair, one by one, in float64."""
+    logits = torch.zeros(contexts.shape, dtype=torch.float64)
+    for place in torch.cartesian_prod(*map(torch.arange, contexts.shape)).reshape(
+        -1, contexts.dim()
+    ):
+        at = tuple(place.tolist())
+        rows = center[int(centers[at[0]])].double(), context[int(contexts[at])].double()
+        logits[at] = (rows[0] * rows[1]).sum()
+    return logits.to(center.dtype)
+
+
+def tables_and_model(lesson, draw, vocab_size, n_embd):
+    """Two drawn tables, and a `SkipGram` that holds them."""
+    center, context = draw.normal(vocab_size, n_embd), draw.normal(vocab_size, n_embd)
+    model = lesson.SkipGram(vocab_size, n_embd)
+    model.set(center__weight=center, context__weight=context)
+    return center, context, model
+
+
+@exercise("SkipGram")
+class TestSkipGram:
+    @pytest.mark.parametrize(("vocab_size", "n_embd"), [(7, 3), (4, 9)])
+    def test_parameters_are_two_tables(self, lesson, vocab_size, n_embd):
+        """A row for each word in each: one for the word as center, one as context."""
+        model = lesson.SkipGram(vocab_size, n_embd)
+        shapes = {name: tuple(weight.shape) for name, weight in model.parameters.items()}
+        expect.equal(
+            shapes, dict.fromkeys(["center.weight", "context.weight"], (vocab_size, n_embd))
+        )
+        expect.equal(sorted(model.trainable), ["center.weight", "context.weight"])
+
+    def test_centers_start_small_and_random(self, lesson):
+        """Large rows make large logits, whose sigmoid is flat: nothing is learned.
+        Rows that start alike stay alike.
+        """
+        rows = lesson.SkipGram(500, 64).parameters["center.weight"]
+        size = rows.square().mean().sqrt().item()
+        expect.that(1e-5 < size < 0.5, f"center.weight should start small; its rms is {size:.3g}")
+        varied = rows.std(dim=0).min() > 0 and rows.std(dim=1).min() > 0
+        expect.that(bool(varied), "rows and columns of center.weight should not start alike")
+
+    def test_contexts_start_small_random_or_at_zero(self, lesson):
+        """One table may start at zero: the other's rows are its first gradients."""
+        rows = lesson.SkipGram(500, 64).parameters["context.weight"]
+        size = rows.square().mean().sqrt().item()
+        expect.that(size < 0.5, f"context.weight should start small; its rms is {size:.3g}")
+        varied = rows.std(dim=0).min() > 0 and rows.std(dim=1).min() > 0
+        expect.that(
+            size == 0 or bool(varied),
+            "rows and columns of context.weight should not start alike, unless at zero",
+        )
+
+    def test_seed_repeats_the_start(self, lesson):
+        """The start is drawn from PyTorch's global generator, and so repeatable."""
+        starts = []
+        for seed in 1, 1, 2:
+            lesson.seed(seed)
+            starts.append(lesson.SkipGram(6, 4).parameters["center.weight"])
+        expect.equal(starts[1], starts[0])
+        expect.that(not starts[2].equal(starts[0]), "another seed should give another start")
+
+    def test_making_one_does_not_seed(self, lesson):
+        """Seeding belongs to whoever runs the program, not to a model."""
+        numbers = []
+        for seed in 1, 2:
+            lesson.seed(seed)
+            lesson.SkipGram(6, 4)
+            numbers.append(lesson.random_number())
+        expect.that(numbers[0] != numbers[1], "SkipGram sets the seed of the global generator")
+
+    def test_logit_is_the_dot_product_of_center_and_context(self, lesson):
+        """Center 0 is (1, 2), context 1 is (3, 10): 1 * 3 + 2 * 10 = 23. The other way
+        round, center 1 is (0, 4) and context 0 is (5, 6): 0 * 5 + 4 * 6 = 24.
+        """
+        model = lesson.SkipGram(2, 2)
+        center, context = torch.tensor([[1.0, 2], [0, 4]]), torch.tensor([[5.0, 6], [3, 10]])
+        model.set(center__weight=center, context__weight=context)
+        got = model(torch.tensor([0, 1]), torch.tensor([1, 0]))
+        expect.close(got, torch.tensor([23.0, 24.0]))
+
+    def test_each_center_meets_its_own_contexts(self, lesson):
+        """Row p holds center p with its K contexts. Center 0 is 1 and center 1 is 2,
+        the contexts are 3 and 5: 1 * 3, 1 * 5, 1 * 5 and 2 * 5, 2 * 3, 2 * 3.
+        """
+        model = lesson.SkipGram(2, 1)
+        model.set(center__weight=torch.tensor([[1.0], [2]]))
+        model.set(context__weight=torch.tensor([[3.0], [5]]))
+        got = model(torch.tensor([0, 1]), torch.tensor([[0, 1, 1], [1, 0, 0]]))
+        expect.close(got, torch.tensor([[3.0, 5.0, 5.0], [10.0, 6.0, 6.0]]))
+
+    @pytest.mark.parametrize(
+        ("vocab_size", "n_embd", "shape"),
+        [
+            *[(7, 3, (5,)), (7, 3, (3,)), (6, 4, (1,)), (9, 1, (4,))],
+            *[(7, 3, (5, 4)), (7, 3, (3, 3)), (6, 4, (4, 4)), (6, 2, (1, 3)), (6, 2, (4, 1))],
+            *[(5, 3, (1, 1)), (9, 1, (2, 3)), (300, 5, (6, 2))],
+        ],
+        ids=str,
+    )
+    def test_logits_have_the_shape_of_the_contexts(self, lesson, draw, vocab_size, n_embd, shape):
+        """(P,) with (P,) gives (P,), and (P,) with (P, K) gives (P, K), also for
+        P = 1, K = 1, C = 1 and P = K.
+        """
+        center, context, model = tables_and_model(lesson, draw, vocab_size, n_embd)
+        centers, contexts = draw.ids(vocab_size, shape[0]), draw.ids(vocab_size, *shape)
+        expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
+
+    @pytest.mark.parametrize("shape", [(0,), (0, 4)], ids=str)
+    def test_no_pairs_have_no_logits(self, lesson, shape):
+        """Nothing in, nothing out, in the shape of the contexts."""
+        none = torch.zeros(shape, dtype=torch.int64)
+        got = lesson.SkipGram(5, 3)(torch.zeros(0, dtype=torch.int64), none)
+        expect.equal(got, torch.zeros(shape))
+
+    @pytest.mark.parametrize("dtype", INTEGERS, ids=show_dtype)
+    @pytest.mark.parametrize("shape", [(6,), (6, 3)], ids=str)
+    def test_ids_of_every_integer_dtype(self, lesson, draw, dtype, shape):
+        """The dtype of an id says how it is stored, not which row it names; PyTorch
+        alone would read uint8 as a mask.
+        """
+        center, context, model = tables_and_model(lesson, draw, 300, 3)
+        centers, contexts = draw.ids(120, 6, dtype=dtype), draw.ids(120, *shape, dtype=dtype)
+        expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
+
+    def test_ids_may_lie_apart_in_memory(self, lesson, draw):
+        """A transposed tensor is a tensor, too."""
+        center, context, model = tables_and_model(lesson, draw, 7, 3)
+        centers, contexts = draw.ids(7, 8)[::2], draw.ids(7, 5, 4).T
+        expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
+
+    @pytest.mark.parametrize("shape", [(5,), (5, 4), (4, 4)], ids=str)
+    def test_gradient_of_a_row_is_the_sum_over_its_pairs(self, lesson, draw, shape):
+        """A pair sends its center the context's row, times the gradient at its logit,
+        and the other way round. Words that come twice add up, others get 0.
+        """
+        center, context, model = tables_and_model(lesson, draw, 6, 3)
+        centers, contexts = draw.ids(4, shape[0]), draw.ids(4, *shape)
+        upstream = draw.normal(*shape)
+        got = model.gradients(centers, contexts, upstream=upstream)
+        want_center, want_context = torch.zeros(6, 3), torch.zeros(6, 3)
+        for p, i in enumerate(centers.tolist()):
+            each = zip(contexts[p].reshape(-1).tolist(), upstream[p].reshape(-1), strict=True)
+            for j, g in each:
+                want_center[i] += g * context[j]
+                want_context[j] += g * center[i]
+        expect.close(got["center.weight"], want_center)
+        expect.close(got["context.weight"], want_context)
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    @pytest.mark.parametrize("shape", [(5,), (5, 2)], ids=str)
+    def test_logits_follow_the_dtype_of_the_tables(self, lesson, draw, dtype, shape):
+        """A model that was moved to float64 or bfloat16 computes in it."""
+        center, context, model = tables_and_model(lesson, draw, 7, 3)
+        center, context = center.to(dtype) / 2, context.to(dtype) / 2
+        model.to(dtype)
+        model.set(center__weight=center, context__weight=context)
+        centers, contexts = draw.ids(7, shape[0]), draw.ids(7, *shape)
+        expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
+
+    def test_logits_are_on_the_device_of_the_tables(self, lesson, draw):
+        """Moved to a GPU, it computes there; the "meta" device stands in for it."""
+        expect.follows_device(lesson.SkipGram(7, 3), draw.ids(7, 4), draw.ids(7, 4, 2))
+
+    def test_two_models_share_nothing(self, lesson):
+        """What is written into one model is not found in the other."""
+        first, second = lesson.SkipGram(4, 2), lesson.SkipGram(4, 2)
+        first.set(center__weight=torch.ones(4, 2), context__weight=torch.ones(4, 2))
+        second.set(center__weight=torch.zeros(4, 2), context__weight=torch.zeros(4, 2))
+        expect.close(first(torch.tensor([1, 3]), torch.tensor([0, 2])), torch.tensor([2.0, 2.0]))
+
+
+def loss_by_formula(positive, negative):
+    """-log σ(x) is log(1 + e ** -x): summed over K, in float64, then the mean over P."""
+    of_true = torch.log1p(torch.exp(-positive.double()))
+    of_drawn = torch.log1p(torch.exp(negative.double()))
+    return ((of_true + of_drawn.sum(dim=1)).sum() / len(positive)).to(positive.dtype)
+
+
+@exercise("negative_sampling_loss")
+class TestNegativeSamplingLoss:
+    @pytest.mark.parametrize("n_negatives", [1, 2, 5])
+    @pytest.mark.parametrize("n_pairs", [1, 3])
+    def test_untrained_loss_is_k_plus_1_times_ln_2(self, lesson, n_pairs, n_negatives):
+        """σ(0) = 1/2: a true pair and each of its K drawn ones cost ln 2 = 0.6931."""
+        got = lesson.negative_sampling_loss(torch.zeros(n_pairs), torch.zeros(n_pairs, n_negatives))
+        expect.close(got, torch.tensor((n_negatives + 1) * math.log(2)))
+
+    def test_sure_and_right_costs_less_than_sure_and_wrong(self, lesson):
+        """σ(ln 3) = 3/4 and σ(-ln 3) = 1/4. A true pair at ln 3 costs ln(4/3), a drawn
+        one at ln 3 costs ln 4, a drawn one at -ln 3 costs ln(4/3).
+        """
+        high = math.log(3)
+        right = lesson.negative_sampling_loss(torch.tensor([high]), torch.tensor([[-high]]))
+        expect.close(right, torch.tensor(math.log(4 / 3) + math.log(4 / 3)))
+        wrong = lesson.negative_sampling_loss(torch.tensor([high]), torch.tensor([[high]]))
+        expect.close(wrong, torch.tensor(math.log(4 / 3) + math.log(4)))
+
+    @pytest.mark.parametrize(
+        ("n_pairs", "n_negatives"), [(1, 1), (3, 2), (5, 4), (4, 4), (1, 6), (6, 1), (40, 15)]
+    )
+    def test_negatives_add_up_and_pairs_are_averaged(self, lesson, draw, n_pairs, n_negatives):
+        """Each pair pays for its true logit and for all of its K drawn ones; the loss
+        is what a pair pays on average, so it is divided by P, not by P * K.
+        """
+        positive, negative = 2 * draw.normal(n_pairs), 2 * draw.normal(n_pairs, n_negatives)
+        got = lesson.negative_sampling_loss(positive, negative)
+        expect.close(got, loss_by_formula(positive, negative))
+
+    def test_the_same_pairs_twice_cost_the_same(self, lesson, draw):
+        """A mean over pairs does not grow with their number."""
+        positive, negative = draw.normal(4), draw.normal(4, 3)
+        once = lesson.negative_sampling_loss(positive, negative)
+        twice = lesson.negative_sampling_loss(positive.repeat(2), negative.repeat(2, 1))
+        expect.close(twice, once)
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    def test_loss_keeps_the_dtype(self, lesson, draw, dtype):
+        """What comes as float64 leaves as float64, and so for the others."""
+        positive, negative = draw.normal(5, dtype=dtype), draw.normal(5, 3, dtype=dtype)
+        got = lesson.negative_sampling_loss(positive, negative)
+        expect.close(got, loss_by_formula(positive, negative))
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    @pytest.mark.parametrize("logit", [50.0, 120.0, 1000.0])
+    def test_sure_and_wrong_costs_the_logit(self, lesson, logit, dtype):
+        """-log σ(-1000) = log(1 + e ** 1000) = 1000, although σ(-1000) is rounded to
+        0: here one true pair and two drawn ones, all wrong.
+        """
+        positive = torch.tensor([-logit], dtype=dtype)
+        negative = torch.tensor([[logit, logit]], dtype=dtype)
+        got = lesson.negative_sampling_loss(positive, negative)
+        expect.close(got, torch.tensor(3 * logit, dtype=dtype))
+
+    @pytest.mark.parametrize("logit", [50.0, 120.0, 1000.0])
+    def test_sure_and_right_costs_nothing(self, lesson, logit):
+        """-log σ(1000) = log(1 + e ** -1000) = 0."""
+        got = lesson.negative_sampling_loss(torch.tensor([logit]), torch.tensor([[-logit] * 2]))
+        expect.close(got, torch.tensor(0.0))
+
+    @pytest.mark.parametrize(("n_pairs", "n_negatives"), [(1, 1), (5, 3), (4, 4)])
+    def test_gradient_is_how_wrong_each_logit_is(self, lesson, draw, n_pairs, n_negatives):
+        """(σ(positive) - 1) / P at a true pair, σ(negative) / P at a drawn one; here
+        times the gradient at the loss.
+        """
+        positive, negative = draw.normal(n_pairs), draw.normal(n_pairs, n_negatives)
+        upstream = torch.tensor(1.7)
+        got = lesson.negative_sampling_loss.gradients(positive, negative, upstream=upstream)
+        expect.close(got[0], 1.7 * (1 / (1 + torch.exp(-positive)) - 1) / n_pairs)
+        expect.close(got[1], 1.7 / (1 + torch.exp(-negative)) / n_pairs)
+
+    @pytest.mark.parametrize(("logit", "sigmoid"), [(-1000.0, 0), (0.0, 0.5), (1000.0, 1)])
+    def test_gradient_is_right_at_zero_and_far_out(self, lesson, logit, sigmoid):
+        """σ(-1000) = 0, σ(0) = 1/2, σ(1000) = 1: a logit that is as wrong as can be
+        gets the gradient ±1, never nan; one of 0, where training begins, gets ±1/2.
+        """
+        positive, negative = torch.tensor([logit]), torch.tensor([[logit, logit]])
+        upstream = torch.tensor(1.0)
+        got = lesson.negative_sampling_loss.gradients(positive, negative, upstream=upstream)
+        expect.close(got[0], torch.tensor([sigmoid - 1.0]))
+        expect.close(got[1], torch.full((1, 2), float(sigmoid)))
+
+    def test_logits_may_lie_apart_in_memory(self, lesson, draw):
+        """A transposed tensor is a tensor, too."""
+        positive, negative = draw.normal(8)[::2], draw.normal(3, 4).T
+        got = lesson.negative_sampling_loss(positive, negative)
+        expect.close(got, loss_by_formula(positive, negative))
+
+    def test_loss_is_on_the_device_of_the_logits(self, lesson, draw):
+        """What comes from a GPU stays there; the "meta" device stands in for it."""
+        expect.follows_device(lesson.negative_sampling_loss, draw.normal(4), draw.normal(4, 3))
+
+
+STANDSTILL = 1e-12
+"""A learning rate at which no weight moves, so that a loss can be computed on paper."""
+
+
+class PlainSkipGram(nn.Module):
+    """What `train_skipgram` gets to train: two tables and their dot products."""
+
+    def __init__(self, vocab_size, n_embd):
+        super().__init__()
+        self.center = nn.Embedding(vocab_size, n_embd)
+        self.context = nn.Embedding(vocab_size, n_embd)
+
+    def forward(self, centers, contexts):
+        rows = self.context(contexts.long())
+        return torch.einsum("pc,p...c->p...", self.center(centers.long()), rows)
+
+
+class Recorder:
+    """Called after each epoch: notes what it is told, and where the centers are by then."""
+
+    def __init__(self, model):
+        self.model = model
+        self.told = []
+        self.centers = []
+
+    def __call__(self, epoch, loss):
+        self.told.append((epoch, loss))
+        self.centers.append(self.model.center.weight.detach().clone())
+
+
+def model_of(lesson, center, context):
+    """A model that holds these two tables."""
+    model = lesson.prop(PlainSkipGram, *center.shape)
+    model.set(center__weight=center, context__weight=context)
+    return model
+
+
+def model_of_logits(lesson, *logits):
+    """A model in which word j has this logit as a context, whatever the center."""
+    context = torch.tensor(logits)[:, None]
+    return model_of(lesson, torch.ones_like(context), context)
+
+
+def drawn_model(lesson, draw, vocab_size=8, n_embd=3):
+    """A model with small random tables."""
+    return model_of(lesson, *(0.3 * draw.normal(2, vocab_size, n_embd)))
+
+
+def some_pairs(draw, count, vocab_size=8):
+    """Pairs of different words: context = center + 1 or + 2."""
+    centers = draw.ids(vocab_size - 2, count)
+    return centers, centers + 1 + draw.ids(2, count)
+
+
+def only(word, vocab_size):
+    """The distribution that draws this word and no other."""
+    return torch.eye(vocab_size)[word]
+
+
+def weights_after(lesson, start, *args, **kwargs):
+    """The trained tables, one below the other, from this start."""
+    model = model_of(lesson, *start)
+    lesson.train_skipgram(model, *args, **kwargs)
+    return torch.cat(list(model.parameters.values()))
+
+
+def different_outcomes(lesson, start, seeds, *args, **kwargs):
+    """How many different trained models the seeds lead to."""
+    found = []
+    for seed in range(seeds):
+        weights = weights_after(lesson, start, *args, **kwargs, generator=lesson.generator(seed))
+        if not any(torch.allclose(weights, other, rtol=0, atol=1e-6) for other in found):
+            found.append(weights)
+    return len(found)
+
+
+@exercise("train_skipgram")
+class TestTrainSkipgram:
+    @pytest.mark.parametrize("epochs", [1, 4])
+    def test_a_loss_for_each_epoch(self, lesson, draw, epochs):
+        """A list of floats: plain numbers can be plotted and saved."""
+        losses = lesson.train_skipgram(
+            drawn_model(lesson, draw), *some_pairs(draw, 6), torch.ones(8) / 8, epochs=epochs
+        )
+        expect.equal([type(loss).__name__ for loss in losses], ["float"] * epochs)
+
+    def test_no_epochs_change_nothing(self, lesson, draw):
+        """epochs=0 makes no step, has no loss to return and none to report."""
+        model = drawn_model(lesson, draw)
+        recorder, before = lesson.prop(Recorder, model), model.parameters
+        losses = lesson.train_skipgram(
+            model, *some_pairs(draw, 6), torch.ones(8) / 8, epochs=0, on_epoch=recorder
+        )
+        expect.equal(losses, [])
+        expect.equal(recorder.attribute("told"), [])
+        expect.equal(list(model.parameters.values()), list(before.values()))
+
+    @pytest.mark.parametrize("n_negatives", [1, 2, 7])
+    def test_loss_of_a_blind_model_is_k_plus_1_times_ln_2(self, lesson, draw, n_negatives):
+        """With all contexts zero every logit is 0: ln 2 = 0.6931 for the true pair,
+        and ln 2 for each of its K negatives.
+        """
+        model = model_of(lesson, draw.normal(8, 3), torch.zeros(8, 3))
+        losses = lesson.train_skipgram(
+            model,
+            *some_pairs(draw, 10),
+            torch.ones(8) / 8,
+            epochs=1,
+            n_negatives=n_negatives,
+            lr=STANDSTILL,
+        )
+        expect.close(losses, [(n_negatives + 1) * math.log(2)], tolerance=1e-4)
+
+    @pytest.mark.parametrize("batch_size", [1, 2, 3, 4, 5, 8])
+    def test_epoch_loss_is_the_mean_over_its_pairs(self, lesson, batch_size):
+        """Four pairs at logit 40 cost 0, the fifth at -20 costs 20; three negatives at
+        logit 0 cost ln 2 each, and nothing moves. So 20 / 5 + 3 ln 2 in every
+        epoch, however the five fall into batches: a short last batch counts by its
+        size.
+        """
+        model = model_of_logits(lesson, 9.0, 9.0, 40.0, -20.0, 0.0)
+        losses = lesson.train_skipgram(
+            model,
+            torch.tensor([0, 1, 0, 1, 0]),
+            torch.tensor([2, 2, 2, 2, 3]),
+            only(4, 5),
+            epochs=3,
+            batch_size=batch_size,
+            n_negatives=3,
+            lr=STANDSTILL,
+        )
+        expect.close(losses, [4 + 3 * math.log(2)] * 3, tolerance=1e-4)
+
+    def test_words_of_probability_0_are_never_drawn(self, lesson, draw):
+        """Only words 3 and 150 can be drawn, at logit 0, for ln 2; each other word has
+        the logit 50, and drawn once in 5000 times it would show.
+        """
+        logits = torch.full((200,), 50.0)
+        logits[[3, 150]] = 0.0
+        noise = torch.zeros(200)
+        noise[[3, 150]] = torch.tensor([0.25, 0.75])
+        losses = lesson.train_skipgram(
+            model_of_logits(lesson, *logits.tolist()),
+            draw.ids(200, 1000),
+            torch.full((1000,), 77),
+            noise,
+            epochs=1,
+            batch_size=250,
+            lr=STANDSTILL,
+        )
+        expect.close(losses, [5 * math.log(2)], tolerance=1e-4)
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=show_dtype)
+    def test_negatives_are_as_frequent_as_the_noise_says(self, lesson, dtype):
+        """Word 1, at logit -40, costs 0 and word 2, at 10, costs 10. Word 2 has the
+        probability 0.05, so 10 negatives cost 10 * 0.05 * 10 = 5 on average, here
+        over 16 000 draws; anything from 1.5 to 8.5 will do.
+        """
+        losses = lesson.train_skipgram(
+            model_of_logits(lesson, 40.0, -40.0, 10.0),
+            torch.zeros(1600, dtype=torch.int64),
+            torch.zeros(1600, dtype=torch.int64),
+            torch.tensor([0, 0.95, 0.05], dtype=dtype),
+            epochs=1,
+            batch_size=16,
+            n_negatives=10,
+            lr=STANDSTILL,
+            generator=lesson.generator(5),
+        )
+        expect.close(losses, [5.0], tolerance=0.7)
+
+    def test_negatives_are_fresh_at_every_step(self, lesson):
+        """64 steps of one pair with one negative: word 1 costs 0, word 2 costs 10,
+        each has probability 1/2. One and the same word 64 times would cost 0 or 10.
+        """
+        losses = lesson.train_skipgram(
+            model_of_logits(lesson, 40.0, -40.0, 10.0),
+            torch.zeros(64, dtype=torch.int64),
+            torch.zeros(64, dtype=torch.int64),
+            torch.tensor([0, 0.5, 0.5]),
+            epochs=2,
+            batch_size=1,
+            n_negatives=1,
+            lr=STANDSTILL,
+            generator=lesson.generator(6),
+        )
+        expect.close(losses, [5.0, 5.0], tolerance=0.8)
+
+    def test_negatives_are_fresh_in_every_epoch(self, lesson, draw):
+        """No weight moves, so the losses differ only by the words that were drawn.
+        Negatives that never change would be learned by heart.
+        """
+        losses = lesson.train_skipgram(
+            model_of(lesson, torch.ones(50, 1), 3 * draw.normal(50, 1)),
+            *some_pairs(draw, 64, vocab_size=50),
+            torch.ones(50) / 50,
+            epochs=6,
+            batch_size=16,
+            n_negatives=2,
+            lr=STANDSTILL,
+            generator=lesson.generator(7),
+        )
+        expect.that(
+            max(losses) - min(losses) > 1e-3,
+            f"six epochs with fresh negatives do not all cost the same: {show(losses)}",
+        )
+
+    def test_trains_both_tables_in_place(self, lesson, draw):
+        """The model that was passed in is the one that learns."""
+        model = drawn_model(lesson, draw)
+        before = model.parameters
+        lesson.train_skipgram(model, *some_pairs(draw, 40), torch.ones(8) / 8)
+        for name, after in model.parameters.items():
+            expect.that(
+                not torch.allclose(after, before[name], atol=1e-4),
+                f"{name} is what it was before the training",
+            )
+
+    def test_starts_where_the_model_stands(self, lesson, draw):
+        """At a learning rate of next to 0 the weights stay what they were; nothing
+        draws them anew, and `lr` is what says how far a step goes.
+        """
+        start = 0.3 * draw.normal(2, 8, 3)
+        after = weights_after(
+            lesson, start, *some_pairs(draw, 40), torch.ones(8) / 8, batch_size=4, lr=STANDSTILL
+        )
+        expect.close(after, torch.cat(list(start)), tolerance=1e-6)
+
+    def test_smaller_batches_make_more_steps(self, lesson, draw):
+        """Every batch is a step: with batches of 1 the 32 pairs make 32 steps in an
+        epoch, in one batch they make a single one, and end elsewhere.
+        """
+        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 32)
+        ends = {
+            size: weights_after(
+                lesson, start, *pairs, only(7, 8), epochs=1, batch_size=size, lr=0.1
+            )
+            for size in (1, 32, 1000)
+        }
+        expect.close(ends[1000], ends[32], tolerance=1e-3)
+        moved = (ends[1] - ends[32]).abs().max().item()
+        expect.that(moved > 1e-3, "batch_size=1 and batch_size=32 lead to the same weights")
+
+    def test_defaults_are_as_written(self, lesson, draw):
+        """epochs=5, batch_size=1024, n_negatives=5, lr=0.01."""
+        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 1025)
+        losses = []
+        for options in {}, {"epochs": 5, "batch_size": 1024, "n_negatives": 5, "lr": 0.01}:
+            model, generator = model_of(lesson, *start), lesson.generator(1)
+            losses.append(
+                lesson.train_skipgram(
+                    model, *pairs, torch.ones(8) / 8, generator=generator, **options
+                )
+            )
+        expect.close(losses[0], losses[1], tolerance=1e-5)
+
+    def test_learns_who_stands_beside_whom(self, lesson, draw):
+        """Words 0-19 have words 20-39 for contexts, those of their own group of five.
+        The best logits lead to a loss of 1.55; an untrained model has 6 ln 2 =
+        4.16, and one that only knows which words are frequent 2.70.
+        """
+        centers = draw.ids(20, 2000)
+        pairs = torch.stack((centers, 20 + centers // 5 * 5 + draw.ids(5, 2000)), dim=1)
+        model = model_of(lesson, 0.1 * draw.normal(40, 8), torch.zeros(40, 8))
+        losses = lesson.train_skipgram(
+            model,
+            *pairs.unbind(1),
+            (torch.arange(40) >= 20) / 20,
+            epochs=15,
+            batch_size=100,
+            lr=0.01,
+            generator=lesson.generator(draw.seed),
+        )
+        expect.that(losses[-1] < 2.2, f"the last of 15 epochs has the loss {losses[-1]:.2f}")
+        weights = model.parameters
+        logits = weights["center.weight"][:20] @ weights["context.weight"][20:].T
+        beside = torch.arange(20)[:, None] // 5 == torch.arange(20) // 5
+        gap = (logits[beside].mean() - logits[~beside].mean()).item()
+        expect.that(gap > 1.5, f"the logits of neighbours are only {gap:.2f} above the others")
+
+    def test_on_epoch_is_told_number_and_loss(self, lesson, draw):
+        """Epochs are counted from 0, and the losses are those that are returned."""
+        model = drawn_model(lesson, draw)
+        recorder = lesson.prop(Recorder, model)
+        losses = lesson.train_skipgram(
+            model, *some_pairs(draw, 10), torch.ones(8) / 8, epochs=3, on_epoch=recorder
+        )
+        expect.close(recorder.attribute("told"), list(enumerate(losses)))
+
+    def test_on_epoch_is_called_when_the_epoch_ends(self, lesson, draw):
+        """Who watches a training wants to see the model of that moment: the last time
+        it is the finished one, the first time it is not.
+        """
+        model = drawn_model(lesson, draw)
+        recorder = lesson.prop(Recorder, model)
+        lesson.train_skipgram(
+            model,
+            *some_pairs(draw, 30),
+            torch.ones(8) / 8,
+            epochs=3,
+            batch_size=4,
+            on_epoch=recorder,
+        )
+        seen, finished = recorder.attribute("centers"), model.parameters["center.weight"]
+        expect.equal(seen[-1], finished)
+        expect.that(
+            not torch.allclose(seen[0], finished, atol=1e-4),
+            "when on_epoch is called for the first time, all epochs are over",
+        )
+
+    def test_generator_repeats_the_training(self, lesson, draw):
+        """All randomness comes from it: the global seed is another one each time, and
+        neither the losses nor the weights know.
+        """
+        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 30)
+        runs = []
+        for seed in 1, 2:
+            model = model_of(lesson, *start)
+            lesson.seed(seed)
+            losses = lesson.train_skipgram(
+                model, *pairs, torch.ones(8) / 8, batch_size=7, generator=lesson.generator(3)
+            )
+            runs.append((losses, *model.parameters.values()))
+        expect.close(runs[1], runs[0])
+
+    def test_another_generator_gives_another_training(self, lesson, draw):
+        """A generator that is never asked, or seeded anew, gives the same every time."""
+        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 30)
+        losses = [
+            lesson.train_skipgram(
+                model_of(lesson, *start),
+                *pairs,
+                torch.ones(8) / 8,
+                generator=lesson.generator(seed),
+            )
+            for seed in (1, 2, 3)
+        ]
+        expect.that(
+            losses[0] != losses[1] != losses[2] != losses[0],
+            f"generators with three different seeds lead to the losses {show(losses)}",
+        )
+
+    def test_global_generator_is_left_alone(self, lesson, draw):
+        """With a generator of its own, the training takes no number from the global
+        stream, and does not seed it.
+        """
+        model, pairs = drawn_model(lesson, draw), some_pairs(draw, 30)
+        lesson.seed(4)
+        next_number = lesson.random_number()
+        lesson.seed(4)
+        lesson.train_skipgram(model, *pairs, torch.ones(8) / 8, generator=lesson.generator(1))
+        expect.that(
+            lesson.random_number() == next_number,
+            "the training draws from PyTorch's global generator, or seeds it",
+        )
+
+    def test_without_a_generator_the_global_one_serves(self, lesson, draw):
+        """generator=None is PyTorch's own way to say "the global one"."""
+        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 30)
+        losses = []
+        for seed in 1, 1, 2:
+            model = model_of(lesson, *start)
+            lesson.seed(seed)
+            losses.append(lesson.train_skipgram(model, *pairs, torch.ones(8) / 8))
+        expect.close(losses[1], losses[0])
+        expect.that(losses[2] != losses[0], "another global seed leads to the same losses")
+
+    def test_every_epoch_has_an_order_of_its_own(self, lesson):
+        """Two pairs in steps of one: 2 orders an epoch, 8 in three epochs, and the
+        order shows in the weights. A single shuffle leaves 2 outcomes, none leaves
+        1.
+        """
+        start = torch.tensor([[0.5, 0.3, 0.2, 0.1], [0.4, -0.2, 0.3, -0.5]])[..., None]
+        pairs = torch.tensor([0, 0]), torch.tensor([1, 2])
+        count = different_outcomes(
+            lesson, start, 24, *pairs, only(3, 4), epochs=3, batch_size=1, lr=0.002
+        )
+        expect.that(count > 2, f"24 seeds lead to only {count} different trained models")
+
+    def test_batches_are_mixed_not_only_moved(self, lesson):
+        """Four pairs in two batches: six ways to choose the first. Fixed batches in a
+        random order leave 2.
+        """
+        start = torch.tensor([[0.5, -0.3, 0.2, 0.1, 0.2, 0.3], [0.4, -0.2, 0.3, -0.5, 0.1, 0.6]])
+        pairs = torch.tensor([0, 1, 0, 1]), torch.tensor([1, 2, 3, 4])
+        count = different_outcomes(
+            lesson, start[..., None], 40, *pairs, only(5, 6), epochs=1, batch_size=2, lr=0.002
+        )
+        expect.that(count > 3, f"40 seeds lead to only {count} different trained models")
+
+    @pytest.mark.parametrize("dtype", INTEGERS[1:], ids=show_dtype)
+    def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
+        """The dtype of an id says how it is stored, not which word it names."""
+        start, noise = 0.3 * draw.normal(2, 300, 3), torch.ones(300) / 300
+        pairs = some_pairs(draw, 30, vocab_size=120)
+        want, got = (
+            weights_after(lesson, start, *ids, noise, batch_size=7, generator=lesson.generator(2))
+            for ids in (pairs, [words.to(dtype) for words in pairs])
+        )
+        expect.close(got, want)
+
+
+def cosine_with_each(query, vectors):
+    """The cosine of the query with every row, in float64; 0 where one of them is zero."""
+    lengths = vectors.double().norm(dim=1) * query.double().norm()
+    return torch.where(lengths > 0, vectors.double() @ query.double() / lengths, 0.0)
+
+
+def expect_nearest(got, cosines, count, dtype=torch.float32):
+    """Expect the rows of the highest cosines; rows that are equally near may swap places."""
+    indices, similarities = got
+    order = cosines.argsort(descending=True)[:count]
+    expect.close(similarities, cosines[order].to(dtype))
+    of_rows = cosines[indices.long()]
+    expect.that(
+        torch.allclose(of_rows, cosines[order], atol=4e-2 if dtype == torch.bfloat16 else 1e-5),
+        f"the nearest rows are {show(order)}, not {show(indices)}",
+    )
+
+
+def rows_and_similarities(got):
+    """What came back; the rows as a list, since their dtype is free."""
+    indices, similarities = got
+    return indices.tolist(), similarities
+
+
+@exercise("nearest_by_cosine")
+class TestNearestByCosine:
+    def test_best_first_by_direction(self, lesson):
+        """Query (3, 0): row 4, (7, 0), points the same way. Row 3, (8, -6), has the
+        cosine 8/10, row 1 0.6; row 0 is at a right angle, row 2 opposite.
+        """
+        rows = torch.tensor([[0.0, 2.0], [0.6, 0.8], [-5.0, 0.0], [8.0, -6.0], [7.0, 0.0]])
+        got = lesson.nearest_by_cosine(torch.tensor([3.0, 0.0]), rows)
+        want = [4, 3, 1, 0, 2], torch.tensor([1, 0.8, 0.6, 0, -1])
+        expect.close(rows_and_similarities(got), want)
+
+    @pytest.mark.parametrize(
+        ("size", "n_embd", "top_k"),
+        [(7, 3, 4), (5, 5, 5), (12, 4, 1), (2, 9, 1), (30, 8, 29), (100, 2, 10), (1, 3, 1)],
+    )
+    def test_similarity_is_the_cosine(self, lesson, draw, size, n_embd, top_k):
+        """The dot product over both lengths; the top_k highest, in falling order."""
+        query, vectors = draw.normal(n_embd), draw.normal(size, n_embd)
+        got = lesson.nearest_by_cosine(query, vectors, top_k)
+        expect_nearest(got, cosine_with_each(query, vectors), top_k)
+
+    def test_length_does_not_matter(self, lesson, draw):
+        """A cosine knows directions only: here rows are from 0.1 to 1000 long, and the
+        query 100 times as long as before.
+        """
+        query, vectors = draw.normal(4), draw.normal(6, 4)
+        scales = torch.tensor([[1.0], [1000.0], [0.1], [30.0], [0.3], [5.0]])
+        got = lesson.nearest_by_cosine(100 * query, scales * vectors, 6)
+        expect_nearest(got, cosine_with_each(query, vectors), 6)
+
+    def test_five_rows_unless_asked_otherwise(self, lesson, draw):
+        """top_k=5 is the default."""
+        query, vectors = draw.normal(4), draw.normal(9, 4)
+        got = lesson.nearest_by_cosine(query, vectors)
+        expect_nearest(got, cosine_with_each(query, vectors), 5)
+
+    @pytest.mark.parametrize("top_k", [3, 4, 100])
+    def test_never_more_than_all_rows(self, lesson, draw, top_k):
+        """A table of 3 rows has 3 nearest ones, however many are asked for."""
+        query, vectors = draw.normal(4), draw.normal(3, 4)
+        got = lesson.nearest_by_cosine(query, vectors, top_k)
+        expect_nearest(got, cosine_with_each(query, vectors), 3)
+
+    def test_default_of_five_suits_a_small_table(self, lesson, draw):
+        """Two rows, and five asked for by default: two."""
+        query, vectors = draw.normal(4), draw.normal(2, 4)
+        got = lesson.nearest_by_cosine(query, vectors)
+        expect_nearest(got, cosine_with_each(query, vectors), 2)
+
+    def test_a_row_of_zeros_ranks_with_similarity_0(self, lesson):
+        """It points nowhere: farther than any row on the query's side, nearer than any
+        on the other. 0 / 0 would be nan, which ranks anywhere.
+        """
+        rows = torch.tensor([[-1.0, 1.0], [0.0, 0.0], [4.0, 3.0]])
+        got = lesson.nearest_by_cosine(torch.tensor([2.0, 0.0]), rows)
+        expect.close(rows_and_similarities(got), ([2, 1, 0], torch.tensor([0.8, 0, -0.7071])))
+
+    def test_a_query_of_zeros_is_similar_to_nothing(self, lesson, draw):
+        """All similarities are 0, never nan; the rows come in any order."""
+        rows, similarities = rows_and_similarities(
+            lesson.nearest_by_cosine(torch.zeros(4), draw.normal(3, 4))
+        )
+        expect.equal(sorted(rows), [0, 1, 2])
+        expect.equal(similarities.abs(), torch.zeros(3))
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    def test_similarities_keep_the_dtype(self, lesson, draw, dtype):
+        """What comes as float64 leaves as float64, and so for the others."""
+        query, vectors = draw.normal(4, dtype=dtype), draw.normal(6, 4, dtype=dtype)
+        got = lesson.nearest_by_cosine(query, vectors, 4)
+        expect_nearest(got, cosine_with_each(query, vectors), 4, dtype)
+
+    def test_rows_may_lie_apart_in_memory(self, lesson, draw):
+        """A transposed table is a table, too."""
+        query, vectors = draw.normal(8)[::2], draw.normal(4, 6).T
+        got = lesson.nearest_by_cosine(query, vectors, 4)
+        expect_nearest(got, cosine_with_each(query, vectors), 4)
+
+    def test_gradient_reaches_query_and_rows(self, lesson):
+        """The cosine of (3, 4) and (1, 0) is 3/5. It changes with the query by
+        ((1, 0) - 3/5 (3/5, 4/5)) / 5 = (0.128, -0.096), and with the row by
+        (3/5, 4/5) - 3/5 (1, 0) = (0, 0.8).
+        """
+        query, rows = torch.tensor([3.0, 4.0]), torch.tensor([[0.0, -1.0], [1.0, 0.0]])
+        upstream = None, torch.tensor([1.0])
+        got = lesson.nearest_by_cosine.gradients(query, rows, 1, upstream=upstream)
+        expect.close(got[0], torch.tensor([0.128, -0.096]))
+        expect.close(got[1], torch.tensor([[0.0, 0.0], [0.0, 0.8]]))
+
+    def test_result_is_on_the_device_of_the_rows(self, lesson, draw):
+        """What comes from a GPU stays there; the "meta" device stands in for it."""
+        expect.follows_device(lesson.nearest_by_cosine, draw.normal(4), draw.normal(6, 4), 3)
+
+
+def analogy_cosines(a, b, c, vectors):
+    """The cosine of every row with b - a + c of the unit rows; -9 for the inputs."""
+    unit = torch.nn.functional.normalize(vectors.double(), dim=1)
+    cosines = cosine_with_each(unit[b] - unit[a] + unit[c], unit)
+    cosines[[a, b, c]] = -9.0
+    return cosines
+
+
+ROYAL = torch.tensor(
+    [[1, 0, 0], [0, 1, 0], [0.6, 0, 0.8], [0, 0.6, 0.8], [0, 0, -1]],
+)
+"""Rows 0 man, 1 woman, 2 king, 3 queen, 4 beggar, by the features male, female, royal."""
+
+
+@exercise("analogy")
+class TestAnalogy:
+    def test_man_is_to_king_as_woman_is_to_queen(self, lesson):
+        """king - man + woman = (0.6 - 1, 1, 0.8) = (-0.4, 1, 0.8), of length 1.3416.
+        Times queen, row 3: 0.6 + 0.64 = 1.24, cosine 0.9242. Times beggar, row 4:
+        -0.8, cosine -0.5963. No other row is left.
+        """
+        got = lesson.analogy(0, 2, 1, ROYAL)
+        expect.close(rows_and_similarities(got), ([3, 4], torch.tensor([0.92424, -0.59628])))
+
+    def test_king_is_to_man_as_queen_is_to_woman(self, lesson):
+        """man - king + queen = (1 - 0.6, 0.6, 0) = (0.4, 0.6, 0), of length 0.7211.
+        Times woman, row 1: 0.6, cosine 0.8321. Times beggar, row 4: 0.
+        """
+        got = lesson.analogy(2, 0, 3, ROYAL)
+        expect.close(rows_and_similarities(got), ([1, 4], torch.tensor([0.83205, 0.0])))
+
+    @pytest.mark.parametrize("scales", [(9, 1, 0.2, 3, 1), (0.2, 50, 1, 7, 0.5), (3, 3, 3, 3, 3)])
+    def test_length_of_a_row_does_not_matter(self, lesson, scales):
+        """A frequent word may have a long row. Scaled to length 1 the rows are those
+        of "king - man + woman" again, with queen (3) at 0.9242.
+        """
+        rows = ROYAL * torch.tensor(scales)[:, None]
+        got = lesson.analogy(0, 2, 1, rows)
+        expect.close(rows_and_similarities(got), ([3, 4], torch.tensor([0.92424, -0.59628])))
+
+    @pytest.mark.parametrize(
+        ("size", "n_embd", "top_k"), [(7, 3, 2), (12, 5, 9), (9, 9, 6), (40, 4, 1), (30, 8, 10)]
+    )
+    def test_nearest_rows_to_b_minus_a_plus_c(self, lesson, draw, size, n_embd, top_k):
+        """The arithmetic is done on rows of length 1, and the answers are the rows
+        nearest in cosine, in falling order, without a, b and c.
+        """
+        vectors = draw.normal(size, n_embd)
+        a, b, c = draw.permutation(size)[:3].tolist()
+        got = lesson.analogy(a, b, c, vectors, top_k)
+        expect_nearest(got, analogy_cosines(a, b, c, vectors), top_k)
+
+    def test_inputs_are_no_answers_even_if_nearest(self, lesson):
+        """Rows 0, 2 and 3 point almost the same way, and so does 2 - 0 + 3; the answer
+        is yet one of the two rows that point elsewhere.
+        """
+        rows = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1], [1.0, 0.2], [-1.0, 0.5]])
+        got, _ = rows_and_similarities(lesson.analogy(0, 2, 3, rows, 1))
+        expect.equal(got, [1])
+
+    @pytest.mark.parametrize("top_k", [3, 4, 5, 6, 50])
+    def test_all_other_rows_at_most(self, lesson, draw, top_k):
+        """Of 6 rows, 3 are inputs; 3 can be answers, however many are asked for."""
+        vectors = draw.normal(6, 4)
+        got = lesson.analogy(4, 0, 3, vectors, top_k)
+        expect_nearest(got, analogy_cosines(4, 0, 3, vectors), 3)
+
+    def test_three_rows_leave_no_answer(self, lesson, draw):
+        """All rows are inputs: two empty tensors."""
+        rows, similarities = rows_and_similarities(lesson.analogy(2, 0, 1, draw.normal(3, 4)))
+        expect.equal(rows, [])
+        expect.equal(similarities, torch.zeros(0))
+
+    def test_five_answers_unless_asked_otherwise(self, lesson, draw):
+        """top_k=5 is the default."""
+        vectors = draw.normal(11, 4)
+        got = lesson.analogy(7, 2, 0, vectors)
+        expect_nearest(got, analogy_cosines(7, 2, 0, vectors), 5)
+
+    @pytest.mark.parametrize(
+        ("inputs", "others"), [((1, 1, 4), 4), ((1, 4, 1), 4), ((4, 1, 1), 4), ((2, 2, 2), 5)]
+    )
+    def test_a_row_may_be_given_twice(self, lesson, draw, inputs, others):
+        """ "1 is to 1 as 4 is to ?" asks for the neighbours of 4. It names 2 different
+        rows, so 4 of 6 can be answers.
+        """
+        vectors = draw.normal(6, 4)
+        got = lesson.analogy(*inputs, vectors, 6)
+        expect_nearest(got, analogy_cosines(*inputs, vectors), others)
+
+    def test_the_twin_of_an_input_may_answer(self, lesson):
+        """Row 5 has the numbers of row 1, woman, but is another word. (-0.4, 1, 0.8)
+        by its length has the cosine 0.7454 with it.
+        """
+        got = lesson.analogy(0, 2, 1, torch.cat((ROYAL, ROYAL[1:2])))
+        want = [3, 5, 4], torch.tensor([0.92424, 0.74536, -0.59628])
+        expect.close(rows_and_similarities(got), want)
+
+    def test_a_row_of_zeros_ranks_with_similarity_0(self, lesson):
+        """It points nowhere: between queen, at 0.9242, and beggar, at -0.5963."""
+        got = lesson.analogy(0, 2, 1, torch.cat((ROYAL, torch.zeros(1, 3))))
+        want = [3, 5, 4], torch.tensor([0.92424, 0.0, -0.59628])
+        expect.close(rows_and_similarities(got), want)
+
+    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    def test_similarities_keep_the_dtype(self, lesson, dtype):
+        """What comes as float64 leaves as float64, and so for the others."""
+        got = lesson.analogy(0, 2, 1, 3 * ROYAL.to(dtype))
+        expect_nearest(got, analogy_cosines(0, 2, 1, ROYAL), 2, dtype)
+
+    def test_rows_may_lie_apart_in_memory(self, lesson, draw):
+        """A transposed table is a table, too."""
+        vectors = draw.normal(4, 8).T
+        got = lesson.analogy(3, 1, 6, vectors, 4)
+        expect_nearest(got, analogy_cosines(3, 1, 6, vectors), 4)
+
+    def test_gradient_reaches_inputs_and_answers(self, lesson, draw):
+        """The similarities depend on the rows a, b, c and on those that answer; the
+        gradient runs through both, and through the scaling to length 1.
+        """
+        vectors, upstream = draw.normal(5, 4), draw.normal(2)
+        got = lesson.analogy.gradients(1, 4, 2, vectors, 2, upstream=(None, upstream))
+        rows = vectors.double().requires_grad_()
+        unit = rows / rows.norm(dim=1, keepdim=True)
+        target = unit[4] - unit[1] + unit[2]
+        best = torch.cosine_similarity(target, rows[[0, 3]]).sort(descending=True).values
+        (want,) = torch.autograd.grad(best, rows, upstream.double())
+        expect.close(got[3], want.float(), tolerance=1e-4)
+
+    def test_result_is_on_the_device_of_the_rows(self, lesson, draw):
+        """What comes from a GPU stays there; the "meta" device stands in for it."""
+        expect.follows_device(lesson.analogy, 0, 1, 2, draw.normal(6, 4))
+
+
+@exercise("parse_glove_line")
+class TestParseGloveLine:
+    def test_a_word_and_its_numbers(self, lesson):
+        """The fields are separated by single spaces: the word, then C numbers."""
+        got = lesson.parse_glove_line("king 0.5 -1.25 3", 3)
+        expect.equal(got, ("king", torch.tensor([0.5, -1.25, 3.0])))
+
+    @pytest.mark.parametrize("n_embd", [1, 2, 7, 300])
+    def test_values_of_any_width(self, lesson, draw, n_embd):
+        """A float32 tensor (C,), in the order of the line."""
+        values = draw.normal(n_embd)
+        line = " ".join(["king", *(f"{value:.2f}" for value in values.tolist())])
+        expect.close(lesson.parse_glove_line(line, n_embd), ("king", values))
+
+    @pytest.mark.parametrize("word", [". . .", "at name@domain.com", "a b c d", "new york"])
+    def test_a_word_may_hold_spaces(self, lesson, word):
+        """Count from the end: the last two fields are the numbers, all before them is
+        the word. The file of 840 billion tokens has words such as ". . .".
+        """
+        got = lesson.parse_glove_line(f"{word} 0.5 -1", 2)
+        expect.equal(got, (word, torch.tensor([0.5, -1.0])))
+
+    @pytest.mark.parametrize(
+        "word",
+        ["1\u00a01/2", "\u00a0", "\u00a0x", "x\u00a0", "\x85", "a\u2028b", "a\tb"],
+        ids=ascii,
+    )
+    def test_only_the_space_separates(self, lesson, word):
+        """Other white space, such as the non-breaking space U+00A0, belongs to the
+        word, also at its beginning and end; these words are shown by their codes.
+        """
+        got = lesson.parse_glove_line(f"{word} 0.5 -1", 2)
+        expect.equal(got, (word, torch.tensor([0.5, -1.0])))
+
+    @pytest.mark.parametrize("word", ['"', "'", '"king"', ",", "#", "\\n", "Ελλάδα", "King", "ﬁ"])
+    def test_the_word_comes_as_it_is(self, lesson, word):
+        """No character has a meaning of its own, quotes are no quotes, and capitals
+        stay.
+        """
+        got = lesson.parse_glove_line(f"{word} 0.5 -1", 2)
+        expect.equal(got, (word, torch.tensor([0.5, -1.0])))
+
+    @pytest.mark.parametrize("word", ["1", "-0.25", "1 2 3", "1e5", "nan", "route 66"])
+    def test_a_number_may_be_a_word(self, lesson, word):
+        """Only the last two fields are values, whatever the others look like."""
+        got = lesson.parse_glove_line(f"{word} 0.5 0.5", 2)
+        expect.equal(got, (word, torch.tensor([0.5, 0.5])))
+
+    @pytest.mark.parametrize("end", ["", "\n", "\r\n"], ids=ascii)
+    def test_line_end_is_ignored(self, lesson, end):
+        """Lines read from a file end in \\n, or in \\r\\n if it was written on Windows."""
+        got = lesson.parse_glove_line(f"king 0.5 -1{end}", 2)
+        expect.equal(got, ("king", torch.tensor([0.5, -1.0])))
+
+    def test_numbers_in_scientific_notation(self, lesson):
+        """1e-3 is 0.001, -2.5E+2 is -250."""
+        got = lesson.parse_glove_line("king 1e-3 -2.5E+2 4e0", 3)
+        expect.close(got, ("king", torch.tensor([0.001, -250.0, 4.0])))
+
+    @pytest.mark.parametrize(
+        ("line", "n_embd"),
+        [("king", 1), ("king 0.5", 2), ("king 0.5 1 2", 4), ("king 0.5 1 2\n", 50), ("", 1)],
+        ids=ascii,
+    )
+    def test_too_few_numbers_are_refused(self, lesson, line, n_embd):
+        """A short line is a broken file, or one of another width; the message shows
+        it.
+        """
+        expect.rejects(
+            lesson.parse_glove_line,
+            ValueError,
+            good=("king 0.5 1", 2),
+            bad=(line, n_embd),
+            mentions=(line.strip(), "king", "0.5"),
+        )
+
+    def test_a_word_with_spaces_does_not_make_up_for_numbers(self, lesson):
+        """ ". . 0.5" has three fields, but only one number; "." is none."""
+        expect.rejects(
+            lesson.parse_glove_line, ValueError, good=(". . 0.5 1", 2), bad=(". . 0.5", 2)
+        )
+
+    @pytest.mark.parametrize("field", ["x1", "0,5", "--1", "1.2.3", "0.5-1"])
+    @pytest.mark.parametrize("line", ["king {} 0.5", "king 0.5 {}\n"], ids=ascii)
+    def test_unreadable_numbers_are_refused(self, lesson, line, field):
+        """The message holds the line, or the field that is no number."""
+        expect.rejects(
+            lesson.parse_glove_line,
+            ValueError,
+            good=("king 0.5 1", 2),
+            bad=(line.format(field), 2),
+            mentions=(field,),
+        )
