@@ -272,7 +272,7 @@ def parse_glove_line(line: str, n_embd: int) -> tuple[str, Tensor]:
     if len(fields) < n_embd:
         raise ValueError(f"a line must hold a word and {n_embd} numbers; got {line!r}")
     try:
-        return word, torch.tensor([float(field) for field in fields])
+        return word, torch.tensor([float(field) for field in fields], dtype=torch.float32)
     except ValueError:
         raise ValueError(f"the last {n_embd} fields must be numbers; got {line!r}") from None
     ### END SOLUTION

@@ -120,7 +120,9 @@ class TestLookup:
             lesson.lookup, IndexError, good=(weight, good), bad=(weight, bad), mentions=((row, 5),)
         )
 
-    @pytest.mark.parametrize("row, dtype", [(-3, torch.int8), (200, torch.uint8)])
+    @pytest.mark.parametrize(
+        "row, dtype", [(-3, torch.int8), (200, torch.uint8)], ids=["int8", "uint8"]
+    )
     def test_small_dtypes_are_checked_too(self, lesson, draw, row, dtype):
         """A table of 100 rows has the ids 0 to 99, in whatever dtype."""
         weight, good = draw.normal(100, 3), torch.tensor([0, 1, 99], dtype=dtype)
@@ -203,7 +205,7 @@ class TestOneHotLookup:
 
     def test_float64_stays_as_fine_as_it_was(self, lesson):
         """1 + 1e-12 has no room in a float32: the product must be in float64."""
-        weight = torch.tensor([[1.0], [1.0 + 1e-12]], dtype=torch.float64)
+        weight = torch.tensor([[1000.0], [1.0 + 1e-12]], dtype=torch.float64)
         got = lesson.one_hot_lookup(weight, torch.tensor([1]))
         expect.close(got, weight[1:], tolerance=1e-14)
 

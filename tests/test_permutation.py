@@ -402,16 +402,16 @@ class TestBagVector:
 
 @exercise("causal_toy_attention")
 class TestCausalToyAttention:
-    def test_first_token_sees_itself_only(self, lesson, draw):
-        """An average over a single token is that token."""
-        x = draw.normal(3, 4, 5)
-        expect.close(lesson.causal_toy_attention(x)[:, 0], x[:, 0])
-
     def test_three_tokens_by_hand(self, lesson):
         """C = 1. 1 sees itself: 1. The first 0 has the scores 0 and 0: the mean
         of 1 and 0. The second has 0, 0, 0: the mean of 1, 0 and 0."""
         got = lesson.causal_toy_attention(torch.tensor([[[1.0], [0.0], [0.0]]]))
         expect.close(got, torch.tensor([[[1.0], [1 / 2], [1 / 3]]]))
+
+    def test_first_token_sees_itself_only(self, lesson, draw):
+        """An average over a single token is that token."""
+        x = draw.normal(3, 4, 5)
+        expect.close(lesson.causal_toy_attention(x)[:, 0], x[:, 0])
 
     def test_scores_are_divided_by_the_root_of_the_width(self, lesson):
         """C = 4, so √C = 2: the second token has the score 4 / 2 = 2 with itself

@@ -379,16 +379,6 @@ class TestRotaryEmbedding:
         tolerance = max(ROUNDING[dtype], 5e-3)
         expect.close(rotary(x, offset=1003), turned(x, start=1003), tolerance=tolerance)
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-    def test_module_may_change_its_dtype(self, lesson, draw, dtype):
-        """`model.to(dtype)` turns every table into that dtype, which must not break
-        it.
-        """
-        rotary = lesson.RotaryEmbedding(8, 4)
-        rotary.to(dtype)
-        x = draw.normal(3, 4, dtype=dtype)
-        expect.close(rotary(x, offset=1), turned(x, start=1), tolerance=ROUNDING[dtype])
-
     def test_float64_input_keeps_more_than_half_precision(self, lesson, draw):
         """float64 comes back as float64, and at least as precise as float32."""
         rotary = lesson.RotaryEmbedding(20, 10)

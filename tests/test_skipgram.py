@@ -600,10 +600,9 @@ class TestTrainSkipgram:
 
     @pytest.mark.parametrize("batch_size", [1, 2, 3, 4, 5, 8])
     def test_epoch_loss_is_the_mean_over_its_pairs(self, lesson, batch_size):
-        """Four pairs at logit 40 cost 0, the fifth at -20 costs 20; three negatives at
-        logit 0 cost ln 2 each, and nothing moves. So 20 / 5 + 3 ln 2 in every
-        epoch, however the five fall into batches: a short last batch counts by its
-        size.
+        """Four pairs at logit 40 cost 0, the fifth, at -20, costs 20; three negatives
+        at logit 0 cost ln 2 each; nothing moves. So 20 / 5 + 3 ln 2 = 6.08 in every
+        epoch, however the five fall into batches: a short one counts by its size.
         """
         model = model_of_logits(lesson, 9.0, 9.0, 40.0, -20.0, 0.0)
         losses = lesson.train_skipgram(
@@ -1036,7 +1035,9 @@ class TestAnalogy:
         got = lesson.analogy(2, 0, 3, ROYAL)
         expect.close(rows_and_similarities(got), ([1, 4], torch.tensor([0.83205, 0.0])))
 
-    @pytest.mark.parametrize("scales", [(9, 1, 0.2, 3, 1), (0.2, 50, 1, 7, 0.5), (3, 3, 3, 3, 3)])
+    @pytest.mark.parametrize(
+        "scales", [(9, 1, 0.2, 3, 1), (0.2, 50, 1, 7, 0.5), (3, 3, 3, 3, 3)], ids=str
+    )
     def test_length_of_a_row_does_not_matter(self, lesson, scales):
         """A frequent word may have a long row. Scaled to length 1 the rows are those
         of "king - man + woman" again, with queen (3) at 0.9242.

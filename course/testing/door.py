@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from course.testing.outcomes import StudentError
 from course.testing.stage import GeneratorSeed, Ref, Stage
 
 
@@ -35,6 +36,8 @@ class Lesson:
     def __init__(self, stage: Stage, calls: list[Call]) -> None:
         self._stage = stage
         self._calls = calls
+        self.trace: list[Any] = []
+        """What came back through the door, in order."""
         self._inference = False
         self._default_device: str | None = None
 
@@ -85,14 +88,19 @@ class Lesson:
     ) -> tuple[Any, dict[Any, torch.Tensor]]:
         call = Call(name, args, kwargs)
         self._calls.append(call)
-        result, gradients = self._stage.call(
-            target,
-            _outgoing(args),
-            {key: _outgoing(value) for key, value in kwargs.items()},
-            upstream=upstream,
-            inference=self._inference,
-            default_device=self._default_device,
-        )
+        try:
+            result, gradients = self._stage.call(
+                target,
+                _outgoing(args),
+                {key: _outgoing(value) for key, value in kwargs.items()},
+                upstream=upstream,
+                inference=self._inference,
+                default_device=self._default_device,
+            )
+        except StudentError as error:
+            self.trace.append(error.kinds[0])
+            raise
+        self.trace.append("a module" if isinstance(result, Ref) else [result, gradients])
         call.result = Handle(self, result, f"{name}(...)") if isinstance(result, Ref) else result
         return call.result, gradients
 
@@ -168,7 +176,9 @@ class Handle(Function):
         return self._lesson._stage.attribute(self.ref, name)
 
     def _inspect(self, what: str) -> Any:
-        return self._lesson._stage.inspect(self.ref)[what]
+        value = self._lesson._stage.inspect(self.ref)[what]
+        self._lesson.trace.append(value)
+        return value
 
 
 def _outgoing(value: Any) -> Any:

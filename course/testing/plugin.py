@@ -13,11 +13,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import torch
 
 from course import ROOT
 from course.syllabus import find_lesson
 from course.testing import expect
 from course.testing.clock import TimeIsUp, time_limit
+from course.testing.diagnosis import TRACE, Observation, diagnose
 from course.testing.door import Lesson
 from course.testing.draw import Draw
 from course.testing.outcomes import Prints, StudentError, TimedOut, ToDo, Wrong
@@ -41,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    torch.set_num_threads(1)  # tensors are small here: handing them to threads costs more
     config.addinivalue_line("markers", "exercise(name): the exercise that these tests grade")
     config.addinivalue_line("markers", "limit(seconds): how long the test may take")
     config.stash[MODULES] = Modules()
@@ -56,14 +59,21 @@ def lesson(request: pytest.FixtureRequest) -> Lesson:
     """The door to the student's module of this test file."""
     module = request.config.stash[MODULES].load(_module_path(request.config, request.path))
     expect.calls.clear()
-    return Lesson(Stage(module), expect.calls)
+    lesson = Lesson(Stage(module), expect.calls)
+    lesson.seed(_seed_of(request))  # what starts at random starts alike in every run
+    request.node.stash[TRACE] = lesson.trace
+    return lesson
 
 
 @pytest.fixture
 def draw(request: pytest.FixtureRequest) -> Draw:
     """Fresh inputs; every test has its own seed, so that none depends on another."""
+    return Draw(_seed_of(request))
+
+
+def _seed_of(request: pytest.FixtureRequest) -> int:
     name = f"{request.config.option.seed} {request.path.name} {request.node.name}"
-    return Draw(seed=zlib.crc32(name.encode()))
+    return zlib.crc32(name.encode())
 
 
 @pytest.fixture(autouse=True)
@@ -110,6 +120,7 @@ MODULES = pytest.StashKey[Modules]()
 _TALLY = pytest.StashKey[Tally]()
 _TESTS_OF_EXERCISE = pytest.StashKey[int]()
 TIMED_OUT = pytest.StashKey[set[str]]()
+_OUTCOME = pytest.StashKey[tuple[str, float]]()
 
 
 def _module_path(config: pytest.Config, test_file: Path) -> Path:
@@ -200,6 +211,7 @@ class _Attempt:
         if "draw" in self.arguments:
             self.arguments["draw"].restart()
         expect.calls.clear()
+        self.item.stash[TRACE].clear()
         reference = self.item.config.stash[MODULES].load(ROOT / "solutions" / self.path.name)
         with self.arguments["lesson"]._stage.lend(reference, others):
             return self.run()
@@ -243,6 +255,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     if outcome != "passed":
         report.outcome = "failed"
         report.longrepr = text
+    only_prints = call.excinfo is not None and isinstance(call.excinfo.value, Prints)
+    item.stash[_OUTCOME] = ("passed" if only_prints else outcome, call.duration)
     report.course = {
         "lesson": path.stem,
         "exercise": exercise,
@@ -251,7 +265,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
         "where": f"{path.parent.name}/{path.name}{_line_of(path, exercise)}",
         "outcome": outcome,
         "text": text,
-        "only_prints": call.excinfo is not None and isinstance(call.excinfo.value, Prints),
+        "only_prints": only_prints,
         "printed": report.capstdout,
         "of": item.stash[_TESTS_OF_EXERCISE],
     }
@@ -299,6 +313,26 @@ def pytest_report_teststatus(report: pytest.TestReport):
     if facts and facts["outcome"] == "to do":
         return "to do", "o", ("TO DO", {"yellow": True})
     return None
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Name the mistakes behind what is wrong (under xdist no process has all the tests)."""
+    tally = session.config.stash[_TALLY]
+    modules = session.config.stash[MODULES]
+    for stem, exercise in tally.wrong():
+        items = [item for item in session.items if _OUTCOME in item.stash]
+        items = [item for item in items if exercise_of(item) == exercise]
+        if exercise in session.stash.get(TIMED_OUT, ()) or not items:
+            continue
+        path = _module_path(session.config, items[0].path)
+        mistake = diagnose(
+            [Observation(item, *item.stash[_OUTCOME], item.stash[TRACE]) for item in items],
+            exercise,
+            modules.load(ROOT / "solutions" / path.name),
+            put_in_place=functools.partial(modules.use, path),
+        )
+        if mistake is not None:
+            tally.diagnoses[stem, exercise] = mistake
 
 
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:

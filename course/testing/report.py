@@ -7,6 +7,7 @@ import click
 from course import progress
 from course.board import course_board, lesson_board, next_steps
 from course.syllabus import lessons
+from course.testing.catalogue import Mistake
 
 
 class Tally:
@@ -14,12 +15,18 @@ class Tally:
 
     def __init__(self) -> None:
         self.tests: dict[tuple[str, str], list[dict]] = {}
+        self.diagnoses: dict[tuple[str, str], Mistake] = {}
+        """The mistakes that explain what is wrong, where one does."""
 
     def pytest_runtest_logreport(self, report) -> None:
         """Note one graded test: its lesson, exercise, outcome, message, ..."""
         facts = getattr(report, "course", None)
         if facts:
             self.tests.setdefault((facts["lesson"], facts["exercise"]), []).append(facts)
+
+    def wrong(self) -> list[tuple[str, str]]:
+        """The exercises, each with its lesson, of which a test found something wrong."""
+        return [key for key, tests in self.tests.items() if _status(tests) == progress.WRONG]
 
     def status(self) -> dict[str, str]:
         """The status of every exercise of which a test ran."""
@@ -53,12 +60,12 @@ def print_summary(terminal, tally: Tally, own: bool) -> None:
         own: whether the student's own exercises ran; then the board says what comes next.
     """
     shown: set[str] = set()
-    for (_, exercise), tests in tally.tests.items():
+    for key, tests in tally.tests.items():
         wrong = [test for test in tests if test["outcome"] == "wrong"]
         wrong.sort(key=lambda test: test["only_prints"])  # a forgotten print matters least
         if wrong and wrong[0]["text"] not in shown:
             shown.add(wrong[0]["text"])
-            _print_wrong(terminal, exercise, wrong)
+            _print_wrong(terminal, wrong, tally.diagnoses.get(key))
     if tally.tests:
         _write(terminal, f"\n{_board(tally.status())}\n")
         if own:
@@ -66,12 +73,18 @@ def print_summary(terminal, tally: Tally, own: bool) -> None:
             _write(terminal, next_steps(progress.status_of_all(), prefer=stems))
 
 
-def _print_wrong(terminal, exercise: str, wrong: list[dict]) -> None:
+def _print_wrong(terminal, wrong: list[dict], diagnosis: Mistake | None) -> None:
     first, others = wrong[0], wrong[1:]
     terminal.write_line("")
-    terminal.write_sep("-", f"{exercise}: {_words(first['test'])}", red=True)
+    terminal.write_sep("-", f"{first['exercise']}: {_words(first['test'])}", red=True)
     sentence, _, details = first["text"].partition("\n")
-    terminal.write_line(_wrapped(sentence), red=True, bold=True)
+    if diagnosis:
+        terminal.write_line(_wrapped(diagnosis.says), red=True, bold=True)
+        terminal.write_line(_wrapped(diagnosis.look))
+        terminal.write_line("")
+        terminal.write_line(_wrapped(sentence, indent="  "))
+    else:
+        terminal.write_line(_wrapped(sentence), red=True, bold=True)
     if details:
         terminal.write_line(details)
     if first["why"]:

@@ -177,7 +177,8 @@ class Stage:
     def _keep(self, thing: Any) -> Ref:
         number = len(self._objects)
         self._objects[number] = thing
-        return Ref(number, type(thing).__name__)
+        kind = thing if isinstance(thing, types.FunctionType) else type(thing)
+        return Ref(number, kind.__name__)
 
     def _name(self, name: str) -> Any:
         if name not in self.module.__dict__:

@@ -1,20 +1,21 @@
-"""Try the graded tests: do they refuse every known mistake, and accept every alternative?
+"""Try the graded tests: do they refuse and name every known mistake, and accept alternatives?
 
 python -m course.testing.trial rope                  the whole catalogue of a lesson
 python -m course.testing.trial rope rotate_half      one exercise of it
 """
 
 import contextlib
+import functools
 import io
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 from course.syllabus import find_lesson
 from course.testing.catalogue import Alternative, Mistake, alternatives, mistakes
+from course.testing.diagnosis import diagnose, observe, with_replaced
 from course.testing.plugin import MODULES, TIMED_OUT, exercise_of
 from course.testing.stage import load_module
 
@@ -27,11 +28,15 @@ class Verdict:
     passed: tuple[str, ...]
     failed: dict[str, str]
     """The message of each test that failed."""
+    named: Mistake | None
+    """The mistake that a student would have been told of."""
 
     @property
     def as_it_should_be(self) -> bool:
-        """A mistake is refused by some test, an alternative by none."""
-        return bool(self.failed) == isinstance(self.entry, Mistake)
+        """A mistake is refused by some test and named; an alternative is refused by none."""
+        if isinstance(self.entry, Alternative):
+            return not self.failed
+        return bool(self.failed) and self.named is not None
 
 
 def try_all(stem: str, entries: Iterable[Mistake | Alternative]) -> list[Verdict]:
@@ -50,6 +55,7 @@ class _Trial:
 
     def __init__(self, stem: str, entries: Iterable[Mistake | Alternative]) -> None:
         self.path = find_lesson(stem).module("solutions")
+        self.reference = load_module(self.path)
         self.entries = entries
         self.verdicts: list[Verdict] = []
 
@@ -59,28 +65,21 @@ class _Trial:
             items = [item for item in session.items if exercise_of(item) == entry.exercise]
             if not items:
                 raise RuntimeError(f"no graded test of {entry.exercise} was found")
-            self._replace(session, entry.exercise, entry.variant)
-            facts = [fact for item in items for fact in _run(item)]
-            self.verdicts.append(
-                Verdict(
-                    entry,
-                    tuple(fact["test"] for fact in facts if fact["outcome"] == "passed"),
-                    {fact["test"]: fact["text"] for fact in facts if fact["outcome"] != "passed"},
-                )
-            )
+            self.verdicts.append(self._verdict(session, entry, items))
         return True
 
-    def _replace(self, session: pytest.Session, exercise: str, variant: Callable) -> None:
-        module = load_module(self.path)
-        setattr(module, exercise, variant)
-        session.config.stash[MODULES].use(self.path, module)
+    def _verdict(
+        self, session: pytest.Session, entry: Mistake | Alternative, items: list[pytest.Item]
+    ) -> Verdict:
         session.stash[TIMED_OUT] = set()
-
-
-def _run(item: pytest.Item) -> Iterator[dict]:
-    for report in runtestprotocol(item, log=False, nextitem=None):
-        if hasattr(report, "course"):
-            yield report.course
+        put_in_place = functools.partial(session.config.stash[MODULES].use, self.path)
+        put_in_place(with_replaced(self.reference, entry.exercise, entry.variant))
+        seen = [observe(item) for item in items]
+        failed = {one.item.name: one.text for one in seen if one.outcome != "passed"}
+        named = diagnose(seen, entry.exercise, self.reference, put_in_place) if failed else None
+        return Verdict(
+            entry, tuple(one.item.name for one in seen if one.outcome == "passed"), failed, named
+        )
 
 
 def main(stem: str, only: str | None = None) -> int:
@@ -92,7 +91,8 @@ def main(stem: str, only: str | None = None) -> int:
         mark = "ok " if verdict.as_it_should_be else "BAD"
         kind = type(entry).__name__.lower()
         count = f"{n_failed} of {n_failed + len(verdict.passed)} tests failed"
-        print(f"{mark} {kind:<11} {entry.exercise}: {entry.name} ({count})")
+        named = f", named {verdict.named.name}" if verdict.named else ""
+        print(f"{mark} {kind:<11} {entry.exercise}: {entry.name} ({count}{named})")
         if not verdict.as_it_should_be:
             for test, text in verdict.failed.items():
                 print(f"      {test}: {text.partition(chr(10))[0]}")

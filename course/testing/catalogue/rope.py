@@ -998,18 +998,13 @@ class one_table_registered(_Rotary):
         self.register_buffer("sin", sin)
 
 
-@mistake(
-    "RotaryEmbedding",
-    says="RotaryEmbedding keeps complex numbers, of which .to(dtype) leaves the real part only.",
-    look="What does module.to(torch.float64) make of a complex buffer?",
-)
+@alternative("RotaryEmbedding")
 class complex_buffer(_Rotary):
     def keep(self, cos, sin):
         self.register_buffer("turns", torch.complex(cos, sin))
 
     def turn(self, x, rows):
-        turns = self.turns[rows]
-        return apply_rope(x, turns.real, turns.imag if turns.is_complex() else 0 * turns)
+        return apply_rope(x, self.turns[rows].real, self.turns[rows].imag)
 
 
 @mistake(

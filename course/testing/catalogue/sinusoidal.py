@@ -52,16 +52,6 @@ def exponent_reaches_one(n_embd, base=10000.0):
 
 @mistake(
     "inverse_frequencies",
-    says="inverse_frequencies spaces its exponents from 0 to 1, both included.",
-    look="What is the exponent of the last pair: exactly 1, or a little less?",
-)
-def linspace_to_one(n_embd, base=10000.0):
-    check_width(n_embd)
-    return base ** -torch.linspace(0, 1, n_embd // 2)
-
-
-@mistake(
-    "inverse_frequencies",
     says="inverse_frequencies counts its pairs from 1.",
     look="What is the first frequency?",
 )

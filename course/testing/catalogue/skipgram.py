@@ -813,9 +813,10 @@ class logits_always_float32(_TwoTables):
 )
 class ids_viewed(_TwoTables):
     def forward(self, centers, contexts):
-        context_rows = self.context(contexts.long().view(-1)).view(len(centers), -1, 1)
-        contexts.view(-1)
-        return super().forward(centers, contexts) + 0 * context_rows.sum()
+        center_rows = self.center(centers.long())
+        context_rows = self.context(contexts.view(-1).long())
+        context_rows = context_rows.reshape(*contexts.shape, center_rows.shape[1])
+        return torch.einsum("pc,p...c->p...", center_rows, context_rows)
 
 
 @mistake(
@@ -1827,7 +1828,7 @@ def adam_and_gradients_by_hand(
 
 
 @alternative("train_skipgram")
-def true_contexts_drawn_again(model, centers, contexts, noise, **options):
+def words_drawn_pair_by_pair(model, centers, contexts, noise, **options):
     def draw(noise, count, n_negatives, generator):
         fresh = [_drawn(noise, n_negatives, 1, generator) for _ in range(count)]
         return torch.stack(fresh).view(count, n_negatives).int()
@@ -2508,10 +2509,10 @@ def word_normalised(line, n_embd):
 )
 def numbers_are_never_words(line, n_embd):
     fields = line.rstrip("\r\n").split(" ")
-    while len(fields) > 1 and re.fullmatch(r"[-+.\deE]+", fields[-1]):
-        fields, line = fields[:-1], line
-    numbers = line.rstrip("\r\n").split(" ")[len(fields) :]
-    return " ".join(fields), _values(numbers, n_embd, line)
+    cut = len(fields)
+    while cut > 1 and re.fullmatch(r"[-+.\deE]+", fields[cut - 1]):
+        cut -= 1
+    return " ".join(fields[:cut]), _values(fields[cut:], n_embd, line)
 
 
 @mistake(
