@@ -16,6 +16,7 @@ from course.testing.door import Call, Function, Handle
 from course.testing.outcomes import StudentError, Wrong
 from course.testing.plain import Foreign
 from course.testing.show import show, show_call, show_dtype, show_number
+from course.testing.telling import telling_difference
 
 _TOLERANCE = {
     torch.float64: 1e-6,
@@ -168,7 +169,9 @@ def _compare(got: Any, want: Any, whole_got: Any, whole_want: Any, tolerance: fl
             raise wrong(f"{_kind(got)} came back where a tensor belongs")
         for trait, of_got, of_want in _traits(got, want):
             if of_got != of_want:
-                raise wrong(f"the {trait} is {of_got}, but should be {of_want}")
+                also = telling_difference(got, want) if trait == "shape" else None
+                note = [also] if also else []
+                raise wrong(f"the {trait} is {of_got}, but should be {of_want}", *note)
         difference = _difference(got, want, tolerance)
         if difference:
             raise wrong(*difference)
@@ -215,7 +218,8 @@ def _difference(
         return None
     if want.is_floating_point() and not torch.isfinite(wide_got[off]).all():
         return "some values are not finite", _first_place(got, want, off)
-    return "the values are not the ones they should be", _first_place(got, want, off)
+    sentence = telling_difference(got, want) or "the values are not the ones they should be"
+    return sentence, _first_place(got, want, off)
 
 
 def _first_place(got: torch.Tensor, want: torch.Tensor, off: torch.Tensor) -> str:

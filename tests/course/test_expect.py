@@ -37,7 +37,7 @@ def test_what_is_close(got, want):
 @pytest.mark.parametrize(
     ("got", "want", "words"),
     [
-        (X + 1e-3, X, "the values are not the ones they should be"),
+        (X.square(), X, "the values are not the ones they should be"),
         (X[:1], X, "the shape is (1, 2), but should be (2, 2)"),
         (X.flatten(), X, "the shape is (4,), but should be (2, 2)"),
         (X.double(), X, "the dtype is float64, but should be float32"),
@@ -48,7 +48,7 @@ def test_what_is_close(got, want):
         (Foreign("ndarray"), X, "a ndarray came back where a tensor belongs"),
         ([X], X, "a list of 1 came back where a tensor belongs"),
         (X, (X, X), "a tensor came back where a tuple of 2 belongs"),
-        ((X, X + 1), (X, X), "the values are not"),
+        ((X, X + 1), (X, X), "every value is 1 too large"),
         (3, 3.0, "an int came back where a float belongs"),
         (3.0, 3, "the value is not"),
         (True, 1, "the value is not"),
@@ -65,6 +65,32 @@ def test_what_is_not_close_is_said(got, want, words):
 def test_equal_forgives_nothing():
     expect.equal(X, X.clone())
     message_of(expect.equal, X + 1e-6, X)
+
+
+TABLE = torch.tensor([[1.0, 2.0, 3.0], [5.0, 8.0, 13.0], [21.0, 34.0, 55.0], [0.0, 9.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    ("got", "words"),
+    [
+        (-TABLE, "every sign is flipped"),
+        (TABLE / 8, "every value is 0.125 times what it should be"),
+        (TABLE + 0.5, "every value is 0.5 too large"),
+        (TABLE.roll(1, 0), "along axis 0 everything stands one place too far"),
+        (TABLE.roll(-1, 0), "along axis 0 everything stands one place too early"),
+        (TABLE[:, [0, 2, 1]], "along axis 1 the values are right, but in another order"),
+        (TABLE.T, "the shape is (3, 4), but should be (4, 3)"),
+        (TABLE.T, "the values are right, but axes 0 and 1 are swapped"),
+        (TABLE * torch.tensor([1, 1, 7]), "along axis 1 only index 2 is wrong, the rest is right"),
+        (TABLE.cumsum(0).cumsum(1), "the values are not the ones they should be"),
+    ],
+)
+def test_the_most_telling_difference_is_said(got, words):
+    assert words in message_of(expect.close, got, TABLE)
+
+
+def test_nothing_is_told_of_values_too_plain_to_tell():
+    assert "the values are not" in message_of(expect.close, torch.ones(3, 3), torch.zeros(3, 3))
 
 
 def test_a_broadcast_is_no_agreement():

@@ -1,0 +1,113 @@
+"""The most telling difference between two tensors: what would turn one into the other."""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise, permutations
+
+import torch
+from torch import Tensor
+
+
+def telling_difference(got: Tensor, want: Tensor) -> str | None:
+    """What one change would make `got` right, in a sentence; None if nothing simple does.
+
+    >>> telling_difference(torch.tensor([-1.0, 2.0, -3.0]), torch.tensor([1.0, -2.0, 3.0]))
+    'every sign is flipped'
+    >>> telling_difference(torch.tensor([2.0, 4.0, 6.0]), torch.tensor([1.0, 2.0, 3.0]))
+    'every value is 2 times what it should be'
+    >>> telling_difference(torch.tensor([0.0, 5.0, 6.0]), torch.tensor([5.0, 6.0, 7.0]))
+    'along axis 0 everything stands one place too far'
+    """
+    if len(want.unique()) < 3:  # too plain: many changes would make it right
+        return None
+    got, want = got.double(), want.double()
+    for explain in (_axes_swapped, _sign, _factor, _constant, _shifted, _reordered, _partly):
+        sentence = explain(got, want)
+        if sentence:
+            return sentence
+    return None
+
+
+def _near(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and torch.allclose(a, b, rtol=1e-3, atol=1e-5, equal_nan=True)
+
+
+def _axes_swapped(got: Tensor, want: Tensor) -> str | None:
+    for order in list(permutations(range(got.dim())))[1:] if got.dim() <= 4 else []:
+        if _near(got.permute(order), want):
+            moved = [str(axis) for axis, source in enumerate(order) if axis != source]
+            return f"the values are right, but axes {' and '.join(moved)} are swapped"
+    return None
+
+
+def _sign(got: Tensor, want: Tensor) -> str | None:
+    return "every sign is flipped" if _near(-got, want) else None
+
+
+def _factor(got: Tensor, want: Tensor) -> str | None:
+    if got.shape != want.shape:
+        return None
+    largest = want.abs().argmax()
+    factor = (got.flatten()[largest] / want.flatten()[largest]).item()
+    if factor and abs(factor) < 1e6 and _near(got, want * factor):
+        return f"every value is {factor:.4g} times what it should be"
+    return None
+
+
+def _constant(got: Tensor, want: Tensor) -> str | None:
+    if got.shape != want.shape:
+        return None
+    constant = (got - want).flatten()[0].item()
+    if abs(constant) > 1e-3 and _near(got, want + constant):
+        return f"every value is {abs(constant):.4g} too {'large' if constant > 0 else 'small'}"
+    return None
+
+
+def _shifted(got: Tensor, want: Tensor) -> str | None:
+    for axis in _shared_axes(got, want, at_least=3):
+        size = want.shape[axis]
+        head, tail = (0, size - 1), (1, size - 1)
+        for source, target, where in ((tail, head, "far"), (head, tail, "early")):
+            if _near(got.narrow(axis, *source), want.narrow(axis, *target)):
+                return f"along axis {axis} everything stands one place too {where}"
+    return None
+
+
+def _reordered(got: Tensor, want: Tensor) -> str | None:
+    for axis in _shared_axes(got, want, at_least=2):
+        got_slices, want_slices = got.unbind(axis), want.unbind(axis)
+        if len(want_slices) > 64:
+            continue
+        order = [_index(got_slices, lambda one, w=w: _near(one, w)) for w in want_slices]
+        if None not in order and len(set(order)) == len(order):
+            return f"along axis {axis} the values are right, but in another order"
+    return None
+
+
+def _partly(got: Tensor, want: Tensor) -> str | None:
+    """Which slices of the last axis are wrong, when most of them are right."""
+    for axis in reversed(list(_shared_axes(got, want, at_least=3))):
+        pairs = zip(got.unbind(axis), want.unbind(axis), strict=True)
+        wrong = [index for index, (one, other) in enumerate(pairs) if not _near(one, other)]
+        if 0 < len(wrong) <= want.shape[axis] // 2:
+            return f"along axis {axis} only {_range(wrong)} is wrong, the rest is right"
+    return None
+
+
+def _shared_axes(got: Tensor, want: Tensor, at_least: int) -> Iterator[int]:
+    if got.shape == want.shape:
+        yield from (axis for axis, size in enumerate(want.shape) if size >= at_least)
+
+
+def _index(items: tuple[Tensor, ...], fits: Callable[[Tensor], bool]) -> int | None:
+    return next((index for index, item in enumerate(items) if fits(item)), None)
+
+
+def _range(numbers: list[int]) -> str:
+    """Some indices, as an index or a range if they are consecutive.
+
+    >>> _range([3]), _range([3, 4, 5]), _range([0, 4])
+    ('index 3', 'the range 3 to 5', 'index 0, 4')
+    """
+    if len(numbers) > 2 and all(b - a == 1 for a, b in pairwise(numbers)):
+        return f"the range {numbers[0]} to {numbers[-1]}"
+    return f"index {', '.join(map(str, numbers[:6]))}{', ...' if len(numbers) > 6 else ''}"
