@@ -46,6 +46,7 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
         f"  read   course/lessons/{lesson.text.name}",
         f"  edit   exercises/{lesson.stem}.py",
         f"  check  pytest tests/{lesson.tests.name} -k {exercise.name}",
+        f"  hint   course hint {exercise.name}",
     ]
     return "\n".join(lines)
 

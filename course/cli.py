@@ -73,6 +73,41 @@ def check(lesson: str | None, exit_zero: bool, pytest_options: tuple[str, ...]) 
     sys.exit(0 if exit_zero and status == 1 else int(status))
 
 
+@main.command(short_help="Show a hint for an exercise, one more each time.")
+@click.argument("exercise", required=False)
+@click.option("--again", is_flag=True, help="Show those seen so far, and no new one.")
+@click.option("--restart", is_flag=True, help="Begin anew with the first.")
+def hint(exercise: str | None, again: bool, restart: bool) -> None:
+    """Show a hint for an EXERCISE; without a name, for the next one to do.
+
+    There are three: what to think about, how to go about it, and nearly the line. Each call
+    shows one more.
+
+    \b
+    Examples:
+      course hint
+      course hint rotate_half
+      course hint rotate_half --again
+    """
+    from course import hints
+
+    if again and restart:
+        raise click.UsageError("--again and --restart exclude each other")
+    try:
+        chosen = hints.find_exercise(exercise) if exercise else hints.next_to_do()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if chosen is None:
+        click.echo("Everything passes; name an exercise to see its hints all the same.")
+        return
+    try:
+        if restart:
+            hints.start_over(chosen)
+        click.echo(hints.seen_again(chosen) if again else hints.one_more(chosen))
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or 'the disk'}: {error.strerror}") from None
+
+
 @main.command(short_help="Make exercises/ from solutions/.")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; fail if files drifted.")
 @click.option("--force", is_flag=True, help="Replace edited exercises too, keeping a copy of each.")

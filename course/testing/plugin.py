@@ -320,7 +320,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     tally = session.config.stash[_TALLY]
     modules = session.config.stash[MODULES]
     for stem, exercise in tally.wrong():
-        items = [item for item in session.items if _OUTCOME in item.stash]
+        items = [item for item in session.items if _OUTCOME in item.stash and TRACE in item.stash]
         items = [item for item in items if exercise_of(item) == exercise]
         if exercise in session.stash.get(TIMED_OUT, ()) or not items:
             continue

@@ -97,6 +97,9 @@ def _print_wrong(terminal, wrong: list[dict], diagnosis: Mistake | None) -> None
         terminal.write_line(textwrap.indent("\n".join(shown), "    "))
     terminal.write_line("")
     terminal.write_line(f"  look at {first['where']}")
+    file = first["where"].partition(":")[0]
+    if not sentence.startswith(f"{file} "):  # about the whole file: no exercise's hint helps
+        terminal.write_line(f"  hint    course hint {first['exercise']}")
     names = dict.fromkeys(_words(test["test"].partition("[")[0]) for test in others)
     names.pop(_words(first["test"].partition("[")[0]), None)
     if names:

@@ -33,10 +33,8 @@ class Verdict:
 
     @property
     def as_it_should_be(self) -> bool:
-        """A mistake is refused by some test and named; an alternative is refused by none."""
-        if isinstance(self.entry, Alternative):
-            return not self.failed
-        return bool(self.failed) and self.named is not None
+        """A mistake is refused by some test, an alternative by none."""
+        return bool(self.failed) == isinstance(self.entry, Mistake)
 
 
 def try_all(stem: str, entries: Iterable[Mistake | Alternative]) -> list[Verdict]:
@@ -91,13 +89,15 @@ def main(stem: str, only: str | None = None) -> int:
         mark = "ok " if verdict.as_it_should_be else "BAD"
         kind = type(entry).__name__.lower()
         count = f"{n_failed} of {n_failed + len(verdict.passed)} tests failed"
-        named = f", named {verdict.named.name}" if verdict.named else ""
+        named = f", named: {verdict.named.name}" if verdict.named else ""
         print(f"{mark} {kind:<11} {entry.exercise}: {entry.name} ({count}{named})")
         if not verdict.as_it_should_be:
             for test, text in verdict.failed.items():
                 print(f"      {test}: {text.partition(chr(10))[0]}")
     bad = sum(not verdict.as_it_should_be for verdict in verdicts)
-    print(f"{bad} of {len(verdicts)} not as they should be")
+    refused = [verdict for verdict in verdicts if isinstance(verdict.entry, Mistake)]
+    named = sum(verdict.named is not None for verdict in refused)
+    print(f"{bad} of {len(verdicts)} not as they should be; {named} of {len(refused)} named")
     return 1 if bad else 0
 
 

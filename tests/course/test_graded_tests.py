@@ -39,3 +39,6 @@ def test_mistakes_are_refused_and_alternatives_accepted(lesson):
         if not verdict.as_it_should_be
     ]
     assert wrong_verdicts == []
+    refused = [verdict for verdict in verdicts if verdict.failed]
+    unnamed = [verdict.entry.name for verdict in refused if verdict.named is None]
+    assert len(unnamed) <= 0.06 * len(refused), unnamed
