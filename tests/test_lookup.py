@@ -176,7 +176,6 @@ class TestLookup:
     def test_result_is_where_the_table_is(self, lesson, draw):
         """A table on the GPU gives rows on the GPU."""
         weight, ids = draw.normal(7, 3), draw.ids(7, 2, 4)
-        expect.stays_on_device(lesson.lookup, weight, ids)
         expect.follows_device(lesson.lookup, weight, ids)
 
 
@@ -253,7 +252,6 @@ class TestOneHotLookup:
     def test_result_is_where_the_table_is(self, lesson, draw):
         """One-hot rows for a table on the GPU have to be made on the GPU."""
         weight, ids = draw.normal(7, 3), draw.ids(7, 2, 4)
-        expect.stays_on_device(lesson.one_hot_lookup, weight, ids)
         expect.follows_device(lesson.one_hot_lookup, weight, ids)
 
 
@@ -395,7 +393,6 @@ class TestLookupBackward:
     def test_result_is_where_the_gradient_is(self, lesson, draw):
         """For a gradient on the GPU the sums have to be made on the GPU."""
         grad_output, ids = draw.normal(2, 4, 3), draw.ids(7, 2, 4)
-        expect.stays_on_device(lesson.lookup_backward, grad_output, ids, 7)
         expect.follows_device(lesson.lookup_backward, grad_output, ids, 7)
 
 
@@ -553,5 +550,4 @@ class TestTokenEmbedding:
     def test_result_is_where_the_table_is(self, lesson, draw):
         """A table moved to the GPU gives rows on the GPU."""
         table, ids = lesson.TokenEmbedding(7, 3), draw.ids(7, 2, 4)
-        expect.stays_on_device(table, ids)
         expect.follows_device(table, ids)

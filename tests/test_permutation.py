@@ -158,7 +158,6 @@ class TestToyAttention:
     def test_result_is_where_x_is(self, lesson, draw):
         """For tokens on the GPU everything has to be made on the GPU."""
         x = draw.normal(2, 4, 3)
-        expect.stays_on_device(lesson.toy_attention, x)
         expect.follows_device(lesson.toy_attention, x)
 
 
@@ -335,6 +334,18 @@ class TestBagVector:
         x = torch.tensor([[[1.0, 2.0], [3.0, 6.0]]])
         expect.close(lesson.bag_vector(lesson.prop(minus), x), torch.tensor([[-2.0, -4.0]]))
 
+    @pytest.mark.parametrize("training", [True, False])
+    def test_module_keeps_its_mode(self, lesson, draw, training):
+        """No function changes its arguments: neither their numbers nor their mode."""
+        weight, x = draw.normal(3, 3), draw.normal(2, 5, 3)
+        layer = lesson.prop(Mixer, weight, draw.normal(5, 3))
+        layer.train(training)
+        got = lesson.bag_vector(layer, x)
+        expect.that(
+            isinstance(got, torch.Tensor) and got.shape == (2, 3), "the result is not (B, C)"
+        )
+        expect.that(layer.training == training, "the layer is no longer in the mode it was in")
+
     def test_layer_comes_before_the_mean(self, lesson):
         """The squares of 1 and 3 are 1 and 9, on average 5; the square of the
         average 2 would be 4."""
@@ -396,7 +407,6 @@ class TestBagVector:
     def test_result_is_where_x_is(self, lesson, draw):
         """For tokens on the GPU everything has to be made on the GPU."""
         x, layer = draw.normal(2, 4, 3), lesson.prop(minus)
-        expect.stays_on_device(lesson.bag_vector, layer, x)
         expect.follows_device(lesson.bag_vector, layer, x)
 
 
@@ -411,6 +421,12 @@ class TestCausalToyAttention:
     def test_first_token_sees_itself_only(self, lesson, draw):
         """An average over a single token is that token."""
         x = draw.normal(3, 4, 5)
+        expect.close(lesson.causal_toy_attention(x)[:, 0], x[:, 0])
+
+    def test_loud_later_token_stays_hidden(self, lesson):
+        """The first token scores 1 with itself and 1000 with the second, which it
+        must not see at all, however high the score."""
+        x = torch.tensor([[[1.0], [1000.0]]])
         expect.close(lesson.causal_toy_attention(x)[:, 0], x[:, 0])
 
     def test_scores_are_divided_by_the_root_of_the_width(self, lesson):
@@ -473,5 +489,4 @@ class TestCausalToyAttention:
     def test_result_is_where_x_is(self, lesson, draw):
         """For tokens on the GPU the mask has to be made on the GPU."""
         x = draw.normal(2, 4, 3)
-        expect.stays_on_device(lesson.causal_toy_attention, x)
         expect.follows_device(lesson.causal_toy_attention, x)

@@ -98,7 +98,7 @@ class Lesson:
                 default_device=self._default_device,
             )
         except StudentError as error:
-            self.trace.append(error.kinds[0])
+            self.trace.append([error.kinds[0], error.message])
             raise
         self.trace.append("a module" if isinstance(result, Ref) else [result, gradients])
         call.result = Handle(self, result, f"{name}(...)") if isinstance(result, Ref) else result

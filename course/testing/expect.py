@@ -186,7 +186,9 @@ def _compare(got: Any, want: Any, whole_got: Any, whole_want: Any, tolerance: fl
         allowed = (1e-6 if tolerance is None else tolerance) * max(1.0, abs(want))
         if not (got == want or abs(got - want) <= allowed):
             raise wrong("the number is not the one it should be", f"differs: {_apart(got, want)}")
-    elif type(got) is not type(want) or got != want:
+    elif type(got) is not type(want):
+        raise wrong(f"{_kind(got)} came back where {_kind(want)} belongs")
+    elif got != want:
         raise wrong("the value is not the one it should be")
 
 

@@ -77,7 +77,8 @@ class Stage:
         leaves = {} if upstream is None else _leaves(called, given)
         place = torch.device(default_device) if default_device else contextlib.nullcontext()
         with self._student(target), torch.inference_mode(inference), place:
-            result = function(*given, **named)
+            with _unchanged_settings(_title(target)):
+                result = function(*given, **named)
             gradients = {} if upstream is None else _gradients(result, upstream, leaves)
         self._check_unchanged(target, called, dict(enumerate(args)) | kwargs, given, named)
         return self._leave(result), gradients
@@ -228,7 +229,10 @@ def load_module(path: Path) -> types.ModuleType:
     module = types.ModuleType(f"{path.parent.name}.{path.stem}")
     module.__file__ = str(path)
     try:
-        exec(compile(source, str(path), "exec"), module.__dict__)
+        with _unchanged_settings(shown):
+            exec(compile(source, str(path), "exec"), module.__dict__)
+    except Wrong:
+        raise
     except SyntaxError as error:
         text = f": {error.text.strip()}" if error.text else ""
         raise Wrong(
@@ -265,6 +269,26 @@ def where(error: BaseException, path: Path) -> str:
         return ""
     linecache.checkcache(str(path))
     return f"{_shown(path)}:{line}: {linecache.getline(str(path), line).strip()}"
+
+
+@contextlib.contextmanager
+def _unchanged_settings(who: str) -> Iterator[None]:
+    """Refuse code that changes what all of PyTorch shares, and change it back."""
+    seed, dtype, gradients = _settings()
+    yield
+    if torch.initial_seed() != seed:
+        raise Wrong(
+            f"{who} calls torch.manual_seed; leave the seed to whoever calls, or everything drawn "
+            "afterwards is the same each time"
+        )
+    if _settings() != (seed, dtype, gradients):
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(gradients)
+        raise Wrong(f"{who} changes a setting of PyTorch (default dtype or gradients) for everyone")
+
+
+def _settings() -> tuple[int, torch.dtype, bool]:
+    return torch.initial_seed(), torch.get_default_dtype(), torch.is_grad_enabled()
 
 
 # --- small things ---------------------------------------------------------------------------

@@ -164,3 +164,18 @@ def test_lending_replaces_names_and_gives_them_back():
         assert Lesson(stage, []).f() == ("lent", "lent")
     assert Lesson(stage, []).helper() == "mine"
     assert "missing" not in module.__dict__
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (lambda: torch.manual_seed(0), "f calls torch.manual_seed"),
+        (lambda: torch.set_default_dtype(torch.float64), "f changes a setting of PyTorch"),
+        (lambda: torch.set_grad_enabled(False), "f changes a setting of PyTorch"),
+    ],
+)
+def test_settings_of_everyone_are_left_alone(body, words):
+    with pytest.raises(Wrong, match=words):
+        lesson_of(f=lambda: body() and None).f()
+    assert torch.get_default_dtype() is torch.float32
+    assert torch.is_grad_enabled()

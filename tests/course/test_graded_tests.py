@@ -41,4 +41,4 @@ def test_mistakes_are_refused_and_alternatives_accepted(lesson):
     assert wrong_verdicts == []
     refused = [verdict for verdict in verdicts if verdict.failed]
     unnamed = [verdict.entry.name for verdict in refused if verdict.named is None]
-    assert len(unnamed) <= 0.06 * len(refused), unnamed
+    assert len(unnamed) <= 0.1 * len(refused), unnamed

@@ -1295,3 +1295,25 @@ def softmax_by_hand_with_a_shift_of_what_is_seen(x):
 @alternative("causal_toy_attention")
 def lowered_by_a_billion(x):
     return (_scores(x) - 1e9 * _later(x).to(x.dtype)).softmax(dim=-1) @ x
+
+
+@mistake(
+    "bag_vector",
+    says="bag_vector switches the layer to evaluation mode and leaves it there.",
+    look="In which mode is a layer with dropout after the call?",
+)
+def layer_left_in_evaluation_mode(layer, x):
+    if isinstance(layer, torch.nn.Module):
+        layer.eval()
+    return layer(x).mean(dim=1)
+
+
+@mistake(
+    "causal_toy_attention",
+    says="causal_toy_attention lowers later scores by 1000, which a score of 1000 outweighs.",
+    look="What is left of a score of 1000 after the mask, and what would be safe for any score?",
+)
+def lowered_by_a_thousand(x):
+    scores = x @ x.transpose(-2, -1) / math.sqrt(x.shape[-1])
+    scores = scores - 1000 * torch.ones_like(scores).triu(diagonal=1)
+    return scores.softmax(dim=-1) @ x
