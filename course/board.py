@@ -1,5 +1,7 @@
 """The board: what is passed, wrong and to do, in points, and what comes next."""
 
+from collections.abc import Collection
+
 import click
 
 from course.progress import PASSED, TO_DO, UNCHECKED, WRONG, next_exercise
@@ -19,15 +21,15 @@ def course_board(status: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def lesson_board(lesson: Lesson, status: dict[str, str]) -> str:
-    """One lesson, a line per exercise; one that was not run has no status."""
+def lesson_board(lesson: Lesson, status: dict[str, str], shown: Collection[str]) -> str:
+    """One lesson: its points, and a line for each exercise to be shown."""
     earned = _earned(lesson, status)
     lines = [
         click.style(f"{lesson.number} {lesson.stem}: {earned} of {lesson.points} points", bold=True)
     ]
     for exercise in lesson.exercises:
         state = status.get(exercise.name)
-        if state is not None:
+        if state is not None and exercise.name in shown:
             points = exercise.points if state == PASSED else 0
             word = click.style(f"{state:<8}", fg=_COLOR[state])
             lines.append(f"  {exercise.name:<30} {word} {points} of {exercise.points}")
@@ -35,7 +37,7 @@ def lesson_board(lesson: Lesson, status: dict[str, str]) -> str:
 
 
 def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
-    """What to do now, with the exact command for it; first within the preferred lessons."""
+    """What to do now, with the exact command for it; preferred names first."""
     found = next_exercise(status, prefer)
     if found is None:
         return "Everything passes. Well done."

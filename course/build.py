@@ -71,7 +71,7 @@ def build(force: bool = False) -> list[str]:
     if edited and not force:
         names = ", ".join(_shown(lesson.module()) for lesson in edited)
         raise BuildError(
-            f"{names} holds your work and was left alone, as was everything else; "
+            f"your work in {names} was left alone, as was everything else; "
             "`course build --force` replaces it and keeps a copy"
         )
     report = [_back_up(lesson.module()) for lesson in edited]

@@ -43,20 +43,23 @@ def main(context: click.Context) -> None:
         click.echo(f"{course_board(status)}\n\n{next_steps(status)}")
 
 
-@main.command(short_help="Check the exercises of a lesson, or of all.")
+@main.command(
+    short_help="Check the exercises of a lesson, or of all.",
+    context_settings={"ignore_unknown_options": True},
+)
 @click.argument("lesson", required=False)
 @click.option("--exit-zero", is_flag=True, help="Exit with status 0 whatever the check finds.")
 @click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
 def check(lesson: str | None, exit_zero: bool, pytest_options: tuple[str, ...]) -> None:
     """Check the exercises of a LESSON (its name or number), or of all lessons.
 
-    What follows `--` goes to pytest. The exit status is 0 only when everything passed.
+    Other options go to pytest. The exit status is 0 only when everything passed.
 
     \b
     Examples:
       course check
       course check rope
-      course check rope -- -k rotate_half -x
+      course check rope -k rotate_half -x
     """
     from course.syllabus import find_lesson, lessons
 

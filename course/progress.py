@@ -1,5 +1,6 @@
 """What the last check found, kept in `.course/progress.json` of the repository."""
 
+import ast
 import hashlib
 import json
 import os
@@ -16,21 +17,19 @@ PASSED, WRONG, TO_DO, UNCHECKED = "passed", "wrong", "to do", "not checked"
 def status_of_all() -> dict[str, str]:
     """The status of every exercise, by name, from its file and the last check of it.
 
-    What still holds its stub is "to do"; what was edited since its last check is "not checked",
-    unless it had passed.
+    What still holds its stub is "to do"; what was edited since its last check is "not checked".
     """
     remembered = _load()
     status = {}
     for lesson in lessons():
-        stubs = _stubs_in(lesson)
+        stubs, now = _stubs_in(lesson), _fingerprints(lesson)
         known = remembered.get(lesson.stem, {})
-        fresh = known.get("file") == _fingerprint(lesson)
         for exercise in lesson.exercises:
-            last = known.get("exercises", {}).get(exercise.name)
+            last = known.get(exercise.name, {})
             if exercise.name in stubs:
                 status[exercise.name] = TO_DO
-            elif last == PASSED or (fresh and last is not None):
-                status[exercise.name] = last
+            elif exercise.name in now and last.get("source") == now[exercise.name]:
+                status[exercise.name] = last["status"]
             else:
                 status[exercise.name] = UNCHECKED
     return status
@@ -41,9 +40,10 @@ def remember(found: dict[str, dict[str, str]]) -> None:
     progress = _load()
     for lesson in lessons():
         if lesson.stem in found:
-            entry = progress.setdefault(lesson.stem, {})
-            entry["file"] = _fingerprint(lesson)
-            entry["exercises"] = entry.get("exercises", {}) | found[lesson.stem]
+            now = _fingerprints(lesson)
+            for name, status in found[lesson.stem].items():
+                entry = {"status": status, "source": now.get(name, "")}
+                progress.setdefault(lesson.stem, {})[name] = entry
     FILE.parent.mkdir(exist_ok=True)
     draft = FILE.with_name(f"{FILE.name}.{os.getpid()}")
     draft.write_text(json.dumps(progress, indent=1), encoding="utf-8")
@@ -53,12 +53,17 @@ def remember(found: dict[str, dict[str, str]]) -> None:
 def next_exercise(
     status: dict[str, str], prefer: tuple[str, ...] = ()
 ) -> tuple[Lesson, Exercise] | None:
-    """The first exercise that has not passed, preferred lessons first; None when all have."""
-    for lesson in sorted(lessons(), key=lambda lesson: lesson.stem not in prefer):
-        for exercise in lesson.exercises:
-            if status[exercise.name] != PASSED:
-                return lesson, exercise
-    return None
+    """The first exercise that has not passed, preferred names and their lessons first."""
+    open_ones = [
+        (exercise.name not in prefer, not any(e.name in prefer for e in lesson.exercises), index)
+        for index, (lesson, exercise) in enumerate(_all())
+        if status[exercise.name] != PASSED
+    ]
+    return _all()[min(open_ones)[-1]] if open_ones else None
+
+
+def _all() -> list[tuple[Lesson, Exercise]]:
+    return [(lesson, exercise) for lesson in lessons() for exercise in lesson.exercises]
 
 
 def _load() -> dict:
@@ -76,8 +81,22 @@ def _source(lesson: Lesson) -> bytes:
         return b""
 
 
-def _fingerprint(lesson: Lesson) -> str:
-    return hashlib.sha256(_source(lesson)).hexdigest()
+def _fingerprints(lesson: Lesson) -> dict[str, str]:
+    """For every exercise that the file defines, a hash of its code and of the code all share.
+
+    Comments and layout do not count. A file that is not valid Python has no exercises.
+    """
+    try:
+        body = ast.parse(_source(lesson)).body
+    except (SyntaxError, ValueError):
+        return {}
+    names = {exercise.name for exercise in lesson.exercises}
+    shared = [ast.dump(node) for node in body if getattr(node, "name", None) not in names]
+    return {
+        node.name: hashlib.sha256("\n".join([*shared, ast.dump(node)]).encode()).hexdigest()
+        for node in body
+        if getattr(node, "name", None) in names
+    }
 
 
 def _stubs_in(lesson: Lesson) -> set[str]:

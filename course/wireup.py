@@ -79,7 +79,7 @@ def embed(ids: Tensor, vocab_size: int) -> None:
     show(
         "token rows (B, T, C)",
         table(ids),
-        "std 0.02: so they are drawn",
+        "std 0.02, as they are drawn",
         lookup.whose("TokenEmbedding"),
     )
     one_hot = lookup.one_hot_bytes(vocab_size, BATCH_SIZE, BLOCK_SIZE)

@@ -28,7 +28,7 @@ def inverse_frequencies(n_embd: int, base: float = 10000.0) -> Tensor:
         base: sets the slowest pair.
 
     Returns:
-        (C/2,), from 1 downwards; float64 here, because angles at position 10 000 need it.
+        (C/2,), from 1 downwards, float32 or float64; angles at position 10 000 need float64.
 
     Raises:
         ValueError: an odd or non-positive width.

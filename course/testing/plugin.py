@@ -266,6 +266,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
         "outcome": outcome,
         "text": text,
         "only_prints": only_prints,
+        "not_loaded": call.when == "setup",
         "printed": report.capstdout,
         "of": item.stash[_TESTS_OF_EXERCISE],
     }
@@ -315,8 +316,10 @@ def pytest_report_teststatus(report: pytest.TestReport):
     return None
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Name the mistakes behind what is wrong (under xdist no process has all the tests)."""
+    if session.config.option.usepdb or exitstatus == pytest.ExitCode.INTERRUPTED:
+        return  # whoever debugs or stops wants no further runs
     tally = session.config.stash[_TALLY]
     modules = session.config.stash[MODULES]
     for stem, exercise in tally.wrong():

@@ -67,15 +67,20 @@ def print_summary(terminal, tally: Tally, own: bool) -> None:
             shown.add(wrong[0]["text"])
             _print_wrong(terminal, wrong, tally.diagnoses.get(key))
     if tally.tests:
-        _write(terminal, f"\n{_board(tally.status())}\n")
+        ran = tally.status()
+        known = progress.status_of_all() | ran if own else ran
+        _write(terminal, f"\n{_board(ran, known)}\n")
         if own:
-            stems = tuple(stem for stem, _ in tally.tests)
-            _write(terminal, next_steps(progress.status_of_all(), prefer=stems))
+            _write(terminal, next_steps(known, prefer=tuple(ran)))
 
 
 def _print_wrong(terminal, wrong: list[dict], diagnosis: Mistake | None) -> None:
     first, others = wrong[0], wrong[1:]
     terminal.write_line("")
+    if first["not_loaded"]:  # it is about the whole file: no single test can add to it
+        terminal.write_line(_wrapped(first["text"].partition("\n")[0]), red=True, bold=True)
+        terminal.write_line(first["text"].partition("\n")[2])
+        return
     terminal.write_sep("-", f"{first['exercise']}: {_words(first['test'])}", red=True)
     sentence, _, details = first["text"].partition("\n")
     if diagnosis:
@@ -97,19 +102,19 @@ def _print_wrong(terminal, wrong: list[dict], diagnosis: Mistake | None) -> None
         terminal.write_line(textwrap.indent("\n".join(shown), "    "))
     terminal.write_line("")
     terminal.write_line(f"  look at {first['where']}")
-    file = first["where"].partition(":")[0]
-    if not sentence.startswith(f"{file} "):  # about the whole file: no exercise's hint helps
-        terminal.write_line(f"  hint    course hint {first['exercise']}")
+    if first["only_prints"]:
+        return
+    terminal.write_line(f"  hint    course hint {first['exercise']}")
     names = dict.fromkeys(_words(test["test"].partition("[")[0]) for test in others)
     names.pop(_words(first["test"].partition("[")[0]), None)
     if names:
         terminal.write_line(_wrapped(f"also wrong: {', '.join(names)}", indent="  "))
 
 
-def _board(status: dict[str, str]) -> str:
+def _board(ran: dict[str, str], known: dict[str, str]) -> str:
     """One lesson in full, or all of them in a line each."""
-    run = [one for one in lessons() if any(e.name in status for e in one.exercises)]
-    return lesson_board(run[0], status) if len(run) == 1 else course_board(status)
+    run = [one for one in lessons() if any(e.name in ran for e in one.exercises)]
+    return lesson_board(run[0], known, shown=ran) if len(run) == 1 else course_board(known)
 
 
 def _write(terminal, text: str) -> None:

@@ -73,7 +73,7 @@ def test_an_edited_exercise_stops_the_build_before_anything_is_written(repositor
     edited = repository / "exercises" / "rope.py"
     edited.write_text("my work", encoding="utf-8")
     (repository / "exercises" / "lookup.py").unlink()
-    with pytest.raises(build.BuildError, match=r"exercises/rope\.py holds your work"):
+    with pytest.raises(build.BuildError, match=r"your work in exercises/rope\.py was left alone"):
         build.build()
     assert edited.read_text(encoding="utf-8") == "my work"
     assert not (repository / "exercises" / "lookup.py").exists()

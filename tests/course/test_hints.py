@@ -265,7 +265,7 @@ def test_it_answers_without_torch(tmp_path):
 
 def test_the_board_offers_a_hint_for_what_comes_next():
     status = {one.name: WRONG for one in EXERCISES}
-    assert "\n  hint   course hint rope_tables" in next_steps(status, prefer=("rope",))
+    assert "\n  hint   course hint rope_tables" in next_steps(status, prefer=("rope_tables",))
 
 
 @pytest.mark.parametrize(
@@ -287,6 +287,7 @@ def test_a_wrong_exercise_offers_a_hint_and_a_broken_file_does_not(sentence, off
             "why": "",
             "where": "exercises/rope.py:31",
             "only_prints": False,
+            "not_loaded": not offered,
             "printed": "",
         }
     ]

@@ -1,0 +1,93 @@
+"""The board remembers what passed, and forgets it as soon as that code is edited."""
+
+import pytest
+
+from course import progress
+from course.syllabus import lessons
+
+SOURCE = """
+import torch
+
+SIGN = -1
+
+
+def helper(x):
+    return SIGN * x
+
+
+def rotate_half(x):
+    return helper(x)
+
+
+def apply_rope(x, cos, sin):
+    raise NotImplementedError("TODO rope.apply_rope")
+
+
+def ntk_base(base, factor, head_dim):
+    return base
+"""
+
+
+@pytest.fixture
+def rope(tmp_path, monkeypatch):
+    """A repository whose lesson 5 holds this source; returns its file."""
+    for module in ("course.progress", "course.syllabus"):
+        monkeypatch.setattr(f"{module}.ROOT", tmp_path)
+    monkeypatch.setattr(progress, "FILE", tmp_path / ".course" / "progress.json")
+    path = tmp_path / "exercises" / "rope.py"
+    path.parent.mkdir()
+    path.write_text(SOURCE, encoding="utf-8")
+    progress.remember({"rope": {"rotate_half": "passed", "ntk_base": "wrong"}})
+    return path
+
+
+def statuses() -> tuple[str, ...]:
+    status = progress.status_of_all()
+    return tuple(status[name] for name in ("rotate_half", "apply_rope", "ntk_base"))
+
+
+def test_what_was_checked_is_remembered(rope):
+    assert statuses() == ("passed", "to do", "wrong")
+
+
+def test_comments_and_layout_change_nothing(rope):
+    rope.write_text(f"# mine\n\n{SOURCE}\n# more", encoding="utf-8")
+    assert statuses() == ("passed", "to do", "wrong")
+
+
+def test_an_edited_exercise_is_not_checked_and_the_others_stay(rope):
+    rope.write_text(SOURCE.replace("return helper(x)", "return None"), encoding="utf-8")
+    assert statuses() == ("not checked", "to do", "wrong")
+
+
+def test_an_edited_helper_concerns_all(rope):
+    rope.write_text(SOURCE.replace("SIGN = -1", "SIGN = 1"), encoding="utf-8")
+    assert statuses() == ("not checked", "to do", "not checked")
+
+
+@pytest.mark.parametrize("source", ["def broken(:", "", "x = 1"])
+def test_a_lost_exercise_is_not_checked(rope, source):
+    rope.write_text(source, encoding="utf-8")
+    assert statuses() == ("not checked",) * 3
+
+
+def test_a_deleted_file_or_damaged_memory_is_no_accident(rope):
+    progress.FILE.write_text("{", encoding="utf-8")
+    assert statuses() == ("not checked", "to do", "not checked")
+    rope.unlink()
+    assert statuses() == ("not checked",) * 3
+
+
+def test_checking_one_exercise_keeps_what_is_known_of_the_others(rope):
+    rope.write_text(SOURCE.replace("return base", "return 2 * base"), encoding="utf-8")
+    progress.remember({"rope": {"rotate_half": "wrong"}})
+    assert statuses() == ("wrong", "to do", "not checked")
+
+
+def test_next_is_first_what_was_just_worked_on():
+    status = {e.name: "to do" for lesson in lessons() for e in lesson.exercises}
+    assert progress.next_exercise(status)[1].name == "lookup"
+    assert progress.next_exercise(status, prefer=("ntk_base",))[1].name == "ntk_base"
+    status["ntk_base"] = "passed"
+    assert progress.next_exercise(status, prefer=("ntk_base",))[1].name == "rope_tables"
+    assert progress.next_exercise(dict.fromkeys(status, "passed")) is None
