@@ -559,6 +559,7 @@ class TestTiedLogits:
         """With x on a GPU they are on the GPU; "meta" stands in for one."""
         x, weight = draw.normal(2, 3, 4), draw.normal(5, 4)
         expect.follows_device(lesson.tied_logits, x, weight)
+        expect.stays_on_device(lesson.tied_logits, x, weight)
 
 
 # --- scalar_embedding ---------------------------------------------------------------------------
