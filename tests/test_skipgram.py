@@ -769,7 +769,12 @@ class TestTrainSkipgram:
         model = drawn_model(lesson, draw)
         recorder = lesson.prop(Recorder, model)
         losses = lesson.train_skipgram(
-            model, *some_pairs(draw, 10), torch.ones(8) / 8, epochs=3, on_epoch=recorder
+            model,
+            *some_pairs(draw, 10),
+            torch.ones(8) / 8,
+            epochs=3,
+            batch_size=4,
+            on_epoch=recorder,
         )
         expect.close(recorder.attribute("told"), list(enumerate(losses)))
 
@@ -1146,6 +1151,11 @@ class TestParseGloveLine:
         """The fields are separated by single spaces: the word, then C numbers."""
         got = lesson.parse_glove_line("king 0.5 -1.25 3", 3)
         expect.equal(got, ("king", torch.tensor([0.5, -1.25, 3.0])))
+
+    def test_every_digit_counts(self, lesson):
+        """GloVe's files give five or six digits after the point."""
+        got = lesson.parse_glove_line("king 0.418012 -0.000037", 2)
+        expect.close(got, ("king", torch.tensor([0.418012, -0.000037])), tolerance=1e-7)
 
     @pytest.mark.parametrize("n_embd", [1, 2, 7, 300])
     def test_values_of_any_width(self, lesson, draw, n_embd):

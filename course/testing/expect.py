@@ -285,7 +285,7 @@ def _check_message(raised: StudentError, mentions: tuple) -> None:
                 f"raised  {raised.kinds[0]}: {_first_line(text)}",
             )
         )
-    if len(re.findall(r"[^\W\d_]{2,}", text)) < 2:
+    if len(re.findall(r"[^\W\d_]{2,}", text)) < 2 and not re.search(r"[<>=%]", text):
         raise Wrong(
             message(
                 f"the message of the {raised.kinds[0]} should say what the rule is, in words",

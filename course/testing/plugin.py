@@ -26,7 +26,7 @@ from course.testing.outcomes import Prints, StudentError, TimedOut, ToDo, Wrong
 from course.testing.report import Tally, print_summary
 from course.testing.stage import Stage, load_module
 
-SECONDS_PER_TEST = 20
+SECONDS_PER_TEST = 30
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

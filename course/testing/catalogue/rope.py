@@ -989,7 +989,7 @@ class tables_moved_in_every_call(_Rotary):
 
 @mistake(
     "RotaryEmbedding",
-    says="RotaryEmbedding registers its sines only; the cosines stay behind.",
+    says="RotaryEmbedding registers only one of its two tables; the other stays behind.",
     look="Are both tables among the buffers?",
 )
 class one_table_registered(_Rotary):

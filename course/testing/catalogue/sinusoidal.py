@@ -197,7 +197,7 @@ def empty_widths_pass(n_embd, base=10000.0):
 
 @mistake(
     "inverse_frequencies",
-    says="inverse_frequencies refuses a width without saying which one it got.",
+    says="inverse_frequencies refuses a width without naming the rule in words and the width.",
     look="What would you want to read in the message?",
 )
 def message_without_the_width(n_embd, base=10000.0):
@@ -950,7 +950,7 @@ class odd_widths_are_cut(SinusoidalPositionalEmbedding):
 
 @mistake(
     "SinusoidalPositionalEmbedding",
-    says="SinusoidalPositionalEmbedding refuses a width without saying which one it got.",
+    says="SinusoidalPositionalEmbedding refuses a width without naming the rule and the width.",
     look="What would you want to read in the message?",
 )
 class error_without_the_width(SinusoidalPositionalEmbedding):
@@ -1511,7 +1511,7 @@ def largest_distance_refused(pe, k):
 
 @mistake(
     "relative_similarity",
-    says="relative_similarity refuses k without saying which one it got.",
+    says="relative_similarity refuses k without naming the rule in words and the k it got.",
     look="What would you want to read in the message?",
 )
 def message_without_k(pe, k):

@@ -2644,3 +2644,18 @@ def matched_by_a_regular_expression(line, n_embd):
     if match is None:
         raise ValueError(f"the line does not end in {n_embd} numbers: {line}")
     return match[1], torch.tensor([float(field) for field in match[2].split()])
+
+
+@mistake(
+    "parse_glove_line",
+    says="parse_glove_line rounds the values to four digits.",
+    look="How many digits do the numbers of the file have, and how many does a float32 keep?",
+)
+def rounded_to_four_digits(line, n_embd):
+    word, *fields = line.removesuffix("\n").removesuffix("\r").rsplit(" ", n_embd)
+    if len(fields) < n_embd:
+        raise ValueError(f"a line must hold a word and {n_embd} numbers; got {line!r}")
+    try:
+        return word, torch.tensor([round(float(field), 4) for field in fields])
+    except ValueError:
+        raise ValueError(f"the last {n_embd} fields must be numbers; got {line!r}") from None
