@@ -6,12 +6,12 @@ A stub keeps the signature, the docstring and the checks of its solution. What s
 
 import ast
 import hashlib
-import os
 import re
 import time
 from pathlib import Path
 
 from course import ROOT
+from course.files import write_whole
 from course.syllabus import Lesson, lessons
 
 RECORD = ROOT / "exercises" / ".stubs"
@@ -76,11 +76,11 @@ def build(force: bool = False) -> list[str]:
         )
     report = [_back_up(lesson.module()) for lesson in edited]
     for lesson in stale:
-        _write(lesson.module(), _stub_of(lesson))
+        write_whole(lesson.module(), _stub_of(lesson))
         report.append(f"built {_shown(lesson.module())}")
     record = "".join(f"{_hash(_stub_of(lesson))}  {lesson.stem}.py\n" for lesson in lessons())
     if record != _read(RECORD):
-        _write(RECORD, record)
+        write_whole(RECORD, record)
     return report or ["everything is up to date"]
 
 
@@ -116,14 +116,6 @@ def _read(path: Path) -> str | None:
         return path.read_bytes().decode("utf-8", errors="surrogateescape").replace("\r\n", "\n")
     except FileNotFoundError:
         return None
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace a file in one step, so that a crash leaves the old one or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(draft, path)
 
 
 def _hash(text: str) -> str:

@@ -4,13 +4,13 @@ The texts stand in `hints.toml`; how many of an exercise's were shown, in `.cour
 """
 
 import json
-import os
 import textwrap
 import tomllib
 from difflib import get_close_matches
 from functools import cache, partial
 
 from course import ROOT, progress
+from course.files import write_whole
 from course.syllabus import Exercise, find_lesson, lessons
 
 FILE = ROOT / ".course" / "hints.json"
@@ -146,7 +146,4 @@ def _load() -> dict[str, int]:
 
 
 def _save(counts: dict[str, int]) -> None:
-    FILE.parent.mkdir(exist_ok=True)
-    draft = FILE.with_name(f"{FILE.name}.{os.getpid()}")
-    draft.write_text(json.dumps(counts, indent=1), encoding="utf-8")
-    os.replace(draft, FILE)
+    write_whole(FILE, json.dumps(counts, indent=1))

@@ -3,10 +3,10 @@
 import ast
 import hashlib
 import json
-import os
 import re
 
 from course import ROOT
+from course.files import write_whole
 from course.syllabus import Exercise, Lesson, lessons
 
 FILE = ROOT / ".course" / "progress.json"
@@ -44,10 +44,7 @@ def remember(found: dict[str, dict[str, str]]) -> None:
             for name, status in found[lesson.stem].items():
                 entry = {"status": status, "source": now.get(name, "")}
                 progress.setdefault(lesson.stem, {})[name] = entry
-    FILE.parent.mkdir(exist_ok=True)
-    draft = FILE.with_name(f"{FILE.name}.{os.getpid()}")
-    draft.write_text(json.dumps(progress, indent=1), encoding="utf-8")
-    os.replace(draft, FILE)
+    write_whole(FILE, json.dumps(progress, indent=1))
 
 
 def next_exercise(
