@@ -1,7 +1,8 @@
 """`solutions/` is the one hand-written source; this derives `exercises/` from it.
 
 A stub keeps the signature, the docstring and the checks of its solution. What stands between
-`### BEGIN SOLUTION` and `### END SOLUTION` becomes one line that says what is to do.
+`### BEGIN SOLUTION` and `### END SOLUTION` becomes one line that says what is to do. The common
+mistakes that a lesson's text lists are derived as well: from the catalogue of mistakes.
 """
 
 import ast
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from course import ROOT
 from course.files import write_whole
+from course.mistakes_text import with_common_mistakes
 from course.syllabus import Lesson, lessons
 
 RECORD = ROOT / "exercises" / ".stubs"
@@ -50,23 +52,35 @@ def stub_from(solution: str, stem: str) -> str:
 
 
 def drift() -> list[str]:
-    """One sentence for every exercise file that is not what its solution gives."""
-    return [
+    """One sentence for every file that is not what its source gives.
+
+    Raises:
+        BuildError: a solution or a lesson's text is missing, or a text lacks its markers.
+    """
+    modules = [
         f"{_shown(lesson.module())} is not what {_shown(lesson.module('solutions'))} gives"
         for lesson in lessons()
         if _read(lesson.module()) != _stub_of(lesson)
     ]
+    texts = [
+        f"the common mistakes in {_shown(lesson.text)} are not those of the catalogue"
+        for lesson in lessons()
+        if _read(lesson.text) != _text_of(lesson)
+    ]
+    return modules + texts
 
 
 def build(force: bool = False) -> list[str]:
-    """Write every exercise file that is missing or stale, and say what was done.
+    """Write everything that is missing or stale, and say what was done.
 
-    A file that a student edited is only replaced with `force`, after a copy of it was kept.
+    An exercise that a student edited is only replaced with `force`, after a copy of it was kept.
 
     Raises:
-        BuildError: an edited file stands in the way; then nothing at all was written.
+        BuildError: an edited exercise stands in the way, or a source is missing or lacks its
+            markers; then nothing at all was written.
     """
     stale = [lesson for lesson in lessons() if _read(lesson.module()) != _stub_of(lesson)]
+    stale_texts = [lesson for lesson in lessons() if _read(lesson.text) != _text_of(lesson)]
     edited = [lesson for lesson in stale if _was_edited(lesson)]
     if edited and not force:
         names = ", ".join(_shown(lesson.module()) for lesson in edited)
@@ -78,6 +92,9 @@ def build(force: bool = False) -> list[str]:
     for lesson in stale:
         write_whole(lesson.module(), _stub_of(lesson))
         report.append(f"built {_shown(lesson.module())}")
+    for lesson in stale_texts:
+        write_whole(lesson.text, _text_of(lesson))
+        report.append(f"built the common mistakes in {_shown(lesson.text)}")
     record = "".join(f"{_hash(_stub_of(lesson))}  {lesson.stem}.py\n" for lesson in lessons())
     if record != _read(RECORD):
         write_whole(RECORD, record)
@@ -89,6 +106,16 @@ def _stub_of(lesson: Lesson) -> str:
     if solution is None:
         raise BuildError(f"{_shown(lesson.module('solutions'))} is missing")
     return stub_from(solution, lesson.stem)
+
+
+def _text_of(lesson: Lesson) -> str:
+    text = _read(lesson.text)
+    if text is None:
+        raise BuildError(f"{_shown(lesson.text)} is missing")
+    try:
+        return with_common_mistakes(text, lesson)
+    except ValueError as error:
+        raise BuildError(f"{_shown(lesson.text)} {error}") from None
 
 
 def _was_edited(lesson: Lesson) -> bool:

@@ -324,9 +324,11 @@ class TestRotaryEmbedding:
             expect.close(rotary(x, 3), turned(x, start=3), tolerance=ROUNDING[dtype])
 
     def test_base_sets_the_rates(self, lesson, draw):
-        """Models for long texts have a larger base, such as 500,000."""
+        """Models for long texts have a larger base, such as 500,000; a small one, even
+        one below the number of positions, is as good.
+        """
         x = draw.normal(5, 8)
-        for base in (50.0, 500000.0):
+        for base in (4.0, 50.0, 500000.0):
             rotary = lesson.RotaryEmbedding(12, 8, base)
             expect.close(rotary(x, 7), turned(x, base, start=7), tolerance=1e-4)
 

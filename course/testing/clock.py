@@ -7,7 +7,13 @@ from collections.abc import Iterator
 
 
 class TimeIsUp(BaseException):
-    """Raised inside code that runs too long; not an `Exception`, so few handlers catch it."""
+    """Raised inside code that runs too long; not an `Exception`, so few handlers catch it.
+
+    Attributes:
+        where: the line of the student's file that was running, as "file:line: text", if known.
+    """
+
+    where = ""
 
 
 @contextlib.contextmanager

@@ -1,92 +1,148 @@
 """Which known mistake explains a failure?
 
-What a student's code gave back through the door during the failing tests is compared with what
-each mistake of the catalogue gives in the same tests, on the same inputs. A mistake is named only
-if it fails the same tests of the exercise, passes the same ones, and gives back the same values
-up to rounding. A wrong diagnosis is worse than none, so anything less is left unnamed.
+What a student's code gave back through the door is compared with what each mistake of the
+catalogue gives in the same tests, on the same inputs. A wrong diagnosis is worse than none:
+
+- A mistake explains the whole exercise if it fails the same tests, passes the same ones, and
+  gives back the same values up to rounding wherever it fails.
+- Else, for there may be two mistakes at once, one explains at least half of the failures, more
+  than any other does: it gives back the same values in every test that it fails, and fails none
+  that the student passes.
 """
 
+import functools
+import re
 import time
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
 import torch
-from _pytest.runner import runtestprotocol
 
+from course.syllabus import find_lesson
+from course.testing.case import Case
 from course.testing.catalogue import Mistake, mistakes
+from course.testing.examine import Examination, Finding
+from course.testing.outcomes import Prints, StudentError, TimedOut
+from course.testing.stage import Stage, load_module
 
 SECONDS_PER_EXERCISE = 1.0
 """When the processor has worked so long on one exercise, no further mistake is tried."""
 
-TRACE = pytest.StashKey[list[Any]]()
-"""On a test: what came back through the door while it ran, in order."""
+
+class Suspect:
+    """A mistake of the catalogue in the reference's place, and how it fares in the tests."""
+
+    def __init__(self, mistake: Mistake, cases: Sequence[Case], seed: int) -> None:
+        self.mistake = mistake
+        self._cases = cases
+        module = with_replaced(cases[0].lesson, mistake.exercise, mistake.variant)
+        self._examination = Examination(lambda: Stage(module), seed=seed)
+        self._findings: dict[Case, Finding] = {}
+
+    def finding(self, case: Case) -> Finding:
+        """How the mistake fares in a test; those before it come first if it remembers them."""
+        in_order = self.mistake.forget is not None
+        if in_order and not self._findings:
+            self.mistake.forget()
+        for one in self._cases if in_order else [case]:
+            if one not in self._findings:
+                with warnings.catch_warnings(action="ignore"):  # not the student's
+                    self._findings[one] = self._examination.run(one)
+            if one == case:
+                break
+        return self._findings[case]
 
 
 @dataclass(frozen=True)
-class Observation:
-    """How one test ended, with what message, and what came back through the door on the way."""
+class Diagnosis:
+    """A mistake, and the names of the tests whose failure it explains."""
 
-    item: pytest.Item
-    outcome: str
-    seconds: float
-    trace: list[Any]
-    text: str = ""
+    mistake: Mistake
+    explains: tuple[str, ...]
+
+
+def suspects(cases: Sequence[Case], seed: int) -> list[Suspect]:
+    """The known mistakes of the exercise that these cases, in order, are all the tests of."""
+    known = mistakes(cases[0].lesson)
+    return [Suspect(one, cases, seed) for one in known if one.exercise == cases[0].exercise]
 
 
 def diagnose(
-    observations: list[Observation],
-    exercise: str,
-    reference: types.ModuleType,
-    put_in_place: Callable[[types.ModuleType], None],
-) -> Mistake | None:
-    """The mistake that behaves as the student's exercise did, or None.
+    findings: Sequence[Finding],
+    known: Sequence[Suspect],
+    seconds: float = SECONDS_PER_EXERCISE,
+) -> Diagnosis | None:
+    """What explains the findings of one exercise, or None."""
+    if any(isinstance(finding.failure, TimedOut) for finding in findings):
+        return None
+    wrong = [one for one in findings if one.outcome == "wrong" and not _only_prints(one)]
+    wrong.sort(key=lambda finding: finding.seconds)
+    passed = [one for one in findings if one.outcome == "passed" or _only_prints(one)]
+    deadline = time.process_time() + seconds
 
-    Args:
-        observations: all tests of the exercise that were run.
-        reference: the lesson's solution, in which a mistake takes one name's place.
-        put_in_place: called with a module, makes the tests run on it.
-    """
-    failed = [seen for seen in observations if seen.outcome == "wrong"]
-    quick_first = sorted(failed, key=lambda seen: seen.seconds)
-    others = [seen for seen in observations if seen.outcome != "wrong"]
-    stem = reference.__name__.rpartition(".")[2]
-    deadline = time.process_time() + SECONDS_PER_EXERCISE
-    with warnings.catch_warnings(action="ignore"):  # the catalogue's, not the student's
-        for mistake in mistakes(stem):
-            if mistake.exercise == exercise and time.process_time() < deadline:
-                put_in_place(with_replaced(reference, exercise, mistake.variant))
-                if all(_behaves_alike(seen) for seen in quick_first + others):
-                    return mistake
+    def in_time(suspect: Suspect) -> bool:
+        return time.process_time() < deadline
+
+    if not wrong:
+        return None
+    for suspect in filter(in_time, known):
+        if all(_alike(suspect.finding(seen.case), seen) for seen in wrong + passed):
+            return Diagnosis(suspect.mistake, tuple(seen.case.name for seen in wrong))
+    parts = [(_explained(suspect, wrong, passed), suspect) for suspect in filter(in_time, known)]
+    most = max((len(part) for part, _ in parts), default=0)
+    best = [(part, suspect) for part, suspect in parts if len(part) == most]
+    if most and len(best) == 1:
+        (part, suspect), *_ = best
+        return Diagnosis(suspect.mistake, part)
     return None
 
 
-def observe(item: pytest.Item) -> Observation:
-    """Run a test now, and watch."""
-    reports = runtestprotocol(item, log=False, nextitem=None)
-    seconds = sum(report.duration for report in reports)
-    facts = next(report.course for report in reports if hasattr(report, "course"))
-    return Observation(item, facts["outcome"], seconds, item.stash.get(TRACE, []), facts["text"])
+def _explained(
+    suspect: Suspect, wrong: Sequence[Finding], passed: Sequence[Finding]
+) -> tuple[str, ...]:
+    """The failures that a mistake explains, if they are enough and it contradicts nothing."""
+    explained = []
+    for seen in wrong:
+        if _alike(suspect.finding(seen.case), seen):
+            explained.append(seen.case.name)
+        elif suspect.finding(seen.case).outcome != "passed":
+            return ()
+    if len(explained) < len(wrong) / 2:
+        return ()
+    contradicted = any(suspect.finding(seen.case).outcome != "passed" for seen in passed)
+    return () if contradicted else tuple(explained)
 
 
-def _behaves_alike(seen: Observation) -> bool:
-    now = observe(seen.item)
-    return now.outcome == seen.outcome and (seen.outcome != "wrong" or _same(now.trace, seen.trace))
-
-
-def with_replaced(reference: types.ModuleType, name: str, variant: Any) -> types.ModuleType:
-    """A copy of the reference in which one name stands for something else."""
+def with_replaced(lesson: str, name: str, variant: Any) -> types.ModuleType:
+    """The reference of a lesson, in which one name stands for something else."""
+    reference = _reference(lesson)
     module = types.ModuleType(reference.__name__)
     module.__dict__.update(vars(reference))
     module.__dict__[name] = variant
     return module
 
 
+@functools.cache
+def _reference(lesson: str) -> types.ModuleType:
+    return load_module(find_lesson(lesson).module("solutions"))
+
+
+def _only_prints(finding: Finding) -> bool:
+    return isinstance(finding.failure, Prints)
+
+
+def _alike(found: Finding, seen: Finding) -> bool:
+    """Whether a mistake fares in a test as the student's code did."""
+    if seen.outcome == "passed" or _only_prints(seen):
+        return found.outcome == "passed"
+    return found.outcome == "wrong" and _same(found.trace, seen.trace)
+
+
 def _same(a: Any, b: Any) -> bool:
-    """Equality up to rounding, and up to the precision that floats are kept in."""
+    """Equality up to rounding, the precision that floats are kept in, and the wording of errors."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         if a.shape != b.shape or a.is_floating_point() != b.is_floating_point():
             return False
@@ -103,7 +159,13 @@ def _same(a: Any, b: Any) -> bool:
         return _shapes(a) == _shapes(b)  # the names of buffers are free
     if isinstance(a, float) and isinstance(b, float):
         return a == b or abs(a - b) <= 1e-3 * max(1.0, abs(a)) or (a != a and b != b)
+    if isinstance(a, StudentError) and isinstance(b, StudentError):
+        return a.kinds[0] == b.kinds[0] and _numbers(a.message) == _numbers(b.message)
     return type(a) is type(b) and a == b
+
+
+def _numbers(text: str) -> list[str]:
+    return re.findall(r"\d+", text)
 
 
 def _shapes(values: dict) -> list[tuple[int, ...]]:

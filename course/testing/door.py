@@ -65,6 +65,12 @@ class Lesson:
         """The next number of PyTorch's global generator where the student's code runs."""
         return self._stage.random_number()
 
+    def trace_only_where(self) -> None:
+        """Of the latest result keep shape and device: without data its numbers are arbitrary."""
+        result, _ = self.trace[-1]
+        if isinstance(result, torch.Tensor):
+            self.trace[-1] = (tuple(result.shape), str(result.device))
+
     @contextlib.contextmanager
     def inference_mode(self) -> Iterator[None]:
         """Make the calls in this block inside `torch.inference_mode()`."""
@@ -98,7 +104,7 @@ class Lesson:
                 default_device=self._default_device,
             )
         except StudentError as error:
-            self.trace.append([error.kinds[0], error.message])
+            self.trace.append(error)
             raise
         self.trace.append("a module" if isinstance(result, Ref) else [result, gradients])
         call.result = Handle(self, result, f"{name}(...)") if isinstance(result, Ref) else result

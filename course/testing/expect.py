@@ -118,6 +118,7 @@ def follows_device(function: Function, *args: Any) -> None:
                 )
             ) from raised
         return
+    function._lesson.trace_only_where()
     _compare(there, _on_meta(here), there, _on_meta(here), None)
 
 
@@ -136,6 +137,7 @@ def stays_on_device(function: Function, *args: Any) -> None:
             if "meta" not in raised.message:
                 raise
             return
+    function._lesson.trace_only_where()
     want = function(*args)
     try:
         _compare(beside, want, beside, want, None)

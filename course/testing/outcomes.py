@@ -1,4 +1,4 @@
-"""What a graded test can find besides "passed": something wrong, or something still to do."""
+"""What a graded test can find besides "passed": something wrong, still to do, or not run."""
 
 
 class Wrong(AssertionError):
@@ -18,6 +18,13 @@ class Prints(Wrong):
             f"{exercise} gives the right result, but prints; take the print out when you are done"
             f"\n\n  printed  {first_line[:60]}"
         )
+
+
+class NotRun(Exception):
+    """A test that was left out, because an earlier one of its exercise came to no end."""
+
+    def __init__(self, exercise: str) -> None:
+        super().__init__(f"{exercise} came to no end in another test, so this one was not run")
 
 
 class ToDo(Exception):

@@ -6,27 +6,22 @@ A test is graded if it carries `@exercise(...)`; every other test is left to pyt
 import ast
 import copy
 import functools
-import inspect
 import types
-import zlib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
 from course import ROOT
-from course.syllabus import find_lesson
-from course.testing import expect
+from course.testing.case import SECONDS_PER_TEST, Case, case_of
 from course.testing.clock import TimeIsUp, time_limit
-from course.testing.diagnosis import TRACE, Observation, diagnose
-from course.testing.door import Lesson
-from course.testing.draw import Draw
-from course.testing.outcomes import Prints, StudentError, TimedOut, ToDo, Wrong
+from course.testing.diagnosis import diagnose, suspects
+from course.testing.examine import Examination, Finding
+from course.testing.outcomes import Prints, Wrong
 from course.testing.report import Tally, print_summary
 from course.testing.stage import Stage, load_module
-
-SECONDS_PER_TEST = 30
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     torch.set_num_threads(1)  # tensors are small here: handing them to threads costs more
     config.addinivalue_line("markers", "exercise(name): the exercise that these tests grade")
     config.addinivalue_line("markers", "limit(seconds): how long the test may take")
-    config.stash[MODULES] = Modules()
+    config.stash[_EXAMINATIONS] = {}
     config.stash[_TALLY] = Tally()
     config.pluginmanager.register(config.stash[_TALLY])
 
@@ -55,25 +50,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def lesson(request: pytest.FixtureRequest) -> Lesson:
-    """The door to the student's module of this test file."""
-    module = request.config.stash[MODULES].load(_module_path(request.config, request.path))
-    expect.calls.clear()
-    lesson = Lesson(Stage(module), expect.calls)
-    lesson.seed(_seed_of(request))  # what starts at random starts alike in every run
-    request.node.stash[TRACE] = lesson.trace
-    return lesson
+def lesson(request: pytest.FixtureRequest) -> None:
+    """The door to the student's module of this test file; `Examination` opens it."""
+    _examination(request.config, request.path)
 
 
 @pytest.fixture
-def draw(request: pytest.FixtureRequest) -> Draw:
-    """Fresh inputs; every test has its own seed, so that none depends on another."""
-    return Draw(_seed_of(request))
-
-
-def _seed_of(request: pytest.FixtureRequest) -> int:
-    name = f"{request.config.option.seed} {request.path.name} {request.node.name}"
-    return zlib.crc32(name.encode())
+def draw() -> None:
+    """Fresh inputs; `Examination` draws them."""
 
 
 @pytest.fixture(autouse=True)
@@ -88,39 +72,49 @@ def _names_in_lesson_texts(request: pytest.FixtureRequest) -> None:
         exec("import math, torch", names)
 
 
-class Modules:
-    """The student modules of this run, each loaded once; what kept one from loading, too."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[Path, types.ModuleType | Wrong] = {}
-
-    def use(self, path: Path, module: types.ModuleType) -> None:
-        """Take a ready-made module for this file."""
-        self._loaded[path] = module
-
-    def load(self, path: Path) -> types.ModuleType:
-        """The module of a file; raises `Wrong` with the reason if there is none."""
-        if path not in self._loaded:
-            try:
-                with time_limit(SECONDS_PER_TEST):
-                    self._loaded[path] = load_module(path)
-            except TimeIsUp:
-                self._loaded[path] = Wrong(
-                    f"{path.parent.name}/{path.name} did not finish its import in "
-                    f"{SECONDS_PER_TEST} s; is there a loop outside of a function?"
-                )
-            except Wrong as wrong:
-                self._loaded[path] = wrong
-        if isinstance(self._loaded[path], Wrong):
-            raise Wrong(str(self._loaded[path]))
-        return self._loaded[path]
-
-
-MODULES = pytest.StashKey[Modules]()
+_EXAMINATIONS = pytest.StashKey[dict[Path, Examination | Wrong]]()
 _TALLY = pytest.StashKey[Tally]()
+_CASE = pytest.StashKey[Case]()
 _TESTS_OF_EXERCISE = pytest.StashKey[int]()
-TIMED_OUT = pytest.StashKey[set[str]]()
-_OUTCOME = pytest.StashKey[tuple[str, float]]()
+_FINDING = pytest.StashKey[Finding]()
+
+
+def _examination(config: pytest.Config, test_file: Path) -> Examination:
+    """The examination of the module that a test file grades, which is loaded only once.
+
+    Raises:
+        Wrong: why the module cannot be loaded.
+    """
+    path = _module_path(config, test_file)
+    known = config.stash[_EXAMINATIONS]
+    if path not in known:
+        try:
+            module = _load(path)
+            known[path] = Examination(
+                lambda: Stage(module), path.read_bytes(), config.option.seed, _printed_by(config)
+            )
+        except Wrong as wrong:
+            known[path] = wrong
+    if isinstance(known[path], Wrong):
+        raise Wrong(str(known[path]))
+    return known[path]
+
+
+def _load(path: Path) -> types.ModuleType:
+    try:
+        with time_limit(SECONDS_PER_TEST):
+            return load_module(path)
+    except TimeIsUp:
+        raise Wrong(
+            f"{path.parent.name}/{path.name} did not finish its import in {SECONDS_PER_TEST} s; "
+            "is there a loop outside of a function?"
+        ) from None
+
+
+def _printed_by(config: pytest.Config) -> Callable[[], str]:
+    """Gives what was printed since it was last asked; nothing under `pytest -s`."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    return lambda: capture.read_global_capture()[0] if capture else ""
 
 
 def _module_path(config: pytest.Config, test_file: Path) -> Path:
@@ -138,18 +132,13 @@ def _module_path(config: pytest.Config, test_file: Path) -> Path:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let `-k rotate_half` find the tests of an exercise, and count them before it does."""
-    graded = [item for item in items if exercise_of(item)]
-    tests_of = Counter((item.path, exercise_of(item)) for item in graded)
+    graded = [(item, case) for item in items if (case := case_of(item))]
+    tests_of = Counter((item.path, case.exercise) for item, case in graded)
     parts_only = any(arg.count("::") > 1 for arg in config.args)
-    for item in graded:
-        item.extra_keyword_matches.add(exercise_of(item))
-        count = tests_of[item.path, exercise_of(item)]
-        item.stash[_TESTS_OF_EXERCISE] = 0 if parts_only else count
-
-
-def exercise_of(item: pytest.Item) -> str | None:
-    marker = item.get_closest_marker("exercise")
-    return marker.args[0] if marker else None
+    for item, case in graded:
+        item.extra_keyword_matches.add(case.exercise)
+        item.stash[_CASE] = case
+        item.stash[_TESTS_OF_EXERCISE] = 0 if parts_only else tests_of[item.path, case.exercise]
 
 
 # --- running --------------------------------------------------------------------------------
@@ -157,83 +146,15 @@ def exercise_of(item: pytest.Item) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a graded test; if it fails, once more with the lesson's other exercises lent.
-
-    So nobody loses the points of an exercise because of another one that it calls.
-    """
-    exercise = exercise_of(pyfuncitem)
-    if exercise is None:
+    """Run a graded test."""
+    case = pyfuncitem.stash.get(_CASE, None)
+    if case is None:
         return None
-    timed_out = pyfuncitem.session.stash.setdefault(TIMED_OUT, set())
-    if exercise in timed_out:  # waiting once more would teach nothing
-        raise Wrong(f"{exercise} came to no end in another test, so this one was not run")
-    attempt = _Attempt(pyfuncitem, exercise)
-    others = _other_exercises_used(attempt.path.read_bytes(), attempt.path.stem, exercise)
-    failure = None if timed_out & set(others) else attempt.run()
-    if others and (failure or timed_out & set(others)):
-        failure_with_lent = attempt.run_with_lent(others)
-        if failure_with_lent is None or attempt.stopped_at_another_stub(failure):
-            failure = failure_with_lent
-    if failure is None:
-        return True
-    if isinstance(failure, TimedOut):
-        timed_out.add(exercise)
-    raise failure
-
-
-class _Attempt:
-    """One graded test, ready to be run against the student's module."""
-
-    def __init__(self, item: pytest.Function, exercise: str) -> None:
-        self.item = item
-        self.exercise = exercise
-        self.path = _module_path(item.config, item.path)
-        self.arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
-        marker = item.get_closest_marker("limit")
-        self.seconds = marker.args[0] if marker else SECONDS_PER_TEST
-
-    def run(self) -> Exception | None:
-        """Run the test, for a limited time, on the module as it is; return what went wrong."""
-        self._printed()
-        try:
-            with time_limit(self.seconds):
-                self.item.obj(**self.arguments)
-        except TimeIsUp:
-            sentence = f"{self.exercise} did not come to an end in {self.seconds} s"
-            return TimedOut(expect.message(sentence, expect.last_call()))
-        except Exception as failure:
-            return failure
-        printed = self._printed()
-        return Prints(self.exercise, printed) if printed else None
-
-    def run_with_lent(self, others: list[str]) -> Exception | None:
-        """The same on the student's exercise among the reference's other ones."""
-        if "draw" in self.arguments:
-            self.arguments["draw"].restart()
-        expect.calls.clear()
-        self.item.stash[TRACE].clear()
-        reference = self.item.config.stash[MODULES].load(ROOT / "solutions" / self.path.name)
-        with self.arguments["lesson"]._stage.lend(reference, others):
-            return self.run()
-
-    def stopped_at_another_stub(self, failure: Exception | None) -> bool:
-        """Whether the exercise could not show what it does, because one that it calls is to do."""
-        own_name = f"{self.path.stem}.{self.exercise}"
-        return failure is None or (isinstance(failure, ToDo) and failure.name != own_name)
-
-    def _printed(self) -> str:
-        """What was printed since the last time; nothing under `pytest -s`."""
-        capture = self.item.config.pluginmanager.getplugin("capturemanager")
-        return capture.read_global_capture()[0] if capture else ""
-
-
-@functools.cache
-def _other_exercises_used(source: bytes, stem: str, exercise: str) -> list[str]:
-    """The other exercises of the lesson, if anything outside of their own bodies names them."""
-    names = {e.name for e in find_lesson(stem).exercises} - {exercise}
-    bodies = [node for node in ast.parse(source).body if getattr(node, "name", None) not in names]
-    used = {n.id for body in bodies for n in ast.walk(body) if isinstance(n, ast.Name)}
-    return sorted(names) if used & names else []
+    finding = _examination(pyfuncitem.config, pyfuncitem.path).run(case)
+    pyfuncitem.stash[_FINDING] = finding
+    if finding.failure is not None:
+        raise finding.failure
+    return True
 
 
 # --- reporting ------------------------------------------------------------------------------
@@ -242,8 +163,8 @@ def _other_exercises_used(source: bytes, stem: str, exercise: str) -> list[str]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     """The report of a graded test, in place of pytest's, which would explain our own code."""
-    exercise = exercise_of(item)
-    if exercise is None or (call.excinfo and call.excinfo.errisinstance(pytest.skip.Exception)):
+    case = item.stash.get(_CASE, None)
+    if case is None or (call.excinfo and call.excinfo.errisinstance(pytest.skip.Exception)):
         return None
     without_traceback = copy.copy(call)
     without_traceback.excinfo = None
@@ -251,46 +172,28 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     if call.excinfo is None and call.when != "call":
         return report
     path = _module_path(item.config, item.path)
-    outcome, text = _outcome(call, exercise)
+    finding = item.stash.get(_FINDING, None)
+    if finding is None:  # the module could not be loaded
+        outcome, text = "wrong", str(call.excinfo.value)
+    else:
+        outcome, text = finding.outcome, finding.text
     if outcome != "passed":
         report.outcome = "failed"
         report.longrepr = text
-    only_prints = call.excinfo is not None and isinstance(call.excinfo.value, Prints)
-    item.stash[_OUTCOME] = ("passed" if only_prints else outcome, call.duration)
     report.course = {
         "lesson": path.stem,
-        "exercise": exercise,
-        "test": item.name,
-        "why": inspect.cleandoc(getattr(item.obj, "__doc__", None) or ""),
-        "where": f"{path.parent.name}/{path.name}{_line_of(path, exercise)}",
+        "exercise": case.exercise,
+        "test": case.name,
+        "why": case.why,
+        "where": f"{path.parent.name}/{path.name}{_line_of(path, case.exercise)}",
         "outcome": outcome,
         "text": text,
-        "only_prints": only_prints,
-        "not_loaded": call.when == "setup",
+        "only_prints": finding is not None and isinstance(finding.failure, Prints),
+        "not_loaded": finding is None,
         "printed": report.capstdout,
         "of": item.stash[_TESTS_OF_EXERCISE],
     }
     return report
-
-
-def _outcome(call: pytest.CallInfo, exercise: str) -> tuple[str, str]:
-    if call.excinfo is None:
-        return "passed", ""
-    error = call.excinfo.value
-    last_call = expect.last_call()
-    if isinstance(error, ToDo):
-        return "to do", str(error)
-    if isinstance(error, Wrong):
-        return "wrong", str(error)
-    if isinstance(error, StudentError):
-        sentence = f"{exercise} raised {error}".rstrip()
-        return "wrong", expect.message(
-            sentence, last_call, *(["at      " + error.where] * bool(error.where))
-        )
-    got = f"got     {expect.show(last_call.result)}" if last_call else ""
-    sentence = f"the test could not go on with what {exercise} returned"
-    reason = f"because {type(error).__name__}: {error}"
-    return "wrong", expect.message(sentence, last_call, got, reason)
 
 
 def _line_of(path: Path, exercise: str) -> str:
@@ -313,6 +216,8 @@ def pytest_report_teststatus(report: pytest.TestReport):
         return "wrong", "x", ("WRONG", {"red": True})
     if facts and facts["outcome"] == "to do":
         return "to do", "o", ("TO DO", {"yellow": True})
+    if facts and facts["outcome"] == "not run":
+        return "not run", "-", ("NOT RUN", {"yellow": True})
     return None
 
 
@@ -321,21 +226,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if session.config.option.usepdb or exitstatus == pytest.ExitCode.INTERRUPTED:
         return  # whoever debugs or stops wants no further runs
     tally = session.config.stash[_TALLY]
-    modules = session.config.stash[MODULES]
+    seen = [item.stash[_FINDING] for item in session.items if _FINDING in item.stash]
     for stem, exercise in tally.wrong():
-        items = [item for item in session.items if _OUTCOME in item.stash and TRACE in item.stash]
-        items = [item for item in items if exercise_of(item) == exercise]
-        if exercise in session.stash.get(TIMED_OUT, ()) or not items:
-            continue
-        path = _module_path(session.config, items[0].path)
-        mistake = diagnose(
-            [Observation(item, *item.stash[_OUTCOME], item.stash[TRACE]) for item in items],
-            exercise,
-            modules.load(ROOT / "solutions" / path.name),
-            put_in_place=functools.partial(modules.use, path),
-        )
-        if mistake is not None:
-            tally.diagnoses[stem, exercise] = mistake
+        findings = [one for one in seen if (one.case.lesson, one.case.exercise) == (stem, exercise)]
+        if findings:  # none if the module could not be loaded
+            known = suspects([one.case for one in findings], session.config.option.seed)
+            tally.diagnoses[stem, exercise] = diagnose(findings, known)
 
 
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:

@@ -7,7 +7,7 @@ import click
 from course import progress
 from course.board import course_board, lesson_board, next_steps
 from course.syllabus import lessons
-from course.testing.catalogue import Mistake
+from course.testing.diagnosis import Diagnosis
 
 
 class Tally:
@@ -15,7 +15,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.tests: dict[tuple[str, str], list[dict]] = {}
-        self.diagnoses: dict[tuple[str, str], Mistake] = {}
+        self.diagnoses: dict[tuple[str, str], Diagnosis | None] = {}
         """The mistakes that explain what is wrong, where one does."""
 
     def pytest_runtest_logreport(self, report) -> None:
@@ -54,7 +54,7 @@ def _status(tests: list[dict]) -> str:
 
 
 def print_summary(terminal, tally: Tally, own: bool) -> None:
-    """For each exercise its first wrong test in full, the names of the others; then the board.
+    """For each exercise one wrong test in full, the names of the others; then the board.
 
     Args:
         own: whether the student's own exercises ran; then the board says what comes next.
@@ -62,10 +62,13 @@ def print_summary(terminal, tally: Tally, own: bool) -> None:
     shown: set[str] = set()
     for key, tests in tally.tests.items():
         wrong = [test for test in tests if test["outcome"] == "wrong"]
+        diagnosis = tally.diagnoses.get(key)
         wrong.sort(key=lambda test: test["only_prints"])  # a forgotten print matters least
+        if diagnosis:
+            wrong.sort(key=lambda test: test["test"] not in diagnosis.explains)
         if wrong and wrong[0]["text"] not in shown:
             shown.add(wrong[0]["text"])
-            _print_wrong(terminal, wrong, tally.diagnoses.get(key))
+            _print_wrong(terminal, wrong, diagnosis)
     if tally.tests:
         ran = tally.status()
         known = progress.status_of_all() | ran if own else ran
@@ -74,7 +77,7 @@ def print_summary(terminal, tally: Tally, own: bool) -> None:
             _write(terminal, next_steps(known, prefer=tuple(ran)))
 
 
-def _print_wrong(terminal, wrong: list[dict], diagnosis: Mistake | None) -> None:
+def _print_wrong(terminal, wrong: list[dict], diagnosis: Diagnosis | None) -> None:
     first, others = wrong[0], wrong[1:]
     terminal.write_line("")
     if first["not_loaded"]:  # it is about the whole file: no single test can add to it
@@ -84,8 +87,8 @@ def _print_wrong(terminal, wrong: list[dict], diagnosis: Mistake | None) -> None
     terminal.write_sep("-", f"{first['exercise']}: {_words(first['test'])}", red=True)
     sentence, _, details = first["text"].partition("\n")
     if diagnosis:
-        terminal.write_line(_wrapped(diagnosis.says), red=True, bold=True)
-        terminal.write_line(_wrapped(diagnosis.look))
+        terminal.write_line(_wrapped(diagnosis.mistake.says), red=True, bold=True)
+        terminal.write_line(_wrapped(diagnosis.mistake.look))
         terminal.write_line("")
         terminal.write_line(_wrapped(sentence, indent="  "))
     else:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from course.testing.clock import TimeIsUp, time_limit
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.plain import Foreign, plain
 
@@ -41,6 +42,8 @@ class Stage:
         self.module = module
         self.path = Path(module.__file__)
         self._objects: dict[int, Any] = {}
+        self._own: dict[str, Any] = {}
+        self._lent: tuple[str, ...] = ()
 
     # --- requests ---------------------------------------------------------------------------
 
@@ -139,21 +142,33 @@ class Stage:
         return torch.rand(()).item()
 
     @contextlib.contextmanager
-    def lend(self, reference: types.ModuleType, names: list[str]) -> Iterator[None]:
-        """For a while, let these names of the student's module be the reference's.
+    def limited(self, seconds: float) -> Iterator[None]:
+        """Raise `TimeIsUp` if the requests made in this block take longer."""
+        try:
+            with time_limit(seconds):
+                yield
+        except TimeIsUp as error:
+            error.where = where(error, self.path)
+            raise
+
+    def lend(self, source: str, names: tuple[str, ...]) -> None:
+        """For a while, let these names of the student's module be those that a source defines.
 
         So an exercise that builds on another one is graded by its own body alone.
         """
-        own = {name: self.module.__dict__.get(name) for name in names}
-        self.module.__dict__.update({name: getattr(reference, name) for name in names})
-        try:
-            yield
-        finally:
-            for name, value in own.items():
-                if value is None:
-                    self.module.__dict__.pop(name)
-                else:
-                    self.module.__dict__[name] = value
+        lent: dict[str, Any] = {"__name__": self.module.__name__}
+        exec(compile(source, "lent", "exec"), lent)
+        names_of_student = self.module.__dict__
+        self._own = {name: names_of_student.pop(name) for name in names if name in names_of_student}
+        self._lent = names
+        names_of_student.update({name: lent[name] for name in names})
+
+    def take_back(self) -> None:
+        """Undo `lend`, if something was lent."""
+        for name in self._lent:
+            self.module.__dict__.pop(name, None)
+        self.module.__dict__.update(self._own)
+        self._own, self._lent = {}, ()
 
     # --- the two directions of the door -----------------------------------------------------
 

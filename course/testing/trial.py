@@ -4,20 +4,16 @@ python -m course.testing.trial rope                  the whole catalogue of a le
 python -m course.testing.trial rope rotate_half      one exercise of it
 """
 
-import contextlib
-import functools
-import io
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import pytest
-
 from course.syllabus import find_lesson
+from course.testing.case import collect
 from course.testing.catalogue import Alternative, Mistake, alternatives, mistakes
-from course.testing.diagnosis import diagnose, observe, with_replaced
-from course.testing.plugin import MODULES, TIMED_OUT, exercise_of
-from course.testing.stage import load_module
+from course.testing.diagnosis import Diagnosis, diagnose, suspects, with_replaced
+from course.testing.examine import Examination
+from course.testing.stage import Stage
 
 
 @dataclass(frozen=True)
@@ -28,8 +24,8 @@ class Verdict:
     passed: tuple[str, ...]
     failed: dict[str, str]
     """The message of each test that failed."""
-    named: Mistake | None
-    """The mistake that a student would have been told of."""
+    diagnosis: Diagnosis | None
+    """What a student would have been told."""
 
     @property
     def as_it_should_be(self) -> bool:
@@ -39,45 +35,23 @@ class Verdict:
 
 def try_all(stem: str, entries: Iterable[Mistake | Alternative]) -> list[Verdict]:
     """Run each entry's tests on the reference with that one name replaced."""
-    trial = _Trial(stem, entries)
-    arguments = [str(find_lesson(stem).tests), "-q", "-p", "no:cacheprovider", "--solutions"]
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        status = pytest.main(arguments, plugins=[trial])
-    if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-        raise RuntimeError(printed.getvalue())
-    return trial.verdicts
-
-
-class _Trial:
-    """Takes the place of pytest's loop: collects once, then runs the tests on every variant."""
-
-    def __init__(self, stem: str, entries: Iterable[Mistake | Alternative]) -> None:
-        self.path = find_lesson(stem).module("solutions")
-        self.reference = load_module(self.path)
-        self.entries = entries
-        self.verdicts: list[Verdict] = []
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        for entry in self.entries:
-            items = [item for item in session.items if exercise_of(item) == entry.exercise]
-            if not items:
-                raise RuntimeError(f"no graded test of {entry.exercise} was found")
-            self.verdicts.append(self._verdict(session, entry, items))
-        return True
-
-    def _verdict(
-        self, session: pytest.Session, entry: Mistake | Alternative, items: list[pytest.Item]
-    ) -> Verdict:
-        session.stash[TIMED_OUT] = set()
-        put_in_place = functools.partial(session.config.stash[MODULES].use, self.path)
-        put_in_place(with_replaced(self.reference, entry.exercise, entry.variant))
-        seen = [observe(item) for item in items]
-        failed = {one.item.name: one.text for one in seen if one.outcome != "passed"}
-        named = diagnose(seen, entry.exercise, self.reference, put_in_place) if failed else None
-        return Verdict(
-            entry, tuple(one.item.name for one in seen if one.outcome == "passed"), failed, named
-        )
+    cases = collect([find_lesson(stem).tests])
+    of_exercise = {exercise.name: [] for exercise in find_lesson(stem).exercises}
+    for case in cases:
+        of_exercise[case.exercise].append(case)
+    known = {name: suspects(of_one, seed=0) for name, of_one in of_exercise.items()}
+    verdicts = []
+    for entry in entries:
+        module = with_replaced(stem, entry.exercise, entry.variant)
+        if isinstance(entry, Mistake) and entry.forget:
+            entry.forget()
+        examination = Examination(lambda module=module: Stage(module))
+        findings = [examination.run(case) for case in of_exercise[entry.exercise]]
+        failed = {one.case.name: one.text for one in findings if one.outcome != "passed"}
+        passed = tuple(one.case.name for one in findings if one.outcome == "passed")
+        diagnosis = diagnose(findings, known[entry.exercise])
+        verdicts.append(Verdict(entry, passed, failed, diagnosis))
+    return verdicts
 
 
 def main(stem: str, only: str | None = None) -> int:
@@ -89,14 +63,15 @@ def main(stem: str, only: str | None = None) -> int:
         mark = "ok " if verdict.as_it_should_be else "BAD"
         kind = type(entry).__name__.lower()
         count = f"{n_failed} of {n_failed + len(verdict.passed)} tests failed"
-        named = f", named: {verdict.named.name}" if verdict.named else ""
+        diagnosis = verdict.diagnosis
+        named = f", named: {diagnosis.mistake.name}" if diagnosis else ""
         print(f"{mark} {kind:<11} {entry.exercise}: {entry.name} ({count}{named})")
         if not verdict.as_it_should_be:
             for test, text in verdict.failed.items():
                 print(f"      {test}: {text.partition(chr(10))[0]}")
     bad = sum(not verdict.as_it_should_be for verdict in verdicts)
     refused = [verdict for verdict in verdicts if isinstance(verdict.entry, Mistake)]
-    named = sum(verdict.named is not None for verdict in refused)
+    named = sum(verdict.diagnosis is not None for verdict in refused)
     print(f"{bad} of {len(verdicts)} not as they should be; {named} of {len(refused)} named")
     return 1 if bad else 0
 

@@ -1,20 +1,28 @@
-"""`course build`: stubs from solutions, drift noticed, and no edited line ever lost."""
+"""`course build`: what is derived from what, drift noticed, and no edited line ever lost."""
 
 import ast
+import doctest
+import subprocess
+import sys
 
 import pytest
+from click.testing import CliRunner
 
 from course import ROOT, build
-from course.syllabus import lessons
+from course.cli import main
+from course.mistakes_text import BEGIN, END, with_common_mistakes
+from course.syllabus import find_lesson, lessons
+from course.testing import catalogue
 
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A repository of solutions alone, in a folder of its own."""
-    (tmp_path / "solutions").mkdir()
+    """A repository of solutions and texts alone, in a folder of its own."""
     for lesson in lessons():
-        text = lesson.module("solutions").read_text(encoding="utf-8")
-        (tmp_path / "solutions" / f"{lesson.stem}.py").write_text(text, encoding="utf-8")
+        for source in (lesson.module("solutions"), lesson.text):
+            copy = tmp_path / source.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     for module in ("course.build", "course.syllabus"):
         monkeypatch.setattr(f"{module}.ROOT", tmp_path)
     monkeypatch.setattr(build, "RECORD", tmp_path / "exercises" / ".stubs")
@@ -107,6 +115,122 @@ def test_a_crash_while_writing_leaves_the_old_file(repository, monkeypatch):
     with pytest.raises(OSError, match="no space"):
         build.build()
     assert (repository / "exercises" / "rope.py").read_bytes() == before
+
+
+# --- the common mistakes in the lessons' texts ----------------------------------------------
+
+
+@pytest.fixture
+def rope_text(repository):
+    """The text of the lesson on RoPE in a repository that is up to date."""
+    build.build()
+    return find_lesson("rope").text
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+def test_the_texts_in_git_list_the_common_mistakes_of_every_exercise(lesson):
+    text = lesson.text.read_text(encoding="utf-8")
+    assert with_common_mistakes(text, lesson) == text
+    section = text.partition(BEGIN)[2].partition(END)[0]
+    for exercise in lesson.exercises:
+        listed = section.partition(f"<code>{exercise.name}</code>")[2].partition("</details>")[0]
+        common = [
+            mistake
+            for mistake in catalogue.mistakes(lesson.stem)
+            if mistake.common and mistake.exercise == exercise.name
+        ]
+        assert 2 <= len(common) <= 4, exercise.name
+        assert listed.count("\n- It ") == listed.count("\n- ") == len(common), exercise.name
+        for mistake in common:
+            assert mistake.says.startswith(f"{exercise.name} ")
+            assert mistake.look in listed
+    assert doctest.DocTestParser().get_examples(section) == []
+
+
+def test_a_mistake_that_is_no_longer_common_is_drift_and_leaves_the_text(rope_text, monkeypatch):
+    before = rope_text.read_text(encoding="utf-8")
+    known = catalogue.mistakes
+    dropped = next(mistake for mistake in known("rope") if mistake.common)
+    monkeypatch.setattr(
+        catalogue, "mistakes", lambda stem: [one for one in known(stem) if one is not dropped]
+    )
+    assert build.drift() == [
+        "the common mistakes in course/lessons/5_rope.md are not those of the catalogue"
+    ]
+    assert build.build() == ["built the common mistakes in course/lessons/5_rope.md"]
+    assert build.drift() == []
+    after = rope_text.read_text(encoding="utf-8").splitlines()
+    assert len(after) == len(before.splitlines()) - 2
+    assert f"  {dropped.look}" not in after
+
+
+def test_a_build_restores_the_list_and_touches_nothing_around_it(rope_text):
+    before, _, rest = rope_text.read_text(encoding="utf-8").partition(BEGIN)
+    section, _, after = rest.partition(END)
+    rope_text.write_text(f"new\n{before}{BEGIN}my list\n{END}{after}new", encoding="utf-8")
+    build.build()
+    expected = f"new\n{before}{BEGIN}{section}{END}{after}new"
+    assert rope_text.read_text(encoding="utf-8") == expected
+
+
+@pytest.mark.parametrize(
+    "markers",
+    ["", BEGIN, END, END + BEGIN, BEGIN + BEGIN + END, BEGIN + END + END, BEGIN + END + BEGIN],
+    ids=["none", "no end", "no begin", "swapped", "two begins", "two ends", "begun again"],
+)
+def test_wrong_markers_are_one_sentence_and_nothing_is_written(repository, markers):
+    text = repository / "course" / "lessons" / "5_rope.md"
+    text.write_text(f"# RoPE\n\n{markers}\nThe end.\n", encoding="utf-8")
+    for options in (["build"], ["build", "--check"]):
+        result = CliRunner().invoke(main, options)
+        assert result.exit_code == 1
+        assert result.output == (
+            "Error: course/lessons/5_rope.md needs the line "
+            "<!-- common mistakes, written by course build --> once and, after it, the line "
+            "<!-- end of common mistakes --> once\n"
+        )
+    assert text.read_text(encoding="utf-8") == f"# RoPE\n\n{markers}\nThe end.\n"
+    assert not (repository / "exercises").exists()
+
+
+def test_a_missing_text_is_one_sentence(repository):
+    find_lesson("rope").text.unlink()
+    with pytest.raises(build.BuildError, match=r"^course/lessons/5_rope\.md is missing$"):
+        build.build()
+    assert not (repository / "exercises").exists()
+
+
+def test_a_check_fails_where_a_list_drifted(rope_text):
+    assert CliRunner().invoke(main, ["build", "--check"]).exit_code == 0
+    text = rope_text.read_text(encoding="utf-8").replace("\n- It ", "\n- This ", 1)
+    rope_text.write_text(text, encoding="utf-8")
+    result = CliRunner().invoke(main, ["build", "--check"])
+    assert result.exit_code == 1
+    assert result.output == (
+        "the common mistakes in course/lessons/5_rope.md are not those of the catalogue\n"
+    )
+    assert rope_text.read_text(encoding="utf-8") == text
+
+
+def test_a_text_with_other_line_ends_has_not_drifted(rope_text):
+    rope_text.write_bytes(rope_text.read_bytes().replace(b"\n", b"\r\n"))
+    assert build.drift() == []
+
+
+def test_a_crash_while_writing_leaves_the_old_text(rope_text, monkeypatch):
+    text = rope_text.read_text(encoding="utf-8").replace("\n- It ", "\n- This ", 1)
+    rope_text.write_text(text, encoding="utf-8")
+    monkeypatch.setattr("os.replace", _crash)
+    with pytest.raises(OSError, match="no space"):
+        build.build()
+    assert rope_text.read_text(encoding="utf-8") == text
+
+
+def test_torch_is_not_imported_before_it_is_needed():
+    code = "import sys, course.build; print(sorted({'torch', 'pytest'} & set(sys.modules)))"
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
+    assert result.stdout == "[]\n"
 
 
 def _crash(*_):

@@ -157,11 +157,11 @@ def test_lending_replaces_names_and_gives_them_back():
     module = types.ModuleType("exercises.fake")
     module.__file__ = __file__
     exec("def helper(): return 'mine'\ndef f(): return helper(), missing()", module.__dict__)
-    reference = types.ModuleType("solutions.fake")
-    exec("def helper(): return 'lent'\ndef missing(): return 'lent'", reference.__dict__)
+    reference = "def helper(): return 'lent'\ndef missing(): return 'lent'"
     stage = Stage(module)
-    with stage.lend(reference, ["helper", "missing"]):
-        assert Lesson(stage, []).f() == ("lent", "lent")
+    stage.lend(reference, ("helper", "missing"))
+    assert Lesson(stage, []).f() == ("lent", "lent")
+    stage.take_back()
     assert Lesson(stage, []).helper() == "mine"
     assert "missing" not in module.__dict__
 

@@ -68,8 +68,8 @@ class RemoteStage:
         return lambda *args, **kwargs: self._ask(verb, *args, **kwargs)
 
     @contextlib.contextmanager
-    def lend(self, reference, names):
-        yield  # this prototype lends nothing
+    def limited(self, seconds):
+        yield  # `_ask` waits for a minute at most
 
     def _ask(self, verb, *args, **kwargs):
         self.connection.send((verb, args, kwargs))

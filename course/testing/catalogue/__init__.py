@@ -20,6 +20,8 @@ class Mistake:
         says: one sentence: what the code does instead of what it should.
         look: where to look; never the answer.
         variant: the function or class itself.
+        common: whether many make it; the lesson's text lists these.
+        forget: empties what the variant keeps from one call to the next, if it keeps anything.
     """
 
     exercise: str
@@ -27,6 +29,8 @@ class Mistake:
     says: str
     look: str
     variant: Callable
+    common: bool = False
+    forget: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,18 @@ _mistakes: dict[str, list[Mistake]] = {}
 _alternatives: dict[str, list[Alternative]] = {}
 
 
-def mistake(exercise: str, *, says: str, look: str) -> Callable:
+def mistake(
+    exercise: str,
+    *,
+    says: str,
+    look: str,
+    common: bool = False,
+    forget: Callable[[], None] | None = None,
+) -> Callable:
     """Enter the decorated function or class as a mistake; its name becomes the short name."""
 
     def enter(variant: Callable) -> Callable:
-        entry = Mistake(exercise, _words(variant), says, look, variant)
+        entry = Mistake(exercise, _words(variant), says, look, variant, common, forget)
         _mistakes.setdefault(_stem(variant), []).append(entry)
         return variant
 

@@ -40,8 +40,9 @@ class last_rows(LearnedPositionalEmbedding):
 
 @mistake(
     "LearnedPositionalEmbedding",
-    says="LearnedPositionalEmbedding looks up the single row number seq_len.",
+    says="LearnedPositionalEmbedding looks up the single row number `seq_len`.",
     look="What shape should come back, and how many rows is that?",
+    common=True,
 )
 class one_row(LearnedPositionalEmbedding):
     def forward(self, seq_len):
@@ -63,6 +64,7 @@ class with_a_batch_axis(LearnedPositionalEmbedding):
     "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding gives back fewer rows than asked for when the table is short.",
     look="What does a slice do when its end lies beyond the last row?",
+    common=True,
 )
 class slices_without_a_check(LearnedPositionalEmbedding):
     def forward(self, seq_len):
@@ -73,6 +75,7 @@ class slices_without_a_check(LearnedPositionalEmbedding):
     "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding refuses a long sequence, but lets a negative length through.",
     look="What does `weight[:-1]` give?",
+    common=True,
 )
 class negative_lengths_pass(LearnedPositionalEmbedding):
     def forward(self, seq_len):
@@ -133,6 +136,7 @@ class raises_index_error(LearnedPositionalEmbedding):
     "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding draws its table with standard deviation 1.",
     look="What does N(0, 0.02²) mean for `torch.randn`?",
+    common=True,
 )
 class standard_normal(LearnedPositionalEmbedding):
     def __init__(self, max_seq_len, n_embd):
@@ -392,6 +396,7 @@ class a_buffer_of_positions(nn.Module):
     "GPTEmbedding",
     says="GPTEmbedding adds a position row chosen by the token's id, not by its place.",
     look="What does the second table count: words or places?",
+    common=True,
 )
 class positions_from_the_ids(GPTEmbedding):
     def forward(self, ids):
@@ -476,6 +481,7 @@ class positions_of_the_first_call(GPTEmbedding):
     "GPTEmbedding",
     says="GPTEmbedding makes its positions on the default device, not on that of the ids.",
     look="On which device does `torch.arange` put its numbers when nothing is said?",
+    common=True,
 )
 class positions_on_the_default_device(GPTEmbedding):
     def forward(self, ids):
@@ -585,6 +591,7 @@ class no_dropout(GPTEmbedding):
     "GPTEmbedding",
     says="GPTEmbedding drops elements in evaluation mode, too.",
     look="What does `F.dropout` do when its `training` is left at its default?",
+    common=True,
 )
 class dropout_in_evaluation(GPTEmbedding):
     def forward(self, ids):
@@ -693,8 +700,9 @@ class dropout_drawn_once(GPTEmbedding):
 
 @mistake(
     "GPTEmbedding",
-    says="GPTEmbedding leaves its position table at nn.Embedding's own draw, which has std 1.",
+    says="GPTEmbedding leaves its position table at the draw of `nn.Embedding`, which has std 1.",
     look="Which of the two tables is drawn with 0.02?",
+    common=True,
 )
 class positions_at_default_init(GPTEmbedding):
     def __init__(self, *args, **kwargs):
@@ -1145,6 +1153,7 @@ def counts_tensors(module):
     "count_parameters",
     says="count_parameters counts frozen parameters, too.",
     look="Which attribute of a parameter says whether it is trained?",
+    common=True,
 )
 def counts_frozen_ones(module):
     return sum(p.numel() for p in module.parameters())
@@ -1163,6 +1172,7 @@ def counts_only_frozen_ones(module):
     "count_parameters",
     says="count_parameters counts whatever would be saved, buffers and shared tables included.",
     look="Is everything in a state dict trained?",
+    common=True,
 )
 def counts_the_state_dict(module):
     return sum(tensor.numel() for tensor in module.state_dict().values())
@@ -1192,6 +1202,7 @@ def counts_shared_ones_twice(module):
     "count_parameters",
     says="count_parameters adds up module by module, so what modules share counts again.",
     look="Is a parameter that two modules use trained twice?",
+    common=True,
 )
 def adds_up_module_by_module(module):
     own = sum(p.numel() for p in module.parameters(recurse=False) if p.requires_grad)
@@ -1345,6 +1356,7 @@ def trainable_ones_through_filter(module):
     "tied_logits",
     says="tied_logits multiplies by the table as it is, which fits only if V = C.",
     look="Which axis of the table is summed over?",
+    common=True,
 )
 def forgets_to_transpose(x, weight):
     return x @ weight
@@ -1363,6 +1375,7 @@ def transposes_by_shape(x, weight):
     "tied_logits",
     says="tied_logits turns the scores into probabilities.",
     look="Are logits taken before or after the softmax?",
+    common=True,
 )
 def with_softmax(x, weight):
     return (x @ weight.T).softmax(dim=-1)
@@ -1435,6 +1448,7 @@ def reshaped_instead_of_transposed(x, weight):
     "tied_logits",
     says="tied_logits reads the table's memory as (C, V) instead of transposing it.",
     look="Does `view` move numbers, or only rename their places?",
+    common=True,
 )
 def table_reshaped(x, weight):
     return x @ weight.reshape(weight.shape[1], weight.shape[0])
@@ -1539,7 +1553,8 @@ def batched_products(x, weight):
 @mistake(
     "scalar_embedding",
     says="scalar_embedding joins the two rows into one long list.",
-    look="What does + do between two lists?",
+    look="What does `+` do between two lists?",
+    common=True,
 )
 def joins_the_rows(wte, wpe, token_id, pos_id):
     return wte[token_id] + wpe[pos_id]
@@ -1604,6 +1619,7 @@ def averages(wte, wpe, token_id, pos_id):
     "scalar_embedding",
     says="scalar_embedding adds into the token table itself, so the word changes for good.",
     look="Is the row a copy, or is it the table's own?",
+    common=True,
 )
 def adds_into_the_table(wte, wpe, token_id, pos_id):
     row = wte[token_id]

@@ -17,6 +17,7 @@ from solutions.lookup import check_ids
     "lookup",
     says="lookup indexes with the ids as they come, and a uint8 index is a mask to PyTorch.",
     look="Which integer dtypes does `weight[...]` accept as row numbers?",
+    common=True,
 )
 def ids_as_a_mask(weight, ids):
     check_ids(ids, len(weight))
@@ -25,8 +26,9 @@ def ids_as_a_mask(weight, ids):
 
 @mistake(
     "lookup",
-    says="lookup hands the ids to F.embedding, which accepts int64 and int32 only.",
-    look="What does F.embedding say about int16 or uint8 ids?",
+    says="lookup hands the ids to `F.embedding`, which accepts int64 and int32 only.",
+    look="What does `F.embedding` say about int16 or uint8 ids?",
+    common=True,
 )
 def ids_of_two_dtypes_only(weight, ids):
     check_ids(ids, len(weight))
@@ -189,6 +191,7 @@ def bools_are_numbers(weight, ids):
     "lookup",
     says="lookup multiplies the whole table by one-hot rows, which reads every row.",
     look="How many rows of the table does one id need?",
+    common=True,
 )
 def whole_table_is_multiplied(weight, ids):
     check_ids(ids, len(weight))
@@ -295,6 +298,7 @@ _kept_rows = {}
     "lookup",
     says="lookup keeps the rows of an earlier call and returns them for another table.",
     look="What does your cache depend on, and what does the result depend on?",
+    forget=_kept_rows.clear,
 )
 def cache_that_forgets_the_table(weight, ids):
     check_ids(ids, len(weight))
@@ -396,6 +400,7 @@ def numpy_with_its_own_backward(weight, ids):
     "one_hot_lookup",
     says="one_hot_lookup makes its one-hot rows as float32, whatever the table is.",
     look="Can a float32 matrix be multiplied by a float64 one?",
+    common=True,
 )
 def one_hot_rows_in_float32(weight, ids):
     return F.one_hot(ids.long(), len(weight)).float() @ weight
@@ -423,6 +428,7 @@ def rounded_on_the_way(weight, ids):
     "one_hot_lookup",
     says="one_hot_lookup makes its one-hot rows only as long as the largest id asks for.",
     look="How long is a one-hot row if the batch does not hold the last word?",
+    common=True,
 )
 def one_hot_rows_too_short(weight, ids):
     return F.one_hot(ids.long()).to(weight.dtype) @ weight
@@ -430,8 +436,9 @@ def one_hot_rows_too_short(weight, ids):
 
 @mistake(
     "one_hot_lookup",
-    says="one_hot_lookup passes the ids to F.one_hot, which takes int64 only.",
-    look="Which dtype may the ids have, and which one does F.one_hot want?",
+    says="one_hot_lookup passes the ids to `F.one_hot`, which takes int64 only.",
+    look="Which dtype may the ids have, and which one does `F.one_hot` want?",
+    common=True,
 )
 def int64_ids_only(weight, ids):
     return F.one_hot(ids, len(weight)).to(weight.dtype) @ weight
@@ -565,6 +572,7 @@ def sum_over_the_vocabulary(weight, ids):
     "one_hot_bytes",
     says="one_hot_bytes counts the numbers, not their bytes.",
     look="How many bytes does one float32 take?",
+    common=True,
 )
 def numbers_not_bytes(vocab_size, batch_size, seq_len, bytes_per_element=4):
     return batch_size * seq_len * vocab_size
@@ -591,7 +599,8 @@ def eight_bytes_by_default(vocab_size, batch_size, seq_len, bytes_per_element=8)
 @mistake(
     "one_hot_bytes",
     says="one_hot_bytes answers in GiB.",
-    look="In which unit is the answer?",
+    look="Which unit does the name of the function promise?",
+    common=True,
 )
 def in_gibibytes(vocab_size, batch_size, seq_len, bytes_per_element=4):
     return batch_size * seq_len * vocab_size * bytes_per_element / 2**30
@@ -676,6 +685,7 @@ def numpy_int64(vocab_size, batch_size, seq_len, bytes_per_element=4):
     "lookup_backward",
     says="lookup_backward assigns to repeated rows, so that only one gradient of them survives.",
     look="What does `table[[1, 1]] = rows` leave in row 1?",
+    common=True,
 )
 def last_one_wins(grad_output, ids, vocab_size):
     n_embd = grad_output.shape[-1]
@@ -689,6 +699,7 @@ def last_one_wins(grad_output, ids, vocab_size):
     "lookup_backward",
     says="lookup_backward uses `+=` on picked rows, which adds to a repeated row only once.",
     look="What does `table[[1, 1]] += 1` leave in row 1?",
+    common=True,
 )
 def repeated_rows_are_added_once(grad_output, ids, vocab_size):
     grad_weight = grad_output.new_zeros(vocab_size, grad_output.shape[-1])
@@ -757,6 +768,7 @@ def row_0_is_padding(grad_output, ids, vocab_size):
     "lookup_backward",
     says="lookup_backward asks autograd, which records nothing in inference mode.",
     look="Can you write down which entries of `grad_output` reach row k?",
+    common=True,
 )
 def autograd_does_the_work(grad_output, ids, vocab_size):
     weight = grad_output.new_zeros(vocab_size, grad_output.shape[-1]).requires_grad_()
@@ -780,6 +792,7 @@ def gradient_is_detached(grad_output, ids, vocab_size):
     "lookup_backward",
     says="lookup_backward adds in float32, whatever the dtype of the gradient is.",
     look="Which dtype does `torch.zeros(V, C)` have?",
+    common=True,
 )
 def sums_in_float32(grad_output, ids, vocab_size):
     n_embd = grad_output.shape[-1]
@@ -876,6 +889,7 @@ _sums_so_far = {}
     "lookup_backward",
     says="lookup_backward goes on adding to the sums of the call before.",
     look="Where are the zeros made: once, or in every call?",
+    forget=_sums_so_far.clear,
 )
 def sums_are_never_emptied(grad_output, ids, vocab_size):
     n_embd = grad_output.shape[-1]
@@ -970,8 +984,9 @@ class _Table(nn.Module):
 
 @mistake(
     "TokenEmbedding",
-    says="TokenEmbedding starts from N(0, 1), as nn.Embedding does.",
+    says="TokenEmbedding starts from N(0, 1), as `nn.Embedding` does.",
     look="Which standard deviation is asked for?",
+    common=True,
 )
 class standard_deviation_of_1(_Table):
     def start(self, vocab_size, n_embd):
@@ -982,6 +997,7 @@ class standard_deviation_of_1(_Table):
     "TokenEmbedding",
     says="TokenEmbedding takes the variance 0.02² for the standard deviation.",
     look="Does `torch.normal` want the standard deviation or its square?",
+    common=True,
 )
 class variance_for_standard_deviation(_Table):
     def start(self, vocab_size, n_embd):
@@ -1100,8 +1116,9 @@ class table_on_its_side(_Table):
 
 @mistake(
     "TokenEmbedding",
-    says="TokenEmbedding keeps its table as a plain tensor, which no optimiser finds.",
+    says="TokenEmbedding keeps its table as a plain tensor, which no optimizer finds.",
     look="What turns a tensor into something that `parameters()` lists?",
+    common=True,
 )
 class plain_tensor_as_table(nn.Module):
     def __init__(self, vocab_size, n_embd):
@@ -1143,6 +1160,7 @@ class frozen_table(_Table):
     "TokenEmbedding",
     says="TokenEmbedding holds its table under another name.",
     look="Which names does `named_parameters()` list?",
+    common=True,
 )
 class table_inside_of_a_child(nn.Module):
     def __init__(self, vocab_size, n_embd):
@@ -1176,6 +1194,7 @@ _shared = {}
     "TokenEmbedding",
     says="TokenEmbedding shares one table among all modules of the same size.",
     look="Is the table made once for the class or once for each object?",
+    forget=_shared.clear,
 )
 class table_shared_by_all(_Table):
     def __init__(self, vocab_size, n_embd):

@@ -36,6 +36,7 @@ def _refuse_other_than_a_permutation(perm):
     "toy_attention",
     says="toy_attention takes the softmax over the queries instead of the keys.",
     look="Which weights have to sum to one: those of a row or those of a column?",
+    common=True,
 )
 def softmax_over_the_queries(x):
     return _scores(x).softmax(dim=-2) @ x
@@ -54,6 +55,7 @@ def softmax_over_the_batch(x):
     "toy_attention",
     says="toy_attention does not divide the scores.",
     look="How does the size of a dot product grow with C?",
+    common=True,
 )
 def scores_not_divided(x):
     return (x @ x.mT).softmax(dim=-1) @ x
@@ -62,7 +64,8 @@ def scores_not_divided(x):
 @mistake(
     "toy_attention",
     says="toy_attention divides the scores by C instead of its root.",
-    look="How does the size of a dot product grow with C?",
+    look="What is the standard deviation of a sum of C independent terms?",
+    common=True,
 )
 def divided_by_the_width(x):
     return (x @ x.mT / x.shape[-1]).softmax(dim=-1) @ x
@@ -98,7 +101,8 @@ def divided_after_the_softmax(x):
 @mistake(
     "toy_attention",
     says="toy_attention computes the softmax by `exp` as it stands, which overflows.",
-    look="What is exp(900) in float32, and what is infinity divided by infinity?",
+    look="What is `exp(900)` in float32, and what is infinity divided by infinity?",
+    common=True,
 )
 def exp_without_a_shift(x):
     weights = _scores(x).exp()
@@ -314,6 +318,7 @@ def keys_one_after_the_other(x):
     "inverse_permutation",
     says="inverse_permutation returns the permutation itself.",
     look="Does shuffling twice bring everything back?",
+    common=True,
 )
 def the_permutation_itself(perm):
     _refuse_other_than_a_permutation(perm)
@@ -334,6 +339,7 @@ def shuffled_twice(perm):
     "inverse_permutation",
     says="inverse_permutation reads the permutation backwards.",
     look="Is the inverse of (0, 1, 2) really (2, 1, 0)?",
+    common=True,
 )
 def read_backwards(perm):
     _refuse_other_than_a_permutation(perm)
@@ -364,6 +370,7 @@ def sorted_downwards(perm):
     "inverse_permutation",
     says="inverse_permutation returns the sorted entries, not where they were.",
     look="What are the two things that `sort` returns?",
+    common=True,
 )
 def entries_not_their_places(perm):
     _refuse_other_than_a_permutation(perm)
@@ -621,6 +628,7 @@ def length_of_the_difference(layer, x, perm):
     "equivariance_gap",
     says="equivariance_gap takes the largest difference with its sign, so -4 counts less than 3.",
     look="What becomes of an entry that is too small?",
+    common=True,
 )
 def difference_with_its_sign(layer, x, perm):
     after, before = _two_ways(layer, x, perm)
@@ -649,8 +657,9 @@ def difference_of_the_maxima(layer, x, perm):
 
 @mistake(
     "equivariance_gap",
-    says="equivariance_gap returns a tensor.",
+    says="equivariance_gap returns a tensor instead of a Python float.",
     look="What is the difference between `tensor(1.)` and `1.0`?",
+    common=True,
 )
 def gap_as_a_tensor(layer, x, perm):
     after, before = _two_ways(layer, x, perm)
@@ -692,6 +701,7 @@ def compared_in_float32(layer, x, perm):
     "equivariance_gap",
     says="equivariance_gap does not shuffle the result for the unshuffled tokens.",
     look="Where does the token from place 0 stand in each of the two results?",
+    common=True,
 )
 def one_side_is_not_shuffled(layer, x, perm):
     with torch.no_grad():
@@ -722,6 +732,7 @@ def shuffled_by_the_inverse(layer, x, perm):
     "equivariance_gap",
     says="equivariance_gap shuffles the sentences, not the tokens.",
     look="Which axis of (B, T, C) numbers the tokens?",
+    common=True,
 )
 def sentences_are_shuffled(layer, x, perm):
     with torch.no_grad():
@@ -836,6 +847,7 @@ def sentence_by_sentence(layer, x, perm):
     "bag_vector",
     says="bag_vector averages over the features.",
     look="Which axis of (B, T, C) numbers the tokens?",
+    common=True,
 )
 def mean_of_the_features(layer, x):
     return layer(x).mean(dim=-1)
@@ -899,6 +911,7 @@ def all_axes_of_length_1_are_dropped(layer, x):
     "bag_vector",
     says="bag_vector averages first and applies the layer to the average.",
     look="What does the layer get to see?",
+    common=True,
 )
 def mean_before_the_layer(layer, x):
     return layer(x.mean(dim=1, keepdim=True)).squeeze(1)
@@ -1055,6 +1068,7 @@ def earlier_tokens_are_hidden(x):
     "causal_toy_attention",
     says="causal_toy_attention hides the token itself, too, so that the first one sees nothing.",
     look="Where does the mask begin, on the diagonal or above it?",
+    common=True,
 )
 def token_itself_is_hidden(x):
     length = x.shape[1]
@@ -1077,6 +1091,7 @@ def next_token_is_seen(x):
     "causal_toy_attention",
     says="causal_toy_attention masks after the softmax, so that the weights do not sum to one.",
     look="What do the weights of the first token sum to?",
+    common=True,
 )
 def masked_after_the_softmax(x):
     return _scores(x).softmax(dim=-1).tril() @ x
@@ -1096,6 +1111,7 @@ def masked_and_divided_by_the_rest(x):
     "causal_toy_attention",
     says="causal_toy_attention sets the scores of later tokens to 0, which is a score like others.",
     look="Which score becomes the weight 0 in a softmax?",
+    common=True,
 )
 def score_0_for_later_tokens(x):
     return _scores(x).tril().softmax(dim=-1) @ x
@@ -1114,6 +1130,7 @@ def lowered_by_a_hundred(x):
     "causal_toy_attention",
     says="causal_toy_attention multiplies a mask by infinity, and 0 times infinity is nan.",
     look="What stands below the diagonal of your mask?",
+    common=True,
 )
 def zero_times_infinity(x):
     return (_scores(x) - _later(x).to(x.dtype) * math.inf).softmax(dim=-1) @ x

@@ -38,6 +38,7 @@ def _positions(seq_len):
     "rope_tables",
     says="rope_tables uses the exponent -i / D, so every pair but the first turns too fast.",
     look="Pair i stands for two features. What does that make of i in the exponent?",
+    common=True,
 )
 def exponent_without_the_two(seq_len, head_dim, base=10000.0):
     _refuse_odd(head_dim)
@@ -67,8 +68,9 @@ def rates_that_grow(seq_len, head_dim, base=10000.0):
 
 @mistake(
     "rope_tables",
-    says="rope_tables computes with 10000 whatever base it is given.",
-    look="Where in the formula does the argument base occur?",
+    says="rope_tables computes with 10000, whatever `base` it is given.",
+    look="Where in the formula does the argument `base` occur?",
+    common=True,
 )
 def ignored_base(seq_len, head_dim, base=10000.0):
     _refuse_odd(head_dim)
@@ -87,8 +89,9 @@ def default_base_1000(seq_len, head_dim, base=1000.0):
 
 @mistake(
     "rope_tables",
-    says="rope_tables puts the same angle into neighbouring columns, as interleaved pairs need it.",
+    says="rope_tables puts the same angle into neighboring columns, as interleaved pairs need it.",
     look="Which two columns belong to pair 0 in split halves?",
+    common=True,
 )
 def neighbours_share_an_angle(seq_len, head_dim, base=10000.0):
     _refuse_odd(head_dim)
@@ -101,6 +104,7 @@ def neighbours_share_an_angle(seq_len, head_dim, base=10000.0):
     "rope_tables",
     says="rope_tables returns one column per pair, D/2, instead of one per feature.",
     look="How many columns must a table have to be multiplied with x?",
+    common=True,
 )
 def a_column_per_pair(seq_len, head_dim, base=10000.0):
     _refuse_odd(head_dim)
@@ -209,6 +213,7 @@ _kept = {}
     "rope_tables",
     says="rope_tables keeps its tables by length and width, and forgets that base matters too.",
     look="Call it with two bases, one after the other. What is the key of the cache?",
+    forget=_kept.clear,
 )
 def cache_without_the_base(seq_len, head_dim, base=10000.0):
     if (seq_len, head_dim) not in _kept:
@@ -293,6 +298,7 @@ def widened_without_a_copy(seq_len, head_dim, base=10000.0):
     "rotate_half",
     says="rotate_half negates the first half instead of the second: it turns backwards.",
     look="Which half of the result carries the minus sign?",
+    common=True,
 )
 def minus_on_the_wrong_half(x):
     x1, x2 = x.chunk(2, dim=-1)
@@ -303,6 +309,7 @@ def minus_on_the_wrong_half(x):
     "rotate_half",
     says="rotate_half swaps the halves without a minus sign, which mirrors instead of turning.",
     look="Where does the point (3, 4) go in a quarter turn?",
+    common=True,
 )
 def swap_without_a_sign(x):
     x1, x2 = x.chunk(2, dim=-1)
@@ -331,8 +338,9 @@ def halves_not_swapped(x):
 
 @mistake(
     "rotate_half",
-    says="rotate_half pairs neighbours, features 2i and 2i + 1, instead of i and D/2 + i.",
+    says="rotate_half pairs neighbors, features 2i and 2i + 1, instead of i and D/2 + i.",
     look="Which feature is the partner of feature 0 in this course?",
+    common=True,
 )
 def neighbours_as_pairs(x):
     return torch.stack((-x[..., 1::2], x[..., 0::2]), dim=-1).flatten(-2)
@@ -502,6 +510,7 @@ def turned_backwards(x, cos, sin):
     "apply_rope",
     says="apply_rope multiplies x with the sines, not x after a quarter turn.",
     look="Which of the two products needs the partner of each feature?",
+    common=True,
 )
 def no_quarter_turn(x, cos, sin):
     return (x * cos + x * sin).to(x.dtype)
@@ -520,6 +529,7 @@ def cos_and_sin_swapped(x, cos, sin):
     "apply_rope",
     says="apply_rope lets float32 tables widen a bfloat16 x, and the result comes out float32.",
     look="Which dtype has bfloat16 times float32? Which dtype should come back?",
+    common=True,
 )
 def widened_by_the_tables(x, cos, sin):
     return x * cos + rotate_half(x) * sin
@@ -536,8 +546,9 @@ def dtype_of_the_tables(x, cos, sin):
 
 @mistake(
     "apply_rope",
-    says="apply_rope turns neighbours, features 2i and 2i + 1, with tables for split halves.",
+    says="apply_rope turns neighbors, features 2i and 2i + 1, with tables for split halves.",
     look="Which column of the table belongs to feature 1?",
+    common=True,
 )
 def neighbours_turned(x, cos, sin):
     partner = torch.stack((-x[..., 1::2], x[..., 0::2]), dim=-1).flatten(-2)
@@ -572,6 +583,7 @@ def only_the_first_half_turned(x, cos, sin):
     "apply_rope",
     says="apply_rope takes the second axis for the positions, which fits (B, T, H, D) only.",
     look="Where do the positions stand in (B, H, T, D)?",
+    common=True,
 )
 def second_axis_as_positions(x, cos, sin):
     if x.ndim == 4:
@@ -783,8 +795,9 @@ class _Rotary(nn.Module):
 
 @mistake(
     "RotaryEmbedding",
-    says="RotaryEmbedding ignores offset: a token from the cache stands at position 0 again.",
-    look="Which rows of the tables belong to positions offset .. offset + T - 1?",
+    says="RotaryEmbedding ignores `offset`: a token from the cache stands at position 0 again.",
+    look="Which rows of the tables belong to positions `offset` to `offset + T - 1`?",
+    common=True,
 )
 class offset_ignored(_Rotary):
     def rows(self, x, offset):
@@ -947,6 +960,7 @@ class narrower_heads_accepted(_Rotary):
     "RotaryEmbedding",
     says="RotaryEmbedding makes its tables parameters, so that an optimizer changes them.",
     look="Which of a module's tensors does an optimizer get?",
+    common=True,
 )
 class tables_as_parameters(_Rotary):
     def keep(self, cos, sin):
@@ -966,8 +980,9 @@ class tables_as_frozen_parameters(_Rotary):
 
 @mistake(
     "RotaryEmbedding",
-    says="RotaryEmbedding keeps its tables as plain attributes, which .to(...) leaves behind.",
+    says="RotaryEmbedding keeps its tables as plain attributes, which `.to(...)` leaves behind.",
     look="How does a module learn that a tensor belongs to it?",
+    common=True,
 )
 class tables_as_plain_attributes(_Rotary):
     def keep(self, cos, sin):
@@ -1009,8 +1024,9 @@ class complex_buffer(_Rotary):
 
 @mistake(
     "RotaryEmbedding",
-    says="RotaryEmbedding ignores base and always computes with 10000.",
-    look="Where does the argument base go?",
+    says="RotaryEmbedding ignores `base` and always computes with 10000.",
+    look="Where does the argument `base` go?",
+    common=True,
 )
 class base_not_passed_on(_Rotary):
     def __init__(self, max_seq_len, head_dim, base=10000.0):
@@ -1024,6 +1040,7 @@ _tables_by_shape = {}
     "RotaryEmbedding",
     says="RotaryEmbedding shares its tables between modules of equal size, whatever their base.",
     look="Make two modules with different bases. What is the key of the cache?",
+    forget=_tables_by_shape.clear,
 )
 class tables_shared_without_the_base(_Rotary):
     def keep(self, cos, sin):
@@ -1285,6 +1302,7 @@ def _refuse_half_pairs(weight, n_heads):
     "interleaved_to_half",
     says="interleaved_to_half reorders all rows as if there were a single head.",
     look="May a row cross from one head to another?",
+    common=True,
 )
 def one_big_head(weight, n_heads):
     _refuse_half_pairs(weight, n_heads)
@@ -1295,6 +1313,7 @@ def one_big_head(weight, n_heads):
     "interleaved_to_half",
     says="interleaved_to_half goes the other way, from split halves to interleaved pairs.",
     look="For D = 6: does row 2 of a head go to row 1, or row 1 to row 2?",
+    common=True,
 )
 def the_other_direction(weight, n_heads):
     _refuse_half_pairs(weight, n_heads)
@@ -1350,6 +1369,7 @@ def heads_taken_for_the_width(weight, n_heads):
     "interleaved_to_half",
     says="interleaved_to_half only changes the shape there and back, and moves no row.",
     look="Does a reshape move numbers in memory? Where is the swap of two axes?",
+    common=True,
 )
 def reshaped_only(weight, n_heads):
     _refuse_half_pairs(weight, n_heads)
@@ -1529,6 +1549,7 @@ def _refuse_ntk(factor, head_dim):
     "ntk_base",
     says="ntk_base multiplies the base with the factor itself, which stretches too little.",
     look="By how much is the last pair stretched? Is it the whole factor?",
+    common=True,
 )
 def no_exponent(base, factor, head_dim):
     _refuse_ntk(factor, head_dim)
@@ -1539,6 +1560,7 @@ def no_exponent(base, factor, head_dim):
     "ntk_base",
     says="ntk_base turns the exponent upside down: (D - 2) / D.",
     look="Is the exponent above or below 1?",
+    common=True,
 )
 def exponent_upside_down(base, factor, head_dim):
     _refuse_ntk(factor, head_dim)
@@ -1569,6 +1591,7 @@ def missing_brackets(base, factor, head_dim):
     "ntk_base",
     says="ntk_base raises the base to the power, too.",
     look="Which of the two numbers carries the exponent?",
+    common=True,
 )
 def base_raised_too(base, factor, head_dim):
     _refuse_ntk(factor, head_dim)
@@ -1720,6 +1743,7 @@ def _right_slopes(n_heads):
     "alibi_bias",
     says="alibi_bias counts heads from 0, so that the first has slope 1.",
     look="What is the slope of the first of eight heads?",
+    common=True,
 )
 def heads_from_zero(n_heads, seq_len):
     _refuse_heads(n_heads)
@@ -1728,8 +1752,9 @@ def heads_from_zero(n_heads, seq_len):
 
 @mistake(
     "alibi_bias",
-    says="alibi_bias uses slopes 1/2, 1/4, 1/8, ..., which are those of eight heads only.",
+    says="alibi_bias uses slopes 1/2, 1/4, 1/8, …, which are those of eight heads only.",
     look="Where does H stand in the exponent? What is the last slope for H = 2?",
+    common=True,
 )
 def slopes_of_eight_heads(n_heads, seq_len):
     _refuse_heads(n_heads)
@@ -1798,8 +1823,9 @@ def rows_as_keys(n_heads, seq_len):
 
 @mistake(
     "alibi_bias",
-    says="alibi_bias penalises later keys as well.",
+    says="alibi_bias penalizes later keys as well.",
     look="What stands above the diagonal?",
+    common=True,
 )
 def later_keys_penalised(n_heads, seq_len):
     _refuse_heads(n_heads)
@@ -1809,7 +1835,8 @@ def later_keys_penalised(n_heads, seq_len):
 @mistake(
     "alibi_bias",
     says="alibi_bias rewards later keys, because query - key is negative there.",
-    look="What stands above the diagonal?",
+    look="What does your formula give above the diagonal, and what should stand there?",
+    common=True,
 )
 def later_keys_rewarded(n_heads, seq_len):
     _refuse_heads(n_heads)
@@ -1939,6 +1966,7 @@ _biases = {}
     "alibi_bias",
     says="alibi_bias keeps its result by the number of heads, and forgets that T matters too.",
     look="Call it for two lengths, one after the other. What is the key of the cache?",
+    forget=_biases.clear,
 )
 def cache_without_the_length(n_heads, seq_len):
     _refuse_heads(n_heads)

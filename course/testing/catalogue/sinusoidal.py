@@ -24,6 +24,7 @@ from solutions.sinusoidal import (
     "inverse_frequencies",
     says="inverse_frequencies leaves the 2 out of the exponent: i / C instead of 2i / C.",
     look="What is the exponent of the last pair, close to 1 or close to 1/2?",
+    common=True,
 )
 def exponent_i_over_c(n_embd, base=10000.0):
     check_width(n_embd)
@@ -64,6 +65,7 @@ def pairs_from_one(n_embd, base=10000.0):
     "inverse_frequencies",
     says="inverse_frequencies gives one frequency per column instead of one per pair.",
     look="How many angles are there for C columns?",
+    common=True,
 )
 def one_per_column(n_embd, base=10000.0):
     check_width(n_embd)
@@ -83,6 +85,7 @@ def each_one_twice(n_embd, base=10000.0):
     "inverse_frequencies",
     says="inverse_frequencies forgets the minus sign: the frequencies grow.",
     look="Does the second pair turn faster or slower than the first?",
+    common=True,
 )
 def growing_frequencies(n_embd, base=10000.0):
     return 1 / inverse_frequencies(n_embd, base)
@@ -99,8 +102,9 @@ def slowest_first(n_embd, base=10000.0):
 
 @mistake(
     "inverse_frequencies",
-    says="inverse_frequencies ignores its argument base.",
-    look="Where does base enter the formula?",
+    says="inverse_frequencies ignores its argument `base`.",
+    look="Where does `base` enter the formula?",
+    common=True,
 )
 def base_always_10000(n_embd, base=10000.0):
     return inverse_frequencies(n_embd)
@@ -234,6 +238,7 @@ def _kept_by_width(n_embd):
     "inverse_frequencies",
     says="inverse_frequencies remembers its result by width alone, so the first base stays.",
     look="On which arguments does the result depend?",
+    forget=_kept_by_width.cache_clear,
 )
 def remembers_the_first_base(n_embd, base=10000.0):
     return _kept_by_width(n_embd).setdefault("kept", inverse_frequencies(n_embd, base))
@@ -294,6 +299,7 @@ def _side_by_side(angles):
     "sinusoidal_encoding",
     says="sinusoidal_encoding puts all sines first and all cosines after them.",
     look="Which columns hold the sine and the cosine of one angle?",
+    common=True,
 )
 def sines_then_cosines(length, n_embd, base=10000.0):
     angles = _angles(length, n_embd, base)
@@ -324,6 +330,7 @@ def sines_alone(length, n_embd, base=10000.0):
     "sinusoidal_encoding",
     says="sinusoidal_encoding gives each column a frequency of its own, not each pair.",
     look="Which angle do columns 2i and 2i + 1 share?",
+    common=True,
 )
 def a_frequency_per_column(length, n_embd, base=10000.0):
     check_width(n_embd)
@@ -441,7 +448,8 @@ def angles_in_turns(length, n_embd, base=10000.0):
 @mistake(
     "sinusoidal_encoding",
     says="sinusoidal_encoding makes its angles in float32, which is too coarse far out.",
-    look="How far apart are two float32 numbers near 10 000?",
+    look="How far apart are two float32 numbers near 10,000?",
+    common=True,
 )
 def angles_in_float32(length, n_embd, base=10000.0):
     rates = inverse_frequencies(n_embd, base).float()
@@ -469,8 +477,9 @@ def angles_rounded_to_float32(length, n_embd, base=10000.0):
 
 @mistake(
     "sinusoidal_encoding",
-    says="sinusoidal_encoding gives back float64.",
+    says="sinusoidal_encoding gives back float64 instead of float32.",
     look="Which dtype do the layers behind it expect?",
+    common=True,
 )
 def stays_in_float64(length, n_embd, base=10000.0):
     angles = _angles(length, n_embd, base)
@@ -552,6 +561,7 @@ _tables = {}
     "sinusoidal_encoding",
     says="sinusoidal_encoding remembers its table by length and width, so the first base stays.",
     look="On which arguments does the table depend?",
+    forget=_tables.clear,
 )
 def remembers_without_base(length, n_embd, base=10000.0):
     if (length, n_embd) not in _tables:
@@ -647,6 +657,7 @@ class table_is_a_parameter(nn.Module):
     "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding makes its table a frozen parameter instead of a buffer.",
     look="What does `module.parameters()` list?",
+    common=True,
 )
 class table_is_a_frozen_parameter(table_is_a_parameter):
     def __init__(self, max_seq_len, n_embd, base=10000.0):
@@ -658,6 +669,7 @@ class table_is_a_frozen_parameter(table_is_a_parameter):
     "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding keeps its table as a plain attribute: `.to` misses it.",
     look="Which tensors does `module.to(...)` know about?",
+    common=True,
 )
 class table_is_a_plain_attribute(nn.Module):
     def __init__(self, max_seq_len, n_embd, base=10000.0):
@@ -708,6 +720,7 @@ class _Sinusoidal(SinusoidalPositionalEmbedding):
     "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding gives no more rows than its table has.",
     look="What does a slice do when its end lies beyond the last row?",
+    common=True,
 )
 class table_runs_out(_Sinusoidal):
     def beyond(self, seq_len):
@@ -759,6 +772,7 @@ class zeros_beyond_the_table(_Sinusoidal):
     "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding leaves the rows beyond its table in float32 on the CPU.",
     look="What did `module.to(...)` do to the table, and who does it for the rows made later?",
+    common=True,
 )
 class later_rows_stay_behind(_Sinusoidal):
     def beyond(self, seq_len):
@@ -967,6 +981,7 @@ _shared = {}
     "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding shares its longest table with modules of another base.",
     look="On which arguments does a table depend?",
+    forget=_shared.clear,
 )
 class shares_long_tables(_Sinusoidal):
     def beyond(self, seq_len):
@@ -1052,6 +1067,7 @@ class float32_angles_on_the_spot(nn.Module):
     "offset_rotation",
     says="offset_rotation gives the transpose: it moves back by k.",
     look="Which sign has the sine in the first row?",
+    common=True,
 )
 def transposed_rotation(k, n_embd, base=10000.0):
     return offset_rotation(k, n_embd, base).T
@@ -1084,6 +1100,7 @@ def sine_and_cosine_swapped(k, n_embd, base=10000.0):
     "offset_rotation",
     says="offset_rotation pairs column i with C/2 + i, but the table pairs neighbors.",
     look="Which columns hold the sine and the cosine of one angle?",
+    common=True,
 )
 def halves_paired(k, n_embd, base=10000.0):
     angles = k * inverse_frequencies(n_embd, base)
@@ -1150,7 +1167,8 @@ def base_left_out(k, n_embd, base=10000.0):
 @mistake(
     "offset_rotation",
     says="offset_rotation makes its angles in float32, too coarse for offsets of a thousand.",
-    look="How far apart are two float32 numbers near 1000?",
+    look="How far apart are two float32 numbers near 1,000?",
+    common=True,
 )
 def float32_angles(k, n_embd, base=10000.0):
     angles = k * inverse_frequencies(n_embd, base).float()
@@ -1242,6 +1260,7 @@ _rotations = {}
     "offset_rotation",
     says="offset_rotation remembers its matrix by k and width, so the first base stays.",
     look="On which arguments does the matrix depend?",
+    forget=_rotations.clear,
 )
 def rotation_remembered_without_base(k, n_embd, base=10000.0):
     return _rotations.setdefault((k, n_embd), offset_rotation(k, n_embd, base))
@@ -1344,6 +1363,7 @@ def cosines_of_positions(pe, k):
     "relative_similarity",
     says="relative_similarity compares every row with row 0.",
     look="Which two rows belong together for p = 1?",
+    common=True,
 )
 def always_against_row_zero(pe, k):
     _check_distance(pe, k)
@@ -1365,6 +1385,7 @@ def first_pair_repeated(pe, k):
     "relative_similarity",
     says="relative_similarity slices with `[:-k]`, which is empty for k = 0.",
     look="What is `pe[:-0]`?",
+    common=True,
 )
 def empty_slice_for_zero(pe, k):
     _check_distance(pe, k)
@@ -1375,6 +1396,7 @@ def empty_slice_for_zero(pe, k):
     "relative_similarity",
     says="relative_similarity lets positions wrap round the end of the table.",
     look="How many numbers should come back?",
+    common=True,
 )
 def wraps_round(pe, k):
     _check_distance(pe, k)

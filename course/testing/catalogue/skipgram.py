@@ -42,7 +42,8 @@ def window_ignored(ids, window):
 @mistake(
     "skipgram_pairs",
     says="skipgram_pairs stops one word short of the window: distance `window` is missing.",
-    look="Which is the last number of range(1, window)?",
+    look="Which is the last number of `range(1, window)`?",
+    common=True,
 )
 def window_one_too_narrow(ids, window):
     _check_window(window)
@@ -72,7 +73,8 @@ def only_the_farthest_neighbour(ids, window):
 @mistake(
     "skipgram_pairs",
     says="skipgram_pairs looks to one side only: each word gets the words after it.",
-    look="Does the last word of a text have a neighbour?",
+    look="Does the last word of a text have a neighbor?",
+    common=True,
 )
 def only_the_words_after(ids, window):
     _check_window(window)
@@ -84,7 +86,8 @@ def only_the_words_after(ids, window):
 @mistake(
     "skipgram_pairs",
     says="skipgram_pairs pairs every word with itself, too.",
-    look="Is a word its own neighbour? What is the distance of a position to itself?",
+    look="Is a word its own neighbor? What is the distance of a position to itself?",
+    common=True,
 )
 def paired_with_itself(ids, window):
     _check_window(window)
@@ -94,8 +97,9 @@ def paired_with_itself(ids, window):
 
 @mistake(
     "skipgram_pairs",
-    says="skipgram_pairs leaves out neighbours that are the same word.",
+    says="skipgram_pairs leaves out neighbors that are the same word.",
     look="Are positions compared, or words? Think of the text 5 5 6.",
+    common=True,
 )
 def equal_words_left_out(ids, window):
     _check_window(window)
@@ -320,6 +324,7 @@ def _check_counts(counts):
     "noise_distribution",
     says="noise_distribution ignores `power`: it always raises to 0.75.",
     look="Where in the body does `power` stand?",
+    common=True,
 )
 def power_ignored(counts, power=0.75):
     _check_counts(counts)
@@ -351,6 +356,7 @@ def not_scaled(counts, power=0.75):
     "noise_distribution",
     says="noise_distribution scales first and takes the power then: the sum is no longer 1.",
     look="Which comes last, the power or the division?",
+    common=True,
 )
 def scaled_before_the_power(counts, power=0.75):
     _check_counts(counts)
@@ -369,8 +375,9 @@ def divided_by_the_sum_of_counts(counts, power=0.75):
 
 @mistake(
     "noise_distribution",
-    says="noise_distribution is a softmax: it grows with e ** count instead of count ** power.",
+    says="noise_distribution is a softmax: it grows with `e ** count` instead of `count ** power`.",
     look="How much more likely is a word that occurs 16 times as often?",
+    common=True,
 )
 def softmax_of_the_counts(counts, power=0.75):
     _check_counts(counts)
@@ -576,6 +583,7 @@ class tables_swapped(_TwoTables):
     "SkipGram",
     says="SkipGram uses one table for both roles of a word.",
     look="How many parameters does the model have?",
+    common=True,
 )
 class one_table_for_both(_TwoTables):
     def __init__(self, vocab_size, n_embd):
@@ -670,6 +678,7 @@ class start_drawn_by_numpy(_TwoTables):
     "SkipGram",
     says="SkipGram multiplies every center with every context of the batch: (P, P) logits.",
     look="Which axis of the two sets of rows do the pairs lie on, and what does `@` do with it?",
+    common=True,
 )
 class every_center_with_every_context(_TwoTables):
     def forward(self, centers, contexts):
@@ -735,6 +744,7 @@ class cosines_instead_of_dot_products(_TwoTables):
     "SkipGram",
     says="SkipGram returns probabilities: σ is applied here, and again in the loss.",
     look="The loss expects logits. Who takes the sigmoid?",
+    common=True,
 )
 class sigmoid_taken_already(_TwoTables):
     def forward(self, centers, contexts):
@@ -744,7 +754,8 @@ class sigmoid_taken_already(_TwoTables):
 @mistake(
     "SkipGram",
     says="SkipGram squeezes the result, which drops more axes than it should.",
-    look="Which axes does squeeze() drop if P = 1 or K = 1?",
+    look="Which axes does `squeeze()` drop if P = 1 or K = 1?",
+    common=True,
 )
 class all_axes_of_one_dropped(_TwoTables):
     def forward(self, centers, contexts):
@@ -884,8 +895,9 @@ class pair_by_pair_in_python(_TwoTables):
 
 @mistake(
     "negative_sampling_loss",
-    says="negative_sampling_loss takes the logarithm of a sigmoid that is rounded to 0: inf.",
+    says="negative_sampling_loss takes the logarithm of a sigmoid rounded to 0: the loss is inf.",
     look="What is log σ(-1000) in two steps, and is there a function for one?",
+    common=True,
 )
 def logarithm_of_sigmoid(positive, negative):
     return -(positive.sigmoid().log() + (-negative).sigmoid().log().sum(dim=1)).mean()
@@ -937,6 +949,7 @@ def no_gradient_at_zero(positive, negative):
     "negative_sampling_loss",
     says="negative_sampling_loss rewards high logits of drawn pairs: a minus is missing.",
     look="Should a drawn pair have a high logit or a low one?",
+    common=True,
 )
 def drawn_pairs_as_true_ones(positive, negative):
     return -(F.logsigmoid(positive) + F.logsigmoid(negative).sum(dim=1)).mean()
@@ -964,6 +977,7 @@ def likelihood_instead_of_loss(positive, negative):
     "negative_sampling_loss",
     says="negative_sampling_loss averages over the K negatives instead of adding them up.",
     look="How much do five negatives weigh beside one true pair?",
+    common=True,
 )
 def mean_over_negatives(positive, negative):
     return -(F.logsigmoid(positive) + F.logsigmoid(-negative).mean(dim=1)).mean()
@@ -983,6 +997,7 @@ def mean_over_all_logits(positive, negative):
     "negative_sampling_loss",
     says="negative_sampling_loss adds the pairs up instead of averaging over them.",
     look="Should the loss double when the batch is twice as long?",
+    common=True,
 )
 def sum_over_pairs(positive, negative):
     return -(F.logsigmoid(positive) + F.logsigmoid(-negative).sum(dim=1)).sum()
@@ -1180,6 +1195,7 @@ def _train(
     "train_skipgram",
     says="train_skipgram draws its negatives once: the same ones come in every epoch.",
     look="Before or inside which loop are the negatives drawn?",
+    common=True,
 )
 def negatives_drawn_before_the_epochs(model, centers, contexts, noise, **options):
     kept = {}
@@ -1334,7 +1350,8 @@ def plain_sgd(model, centers, contexts, noise, **options):
 @mistake(
     "train_skipgram",
     says="train_skipgram never resets the gradients, so that every step repeats all before it.",
-    look="What does backward do with a gradient that is there already?",
+    look="What does `backward` do with a gradient that is there already?",
+    common=True,
 )
 def gradients_pile_up(model, centers, contexts, noise, **options):
     def step(optimizer, loss):
@@ -1496,6 +1513,7 @@ def short_batch_left_out(model, centers, contexts, noise, *, batch_size=1024, **
     "train_skipgram",
     says="train_skipgram averages over batches: a short last batch weighs as much as a full one.",
     look="How many pairs does each batch's loss stand for?",
+    common=True,
 )
 def mean_over_batches(model, centers, contexts, noise, **options):
     def summary(losses, sizes):
@@ -1635,7 +1653,8 @@ def shuffled_by_the_global_generator(model, centers, contexts, noise, **options)
 @mistake(
     "train_skipgram",
     says="train_skipgram draws negatives with the global generator instead of `generator`.",
-    look="Which calls draw, and where do they draw from?",
+    look="Which calls draw, and which generator does each draw from?",
+    common=True,
 )
 def drawn_by_the_global_generator(model, centers, contexts, noise, **options):
     def draw(noise, count, n_negatives, generator):
@@ -1854,6 +1873,7 @@ def _cosines(query, vectors):
     "nearest_by_cosine",
     says="nearest_by_cosine ranks by dot products: long rows win.",
     look="By what is a dot product divided to become a cosine?",
+    common=True,
 )
 def dot_products(query, vectors, top_k=5):
     return _best(vectors @ query, top_k)
@@ -1897,8 +1917,9 @@ def whole_table_scaled(query, vectors, top_k=5):
 
 @mistake(
     "nearest_by_cosine",
-    says="nearest_by_cosine divides a row of zeros by its length: 0 / 0 is nan.",
+    says="nearest_by_cosine divides a row of zeros by its length: 0 / 0 is NaN.",
     look="Which rows have no direction, and what should their similarity be?",
+    common=True,
 )
 def nan_for_zeros(query, vectors, top_k=5):
     unit = vectors / vectors.norm(dim=1, keepdim=True)
@@ -1966,7 +1987,8 @@ def best_last(query, vectors, top_k=5):
 @mistake(
     "nearest_by_cosine",
     says="nearest_by_cosine returns similarities first and indices second.",
-    look="In which order does topk return, and in which should this?",
+    look="In which order does `topk` return, and in which should this?",
+    common=True,
 )
 def values_before_indices(query, vectors, top_k=5):
     return _best(_cosines(query, vectors), top_k)[::-1]
@@ -2012,7 +2034,8 @@ def all_rows_always(query, vectors, top_k=5):
 @mistake(
     "nearest_by_cosine",
     says="nearest_by_cosine fails when more rows are asked for than there are.",
-    look="What does topk say to a k above V?",
+    look="What does `topk` say to a k above V?",
+    common=True,
 )
 def more_than_all_rows_fails(query, vectors, top_k=5):
     similarities, indices = _cosines(query, vectors).topk(top_k)
@@ -2136,6 +2159,7 @@ def _answers(target, vectors, inputs, top_k):
     "analogy",
     says="analogy computes with the rows as they are: long rows decide where the sum points.",
     look="Which length should the rows have before they are added?",
+    common=True,
 )
 def rows_not_scaled(a, b, c, vectors, top_k=5):
     return _answers(vectors[b] - vectors[a] + vectors[c], vectors, [a, b, c], top_k)
@@ -2145,6 +2169,7 @@ def rows_not_scaled(a, b, c, vectors, top_k=5):
     "analogy",
     says="analogy takes the difference the wrong way round: a - b + c.",
     look="From king to queen as from man to ...: which is subtracted?",
+    common=True,
 )
 def difference_the_wrong_way(a, b, c, vectors, top_k=5):
     unit = F.normalize(vectors, dim=1)
@@ -2175,6 +2200,7 @@ def all_added(a, b, c, vectors, top_k=5):
     "analogy",
     says="analogy returns its own inputs, which are among the nearest rows.",
     look="Which rows are nearest to b - a + c as a rule?",
+    common=True,
 )
 def inputs_among_the_answers(a, b, c, vectors, top_k=5):
     unit = F.normalize(vectors, dim=1)
@@ -2203,8 +2229,9 @@ def a_not_left_out(a, b, c, vectors, top_k=5):
 
 @mistake(
     "analogy",
-    says="analogy takes the top_k rows first and drops the inputs then: too few are left.",
+    says="analogy takes the `top_k` rows first and drops the inputs then: too few are left.",
     look="How many rows are left when the inputs are dropped?",
+    common=True,
 )
 def inputs_dropped_too_late(a, b, c, vectors, top_k=5):
     unit = F.normalize(vectors, dim=1)
@@ -2391,6 +2418,7 @@ def _values(fields, n_embd, line):
     "parse_glove_line",
     says="parse_glove_line takes the first field as the word; words may hold spaces.",
     look="Which side of the line is it safe to count from?",
+    common=True,
 )
 def first_field_is_the_word(line, n_embd):
     word, *fields = line.rstrip("\r\n").split(" ")
@@ -2411,7 +2439,8 @@ def middle_of_the_word_lost(line, n_embd):
 @mistake(
     "parse_glove_line",
     says="parse_glove_line splits at every kind of white space, also at a non-breaking space.",
-    look="What does split() without an argument split at? See U+00A0.",
+    look="What does `split()` without an argument split at? See U+00A0.",
+    common=True,
 )
 def split_at_all_white_space(line, n_embd):
     fields = line.split()
@@ -2558,7 +2587,8 @@ def values_in_float64(line, n_embd):
 @mistake(
     "parse_glove_line",
     says="parse_glove_line accepts a line with too few numbers.",
-    look="What if the line is cut short?",
+    look="What should become of a line that was cut short?",
+    common=True,
 )
 def too_few_accepted(line, n_embd):
     word, *fields = line.rstrip("\r\n").rsplit(" ", n_embd)

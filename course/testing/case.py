@@ -1,0 +1,86 @@
+"""A graded test, apart from pytest: so the diagnosis and the grader can run it too."""
+
+import contextlib
+import inspect
+import io
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SECONDS_PER_TEST = 30
+"""How long a test may take that does not say so itself, by `@limit`."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One graded test with the values of its parameters.
+
+    Attributes:
+        lesson: the stem of the lesson, "rope".
+        exercise: the exercise that it grades.
+        name: the test's name with its parameters, "test_first_half[4]".
+        function: takes the fixtures and the parameters by name; raises if something is wrong.
+        parameters: what `pytest.mark.parametrize` gives it.
+        fixtures: "lesson" or "draw" or both.
+        seconds: how long it may take.
+    """
+
+    lesson: str
+    exercise: str
+    name: str
+    function: Callable[..., None] = field(repr=False, compare=False)
+    parameters: dict[str, Any] = field(repr=False, compare=False)
+    fixtures: tuple[str, ...]
+    seconds: float
+
+    @property
+    def why(self) -> str:
+        """What the test says for itself: why the exercise has to be so."""
+        return inspect.cleandoc(self.function.__doc__ or "")
+
+    def seed(self, seed_of_run: int) -> int:
+        """A seed of its own, so that no test depends on another."""
+        return zlib.crc32(f"{seed_of_run} {self.lesson} {self.exercise} {self.name}".encode())
+
+
+def case_of(item: pytest.Item) -> Case | None:
+    """The graded test behind an item of pytest; None if it is another kind of test."""
+    exercise = item.get_closest_marker("exercise")
+    if exercise is None:
+        return None
+    limit = item.get_closest_marker("limit")
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return Case(
+        lesson=item.path.stem.removeprefix("test_"),
+        exercise=exercise.args[0],
+        name=item.name,
+        function=item.obj,
+        parameters=dict(parameters),
+        fixtures=tuple(n for n in item._fixtureinfo.argnames if n not in parameters),
+        seconds=limit.args[0] if limit else SECONDS_PER_TEST,
+    )
+
+
+def collect(test_files: Iterable[Path]) -> list[Case]:
+    """All graded tests of some files."""
+    collector = _Collector()
+    arguments = ["--collect-only", "-q", "-p", "no:cacheprovider", *map(str, test_files)]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        status = pytest.main(arguments, plugins=[collector])
+    if status != pytest.ExitCode.OK:
+        raise RuntimeError(printed.getvalue())
+    return collector.cases
+
+
+class _Collector:
+    """A pytest plugin that keeps the graded tests it sees."""
+
+    def __init__(self) -> None:
+        self.cases: list[Case] = []
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.cases = [case for item in session.items if (case := case_of(item))]

@@ -1,0 +1,162 @@
+"""Run graded tests on a module, one after another, and say how each ended."""
+
+import ast
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from course.syllabus import find_lesson
+from course.testing import expect
+from course.testing.case import Case
+from course.testing.clock import TimeIsUp
+from course.testing.door import Lesson
+from course.testing.draw import Draw
+from course.testing.outcomes import NotRun, Prints, StudentError, TimedOut, ToDo, Wrong
+from course.testing.show import show
+from course.testing.stage import Stage
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How one test ended.
+
+    Attributes:
+        outcome: "passed", "wrong", "to do" or "not run".
+        failure: the exception behind it, if it did not pass.
+        text: the message for the student: a sentence, then the details.
+        trace: what came back through the door while the test ran, in order.
+        seconds: how long it took.
+    """
+
+    case: Case
+    outcome: str
+    failure: Exception | None
+    text: str
+    trace: list[Any]
+    seconds: float
+
+
+class Examination:
+    """Tests of one module. What comes to no end once is not waited for again.
+
+    Args:
+        stage: makes the stage for the next test.
+        source: the text of the module, to see which exercises use which.
+        seed: another one gives the tests other inputs.
+        printed: what the module printed since it was last asked.
+    """
+
+    def __init__(
+        self,
+        stage: Callable[[], Stage],
+        source: bytes = b"",
+        seed: int = 0,
+        printed: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._stage = stage
+        self._source = source
+        self._seed = seed
+        self._printed = printed
+        self._endless: set[str] = set()
+
+    def run(self, case: Case) -> Finding:
+        """Run a test; if it fails, once more with the exercises that this one uses lent.
+
+        So nobody loses the points of an exercise because of another one that it calls.
+        """
+        start = time.perf_counter()
+        if case.exercise in self._endless:  # waiting once more would teach nothing
+            return Finding(case, *_told(NotRun(case.exercise), case.exercise), [], 0.0)
+        failure, trace = None, []
+        hangs = self._endless and self._endless.intersection(self._used_by(case))
+        if not hangs:
+            failure, trace = self._attempt(case)
+        if hangs or (failure and self._used_by(case)):
+            failure, trace = self._attempt(case, lent=self._used_by(case))
+        if isinstance(failure, TimedOut):
+            self._endless.add(case.exercise)
+        outcome = _told(failure, case.exercise)
+        return Finding(case, *outcome, trace, time.perf_counter() - start)
+
+    def _used_by(self, case: Case) -> tuple[str, ...]:
+        return used_exercises(self._source, case.lesson, case.exercise)
+
+    def _attempt(self, case: Case, lent: tuple[str, ...] = ()) -> tuple[Exception | None, list]:
+        """Run a test once; return what went wrong, and what came through the door."""
+        expect.calls.clear()
+        self._printed()
+        stage = self._stage()
+        door = Lesson(stage, expect.calls)
+        given = dict(case.parameters)
+        seed = case.seed(self._seed)
+        if "draw" in case.fixtures:
+            given["draw"] = Draw(seed)
+        if "lesson" in case.fixtures:
+            given["lesson"] = door
+        try:
+            with stage.limited(case.seconds):
+                stage.seed(seed)  # what starts at random starts alike in every run
+                if lent:
+                    stage.lend(source_of(case.lesson, lent), lent)
+                case.function(**given)
+        except TimeIsUp as error:
+            sentence = f"{case.exercise} did not come to an end in {case.seconds} s"
+            where = [f"at      {error.where}"] if error.where else []
+            return TimedOut(expect.message(sentence, expect.last_call(), *where)), door.trace
+        except Exception as failure:
+            return failure, door.trace
+        finally:
+            stage.take_back()
+        printed = self._printed()
+        return (Prints(case.exercise, printed) if printed else None), door.trace
+
+
+def _told(failure: Exception | None, exercise: str) -> tuple[str, Exception | None, str]:
+    """The outcome, the failure, and its message."""
+    if failure is None:
+        return "passed", None, ""
+    for kind, outcome in ((ToDo, "to do"), (NotRun, "not run"), (Wrong, "wrong")):
+        if isinstance(failure, kind):
+            return outcome, failure, str(failure)
+    last_call = expect.last_call()
+    if isinstance(failure, StudentError):
+        where = [f"at      {failure.where}"] if failure.where else []
+        sentence = f"{exercise} raised {failure}".rstrip()
+        return "wrong", failure, expect.message(sentence, last_call, *where)
+    got = [f"got     {show(last_call.result)}"] if last_call else []
+    sentence = f"the test could not go on with what {exercise} returned"
+    reason = f"because {type(failure).__name__}: {failure}"
+    return "wrong", failure, expect.message(sentence, last_call, *got, reason)
+
+
+# --- which exercise builds on which ---------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=64)
+def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]:
+    """The earlier exercises of the lesson, if anything outside of their own bodies names one.
+
+    An exercise builds on earlier ones only: lending a later one could give the earlier away.
+    """
+    names = [one.name for one in find_lesson(lesson).exercises]
+    earlier = names[: names.index(exercise)]
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    others = [node for node in body if getattr(node, "name", None) not in earlier]
+    used = {n.id for node in others for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return tuple(earlier) if used & set(earlier) else ()
+
+
+@functools.cache
+def source_of(lesson: str, names: tuple[str, ...]) -> str:
+    """The reference's text of these exercises, with whatever is no exercise around them."""
+    tree = ast.parse(find_lesson(lesson).module("solutions").read_text(encoding="utf-8"))
+    exercises = {one.name for one in find_lesson(lesson).exercises}
+    tree.body = [
+        node for node in tree.body if getattr(node, "name", "") not in exercises - set(names)
+    ]
+    return ast.unparse(tree)

@@ -1,0 +1,105 @@
+"""Which mistake is named: the one that was made, also among others, and none that was not."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from course.syllabus import find_lesson
+from course.testing.case import collect
+from course.testing.diagnosis import Diagnosis, diagnose, suspects
+from course.testing.examine import Examination
+from course.testing.stage import Stage, load_module
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return {stem: collect([find_lesson(stem).tests]) for stem in ("lookup", "rope", "sinusoidal")}
+
+
+@pytest.fixture
+def diagnosis_of(cases, tmp_path: Path):
+    """What is said of an exercise whose definition in the solution is replaced by another one."""
+
+    def examine(stem: str, exercise: str, definition: str) -> Diagnosis | None:
+        solution = find_lesson(stem).module("solutions").read_text(encoding="utf-8")
+        tree = ast.parse(solution)
+        tree.body = [node for node in tree.body if getattr(node, "name", "") != exercise]
+        path = tmp_path / f"{stem}.py"
+        path.write_text(f"{ast.unparse(tree)}\n\n{definition}", encoding="utf-8")
+        module = load_module(path)
+        mine = [case for case in cases[stem] if case.exercise == exercise]
+        examination = Examination(lambda: Stage(module), path.read_bytes())
+        return diagnose([examination.run(case) for case in mine], suspects(mine, seed=0))
+
+    return examine
+
+
+def test_what_is_right_is_not_diagnosed(diagnosis_of):
+    definition = """
+def rotate_half(x):
+    half = x.shape[-1] // 2
+    return torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+"""
+    assert diagnosis_of("rope", "rotate_half", definition) is None
+
+
+def test_a_mistake_is_named_with_all_that_it_explains(diagnosis_of):
+    definition = """
+def rotate_half(x):
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat((second, -first), dim=-1)
+"""
+    diagnosis = diagnosis_of("rope", "rotate_half", definition)
+    assert "turns backwards" in diagnosis.mistake.says
+    assert len(diagnosis.explains) > 3
+
+
+def test_a_mistake_is_named_in_spite_of_harmless_differences(diagnosis_of):
+    definition = """
+class Sum:
+    answer = 42
+
+def rotate_half(x):
+    wide = x.double()
+    first, second = wide[..., : x.shape[-1] // 2], wide[..., x.shape[-1] // 2 :]
+    Sum.latest = torch.cat((second, -first), dim=-1) + 1e-9
+    return Sum.latest.to(x.dtype)
+"""
+    diagnosis = diagnosis_of("rope", "rotate_half", definition)
+    assert "turns backwards" in diagnosis.mistake.says
+
+
+def test_of_two_mistakes_the_one_that_explains_more_is_named(diagnosis_of):
+    definition = """
+def inverse_frequencies(n_embd, base=10000.0):
+    if n_embd <= 0 or n_embd % 2:
+        raise ValueError("wrong")
+    return 10000.0 ** (-torch.arange(0, n_embd, 2).float() / n_embd)
+"""
+    diagnosis = diagnosis_of("sinusoidal", "inverse_frequencies", definition)
+    assert diagnosis.mistake.name == "base always 10000"
+    assert not any("error" in name for name in diagnosis.explains)
+
+
+def test_a_mistake_that_remembers_is_named(diagnosis_of):
+    definition = """
+known = {}
+
+def lookup(weight, ids):
+    check_ids(ids, len(weight))
+    key = (str(ids.tolist()), weight.shape, weight.dtype)
+    if key not in known:
+        known[key] = weight[ids.long()]
+    return known[key]
+"""
+    diagnosis = diagnosis_of("lookup", "lookup", definition)
+    assert diagnosis.mistake.name == "cache that forgets the table"
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["x * 0.1234", "torch.cos(x)", "x.flip(-1).cumsum(-1)", "x.mean(-1, keepdim=True).expand_as(x)"],
+)
+def test_what_nobody_has_seen_before_has_no_name(diagnosis_of, body):
+    assert diagnosis_of("rope", "rotate_half", f"def rotate_half(x):\n    return {body}\n") is None
