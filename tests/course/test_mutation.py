@@ -1,0 +1,193 @@
+"""Mutation testing: the graded tests notice every small fault, or it is none.
+
+python tests/course/test_mutation.py         a table: how many faults each exercise's tests notice
+python tests/course/test_mutation.py rope    of one lesson, and what its tests do not notice
+"""
+
+import contextlib
+import dataclasses
+import sys
+import tomllib
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from course.syllabus import Lesson, find_lesson, lessons
+from course.testing.case import Case, collect
+from course.testing.examine import Examination
+from course.testing.stage import Stage, load_module
+
+HERE = Path(__file__).parent
+sys.path.append(str(HERE))  # pytest by itself finds no module beside a test
+from mutants import Mutant, mutants  # noqa: E402
+
+EXPLAINED = HERE / "equivalent_mutants.toml"
+"""The mutants that no test notices, each with the reason why that is right."""
+
+MEMORY = 8 * 2**30
+"""Bytes that the process may hold: a mutant may ask for a tensor of any size."""
+
+each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+
+
+@pytest.mark.slow
+@each_lesson
+def test_graded_tests_notice_every_fault(lesson):
+    survivors = {_key(mutant) for mutant, noticed in tried(lesson) if not noticed}
+    assert sorted(survivors - set(explained(lesson))) == [], "a graded test is missing"
+    assert sorted(set(explained(lesson)) - survivors) == [], "listed, but noticed or gone"
+
+
+@each_lesson
+def test_mutants_are_told_apart_by_their_change(lesson):
+    changes = Counter(map(_key, _mutants_of(lesson)))
+    assert [change for change, count in changes.items() if count > 1] == []
+
+
+def test_no_mutant_is_the_solution_or_made_twice():
+    text = "def f(x):\n    ### BEGIN SOLUTION\n    return x + x\n    ### END SOLUTION\n"
+    assert {mutant.after for mutant in mutants(text)} == {
+        "pass",
+        "return -(x + x)",
+        "return x",  # once, though both operands are x
+        "return x - x",
+    }
+
+
+def test_only_what_a_student_writes_is_changed():
+    text = (
+        "def f(x):\n"
+        '    """Half of x."""\n'
+        "    if x < 1:\n"
+        "        raise ValueError\n"
+        "    ### BEGIN SOLUTION\n"
+        "    return x / 2\n"
+        "    ### END SOLUTION\n"
+    )
+    found = mutants(text)
+    assert {mutant.before for mutant in found} == {"return x / 2"}
+    assert all("if x < 1:\n        raise ValueError\n" in mutant.source for mutant in found)
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("x[:n]", ["x", "x[1:n]", "x[:]", "x[:n + 1]", "x[:n - 1]"]),
+        ("x.sum(dim=0)", ["x", "x.mean(dim=0)", "x.sum()", "x.sum(dim=1)", "x.sum(dim=-1)"]),
+        ("torch.atan2(y, x)", ["y", "torch.atan2(x)", "torch.atan2(y)", "torch.atan2(x, y)"]),
+        ("0 <= x < n", ["0 < x < n", "0 > x < n", "0 <= x <= n", "0 <= x >= n"]),
+        ("x if y else z", ["x", "z", "x if True else z", "x if False else z"]),
+        ("f'{x} {y}'", ["f' {y}'", "f'{x} '"]),
+    ],
+)
+def test_faults_of_an_expression(before, after):
+    text = f"def f(x):\n    ### BEGIN SOLUTION\n    g({before})\n    ### END SOLUTION\n"
+    assert {f"g({other})" for other in after} <= {mutant.after for mutant in mutants(text)}
+
+
+def test_a_mutant_takes_its_place_among_the_others():
+    lesson = find_lesson("rope")
+    reference = load_module(lesson.module("solutions"))
+    mutant = next(mutant for mutant in _mutants_of(lesson) if mutant.exercise == "rotate_half")
+    module = mutant.among(reference)
+    assert module.rotate_half is not reference.rotate_half
+    assert module.apply_rope is reference.apply_rope
+
+
+# --- trying them ----------------------------------------------------------------------------
+
+
+def tried(lesson: Lesson) -> list[tuple[Mutant, bool]]:
+    """The mutants of a lesson, each with whether a graded test of its exercise noticed it."""
+    reference = load_module(lesson.module("solutions"))
+    cases = _quick_first(lesson)
+    with warnings.catch_warnings(action="ignore"), _memory_limit(MEMORY):
+        return [
+            (mutant, _is_noticed(mutant.among(reference), cases[mutant.exercise]))
+            for mutant in _mutants_of(lesson)
+        ]
+
+
+def explained(lesson: Lesson) -> dict[tuple[str, str, str], str]:
+    """The listed mutants of a lesson, each as exercise, before and after, with the reason."""
+    entries = tomllib.loads(EXPLAINED.read_text(encoding="utf-8")).get(lesson.stem, [])
+    return {
+        (entry["exercise"], entry["before"], after): entry["why"]
+        for entry in entries
+        for after in entry["after"]
+    }
+
+
+def _mutants_of(lesson: Lesson) -> list[Mutant]:
+    return mutants(lesson.module("solutions").read_text(encoding="utf-8"))
+
+
+def _key(mutant: Mutant) -> tuple[str, str, str]:
+    return mutant.exercise, mutant.before, mutant.after
+
+
+def _is_noticed(module, cases: list[Case]) -> bool:
+    examination = Examination(lambda: Stage(module))
+    return any(examination.run(case).outcome != "passed" for case in cases)
+
+
+def _quick_first(lesson: Lesson) -> dict[str, list[Case]]:
+    """The graded tests by exercise, with little more time than the solution takes for them."""
+    reference = load_module(lesson.module("solutions"))
+    examination = Examination(lambda: Stage(reference))
+    findings = sorted(map(examination.run, collect([lesson.tests])), key=lambda one: one.seconds)
+    assert {finding.outcome for finding in findings} == {"passed"}
+    cases: dict[str, list[Case]] = {exercise.name: [] for exercise in lesson.exercises}
+    for finding in findings:
+        limit = 5 + 10 * finding.seconds
+        cases[finding.case.exercise].append(dataclasses.replace(finding.case, seconds=limit))
+    return cases
+
+
+@contextlib.contextmanager
+def _memory_limit(size: int) -> Iterator[None]:
+    """Refuse more memory than this, where the system can (Windows cannot)."""
+    try:
+        import resource
+    except ImportError:
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+# --- the table ------------------------------------------------------------------------------
+
+
+def main(names: list[str]) -> None:
+    """Print a line per exercise: its mutants, those noticed, listed, and missed."""
+    torch.set_num_threads(1)
+    row = "{:<30} {:>8} {:>8} {:>11} {:>8}"
+    print(row.format("", "mutants", "noticed", "explained", "missed"))
+    for lesson in map(find_lesson, names) if names else lessons():
+        counts: dict[str, Counter] = {exercise.name: Counter() for exercise in lesson.exercises}
+        missed = []
+        for mutant, noticed in tried(lesson):
+            is_listed = _key(mutant) in explained(lesson)
+            kind = "noticed" if noticed else "explained" if is_listed else "missed"
+            counts[mutant.exercise][kind] += 1
+            if kind == "missed":
+                missed.append(mutant)
+        for name, count in [*counts.items(), (lesson.stem, sum(counts.values(), Counter()))]:
+            numbers = [count[kind] for kind in ("noticed", "explained", "missed")]
+            print(row.format(name, count.total(), *numbers))
+        print()
+        for mutant in missed if names else []:
+            print(f"{mutant.exercise}:  {mutant.before}\n    ->  {mutant.after}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
