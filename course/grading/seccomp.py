@@ -1,0 +1,143 @@
+"""seccomp: the Linux kernel lets a process give up, for good, all system calls but a few.
+
+What is listed here is what arithmetic in Python and PyTorch needs; everything else, and whatever a
+later kernel invents, is refused as "Operation not permitted". The filter is put together by
+libseccomp (https://github.com/seccomp/libseccomp), which knows the numbers of the calls on every
+architecture and closes the side doors (32-bit calls, x32).
+"""
+
+import ctypes
+import os
+from functools import cache
+
+MEMORY = "brk madvise mmap mprotect mremap munmap"
+FILES = (
+    "access close dup dup2 dup3 faccessat faccessat2 fstat getcwd getdents64 lseek lstat "
+    "newfstatat pread64 preadv read readlink readlinkat readv stat statx write writev"
+)
+CONNECTION = "poll ppoll pselect6 recvfrom select shutdown"
+TIME = "clock_getres clock_gettime clock_nanosleep gettimeofday nanosleep time"
+ABOUT_ITSELF = (
+    "getcpu getegid geteuid getgid getpid getppid getrandom getrlimit getrusage gettid getuid "
+    "sched_getaffinity sched_yield sysinfo times uname"
+)
+RUNNING = (
+    "arch_prctl exit exit_group futex membarrier restart_syscall rseq rt_sigaction "
+    "rt_sigprocmask rt_sigreturn set_robust_list sigaltstack"
+)
+
+_EQUAL, _MASKED_EQUAL = 4, 7
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 + 1  # 1 is EPERM
+
+
+class _Condition(ctypes.Structure):
+    """A call is allowed if its argument of this number, masked, has this value."""
+
+    _fields_ = (
+        ("argument", ctypes.c_uint),
+        ("comparison", ctypes.c_int),
+        ("first", ctypes.c_uint64),
+        ("second", ctypes.c_uint64),
+    )
+
+
+def missing() -> list[str]:
+    """What this machine lacks, in sentences."""
+    sentences = []
+    if ctypes.CDLL(None).prctl(21, 0, 0, 0, 0) < 0:  # PR_GET_SECCOMP
+        sentences.append("The kernel has no seccomp, which keeps system calls closed.")
+    try:
+        _library()
+    except OSError:
+        sentences.append(
+            "The library libseccomp.so.2 is not installed; "
+            "on Debian and Ubuntu: apt install libseccomp2."
+        )
+    return sentences
+
+
+def prepare() -> ctypes.c_void_p:
+    """Put the filter together.
+
+    Returns:
+        The filter, for `enter`.
+
+    Raises:
+        OSError: libseccomp refused.
+    """
+    filter_ = ctypes.c_void_p(_library().seccomp_init(_REFUSE))
+    for names in (MEMORY, FILES, CONNECTION, TIME, ABOUT_ITSELF, RUNNING):
+        for name in names.split():
+            _allow(filter_, name)
+    # Files are opened to be read. A filter sees no names of files: those are Landlock's.
+    changing = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC
+    _allow(filter_, "openat", _Condition(2, _MASKED_EQUAL, changing, os.O_RDONLY))
+    # fcntl could make the kernel send signals (F_SETOWN) or lock files that others need.
+    for command in _harmless_fcntl():
+        _allow(filter_, "fcntl", _Condition(1, _EQUAL, command))
+    for command in _harmless_ioctl():
+        _allow(filter_, "ioctl", _Condition(1, _EQUAL, command))
+    _allow(filter_, "sendto", _Condition(4, _EQUAL, 0))  # to no address but the other end
+    _allow(filter_, "prlimit64", _Condition(0, _EQUAL, 0))  # its own limits
+    return filter_
+
+
+def enter(filter_: ctypes.c_void_p) -> None:
+    """Give up every other system call, for ever.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    _check(_library().seccomp_load(filter_))
+
+
+def number(name: str) -> int:
+    """The number of a system call on this architecture; negative if it has none."""
+    return _library().seccomp_syscall_resolve_name(name.encode())
+
+
+def _allow(filter_: ctypes.c_void_p, name: str, *conditions: _Condition) -> None:
+    if number(name) < 0:
+        return  # an old call that this architecture never had, or one that is newer than libseccomp
+    array = (_Condition * len(conditions))(*conditions)
+    _check(_library().seccomp_rule_add_array(filter_, _ALLOW, number(name), len(conditions), array))
+
+
+def _harmless_fcntl() -> list[int]:
+    import fcntl
+
+    return [
+        fcntl.F_DUPFD,
+        fcntl.F_DUPFD_CLOEXEC,
+        fcntl.F_GETFD,
+        fcntl.F_SETFD,
+        fcntl.F_GETFL,
+        fcntl.F_SETFL,
+    ]
+
+
+def _harmless_ioctl() -> list[int]:
+    import termios
+
+    return [termios.TCGETS, termios.FIOCLEX, termios.FIONCLEX, termios.FIONBIO]
+
+
+def _check(result: int) -> None:
+    if result < 0:
+        raise OSError(-result, os.strerror(-result))
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL("libseccomp.so.2")
+    library.seccomp_init.restype = ctypes.c_void_p
+    library.seccomp_init.argtypes = [ctypes.c_uint32]
+    library.seccomp_load.argtypes = [ctypes.c_void_p]
+    library.seccomp_rule_add_array.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_uint32,
+        ctypes.c_int,
+        ctypes.c_uint,
+        ctypes.c_void_p,
+    ]
+    return library

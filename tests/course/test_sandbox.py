@@ -1,0 +1,471 @@
+"""The sandbox holds, explains what ended a worker, and lets honest code work."""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from course import ROOT
+from course.grading import escapes, landlock, sandbox, seccomp
+from course.grading.sandbox import ENVIRONMENT, Limits, SandboxError, spawn
+from course.grading.ways_out import ATTEMPTS
+
+pytestmark = pytest.mark.skipif(bool(sandbox.missing()), reason=" ".join(sandbox.missing()))
+
+IS_ROOT = getattr(os, "geteuid", lambda: -1)() == 0
+
+MAY_BE_CLOSED_ANYWAY = {
+    "trace the parent",
+    "become root of a namespace of its own",
+    "open a file of the installed Python for writing",
+    "change the permissions of the installed Python",
+    "write to shared memory",
+    "write to the course",
+}
+"""Without privileges, or in a container, these can fail for other reasons than the sandbox."""
+
+
+def answer(run, limits=None) -> str:
+    """What `run` gives in a worker, as text."""
+    with spawn(lambda connection: connection.sendall(str(run()).encode()), limits) as worker:
+        return worker.connection.makefile(encoding="utf-8").read()
+
+
+def end_of(run, limits=None) -> str:
+    """What ended a worker that does nothing but `run`."""
+    with spawn(lambda _: run(), limits) as worker:
+        worker.connection.recv(1)  # until it is closed
+    return worker.why_it_died()
+
+
+# --- honest code ----------------------------------------------------------------------------
+
+
+def test_a_worker_answers():
+    def echo(connection):
+        while message := connection.recv(100):
+            connection.sendall(message.upper())
+
+    with spawn(echo) as worker:
+        worker.connection.sendall(b"hello")
+        assert worker.connection.recv(100) == b"HELLO"
+
+
+def test_a_worker_imports_the_standard_library_and_packages():
+    def honest():
+        import colorsys
+        import decimal
+
+        import numpy.polynomial.hermite
+
+        return colorsys.__name__, decimal.Decimal(1), numpy.polynomial.hermite.__name__
+
+    assert "hermite" in answer(honest)
+
+
+def test_a_worker_has_time_and_randomness():
+    assert answer(lambda: len(os.urandom(8))) == "8"
+    assert float(answer(time.time)) == pytest.approx(time.time(), abs=60)
+
+
+def test_a_worker_has_the_minimal_environment(monkeypatch):
+    monkeypatch.setenv("SECRET", "token")
+    assert answer(lambda: os.environ == ENVIRONMENT) == "True"
+
+
+def test_a_worker_stands_in_the_root_folder():
+    assert answer(os.getcwd) == "/"
+
+
+# --- hostile code ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    """How the attempts end in a sandbox, by sentence."""
+    return {outcome.sentence: outcome for outcome in escapes.self_test()}
+
+
+@pytest.fixture(scope="module")
+def outcomes_outside():
+    """How they end without one, each in a process of its own."""
+    script = """
+import json, os, socket
+from course.grading.escapes import _report
+from course.grading.ways_out import ATTEMPTS
+
+answers = {}
+with open(os.__file__, "rb"):
+    for attempt in ATTEMPTS:
+        if attempt.endless:
+            continue
+        ours, theirs = socket.socketpair()
+        if os.fork() == 0:
+            _report(attempt, theirs)
+            os._exit(0)
+        theirs.close()
+        answers[attempt.sentence] = ours.makefile().read().splitlines()[1]
+        os.wait()
+print(json.dumps(answers))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 0, run.stderr
+    return {sentence: json.loads(text) for sentence, text in json.loads(run.stdout).items()}
+
+
+@pytest.mark.parametrize("sentence", [attempt.sentence for attempt in ATTEMPTS])
+def test_a_way_out_is_closed(outcomes, sentence):
+    assert outcomes[sentence].closed, outcomes[sentence].detail
+
+
+@pytest.mark.parametrize("sentence", [each.sentence for each in ATTEMPTS if not each.endless])
+def test_the_same_way_is_open_without_the_sandbox(outcomes_outside, sentence):
+    outcome = outcomes_outside[sentence]
+    if outcome["closed"] and sentence in MAY_BE_CLOSED_ANYWAY:
+        pytest.skip(f"closed on this machine anyway: {outcome['detail']}")
+    assert not outcome["closed"], outcome["detail"]
+
+
+def test_an_attempt_that_is_broken_is_not_called_closed():
+    broken = escapes.Attempt("divide by zero", lambda: str(1 / 0), PermissionError, endless=False)
+    assert not escapes.try_inside(broken).closed
+
+
+def test_an_attempt_that_succeeds_is_reported():
+    harmless = escapes.Attempt("add", lambda: str(1 + 1), PermissionError, endless=False)
+    assert escapes.try_inside(harmless) == escapes.Outcome("add", closed=False, detail="2")
+
+
+def test_what_the_kernel_says_about_a_worker():
+    def wait(connection):
+        connection.sendall(b"ready")
+        connection.recv(1)
+
+    with spawn(wait, Limits(cpu_seconds=7, open_files=20)) as first, spawn(wait) as second:
+        assert first.connection.recv(5) == second.connection.recv(5) == b"ready"
+        lines = Path(f"/proc/{second.pid}/status").read_text(encoding="utf-8").splitlines()
+        status = dict(line.split(":\t", 1) for line in lines)
+        limits = Path(f"/proc/{first.pid}/limits").read_text(encoding="utf-8").splitlines()
+        session = os.getsid(second.pid)
+    for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+        assert int(status[kind], 16) == 0
+    assert (status["NoNewPrivs"], status["Seccomp"], status["Threads"]) == ("1", "2", "1")
+    limit = {line[:25].strip(): line[25:].split()[:2] for line in limits}
+    assert limit["Max cpu time"] == ["7", "8"]
+    assert limit["Max open files"] == ["20", "20"]
+    for kind in ("Max file size", "Max core file size", "Max processes"):
+        assert limit[kind] == ["0", "0"]
+    assert session == second.pid
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root may look into a worker")
+def test_a_worker_has_nothing_open_but_its_connection():
+    def wait(connection):
+        connection.sendall(b"ready")
+        connection.recv(1)
+
+    with open(__file__, "rb"), spawn(wait) as first, spawn(wait) as second:
+        assert first.connection.recv(5) == second.connection.recv(5) == b"ready"
+        folder = Path(f"/proc/{second.pid}/fd")
+        opened = sorted(os.readlink(entry) for entry in folder.iterdir())
+    assert opened[:3] == ["/dev/null"] * 3
+    assert len(opened) == 4
+    assert opened[3].startswith("socket:")
+
+
+@pytest.mark.skipif(IS_ROOT, reason="whatever root runs belongs to root")
+def test_a_worker_cannot_be_dumped():
+    with spawn(lambda connection: connection.sendall(b"x") or connection.recv(1)) as worker:
+        assert worker.connection.recv(1) == b"x"
+        assert os.stat(f"/proc/{worker.pid}/mem").st_uid == 0  # the kernel took it away
+
+
+def test_a_worker_does_not_outlive_its_nursery():
+    script = """
+import signal, time
+from course.grading.sandbox import spawn
+
+def wait(connection):
+    connection.sendall(b"ready")
+    time.sleep(60)
+
+worker = spawn(wait)
+worker.connection.recv(5)
+print(worker.pid, flush=True)
+signal.pause()
+"""
+    nursery = subprocess.Popen(
+        [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    worker = int(nursery.stdout.readline())
+    assert is_alive(worker)
+    nursery.kill()
+    nursery.communicate()
+    deadline = time.monotonic() + 5
+    while is_alive(worker) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_alive(worker)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether it runs; one that ended but was not waited for is not alive."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").split()[2] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+# --- each layer alone -----------------------------------------------------------------------
+
+
+def refused_with(enter, act) -> bool:
+    """Whether `act` is refused in a child that went through `enter` only."""
+    child = os.fork()
+    if child == 0:
+        code = 2
+        try:
+            enter()
+            code = 0
+            act()
+        except PermissionError:
+            code += 1
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def enter_landlock():
+    ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)  # no new privileges
+    landlock.enter(landlock.prepare(["/usr/lib"]))
+
+
+def enter_seccomp():
+    seccomp.enter(seccomp.prepare())
+
+
+def make_file():
+    os.close(os.open("/tmp/made by a test", os.O_CREAT | os.O_WRONLY))
+    os.unlink("/tmp/made by a test")
+
+
+def empty_file():
+    os.close(os.open(os.devnull, os.O_RDONLY | os.O_TRUNC))
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        make_file,
+        lambda: os.listdir("/tmp"),
+        lambda: Path(__file__).read_bytes(),
+        lambda: os.rename("/usr/lib", "/usr/lib2"),
+    ],
+    ids=["make a file", "list a folder", "read a file", "rename a folder"],
+)
+def test_landlock_alone_keeps_files_closed(act):
+    assert refused_with(enter_landlock, act)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [make_file, empty_file, socket.socket, os.fork, lambda: os.kill(os.getppid(), 0)],
+    ids=["make a file", "empty a file", "open a socket", "fork", "send a signal"],
+)
+def test_seccomp_alone_keeps_calls_closed(act):
+    assert refused_with(enter_seccomp, act)
+
+
+def test_landlock_alone_lets_listed_files_be_read():
+    assert not refused_with(enter_landlock, lambda: os.listdir("/usr/lib"))
+
+
+# --- what ended a worker --------------------------------------------------------------------
+
+
+def test_ended_by_itself():
+    assert end_of(lambda: os._exit(3)) == "left its process (exit status 3)"
+
+
+def test_raised():
+    assert end_of(lambda: 1 / 0) == "left its process (exit status 1)"
+
+
+def test_crashed():
+    end = end_of(lambda: ctypes.string_at(0))
+    assert end == "crashed: Segmentation fault (signal 11)"
+
+
+def test_too_much_memory():
+    limits = Limits(memory_bytes=100_000_000)
+    assert answer(lambda: len(bytearray(50_000_000)), limits) == "50000000"
+    assert end_of(lambda: bytearray(200_000_000), limits) == "needed more than 0.1 GB of memory"
+
+
+def test_killed_while_it_waits():
+    with spawn(lambda connection: connection.recv(1) and time.sleep(60)) as worker:
+        worker.connection.sendall(b"x")
+    assert worker.why_it_died() == "did not end by itself and was stopped"
+
+
+def test_killed_by_the_system():
+    with spawn(lambda connection: connection.recv(1)) as worker:
+        os.kill(worker.pid, signal.SIGKILL)
+        assert worker.connection.recv(1) == b""
+        os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
+    assert "most likely because the machine ran out of memory" in worker.why_it_died()
+
+
+def test_killing_twice_changes_nothing():
+    worker = spawn(lambda _: os._exit(3))
+    worker.connection.recv(1)
+    worker.kill()
+    worker.kill()
+    assert worker.why_it_died() == "left its process (exit status 3)"
+
+
+def spin():
+    while True:
+        pass
+
+
+def deaf_spin():
+    signal.signal(signal.SIGXCPU, signal.SIG_IGN)
+    spin()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", [spin, deaf_spin])
+def test_too_much_processor_time(run):
+    assert end_of(run, Limits(cpu_seconds=1)) == "used more than 1 s of processor time"
+
+
+# --- no sandbox, no run ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def forget_rules():
+    sandbox._rules.cache_clear()
+    yield
+    sandbox._rules.cache_clear()
+
+
+def test_another_system_is_told_so(monkeypatch):
+    monkeypatch.setattr(sandbox.sys, "platform", "win32")
+    assert sandbox.missing() == [
+        "The sandbox is made of Linux's own means; this is another system."
+    ]
+
+
+def test_nothing_runs_where_landlock_is_missing(monkeypatch, forget_rules):
+    monkeypatch.setattr(landlock, "_version", lambda: 0)
+    with pytest.raises(SandboxError, match="The kernel has no Landlock"):
+        spawn(lambda connection: connection.sendall(b"ran"))
+
+
+def test_nothing_runs_where_libseccomp_is_missing(monkeypatch, forget_rules):
+    def absent():
+        raise OSError
+
+    monkeypatch.setattr(seccomp, "_library", absent)
+    with pytest.raises(SandboxError, match="apt install libseccomp2"):
+        spawn(lambda connection: connection.sendall(b"ran"))
+
+
+@pytest.mark.parametrize("step", ["landlock.enter", "seccomp.enter", "_drop_capabilities"])
+def test_nothing_runs_where_a_step_fails(monkeypatch, step):
+    def fail(*_):
+        raise OSError
+
+    monkeypatch.setattr(f"course.grading.sandbox.{step}", fail)
+    with spawn(lambda connection: connection.sendall(b"ran")) as worker:
+        assert worker.connection.recv(3) == b""
+    assert worker.why_it_died() == "was not run: its process could not be confined"
+
+
+# --- PyTorch --------------------------------------------------------------------------------
+
+NURSERY_WITH_TORCH = """
+import json, time
+from pathlib import Path
+import torch
+from course.grading.sandbox import Limits, spawn
+torch.set_num_threads(1)
+solutions = [path.read_bytes() for path in sorted(Path("solutions").glob("*.py"))]
+
+def train():
+    model = torch.nn.TransformerEncoderLayer(16, 2, batch_first=True)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.rand(2, 5, 16)).square().mean().backward()
+    optimizer.step()
+
+def load_solutions():
+    for source in solutions:
+        exec(compile(source, "solution", "exec"), {"__name__": "solution"})
+
+def ask_for_threads():
+    torch.set_num_threads(8)
+    torch.rand(600, 600) @ torch.rand(600, 600)
+    torch.rand(10**6).add(1).sum()
+
+def much(): torch.empty(10**10)
+def seed(): torch.seed()
+
+ends = {}
+for act in (train, load_solutions, ask_for_threads, seed, much):
+    with spawn(lambda _: act()) as worker:
+        worker.connection.recv(1)
+    ends[act.__name__] = worker.why_it_died()
+
+def greet(connection):
+    connection.sendall(b"x")
+    connection.recv(1)
+
+milliseconds = []
+for _ in range(40):
+    start = time.perf_counter()
+    with spawn(greet) as worker:
+        worker.connection.recv(1)
+    milliseconds.append(1000 * (time.perf_counter() - start))
+print(json.dumps([ends, milliseconds]))
+"""
+
+
+@pytest.fixture(scope="module")
+def with_torch():
+    """How workers of a nursery with PyTorch end, and how long forty of them took, in ms."""
+    run = subprocess.run(
+        [sys.executable, "-c", NURSERY_WITH_TORCH],
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("act", ["train", "load_solutions", "ask_for_threads", "seed"])
+def test_pytorch_works_in_a_worker(with_torch, act):
+    assert with_torch[0][act] == "left its process (exit status 0)"
+
+
+@pytest.mark.slow
+def test_pytorch_is_held_to_the_memory(with_torch):
+    assert with_torch[0]["much"] == "needed more than 2 GB of memory"
+
+
+@pytest.mark.slow
+def test_a_worker_costs_little(with_torch):
+    assert statistics.median(with_torch[1]) < 60  # about 9 of an idle machine, most of it fork
