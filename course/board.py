@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import click
 
+from course.choose import name_for_check
 from course.progress import PASSED, TO_DO, UNCHECKED, WRONG, next_exercise
 from course.syllabus import Lesson, lessons
 
@@ -31,7 +32,7 @@ def lesson_board(lesson: Lesson, status: dict[str, str], shown: Collection[str])
         state = status.get(exercise.name)
         if state is not None and exercise.name in shown:
             points = exercise.points if state == PASSED else 0
-            word = click.style(f"{state:<8}", fg=_COLOR[state])
+            word = click.style(f"{state:<11}", fg=_COLOR[state])
             lines.append(f"  {exercise.name:<30} {word} {points} of {exercise.points}")
     return "\n".join(lines)
 
@@ -47,7 +48,7 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
         f"({exercise.points} points, about {exercise.minutes} minutes)",
         f"  read   course/lessons/{lesson.text.name}",
         f"  edit   exercises/{lesson.stem}.py",
-        f"  check  pytest tests/{lesson.tests.name} -k {exercise.name}",
+        f"  check  course check {name_for_check(exercise)}",
         f"  hint   course hint {exercise.name}",
     ]
     return "\n".join(lines)

@@ -1,13 +1,18 @@
 """The `course` command. It stays thin, and imports what a command needs only when it runs."""
 
 import importlib
+import itertools
 import sys
 
 import click
 
 from course import ROOT, __version__
 
-_ELSEWHERE = {"data": "course.data.command"}
+_ELSEWHERE = {
+    "data": "course.data.command",
+    "grade": "course.grading.command",
+    "gradescope": "course.grading.engines.gradescope",
+}
 """Commands that live in modules of their own, loaded when they are called."""
 
 
@@ -44,35 +49,45 @@ def main(context: click.Context) -> None:
 
 
 @main.command(
-    short_help="Check the exercises of a lesson, or of all.",
+    short_help="Check an exercise, a lesson, or all.",
     context_settings={"ignore_unknown_options": True},
+    options_metavar="[--exit-zero]",
 )
-@click.argument("lesson", required=False)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[NAME]... [PYTEST OPTION]...")
 @click.option("--exit-zero", is_flag=True, help="Exit with status 0 whatever the check finds.")
-@click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
-def check(lesson: str | None, exit_zero: bool, pytest_options: tuple[str, ...]) -> None:
-    """Check the exercises of a LESSON (its name or number), or of all lessons.
+def check(words: tuple[str, ...], exit_zero: bool) -> None:
+    """Check exercises by NAME, or lessons by name or number; without a NAME, all.
 
-    Other options go to pytest. The exit status is 0 only when everything passed.
+    `lookup` is lesson 1; its exercise of the same name is `lookup.lookup`. Options after the names
+    go to pytest. The exit status is 0 only when everything passed.
 
     \b
     Examples:
       course check
       course check rope
-      course check rope -k rotate_half -x
+      course check rotate_half -x
+      course check 5 lookup.lookup
     """
+    from course.choose import exercises_called
     from course.syllabus import find_lesson, lessons
 
-    if lesson is not None and lesson.startswith("-"):  # course check -- -x
-        lesson, pytest_options = None, (lesson, *pytest_options)
+    names = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
     try:
-        chosen = [find_lesson(lesson)] if lesson else lessons()
+        chosen = [exercise for name in names for exercise in exercises_called(name)]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     import pytest
 
-    configuration = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-q"]
-    status = pytest.main([*configuration, *pytest_options, *(str(one.tests) for one in chosen)])
+    stems = dict.fromkeys(exercise.lesson for exercise in chosen)
+    graded = [find_lesson(stem) for stem in stems] if names else lessons()
+    status = pytest.main(
+        [
+            *("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-q"),
+            *(f"--exercise={exercise.name}" for exercise in chosen),
+            *words[len(names) :],
+            *(str(lesson.tests) for lesson in graded),
+        ]
+    )
     sys.exit(0 if exit_zero and status == 1 else int(status))
 
 
@@ -133,4 +148,6 @@ def build(only_check: bool, force: bool) -> None:
     except (BuildError, OSError) as error:
         raise click.ClickException(str(error)) from None
     click.echo("\n".join(report or ["exercises/ is what solutions/ gives"]))
+    if any(line.startswith("kept your") for line in report):
+        click.echo("To have your work back, copy what was kept over the file in exercises/.")
     sys.exit(1 if only_check and report else 0)

@@ -6,10 +6,10 @@ The texts stand in `hints.toml`; how many of an exercise's were shown, in `.cour
 import json
 import textwrap
 import tomllib
-from difflib import get_close_matches
 from functools import cache, partial
 
 from course import ROOT, progress
+from course.choose import closest
 from course.files import write_whole
 from course.syllabus import Exercise, find_lesson, lessons
 
@@ -126,9 +126,7 @@ def _suggestion(name: str, names: list[str]) -> str:
     try:
         lesson = find_lesson(name)
     except ValueError:
-        lowered = {known.lower(): known for known in names}
-        closest = get_close_matches(name.lower(), lowered, n=1, cutoff=0)[0]
-        return f'did you mean "{lowered[closest]}"?'
+        return f'did you mean "{closest(name, names, cutoff=0)}"?'
     return f"lesson {lesson.number} has {', '.join(one.name for one in lesson.exercises)}"
 
 

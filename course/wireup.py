@@ -1,12 +1,14 @@
-"""The whole road in one run: text, ids, batch, embedding, each position scheme, attention.
+"""The whole road in one run: text, ids, embedding, position schemes, attention.
 
     python -m course.wireup
 
-It runs on TinyShakespeare if that was fetched, else on the embedded kingdom, with your own
-functions where they pass their tests and the reference's elsewhere, and says which. Read the
-numbers: each line says what to expect of them and why.
+It runs on TinyShakespeare if that was fetched, else on the embedded kingdom,
+with your own functions where they pass their tests and the reference's
+elsewhere, and says which. Read the numbers: each line says what to expect of
+them and why.
 """
 
+import argparse
 import math
 import sys
 import textwrap
@@ -175,6 +177,11 @@ def weights(x: Tensor, bias: Tensor | float = 0.0) -> Tensor:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(
+        prog="python -m course.wireup",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args()
     try:
         main()
     except Exception as error:

@@ -19,11 +19,8 @@ def expect_small_normal(weight):
     weight = weight.double()
     mean, std = weight.mean().item(), weight.std().item()
     beyond = (weight.abs() > 0.04).double().mean().item()
-    expect.that(abs(mean) < 0.0006, f"the weights have mean {mean:.4f}, but should have mean 0")
-    expect.that(
-        abs(std - 0.02) < 0.0005,
-        f"the weights have standard deviation {std:.4f}, but should have 0.02",
-    )
+    expect.close(std, 0.02, tolerance=0.0005, what="the standard deviation of the weights")
+    expect.close(mean, 0.0, tolerance=0.0006, what="the mean of the weights")
     expect.that(
         abs(beyond - 0.0455) < 0.0065,
         f"{beyond:.1%} of the weights lie beyond two standard deviations; normal is 4.6%",

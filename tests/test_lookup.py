@@ -465,16 +465,21 @@ class TestTokenEmbedding:
         of the table are. (Square 0.02 and you have the variance.)"""
         lesson.seed(draw.integer(0, 10**6))
         weight = lesson.TokenEmbedding(vocab_size, n_embd).parameters["weight"].double()
-        expect.close(weight.mean().item(), 0.0, tolerance=5e-4)
-        expect.close(weight.std().item(), 0.02, tolerance=4e-4)
+        expect.close(
+            weight.std().item(), 0.02, tolerance=4e-4, what="the standard deviation of the table"
+        )
+        expect.close(weight.mean().item(), 0.0, tolerance=5e-4, what="the mean of the table")
 
     def test_every_row_is_drawn_alike(self, lesson, draw):
         """No row is special, the first one neither: 2500 numbers each, all with
         mean 0 and standard deviation 0.02."""
         lesson.seed(draw.integer(0, 10**6))
         weight = lesson.TokenEmbedding(30, 2500).parameters["weight"].double()
-        expect.close(weight.mean(dim=1), torch.zeros(30).double(), tolerance=0.0032)
-        expect.close(weight.std(dim=1), torch.full((30,), 0.02).double(), tolerance=0.0023)
+        mean, std = torch.zeros(30).double(), torch.full((30,), 0.02).double()
+        expect.close(weight.mean(dim=1), mean, tolerance=0.0032, what="the mean of each row")
+        expect.close(
+            weight.std(dim=1), std, tolerance=0.0023, what="the standard deviation of each row"
+        )
         alike = [(a, b) for a in range(30) for b in range(a) if torch.equal(weight[a], weight[b])]
         expect.that(not alike, f"two rows are the same, {alike[:1]}: each token needs its own")
 

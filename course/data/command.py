@@ -40,6 +40,8 @@ def data(name, dim, listing, check, mirror, dest):
       course data --list                   what there is
       course data --check                  is what is there whole?
 
+    --check fails if a file is damaged, or missing although you named it: none has to be there.
+
     The files go to --dest, else to $COURSE_DATA, else to data/ in the course. $COURSE_MIRROR
     stands for --mirror.
     """
@@ -48,7 +50,7 @@ def data(name, dim, listing, check, mirror, dest):
     folder = dest or data_folder()
     with _one_sentence():
         if check:
-            _check(_chosen(name or "every", dim), folder)
+            _check(_chosen(name or "every", dim), folder, needed=name is not None)
         elif listing or name is None:
             _list(folder)
         else:
@@ -109,13 +111,19 @@ def _list(folder: Path) -> None:
     click.echo("Check: course data --check    More: course data --help")
 
 
-def _check(datasets: list[Dataset], folder: Path) -> None:
+def _check(datasets: list[Dataset], folder: Path, needed: bool) -> None:
+    """Print the state of each; raise `DataError` if one is damaged, or missing though needed."""
     states = [_state(dataset, folder / dataset.file) for dataset in datasets]
     for dataset, state in zip(datasets, states, strict=True):
         click.echo(f"{dataset.file:<20} {state}")
     damaged = sum(state.startswith("damaged") for state in states)
+    missing = states.count("missing")
     if damaged:
         raise DataError(f"{damaged} damaged in {folder}: fetch again what is damaged")
+    if missing and needed:
+        raise DataError(f"{missing} missing in {folder}; the same command without --check fetches")
+    if missing == len(states):
+        click.echo("Nothing was fetched yet; until then the small built-in corpus serves.")
 
 
 def _state(dataset: Dataset, path: Path) -> str:

@@ -13,7 +13,7 @@ from course.testing.case import Case
 from course.testing.clock import TimeIsUp
 from course.testing.door import Lesson
 from course.testing.draw import Draw
-from course.testing.outcomes import NotRun, Prints, StudentError, TimedOut, ToDo, Wrong
+from course.testing.outcomes import NotRun, Prints, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.show import show
 from course.testing.stage import Stage
 
@@ -59,7 +59,7 @@ class Examination:
         self._source = source
         self._seed = seed
         self._printed = printed
-        self._endless: set[str] = set()
+        self._stopped: set[str] = set()
 
     def run(self, case: Case) -> Finding:
         """Run a test; if it fails, once more with the exercises that this one uses lent.
@@ -67,16 +67,16 @@ class Examination:
         So nobody loses the points of an exercise because of another one that it calls.
         """
         start = time.perf_counter()
-        if case.exercise in self._endless:  # waiting once more would teach nothing
+        if case.exercise in self._stopped:  # waiting once more would teach nothing
             return Finding(case, *_told(NotRun(case.exercise), case.exercise), [], 0.0)
         failure, trace = None, []
-        hangs = self._endless and self._endless.intersection(self._used_by(case))
+        hangs = self._stopped and self._stopped.intersection(self._used_by(case))
         if not hangs:
             failure, trace = self._attempt(case)
         if hangs or (failure and self._used_by(case)):
             failure, trace = self._attempt(case, lent=self._used_by(case))
-        if isinstance(failure, TimedOut):
-            self._endless.add(case.exercise)
+        if isinstance(failure, Stopped):
+            self._stopped.add(case.exercise)
         outcome = _told(failure, case.exercise)
         return Finding(case, *outcome, trace, time.perf_counter() - start)
 
@@ -136,7 +136,7 @@ def _told(failure: Exception | None, exercise: str) -> tuple[str, Exception | No
 
 @functools.lru_cache(maxsize=64)
 def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]:
-    """The earlier exercises of the lesson, if anything outside of their own bodies names one.
+    """The earlier exercises of the lesson, if this one names one, itself or through what it uses.
 
     An exercise builds on earlier ones only: lending a later one could give the earlier away.
     """
@@ -146,9 +146,17 @@ def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    others = [node for node in body if getattr(node, "name", None) not in earlier]
-    used = {n.id for node in others for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return tuple(earlier) if used & set(earlier) else ()
+    names_in: dict[str, set[str]] = {}  # "": in what runs when the file is loaded
+    for node in body:
+        used = names_in.setdefault(getattr(node, "name", ""), set())
+        used.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+    reached: set[str] = set()
+    to_read = {exercise, ""}
+    while to_read:
+        name = to_read.pop()
+        reached.add(name)
+        to_read |= names_in.get(name, set()) - reached
+    return tuple(earlier) if reached.intersection(earlier) else ()
 
 
 @functools.cache

@@ -8,6 +8,7 @@ expect.follows_device(call, *args), expect.stays_on_device(call, *args)
 """
 
 import re
+import textwrap
 from typing import Any
 
 import torch
@@ -35,16 +36,17 @@ def last_call() -> Call | None:
     return calls[-1] if calls else None
 
 
-def close(got: Any, want: Any, *, tolerance: float | None = None) -> None:
+def close(got: Any, want: Any, *, tolerance: float | None = None, what: str = "") -> None:
     """Expect a value within rounding of another; tensors also in shape, dtype and device.
 
     Args:
-        got: what the student's code returned.
+        got: what the student's code returned, or what was computed from that.
         want: a tensor, a number, a string, or a list or tuple of them.
         tolerance: how far off, per unit; by default what the dtype allows.
+        what: what was computed, "the mean of the table"; the message names it.
     """
     __tracebackhide__ = True
-    _compare(got, want, got, want, tolerance)
+    _compare(got, want, got, want, tolerance, what)
 
 
 def equal(got: Any, want: Any) -> None:
@@ -150,20 +152,49 @@ def message(sentence: str, call: Call | None, *details: str) -> str:
     """A sentence, the call it is about, and what else there is to say."""
     lines = [sentence, ""]
     if call is not None:
-        lines.append(f"  called  {show_call(call)}")
-    lines += [f"  {detail}" for detail in details]
+        lines.append(_folded(f"called  {show_call(call, _maker(call))}"))
+    lines += map(_folded, details)
     return "\n".join(lines).rstrip()
+
+
+def _folded(detail: str) -> str:
+    """A detail, indented; what does not fit in 80 columns goes on below its beginning."""
+    return textwrap.fill(
+        detail,
+        80,
+        initial_indent="  ",
+        subsequent_indent=" " * 10,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _maker(call: Call) -> Call | None:
+    """The call that made the called module, unless several could have."""
+    makers = [one for one in calls if isinstance(one.result, Handle)]
+    makers = {show_call(one): one for one in makers if one.result._name == call.name}
+    return next(iter(makers.values())) if len(makers) == 1 else None
 
 
 # --- comparing --------------------------------------------------------------------------------
 
 
-def _compare(got: Any, want: Any, whole_got: Any, whole_want: Any, tolerance: float | None) -> None:
+def _compare(
+    got: Any,
+    want: Any,
+    whole_got: Any,
+    whole_want: Any,
+    tolerance: float | None,
+    what: str = "",
+) -> None:
     """Compare part by part; a message shows the whole of what was returned."""
     __tracebackhide__ = True
 
     def wrong(sentence: str, *details: str) -> Wrong:
-        shown = (f"got     {show(whole_got)}", f"want    {show(whole_want)}")
+        shown = [f"got     {show(whole_got)}", f"want    {show(whole_want)}"]
+        if what and tolerance:
+            size = abs(want) if isinstance(want, float) else 1.0
+            shown.append(f"within  {show_number(tolerance * max(1.0, size))}")
         return Wrong(message(sentence, _call_that_gave(whole_got), *shown, *details))
 
     if isinstance(want, torch.Tensor):
@@ -176,18 +207,21 @@ def _compare(got: Any, want: Any, whole_got: Any, whole_want: Any, tolerance: fl
                 raise wrong(f"the {trait} is {of_got}, but should be {of_want}", *note)
         difference = _difference(got, want, tolerance)
         if difference:
-            raise wrong(*difference)
+            sentence, place = difference
+            raise wrong(f"{what}: {sentence}" if what else sentence, place)
     elif isinstance(want, list | tuple):
         if not isinstance(got, list | tuple) or len(got) != len(want):
             raise wrong(f"{_kind(got)} came back where {_kind(want)} belongs")
         for got_part, want_part in zip(got, want, strict=True):
-            _compare(got_part, want_part, whole_got, whole_want, tolerance)
+            _compare(got_part, want_part, whole_got, whole_want, tolerance, what)
     elif isinstance(want, float):
         if type(got) is not float:
             raise wrong(f"{_kind(got)} came back where a float belongs")
         allowed = (1e-6 if tolerance is None else tolerance) * max(1.0, abs(want))
         if not (got == want or abs(got - want) <= allowed):
-            raise wrong("the number is not the one it should be", f"differs: {_apart(got, want)}")
+            plain_to_see = got is whole_got and show(got) != show(want)
+            differs = () if plain_to_see else (f"differs: {_apart(got, want)}",)
+            raise wrong(f"{what or 'the number'} is not the one it should be", *differs)
     elif type(got) is not type(want):
         raise wrong(f"{_kind(got)} came back where {_kind(want)} belongs")
     elif got != want:

@@ -5,7 +5,11 @@ class Wrong(AssertionError):
     """The student's code does not do what its contract says; the message says how it shows."""
 
 
-class TimedOut(Wrong):
+class Stopped(Wrong):
+    """The student's code was stopped, or ended its own process: no more of the exercise is run."""
+
+
+class TimedOut(Stopped):
     """The student's code did not come to an end."""
 
 

@@ -15,13 +15,15 @@ import pytest
 import torch
 
 from course import ROOT
+from course.choose import closest
+from course.syllabus import lessons
 from course.testing.case import SECONDS_PER_TEST, Case, case_of
 from course.testing.clock import TimeIsUp, time_limit
 from course.testing.diagnosis import diagnose, suspects
 from course.testing.examine import Examination, Finding
 from course.testing.outcomes import Prints, Wrong
 from course.testing.report import Tally, print_summary
-from course.testing.stage import Stage, load_module
+from course.testing.stage import Stage, load_module, where
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,6 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--modules", metavar="FOLDER", help="test the modules in FOLDER instead of exercises/"
     )
+    group.addoption("--exercise", action="append", metavar="NAME", help="test this exercise only")
     group.addoption(
         "--seed", type=int, default=0, help="draw other inputs for the tests (default: 0)"
     )
@@ -42,6 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "exercise(name): the exercise that these tests grade")
     config.addinivalue_line("markers", "limit(seconds): how long the test may take")
     config.stash[_EXAMINATIONS] = {}
+    config.stash[_PRINTED_AT_IMPORT] = {}
+    config.stash[_FIRST_TO_DO] = {}
     config.stash[_TALLY] = Tally()
     config.pluginmanager.register(config.stash[_TALLY])
 
@@ -73,6 +78,8 @@ def _names_in_lesson_texts(request: pytest.FixtureRequest) -> None:
 
 
 _EXAMINATIONS = pytest.StashKey[dict[Path, Examination | Wrong]]()
+_PRINTED_AT_IMPORT = pytest.StashKey[dict[Path, str]]()
+_FIRST_TO_DO = pytest.StashKey[dict[tuple[str, str], str]]()
 _TALLY = pytest.StashKey[Tally]()
 _CASE = pytest.StashKey[Case]()
 _TESTS_OF_EXERCISE = pytest.StashKey[int]()
@@ -88,13 +95,16 @@ def _examination(config: pytest.Config, test_file: Path) -> Examination:
     path = _module_path(config, test_file)
     known = config.stash[_EXAMINATIONS]
     if path not in known:
+        printed = _printed_by(config)
+        printed()
         try:
             module = _load(path)
             known[path] = Examination(
-                lambda: Stage(module), path.read_bytes(), config.option.seed, _printed_by(config)
+                lambda: Stage(module), path.read_bytes(), config.option.seed, printed
             )
         except Wrong as wrong:
             known[path] = wrong
+        config.stash[_PRINTED_AT_IMPORT][path] = printed()
     if isinstance(known[path], Wrong):
         raise Wrong(str(known[path]))
     return known[path]
@@ -104,10 +114,10 @@ def _load(path: Path) -> types.ModuleType:
     try:
         with time_limit(SECONDS_PER_TEST):
             return load_module(path)
-    except TimeIsUp:
+    except TimeIsUp as error:
         raise Wrong(
             f"{path.parent.name}/{path.name} did not finish its import in {SECONDS_PER_TEST} s; "
-            "is there a loop outside of a function?"
+            f"is there a loop outside of a function?\n  {where(error, path)}"
         ) from None
 
 
@@ -131,7 +141,8 @@ def _module_path(config: pytest.Config, test_file: Path) -> Path:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let `-k rotate_half` find the tests of an exercise, and count them before it does."""
+    """Keep the tests of the chosen exercises, and count them before `-k` chooses among them."""
+    chosen = config.option.exercise
     graded = [(item, case) for item in items if (case := case_of(item))]
     tests_of = Counter((item.path, case.exercise) for item, case in graded)
     parts_only = any(arg.count("::") > 1 for arg in config.args)
@@ -139,6 +150,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.extra_keyword_matches.add(case.exercise)
         item.stash[_CASE] = case
         item.stash[_TESTS_OF_EXERCISE] = 0 if parts_only else tests_of[item.path, case.exercise]
+    if chosen:
+        items[:] = [item for item, case in graded if case.exercise in chosen]
 
 
 # --- running --------------------------------------------------------------------------------
@@ -164,7 +177,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     """The report of a graded test, in place of pytest's, which would explain our own code."""
     case = item.stash.get(_CASE, None)
-    if case is None or (call.excinfo and call.excinfo.errisinstance(pytest.skip.Exception)):
+    if case is None:
         return None
     without_traceback = copy.copy(call)
     without_traceback.excinfo = None
@@ -191,6 +204,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
         "only_prints": finding is not None and isinstance(finding.failure, Prints),
         "not_loaded": finding is None,
         "printed": report.capstdout,
+        "printed_at_import": item.config.stash[_PRINTED_AT_IMPORT].get(path, ""),
         "of": item.stash[_TESTS_OF_EXERCISE],
     }
     return report
@@ -210,12 +224,16 @@ def _lines_of_definitions(source: bytes) -> dict[str, int]:
         return {}
 
 
-def pytest_report_teststatus(report: pytest.TestReport):
+def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config):
+    """The words for an outcome. What is to do is counted by exercise, not by test."""
     facts = getattr(report, "course", None)
     if facts and facts["outcome"] == "wrong":
         return "wrong", "x", ("WRONG", {"red": True})
     if facts and facts["outcome"] == "to do":
-        return "to do", "o", ("TO DO", {"yellow": True})
+        exercise = facts["lesson"], facts["exercise"]
+        first = config.stash[_FIRST_TO_DO].setdefault(exercise, report.nodeid)
+        counted_as = "to do" if report.nodeid == first else ""
+        return counted_as, "o", ("TO DO", {"yellow": True})
     if facts and facts["outcome"] == "not run":
         return "not run", "-", ("NOT RUN", {"yellow": True})
     return None
@@ -234,9 +252,19 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
             tally.diagnoses[stem, exercise] = diagnose(findings, known)
 
 
-def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter, exitstatus: int, config: pytest.Config) -> None:
     tally = config.stash[_TALLY]
+    wanted = config.option.keyword or " ".join(config.option.exercise or [])
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and wanted:
+        terminalreporter.write_line(f"\n{_nothing_called(wanted)}\n")
     own = not (config.option.solutions or config.option.modules)
     if own:
         tally.remember()
     print_summary(terminalreporter, tally, own)
+
+
+def _nothing_called(wanted: str) -> str:
+    names = [exercise.name for lesson in lessons() for exercise in lesson.exercises]
+    close = closest(wanted, names)
+    advice = f"did you mean {close}?" if close else "`course check NAME` checks an exercise."
+    return f'No test here goes by the name "{wanted}"; {advice}'

@@ -1,5 +1,6 @@
 """The end of a test run: what is wrong, in full but without repetition, and a short board."""
 
+import re
 import textwrap
 
 import click
@@ -68,16 +69,35 @@ def print_summary(terminal, tally: Tally, own: bool) -> None:
             wrong.sort(key=lambda test: test["test"] not in diagnosis.explains)
         if wrong and wrong[0]["text"] not in shown:
             shown.add(wrong[0]["text"])
-            _print_wrong(terminal, wrong, diagnosis)
+            not_run = sum(test["outcome"] == "not run" for test in tests)
+            _print_wrong(terminal, wrong, diagnosis, not_run)
+    for sentence in _printed_at_import(tally):
+        terminal.write_line("")
+        terminal.write_line(_wrapped(sentence))
     if tally.tests:
         ran = tally.status()
         known = progress.status_of_all() | ran if own else ran
         _write(terminal, f"\n{_board(ran, known)}\n")
         if own:
-            _write(terminal, next_steps(known, prefer=tuple(ran)))
+            _write(terminal, f"{next_steps(known, prefer=tuple(ran))}\n")
 
 
-def _print_wrong(terminal, wrong: list[dict], diagnosis: Diagnosis | None) -> None:
+def _printed_at_import(tally: Tally) -> list[str]:
+    """A sentence for each file that prints when it is loaded; that costs nothing."""
+    printed = {
+        test["where"].partition(":")[0]: test.get("printed_at_import", "").strip()
+        for tests in tally.tests.values()
+        for test in tests
+    }
+    return [
+        f'{file} prints "{text.splitlines()[0][:60]}" when it is loaded; that costs no points, but '
+        "take it out when you are done"
+        for file, text in printed.items()
+        if text
+    ]
+
+
+def _print_wrong(terminal, wrong: list[dict], diagnosis: Diagnosis | None, not_run: int) -> None:
     first, others = wrong[0], wrong[1:]
     terminal.write_line("")
     if first["not_loaded"]:  # it is about the whole file: no single test can add to it
@@ -108,6 +128,9 @@ def _print_wrong(terminal, wrong: list[dict], diagnosis: Diagnosis | None) -> No
     if first["only_prints"]:
         return
     terminal.write_line(f"  hint    course hint {first['exercise']}")
+    if not_run:
+        tests = "1 other test" if not_run == 1 else f"{not_run} other tests"
+        terminal.write_line(f"  not run: {tests} of {first['exercise']}, after this one")
     names = dict.fromkeys(_words(test["test"].partition("[")[0]) for test in others)
     names.pop(_words(first["test"].partition("[")[0]), None)
     if names:
@@ -125,8 +148,15 @@ def _write(terminal, text: str) -> None:
 
 
 def _words(test: str) -> str:
-    """`test_first_half[4]` as words."""
-    return test.removeprefix("test_").replace("_", " ")
+    """The name of a test as words; a name has no room for the signs that a number needs.
+
+    >>> _words("test_error_is_below_1e_4[7-3]"), _words("test_std_is_002")
+    ('error is below 1e-4 [7-3]', 'std is 0.02')
+    """
+    name, bracket, parameters = test.removeprefix("test_").partition("[")
+    words = re.sub(r"\b0(\d+)\b", r"0.\1", name.replace("_", " "))
+    words = re.sub(r"\b1e (\d)", r"1e-\1", words)
+    return f"{words} [{parameters}" if bracket else words
 
 
 def _wrapped(text: str, indent: str = "") -> str:

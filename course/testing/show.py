@@ -32,26 +32,32 @@ def show(value: Any) -> str:
         return f"({', '.join(map(show, value))})"
     if isinstance(value, list):
         return f"[{', '.join(map(show, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {show(item)}' for key, item in value.items())}}}"
     if isinstance(value, float):
         return show_number(value)
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def show_call(call: Call) -> str:
-    """A call as one would type it."""
+def show_call(call: Call, made_by: Call | None = None) -> str:
+    """A call as one would type it; that of a module as `Name(2, 3)(x)` if it is known who made it.
+
+    >>> show_call(Call("f", (1,), {"x": 2.5}))
+    'f(1, x=2.5)'
+    """
     args = [show(arg) for arg in call.args]
     args += [f"{name}={show(value)}" for name, value in call.kwargs.items()]
-    return f"{call.name}({', '.join(args)})"
+    return f"{show_call(made_by) if made_by else call.name}({', '.join(args)})"
 
 
 def show_number(number: float) -> str:
-    """Four significant digits: enough to compare, short enough to read.
+    """Four significant digits, six from 1000 on: enough to compare, short enough to read.
 
-    >>> show_number(0.84147), show_number(3.0), show_number(1e-6)
-    ('0.8415', '3', '1e-06')
+    >>> show_number(0.84147), show_number(3.0), show_number(1e-6), show_number(10000.0)
+    ('0.8415', '3', '1e-06', '10000')
     """
-    return f"{number:.4g}" if abs(number) < 1e6 else f"{number:g}"
+    return f"{number:.4g}" if abs(number) < 1000 else f"{number:g}"
 
 
 def show_dtype(dtype: torch.dtype) -> str:

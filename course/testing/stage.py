@@ -5,6 +5,7 @@ that a student's code makes (modules, mostly) stay on the stage and are known ou
 A stage can therefore stand in this process or in another one; the tests cannot tell.
 """
 
+import ast
 import contextlib
 import types
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import torch
 from torch import nn
 
 from course.testing.clock import TimeIsUp, time_limit
+from course.testing.honesty import honest, refuse_borrowed_answers
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.plain import Foreign, plain
 
@@ -100,13 +102,14 @@ class Stage:
     def inspect(self, ref: Ref) -> dict[str, Any]:
         """What a module is made of: parameters, buffers, state dict, and its mode."""
         module = self._objects[ref.number]
-        return {
-            "parameters": {name: plain(p) for name, p in module.named_parameters()},
-            "trainable": [name for name, p in module.named_parameters() if p.requires_grad],
-            "buffers": {name: plain(b) for name, b in module.named_buffers()},
-            "state_dict": plain(dict(module.state_dict())),
-            "training": module.training,
-        }
+        with self._student(ref):
+            return {
+                "parameters": {name: plain(p) for name, p in module.named_parameters()},
+                "trainable": [name for name, p in module.named_parameters() if p.requires_grad],
+                "buffers": {name: plain(b) for name, b in module.named_buffers()},
+                "state_dict": plain(dict(module.state_dict())),
+                "training": module.training,
+            }
 
     def set_parameters(self, ref: Ref, values: dict[str, torch.Tensor]) -> None:
         """Write values into parameters, by name."""
@@ -205,8 +208,9 @@ class Stage:
     def _student(self, target: str | Ref) -> Iterator[None]:
         """Turn whatever the student's code raises into one of the three outcomes."""
         try:
-            yield
-        except Wrong:
+            with honest(_title(target)):
+                yield
+        except (Wrong, TimeIsUp, KeyboardInterrupt):
             raise
         except NotImplementedError as error:
             if str(error).startswith("TODO "):
@@ -217,11 +221,11 @@ class Stage:
                 f"{_title(target)} called sys.exit({error.code}); a function returns its result "
                 "and leaves the program running"
             ) from error
-        except Exception as error:
+        except BaseException as error:  # also what pytest.skip raises
             raise self._described(error).with_traceback(error.__traceback__) from error
 
-    def _described(self, error: Exception) -> StudentError:
-        kinds = tuple(kind.__name__ for kind in type(error).__mro__[:-2])
+    def _described(self, error: BaseException) -> StudentError:
+        kinds = tuple(kind.__name__ for kind in type(error).__mro__[:-2] or (BaseException,))
         return StudentError(kinds, _message(error), where(error, self.path))
 
 
@@ -234,19 +238,30 @@ def load_module(path: Path) -> types.ModuleType:
     Raises:
         Wrong: in one sentence, why it cannot be run.
     """
-    shown = _shown(path)
     try:
         source = path.read_bytes()
     except FileNotFoundError:
-        raise Wrong(f"{shown} does not exist; `course build` makes it anew") from None
+        raise Wrong(f"{_shown(path)} does not exist; `course build` makes it anew") from None
     except OSError as error:
-        raise Wrong(f"{shown} cannot be read: {error.strerror}") from None
+        raise Wrong(f"{_shown(path)} cannot be read: {error.strerror}") from None
+    return run_module(source, path)
+
+
+def run_module(source: bytes, path: Path) -> types.ModuleType:
+    """Run the text of a student's file as a module; `path` says what to call it.
+
+    Raises:
+        Wrong: in one sentence, why it cannot be run.
+    """
+    shown = _shown(path)
     module = types.ModuleType(f"{path.parent.name}.{path.stem}")
     module.__file__ = str(path)
     try:
-        with _unchanged_settings(shown):
-            exec(compile(source, str(path), "exec"), module.__dict__)
-    except Wrong:
+        tree = ast.parse(source, str(path))
+        refuse_borrowed_answers(tree, shown)
+        with _unchanged_settings(shown), honest(shown):
+            exec(compile(tree, str(path), "exec"), module.__dict__)
+    except (Wrong, TimeIsUp, KeyboardInterrupt):
         raise
     except SyntaxError as error:
         text = f": {error.text.strip()}" if error.text else ""
@@ -255,7 +270,7 @@ def load_module(path: Path) -> types.ModuleType:
         ) from None
     except SystemExit:
         raise Wrong(f"{shown} calls sys.exit while it is imported; take that out") from None
-    except Exception as error:
+    except BaseException as error:  # also what pytest.skip raises
         raise Wrong(
             f"{shown} cannot be imported: {type(error).__name__}: {_message(error)}\n"
             f"  {where(error, path)}"

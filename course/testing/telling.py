@@ -15,7 +15,7 @@ def telling_difference(got: Tensor, want: Tensor) -> str | None:
     >>> telling_difference(torch.tensor([2.0, 4.0, 6.0]), torch.tensor([1.0, 2.0, 3.0]))
     'every value is 2 times what it should be'
     >>> telling_difference(torch.tensor([0.0, 5.0, 6.0]), torch.tensor([5.0, 6.0, 7.0]))
-    'along axis 0 everything stands one place too far'
+    'every entry stands one place too far'
     """
     if len(want.unique()) < 3:  # too plain: many changes would make it right
         return None
@@ -68,7 +68,7 @@ def _shifted(got: Tensor, want: Tensor) -> str | None:
         head, tail = (0, size - 1), (1, size - 1)
         for source, target, where in ((tail, head, "far"), (head, tail, "early")):
             if _near(got.narrow(axis, *source), want.narrow(axis, *target)):
-                return f"along axis {axis} everything stands one place too {where}"
+                return f"every {_names(want, axis)[0]} stands one place too {where}"
     return None
 
 
@@ -79,17 +79,17 @@ def _reordered(got: Tensor, want: Tensor) -> str | None:
             continue
         order = [_index(got_slices, lambda one, w=w: _near(one, w)) for w in want_slices]
         if None not in order and len(set(order)) == len(order):
-            return f"along axis {axis} the values are right, but in another order"
+            return f"the {_names(want, axis)[1]} are right, but in another order"
     return None
 
 
 def _partly(got: Tensor, want: Tensor) -> str | None:
-    """Which slices of the last axis are wrong, when most of them are right."""
+    """Which slices are wrong, when most of them are right."""
     for axis in reversed(list(_shared_axes(got, want, at_least=3))):
         pairs = zip(got.unbind(axis), want.unbind(axis), strict=True)
         wrong = [index for index, (one, other) in enumerate(pairs) if not _near(one, other)]
         if 0 < len(wrong) <= want.shape[axis] // 2:
-            return f"along axis {axis} only {_range(wrong)} is wrong, the rest is right"
+            return f"only {_which(want, axis, wrong)}"
     return None
 
 
@@ -102,12 +102,27 @@ def _index(items: tuple[Tensor, ...], fits: Callable[[Tensor], bool]) -> int | N
     return next((index for index, item in enumerate(items) if fits(item)), None)
 
 
-def _range(numbers: list[int]) -> str:
-    """Some indices, as an index or a range if they are consecutive.
+def _names(tensor: Tensor, axis: int) -> tuple[str, str]:
+    """What to call one, and several, of the things that stand side by side along an axis."""
+    if tensor.dim() == 1:
+        return "entry", "entries"
+    if tensor.dim() == 2:
+        return (("row", "rows"), ("column", "columns"))[axis]
+    return f"slice along axis {axis}", f"slices along axis {axis}"
 
-    >>> _range([3]), _range([3, 4, 5]), _range([0, 4])
-    ('index 3', 'the range 3 to 5', 'index 0, 4')
+
+def _which(tensor: Tensor, axis: int, wrong: list[int]) -> str:
+    """Which of the entries, rows, columns or slices are wrong.
+
+    >>> _which(torch.zeros(9), 0, [3]), _which(torch.zeros(9, 2), 0, [3, 4, 5])
+    ('entry 3 is wrong', 'rows 3 to 5 are wrong')
+    >>> _which(torch.zeros(9, 9), 1, [2, 4])
+    'columns 2 and 4 are wrong'
     """
-    if len(numbers) > 2 and all(b - a == 1 for a, b in pairwise(numbers)):
-        return f"the range {numbers[0]} to {numbers[-1]}"
-    return f"index {', '.join(map(str, numbers[:6]))}{', ...' if len(numbers) > 6 else ''}"
+    one, several = _names(tensor, axis)
+    if len(wrong) == 1:
+        return f"{one} {wrong[0]} is wrong"
+    if len(wrong) > 2 and all(b - a == 1 for a, b in pairwise(wrong)):
+        return f"{several} {wrong[0]} to {wrong[-1]} are wrong"
+    *first, last = wrong if len(wrong) <= 6 else [*wrong[:6], "more"]
+    return f"{several} {', '.join(map(str, first))} and {last} are wrong"

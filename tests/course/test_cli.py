@@ -4,8 +4,12 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
 from course import ROOT, __version__
+from course.choose import exercises_called, name_for_check
+from course.cli import main
+from course.syllabus import lessons
 
 
 def course(*arguments: str, **options) -> subprocess.CompletedProcess:
@@ -51,8 +55,11 @@ def test_every_help_has_an_example(command):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("check", "roap"), 'there is no lesson "roap"; did you mean "rope"?'),
-        (("check", "7"), 'there is no lesson "7"; the lessons are lookup, permutation'),
+        (("check", "roap"), 'there is no lesson or exercise "roap"; did you mean "rope"?'),
+        (("check", "rotate_hlaf"), '"rotate_hlaf"; did you mean "rotate_half"?'),
+        (("check", "9"), 'no lesson or exercise "9"; the lessons are 1 lookup, 2 permutation'),
+        (("check", "xyzzy"), '"xyzzy"; the lessons are 1 lookup, 2 permutation'),
+        (("check", "rope", "ntk_baes"), '"ntk_baes"; did you mean "ntk_base"?'),
         (("chek",), "No such command 'chek'"),
     ],
 )
@@ -67,6 +74,52 @@ def test_a_check_of_a_lesson_passes_options_on():
     result = course("check", "rope", "--", "--solutions", "-k", "rotate_half")
     assert result.returncode == 0
     assert "5 rope: 2 of 20 points" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("names", "line"),
+    [
+        (["lookup.lookup"], "1 lookup: 4 of 14 points"),
+        (["lookup"], "1 lookup: 14 of 14 points"),
+        (["rotate_half", "ntk_base"], "5 rope: 3 of 20 points"),
+        (["tests/test_rope.py"], "5 rope: 20 of 20 points"),
+        (["5", "one_hot_bytes"], "What and Where: 21 of 100 points"),
+    ],
+)
+def test_a_check_takes_exercises_and_lessons(names, line):
+    result = course("check", *names, "--solutions")
+    assert result.returncode == 0
+    assert line in result.stdout
+
+
+def test_the_check_that_the_board_offers_runs_one_exercise():
+    for lesson in lessons():
+        for exercise in lesson.exercises:
+            assert exercises_called(name_for_check(exercise)) == (exercise,)
+
+
+def test_a_missing_dataset_fails_the_check_only_if_it_was_named(tmp_path):
+    every = course("data", "--check", "--dest", str(tmp_path))
+    assert every.returncode == 0
+    assert "Nothing was fetched yet" in every.stdout
+    named = course("data", "tinyshakespeare", "--check", "--dest", str(tmp_path))
+    assert named.returncode == 1
+    assert "1 missing in" in named.stderr
+
+
+def test_a_forced_build_says_how_to_have_the_work_back(monkeypatch):
+    reports = {True: ["kept your exercises/rope.py as .course/backups/rope_1.py"], False: []}
+    monkeypatch.setattr("course.build.build", lambda force: reports[force])
+    assert "copy what was kept" in CliRunner().invoke(main, ["build", "--force"]).output
+    assert "copy what was kept" not in CliRunner().invoke(main, ["build"]).output
+
+
+def test_the_wire_up_explains_itself():
+    command = [sys.executable, "-m", "course.wireup"]
+    for arguments, status, words in ((["--help"], 0, "TinyShakespeare"), (["x"], 2, "unrecog")):
+        result = subprocess.run([*command, *arguments], capture_output=True, text=True, cwd=ROOT)
+        assert result.returncode == status
+        assert words in result.stdout + result.stderr
 
 
 def test_a_check_works_from_any_folder(tmp_path):

@@ -99,7 +99,7 @@ def lookup(weight, ids):
 
 @pytest.mark.parametrize(
     "body",
-    ["x * 0.1234", "torch.cos(x)", "x.flip(-1).cumsum(-1)", "x.mean(-1, keepdim=True).expand_as(x)"],
+    ["x * 0.1234", "torch.cos(x)", "x.flip(-1).cumsum(-1)", "x.mean(-1, keepdim=True) + 0 * x"],
 )
 def test_what_nobody_has_seen_before_has_no_name(diagnosis_of, body):
     assert diagnosis_of("rope", "rotate_half", f"def rotate_half(x):\n    return {body}\n") is None

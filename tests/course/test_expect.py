@@ -77,17 +77,41 @@ TABLE = torch.tensor([[1.0, 2.0, 3.0], [5.0, 8.0, 13.0], [21.0, 34.0, 55.0], [0.
         (-TABLE, "every sign is flipped"),
         (TABLE / 8, "every value is 0.125 times what it should be"),
         (TABLE + 0.5, "every value is 0.5 too large"),
-        (TABLE.roll(1, 0), "along axis 0 everything stands one place too far"),
-        (TABLE.roll(-1, 0), "along axis 0 everything stands one place too early"),
-        (TABLE[:, [0, 2, 1]], "along axis 1 the values are right, but in another order"),
+        (TABLE.roll(1, 0), "every row stands one place too far"),
+        (TABLE.roll(-1, 0), "every row stands one place too early"),
+        (TABLE[:, [0, 2, 1]], "the columns are right, but in another order"),
         (TABLE.T, "the shape is (3, 4), but should be (4, 3)"),
         (TABLE.T, "the values are right, but axes 0 and 1 are swapped"),
-        (TABLE * torch.tensor([1, 1, 7]), "along axis 1 only index 2 is wrong, the rest is right"),
+        (TABLE * torch.tensor([1, 1, 7]), "only column 2 is wrong"),
         (TABLE.cumsum(0).cumsum(1), "the values are not the ones they should be"),
     ],
 )
 def test_the_most_telling_difference_is_said(got, words):
     assert words in message_of(expect.close, got, TABLE)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ([2], "only entry 2 is wrong"),
+        ([2, 3], "only entries 2 and 3 are wrong"),
+        ([2, 3, 4], "only entries 2 to 4 are wrong"),
+        ([0, 2, 3], "only entries 0, 2 and 3 are wrong"),
+    ],
+)
+def test_the_wrong_entries_of_a_vector_are_named(wrong, words):
+    want = torch.arange(8.0)
+    got = want.clone()
+    got[wrong] = torch.tensor([0.5, 9.25, 33.0])[: len(wrong)]
+    assert message_of(expect.close, got, want).splitlines()[0] == words
+
+
+def test_what_was_measured_is_named_with_its_tolerance():
+    text = message_of(expect.close, 0.03, 0.02, tolerance=4e-4, what="the mean of the table")
+    assert text.startswith("the mean of the table is not the one it should be")
+    assert "got     0.03\n  want    0.02\n  within  0.0004" in text
+    text = message_of(expect.close, -TABLE, TABLE, what="the mean of each row")
+    assert text.startswith("the mean of each row: every sign is flipped")
 
 
 def test_nothing_is_told_of_values_too_plain_to_tell():

@@ -2,6 +2,8 @@
 
 import contextlib
 import io
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,16 +11,18 @@ import pytest
 
 from course import ROOT
 from course.build import stub_from
+from course.testing.examine import used_exercises
 
 SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
 
 
 @dataclass
 class Run:
-    """The exit status and the printed text of one test run."""
+    """The exit status and the printed text of one test run, and the folder of the module."""
 
     status: int
     text: str
+    folder: str
 
     @property
     def flat(self) -> str:
@@ -40,7 +44,7 @@ def run(tmp_path: Path):
         arguments = ["-q", "-p", "no:cacheprovider", "--modules", str(tmp_path), *options]
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             status = pytest.main([str(ROOT / "tests" / "test_rope.py"), *arguments])
-        return Run(int(status), printed.getvalue())
+        return Run(int(status), printed.getvalue(), f"{tmp_path.name}/")
 
     return run_on
 
@@ -60,7 +64,7 @@ def test_a_stub_is_to_do_and_earns_nothing(run):
     result = run(stub_from(SOLUTION, "rope"))
     assert result.status == 1
     assert "5 rope: 0 of 20 points" in result.flat
-    assert "to do in" in result.text.splitlines()[-1]
+    assert result.text.splitlines()[-1].startswith("7 to do in")
     assert "passed" not in result.text.splitlines()[-1]
     assert "wrong" not in result.text.splitlines()[-1]
 
@@ -81,10 +85,46 @@ def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(run):
     assert "wrong" not in result.flat
 
 
+@pytest.mark.parametrize(
+    ("exercise", "body", "used"),
+    [
+        ("rotate_half", "def rotate_half(x): return x", ()),
+        ("apply_rope", "def apply_rope(x): return rotate_half(x)", ("rope_tables", "rotate_half")),
+        (
+            "apply_rope",
+            "def helper(x): return rotate_half(x)\ndef apply_rope(x): return helper(x)",
+            ("rope_tables", "rotate_half"),
+        ),
+        ("rotate_half", "TABLE = rope_tables(1, 2)\ndef rotate_half(x): ...", ("rope_tables",)),
+        ("rotate_half", "def apply_rope(x): return rope_tables(1, 2)", ()),
+        ("rotate_half", "def rotate_half(x): return apply_rope(x)", ()),
+    ],
+)
+def test_which_earlier_exercises_one_builds_on(exercise, body, used):
+    assert used_exercises(body.encode(), "rope", exercise) == used
+
+
 def test_choosing_by_name_runs_one_exercise(run):
     result = run(SOLUTION, "-k", "rotate_half")
     assert "5 rope: 2 of 20 points" in result.flat
     assert "rope_tables" not in result.flat
+
+
+def test_choosing_an_exercise_runs_it_and_no_other(run):
+    result = run(SOLUTION, "--exercise", "rotate_half")
+    assert "5 rope: 2 of 20 points" in result.flat
+    assert result.text.splitlines()[-1].startswith("16 passed in")
+
+
+@pytest.mark.parametrize(
+    ("keyword", "advice"),
+    [("rotate_hlaf", "did you mean rotate_half?"), ("xyzzy", "`course check NAME` checks an")],
+)
+@pytest.mark.parametrize("option", ["-k", "--exercise"])
+def test_a_name_that_no_test_has_is_said(run, option, keyword, advice):
+    result = run(SOLUTION, option, keyword)
+    assert result.status != 0
+    assert f'No test here goes by the name "{keyword}"; {advice}' in result.flat
 
 
 def test_a_part_of_an_exercise_earns_nothing_yet(run):
@@ -96,7 +136,7 @@ def test_a_part_of_an_exercise_earns_nothing_yet(run):
 
 def test_stopping_at_the_first(run):
     result = run(stub_from(SOLUTION, "rope"), "-x")
-    assert result.text.splitlines()[-1].startswith("1 to do")
+    assert result.text.splitlines()[-1].startswith("1 to do in")
 
 
 def test_a_syntax_error_is_one_sentence(run):
@@ -143,12 +183,132 @@ def test_an_endless_loop_is_cut_off_once(run, monkeypatch):
     result = run(with_body("rotate_half", "while True:\n        try: pass\n        except: pass"))
     assert result.flat.count("rotate_half did not come to an end in 1 s") == 1
     assert "5 rope: 18 of 20 points" in result.flat
+    assert "at rope.py:" in result.flat.replace(result.folder, "")
+    assert "not run: 15 other tests of rotate_half" in result.flat
+    assert "also wrong" not in result.flat
+    assert "157 passed, 1 wrong, 15 not run in" in result.text.splitlines()[-1]
+    assert result.line_with("rotate_half  ").split()[1] == "wrong"
 
 
 def test_an_endless_import_is_cut_off(run, monkeypatch):
     monkeypatch.setattr("course.testing.plugin.SECONDS_PER_TEST", 1)
     result = run("while True: pass")
     assert result.flat.count("did not finish its import in 1 s") == 1
+    assert "rope.py:1: while True: pass" in result.flat
+
+
+def test_a_print_outside_of_functions_is_told_and_costs_nothing(run):
+    result = run(f"print('hello')\n{SOLUTION}")
+    assert result.status == 0
+    assert result.flat.count('rope.py prints "hello" when it is loaded; that costs no') == 1
+    assert "5 rope: 20 of 20 points" in result.flat
+
+
+def test_a_warning_costs_nothing(run):
+    result = run(with_body("rotate_half", f"import warnings; warnings.warn('old'); {_ROTATE}"))
+    assert result.status == 0
+    assert "5 rope: 20 of 20 points" in result.flat
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("import pytest; pytest.skip('later')", "rotate_half raised Skipped: later"),
+        ("import pytest; pytest.xfail('later')", "rotate_half raised XFailed: later"),
+        ("import pytest; pytest.exit('done', 0)", "rotate_half raised Exit: done"),
+        ("import unittest; raise unittest.SkipTest", "rotate_half raised SkipTest"),
+        ("raise BaseException('unusual')", "rotate_half raised BaseException: unusual"),
+    ],
+)
+def test_what_would_skip_a_test_is_wrong(run, body, sentence):
+    result = run(with_body("rotate_half", body))
+    assert result.status == 1
+    assert result.flat.count(sentence) == 1
+    assert "5 rope: 18 of 20 points" in result.flat
+
+
+def test_a_file_that_skips_itself_is_wrong(run):
+    result = run("import pytest; pytest.skip('later', allow_module_level=True)")
+    assert result.status == 1
+    assert "rope.py cannot be imported: Skipped: later" in result.flat
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["in a call", "while it is loaded"])
+def test_leaving_the_process_is_no_pass(tmp_path, inside):
+    """In a process of its own: were it to leave, these tests would end with it."""
+    leave = "import os; os._exit(0)"
+    source = with_body("rotate_half", leave) if inside else leave
+    (tmp_path / "rope.py").write_text(source, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    arguments = ["--exercise=rotate_half", "--modules", str(tmp_path), "tests/test_rope.py"]
+    result = subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, encoding="utf-8", cwd=ROOT
+    )
+    assert result.returncode == 1
+    assert "called os._exit(0), which ends the whole run" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("imports", "sentence"),
+    [
+        ("from solutions.rope import *", "takes its answers from solutions/, line 1"),
+        ("import solutions.rope as mine", "takes its answers from solutions/, line 1"),
+        ("import importlib; importlib.import_module('solutions.rope')", "takes its answers from"),
+        ("from course.testing import expect", "imports course.testing.expect, line 1"),
+        ("import course.borrow", "imports course.borrow, line 1"),
+    ],
+)
+def test_borrowed_answers_do_not_pass(run, monkeypatch, imports, sentence):
+    for name in ("solutions", "solutions.rope"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(ROOT)
+    result = run(f"{imports}\n{SOLUTION}")
+    assert result.status == 1
+    assert f"rope.py {sentence}" in result.flat
+    assert "5 rope: 0 of 20 points" in result.flat
+
+
+_LIES = {
+    "torch.equal": "torch.equal = lambda *a, **k: True",
+    "torch.allclose": "torch.allclose = lambda *a, **k: True",
+    "Tensor.__eq__": "torch.Tensor.__eq__ = lambda *a: torch.tensor(True)",
+    "Tensor.double": "torch.Tensor.double = lambda self: torch.zeros(())",
+    "builtins.isinstance": "import builtins; builtins.isinstance = lambda *a: True",
+    "course.testing.expect.close": (
+        "import sys; sys.modules['course.testing.expect'].close = lambda *a, **k: None"
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "lie"), _LIES.items(), ids=_LIES)
+def test_what_judges_cannot_be_replaced(run, name, lie):
+    """Not in a call, where it costs the exercise; not in the file, where it costs all."""
+    in_a_call = run(with_body("rotate_half", f"{lie}; return args[0]"), "--exercise=rotate_half")
+    assert in_a_call.status == 1
+    assert f"rotate_half replaces {name}, which its tests rely on" in in_a_call.flat
+    in_the_file = run(f"import torch\n{lie}\n{SOLUTION}")
+    assert in_the_file.status == 1
+    assert f"rope.py replaces {name}, which its tests rely on" in in_the_file.flat
+    assert run(SOLUTION).status == 0  # what was replaced has been put back
+
+
+@pytest.mark.parametrize(
+    "class_of_result",
+    [
+        "class Yes:\n    __eq__ = lambda *a: True\n    __getattr__ = lambda self, name: self",
+        "class Yes(float):\n    __eq__ = lambda *a: True",
+        "class Yes(torch.Tensor):\n"
+        "    __torch_function__ = classmethod(lambda *a, **k: torch.tensor(True))",
+    ],
+    ids=["object", "number", "tensor"],
+)
+def test_results_that_equal_everything_are_wrong(run, class_of_result):
+    make = "torch.zeros(2).as_subclass(Yes)" if "Tensor" in class_of_result else "Yes()"
+    result = run(
+        with_body("rotate_half", f"return {make}") + class_of_result, "--exercise=rotate_half"
+    )
+    assert result.status == 1
+    assert result.text.splitlines()[-1].startswith("16 wrong in")
 
 
 def test_a_shadowed_name_is_pointed_out(run):

@@ -1,0 +1,120 @@
+"""Notice student code that would pass without being right: it ends the run, or edits its judge.
+
+This is no sandbox. Whoever is determined gets around it, in a process of their own and for a board
+that only they see; it keeps accidents and idle tricks from looking like an honest pass. What
+counts for a grade runs elsewhere.
+"""
+
+import ast
+import builtins
+import contextlib
+import functools
+import os
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from course.testing.outcomes import Wrong
+
+_OF_TORCH = ("allclose", "equal", "isclose", "isfinite", "is_tensor", "tensor", "Tensor")
+_OF_TENSORS = (
+    *("__eq__", "__ne__", "__le__", "__lt__", "__sub__", "__and__", "__or__", "__invert__"),
+    *("abs", "all", "any", "clamp", "detach", "double", "equal", "isfinite", "item", "tolist"),
+    *("device", "dtype", "shape"),
+)
+"""What the tests compare with; the rest of PyTorch may change as it likes."""
+
+_ABSENT = object()
+
+
+@contextlib.contextmanager
+def honest(who: str) -> Iterator[None]:
+    """While a student's code runs: keep the process alive, and what judges it as it was.
+
+    Args:
+        who: what runs, as messages call it.
+
+    Raises:
+        Wrong: the code tried to end the process, loaded the solutions, or replaced something;
+            what it replaced has been put back.
+    """
+    before, n_modules = _judge(), len(sys.modules)
+    leave, process = os._exit, os.getpid()
+
+    def stay(status: int) -> None:
+        if os.getpid() != process:  # a child process may leave
+            leave(status)
+        raise Wrong(f"{who} called os._exit({status}), which ends the whole run; take that out")
+
+    os._exit = stay
+    try:
+        yield
+    finally:
+        os._exit = leave
+        replaced = _put_back(before)
+    if replaced:
+        raise Wrong(f"{who} replaces {replaced[0]}, which its tests rely on; leave it as it is")
+    for name in list(sys.modules)[n_modules:]:  # in the order of loading
+        if name.partition(".")[0] == "solutions":
+            raise Wrong(_BORROWS.format(who=who, place=""))
+
+
+_BORROWS = "{who} takes its answers from solutions/{place}; what you write yourself is what counts"
+
+
+def refuse_borrowed_answers(tree: ast.Module, who: str) -> None:
+    """Expect a student's file to import neither the solutions nor the tools that test it.
+
+    Raises:
+        Wrong: it does.
+    """
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            if name.partition(".")[0] == "solutions":
+                raise Wrong(_BORROWS.format(who=who, place=f", line {node.lineno}"))
+            if f"{name}.".startswith(("course.testing.", "course.borrow.")):
+                raise Wrong(
+                    f"{who} imports {name}, line {node.lineno}, which is there to test it; "
+                    "take that out"
+                )
+
+
+def _judge() -> list[tuple[Any, dict[str, Any]]]:
+    """What has to stay: by the object that holds it, its names and what they stand for."""
+    of_torch = ((torch, _OF_TORCH), (torch.Tensor, _OF_TENSORS))
+    return [
+        *((module, module.__dict__.copy()) for module in _judging_modules()),
+        *(
+            (owner, {name: owner.__dict__.get(name, _ABSENT) for name in n})
+            for owner, n in of_torch
+        ),
+    ]
+
+
+@functools.cache
+def _judging_modules() -> list[types.ModuleType]:
+    own = [sys.modules[name] for name in sys.modules if name.startswith("course.testing.")]
+    return [builtins, *(module for module in own if "catalogue" not in module.__name__)]
+
+
+def _put_back(before: list[tuple[Any, dict[str, Any]]]) -> list[str]:
+    """Undo what was replaced, builtins first, and name it."""
+    replaced = []
+    for owner, names in before:
+        now = owner.__dict__
+        for name, value in names.items():
+            if now.get(name, _ABSENT) is not value:
+                if value is _ABSENT:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, value)
+                replaced.append(f"{owner.__name__}.{name}")
+    return replaced
