@@ -141,17 +141,22 @@ def missing() -> list[str]:
     return [*landlock.missing(), *seccomp.missing()]
 
 
-def spawn(run: Callable[[socket.socket], None], limits: Limits | None = None) -> Worker:
+def spawn(
+    run: Callable[[socket.socket], None], limits: Limits | None = None, confined: bool = True
+) -> Worker:
     """Fork a worker that is confined first and then calls `run` with its end of a connection.
 
     When `run` returns or raises, the worker ends. What it prints goes nowhere. If memory runs out
     where nobody handles it, `why_it_died` says so.
 
+    Args:
+        confined: False for code that one trusts as one's own, where there is no sandbox.
+
     Raises:
-        SandboxError: this machine lacks something. Nothing ever runs without the sandbox.
+        SandboxError: it is to be confined, and this machine lacks something for that.
     """
     limits = limits or Limits()
-    rules = _rules()
+    rules = _rules() if confined else None
     nursery = os.getpid()
     ours, theirs = socket.socketpair()
     pid = os.fork()
@@ -193,13 +198,14 @@ def _live(
     run: Callable[[socket.socket], None],
     connection: socket.socket,
     limits: Limits,
-    rules: _Rules,
+    rules: _Rules | None,
     nursery: int,
 ) -> None:
     """The whole life of a worker, which never returns."""
     code = _NOT_CONFINED
     try:
-        _confine(connection.fileno(), limits, rules, nursery)
+        if rules is not None:
+            _confine(connection.fileno(), limits, rules, nursery)
         code = _FAILED
         run(connection)
         code = _ENDED

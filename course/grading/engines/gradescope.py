@@ -1,0 +1,109 @@
+"""`course gradescope`: the zip that makes Gradescope grade with this course.
+
+It holds `setup.sh`, `run_autograder` and their settings, and beside them what grading needs of
+this repository. Gradescope unpacks it to /autograder/source.
+
+Source: Gradescope, "Autograder Specifications".
+"""
+
+import io
+import os
+import shlex
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from course import ROOT
+from course.syllabus import Lesson, find_lesson, lessons
+
+_SCRIPTS = Path(__file__).with_name("autograder")
+_NEEDED = ("pyproject.toml", "README.md", "LICENSE", "course/**/*", "solutions/*", "tests/test_*")
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+"""When all files are said to be made, so that the same files give the same zip."""
+
+
+@click.command(short_help="Make an autograder for Gradescope.")
+@click.option("--lesson", "chosen", multiple=True, help="Grade this lesson only; may be repeated.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("autograder.zip"),
+    show_default=True,
+    help="The zip to write.",
+)
+@click.option(
+    "--torch-index",
+    metavar="URL",
+    default="",
+    help="Where pip finds PyTorch's CPU build, as pytorch.org says. Without it the default build "
+    "is taken, and the autograder grows by gigabytes.",
+)
+def gradescope(chosen: tuple[str, ...], out: Path, torch_index: str) -> None:
+    """Make a zip to be uploaded to Gradescope, as an assignment's autograder.
+
+    Students hand in their modules, rope.py, or all of exercises/. Exercises of lessons that were
+    not handed in earn nothing, so choose those of the assignment by --lesson.
+
+    \b
+    Examples:
+      course gradescope
+      course gradescope --lesson rope --out rope.zip
+    """
+    try:
+        wanted = [find_lesson(name) for name in chosen] or list(lessons())
+        _write_whole(out, autograder(wanted, torch_index))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or out}: {error.strerror}") from None
+    click.echo(f"{out}: {sum(lesson.points for lesson in wanted)} points")
+    click.echo("Upload it under Configure Autograder, and choose a container with 2 GB or more.")
+
+
+def autograder(wanted: Sequence[Lesson], torch_index: str = "") -> bytes:
+    """The bytes of the zip; the same for the same files and settings.
+
+    Args:
+        wanted: the lessons to grade.
+        torch_index: a URL where pip may look for packages beside its usual place.
+    """
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as opened:
+        for name in ("setup.sh", "run_autograder"):
+            script = (_SCRIPTS / name).read_text(encoding="utf-8")  # bash wants \n, also of Windows
+            _add(opened, name, script.encode(), 0o755)
+        _add(opened, "settings.sh", _settings(wanted, torch_index).encode(), 0o644)
+        for path in _needed_files():
+            _add(opened, path.relative_to(ROOT).as_posix(), path.read_bytes(), 0o644)
+    return packed.getvalue()
+
+
+def _settings(wanted: Sequence[Lesson], torch_index: str) -> str:
+    options = " ".join(f"--lesson {lesson.stem}" for lesson in wanted)
+    index = f"export PIP_EXTRA_INDEX_URL={shlex.quote(torch_index)}\n" if torch_index else ""
+    return f"lessons=({options})\n{index}"
+
+
+def _needed_files() -> Iterator[Path]:
+    for pattern in _NEEDED:
+        for path in sorted(ROOT.glob(pattern)):
+            parts = path.relative_to(ROOT).parts
+            left_behind = any(part.startswith(".") or part == "__pycache__" for part in parts)
+            if path.is_file() and not left_behind:
+                yield path
+
+
+def _add(opened: zipfile.ZipFile, name: str, data: bytes, mode: int) -> None:
+    info = zipfile.ZipInfo(name, _LONG_AGO)
+    info.create_system = 3  # Unix, which the mode is meant for
+    info.external_attr = (0o100000 | mode) << 16
+    info.compress_type = zipfile.ZIP_DEFLATED
+    opened.writestr(info, data)
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_bytes(data)
+    os.replace(draft, path)

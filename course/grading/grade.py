@@ -1,0 +1,185 @@
+"""Grade a whole class: each unit once, on all processors, whatever happens on the way.
+
+A result is a file, written whole as soon as it is there, under a name that says whose it is; in
+it stands what it depends on. So whoever is interrupted begins again, and only what is missing or
+out of date is done.
+"""
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
+from multiprocessing.connection import wait as wait_for
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from course.files import write_whole
+from course.grading.judge import Judge, Unit, key_of, not_graded
+from course.grading.names import file_stem
+from course.grading.results import LessonResult, from_text, to_text
+from course.grading.sandbox import Limits
+
+
+class GradingError(Exception):
+    """Why grading cannot go on, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to grade.
+
+    Attributes:
+        seed: another one gives the tests other inputs.
+        limits: what one worker may use, if it is not the usual.
+        confined: whether workers are confined; only ever False for code that one trusts.
+    """
+
+    seed: int = 0
+    limits: Limits | None = None
+    confined: bool = True
+
+
+class Store:
+    """The folder of the results."""
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the only one that grades into this folder.
+
+        Raises:
+            GradingError: another grader is at it.
+        """
+        self._out.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self._out / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise GradingError(f"another grader is at work in {self._out}") from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def find(self, unit: Unit, key: str) -> LessonResult | None:
+        """The result of a unit, if it is there, whole and up to date."""
+        try:
+            result = from_text(self._file(unit).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        same = (result.student, result.lesson, result.key) == (unit.student, unit.lesson, key)
+        return replace(result, notes=unit.notes) if same else None
+
+    def keep(self, unit: Unit, result: LessonResult) -> None:
+        """Write a result."""
+        write_whole(self._file(unit), to_text(result))
+
+    def _file(self, unit: Unit) -> Path:
+        return self._out / "results" / unit.lesson / f"{file_stem(unit.student)}.json"
+
+
+def grade_all(
+    units: Iterable[Unit],
+    store: Store,
+    settings: Settings,
+    jobs: int,
+    fresh: bool = False,
+    scheduler: str | None = None,
+) -> Iterator[tuple[LessonResult, bool]]:
+    """The result of each unit as it comes, and whether it was there already.
+
+    Args:
+        jobs: how many judges work side by side.
+        fresh: grade again what is there already.
+        scheduler: the address of a dask cluster that judges, instead of this machine.
+    """
+
+    def missing() -> Iterator[Unit]:
+        for unit in units:
+            known = None if fresh else store.find(unit, key_of(unit, settings.seed))
+            if known is None:
+                yield unit
+            else:
+                found.append(known)
+
+    found: list[LessonResult] = []
+    for unit, result in _judges(settings, jobs, scheduler)(missing()):
+        yield from ((known, True) for known in found)
+        found.clear()
+        if result.key:
+            store.keep(unit, result)
+        yield result, False
+    yield from ((known, True) for known in found)
+
+
+def _judges(
+    settings: Settings, jobs: int, scheduler: str | None
+) -> Callable[[Iterator[Unit]], Iterator[tuple[Unit, LessonResult]]]:
+    """Who grades: processes of this machine, or a cluster."""
+    if scheduler is None:
+        return partial(_judged, settings=settings, jobs=jobs)
+    from course.grading.engines.cluster import judged_on_cluster
+
+    return partial(judged_on_cluster, settings=settings, address=scheduler)
+
+
+def _judged(
+    units: Iterator[Unit], settings: Settings, jobs: int
+) -> Iterator[tuple[Unit, LessonResult]]:
+    """Every unit with its result, from judges in processes of their own."""
+    suspicious: list[Unit] = []  # those that judges were busy with when one was lost
+    for unit in units:
+        suspicious += yield from _with_pool(chain([unit], units), settings, jobs)
+    for unit in suspicious:  # one by one, so that it is clear whose fault it is
+        if lost := (yield from _with_pool(iter([unit]), settings, 1)):
+            yield lost[0], not_graded(unit, "The grader itself was killed twice while grading it.")
+
+
+def _with_pool(
+    units: Iterator[Unit], settings: Settings, jobs: int
+) -> Generator[tuple[Unit, LessonResult], None, list[Unit]]:
+    """Grade in a pool until nothing is left or the pool is lost; return what was lost with it."""
+    context = multiprocessing.get_context("spawn")
+    busy: dict[Future, Unit] = {}
+    with ProcessPoolExecutor(jobs, context, _begin, (settings,)) as pool:
+        try:
+            for unit in islice(units, 2 * jobs):  # a few in advance, so that nobody waits
+                busy[pool.submit(_grade, unit)] = unit
+            while busy:
+                for future in wait(busy, return_when=FIRST_COMPLETED).done:
+                    result = future.result()
+                    yield busy.pop(future), result
+                    for unit in islice(units, 1):
+                        busy[pool.submit(_grade, unit)] = unit
+        except BrokenProcessPool:
+            return list(busy.values())
+    return []
+
+
+_judge: Judge | None = None
+"""The judge of this process, in a pool."""
+
+
+def _begin(settings: Settings) -> None:
+    global _judge
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _judge = Judge(settings.seed, settings.limits, settings.confined)
+
+
+def _end_with_parent() -> None:
+    """A pool's processes would wait for ever for a parent that was killed."""
+    wait_for([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def _grade(unit: Unit) -> LessonResult:
+    return _judge.grade(unit)

@@ -1,0 +1,216 @@
+"""The judge runs the graded tests, on modules that live in workers: never a stranger's code.
+
+Inputs and expected values stay here; a worker gets the inputs and gives answers. An answer that
+is forged would have to be right.
+"""
+
+import functools
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from course import ROOT
+from course.grading.names import printable
+from course.grading.nursery import Nursery
+from course.grading.remote import RemoteModule
+from course.grading.results import (
+    NOT_RUN,
+    PASSED,
+    TO_DO,
+    WRONG,
+    ExerciseResult,
+    LessonResult,
+    TestResult,
+)
+from course.grading.sandbox import Limits, SandboxError
+from course.syllabus import Exercise, Lesson, find_lesson, lessons
+from course.testing.case import Case, collect
+from course.testing.diagnosis import Diagnosis, Suspect, diagnose, suspects
+from course.testing.examine import Examination, Finding
+from course.testing.outcomes import Prints, Wrong
+
+SECONDS_PER_LESSON = 120
+"""How long one lesson of one submission may keep the judge waiting."""
+
+MAX_MESSAGE = 10_000
+"""Characters of what is told of one test."""
+
+_PATIENCE = 600.0
+"""Seconds to find out how the known mistakes of an exercise fare: done once, so never cut short."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The work of grading: one lesson of one submission.
+
+    Attributes:
+        source: the text of the module, or None if none was handed in.
+    """
+
+    student: str
+    lesson: str
+    source: bytes | None
+    notes: tuple[str, ...] = ()
+
+
+class Judge:
+    """Grades one unit after another. Use it in a `with` block, or `close` it.
+
+    Args:
+        seed: another one gives the tests other inputs.
+        limits: what one worker may use.
+        confined: whether workers are confined.
+    """
+
+    def __init__(self, seed: int = 0, limits: Limits | None = None, confined: bool = True) -> None:
+        torch.set_num_threads(1)
+        self.seed = seed
+        self._nursery = Nursery(limits, confined)
+        self._lessons = {lesson.stem: lesson for lesson in lessons()}
+        self._cases: dict[str, dict[str, list[Case]]] = {lesson.stem: {} for lesson in lessons()}
+        for case in collect(lesson.tests for lesson in lessons()):
+            self._cases[case.lesson].setdefault(case.exercise, []).append(case)
+        self._suspects: dict[tuple[str, str], list[Suspect]] = {}
+
+    def __enter__(self) -> "Judge":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all that was started."""
+        self._nursery.close()
+
+    def grade(self, unit: Unit) -> LessonResult:
+        """The result of a unit, whatever its code does.
+
+        Raises:
+            SandboxError: nothing more can be graded here.
+        """
+        try:
+            return self._grade(unit)
+        except SandboxError:
+            raise
+        except Exception as error:  # a flaw of the grader's: the class is not to pay for it
+            said = printable(f"{type(error).__name__}: {error}"[:MAX_MESSAGE])
+            return not_graded(unit, f"The grader itself could not go on with it: {said}")
+
+    def _grade(self, unit: Unit) -> LessonResult:
+        start = time.monotonic()
+        lesson = self._lessons[unit.lesson]
+        trouble, findings = "", {}
+        if unit.source is None:
+            trouble = f"{unit.lesson}.py was not handed in."
+        else:
+            name = f"exercises/{unit.lesson}.py"
+            module = RemoteModule(self._nursery, unit.source, name, SECONDS_PER_LESSON)
+            try:
+                module.load()
+                findings = self._findings(lesson, unit.source, module)
+            except Wrong as wrong:
+                trouble = printable(str(wrong))
+            finally:
+                module.end()
+        return LessonResult(
+            student=unit.student,
+            lesson=unit.lesson,
+            key=key_of(unit, self.seed),
+            exercises=tuple(
+                self._exercise_result(lesson, exercise, findings.get(exercise.name, []))
+                for exercise in lesson.exercises
+            ),
+            trouble=trouble,
+            notes=unit.notes,
+            seconds=round(time.monotonic() - start, 3),
+        )
+
+    def _findings(
+        self, lesson: Lesson, source: bytes, module: RemoteModule
+    ) -> dict[str, list[Finding]]:
+        examination = Examination(module.stage, source, self.seed, module.printed)
+        return {
+            exercise: [examination.run(case) for case in cases]
+            for exercise, cases in self._cases[lesson.stem].items()
+        }
+
+    def _exercise_result(
+        self, lesson: Lesson, exercise: Exercise, findings: Sequence[Finding]
+    ) -> ExerciseResult:
+        outcomes = {finding.outcome for finding in findings}
+        if not findings:
+            outcome = NOT_RUN
+        else:
+            outcome = next((o for o in (WRONG, TO_DO, NOT_RUN) if o in outcomes), PASSED)
+        diagnosis = None
+        if outcome == WRONG:
+            diagnosis = diagnose(findings, self._known(lesson.stem, exercise.name), _PATIENCE)
+        return ExerciseResult(
+            name=exercise.name,
+            outcome=outcome,
+            points=exercise.points if outcome == PASSED else 0,
+            worth=exercise.points,
+            mistake=diagnosis.mistake.name if diagnosis else None,
+            advice=f"{diagnosis.mistake.says} {diagnosis.mistake.look}" if diagnosis else "",
+            tests=tuple(
+                TestResult(
+                    finding.case.name, finding.outcome, printable(finding.text[:MAX_MESSAGE])
+                )
+                for finding in findings
+            ),
+            shown=_to_show(findings, diagnosis),
+        )
+
+    def _known(self, lesson: str, exercise: str) -> list[Suspect]:
+        """The known mistakes; how they fare in the tests is found out once for all submissions."""
+        if (lesson, exercise) not in self._suspects:
+            cases = self._cases[lesson][exercise]
+            self._suspects[lesson, exercise] = suspects(cases, self.seed)
+        return self._suspects[lesson, exercise]
+
+
+def _to_show(findings: Sequence[Finding], diagnosis: Diagnosis | None) -> str:
+    """The wrong test to show: what is explained comes first, what only prints comes last."""
+
+    def rank(finding: Finding) -> tuple[bool, bool]:
+        explained = diagnosis is not None and finding.case.name in diagnosis.explains
+        return not explained, isinstance(finding.failure, Prints)
+
+    wrong = [finding for finding in findings if finding.outcome == WRONG]
+    return min(wrong, key=rank).case.name if wrong else ""
+
+
+def not_graded(unit: Unit, trouble: str) -> LessonResult:
+    """What stands for a result where there is none; it has no key, so it is never kept."""
+    lesson = find_lesson(unit.lesson)
+    exercises = (
+        ExerciseResult(one.name, NOT_RUN, 0, one.points, None, "", ()) for one in lesson.exercises
+    )
+    return LessonResult(
+        unit.student, unit.lesson, "", tuple(exercises), trouble, unit.notes, seconds=0.0
+    )
+
+
+def key_of(unit: Unit, seed: int) -> str:
+    """What a result depends on, as a hash: if it is the same, nothing need be done again."""
+    source = b"none" if unit.source is None else b"some " + unit.source
+    return hashlib.sha256(b"%s %d %s" % (_course_hash(), seed, source)).hexdigest()
+
+
+_DECIDING = (
+    *("tests/test_*.py", "solutions/*.py", "course/syllabus.toml"),
+    *("course/*.py", "course/testing/**/*.py", "course/grading/*.py"),
+)
+
+
+@functools.cache
+def _course_hash() -> bytes:
+    """All that decides about a grade, as a hash."""
+    digest = hashlib.sha256()
+    for pattern in _DECIDING:
+        for path in sorted(ROOT.glob(pattern)):
+            digest.update(path.read_bytes())
+    return digest.digest()

@@ -1,0 +1,124 @@
+"""The process that workers are forked from: PyTorch is loaded, and nothing worth knowing.
+
+It is a program of its own (`python -m course.grading.nursery NUMBER`), started by the judge, and
+does as it is told over one connection: spawn a worker, kill it, say what ended it.
+"""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+
+from course import ROOT
+from course.grading.sandbox import ENVIRONMENT, Limits, SandboxError, missing, spawn
+from course.grading.wire import Closed, receive, send
+from course.grading.worker import serve
+
+
+class Nursery:
+    """A nursery, seen from the judge. Use it in a `with` block, or `close` it."""
+
+    def __init__(self, limits: Limits | None = None, confined: bool = True) -> None:
+        """Start it; it takes seconds, because PyTorch is loaded.
+
+        Args:
+            limits: what one worker may use.
+            confined: whether workers are confined; only ever False for code that one trusts.
+
+        Raises:
+            SandboxError: this machine cannot confine workers.
+        """
+        if confined and (lacking := missing()):
+            raise SandboxError(" ".join(lacking))
+        limits = limits or Limits()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            numbers = [theirs.fileno(), limits.cpu_seconds, limits.memory_bytes, int(confined)]
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", __name__, *map(str, numbers)],
+                cwd=ROOT,
+                env=ENVIRONMENT,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+        self._connection = ours
+        if self._ask("hello") != "ready":
+            raise SandboxError("The process that starts the workers could not be started.")
+
+    def __enter__(self) -> "Nursery":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def spawn(self) -> tuple[int, socket.socket]:
+        """A new worker: its number, and our end of the connection to it."""
+        send(self._connection, "spawn")
+        text, descriptors, _, _ = socket.recv_fds(self._connection, 16, 1)
+        if not descriptors:
+            raise SandboxError("The process that starts the workers has ended.")
+        return int(text), socket.socket(fileno=descriptors[0])
+
+    def kill(self, worker: int) -> str:
+        """End a worker, and say what ended it, as the rest of a sentence about "the code"."""
+        return self._ask(["kill", worker])
+
+    def close(self) -> None:
+        """End the nursery, and with it all its workers."""
+        self._connection.close()
+        self._process.kill()
+        self._process.wait()
+
+    def _ask(self, request: object) -> object:
+        try:
+            send(self._connection, request)
+            return receive(self._connection)
+        except Closed:
+            raise SandboxError("The process that starts the workers has ended.") from None
+
+
+def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) -> None:
+    """Be the nursery."""
+    _warm_up()
+    limits = Limits(cpu_seconds, memory_bytes)
+    connection = socket.socket(fileno=descriptor)
+    workers = {}
+    with contextlib.suppress(Closed):
+        while True:
+            request = receive(connection)
+            if request == "hello":
+                send(connection, "ready")
+            elif request == "spawn":
+                worker = spawn(serve, limits, bool(confined))
+                workers[worker.pid] = worker
+                number = str(worker.pid).encode()
+                socket.send_fds(connection, [number], [worker.connection.fileno()])
+                worker.connection.close()
+            else:
+                _, pid = request
+                worker = workers.pop(pid)
+                worker.kill()
+                send(connection, worker.why_it_died())
+    for worker in workers.values():
+        worker.kill()
+    os._exit(0)
+
+
+def _warm_up() -> None:
+    """Import now what each worker would import, and start what must start in one thread."""
+    import math  # noqa: F401
+
+    import torch
+    import torch.optim
+    from torch import nn
+
+    torch.set_num_threads(1)
+    layer = nn.Linear(2, 2)
+    layer(torch.ones(1, 2)).sum().backward()
+    torch.optim.Adam(layer.parameters()).step()
+    torch.empty(2, device="meta") + 1
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,60 @@
+"""What grading gives out: tables of points, a page for each student, a page about the class.
+
+    index.html               the class: what goes wrong, who needs help, what to look at
+    feedback/NAME.html       a page for each student
+    gradescope/NAME.json     the same for Gradescope, to be copied to its results/results.json
+    grades.csv               a row for each student, a column for each lesson and exercise
+    canvas.csv               points by lesson, to be imported into Canvas's gradebook
+    junit.xml                a suite for each student and lesson, for whatever reads JUnit's XML
+
+All that a student wrote, the name first of all, is taken for hostile wherever it is shown.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from course.files import write_whole
+from course.grading.copies import Resemblance
+from course.grading.names import file_stem
+from course.grading.reports.classroom import by_student
+from course.grading.reports.feedback import feedback_page
+from course.grading.reports.gradescope import gradescope_results
+from course.grading.reports.junit import junit_xml
+from course.grading.reports.overview import overview_page
+from course.grading.reports.tables import canvas_csv, grades_csv
+from course.grading.results import LessonResult
+
+
+def write_reports(
+    results: Sequence[LessonResult],
+    resemblances: Mapping[str, Sequence[Resemblance]],
+    out: Path,
+) -> list[Path]:
+    """Write all reports. Each file is replaced in one step; others in the folder stay.
+
+    Args:
+        results: of the whole class, in any order, at most one per student and lesson.
+        resemblances: for the stem of a lesson, the pairs of students to look at.
+        out: the folder; it is made if there is none.
+
+    Returns:
+        What to look at: the files about the class, and the folders with one for each student.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    students = by_student(results)
+    about_class = {
+        out / "index.html": overview_page(students, resemblances),
+        out / "grades.csv": grades_csv(students),
+        out / "canvas.csv": canvas_csv(students),
+        out / "junit.xml": junit_xml(students),
+    }
+    feedback, gradescope = out / "feedback", out / "gradescope"
+    for student, own in students.items():
+        name = file_stem(student)
+        write_whole(feedback / f"{name}.html", feedback_page(student, own))
+        write_whole(gradescope / f"{name}.json", gradescope_results(own))
+    for path, text in about_class.items():
+        write_whole(path, text)
+    return [*about_class, feedback, gradescope]

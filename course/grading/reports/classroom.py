@@ -1,0 +1,35 @@
+"""The students of a class, with their results and their points."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from course.grading.results import LessonResult
+from course.syllabus import find_lesson
+
+Students = Mapping[str, Sequence[LessonResult]]
+"""The results of each student in the order of the course, the students by name."""
+
+
+def by_student(results: Iterable[LessonResult]) -> Students:
+    """Results in any order, put in order."""
+    students: dict[str, list[LessonResult]] = {}
+    for result in sorted(results, key=_place):
+        students.setdefault(result.student, []).append(result)
+    return students
+
+
+def is_graded(result: LessonResult) -> bool:
+    """Whether a result is one: it has no key where the grader itself could not do its work.
+
+    A module that was not handed in, or that does not load, is graded: it earns nothing.
+    """
+    return result.key != ""
+
+
+def points_of(results: Sequence[LessonResult]) -> tuple[int, int]:
+    """The points that were earned, and what they are of; what was not graded does not count."""
+    graded = [result for result in results if is_graded(result)]
+    return sum(result.points for result in graded), sum(result.worth for result in graded)
+
+
+def _place(result: LessonResult) -> tuple[str, str, int]:
+    return result.student.casefold(), result.student, find_lesson(result.lesson).number

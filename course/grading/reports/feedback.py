@@ -1,0 +1,54 @@
+"""The page that a student gets."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from course.grading.reports.classroom import points_of
+from course.grading.reports.page import render
+from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, LessonResult
+
+_WORDS = {
+    PASSED: ("passed", "passed"),
+    WRONG: ("is not right yet", "are not right yet"),
+    TO_DO: ("is still to do", "are still to do"),
+    NOT_RUN: ("could not be tested", "could not be tested"),
+}
+"""What is said of one exercise, and of several, that ended so."""
+
+
+def feedback_page(student: str, results: Sequence[LessonResult]) -> str:
+    """The page of one student, as HTML; what is for the instructor alone is not on it."""
+    exercises = [(result.lesson, one) for result in results for one in result.exercises]
+    points, worth = points_of(results)
+    counts = Counter(exercise.outcome for _, exercise in exercises)
+    return render(
+        "feedback.html",
+        student=student,
+        results=results,
+        points=points,
+        worth=worth,
+        everything_passes=counts[PASSED] == len(exercises),
+        in_numbers=_in_numbers(counts),
+        next_one=_next(exercises),
+    )
+
+
+def _in_numbers(counts: Counter[str]) -> str:
+    """How the exercises ended, kindly.
+
+    >>> _in_numbers(Counter({"wrong": 1, "passed": 3}))
+    'Of 4 exercises, 3 passed, 1 is not right yet.'
+    """
+    parts = [
+        f"{counts[outcome]} {one if counts[outcome] == 1 else several}"
+        for outcome, (one, several) in _WORDS.items()
+        if counts[outcome]
+    ]
+    return f"Of {counts.total()} exercises, {', '.join(parts)}."
+
+
+def _next(exercises: Sequence) -> tuple | None:
+    """What to do next, with its lesson: the first exercise that is wrong, else the first to do."""
+    return next(
+        (one for outcome in (WRONG, TO_DO) for one in exercises if one[1].outcome == outcome), None
+    )

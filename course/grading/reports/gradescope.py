@@ -1,0 +1,47 @@
+"""The results of one student in Gradescope's `results.json`.
+
+An exercise is a test there, for it is what earns points: all of them or none.
+"""
+
+import json
+from collections.abc import Sequence
+
+from course.grading.reports.classroom import points_of
+from course.grading.reports.message import in_syllabus, plain_message
+from course.grading.results import PASSED, ExerciseResult, LessonResult
+from course.syllabus import find_lesson
+
+
+def gradescope_results(results: Sequence[LessonResult]) -> str:
+    """The text of the file. Everything in it is plain text, which Gradescope escapes.
+
+    Source: Gradescope, "Autograder Specifications", section "Output Format".
+    """
+    points, worth = points_of(results)
+    document = {
+        "score": points,
+        "execution_time": round(sum(result.seconds for result in results)),
+        "output": f"{points} of {worth} points.",
+        "output_format": "text",
+        "test_output_format": "text",
+        "test_name_format": "text",
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "tests": [
+            _test(result, exercise, place)
+            for result in results
+            for place, exercise in enumerate(result.exercises, start=1)
+        ],
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _test(result: LessonResult, exercise: ExerciseResult, place: int) -> dict:
+    return {
+        "number": f"{find_lesson(result.lesson).number}.{place}",
+        "name": f"{exercise.name}: {in_syllabus(result.lesson, exercise.name).title}",
+        "score": exercise.points,
+        "max_score": exercise.worth,
+        "status": "passed" if exercise.outcome == PASSED else "failed",
+        "output": plain_message(result, exercise),
+    }

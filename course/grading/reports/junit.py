@@ -1,0 +1,56 @@
+"""The results of a class as JUnit's XML, which most tools for continuous integration read.
+
+A suite is one lesson of one student, a case in it one exercise. What is wrong is a failure; what
+is to do is skipped, since nothing has gone wrong yet; what could not be tested is an error.
+"""
+
+from collections import Counter
+from xml.etree import ElementTree
+
+from course.grading.names import printable
+from course.grading.reports.classroom import Students
+from course.grading.reports.message import plain_message
+from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, ExerciseResult, LessonResult
+
+_ELEMENT = {WRONG: "failure", TO_DO: "skipped", NOT_RUN: "error"}
+
+
+def junit_xml(students: Students) -> str:
+    """The text of the file; valid whatever characters the messages hold."""
+    root = ElementTree.Element("testsuites", name="What and Where")
+    for results in students.values():
+        for result in results:
+            root.append(_suite(result))
+    ElementTree.indent(root, " ")
+    body = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
+
+
+def _suite(result: LessonResult) -> ElementTree.Element:
+    outcomes = Counter(exercise.outcome for exercise in result.exercises)
+    suite = ElementTree.Element(
+        "testsuite",
+        name=printable(f"{result.student}: {result.lesson}"),
+        tests=str(len(result.exercises)),
+        failures=str(outcomes[WRONG]),
+        errors=str(outcomes[NOT_RUN]),
+        skipped=str(outcomes[TO_DO]),
+        time=f"{result.seconds:.3f}",
+    )
+    properties = ElementTree.SubElement(suite, "properties")
+    facts = {"student": printable(result.student), "points": result.points, "of": result.worth}
+    for name, value in facts.items():
+        ElementTree.SubElement(properties, "property", name=name, value=str(value))
+    for exercise in result.exercises:
+        suite.append(_case(result, exercise))
+    return suite
+
+
+def _case(result: LessonResult, exercise: ExerciseResult) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", classname=result.lesson, name=exercise.name)
+    if exercise.outcome != PASSED:
+        text = plain_message(result, exercise)
+        first_words = " ".join(text.partition("\n\n")[0].split())
+        told = ElementTree.SubElement(case, _ELEMENT[exercise.outcome], message=first_words)
+        told.text = text
+    return case

@@ -1,0 +1,182 @@
+"""The page about the class, for the instructor."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from course.grading.copies import Resemblance
+from course.grading.reports.classroom import Students, is_graded, points_of
+from course.grading.reports.page import render
+from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, LessonResult
+from course.syllabus import Exercise, Lesson, lessons
+
+MAX_FREQUENT = 5
+"""How many mistakes are worth talking about in class."""
+MAX_SENTENCES = 500
+"""Of troubles, and of notes; further ones are counted."""
+MAX_SENTENCE = 300
+"""Its characters."""
+MAX_NAMES = 50
+"""Of students of whom one sentence is said; further ones are counted."""
+MAX_FRAGMENTS = 8
+"""Of one pair that looks alike; further ones are counted."""
+
+
+def overview_page(students: Students, resemblances: Mapping[str, Sequence[Resemblance]]) -> str:
+    """The page, as HTML: one file below 2 MB, even for a large class.
+
+    Args:
+        students: the results of each.
+        resemblances: for the stem of a lesson, the pairs of students to look at.
+    """
+    results = [result for own in students.values() for result in own]
+    facts = [
+        _lesson_facts(lesson, own)
+        for lesson in lessons()
+        if (own := [result for result in results if result.lesson == lesson.stem])
+    ]
+    mistakes = [
+        one for lesson in facts for exercise in lesson.exercises for one in exercise.mistakes
+    ]
+    mistakes.sort(key=_n_students, reverse=True)
+    return render(
+        "overview.html",
+        rows=_rows(students),
+        frequent=[one for one in mistakes if len(one.students) > 1][:MAX_FREQUENT],
+        lessons=facts,
+        troubles=_by_sentence((one.trouble, one.student) for one in results if one.trouble),
+        notes=_by_sentence((note, one.student) for one in results for note in one.notes),
+        resemblances=[
+            (lesson, pairs) for lesson in lessons() if (pairs := resemblances.get(lesson.stem))
+        ],
+        most_sentences=MAX_SENTENCES,
+        most_names=MAX_NAMES,
+        most_fragments=MAX_FRAGMENTS,
+    )
+
+
+# --- sentences ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Said:
+    """A sentence, and of whom it is said."""
+
+    sentence: str
+    students: list[str]
+
+
+def _by_sentence(said: Iterable[tuple[str, str]]) -> list[_Said]:
+    """Sentences with their students, the most frequent first; nobody counts twice."""
+    students: dict[str, dict[str, None]] = defaultdict(dict)
+    for sentence, student in said:
+        students[_shortened(sentence)][student] = None
+    grouped = [_Said(sentence, list(own)) for sentence, own in students.items()]
+    return sorted(grouped, key=_n_students, reverse=True)
+
+
+def _n_students(said: _Said) -> int:
+    return len(said.students)
+
+
+def _shortened(text: str) -> str:
+    first_line = text.strip().partition("\n")[0]
+    return first_line if len(first_line) <= MAX_SENTENCE else f"{first_line[: MAX_SENTENCE - 3]}..."
+
+
+# --- exercises ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _ExerciseFacts:
+    """How an exercise ended in the class.
+
+    Attributes:
+        counts: the number of students, by outcome.
+        mistakes: the known mistakes, the most frequent first, each with whose it is.
+        unexplained: the students whose mistake is none of these.
+    """
+
+    exercise: Exercise
+    counts: dict[str, int]
+    mistakes: list[_Said]
+    unexplained: list[str]
+
+
+@dataclass(frozen=True)
+class _LessonFacts:
+    """How a lesson ended in the class.
+
+    Attributes:
+        n_results, n_tested: how many students have a result, and how many modules were tested.
+        mean: the points that were graded, on average.
+    """
+
+    lesson: Lesson
+    n_results: int
+    n_tested: int
+    mean: float
+    exercises: list[_ExerciseFacts]
+
+
+def _lesson_facts(lesson: Lesson, results: Sequence[LessonResult]) -> _LessonFacts:
+    graded = [result.points for result in results if is_graded(result)]
+    return _LessonFacts(
+        lesson=lesson,
+        n_results=len(results),
+        n_tested=sum(not result.trouble for result in results),
+        mean=fmean(graded or [0]),
+        exercises=[_exercise_facts(exercise, results) for exercise in lesson.exercises],
+    )
+
+
+def _exercise_facts(exercise: Exercise, results: Sequence[LessonResult]) -> _ExerciseFacts:
+    found = [
+        (result.student, one)
+        for result in results
+        for one in result.exercises
+        if one.name == exercise.name
+    ]
+    counts = Counter(one.outcome for _, one in found)
+    wrong = [(one.advice, student) for student, one in found if one.outcome == WRONG]
+    return _ExerciseFacts(
+        exercise=exercise,
+        counts={outcome: counts[outcome] for outcome in (PASSED, WRONG, TO_DO, NOT_RUN)},
+        mistakes=_by_sentence((advice, student) for advice, student in wrong if advice),
+        unexplained=[student for advice, student in wrong if not advice],
+    )
+
+
+# --- students -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A student: the points, and what help may be needed with."""
+
+    student: str
+    points: int
+    worth: int
+    wrong: list[str]
+    n_to_do: int
+    not_tested: list[str]
+
+
+def _rows(students: Students) -> list[_Row]:
+    """All students, those with the fewest points first."""
+    rows = [_row(student, results) for student, results in students.items()]
+    return sorted(rows, key=lambda row: row.points)
+
+
+def _row(student: str, results: Sequence[LessonResult]) -> _Row:
+    exercises = [exercise for result in results for exercise in result.exercises]
+    points, worth = points_of(results)
+    return _Row(
+        student=student,
+        points=points,
+        worth=worth,
+        wrong=[exercise.name for exercise in exercises if exercise.outcome == WRONG],
+        n_to_do=sum(exercise.outcome == TO_DO for exercise in exercises),
+        not_tested=[result.lesson for result in results if result.trouble],
+    )

@@ -1,0 +1,95 @@
+"""Points as tables: one with everything, and one that Canvas's gradebook imports."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from course.grading.names import printable
+from course.grading.reports.classroom import Students, is_graded, points_of
+from course.grading.results import LessonResult
+from course.syllabus import Lesson, lessons
+
+_FORMULA = tuple("=+-@\t\r＝＋－＠")
+"""A spreadsheet computes what begins so, whoever wrote it."""
+_BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
+"""Without it Excel misreads every name that is not English."""
+
+
+def grades_csv(students: Students) -> str:
+    """A row for each student: the total, what it is of, and every lesson with its exercises.
+
+    A lesson that was not graded is empty, which is not the same as 0, and does not count in the
+    total; one that was not handed in has 0. The columns are always the same.
+    """
+    header = ["student", "total", "of"]
+    for lesson in lessons():
+        header += [lesson.stem, *(f"{lesson.stem}.{one.name}" for one in lesson.exercises)]
+    rows = [
+        [
+            student,
+            *points_of(results),
+            *(cell for lesson in lessons() for cell in _lesson_cells(lesson, results)),
+        ]
+        for student, results in students.items()
+    ]
+    return _BYTE_ORDER_MARK + _csv([header, *rows])
+
+
+def canvas_csv(students: Students) -> str:
+    """Points by lesson in the layout of an export of Canvas's gradebook.
+
+    Canvas looks a student up by the SIS user id, then by the login, then by the name, so what a
+    submission calls its student stands in all three places. An assignment is found by its title,
+    "What and Where 5: rope", or made. Canvas shows what would change before it imports.
+
+    A lesson is left out where nobody's module could be tested: it is probably not due yet.
+
+    Source: lib/gradebook_importer.rb of Canvas.
+    """
+    due = [lesson for lesson in lessons() if _was_tested(lesson, students)]
+    header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+    titles = [f"What and Where {lesson.number}: {lesson.stem}" for lesson in due]
+    rows = [
+        [
+            # Canvas reads a row with these words as the points that are possible.
+            student.replace("Points Possible", "Points_Possible"),
+            *("", student, student, ""),
+            *(_lesson_cells(lesson, results)[0] for lesson in due),
+        ]
+        for student, results in students.items()
+    ]
+    possible = ["Points Possible", "", "", "", "", *(lesson.points for lesson in due)]
+    return _csv([[*header, *titles], possible, *rows])
+
+
+def _lesson_cells(lesson: Lesson, results: Sequence[LessonResult]) -> list[int | str]:
+    """The points of a lesson and of each of its exercises, or as many empty cells."""
+    for result in results:
+        if result.lesson == lesson.stem and is_graded(result):
+            points = {exercise.name: exercise.points for exercise in result.exercises}
+            return [result.points, *(points.get(one.name, "") for one in lesson.exercises)]
+    return [""] * (1 + len(lesson.exercises))
+
+
+def _was_tested(lesson: Lesson, students: Students) -> bool:
+    return any(
+        exercise.tests
+        for results in students.values()
+        for result in results
+        if result.lesson == lesson.stem
+        for exercise in result.exercises
+    )
+
+
+def _csv(rows: Iterable[Sequence[int | str]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([_cell(one) for one in row] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: int | str) -> int | str:
+    """What is safe in a spreadsheet: an apostrophe keeps it from computing a text."""
+    if isinstance(value, int):
+        return value
+    text = printable(value)
+    return f"'{text}" if value.lstrip(" \n").startswith(_FORMULA) else text

@@ -1,0 +1,338 @@
+"""The bytes between the judge and a worker: plain values, and nothing that could do anything.
+
+A message is a JSON text, followed by the memory of the tensors in it. What comes from a worker was
+written by a stranger: its size is bounded, every field is checked, and reading it can only give a
+plain value or raise `WireError`.
+"""
+
+import json
+import math
+import socket
+import struct
+import time
+from typing import Any
+
+import torch
+
+from course.testing.plain import Foreign
+from course.testing.stage import GeneratorSeed, Ref
+
+MAX_TEXT_BYTES = 2**20
+MAX_MEMORY_BYTES = 64 * 2**20
+MAX_ELEMENTS = 2**22
+"""Of one tensor, and of each of its axes: a test may well take it apart row by row."""
+MAX_DIMENSIONS = 16
+MAX_ITEMS = 1000
+"""Of one dictionary: keys can be chosen so that each collides with all others."""
+MAX_DEPTH = 40
+MAX_HEX_DIGITS = 1000
+"""Of one whole number; Python refuses to show numbers that are much longer."""
+
+DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
+        *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
+        *(torch.uint64, torch.uint32, torch.uint16),
+        *(torch.complex64, torch.complex128),
+    )
+}
+"""The dtypes that can cross, by name."""
+
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_HEAD = struct.Struct("!II")  # the lengths of the text and of the memory
+
+
+class WireError(Exception):
+    """What arrived is no message."""
+
+
+class Silence(Exception):
+    """Nothing arrived in time."""
+
+
+class Closed(Exception):
+    """The other side has closed the connection."""
+
+
+# --- messages -------------------------------------------------------------------------------
+
+
+def send(connection: socket.socket, value: Any, deadline: float | None = None) -> None:
+    """Send a plain value; by `deadline`, in seconds of `time.monotonic()`, it must be on its way.
+
+    Raises:
+        WireError, Silence, Closed.
+    """
+    message = dumps(value)
+    _wait_until(deadline, connection)
+    try:
+        connection.sendall(message)
+    except TimeoutError:
+        raise Silence from None
+    except (BrokenPipeError, ConnectionResetError):
+        raise Closed from None
+
+
+def receive(connection: socket.socket, deadline: float | None = None) -> Any:
+    """The next value; by `deadline` it must have arrived whole.
+
+    Raises:
+        WireError, Silence, Closed.
+    """
+    return loads(*receive_message(connection, deadline))
+
+
+def receive_message(
+    connection: socket.socket, deadline: float | None = None
+) -> tuple[bytearray, bytearray]:
+    """The text and the memory of the next message; raises as `receive` does."""
+    text_length, memory_length = _HEAD.unpack(_exactly(connection, _HEAD.size, deadline))
+    if text_length > MAX_TEXT_BYTES or memory_length > MAX_MEMORY_BYTES:
+        raise WireError("a message is larger than any answer could be")
+    text = _exactly(connection, text_length, deadline)
+    return text, _exactly(connection, memory_length, deadline)
+
+
+def _exactly(connection: socket.socket, length: int, deadline: float | None) -> bytearray:
+    data = bytearray(length)
+    view, filled = memoryview(data), 0
+    while filled < length:
+        _wait_until(deadline, connection)
+        try:
+            count = connection.recv_into(view[filled:])
+        except TimeoutError:
+            raise Silence from None
+        except ConnectionResetError:
+            count = 0
+        if count == 0:
+            raise Closed
+        filled += count
+    return data
+
+
+def _wait_until(deadline: float | None, connection: socket.socket) -> None:
+    """Let the connection wait so long and no longer, even if one byte after another comes."""
+    seconds = None if deadline is None else deadline - time.monotonic()
+    if seconds is not None and seconds <= 0:
+        raise Silence
+    connection.settimeout(seconds)
+
+
+def dumps(value: Any) -> bytes:
+    """A plain value as a message.
+
+    Raises:
+        WireError: it is too large.
+    """
+    memory: list[bytes] = []
+    text = json.dumps(_written(value, memory), separators=(",", ":")).encode()
+    length = sum(map(len, memory))
+    if len(text) > MAX_TEXT_BYTES or length > MAX_MEMORY_BYTES:
+        raise WireError("the value is too large to be sent")
+    return b"".join((_HEAD.pack(len(text), length), text, *memory))
+
+
+def loads(text: bytes, memory: bytearray) -> Any:
+    """The value of a message.
+
+    Raises:
+        WireError: it is none.
+    """
+    try:
+        return _read(json.loads(text), _Memory(memory), MAX_DEPTH)
+    except (ValueError, TypeError, KeyError, RecursionError, OverflowError, RuntimeError) as error:
+        raise WireError(f"what arrived is no message: {type(error).__name__}") from None
+
+
+# --- writing --------------------------------------------------------------------------------
+
+
+def _written(value: Any, memory: list[bytes]) -> Any:
+    """A value as JSON knows it: what JSON does not know becomes an object with its kind."""
+    if value is None or isinstance(value, bool | float | str):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else {"kind": "int", "hex": _hex(value)}
+    if isinstance(value, list):
+        return [_written(item, memory) for item in value]
+    if isinstance(value, torch.Tensor):
+        return _written_tensor(value, memory)
+    if isinstance(value, tuple):
+        return {"kind": "tuple", "items": [_written(item, memory) for item in value]}
+    if isinstance(value, dict):
+        items = [[_written(key, memory), _written(item, memory)] for key, item in value.items()]
+        return {"kind": "dict", "items": items}
+    if isinstance(value, complex):
+        return {"kind": "complex", "parts": [value.real, value.imag]}
+    if isinstance(value, bytes):
+        memory.append(value)
+        return {"kind": "bytes", "bytes": len(value)}
+    if isinstance(value, torch.dtype):
+        return {"kind": "dtype", "name": str(value).removeprefix("torch.")}
+    if isinstance(value, Ref):
+        return {"kind": "ref", "number": value.number, "type": value.type_name}
+    if isinstance(value, GeneratorSeed):
+        return {"kind": "generator", "seed": value.seed}
+    if isinstance(value, Foreign):
+        return {"kind": "foreign", "type": value.type_name}
+    raise TypeError(f"a {type(value).__name__} is not plain")
+
+
+def _hex(number: int) -> str:
+    digits = hex(number)
+    if len(digits) > MAX_HEX_DIGITS:
+        raise WireError("the number is too large to be sent")
+    return digits
+
+
+def _written_tensor(tensor: torch.Tensor, memory: list[bytes]) -> dict:
+    name = _NAMES.get(tensor.dtype)
+    if tensor.layout is not torch.strided or tensor.device.type not in ("cpu", "meta") or not name:
+        layout = str(tensor.layout).removeprefix("torch.")
+        return {"kind": "foreign", "type": f"{layout} tensor of {tensor.dtype} on {tensor.device}"}
+    shape = list(tensor.shape)
+    if _is_too_large(shape):
+        raise WireError("the tensor is too large to be sent")
+    if tensor.device.type == "meta":
+        return {"kind": "meta", "dtype": name, "shape": shape}
+    if tensor.is_contiguous():
+        whole, stride = tensor, None
+    else:  # a non-contiguous argument is to arrive as one
+        whole, stride = _underlying(tensor), list(tensor.stride())
+    memory.append(_bytes_of(whole))
+    return {
+        "kind": "tensor",
+        "dtype": name,
+        "shape": shape,
+        "stride": stride,
+        "bytes": len(memory[-1]),
+    }
+
+
+def _underlying(tensor: torch.Tensor) -> torch.Tensor:
+    """All elements from the first to the last that a tensor reaches in memory, in that order."""
+    last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.as_strided((last + 1 if tensor.numel() else 0,), (1,))
+
+
+def _bytes_of(tensor: torch.Tensor) -> bytes:
+    # a copy, because a tensor of one element, or of none, may have any strides
+    row = tensor.detach().reshape(-1).clone(memory_format=torch.contiguous_format)
+    return row.view(torch.uint8).numpy().tobytes()
+
+
+# --- reading --------------------------------------------------------------------------------
+
+
+class _Memory:
+    """The memory of the tensors of a message, taken piece by piece."""
+
+    def __init__(self, data: bytearray) -> None:
+        self._data = data
+        self._used = 0
+
+    def take(self, length: int) -> bytearray:
+        piece = self._data[self._used : self._used + length]
+        if length < 0 or len(piece) != length:
+            raise ValueError("a tensor names memory that is not there")
+        self._used += length
+        return piece
+
+
+def _read(value: Any, memory: _Memory, depth: int) -> Any:
+    if value is None or isinstance(value, bool | float | str):
+        return value
+    if isinstance(value, int):
+        return _whole(value)
+    if depth == 0:
+        raise ValueError("nested too deeply")
+    if isinstance(value, list):
+        return [_read(item, memory, depth - 1) for item in value]
+    return _READ[value["kind"]](value, memory, depth - 1)
+
+
+def _read_tensor(value: dict, memory: _Memory, depth: int) -> torch.Tensor:
+    dtype, shape = DTYPES[value["dtype"]], _shape(value["shape"])
+    piece = memory.take(_whole(value["bytes"]))
+    count = math.prod(shape)
+    stride = value["stride"]
+    if stride is not None:
+        stride = [_whole(step) for step in _list(stride)]
+        if len(stride) != len(shape) or any(step < 0 for step in stride):
+            raise ValueError("no strides of this shape")
+        reach = sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+        count = reach + 1 if count else 0
+    if len(piece) != count * dtype.itemsize:
+        raise ValueError("a tensor's memory does not fit its shape")
+    if dtype is torch.bool:
+        piece = piece.translate(_ONE_IF_NOT_ZERO)
+    flat = torch.frombuffer(piece, dtype=dtype) if count else torch.empty(0, dtype=dtype)
+    return flat.reshape(shape) if stride is None else flat.as_strided(shape, stride)
+
+
+_ONE_IF_NOT_ZERO = bytes([0] + [1] * 255)
+
+
+def _read_meta(value: dict, memory: _Memory, depth: int) -> torch.Tensor:
+    return torch.empty(_shape(value["shape"]), dtype=DTYPES[value["dtype"]], device="meta")
+
+
+def _read_dict(value: dict, memory: _Memory, depth: int) -> dict:
+    items = _list(value["items"])
+    if len(items) > MAX_ITEMS:
+        raise ValueError("too large a dictionary")
+    return {_read(key, memory, depth): _read(item, memory, depth) for key, item in items}
+
+
+def _read_int(value: dict, *_: Any) -> int:
+    digits = _text(value["hex"])
+    if len(digits) > MAX_HEX_DIGITS:
+        raise ValueError("too large a number")
+    return int(digits, 16)
+
+
+_READ = {
+    "int": _read_int,
+    "tuple": lambda value, *rest: tuple(_read(item, *rest) for item in _list(value["items"])),
+    "dict": _read_dict,
+    "complex": lambda value, *_: complex(*map(float, value["parts"])),
+    "bytes": lambda value, memory, _: bytes(memory.take(_whole(value["bytes"]))),
+    "dtype": lambda value, *_: DTYPES[value["name"]],
+    "ref": lambda value, *_: Ref(_whole(value["number"]), _text(value["type"])[:100]),
+    "generator": lambda value, *_: GeneratorSeed(_whole(value["seed"])),
+    "foreign": lambda value, *_: Foreign(_text(value["type"])[:100]),
+    "tensor": _read_tensor,
+    "meta": _read_meta,
+}
+
+
+def _shape(value: Any) -> list[int]:
+    sizes = [_whole(size) for size in _list(value)]
+    if len(sizes) > MAX_DIMENSIONS or any(size < 0 for size in sizes):
+        raise ValueError("no shape of a tensor")
+    if _is_too_large(sizes):
+        raise ValueError("too large a tensor, however little memory it takes")
+    return sizes
+
+
+def _is_too_large(sizes: list[int]) -> bool:
+    return max(math.prod(sizes), *sizes, 0) > MAX_ELEMENTS
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or abs(value) >= 2**63:
+        raise TypeError("not a whole number")
+    return value
+
+
+def _list(value: Any) -> list:
+    if type(value) is not list:
+        raise TypeError("not a list")
+    return value
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError("not a text")
+    return value

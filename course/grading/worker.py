@@ -1,0 +1,99 @@
+"""Inside a worker: a stage for one student module, driven by messages.
+
+Whatever a student's code does here, all that it can change is the answers on one connection.
+"""
+
+import io
+import linecache
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from course.grading.wire import Closed, WireError, receive, send
+from course.testing.outcomes import StudentError, ToDo, Wrong
+from course.testing.stage import Stage, run_module
+
+MAX_PRINTED = 2000
+MAX_MESSAGE = 4000
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer requests until the judge hangs up.
+
+    A request is a list of steps, each (verb, arguments, named arguments); the first is to "load".
+    The answer is that of the last step, or of the first that goes wrong: "result", "to do",
+    "wrong" or "student", then what there is to say, and what was printed meanwhile.
+    """
+    actor = _Actor()
+    sys.stdout = printed = _Limited()
+    while True:
+        try:
+            steps = receive(connection)
+        except Closed:
+            return
+        for step in steps:
+            answer = _answer(actor, *step)
+            if answer[0] != "result":
+                break
+        try:
+            send(connection, [*answer, printed.taken()])
+        except WireError:
+            send(connection, ["wrong", "what came back is too large to be looked at", ""])
+
+
+class _Actor:
+    """What the verbs do beyond those of a stage."""
+
+    def __init__(self) -> None:
+        self.stage: Stage | None = None
+
+    def load(self, source: bytes, name: str) -> None:
+        """Run the text of a module, whose lines error messages can then show."""
+        path = Path(name)
+        text = source.decode("utf-8", errors="replace")
+        linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
+        self.stage = Stage(run_module(source, path))
+
+    def fresh(self) -> None:
+        """Begin a test: no objects of an earlier one are left."""
+        self.stage = Stage(self.stage.module)
+
+    def prop(self, source: str, name: str, args: tuple, kwargs: dict) -> Any:
+        """Make a prop from its source."""
+        names: dict[str, Any] = {"torch": torch, "nn": nn}
+        exec(source, names)
+        return self.stage.prop(names[name], args, kwargs)
+
+
+def _answer(actor: _Actor, verb: str, args: tuple, kwargs: dict) -> list:
+    act = getattr(actor, verb, None) or getattr(actor.stage, verb)
+    try:
+        return ["result", act(*args, **kwargs)]
+    except ToDo as error:
+        return ["to do", error.name[:MAX_MESSAGE]]
+    except Wrong as error:
+        return ["wrong", str(error)[:MAX_MESSAGE]]
+    except StudentError as error:
+        shortened = [error.message[:MAX_MESSAGE], error.where[:MAX_MESSAGE]]
+        return ["student", [[kind[:100] for kind in error.kinds[:20]], *shortened]]
+    except RecursionError:
+        return ["wrong", "what came back is nested too deeply to be looked at"]
+
+
+class _Limited(io.StringIO):
+    """Keeps the beginning of what is printed."""
+
+    def write(self, text: str) -> int:
+        super().write(text[: max(MAX_PRINTED - self.tell(), 0)])
+        return len(text)
+
+    def taken(self) -> str:
+        """What was kept since the last time."""
+        text = self.getvalue()
+        self.seek(0)
+        self.truncate()
+        return text

@@ -1,0 +1,374 @@
+"""Copies are found whatever was renamed, and independent work does not stand above them."""
+
+import ast
+import random
+import re
+import time
+
+import pytest
+
+from course import ROOT
+from course.grading.copies import MAX_TOKENS, NOISE, WINDOW, _runs, _winnow, find_resemblances
+from course.syllabus import find_lesson, lessons
+
+STEMS = [lesson.stem for lesson in lessons()]
+
+
+# --- a class of students, made of the catalogue ---------------------------------------------
+
+
+def definitions(path):
+    """The functions and classes of a file."""
+    kinds = ast.FunctionDef | ast.ClassDef
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return [node for node in body if isinstance(node, kinds)]
+
+
+def approaches(stem):
+    """For each exercise, every way to write it that is known: reference, alternatives, mistakes."""
+    known = {node.name: [node] for node in definitions(find_lesson(stem).module("solutions"))}
+    for node in definitions(ROOT / "course" / "testing" / "catalogue" / f"{stem}.py"):
+        for entry in node.decorator_list:
+            if re.match(r"(alternative|mistake)\(", ast.unparse(entry)):
+                node.name, node.decorator_list = entry.args[0].value, []
+                known[node.name].append(node)
+    return known
+
+
+class Style(ast.NodeTransformer):
+    """The many small decisions that two people who work alone take differently."""
+
+    METHODS = ("cos", "sin", "exp", "sum", "mean", "reshape", "transpose", "unsqueeze", "repeat")
+
+    def __init__(self, draw):
+        self.draw = draw
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Add | ast.Mult) and self.draw.random() < 0.4:
+            node.left, node.right = node.right, node.left
+        return node
+
+    def visit_Subscript(self, node):
+        return node  # x[a, b] is not x[[a, b]]
+
+    def visit_Tuple(self, node):
+        self.generic_visit(node)
+        is_value = isinstance(node.ctx, ast.Load)
+        return ast.List(node.elts, node.ctx) if is_value and self.draw.random() < 0.4 else node
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        if node.keywords and node.keywords[0].arg == "dim" and self.draw.random() < 0.4:
+            node.args, node.keywords = [*node.args, node.keywords[0].value], node.keywords[1:]
+        if isinstance(node.func, ast.Attribute) and node.func.attr in self.METHODS:
+            of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
+            if not of_torch and self.draw.random() < 0.4:
+                node.args = [node.func.value, *node.args]
+                node.func = ast.Attribute(ast.Name("torch", ast.Load()), node.func.attr, ast.Load())
+        return node
+
+    def steps(self, statement):
+        """A statement, with some of its parts computed in steps of their own before."""
+        before = []
+        if isinstance(statement, ast.Assign | ast.Return) and statement.value:
+            for part in ast.walk(statement.value):
+                for field, value in ast.iter_fields(part):
+                    fits = isinstance(value, ast.Call | ast.BinOp) and not isinstance(
+                        part, ast.comprehension | ast.ListComp | ast.GeneratorExp | ast.Lambda
+                    )
+                    if fits and self.draw.random() < 0.3:
+                        name = f"t{self.draw.randrange(1000)}"
+                        setattr(part, field, ast.Name(name, ast.Load()))
+                        before.insert(0, ast.Assign([ast.Name(name, ast.Store())], value))
+        return [*before, statement]
+
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        node.body = [step for statement in node.body for step in self.steps(statement)]
+        return node
+
+
+def write(definitions_, head="import torch\nfrom torch import nn\n"):
+    module = ast.Module([*ast.parse(head).body, *definitions_], [])
+    return ast.unparse(ast.fix_missing_locations(module))
+
+
+def independent(stem, known, draw):
+    """What a student may write alone: half of the exercises the reference's way, in own style."""
+    chosen = [
+        ways[0] if len(ways) == 1 or draw.random() < 0.5 else draw.choice(ways[1:])
+        for ways in known.values()
+    ]
+    style = Style(draw)
+    return write([style.visit(ast.parse(ast.unparse(way)).body[0]) for way in chosen])
+
+
+class Renamed(ast.NodeTransformer):
+    """Every variable that is assigned gets another name."""
+
+    def visit_FunctionDef(self, node):
+        mine = {
+            one.id
+            for one in ast.walk(node)
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        }
+        for one in ast.walk(node):
+            if isinstance(one, ast.Name) and one.id in mine:
+                one.id = f"my_{one.id}_{len(mine)}"
+        return node
+
+
+def disguised(text, draw):
+    """A copy: variables renamed, functions reordered, comments changed, strings too, CRLF."""
+    tree = Renamed().visit(ast.parse(text))
+    imports, rest = tree.body[:2], tree.body[2:]
+    draw.shuffle(rest)
+    lines = []
+    for line in ast.unparse(ast.Module([*imports, *rest], [])).splitlines():
+        indent = line[: len(line) - len(line.lstrip())]
+        lines += [f"{indent}# {draw.choice(['now', 'my idea', 'see the text'])}", ""]
+        lines += [f"{line}  # {draw.random()}"]
+    return "\r\n".join(lines)
+
+
+def a_class(stem, n_students, n_copies, seed=0):
+    """Students with their modules; the first ones were copied under the name "copy of ..."."""
+    draw = random.Random(seed)
+    known = approaches(stem)
+    written = [(f"student {i:04}", independent(stem, known, draw)) for i in range(n_students)]
+    copied = written[:n_copies]
+    copies = [(f"copy of {student}", disguised(text, draw)) for student, text in copied]
+    modules = [(student, text.encode()) for student, text in written + copies]
+    draw.shuffle(modules)
+    return modules
+
+
+def is_copy(pair):
+    return f"copy of {pair.first}" == pair.second or pair.first == f"copy of {pair.second}"
+
+
+# --- what is found, and what is not ---------------------------------------------------------
+
+
+def test_disguised_copies_stand_at_the_top_and_independent_work_does_not():
+    """All lessons, three copies in a class of thirty each."""
+    at_the_top = others = 0
+    for stem in STEMS:
+        found = find_resemblances(stem, a_class(stem, n_students=30, n_copies=3))
+        assert found == sorted(found, key=lambda pair: -pair.score)
+        at_the_top += sum(map(is_copy, found[:3]))
+        others += sum(not is_copy(pair) for pair in found)
+    assert at_the_top >= 16  # of 18
+    assert others <= 12  # of 3,150 pairs
+
+
+OWN = """
+def rotate_half(x):
+    width = x.shape[-1] // 2
+    flipped = x.roll(width, dims=-1)
+    signs = torch.ones_like(x).index_fill(-1, torch.arange(width), -1.0)
+    for _ in range(1):
+        flipped = flipped.mul(signs).add(0.0)
+    swapped = flipped.view(*x.shape[:-1], 2, width).flatten(start_dim=-2)
+    return swapped.clone(memory_format=torch.contiguous_format)
+"""
+"""A way to write it that nobody else has."""
+
+PARTS = [
+    OWN,
+    """
+def ntk_base(base, factor, head_dim):
+    assert head_dim > 2, "one pair alone never slows"
+    exponent = math.fsum([head_dim]) / math.fsum([head_dim, -2])
+    return math.exp(math.log(base) + exponent * math.log(factor))
+""",
+    """
+class RotaryEmbedding(nn.Module):
+    def turn(self, x, offset=0):
+        self.start, self.stop = offset, offset + x.size(-2)
+        self.kind = "half" if self.stop > self.start else "none"
+        return torch.addcmul(x * self.cos[self.start:self.stop], rotate_half(x), self.sin)
+""",
+]
+PADDING = "def padding(a):\n" + "".join(f"    a = a.f{i}(a, {i})[a:{i}]\n" for i in range(100))
+
+
+def others(n):
+    """Students without anything uncommon: they have the reference."""
+    reference = find_lesson("rope").module("solutions").read_bytes()
+    return [(f"student {i}", reference) for i in range(n)]
+
+
+def with_own(text=OWN, before="", after=""):
+    stub = find_lesson("rope").module().read_text(encoding="utf-8")
+    return f"{stub}\n{before}\n{text}\n{after}\n".encode()
+
+
+def test_the_shared_lines_are_named_on_both_sides():
+    here, there = with_own(before="# a\n" * 5), with_own(OWN.replace("flipped", "f"))
+    (pair,) = find_resemblances("rope", [*others(20), ("ann", here), ("bob", there)])
+    assert (pair.first, pair.second) == ("ann", "bob")
+    (fragment,) = pair.fragments
+    for (first, last), text in ((fragment.first, here), (fragment.second, there)):
+        lines = text.decode().split("\n")
+        start = lines.index("def rotate_half(x):") + 1
+        assert start <= first <= start + 1
+        assert start + 7 <= last <= start + 8
+
+
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        lambda text: text.replace("flipped", "result").replace("signs", "factors"),
+        lambda text: text.replace("self.start", "self.first").replace("self.stop", "self.last"),
+        lambda text: text.replace('"half"', "'h'").replace(
+            '"one pair alone never slows"', "f'{2}'"
+        ),
+        lambda text: text.replace("\n    ", "\n\n    # why not\n\t"),
+        lambda text: text.replace("\n", "  # so\n"),
+        lambda text: text.replace("def rotate_half(x):", 'def rotate_half(x):\n    """Mine."""'),
+        lambda text: text.replace(" = ", "=").replace(", ", ","),
+        lambda text: text.replace("(", "(\n        "),
+        lambda text: text + PADDING,
+        lambda text: "".join(reversed(PARTS)),
+    ],
+    ids=[
+        *("names", "attributes", "strings", "layout", "comments"),
+        *("docstring", "spaces", "line breaks", "padding", "order"),
+    ],
+)
+def test_a_disguise_hides_nothing(disguise):
+    def score(text):
+        class_ = [*others(20), ("ann", with_own("".join(PARTS))), ("bob", with_own(text))]
+        (pair,) = find_resemblances("rope", class_)
+        assert (pair.first, pair.second) == ("ann", "bob")
+        return pair.score
+
+    undisguised = "".join(PARTS)
+    assert disguise(undisguised) != undisguised
+    assert score(disguise(undisguised)) > 0.96 * score(undisguised) > 0.7
+
+
+@pytest.mark.parametrize(
+    "encode",
+    [
+        lambda text: text.replace("\n", "\r\n").encode(),
+        lambda text: text.encode("utf-16"),
+        lambda text: text.encode("utf-8-sig"),
+        lambda text: text.encode() + b"\n\xff\x00 = (((",
+    ],
+    ids=["CRLF", "UTF-16", "BOM", "does not parse"],
+)
+def test_no_encoding_hides_anything(encode):
+    class_ = [*others(20), ("ann", with_own()), ("bob", encode(with_own().decode()))]
+    (pair,) = find_resemblances("rope", class_)
+    assert [one.first for one in pair.fragments] == [one.second for one in pair.fragments]
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_stub_and_reference_are_common_ground_even_for_two(stem):
+    for folder in ("exercises", "solutions"):
+        module = find_lesson(stem).module(folder).read_bytes()
+        assert find_resemblances(stem, [("ann", module), ("bob", module)]) == []
+
+
+def test_what_a_quarter_of_the_class_wrote_is_common_ground():
+    def found(n_with_own):
+        same = [(f"same {i}", with_own()) for i in range(n_with_own)]
+        return len(find_resemblances("rope", [*others(40 - n_with_own), *same]))
+
+    assert (found(2), found(10), found(11)) == (1, 45, 0)
+
+
+def test_a_few_lines_in_common_are_no_reason_to_look():
+    short = "def rotate_half(x):\n    return torch.stack((x[3:], x[:3])).neg().flatten(2)\n"
+    modules = [("ann", with_own(short)), ("bob", with_own(short))]
+    assert find_resemblances("rope", [*others(20), *modules]) == []
+
+
+def test_a_class_of_two_can_be_compared_and_one_of_none():
+    pair = [("ann", with_own()), ("bob", with_own())]
+    assert len(find_resemblances("rope", pair)) == 1
+    assert find_resemblances("rope", pair[:1]) == find_resemblances("rope", []) == []
+
+
+def test_modules_may_come_one_by_one():
+    assert len(find_resemblances("rope", iter([("ann", with_own()), ("bob", with_own())]))) == 1
+
+
+def test_every_shared_run_is_found():
+    """The guarantee of winnowing, for runs of NOISE + WINDOW - 1 tokens between other tokens."""
+    draw = random.Random(3)
+
+    def tokens(n):
+        return " ".join(f"{draw.randrange(10**6)}" for _ in range(n))
+
+    for _ in range(100):
+        run = tokens(NOISE + WINDOW - 1)
+        texts = [f"{tokens(draw.randrange(40))} {run} {tokens(draw.randrange(40))}" for _ in "ab"]
+        a, b = (set(_winnow(_runs(text.encode())).hashes.tolist()) for text in texts)
+        assert a & b
+        less = " ".join(run.split()[: NOISE - 1])
+        alone = set(_runs(f"{tokens(40)} {less} {tokens(40)}".encode()).hashes.tolist())
+        assert not alone & set(_runs(f"{tokens(40)} {less} {tokens(40)}".encode()).hashes.tolist())
+
+
+HOSTILE = {
+    "one line": b"x = " + b"1 + " * 250_000,
+    "brackets": b"(" * 1_000_000,
+    "quotes": b"'" * 1_000_000,
+    "escapes": b"'\\" * 500_000,
+    "triple quotes": b'"""' * 333_333,
+    "open docstring": b'"""' + b"\\'''" * 250_000 + b"\\",
+    "two kinds": b"'''\n\"\"\"\\\n" * 100_000,
+    "lines": b"\n" * 1_000_000,
+    "returns": b"\r" * 1_000_000,
+    "names": b"a." * 500_000,
+    "zeros": bytes(1_000_000),
+    "noise": random.Random(0).randbytes(1_000_000),
+    "half of UTF-16": b"\xff\xfe" + b"\xd8" * 999_999,
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("module", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_sources_take_no_time(module):
+    class_ = [("ann", with_own()), ("bob", with_own()), ("eve", module), ("mal", module)]
+    start = time.process_time()
+    found = find_resemblances("rope", class_)
+    assert time.process_time() - start < 10  # what is not linear takes minutes
+    assert ("ann", "bob") in [(pair.first, pair.second) for pair in found]
+
+
+def test_code_that_was_moved_is_a_fragment_of_its_own():
+    a, b, c = (part.strip("\n") + "\n" for part in PARTS)
+    moved = with_own(a + b + c)
+    class_ = [*others(20), ("ann", moved), ("bob", with_own(b + c + a))]
+    (pair,) = find_resemblances("rope", class_)
+    where_b_begins = 1 + moved.decode().split("\n").index(b.split("\n")[0])
+    before = [one for one in pair.fragments if one.first[1] < where_b_begins]
+    after = [one for one in pair.fragments if one.first[0] >= where_b_begins]
+    assert before and after
+    assert [*before, *after] == [*pair.fragments]  # none goes across
+
+
+def test_of_an_endless_module_the_beginning_is_compared():
+    module = b"".join(b"a = b.c%d(d)\n" % i for i in range(50_000))
+    assert len(_runs(module).hashes) <= MAX_TOKENS + 10
+
+
+def test_only_the_most_alike_are_listed_if_there_are_many():
+    class_ = [*others(40), *((f"same {i}", with_own()) for i in range(9))]
+    every = find_resemblances("rope", class_)
+    assert len(every) == 36
+    assert find_resemblances("rope", class_, at_most=5) == every[:5]
+
+
+@pytest.mark.slow
+def test_two_thousand_students_take_seconds():
+    modules = a_class("skipgram", n_students=200, n_copies=0)
+    class_ = [(f"{i} {student}", text) for i in range(10) for student, text in modules]
+    start = time.process_time()
+    find_resemblances("skipgram", class_)
+    assert time.process_time() - start < 10

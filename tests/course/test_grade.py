@@ -1,0 +1,186 @@
+"""A class is graded once, whole, and from where it stopped, whatever happens on the way."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from course.build import stub_from
+from course.grading import grade as grading
+from course.grading.command import grade
+from course.grading.grade import GradingError, Settings, Store, grade_all
+from course.grading.judge import Unit, key_of
+from course.grading.sandbox import missing
+from course.syllabus import find_lesson
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
+
+SOLUTION = find_lesson("learned").module("solutions").read_text(encoding="utf-8")
+STUB = stub_from(SOLUTION, "learned")
+POINTS = {"ann": 15, "bob": 0, "cyd": 13, "dan": 0}
+
+
+@pytest.fixture(scope="module")
+def submissions(tmp_path_factory) -> Path:
+    """Four students: one right, one not begun, one with a mistake, one broken."""
+    folder = tmp_path_factory.mktemp("submissions")
+    one_wrong = SOLUTION.replace("[t + p for t, p", "[t - p for t, p")
+    sources = {"ann": SOLUTION, "bob": STUB, "cyd": one_wrong, "dan": "def ("}
+    for student, source in sources.items():
+        (folder / student).mkdir()
+        (folder / student / "learned.py").write_text(source, encoding="utf-8")
+    return folder
+
+
+def units(folder: Path) -> list[Unit]:
+    return [
+        Unit(student.name, "learned", (student / "learned.py").read_bytes())
+        for student in sorted(folder.iterdir())
+    ]
+
+
+def graded(folder: Path, out: Path, **options) -> dict[str, int]:
+    """Points by student; everybody has exactly one result."""
+    found = [result for result, _ in grade_all(units(folder), Store(out), Settings(), 1, **options)]
+    assert len(found) == len({result.student for result in found})
+    return {result.student: result.points for result in found}
+
+
+def test_everybody_gets_a_result_and_a_second_run_does_nothing(submissions, tmp_path, monkeypatch):
+    assert graded(submissions, tmp_path) == POINTS
+    monkeypatch.setattr(grading, "_with_pool", None)  # nobody is to be asked again
+    assert graded(submissions, tmp_path) == POINTS
+
+
+@pytest.mark.slow
+def test_only_what_changed_or_is_broken_is_graded_again(submissions, tmp_path):
+    graded(submissions, tmp_path)
+    first, second = (tmp_path / "results" / "learned" / f"{name}.json" for name in ("ann", "bob"))
+    first.write_bytes(first.read_bytes()[: first.stat().st_size // 2])
+    second.write_text("{}", encoding="utf-8")
+    *others, last = units(submissions)
+    changed = Unit(last.student, last.lesson, last.source + b"\n")
+    again = list(grade_all([*others, changed], Store(tmp_path), Settings(), 1))
+    assert {result.student: result.points for result, _ in again} == POINTS
+    assert {result.student for result, was_there in again if was_there} == {"cyd"}
+
+
+@pytest.mark.slow
+def test_a_fresh_run_grades_everything_again(submissions, tmp_path):
+    graded(submissions, tmp_path)
+    results = grade_all(units(submissions), Store(tmp_path), Settings(), 1, fresh=True)
+    assert [was_there for _, was_there in results] == [False] * 4
+
+
+@pytest.mark.slow
+def test_a_judge_that_is_killed_loses_nothing(submissions, tmp_path):
+    """The processes of the pool are killed, all at once, when the first result has come."""
+    results = grade_all(units(submissions), Store(tmp_path), Settings(), 2)
+    found = [next(results)[0]]
+    for process in _children_of(os.getpid()):
+        if "multiprocessing.spawn" in _command_of(process):
+            os.kill(process, signal.SIGKILL)
+    found += [result for result, _ in results]
+    assert {result.student: result.points for result in found} == POINTS
+    assert len(found) == 4
+
+
+def test_one_grader_at_a_time(tmp_path):
+    with Store(tmp_path).locked():
+        second = Store(tmp_path).locked()
+        with pytest.raises(GradingError, match="another grader is at work"):
+            second.__enter__()
+
+
+def test_what_was_not_graded_is_not_kept(tmp_path):
+    unit = Unit("ann", "learned", b"")
+    result = grading.not_graded(unit, "The grader itself was killed.")
+    assert result.key == ""
+    store = Store(tmp_path)
+    store.keep(unit, result)
+    assert store.find(unit, key_of(unit, 0)) is None
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(grade, list(map(str, arguments)))
+
+
+def test_the_command_says_what_it_found(submissions, tmp_path):
+    result = run(submissions, "--out", tmp_path / "out", "--jobs", 1)
+    assert result.exit_code == 0, result.output
+    assert "4 students, 4 results, 1 with trouble" in result.output
+    assert (tmp_path / "out" / "grades.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nowhere"], "nowhere"),
+        ([], "name the folder, or the zip, that holds the SUBMISSIONS"),
+        ([".", "--lesson", "roap"], 'there is no lesson "roap"; did you mean "rope"?'),
+        ([".", "--jobs", "0"], "0 is not in the range"),
+    ],
+)
+def test_bad_input_is_a_sentence(arguments, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code != 0
+    assert sentence in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_machine_without_a_sandbox_refuses(submissions, tmp_path, monkeypatch):
+    monkeypatch.setattr("course.grading.sandbox.missing", lambda: ["Something is missing."])
+    result = run(submissions, "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "Something is missing. Strangers' code is not run without a sandbox" in result.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_grader_that_is_killed_goes_on_where_it_was(submissions, tmp_path):
+    command = [sys.executable, "-m", "course", "grade", str(submissions), "--out", str(tmp_path)]
+    sessions: list[int] = []
+    for seconds in (1.0, 3.0, 4.5, 5.0, 5.5, 6.0):
+        process = subprocess.Popen(
+            [*command, "--jobs", "1"], stdout=subprocess.DEVNULL, start_new_session=True
+        )
+        time.sleep(seconds)
+        process.kill()
+        process.wait()
+        sessions.append(process.pid)
+        for path in (tmp_path / "results").rglob("*.json"):
+            grading.from_text(path.read_text(encoding="utf-8"))  # none is half-written
+    subprocess.run([*command, "--jobs", "1"], check=True, stdout=subprocess.DEVNULL)
+    assert graded(submissions, tmp_path) == POINTS
+    assert [p for p in _processes() if _fields_of(p)[3] in sessions] == []
+
+
+def _processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _children_of(parent: int) -> list[int]:
+    return [process for process in _processes() if _fields_of(process)[1] == parent]
+
+
+def _fields_of(process: int) -> list:
+    """State, parent, group and session of a process; see proc(5)."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return ["gone", 0, 0, 0]
+    state, *numbers = text.rpartition(")")[2].split()[:4]
+    return [state, *map(int, numbers)]
+
+
+def _command_of(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""

@@ -1,0 +1,167 @@
+"""The judge finds what a student's own run finds, on a module that it never runs itself."""
+
+import re
+
+import pytest
+
+from course.build import stub_from
+from course.grading.judge import Judge, Unit, key_of
+from course.grading.remote import RemoteStage
+from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, from_text, to_text
+from course.grading.sandbox import Limits, missing
+from course.syllabus import find_lesson, lessons
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
+
+each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+ROPE = find_lesson("rope").module("solutions").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with Judge(limits=Limits(cpu_seconds=20)) as judge:
+        yield judge
+
+
+@pytest.fixture
+def graded(judge):
+    """Grades a text as somebody's rope.py."""
+    return lambda source: judge.grade(Unit("ann", "rope", source.encode("utf-8")))
+
+
+def exercise(result, name):
+    return next(one for one in result.exercises if one.name == name)
+
+
+def with_body(name: str, body: str) -> str:
+    """The solution with another body for one function, appended so that it wins."""
+    return f"{ROPE}\n\ndef {name}(*args, **kwargs):\n    {body}\n"
+
+
+@each_lesson
+def test_the_solution_earns_everything(judge, lesson):
+    result = judge.grade(Unit("ann", lesson.stem, lesson.module("solutions").read_bytes()))
+    wrong = [test.message for one in result.exercises for test in one.tests if test.message]
+    assert wrong == []
+    assert result.points == lesson.points
+    assert {one.outcome for one in result.exercises} == {PASSED}
+
+
+@each_lesson
+def test_a_stub_earns_nothing_and_is_to_do(judge, lesson):
+    stub = stub_from(lesson.module("solutions").read_text(encoding="utf-8"), lesson.stem)
+    result = judge.grade(Unit("ann", lesson.stem, stub.encode("utf-8")))
+    assert result.points == 0
+    assert {one.outcome for one in result.exercises} == {TO_DO}
+
+
+def test_one_wrong_exercise_costs_its_own_points_and_is_named(graded):
+    result = graded(ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)"))
+    assert result.points == 18
+    wrong = exercise(result, "rotate_half")
+    assert wrong.outcome == WRONG
+    assert "turns backwards" in wrong.advice
+    assert "called  rotate_half(" in wrong.first_wrong.message
+
+
+def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(graded):
+    stub = stub_from(ROPE, "rope")
+    body = ROPE[ROPE.index("def apply_rope") : ROPE.index("class RotaryEmbedding")]
+    start, end = stub.index("def apply_rope"), stub.index("class RotaryEmbedding")
+    result = graded(stub[:start] + body + stub[end:])
+    assert [one.name for one in result.exercises if one.outcome == PASSED] == ["apply_rope"]
+
+
+def test_what_is_lent_for_one_exercise_helps_no_other(graded):
+    stub = stub_from(ROPE, "rope")
+    body = ROPE[ROPE.index("def apply_rope") : ROPE.index("class RotaryEmbedding")]
+    start, end = stub.index("def apply_rope"), stub.index("class RotaryEmbedding")
+    thief = f"""
+stolen = []
+def rotate_half(x):
+    if stolen:
+        return stolen[0](x)
+    raise NotImplementedError("TODO rope.rotate_half")
+{body.replace("    return", "    stolen.append(rotate_half)" + chr(10) + "    return", 1)}
+"""
+    result = graded(stub[:start] + thief + stub[end:])
+    assert exercise(result, "rotate_half").points == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("def (", "exercises/rope.py is not valid Python: invalid syntax, line 1: def ("),
+        ("import nowhere", "No module named 'nowhere'"),
+        ("1 / 0", "ZeroDivisionError: division by zero\n  exercises/rope.py:1: 1 / 0"),
+        ("raise SystemExit", "exercises/rope.py calls sys.exit while it is imported"),
+    ],
+)
+def test_a_module_that_does_not_load_is_one_sentence(graded, source, sentence):
+    result = graded(source)
+    assert sentence in result.trouble
+    assert result.points == 0
+    assert {one.outcome for one in result.exercises} == {NOT_RUN}
+
+
+def test_nothing_handed_in_is_a_sentence(judge):
+    result = judge.grade(Unit("ann", "rope", None))
+    assert result.trouble == "rope.py was not handed in."
+    assert result.points == 0
+
+
+def test_a_process_that_ends_costs_one_exercise(graded):
+    result = graded(with_body("rotate_half", "import os; os._exit(0)"))
+    wrong = exercise(result, "rotate_half")
+    assert wrong.outcome == WRONG
+    assert re.search(r"os\._exit|left its process", wrong.first_wrong.message)
+    assert result.points == 18
+
+
+def test_an_endless_loop_costs_one_exercise(graded, monkeypatch):
+    limited = RemoteStage.limited
+    monkeypatch.setattr(RemoteStage, "limited", lambda stage, seconds: limited(stage, 1))
+    result = graded(with_body("interleaved_to_half", "while True: pass"))
+    tests = exercise(result, "interleaved_to_half").tests
+    assert tests[0].outcome == WRONG
+    assert {test.outcome for test in tests[1:]} == {NOT_RUN}
+    assert result.points == 20 - exercise(result, "interleaved_to_half").worth
+
+
+def test_a_line_of_the_student_is_shown(graded):
+    result = graded(with_body("rotate_half", "return args[0].chunk(2, dim=7)"))
+    message = exercise(result, "rotate_half").first_wrong.message
+    assert "rotate_half raised IndexError: Dimension out of range" in message
+    assert "return args[0].chunk(2, dim=7)" in message
+
+
+def test_a_print_is_told(graded):
+    body = "print('here'); x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)"
+    result = graded(with_body("rotate_half", body))
+    assert "printed  here" in exercise(result, "rotate_half").first_wrong.message
+    assert result.points == 18
+
+
+def test_the_same_seed_gives_the_same_result_and_another_one_other_inputs(judge):
+    source = with_body("rotate_half", "return args[0] * 0.5").encode("utf-8")
+    first, again = (judge.grade(Unit("ann", "rope", source)) for _ in range(2))
+    assert (first.exercises, first.key) == (again.exercises, again.key)
+    with Judge(seed=1) as other:
+        changed = other.grade(Unit("ann", "rope", source))
+    assert changed.points == first.points
+    assert changed.exercises != first.exercises
+
+
+def test_a_result_survives_its_file(graded):
+    result = graded(ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, x1)"))
+    assert from_text(to_text(result)) == result
+    for broken in ("", "{}", "[]", "null", to_text(result)[:-20]):
+        with pytest.raises(ValueError):
+            from_text(broken)
+
+
+def test_a_key_changes_with_whatever_decides():
+    units = [Unit("ann", "rope", source) for source in (b"", b"1", None, b"none")]
+    keys = {key_of(unit, seed) for unit in units for seed in (0, 1)}
+    assert len(keys) == 8
+    assert key_of(Unit("bob", "rope", b"1"), 0) == key_of(units[1], 0)

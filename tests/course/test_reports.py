@@ -1,0 +1,492 @@
+"""What grading gives out says the same everywhere, and is safe whatever a student wrote."""
+
+import csv
+import json
+import os
+import re
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import PurePosixPath
+from xml.etree import ElementTree
+
+import pytest
+
+from course.grading import results as grading
+from course.grading.copies import Fragment, Resemblance
+from course.grading.names import file_stem
+from course.grading.reports import write_reports
+from course.grading.reports.classroom import by_student, points_of
+from course.grading.reports.feedback import feedback_page
+from course.grading.reports.gradescope import gradescope_results
+from course.grading.reports.junit import junit_xml
+from course.grading.reports.message import plain_message
+from course.grading.reports.overview import overview_page
+from course.grading.reports.tables import canvas_csv, grades_csv
+from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG
+from course.syllabus import find_lesson, lessons
+
+MESSAGE = (
+    "the values are not the ones they should be\n\n"
+    "  called  rotate_half([3, 4])\n"
+    "  got     [4, -3]\n"
+    "  want    [-4, 3]"
+)
+ADVICE = "rotate_half negates the first half. Which half of the result carries the minus sign?"
+BROKEN = "exercises/rope.py cannot be imported: NameError: name 'x' is not defined"
+NASTY = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\x00\x1b[31m\ud800\uffff]]>&"
+
+
+def result(student="ann", lesson="rope", **outcomes) -> grading.LessonResult:
+    """A lesson in which everything passed, but for the exercises named in `outcomes`."""
+    exercises = [
+        exercise(one.name, one.points, outcomes.get(one.name, PASSED))
+        for one in find_lesson(lesson).exercises
+    ]
+    return grading.LessonResult(student, lesson, "a key", tuple(exercises), "", (), 0.5)
+
+
+def exercise(name, worth, outcome, mistake=None, advice="", message=MESSAGE):
+    """An exercise with two tests, the second of which decides."""
+    tests = (
+        grading.TestResult("test_it_is_fine", PASSED),
+        grading.TestResult(
+            "test_one_pair_makes_a_quarter_turn", outcome, "" if outcome == PASSED else message
+        ),
+    )
+    points = worth if outcome == PASSED else 0
+    return grading.ExerciseResult(name, outcome, points, worth, mistake, advice, tests)
+
+
+def with_exercise(lesson_result, changed):
+    """A result in which the exercise of that name is replaced."""
+    exercises = tuple(
+        changed if one.name == changed.name else one for one in lesson_result.exercises
+    )
+    return replace(lesson_result, exercises=exercises)
+
+
+def not_tested(student="ann", lesson="rope", trouble=BROKEN, key="a key"):
+    """A lesson whose module could not be tested at all."""
+    exercises = tuple(
+        grading.ExerciseResult(one.name, NOT_RUN, 0, one.points, None, "", ())
+        for one in find_lesson(lesson).exercises
+    )
+    return grading.LessonResult(student, lesson, key, exercises, trouble, (), 0.1)
+
+
+def hostile(student=NASTY):
+    """A result in which every text that may come from a student is an attack."""
+    wrong = exercise("rotate_half", 2, WRONG, "a mistake", NASTY, f"{NASTY}\n\n  {NASTY}")
+    return replace(with_exercise(result(student), wrong), notes=(NASTY,))
+
+
+KNOWN_MISTAKE = with_exercise(result(), exercise("rotate_half", 2, WRONG, "sign", ADVICE))
+
+
+class Page(HTMLParser):
+    """A page taken apart; what is not well-formed, not safe or leads nowhere fails at once."""
+
+    TAGS = (
+        "html|head|meta|title|style|body|main|header|nav|section|h[1-4]|p|a|ul|li|table|thead|tbody"
+        "|tr|th|td|div|span|strong|code|pre|kbd|dl|dt|dd|details|summary"
+    )
+    ATTRIBUTES = (
+        "lang|charset|http-equiv|content|name|id|class|href|aria-(label|labelledby|hidden)|role"
+        "|scope|tabindex|style"
+    )
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open, self.words, self.headings = [], [], []
+        self.ids, self.links, self.metas, self.labels = [], [], {}, []
+        self.texts: dict[str, list[str]] = {}
+        assert page.startswith("<!doctype html>")
+        self.feed(page)
+        self.close()
+        assert not self.open
+        assert len(self.ids) == len(set(self.ids))
+        assert {link[1:] for link in self.links if link.startswith("#")} <= set(self.ids)
+        assert self.headings[0] == 1
+        assert self.headings.count(1) == 1
+        steps = zip(self.headings, self.headings[1:], strict=False)
+        assert all(after <= before + 1 for before, after in steps)
+        assert self.metas["Content-Security-Policy"] == (
+            "default-src 'none'; style-src 'unsafe-inline'"
+        )
+        assert self.text("title")
+        assert "@import" not in self.text("style")
+        assert "url(" not in self.text("style")
+
+    def handle_starttag(self, tag, attributes):
+        facts = dict(attributes)
+        assert re.fullmatch(self.TAGS, tag)
+        assert all(re.fullmatch(self.ATTRIBUTES, name) for name in facts)
+        if tag == "html":
+            assert facts["lang"] == "en"
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        self.ids += [facts["id"]] if "id" in facts else []
+        self.links += [facts["href"]] if "href" in facts else []
+        self.labels += [facts["aria-label"]] if facts.get("role") == "img" else []
+        assert re.fullmatch(r"flex:\d+", facts.get("style", "flex:1"))
+        self.metas[facts.get("http-equiv", facts.get("name"))] = facts.get("content")
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words += data.split() if self.open[-1:] not in (["style"], ["title"]) else []
+        self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
+
+    def text(self, tag: str) -> str:
+        """What stands directly in the elements of one kind."""
+        return "".join(self.texts.get(tag, []))
+
+    def says(self, sentence: str) -> bool:
+        """Whether a sentence can be read on the page, however its lines are broken."""
+        return " ".join(sentence.split()) in " ".join(self.words)
+
+
+def feedback(*own) -> Page:
+    return Page(feedback_page(own[0].student, own))
+
+
+def overview(*all_of_them, resemblances=None) -> Page:
+    return Page(overview_page(by_student(all_of_them), resemblances or {}))
+
+
+def table(text: str) -> list[list[str]]:
+    return list(csv.reader(text.removeprefix("\ufeff").splitlines()))
+
+
+# --- what a student is told -----------------------------------------------------------------
+
+
+def test_a_wrong_exercise_is_told_as_in_the_terminal():
+    (wrong,) = (one for one in KNOWN_MISTAKE.exercises if one.outcome == WRONG)
+    text = plain_message(KNOWN_MISTAKE, wrong)
+    assert text.startswith("rotate_half negates the first half.")
+    assert "one pair makes a quarter turn: the values are not the ones" in text
+    assert "  called  rotate_half([3, 4])\n  got     [4, -3]" in text
+    assert "course hint rotate_half" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_what_the_test_says_is_found_in_its_file():
+    """The docstring of test_one_pair_makes_a_quarter_turn in tests/test_rope.py."""
+    source = find_lesson("rope").tests.read_text(encoding="utf-8")
+    says = re.search(r'def test_one_pair_makes_a_quarter_turn.*\n +"""([^".]+)', source)[1]
+    assert feedback(KNOWN_MISTAKE).says(says)
+    assert says.split()[0] in plain_message(KNOWN_MISTAKE, KNOWN_MISTAKE.exercises[1])
+
+
+def test_the_page_shows_advice_message_and_hint():
+    page = feedback(KNOWN_MISTAKE)
+    assert page.says(ADVICE)
+    assert page.says("the values are not the ones they should be")
+    assert "called  rotate_half([3, 4])\ngot     [4, -3]\nwant    [-4, 3]" in page.text("pre")
+    assert "course hint rotate_half" in page.text("kbd")
+    assert page.says("18 of 20 points")
+    assert page.says("Of 7 exercises, 6 passed, 1 is not right yet.")
+    assert "#rope.rotate_half" in page.links  # what to do next
+    assert not page.says("Well done")
+
+
+def test_what_is_to_do_is_not_called_wrong():
+    page = feedback(result(rotate_half=TO_DO, ntk_base=TO_DO))
+    assert page.says("Of 7 exercises, 5 passed, 2 are still to do.")
+    assert page.says("○ to do")
+    assert not page.says("wrong")
+    assert "pre" not in page.texts
+
+
+def test_who_passes_everything_is_told_so():
+    page = feedback(result(), result(lesson="lookup"))
+    assert page.says("34 of 34 points Everything passes. Well done.")
+    assert not page.says("Next:")
+
+
+def test_a_module_that_does_not_load_is_told_once():
+    page = feedback(not_tested(trouble=f"{BROKEN}\n  exercises/rope.py:3: x"))
+    assert page.says(BROKEN)
+    assert page.text("pre") == "exercises/rope.py:3: x"
+    assert " ".join(page.words).count("cannot be imported") == 1
+    assert page.says("0 of 20 points")
+
+
+def test_tests_that_were_left_out_are_counted():
+    wrong = exercise("rotate_half", 2, WRONG)
+    left_out = grading.TestResult("test_more", NOT_RUN)
+    wrong = replace(wrong, tests=(*wrong.tests, left_out, left_out))
+    page = feedback(with_exercise(result(), wrong))
+    assert page.says("not run 2 tests, after one that came to no end")
+
+
+def test_the_other_wrong_tests_are_named_once():
+    wrong = exercise("rotate_half", 2, WRONG)
+    others = (grading.TestResult(f"test_tiny_1e_4[{n}]", WRONG, MESSAGE) for n in range(3))
+    page = feedback(with_exercise(result(), replace(wrong, tests=(*wrong.tests, *others))))
+    assert page.text("dd") == "tiny 1e-4"
+
+
+def test_what_is_for_the_instructor_is_not_on_the_students_page():
+    page = feedback(replace(result(), notes=("rope.py was found twice",)))
+    assert not page.says("found twice")
+
+
+# --- hostile names and texts ----------------------------------------------------------------
+
+NAMES = [
+    *("../x", "..", ".", "", "CON", "con", "nul", "a/b", "a\\b", "a:b", "index", "LPT1", "com1"),
+    *("Ann", "ann", "ANN", "änn", "a\u0308nn", "王小明", "x" * 300, "x" * 299, "<b>", "a b", "a-b"),
+    *("-rf", "~", "~root", ".htaccess", "a.html", "a\x00b", "a\nb", "\ud800", "ann~0123456789ab"),
+]
+
+
+def test_names_of_files_are_safe_and_distinct():
+    stems = [file_stem(name) for name in NAMES]
+    assert len({stem.casefold() for stem in stems}) == len(NAMES)
+    for stem in stems:
+        assert re.fullmatch("[a-z0-9_][a-z0-9_-]*(~[0-9a-f]{12})?", stem)
+        assert len(stem) < 60
+        assert not re.fullmatch(r"con|nul|com\d|lpt\d|index", stem)
+
+
+def test_every_student_gets_a_page_to_which_the_overview_leads(tmp_path):
+    write_reports([result(name) for name in NAMES], {}, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    pages = {f"feedback/{path.name}" for path in (tmp_path / "out/feedback").iterdir()}
+    assert len(pages) == len(NAMES)
+    page = Page((tmp_path / "out/index.html").read_text(encoding="utf-8"))
+    assert {link for link in page.links if not link.startswith("#")} == pages
+    assert all(len(PurePosixPath(link).parts) == 2 for link in pages)
+
+
+def test_nothing_that_a_student_wrote_becomes_markup():
+    looks_like = Resemblance(NASTY, "ann", 0.9, (Fragment((1, 2), (3, 4)),))
+    broken = not_tested("bob", trouble=f"{NASTY}\n{NASTY}")
+    class_page = overview(hostile(), broken, resemblances={"rope": [looks_like]})
+    for page in (feedback(hostile()), feedback(broken), class_page):
+        assert page.says("</pre><script>alert(1)</script>")  # as text
+        assert not re.search("[\x00-\x08\x0b-\x1f\ud800-\udfff]", " ".join(page.words))
+
+
+def test_junit_is_valid_whatever_the_messages_hold():
+    every = "".join(map(chr, [*range(0x250), *range(0xD7F0, 0xE010), *range(0xFFF0, 0x10010)]))
+    wrong = exercise("rotate_half", 2, WRONG, message=every)
+    text = junit_xml(by_student([hostile(), with_exercise(result(every), wrong)]))
+    root = ElementTree.fromstring(text.encode("utf-8"))
+    assert len(root.findall("testsuite")) == 2
+
+
+def test_a_message_does_nothing_in_a_terminal_either():
+    for one in (*hostile().exercises, *not_tested(trouble=NASTY).exercises):
+        text = plain_message(not_tested(trouble=NASTY), one)
+        assert text.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", " =1", "\n=1", "＝1"])
+def test_no_cell_is_a_formula(name):
+    for text in (grades_csv(by_student([result(name)])), canvas_csv(by_student([result(name)]))):
+        cells = [cell for row in csv.reader(text.splitlines(keepends=True)) for cell in row]
+        assert any(cell.startswith("'") for cell in cells)
+        assert not any(cell.lstrip().startswith(tuple("=+-@\t\r＝")) for cell in cells)
+
+
+def test_all_files_can_be_written_and_read_whatever_is_in_them(tmp_path):
+    written = write_reports([hostile()], {}, tmp_path)
+    assert all(path.exists() for path in written)
+    for path in tmp_path.rglob("*.*"):
+        text = path.read_text(encoding="utf-8")
+        assert "\x00" not in text
+        assert "\x1b" not in text
+
+
+# --- tables ---------------------------------------------------------------------------------
+
+
+def test_grades_have_a_column_for_each_lesson_and_exercise():
+    header, ann = table(grades_csv(by_student([result(rotate_half=WRONG)])))
+    row = dict(zip(header, ann, strict=True))
+    assert len(header) == 3 + sum(1 + len(lesson.exercises) for lesson in lessons())
+    assert (row["student"], row["total"], row["of"]) == ("ann", "18", "20")
+    assert (row["rope"], row["rope.rotate_half"], row["rope.ntk_base"]) == ("18", "0", "1")
+
+
+def test_not_graded_is_empty_and_not_handed_in_is_0():
+    missing = not_tested("bob", "lookup", "lookup.py was not handed in.")
+    killed = not_tested("bob", "learned", "The grader itself was killed.", key="")
+    own = [result("bob"), missing, killed]
+    header, bob = table(grades_csv(by_student(own)))
+    row = dict(zip(header, bob, strict=True))
+    assert (row["lookup"], row["lookup.lookup"]) == ("0", "0")
+    assert (row["learned"], row["learned.GPTEmbedding"], row["skipgram"]) == ("", "", "")
+    assert (row["total"], row["of"]) == ("20", "34")
+    assert points_of(own) == (20, 34)
+    assert feedback(*own).says("20 of 34 points")
+
+
+def test_grades_open_in_excel_with_every_name():
+    text = grades_csv(by_student([result("Zoë, Müller")]))
+    assert text.startswith("\ufeff")
+    assert '"Zoë, Müller"' in text
+
+
+def test_canvas_finds_students_and_assignments():
+    own = [result("doe, jane", rotate_half=TO_DO), result("bob", "lookup")]
+    header, possible, bob, jane = table(canvas_csv(by_student(own)))
+    assert header[:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+    assert header[5:] == ["What and Where 1: lookup", "What and Where 5: rope"]
+    assert possible == ["Points Possible", "", "", "", "", "14", "20"]
+    assert bob == ["bob", "", "bob", "bob", "", "14", ""]
+    assert jane == ["doe, jane", "", "doe, jane", "doe, jane", "", "", "18"]
+
+
+def test_canvas_gets_no_lesson_that_nobody_could_be_tested_in():
+    own = [result(), not_tested(lesson="skipgram", trouble="skipgram.py was not handed in.")]
+    assert table(canvas_csv(by_student(own)))[0][5:] == ["What and Where 5: rope"]
+
+
+def test_no_student_can_say_what_points_are_possible():
+    """Canvas takes each row for it whose first cell holds these words."""
+    rows = table(canvas_csv(by_student([result("my Points Possible")])))
+    assert sum("Points Possible" in row[0] for row in rows) == 1
+
+
+# --- Gradescope and JUnit -------------------------------------------------------------------
+
+
+def test_gradescope_gets_points_and_messages_by_exercise():
+    document = json.loads(gradescope_results([KNOWN_MISTAKE]))
+    assert document["score"] == 18
+    assert sum(test["max_score"] for test in document["tests"]) == 20
+    assert sum(test["score"] for test in document["tests"]) == document["score"]
+    test = document["tests"][1]
+    assert (test["number"], test["status"]) == ("5.2", "failed")
+    assert test["name"].startswith("rotate_half: ")
+    assert test["output"] == plain_message(KNOWN_MISTAKE, KNOWN_MISTAKE.exercises[1])
+    formats = {document[f"{what}_format"] for what in ("output", "test_output", "test_name")}
+    assert formats == {"text"}
+    assert document["tests"][0] | {"status": "passed", "output": ""} == document["tests"][0]
+
+
+def test_junit_tells_wrong_from_to_do_from_not_tested():
+    own = [result(rotate_half=WRONG, ntk_base=TO_DO), not_tested("bob")]
+    ann, bob = ElementTree.fromstring(junit_xml(by_student(own)).encode())
+    assert ann.attrib["name"] == "ann: rope"
+    counts = [ann.attrib[key] for key in ("tests", "failures", "skipped", "errors")]
+    assert counts == ["7", "1", "1", "0"]
+    failure = ann.find("testcase[@name='rotate_half']/failure")
+    assert failure.attrib["message"].startswith("one pair makes a quarter turn")
+    assert failure.attrib["message"].endswith("not the ones they should be")
+    assert "want    [-4, 3]" in failure.text
+    assert ann.find("testcase[@name='ntk_base']/skipped") is not None
+    assert len(ann.find("testcase[@name='apply_rope']")) == 0
+    assert (bob.attrib["errors"], bob.find("testcase/error").text) == ("7", BROKEN)
+    points = ann.find("properties/property[@name='points']")
+    assert points.attrib["value"] == "17"
+
+
+# --- the class ------------------------------------------------------------------------------
+
+
+def test_the_overview_counts_how_every_exercise_ended():
+    page = overview(
+        result("ann"),
+        result("bob", rotate_half=WRONG),
+        result("cy", rotate_half=TO_DO),
+        not_tested("dee"),
+    )
+    assert page.says("4 students, on average 14.0 points")
+    assert page.says("3 of 4 modules could be tested; on average 14.0 of 20 points")
+    assert page.labels[1] == "1 passed, 1 wrong, 1 to do, 1 not tested"
+    assert page.says("rotate_half 1 1 1 1")
+
+
+def test_the_overview_names_the_most_frequent_mistakes_first():
+    rare, frequent = ("a rare one.", ["ann"]), ("a frequent one.", ["bob", "cy", "dee", "eve"])
+    page = overview(
+        result("fay", rotate_half=WRONG),
+        *(
+            with_exercise(result(student), exercise("rotate_half", 2, WRONG, "m", advice))
+            for advice, students in (rare, frequent)
+            for student in students
+        ),
+    )
+    text = " ".join(page.words)
+    assert page.says("a frequent one. 4 students bob , cy , dee , eve a rare one. ann")
+    assert page.says("No known mistake explains it. fay")
+    in_class = text.partition("To talk about in class")[2].partition("Exercises")[0]
+    assert "a frequent one." in in_class
+    assert "a rare one." not in in_class
+
+
+def test_the_overview_says_who_may_need_help_with_what():
+    page = overview(
+        result("ann"),
+        result("bob", rotate_half=WRONG, ntk_base=WRONG, alibi_bias=TO_DO),
+        not_tested("cy"),
+    )
+    assert page.says("cy 0 of 20 not tested: rope")
+    assert page.says("bob 14 of 20 rotate_half, ntk_base 1 to do ann 20 of 20 nothing")
+
+
+def test_the_overview_tells_troubles_and_notes_once():
+    note = "rope.py was found twice"
+    page = overview(
+        *(replace(not_tested("ann", stem), notes=(note,)) for stem in ("rope", "lookup")),
+        replace(result("bob"), notes=(note,)),
+    )
+    assert page.says(f"{note} ann , bob")
+    assert page.says(f"{BROKEN} ann")
+    assert " ".join(page.words).count(note) == 1
+
+
+def test_pairs_are_to_be_looked_at_and_no_verdict():
+    fragments = (Fragment((10, 20), (14, 24)), Fragment((30, 31), (40, 41)))
+    pair = Resemblance("ann", "bob", 0.834, fragments)
+    page = overview(result("ann"), result("bob"), resemblances={"rope": [pair], "lookup": []})
+    assert page.says("never a verdict")
+    assert page.says("ann bob 83 % 10–20 and 14–24; 30–31 and 40–41")
+    assert page.says("Look side by side : 1 pair")
+    assert overview(result()).says("No two modules share much code")
+
+
+def test_an_empty_class_is_said_to_be_one():
+    assert overview().says("Nothing was graded.")
+
+
+def test_a_class_of_500_is_one_page_below_2_mb_and_quick():
+    start = time.process_time()
+    many = [
+        replace(
+            with_exercise(
+                result(f"student number {n}", lesson.stem, **dict.fromkeys(wrong, WRONG)),
+                exercise(wrong[0], 2, WRONG, "m", f"advice {n % 7}"),
+            ),
+            notes=(f"note {n} {'of many words ' * 50}",),
+        )
+        for n in range(500)
+        for lesson in lessons()
+        for wrong in [[one.name for one in lesson.exercises]]  # all of them
+    ]
+    page = overview_page(by_student(many), {})
+    assert len(page.encode("utf-8")) < 2_000_000
+    assert time.process_time() - start < 4
+
+
+def test_every_file_is_replaced_in_one_step(tmp_path, monkeypatch):
+    replaced = []
+    replace_file = os.replace
+
+    def noted(draft, path):
+        replaced.append(path)
+        replace_file(draft, path)
+
+    monkeypatch.setattr("os.replace", noted)
+    write_reports([result(), result("bob")], {}, tmp_path)
+    assert set(replaced) == {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert len(replaced) == 4 + 2 * 2

@@ -1,0 +1,609 @@
+"""What a class handed in is read from every layout, and nothing hostile in it does any harm."""
+
+import contextlib
+import io
+import os
+import random
+import stat
+import struct
+import sys
+import tracemalloc
+import unicodedata
+import zipfile
+
+import pytest
+
+from course.grading import submissions
+from course.grading.submissions import Submission, SubmissionsError, content_hash, read_submissions
+from course.syllabus import lessons
+
+STEMS = [lesson.stem for lesson in lessons()]
+
+
+def write(folder, files):
+    """Write files, by their paths; returns the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+def zipped(files, compression=zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip as bytes, of pairs of a name (or a ZipInfo) and content."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, content in files.items() if isinstance(files, dict) else files:
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def read(path) -> dict[str, Submission]:
+    """The submissions by student; no two may share a name."""
+    found = list(read_submissions(path))
+    by_student = {one.student: one for one in found}
+    assert len(by_student) == len(found)
+    assert list(by_student) == sorted(by_student)
+    return by_student
+
+
+def read_one(path) -> Submission:
+    (one,) = read(path).values()
+    return one
+
+
+@contextlib.contextmanager
+def memory_at_most(n_bytes):
+    """Fail if more than that is allocated at any time."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < n_bytes
+    finally:
+        tracemalloc.stop()
+
+
+def notes(one: Submission) -> str:
+    return "\n".join(note for note in one.notes if not note.startswith("missing: "))
+
+
+# --- layouts --------------------------------------------------------------------------------
+
+CLASSES = {
+    "a folder per student": {"ann/rope.py": "a", "bob/rope.py": "b"},
+    "exercises in it": {"ann/exercises/rope.py": "a", "bob/exercises/rope.py": "b"},
+    "clones": {
+        "ann/course/exercises/rope.py": "a",
+        "ann/course/solutions/rope.py": "reference",
+        "ann/course/course/testing/catalogue/rope.py": "mistakes",
+        "bob/mine/exercises/rope.py": "b",
+        "bob/mine/README.md": "",
+    },
+    "a zip per student": {
+        "ann.zip": zipped({"rope.py": "a"}),
+        "bob.ZIP": zipped({"exercises/rope.py": "b", "manifest.json": "{}", "notebooks/x": ""}),
+    },
+    "nbgrader's course": {
+        "submitted/ann/one/rope.py": "a",
+        "submitted/bob/one/rope.py": "b",
+        "source/one/rope.py": "reference",
+        "gradebook.db": "",
+    },
+    "nbgrader's submitted": {"submitted/ann/one/rope.py": "a", "submitted/bob/one/rope.py": "b"},
+    "Canvas, files": {"ann_12345_6789_rope.py": "a", "bob_LATE_12346_6790_rope-1.py": "b"},
+    "Canvas, zips": {
+        "ann_12345_6789_rope.zip": zipped({"rope.py": "a"}),
+        "bob_LATE_12346_6790_submission.zip": zipped({"x/exercises/rope.py": "b"}),
+    },
+    "Moodle, folders": {
+        "ann_123_assignsubmission_file_/rope.py": "a",
+        "bob_124_assignsubmission_file_/work.zip": zipped({"rope.py": "b"}),
+        "bob_124_assignsubmission_onlinetext_/onlinetext.html": "",
+    },
+    "Moodle, files": {
+        "ann_123_assignsubmission_file_rope.py": "a",
+        "bob_124_assignsubmission_file_work.zip": zipped({"rope.py": "b"}),
+    },
+    "what computers leave behind": {
+        "ann/rope.py": "a",
+        "ann/.git/rope.py": "old",
+        "ann/__pycache__/rope.py": "",
+        "bob/rope.py": "b",
+        "__MACOSX/ann/._rope.py": "",
+        ".DS_Store": "",
+        "grades.csv": "",
+    },
+}
+
+each_class = pytest.mark.parametrize("files", CLASSES.values(), ids=CLASSES.keys())
+
+
+def assert_ann_and_bob(path):
+    found = read(path)
+    assert {student: dict(one.modules) for student, one in found.items()} == {
+        "ann": {"rope": b"a"},
+        "bob": {"rope": b"b"},
+    }
+    assert all(notes(one) == "" for one in found.values())
+    assert "lookup.py" in found["ann"].notes[0]
+
+
+@each_class
+def test_a_folder_is_read(tmp_path, files):
+    assert_ann_and_bob(write(tmp_path / "class", files))
+
+
+@each_class
+def test_a_zip_is_read_as_the_folder_is(tmp_path, files):
+    assert_ann_and_bob(write(tmp_path, {"class.zip": zipped(files)}) / "class.zip")
+
+
+@each_class
+def test_so_is_a_zip_of_the_folder_itself(tmp_path, files):
+    inner = {f"homework/{name}": content for name, content in files.items()}
+    assert_ann_and_bob(write(tmp_path, {"class.zip": zipped(inner)}) / "class.zip")
+
+
+def test_the_submitted_folder_of_nbgrader_will_do(tmp_path):
+    folder = write(tmp_path / "submitted", {"ann/1/rope.py": "a", "ann/2/lookup.py": "b"})
+    assert read_one(folder).modules == {"rope": b"a", "lookup": b"b"}
+
+
+@pytest.mark.parametrize("files", [{"rope.py": "a"}, {"exercises/rope.py": "a", "tests/x.py": ""}])
+def test_a_submission_by_itself_is_a_class_of_one(tmp_path, files):
+    for path in (write(tmp_path / "ann", files), tmp_path / "ann.zip"):
+        (tmp_path / "ann.zip").write_bytes(zipped(files))
+        assert read_one(path).student == "ann"
+        assert read_one(path).modules == {"rope": b"a"}
+
+
+def test_all_lessons_are_read_as_they_are(tmp_path):
+    sources = [b"\xef\xbb\xbfx = 1\r\n", "x = 'ä'".encode("utf-16"), b"\xff\x00", b"", b"\r", b"x"]
+    files = {f"ann/{stem}.py": source for stem, source in zip(STEMS, sources, strict=True)}
+    one = read_one(write(tmp_path, files | {"ann/other.py": "", "ann/rope.ipynb": ""}))
+    assert list(one.modules.values()) == sources
+    assert one.notes == ()
+
+
+def test_a_link_to_the_class_is_followed_because_the_instructor_made_it(tmp_path):
+    write(tmp_path / "class", {"ann/rope.py": "a", "bob/rope.py": "b"})
+    (tmp_path / "link").symlink_to("class")
+    assert_ann_and_bob(tmp_path / "link")
+
+
+def test_many_submissions_stay_flat_in_memory(tmp_path):
+    files = {f"s{i}/rope.py": bytes(500_000) for i in range(200)}
+    (tmp_path / "class.zip").write_bytes(zipped(files))
+    with memory_at_most(10 << 20):  # the modules are 100 MB
+        found = read_submissions(tmp_path / "class.zip")
+        hashes = {content_hash(one.modules["rope"]) for one in found}
+    assert hashes == {content_hash(bytes(500_000))}
+
+
+# --- nothing there --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "says"),
+    [
+        ({"x": ""}, "nowhere", "there is nothing at"),
+        ({"class/grades.csv": ""}, "class", "holds no submissions"),
+        ({"class.zip": zipped({})}, "class.zip", "holds no submissions"),
+        ({"class.zip": b"no zip"}, "class.zip", "is no zip"),
+        ({"class.zip": zipped({"a/rope.py": "a"})[:-30]}, "class.zip", "is no zip"),
+        ({"rope.py": "a"}, "rope.py", "is neither a folder nor a zip"),
+    ],
+)
+def test_no_class_is_one_sentence_at_once(tmp_path, files, name, says):
+    write(tmp_path, files)
+    with pytest.raises(SubmissionsError, match=says) as raised:
+        read_submissions(tmp_path / name)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_empty_folder_is_one_sentence(tmp_path):
+    with pytest.raises(SubmissionsError, match="holds no submissions"):
+        read_submissions(tmp_path)
+
+
+# --- which copy counts ----------------------------------------------------------------------
+
+
+def test_exercises_win_and_then_what_is_nearest_to_the_top(tmp_path):
+    write(tmp_path, {"ann/rope.py": "top", "ann/a/exercises/rope.py": "yes", "bob/x/rope.py": "x"})
+    write(tmp_path, {"bob/rope.py": "yes", "cid/b/rope.py": "b", "cid/a/rope.py": "yes"})
+    for one in read(tmp_path).values():
+        assert one.modules["rope"] == b"yes"
+        assert "2 copies of rope.py:" in notes(one)
+    assert "a/exercises/rope.py was taken" in notes(read(tmp_path)["ann"])
+
+
+def test_the_reference_is_nobodys_work(tmp_path):
+    one = read_one(write(tmp_path, {"ann/solutions/rope.py": "reference"}))
+    assert one.modules == {}
+    assert "solutions/rope.py is not the student's own place" in notes(one)
+
+
+def test_a_student_may_be_called_solutions(tmp_path):
+    assert read_one(write(tmp_path, {"solutions/rope.py": "a"})).modules == {"rope": b"a"}
+
+
+def test_other_capitals_are_accepted_if_there_is_nothing_better(tmp_path):
+    write(tmp_path / "class", {"ann/Rope.py": "a", "bob/ROPE.PY": "no", "bob/rope.py": "b"})
+    found = read(tmp_path / "class")
+    assert [one.modules["rope"] for one in found.values()] == [b"a", b"b"]
+    assert notes(found["ann"]) == "Rope.py was taken for rope.py"
+    assert notes(found["bob"]) == "2 copies of rope.py: rope.py was taken"
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_of_two_entries_of_one_name_the_last_counts_as_when_unpacked(tmp_path):
+    twice = zipped([("exercises/rope.py", "first"), ("exercises/rope.py", "last")])
+    one = read_one(write(tmp_path, {"ann.zip": twice}))
+    assert one.modules == {"rope": b"last"}
+    assert "2 copies of rope.py" in notes(one)
+
+
+def test_a_folder_and_a_zip_of_one_name_are_one_student(tmp_path):
+    one = read_one(write(tmp_path, {"a/rope.py": "a", "a.zip": zipped({"lookup.py": "b"})}))
+    assert one.modules == {"lookup": b"b", "rope": b"a"}
+
+
+def test_several_files_on_canvas_are_one_student(tmp_path):
+    files = {f"ann_123_{700 + i}_{stem}.py": stem for i, stem in enumerate(STEMS)}
+    one = read_one(write(tmp_path, files))
+    assert (one.student, list(one.modules), one.notes) == ("ann", STEMS, ())
+
+
+# --- nobody is left out ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "student", "says"),
+    [
+        ("ann_12345_6789_work.rar", "ann", "work.rar is neither a lesson nor a zip"),
+        ("work.7z", "work.7z", "whose it is"),
+        ("rope.py", "rope.py", "whose it is"),
+        ("ann/notes.txt", "ann", "there is no lesson to grade"),
+        ("ann/a/b/notes.txt", "ann", "there is no lesson to grade"),
+        ("ann.zip", "ann", "is no zip"),
+        ("ann/work.zip", "ann", "work.zip is damaged, or is no zip"),
+    ],
+)
+def test_what_cannot_be_graded_is_a_submission_with_a_note(tmp_path, name, student, says):
+    files = {name: "no zip", "bob/rope.py": "b"}
+    (tmp_path / "class.zip").write_bytes(zipped(files))
+    for path in (write(tmp_path / "class", files), tmp_path / "class.zip"):
+        found = read(path)
+        assert found["bob"].modules == {"rope": b"b"}
+        assert found[student].modules == {}
+        assert says in "\n".join(found[student].notes)
+
+
+def test_an_empty_folder_is_a_submission(tmp_path):
+    (tmp_path / "class" / "ann").mkdir(parents=True)
+    assert read(tmp_path / "class")["ann"].notes == ("there is no lesson to grade",)
+    (tmp_path / "class.zip").write_bytes(zipped({"ann/": "", "bob/empty/": ""}))
+    assert [*read(tmp_path / "class.zip")] == ["ann", "bob"]
+
+
+# --- students' names ------------------------------------------------------------------------
+
+HOSTILE_NAMES = [
+    "<script>alert(1)</script>",
+    "<script>alert(2)</script>",
+    "=1+1",
+    "line\nbreak",
+    "line\tbreak",
+    "\x1b[31mred",
+    "\u202egnp.exe",
+    "x" * 200 + "1",
+    "x" * 200 + "2",
+    "a..",
+    "a b",
+    "O'Brien, Zoë (अनिल) 李",
+    "Zoe\u0308",
+    "Zo\xeb",
+    "JANE",
+    "jane",
+    "jane~1",
+    "-rf",
+    "rf",
+    "'rf",
+    "CON.",
+    "%s{0}",
+]
+
+
+def assert_safe(student):
+    assert student == student.strip(" .") and student.isprintable() and len(student) <= 100
+    assert student[0] not in "-+=@'"
+    assert not set(student) & set('<>&"\n\r\t/\\:*?|`$%{}=')
+    student.encode("utf-8")
+
+
+def test_names_are_safe_to_show_and_stay_distinct(tmp_path):
+    zips = {f"{name}/rope.py": name for name in HOSTILE_NAMES}
+    (tmp_path / "class.zip").write_bytes(zipped(zips))
+    found = read(tmp_path / "class.zip")
+    assert len(found) == len(HOSTILE_NAMES)
+    for student in found:
+        assert_safe(student)
+    assert len({unicodedata.normalize("NFC", name).casefold() for name in found}) == len(found)
+    assert "O'Brien, Zoë (अनिल) 李" in found
+    assert found["a b"].modules == {"rope": b"a b"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such file names")
+def test_names_on_the_disk_may_be_any_bytes(tmp_path):
+    names = [b"caf\xe9", b"caf\xe8", b"a\nb", b"\xff", b"<i>"]
+    for name in names:
+        folder = os.path.join(os.fsencode(tmp_path), name)
+        os.mkdir(folder)
+        with open(os.path.join(folder, b"rope.py"), "wb") as file:
+            file.write(name)
+    found = read(tmp_path)
+    assert sorted(one.modules["rope"] for one in found.values()) == sorted(names)
+    for student in found:
+        assert_safe(student)
+
+
+def test_namesakes_are_told_apart_by_the_platforms_number(tmp_path):
+    write(tmp_path, {"doe_12345_6789_rope.py": "a", "doe_LATE_54321_6790_rope.py": "b"})
+    found = read(tmp_path)
+    assert [*found] == ["doe~12345", "doe~54321"]
+    assert found["doe~54321"].modules == {"rope": b"b"}
+
+
+def test_hostile_names_inside_do_not_reach_the_notes(tmp_path):
+    inner = zipped({"<b>\n\x1b[1m/exercises/rope.py": "a", "<b>\n/other/rope.py": "b"})
+    text = notes(read_one(write(tmp_path, {"ann.zip": inner})))
+    assert "was taken" in text
+    assert "<" not in text and "\x1b" not in text and "\n" not in text
+
+
+# --- folders that lead elsewhere ------------------------------------------------------------
+
+
+@pytest.fixture
+def secret(tmp_path):
+    return write(tmp_path / "secret", {"rope.py": "secret", "exercises/rope.py": "secret"})
+
+
+def test_links_are_left_alone(tmp_path, secret):
+    write(tmp_path / "class" / "ann", {"lookup.py": "a"})
+    write(tmp_path / "class" / "bob", {})
+    (tmp_path / "class" / "ann" / "rope.py").symlink_to(secret / "rope.py")
+    (tmp_path / "class" / "bob" / "exercises").symlink_to(secret / "exercises")
+    (tmp_path / "class" / "cid").symlink_to(secret)
+    (tmp_path / "class" / "dan.zip").symlink_to("nowhere")
+    found = read(tmp_path / "class")
+    assert [dict(one.modules) for one in found.values()] == [{"lookup": b"a"}, {}, {}, {}]
+    for one in found.values():
+        assert "is a link" in notes(one)
+
+
+def test_a_linked_submitted_folder_is_not_entered(tmp_path, secret):
+    write(tmp_path / "class", {"ann/rope.py": "a"})
+    (tmp_path / "class" / "submitted").symlink_to(secret.parent)
+    assert read(tmp_path / "class")["submitted"].modules == {}
+
+
+def test_hard_links_are_not_read(tmp_path, secret):
+    write(tmp_path / "class", {"ann/x": "", "bob/rope.py": "b"})
+    os.link(secret / "rope.py", tmp_path / "class" / "ann" / "rope.py")
+    found = read(tmp_path / "class")
+    assert found["ann"].modules == {}
+    assert "rope.py is linked to another place" in notes(found["ann"])
+    assert found["bob"].modules == {"rope": b"b"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_pipes_do_not_block(tmp_path):
+    write(tmp_path, {"ann/x": "", "bob/x": ""})
+    os.mkfifo(tmp_path / "ann" / "rope.py")
+    os.mkfifo(tmp_path / "cid.zip")
+    assert [dict(one.modules) for one in read(tmp_path).values()] == [{}, {}, {}]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_put_there_at_the_last_moment_does_not_block(tmp_path):
+    os.mkfifo(tmp_path / "rope.py")
+    with pytest.raises(submissions._Unreadable):
+        submissions._open_regular(tmp_path / "rope.py")
+
+
+def test_what_may_not_be_read_is_a_note(tmp_path, monkeypatch):
+    write(tmp_path, {"ann/rope.py": "a", "ann/work/lookup.py": "a", "ann/hers/x": ""})
+    real_open, real_scan = os.open, os.scandir
+
+    def refuse(path, *rest):
+        if str(path).endswith("rope.py") and "ann" in str(path):
+            raise PermissionError(13, "Permission denied")
+        return real_open(path, *rest)
+
+    def refuse_to_list(path):
+        if str(path).endswith("hers"):
+            raise PermissionError(13, "Permission denied")
+        return real_scan(path)
+
+    monkeypatch.setattr(submissions.os, "open", refuse)
+    monkeypatch.setattr(submissions.os, "scandir", refuse_to_list)
+    found = read(tmp_path)
+    assert found["ann"].modules == {"lookup": b"a"}
+    assert "rope.py cannot be read: Permission denied" in notes(found["ann"])
+    assert "hers cannot be read: Permission denied" in notes(found["ann"])
+
+
+def test_a_submission_that_is_gone_when_its_turn_comes_is_a_note(tmp_path):
+    write(tmp_path, {"ann/rope.py": "a", "bob.zip": "", "cid/rope.py": "c"})
+    class_ = read_submissions(tmp_path)
+    assert next(class_).student == "ann"
+    (tmp_path / "bob.zip").unlink()
+    assert "bob.zip cannot be read: No such file" in notes(next(class_))
+    assert next(class_).modules == {"rope": b"c"}
+
+
+def test_a_folder_with_too_many_files_is_not_read_to_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(submissions, "MAX_FILES", 50)
+    write(tmp_path, {"ann/exercises/rope.py": "a", "bob/rope.py": "b"})
+    write(tmp_path, {f"ann/many/{i}": "" for i in range(100)})
+    found = read(tmp_path)
+    assert found["ann"].modules == {"rope": b"a"}
+    assert "ann holds more than 50 files" in notes(found["ann"])
+    assert found["bob"].modules == {"rope": b"b"}
+
+
+def test_a_deep_folder_ends_somewhere(tmp_path):
+    write(tmp_path, {"ann/" + "d/" * 50 + "rope.py": "a", "bob/d/d/rope.py": "b"})
+    found = read(tmp_path)
+    assert (found["ann"].modules, found["bob"].modules) == ({}, {"rope": b"b"})
+
+
+# --- hostile zips ---------------------------------------------------------------------------
+
+
+def read_zip(tmp_path, data: bytes) -> Submission:
+    """A zip beside a good submission, which must not suffer; and within the zip of a class."""
+    files = {"ann.zip": data, "bob/rope.py": "b"}
+    (tmp_path / "class.zip").write_bytes(zipped(files))
+    seen = []
+    for path in (write(tmp_path / "class", files), tmp_path / "class.zip"):
+        found = read(path)
+        assert found["bob"].modules == {"rope": b"b"}
+        seen.append(found["ann"])
+    assert seen[0] == seen[1]
+    return seen[0]
+
+
+def entry(name, *, mode=0, create_system=3) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.external_attr, info.create_system = mode << 16, create_system
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info
+
+
+@pytest.mark.parametrize(
+    "name", ["../bob/rope.py", "x/../../bob/rope.py", "/etc/rope.py", "C:\\rope.py", "..\\rope.py"]
+)
+def test_a_name_that_leads_out_is_not_read(tmp_path, name):
+    one = read_zip(tmp_path, zipped({name: "evil", "lookup.py": "a"}))
+    assert one.modules == {"lookup": b"a"}
+    assert "has a name that leads elsewhere" in notes(one)
+
+
+def test_nobody_hands_in_for_another_within_the_zip_of_a_class(tmp_path):
+    names = ["ann/rope.py", "bob/../ann/exercises/rope.py", "../ann/exercises/rope.py", "/ann/x.py"]
+    (tmp_path / "class.zip").write_bytes(zipped([(name, name) for name in names]))
+    found = read(tmp_path / "class.zip")
+    assert [*found] == ["ann", "bob", "unnamed"]
+    assert found["ann"].modules == {"rope": b"ann/rope.py"}
+    assert found["bob"].modules == found["unnamed"].modules == {}
+
+
+def test_windows_separators_are_understood(tmp_path):
+    assert read_zip(tmp_path, zipped({"exercises\\rope.py": "a"})).modules == {"rope": b"a"}
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFBLK])
+def test_links_and_devices_in_a_zip_are_left_alone(tmp_path, kind):
+    link = (entry("rope.py", mode=kind | 0o777), "/etc/passwd")
+    one = read_zip(tmp_path, zipped([link, (entry("lookup.py", mode=stat.S_IFREG | 0o644), "a")]))
+    assert one.modules == {"lookup": b"a"}
+    assert "rope.py is a link or a device" in notes(one)
+
+
+def test_an_encrypted_module_is_a_note(tmp_path):
+    data = bytearray(zipped({"rope.py": "a"}))
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(signature) + offset] |= 1
+    one = read_zip(tmp_path, bytes(data))
+    assert (one.modules, notes(one).splitlines()[0]) == ({}, "rope.py is encrypted")
+
+
+def test_a_zip_within_a_zip_is_not_opened(tmp_path):
+    inner = zipped({"rope.py": "inner"})
+    one = read_zip(tmp_path, zipped({"a.zip": inner, "lookup.py": "a"}))
+    assert one.modules == {"lookup": b"a"}
+    assert notes(one) == "a.zip is a zip within a zip: it was not opened"
+
+
+def test_more_zips_than_a_student_needs_are_not_opened(tmp_path):
+    files = {f"ann/{i}.zip": zipped({f"{stem}.py": stem}) for i, stem in enumerate(STEMS)}
+    one = read_one(write(tmp_path, files))
+    assert [*one.modules] == STEMS[:5]
+    assert "more than 5 zips" in notes(one)
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_bomb_is_not_unpacked(tmp_path, compression):
+    bomb = zipped({"rope.py": bytes(50 << 20)}, compression)
+    write(tmp_path, {"ann.zip": bomb})
+    with memory_at_most(10 << 20):
+        one = read_one(tmp_path)
+    assert "rope" not in one.modules
+    assert ("larger than 1 MB" in notes(one)) == (compression == zipfile.ZIP_DEFLATED)
+
+
+def test_a_bomb_that_lies_about_its_size_is_not_unpacked(tmp_path):
+    data = bytearray(zipped({"rope.py": bytes(5 << 20)}))
+    for signature, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        start = data.index(signature) + offset
+        data[start : start + 4] = struct.pack("<I", 100)
+    one = read_zip(tmp_path, bytes(data))
+    assert one.modules == {}
+    assert "rope.py is damaged" in notes(one)
+
+
+def test_a_zip_in_the_zip_of_a_class_has_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(submissions, "MAX_INNER_ZIP_BYTES", 3 << 20)
+    class_zip = zipped({"ann.zip": bytes(50 << 20), "bob.zip": zipped({"rope.py": "b"})})
+    (tmp_path / "class.zip").write_bytes(class_zip)
+    with memory_at_most(10 << 20):
+        found = read(tmp_path / "class.zip")
+    assert (found["ann"].modules, found["bob"].modules) == ({}, {"rope": b"b"})
+    assert "ann.zip is larger than 3 MB" in notes(found["ann"])
+
+
+def test_a_zip_of_too_many_files_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(submissions, "MAX_DIRECTORY_BYTES", 10_000)
+    one = read_zip(tmp_path, zipped({f"{i}.txt": "" for i in range(500)}))
+    assert (one.modules, one.notes[0]) == ({}, "ann.zip holds too many files")
+    monkeypatch.setattr(submissions, "MAX_CLASS_DIRECTORY_BYTES", 10_000)
+    (tmp_path / "class.zip").write_bytes(zipped({f"{i}/rope.py": "" for i in range(500)}))
+    with pytest.raises(SubmissionsError, match=r"class\.zip holds too many files"):
+        read_submissions(tmp_path / "class.zip")
+
+
+def test_a_module_may_have_one_megabyte_and_no_more(tmp_path):
+    limit = submissions.MAX_MODULE_BYTES
+    write(tmp_path, {"ann/rope.py": bytes(limit), "bob/rope.py": bytes(limit + 1)})
+    found = read(tmp_path)
+    assert len(found["ann"].modules["rope"]) == limit
+    assert found["bob"].modules == {}
+    assert "rope.py is larger than 1 MB" in notes(found["bob"])
+
+
+def test_notes_are_few(tmp_path):
+    files = [(f"{i}/../rope.py", "evil") for i in range(500)]
+    assert len(read_zip(tmp_path, zipped(files)).notes) == submissions.MAX_NOTES
+
+
+def test_a_damaged_zip_never_stops_the_others(tmp_path):
+    """Every cut and thousands of changed bytes, drawn with a fixed seed."""
+    good = zipped({"exercises/rope.py": "a" * 50, "lookup.py": "b", "übung/x.py": ""})
+    draw = random.Random(7)
+    damaged = [good[:length] for length in range(0, len(good), 7)]
+    for _ in range(400):
+        data = bytearray(good)
+        for _ in range(draw.randint(1, 4)):
+            data[draw.randrange(len(data))] = draw.choice((0, 1, 0xFF, draw.randrange(256)))
+        damaged.append(bytes(data))
+    folder = write(tmp_path, {f"s{i:04}.zip": data for i, data in enumerate(damaged)})
+    found = read(folder)
+    assert len(found) == len(damaged)
+    for one in found.values():
+        assert one.modules or one.notes
+        for module in one.modules.values():
+            assert module in (b"a" * 50, b"b")
