@@ -38,7 +38,11 @@ from course.syllabus import Lesson, find_lesson, lessons
     metavar="FILE",
     help="Enter the points in this gradebook of nbgrader, a file or a URL.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Draw other inputs.")
+@click.option(
+    "--seed",
+    type=int,
+    help="Decides what inputs are drawn.  [default: as the last time in this folder, else secret]",
+)
 @click.option(
     "--resume/--fresh", default=True, help="Keep results that are up to date, or grade all anew."
 )
@@ -51,7 +55,7 @@ def grade(
     jobs: int,
     scheduler: str | None,
     gradebook: str | None,
-    seed: int,
+    seed: int | None,
     resume: bool,
     self_test: bool,
     unsandboxed: bool,
@@ -75,9 +79,7 @@ def grade(
         if self_test:
             sys.exit(_self_test())
         if submissions is None:
-            raise click.UsageError(
-                "name the folder, or the zip, that holds the SUBMISSIONS"
-            )
+            raise click.UsageError("name the folder, or the zip, that holds the SUBMISSIONS")
         how = (jobs, seed, not resume, not unsandboxed, scheduler)
         sys.exit(_grade(submissions, chosen, out, *how, gradebook))
     except SandboxError as error:
@@ -94,7 +96,7 @@ def _grade(
     chosen: tuple[str, ...],
     out: Path,
     jobs: int,
-    seed: int,
+    seed: int | None,
     fresh: bool,
     confined: bool,
     scheduler: str | None,
@@ -117,8 +119,8 @@ def _grade(
         wanted = [find_lesson(name) for name in chosen] or _lessons_in(submissions)
         n_students = sum(1 for _ in _submissions(submissions))
         store = Store(out)
-        settings = Settings(seed=seed, confined=confined)
         with store.locked():
+            settings = Settings(store.seed(seed), confined=confined)
             units = _units(submissions, wanted)
             total = n_students * len(wanted)
             jobs = max(1, min(jobs, total))
@@ -130,6 +132,7 @@ def _grade(
     except (GradingError, SubmissionsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     _say(results, [*written, gradebook] if gradebook else written)
+    click.echo(f"The inputs were drawn with --seed {settings.seed}.")
     return 1 if any(not result.key for result in results) else 0
 
 

@@ -7,6 +7,7 @@ out of date is done.
 
 import multiprocessing
 import os
+import secrets
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -69,6 +70,23 @@ class Store:
             yield
         finally:
             lock.release()
+
+    def seed(self, chosen: int | None) -> int:
+        """The seed to grade with: the chosen one, else that of the last time, else a new one.
+
+        Nobody can know a new one beforehand, and prepare answers for its inputs.
+        """
+        file = self._out / "seed.txt"
+        seed = secrets.randbelow(2**31) if chosen is None else chosen
+        if chosen is None and file.exists():
+            try:
+                seed = int(file.read_text(encoding="utf-8"))
+            except ValueError:
+                raise GradingError(
+                    f"{file} should hold a whole number; name one by --seed"
+                ) from None
+        write_whole(file, f"{seed}\n")
+        return seed
 
     def find(self, unit: Unit, key: str) -> LessonResult | None:
         """The result of a unit, if it is there, whole and up to date."""

@@ -5,6 +5,7 @@ does as it is told over one connection: spawn a worker, kill it, say what ended 
 """
 
 import contextlib
+import gc
 import os
 import socket
 import subprocess
@@ -118,6 +119,8 @@ def _warm_up() -> None:
     layer(torch.ones(1, 2)).sum().backward()
     torch.optim.Adam(layer.parameters()).step()
     torch.empty(2, device="meta") + 1
+    gc.collect()
+    gc.freeze()  # or each worker's collector would copy all of this memory, by touching it
 
 
 if __name__ == "__main__":

@@ -58,8 +58,11 @@ class RemoteModule:
             self.ask(time.monotonic() + SECONDS_TO_LOAD, "fresh")
         except TimeIsUp:
             raise Wrong(f"{self._name} came to no end while it was imported") from None
-        except (ToDo, StudentError) as error:  # no honest worker answers so
-            raise Wrong(f"{self._name} cannot be imported: {error}") from None
+        except (Wrong, ToDo, StudentError) as error:
+            said = str(error)  # of a forged answer it may be anything
+            if not said.startswith(self._name):
+                said = f"{self._name} cannot be imported: {said}"
+            raise Wrong(said) from None
 
     def printed(self) -> str:
         """What the module printed since it was last asked."""

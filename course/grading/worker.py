@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from course.grading.sandbox import ran_out_of_memory
 from course.grading.wire import Closed, WireError, receive, send
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.stage import Stage, run_module
@@ -80,8 +81,10 @@ def _answer(actor: _Actor, verb: str, args: tuple, kwargs: dict) -> list:
     except StudentError as error:
         shortened = [error.message[:MAX_MESSAGE], error.where[:MAX_MESSAGE]]
         return ["student", [[kind[:100] for kind in error.kinds[:20]], *shortened]]
-    except RecursionError:
-        return ["wrong", "what came back is nested too deeply to be looked at"]
+    except Exception as error:  # of the stage's own, as it looked at what came back
+        if ran_out_of_memory(error):
+            raise
+        return ["wrong", f"what came back cannot be looked at: {type(error).__name__}"]
 
 
 class _Limited(io.StringIO):

@@ -106,7 +106,8 @@ class Lesson:
         except StudentError as error:
             self.trace.append(error)
             raise
-        self.trace.append("a module" if isinstance(result, Ref) else [result, gradients])
+        kept = "a module" if isinstance(result, Ref) else [_excerpt(result), gradients]
+        self.trace.append(kept)
         call.result = Handle(self, result, f"{name}(...)") if isinstance(result, Ref) else result
         return call.result, gradients
 
@@ -185,6 +186,16 @@ class Handle(Function):
         value = self._lesson._stage.inspect(self.ref)[what]
         self._lesson.trace.append(value)
         return value
+
+
+def _excerpt(value: Any) -> Any:
+    """A value to be kept for a while: of a large tensor its shape and some of its elements."""
+    if isinstance(value, list | tuple):
+        return [_excerpt(item) for item in value]
+    if isinstance(value, torch.Tensor) and value.numel() > 10_000 and value.device.type == "cpu":
+        step = value.numel() // 10_000
+        return [tuple(value.shape), value.reshape(-1)[::step].clone()]
+    return value
 
 
 def _outgoing(value: Any) -> Any:

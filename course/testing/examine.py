@@ -134,7 +134,6 @@ def _told(failure: Exception | None, exercise: str) -> tuple[str, Exception | No
 # --- which exercise builds on which ---------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=64)
 def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]:
     """The earlier exercises of the lesson, if this one names one, itself or through what it uses.
 
@@ -142,14 +141,7 @@ def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]
     """
     names = [one.name for one in find_lesson(lesson).exercises]
     earlier = names[: names.index(exercise)]
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    names_in: dict[str, set[str]] = {}  # "": in what runs when the file is loaded
-    for node in body:
-        used = names_in.setdefault(getattr(node, "name", ""), set())
-        used.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+    names_in = _names_in(source)
     reached: set[str] = set()
     to_read = {exercise, ""}
     while to_read:
@@ -157,6 +149,20 @@ def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]
         reached.add(name)
         to_read |= names_in.get(name, set()) - reached
     return tuple(earlier) if reached.intersection(earlier) else ()
+
+
+@functools.lru_cache(maxsize=4)
+def _names_in(source: bytes) -> dict[str, set[str]]:
+    """Which names each definition uses; "" stands for what runs when the file is loaded."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    names_in: dict[str, set[str]] = {}
+    for node in body:
+        used = names_in.setdefault(getattr(node, "name", ""), set())
+        used.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+    return names_in
 
 
 @functools.cache

@@ -106,6 +106,16 @@ def test_what_was_not_graded_is_not_kept(tmp_path):
     assert store.find(unit, key_of(unit, 0)) is None
 
 
+def test_a_seed_is_secret_until_it_is_drawn_and_then_kept(tmp_path):
+    first, other = Store(tmp_path / "a"), Store(tmp_path / "b")
+    drawn = first.seed(None)
+    assert drawn == first.seed(None) != other.seed(None)
+    assert first.seed(7) == first.seed(None) == 7
+    (tmp_path / "a" / "seed.txt").write_text("seven", encoding="utf-8")
+    with pytest.raises(GradingError, match="should hold a whole number"):
+        first.seed(None)
+
+
 def run(*arguments: str):
     return CliRunner().invoke(grade, list(map(str, arguments)))
 

@@ -1,0 +1,454 @@
+"""Hostile modules earn nothing, harm nobody and leave nothing; what arrives is plain or refused."""
+
+import json
+import math
+import os
+import random
+import re
+import socket
+import struct
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from course import ROOT
+from course.grading import judge as judging
+from course.grading import remote, wire
+from course.grading.judge import Judge, Unit
+from course.grading.remote import RemoteStage
+from course.grading.results import WRONG
+from course.grading.sandbox import Limits, missing
+from course.grading.wire import Closed, Silence, WireError, dumps, loads, receive, send
+from course.testing import case
+from course.testing.plain import Foreign, plain
+from course.testing.stage import GeneratorSeed, Ref
+
+HERE = Path(__file__).parent
+sys.path.append(str(HERE))  # pytest by itself finds no module beside a test
+from hostile import ATTACKS, MARK, SOLUTION  # noqa: E402
+
+needs_sandbox = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
+
+# --- attacks --------------------------------------------------------------------------------
+
+LIMITS = Limits(cpu_seconds=5, memory_bytes=2 * 10**9 + os.getpid())
+"""No other nursery on this machine has this number, so its processes can be told from others."""
+SECONDS_PER_LESSON = 12
+NEIGHBOUR = Unit("bob", "lookup", SOLUTION.replace("seq_len *", "seq_len +", 1).encode("utf-8"))
+"""An honest student with one mistake."""
+SECRET = "a secret of the machine that grades"
+QUICK = ("c exit", "forged at import: an exception", "large number", "frames")
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SECRET", SECRET)
+        patch.setattr(case, "SECONDS_PER_TEST", 2)
+        patch.setattr(remote, "SECONDS_TO_LOAD", 4)
+        patch.setattr(judging, "SECONDS_PER_LESSON", SECONDS_PER_LESSON)
+        with Judge(limits=LIMITS) as judge:
+            yield judge
+
+
+@pytest.fixture(scope="module")
+def neighbours_result(judge):
+    """What the honest student gets when nobody else is there."""
+    result = judge.grade(NEIGHBOUR)
+    assert 0 < result.points < result.worth
+    return replace(result, seconds=0.0)
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(one, id=one.name, marks=() if one.name in QUICK else pytest.mark.slow)
+        for one in ATTACKS
+    ],
+)
+def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, attack):
+    start = time.monotonic()
+    result = judge.grade(Unit("eve", "lookup", attack.source))
+    assert time.monotonic() - start < SECONDS_PER_LESSON + 10
+    assert result.points <= attack.points
+    assert result.key, result.trouble  # the grader itself did not stumble
+    said = what_is_said(result)
+    assert re.search(attack.tells, said), said
+    assert SECRET not in said
+    assert len(said) <= judging.MAX_MESSAGE
+    assert said.replace("\n", " ").isprintable()
+    assert left_behind() == []
+    assert replace(judge.grade(NEIGHBOUR), seconds=0.0) == neighbours_result
+
+
+def what_is_said(result) -> str:
+    """The first thing that an instructor reads: why it did not load, or what is wrong with it."""
+    if result.trouble:
+        return result.trouble
+    tests = [test for exercise in result.exercises for test in exercise.tests if test.message]
+    tests.sort(key=lambda test: test.outcome != WRONG)
+    return tests[0].message if tests else ""
+
+
+def left_behind() -> list[str]:
+    """Files with the mark, and processes of the nursery beside itself."""
+    folders = [Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path("/"), ROOT]
+    folders += [ROOT / "exercises", ROOT / "solutions", ROOT / "tests"]
+    files = [str(path) for folder in folders for path in folder.glob(f"*{MARK}*")]
+    return files + processes_of_nursery()[1:]
+
+
+def processes_of_nursery() -> list[str]:
+    """The numbers of all processes that were started as, or forked from, this judge's nursery."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has ended, or is not ours
+            continue
+        if str(LIMITS.memory_bytes).encode() in words:
+            found.append(entry.name)
+    return sorted(found, key=int)
+
+
+@needs_sandbox
+def test_a_process_that_is_left_behind_would_be_seen(judge):
+    assert len(processes_of_nursery()) == 1
+    _, connection = worker = judge._nursery.spawn()
+    assert len(processes_of_nursery()) == 2
+    connection.close()
+    judge._nursery.kill(worker[0])
+    assert len(processes_of_nursery()) == 1
+
+
+@needs_sandbox
+def test_a_file_that_is_left_behind_would_be_seen(judge):
+    with tempfile.NamedTemporaryFile(dir="/tmp", prefix=MARK) as file:
+        assert left_behind() == [file.name]
+    assert left_behind() == []
+
+
+@needs_sandbox
+def test_all_answers_together_are_bounded(judge, monkeypatch):
+    monkeypatch.setattr(remote, "MAX_BYTES", 10_000)
+    said = what_is_said(judge.grade(Unit("eve", "lookup", SOLUTION.encode("utf-8"))))
+    assert said == "the code gave larger answers than anybody needs"
+
+
+@needs_sandbox
+def test_a_flaw_of_the_grader_costs_one_result_that_is_not_kept(judge, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(judge, "_findings", lambda *_: 1 / 0)
+        result = judge.grade(NEIGHBOUR)
+    assert (result.key, result.points) == ("", 0)
+    assert result.trouble.endswith("could not go on with it: ZeroDivisionError: division by zero")
+    assert judge.grade(NEIGHBOUR).points > 0
+
+
+def test_attacks_are_told_apart():
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 40
+    assert set(QUICK) <= {attack.name for attack in ATTACKS}
+
+
+# --- the wire -------------------------------------------------------------------------------
+
+
+def across(value):
+    """A value after it was sent and received."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        send(ours, value, time.monotonic() + 5)
+        return receive(theirs, time.monotonic() + 5)
+
+
+def same(a, b) -> bool:
+    """Whether two plain values are the same, to the last bit."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, torch.Tensor):
+        if (a.dtype, a.shape, a.device) != (b.dtype, b.shape, b.device):
+            return False
+        if a.device.type == "meta":
+            return True
+        if not a.is_contiguous() and a.stride() != b.stride():
+            return False
+        return bits(a) == bits(b)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return same(list(a.items()), list(b.items()))
+    if isinstance(a, float):
+        return struct.pack("d", a) == struct.pack("d", b)
+    if isinstance(a, complex):
+        return same([a.real, a.imag], [b.real, b.imag])
+    return a == b
+
+
+def bits(tensor: torch.Tensor) -> bytes:
+    row = tensor.reshape(-1).clone(memory_format=torch.contiguous_format)
+    return row.view(torch.uint8).numpy().tobytes()
+
+
+def any_tensor(chance: random.Random) -> torch.Tensor:
+    """Any dtype, any bits, up to four axes, some of them empty, transposed, expanded or cut."""
+    dtype = chance.choice(list(wire.DTYPES.values()))
+    shape = [chance.randrange(5) for _ in range(chance.randrange(5))]
+    if dtype == torch.bool:
+        tensor = torch.rand(shape) < 0.5
+    else:
+        memory = bytearray(chance.randbytes(math.prod(shape) * dtype.itemsize))
+        tensor = torch.frombuffer(memory, dtype=dtype) if memory else torch.empty(0, dtype=dtype)
+        tensor = tensor.reshape(shape)
+    kind = chance.randrange(6)
+    if kind == 0:
+        return tensor.to("meta")
+    if kind == 1:
+        return tensor.permute(chance.sample(range(tensor.dim()), tensor.dim()))
+    if kind == 2:
+        return tensor.unsqueeze(-1).expand(*shape, 3)
+    if kind == 3:
+        return tensor[..., ::2] if shape else tensor
+    return tensor
+
+
+def any_value(chance: random.Random, depth: int = 0):
+    """Any plain value."""
+    simple = (
+        lambda: None,
+        lambda: chance.random() < 0.5,
+        lambda: chance.randrange(-(2 ** chance.randrange(1, 2000)), 2**63 + 1),
+        lambda: struct.unpack("d", chance.randbytes(8))[0],
+        lambda: chance.choice([0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324]),
+        lambda: complex(chance.choice([-0.0, math.nan, 1.5]), chance.gauss(0, 1)),
+        lambda: "".join(chr(chance.randrange(0xD800)) for _ in range(chance.randrange(9))),
+        lambda: chance.randbytes(chance.randrange(9)),
+        lambda: chance.choice(list(wire.DTYPES.values())),
+        lambda: any_tensor(chance),
+        lambda: any_tensor(chance),
+        lambda: Ref(chance.randrange(99), "Linear"),
+        lambda: GeneratorSeed(chance.randrange(2**62)),
+        lambda: Foreign("set"),
+    )
+    if depth > 3 or chance.random() < 0.6:
+        return chance.choice(simple)()
+    items = [any_value(chance, depth + 1) for _ in range(chance.randrange(4))]
+    keys = [chance.choice(["a", 1, (0, 1), b"k", 2.5, None]) for _ in items]
+    return chance.choice([items, tuple(items), dict(zip(keys, items, strict=True))])
+
+
+def test_every_plain_value_crosses_as_it_is():
+    chance = random.Random(1)
+    for _ in range(2000):
+        value = any_value(chance)
+        assert same(across(value), value), value
+
+
+def test_strides_and_odd_bits_cross_as_they_are():
+    nan_with_a_message = torch.tensor([0x7FC00001, -0x7FFFFFFF], dtype=torch.int32)
+    for value in (
+        nan_with_a_message.view(torch.float32),
+        torch.arange(24.0).reshape(2, 3, 4).transpose(0, 2)[1:, ::2],
+        torch.tensor(3.0).expand(2, 1, 4),
+        torch.zeros(0, 3).t(),
+        torch.tensor(-0.0),
+        plain(torch.ones(3, requires_grad=True)),
+    ):
+        assert same(across(value), value)
+
+
+PIECES = (
+    *("kind", "tensor", "meta", "dict", "tuple", "int", "bytes", "complex", "dtype", "ref"),
+    *("foreign", "generator", "items", "shape", "stride", "bytes", "hex", "name", "number"),
+    *("type", "seed", "parts", "float32", "bool", "result", "wrong", "student", "to do", ""),
+    *("nan", "-0x1", "\ud800", None, True, -1, 0, 1, 2, 3, 2**22, 2**31, 2**62, 2**64, 10**400),
+    *(0.5, -0.0, math.inf, math.nan, 1e308),
+)
+
+
+def any_json(chance: random.Random, depth: int = 0):
+    """Any JSON, more often than not something that looks like a message."""
+    shapes = [[chance.choice([0, 1, 2, 3, -1, 2**22, 2**62]) for _ in range(chance.randrange(4))]]
+    if depth > 3 or chance.random() < 0.4:
+        return chance.choice(PIECES)
+    if chance.random() < 0.5:
+        return [any_json(chance, depth + 1) for _ in range(chance.randrange(4))]
+    value = {"kind": chance.choice([*wire._READ, "tensor", "tensor", "no kind"])}
+    for name in ("dtype", "shape", "stride", "bytes", "hex", "items", "number", "type", "parts"):
+        likely = {
+            "dtype": list(wire.DTYPES),
+            "shape": shapes,
+            "stride": [*shapes, None],
+            "bytes": [0, 1, 4, 8, 16, -1, 2**40],
+        }.get(name, [])
+        if likely and chance.random() < 0.8:
+            value[name] = chance.choice(likely)
+        elif chance.random() < 0.9:
+            value[name] = any_json(chance, depth + 1)
+    return value
+
+
+def mutated(message: bytes, chance: random.Random) -> bytes:
+    """A message with a few bytes changed, left out or doubled."""
+    data = bytearray(message)
+    for _ in range(chance.randrange(1, 4)):
+        at = chance.randrange(len(data) + 1)
+        data[at : at + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
+    return bytes(data)
+
+
+def is_plain(value) -> bool:
+    """Whether a value is of the listed types only, and of a bounded size."""
+    if isinstance(value, list | tuple):
+        return all(map(is_plain, value))
+    if isinstance(value, dict):
+        return all(map(is_plain, value)) and all(map(is_plain, value.values()))
+    if type(value) is torch.Tensor:
+        return max([value.numel(), *value.shape]) <= wire.MAX_ELEMENTS
+    if type(value) is int:
+        return len(str(value)) < 4300
+    return value is None or type(value) in (
+        *(bool, float, complex, str, bytes, torch.dtype),
+        *(Ref, GeneratorSeed, Foreign),
+    )
+
+
+def read_or_refused(text: bytes, memory: bytes) -> bool:
+    """Whether it was read; what is read must be plain, and an answer must have its form."""
+    try:
+        value = loads(text, bytearray(memory))
+    except WireError:
+        return False
+    assert is_plain(value)
+    try:
+        kind, said, printed = remote._checked(value)
+    except WireError:
+        return True
+    assert type(printed) is str
+    if kind == "student":
+        assert len(said) == 3 and all(type(name) is str for name in said[0])
+    return True
+
+
+def test_whatever_json_arrives_is_plain_or_refused():
+    chance = random.Random(2)
+    read = 0
+    for _ in range(4_000):
+        value = any_json(chance)
+        if chance.random() < 0.3:
+            value = [chance.choice(PIECES[-24:]), value, chance.choice(["", value])]
+        read += read_or_refused(json.dumps(value).encode(), chance.randbytes(chance.randrange(40)))
+    assert read > 500  # not only the outermost layer was tried
+
+
+def test_whatever_bytes_arrive_are_plain_or_refused():
+    chance = random.Random(3)
+    read = 0
+    for _ in range(4_000):
+        message = dumps(["result", (any_value(chance), {0: any_value(chance)}), ""])
+        length, _ = wire._HEAD.unpack(message[: wire._HEAD.size])
+        text, memory = message[8 : 8 + length], message[8 + length :]
+        if chance.random() < 0.8:
+            text = mutated(text, chance)
+        else:
+            memory = mutated(memory, chance)
+        read += read_or_refused(text, memory)
+    assert read > 500
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 10**5,
+        "[" * 300_000 + "]" * 300_000,
+        '{"kind":"tuple","items":[' * 20_000 + "]}" * 20_000,
+        '{"kind":"meta","dtype":"int8","shape":[1099511627776,0]}',
+        '{"kind":"meta","dtype":"int8","shape":[4194305]}',
+        '{"kind":"tensor","dtype":"int8","shape":[4194305],"stride":[0],"bytes":1}',
+        '{"kind":"tensor","dtype":"int8","shape":[2,2],"stride":[1,-1],"bytes":1}',
+        '{"kind":"tensor","dtype":"int8","shape":[2],"stride":[1],"bytes":1}',
+        '{"kind":"int","hex":"' + "f" * 10**6 + '"}',
+        "1" * 4000,
+        "1" * 10**6,
+        json.dumps({"kind": "dict", "items": [[n * (2**61 - 1), 0] for n in range(30_000)]}),
+        json.dumps({"kind": "dict", "items": [[n, 0] for n in range(30_000)]}),
+        '{"kind":"dict","items":[[[1],2]]}',
+        '{"kind":["tensor"]}',
+        b"\xff\xfe\xfa",
+    ],
+    ids=lambda text: text[:40],
+)
+def test_a_bomb_is_refused_at_once(text):
+    start = time.monotonic()
+    with pytest.raises(WireError):
+        loads(text if isinstance(text, bytes) else text.encode(), bytearray(b"\1"))
+    assert time.monotonic() - start < 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**5000, torch.zeros(1).expand(2**40), torch.zeros(2**40, 0), "x" * wire.MAX_TEXT_BYTES],
+    ids=["number", "expanded", "rows", "text"],
+)
+def test_what_would_be_refused_is_not_even_sent(value):
+    with pytest.raises(WireError):
+        dumps([value])
+
+
+@pytest.fixture
+def pair():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+def test_nobody_reads(pair):
+    start = time.monotonic()
+    with pytest.raises(Silence):
+        send(pair[0], bytes(10**7), start + 0.2)
+    assert time.monotonic() - start < 2
+
+
+def test_nobody_is_there(pair):
+    pair[1].close()
+    with pytest.raises(Closed):
+        send(pair[0], 1, time.monotonic() + 1)
+    with pytest.raises(Closed):
+        receive(pair[0], time.monotonic() + 1)
+
+
+def test_nobody_answers(pair):
+    with pytest.raises(Silence):
+        receive(pair[0], time.monotonic() + 0.05)
+
+
+def test_an_answer_that_is_late_is_none(pair):
+    send(pair[1], "late")
+    with pytest.raises(Silence):
+        receive(pair[0], time.monotonic() - 1)
+
+
+@pytest.mark.parametrize("lengths", [(2**32 - 1, 0), (0, 2**32 - 1), (wire.MAX_TEXT_BYTES + 1, 0)])
+def test_no_memory_is_made_for_what_is_only_announced(pair, lengths):
+    pair[1].sendall(struct.pack("!II", *lengths))
+    with pytest.raises(WireError):
+        receive(pair[0], time.monotonic() + 1)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, 5, "abc", (), (1,), [1, {}], (1, 2, 3), (1, []), {0: 1, 1: 2}, torch.zeros(2, 3)],
+    ids=str,
+)
+def test_a_call_is_answered_by_a_result_and_gradients_only(answer):
+    class Module:
+        def ask(self, *args, **kwargs):
+            return answer
+
+    with pytest.raises(AssertionError, match="cannot be read"):
+        RemoteStage(Module()).call("lookup", (), {})
