@@ -7,6 +7,8 @@ rules of nbgrader's hold then. `nbgrader generate_assignment` comes first, for i
 a notebook that has submissions; if the notebook has cells with the names of the exercises, it may
 be run again later. And `nbgrader autograde` enters a score in every cell that it finds, so enter
 the points again after it.
+
+The formgrader lists an assignment only if there is a folder of it, `source/5_rope`.
 """
 
 import os
@@ -109,7 +111,7 @@ def _enter_lesson(book: Gradebook, lesson: Lesson, results: Sequence[LessonResul
     for result in results:
         submission = _submission(book, name, result)
         if submission is not None:
-            _enter_result(_submitted(submission, notebook), cells, result)
+            _enter_result(book, _submitted(book, submission, notebook), cells, result)
 
 
 def _cells(book: Gradebook, lesson: Lesson, notebook: Notebook) -> dict[str, BaseCell]:
@@ -139,21 +141,31 @@ def _submission(book: Gradebook, name: str, result: LessonResult) -> SubmittedAs
         return book.add_submission(name, result.student)
 
 
-def _submitted(submission: SubmittedAssignment, notebook: Notebook) -> SubmittedNotebook:
-    """The notebook in a submission; one older than the notebook lacks it."""
+def _submitted(
+    book: Gradebook, submission: SubmittedAssignment, notebook: Notebook
+) -> SubmittedNotebook:
+    """The notebook in a submission; it is made in one that is older than the notebook."""
     for submitted in submission.notebooks:
         if submitted.notebook_id == notebook.id:
             return submitted
-    return SubmittedNotebook(notebook=notebook, assignment=submission)
+    made = SubmittedNotebook(notebook=notebook, assignment=submission)
+    book.db.add(made)
+    return made
 
 
 def _enter_result(
-    submitted: SubmittedNotebook, cells: dict[str, BaseCell], result: LessonResult
+    book: Gradebook,
+    submitted: SubmittedNotebook,
+    cells: dict[str, BaseCell],
+    result: LessonResult,
 ) -> None:
     grades = {grade.cell_id: grade for grade in submitted.grades}
     for exercise in result.exercises:
         cell = cells[exercise.name]
-        grade = grades.get(cell.id) or Grade(cell_id=cell.id, notebook=submitted)
+        grade = grades.get(cell.id)
+        if grade is None:  # the submission is older than the cell
+            grade = Grade(cell_id=cell.id, notebook=submitted)
+            book.db.add(grade)
         if grade.auto_score != exercise.points:
             grade.auto_score = exercise.points
             grade.needs_manual_grade = grade.manual_score is not None

@@ -10,6 +10,7 @@ same version:
     course grade submissions/ --scheduler ADDRESS
 """
 
+import asyncio
 import functools
 import logging
 import threading
@@ -20,7 +21,6 @@ from typing import TYPE_CHECKING
 from course.grading.grade import GradingError, Settings
 from course.grading.judge import Judge, Unit, key_of, not_graded
 from course.grading.results import LessonResult
-from course.grading.sandbox import SandboxError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -44,9 +44,9 @@ def judged_on_cluster(
     for unit in units:  # if there is none, no cluster is needed
         with _connect(address) as client:
             suspicious = yield from _judged(client, chain([unit], units), settings)
-            for lost in suspicious:  # one by one, so that it is clear whose fault it is
-                if (yield from _judged(client, iter([lost]), settings)):
-                    yield lost, not_graded(lost, "Whatever judged it was lost, every time.")
+            for alone, _ in suspicious:  # so that it is clear whose fault it is
+                for lost, reason in (yield from _judged(client, iter([alone]), settings)):
+                    yield lost, not_graded(lost, f"It could not be graded: {reason}.")
 
 
 def _connect(address: str) -> "Client":
@@ -57,20 +57,30 @@ def _connect(address: str) -> "Client":
             "a cluster needs dask.distributed: install the course with "
             '`pip install -e ".[cluster]"`'
         ) from None
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # we say it shorter
     try:
-        return Client(address, timeout=SECONDS_TO_CONNECT)
+        asyncio.run(_greet(address))  # a `Client` that finds nobody can wait forever to be closed
     except (OSError, ValueError, TypeError):
         raise GradingError(f"no scheduler of a dask cluster answers at {address}") from None
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # we say it shorter
+    return Client(address, timeout=SECONDS_TO_CONNECT)
+
+
+async def _greet(address: str) -> None:
+    from distributed import Security
+    from distributed.comm import connect
+
+    secrets = Security().get_connection_args("client")
+    connection = await connect(address, timeout=SECONDS_TO_CONNECT, **secrets)
+    await connection.close()
 
 
 def _judged(
     client: "Client", units: Iterator[Unit], settings: Settings
-) -> Generator[tuple[Unit, LessonResult], None, list[Unit]]:
-    """Have all units judged; return those whose judges were lost."""
+) -> Generator[tuple[Unit, LessonResult], None, list[tuple[Unit, str]]]:
+    """Have all units judged; return those that have no result, and why, as part of a sentence."""
     from distributed import KilledWorker
 
-    lost: list[Unit] = []
+    lost: list[tuple[Unit, str]] = []
     busy: dict[Future, Unit] = {}
     while True:
         room = 2 * max(1, _number_of_workers(client)) - len(busy)
@@ -83,12 +93,14 @@ def _judged(
             unit = busy.pop(future)
             try:
                 result = future.result()
-            except (KilledWorker, SandboxError):
-                lost.append(unit)
+            except KilledWorker:
+                result = "whatever judged it was killed"
             except GradingError:
                 raise
             except Exception as error:
-                raise _broken(client, error) from None
+                raise _broken(error) from None
+            if isinstance(result, str):
+                lost.append((unit, result))
             else:
                 yield unit, result
 
@@ -108,17 +120,17 @@ def _first_done(client: "Client", busy: "Iterable[Future]") -> "Iterable[Future]
             "starts one"
         ) from None
     except Exception as error:
-        raise _broken(client, error) from None
+        raise _broken(error) from None
 
 
 def _number_of_workers(client: "Client") -> int:
     try:
         return len(client.nthreads())
     except Exception as error:
-        raise _broken(client, error) from None
+        raise _broken(error) from None
 
 
-def _broken(client: "Client", error: Exception) -> GradingError:
+def _broken(error: Exception) -> GradingError:
     reason = str(error).partition("\n")[0].rstrip(":") or type(error).__name__
     return GradingError(
         f"the cluster cannot go on: {reason}; what was graded is kept, so begin again"
@@ -131,24 +143,34 @@ _turn = threading.Lock()
 """A judge does one thing at a time, however many threads its worker has."""
 
 
-def _grade(unit: Unit, key: str, settings: Settings) -> LessonResult:
-    """Judge a unit whose result must have this key, or else this is another course."""
+def _grade(unit: Unit, key: str, settings: Settings) -> LessonResult | str:
+    """Judge a unit; if that fails, say why.
+
+    Args:
+        key: the key that the result must have, or else this is another course.
+
+    Raises:
+        GradingError: this worker cannot judge anything.
+    """
     with _turn:
+        trouble = ""
         try:
             judge = _judge(settings)
         except Exception as error:
-            raise GradingError(f"{_this_worker()} cannot grade: {error}") from None
-        if key_of(unit, settings.seed) != key:
-            raise GradingError(
-                f"{_this_worker()} has another version of the course: install the same "
-                "everywhere, and start the workers anew"
+            trouble = f"cannot grade: {error}"
+        if not trouble and key_of(unit, settings.seed) != key:
+            trouble = (
+                "has another version of the course: install the same everywhere, and start the "
+                "workers anew"
             )
+        if trouble:
+            raise GradingError(f"the worker {_address()} {trouble}")
         try:
             return judge.grade(unit)
-        except Exception:
-            judge.close()  # whatever happened, the next unit gets a new one
+        except Exception as error:
+            judge.close()  # the next unit gets a new one
             _judge.cache_clear()
-            raise
+            return f"{type(error).__name__}: {error}"
 
 
 @functools.lru_cache(maxsize=1)
@@ -156,7 +178,7 @@ def _judge(settings: Settings) -> Judge:
     return Judge(settings.seed, settings.limits, settings.confined)
 
 
-def _this_worker() -> str:
+def _address() -> str:
     from distributed import get_worker
 
-    return f"the worker {get_worker().address}"
+    return get_worker().address

@@ -1,0 +1,330 @@
+"""Points in nbgrader's gradebook: entered once, beside what an instructor has there."""
+
+import contextlib
+import csv
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+from nbgrader.api import Gradebook
+
+from course.build import stub_from
+from course.grading.command import grade
+from course.grading.gradebook import GradebookError, check_gradebook, enter_points
+from course.grading.results import NOT_RUN, PASSED, WRONG, ExerciseResult, LessonResult
+from course.grading.sandbox import missing
+from course.syllabus import find_lesson
+
+
+def result(student: str, lesson: str, n_passed: int | None, key: str = "some") -> LessonResult:
+    """One whose first exercises pass; with None, nothing could be run."""
+    outcomes = {
+        exercise: NOT_RUN if n_passed is None else PASSED if number < n_passed else WRONG
+        for number, exercise in enumerate(find_lesson(lesson).exercises)
+    }
+    exercises = tuple(
+        ExerciseResult(
+            exercise.name,
+            outcome,
+            exercise.points if outcome == PASSED else 0,
+            exercise.points,
+            None,
+            "",
+            (),
+        )
+        for exercise, outcome in outcomes.items()
+    )
+    return LessonResult(student, lesson, key, exercises, "", (), 0.0)
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory) -> Path:
+    """A gradebook without anything in it; to make one takes seconds."""
+    path = tmp_path_factory.mktemp("empty") / "gradebook.db"
+    enter_points([], str(path))
+    assert [entry.name for entry in path.parent.iterdir()] == ["gradebook.db"]
+    return path
+
+
+@pytest.fixture
+def database(empty, tmp_path) -> str:
+    return str(shutil.copy(empty, tmp_path))
+
+
+@contextlib.contextmanager
+def opened(database: str):
+    with Gradebook(f"sqlite:///{database}") as book:
+        yield book
+
+
+def scores(database: str) -> dict[tuple[str, str], float]:
+    with opened(database) as book:
+        return {
+            (submission.student.id, assignment.name): submission.score
+            for assignment in book.assignments
+            for submission in assignment.submissions
+        }
+
+
+def run(folder: Path, *arguments: str) -> str:
+    """An nbgrader command in a course folder."""
+    command = [sys.executable, "-m", "nbgrader", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def exported(database: str) -> dict[tuple[str, str], tuple[float, float]]:
+    """Score and maximum, by student and assignment, as `nbgrader export` says."""
+    folder = Path(database).parent
+    run(folder, "export", "--to", "all.csv")
+    with (folder / "all.csv").open(encoding="utf-8", newline="") as file:
+        return {
+            (row["student_id"], row["assignment"]): (float(row["score"]), float(row["max_score"]))
+            for row in csv.DictReader(file)
+        }
+
+
+def test_nbgrader_exports_the_points(database):
+    enter_points([result("ann", "rope", 2), result("ann", "lookup", 5)], database)
+    enter_points([result("bob", "rope", 7)], f"sqlite:///{database}")
+    assert exported(database) == {
+        ("ann", "1_lookup"): (14, 14),
+        ("ann", "5_rope"): (5, 20),
+        ("bob", "1_lookup"): (0, 14),
+        ("bob", "5_rope"): (20, 20),
+    }
+    with opened(database) as book:
+        grades = [
+            grade
+            for submission in book.assignment_submissions("5_rope")
+            for grade in submission.notebooks[0].grades
+        ]
+        assert len(grades) == 14
+        assert not any(grade.needs_manual_grade for grade in grades)
+        assert {grade.name: grade.max_score for grade in grades} == {
+            exercise.name: exercise.points for exercise in find_lesson("rope").exercises
+        }
+
+
+def contents(database: str) -> dict[str, list]:
+    """All rows of all tables."""
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        tables = connection.execute("select name from sqlite_master where type = 'table'")
+        return {
+            name: sorted(connection.execute(f"select * from {name}"), key=repr)
+            for (name,) in tables.fetchall()
+        }
+
+
+def test_a_second_run_changes_only_what_is_different(database):
+    enter_points([result("ann", "rope", 2), result("bob", "rope", 2)], database)
+    before = contents(database)
+    enter_points([result("ann", "rope", 2), result("bob", "rope", 2)], database)
+    assert contents(database) == before
+    enter_points([result("ann", "rope", 3)], database)
+    assert scores(database) == {("ann", "5_rope"): 8, ("bob", "5_rope"): 5}
+    after = contents(database)
+    assert [len(rows) for rows in after.values()] == [len(rows) for rows in before.values()]
+
+
+def test_scores_given_by_hand_stay(database):
+    enter_points([result("ann", "rope", 1)], database)
+    with opened(database) as book:
+        for name in ("rope_tables", "rotate_half"):
+            grade = book.find_grade(name, "5_rope", "5_rope", "ann")
+            grade.manual_score, grade.extra_credit = 1.5, 0.5
+        book.db.commit()
+    enter_points([result("ann", "rope", 2)], database)
+    with opened(database) as book:
+        kept = book.find_grade("rope_tables", "5_rope", "5_rope", "ann")
+        assert (kept.auto_score, kept.manual_score, kept.extra_credit) == (3, 1.5, 0.5)
+        assert not kept.needs_manual_grade
+        changed = book.find_grade("rotate_half", "5_rope", "5_rope", "ann")
+        assert (changed.auto_score, changed.manual_score, changed.extra_credit) == (2, 1.5, 0.5)
+        assert changed.needs_manual_grade
+
+
+def test_what_was_not_graded_or_not_run_is_not_a_zero(database):
+    enter_points([result("ann", "rope", 2)], database)
+    enter_points([result("ann", "rope", None, key=""), result("bob", "rope", None)], database)
+    assert scores(database) == {("ann", "5_rope"): 5}
+    enter_points([result("ann", "rope", None)], database)  # what she handed in now does not load
+    assert scores(database) == {("ann", "5_rope"): 0}
+
+
+# --- an instructor's own notebook -----------------------------------------------------------
+
+
+def make_source(folder: Path, *exercises: str) -> None:
+    """A notebook with a question to be graded by hand, and a cell for each exercise."""
+
+    def cell(name: str, points: float) -> nbformat.NotebookNode:
+        made = nbformat.v4.new_markdown_cell("Your answer")
+        made.metadata["nbgrader"] = {
+            "grade": True,
+            "solution": True,
+            "locked": False,
+            "task": False,
+            "schema_version": 3,
+            "grade_id": name,
+            "points": points,
+            "cell_type": "markdown",
+        }
+        return made
+
+    cells = [cell("question", 6), *(cell(name, 1) for name in exercises)]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    path = folder / "source" / "5_rope" / "5_rope.ipynb"
+    path.parent.mkdir(parents=True)
+    nbformat.write(notebook, path)
+
+
+def grade_by_hand(database: str, student: str, score: float, notebook: str = "5_rope") -> None:
+    with opened(database) as book:
+        grade = book.find_grade("question", notebook, "5_rope", student)
+        grade.manual_score, grade.needs_manual_grade = score, False
+        book.db.commit()
+
+
+@pytest.mark.filterwarnings("ignore:Object of type")  # nbgrader's own
+@pytest.mark.parametrize("notebook", ["5_rope", "essay"])
+def test_points_meet_those_of_an_instructors_notebook(database, notebook):
+    with opened(database) as book:  # as `nbgrader generate_assignment` does, and a submission
+        book.add_assignment("5_rope")
+        book.add_notebook(notebook, "5_rope")
+        book.add_grade_cell("question", notebook, "5_rope", max_score=6, cell_type="markdown")
+        book.add_student("ann", first_name="Ann")
+        book.add_submission("5_rope", "ann")
+    grade_by_hand(database, "ann", 4, notebook)
+    enter_points([result("ann", "rope", 2), result("bob", "rope", 7)], database)
+    grade_by_hand(database, "bob", 1, notebook)
+    enter_points([result("ann", "rope", 2), result("bob", "rope", 7)], database)
+    assert scores(database) == {("ann", "5_rope"): 9, ("bob", "5_rope"): 21}
+    with opened(database) as book:
+        assert book.find_student("ann").first_name == "Ann"
+
+
+@pytest.mark.slow
+def test_nbgraders_own_commands_go_on_working(database):
+    """Generate, autograde, our points, hand-given scores, generate again, autograde again."""
+    folder = Path(database).parent
+    exercises = [exercise.name for exercise in find_lesson("rope").exercises]
+    make_source(folder, *exercises)
+    run(folder, "generate_assignment", "5_rope")
+    handed_in = folder / "submitted" / "ann" / "5_rope" / "5_rope.ipynb"
+    handed_in.parent.mkdir(parents=True)
+    handed_in.write_bytes((folder / "release" / "5_rope" / "5_rope.ipynb").read_bytes())
+    run(folder, "autograde", "5_rope")
+    enter_points([result("ann", "rope", 2)], database)
+    grade_by_hand(database, "ann", 4)
+    assert exported(database) == {("ann", "5_rope"): (9, 26)}
+    run(folder, "generate_assignment", "5_rope", "--force")
+    run(folder, "autograde", "5_rope", "--force")
+    enter_points([result("ann", "rope", 2)], database)
+    assert exported(database) == {("ann", "5_rope"): (9, 26)}
+    run(folder, "generate_feedback", "5_rope")
+    (page,) = (folder / "feedback").rglob("5_rope.html")
+    assert "9.0" in page.read_text(encoding="utf-8")
+
+
+# --- what can go wrong ----------------------------------------------------------------------
+
+
+def broken(kind: str, folder: Path) -> str:
+    """A path or a URL where no points can be entered."""
+    path = folder / "gradebook.db"
+    if kind == "text":
+        path.write_text("no database at all, but long enough to be looked at" * 20, "utf-8")
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "nowhere":
+        return str(folder / "nowhere" / "gradebook.db")
+    elif kind == "url":
+        return "sqlite//gradebook.db://"
+    elif kind == "driver":
+        return "nosuchdatabase://host/name"
+    else:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            if kind == "foreign":
+                connection.execute("create table songs (title text)")
+            else:
+                connection.execute("create table assignment (id text)")
+                connection.execute("create table grade (id text)")
+            connection.commit()
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("text", "file is not a database"),
+        ("folder", "unable to open database file"),
+        ("nowhere", "there is no folder"),
+        ("url", "is no URL of a database"),
+        ("driver", "nosuchdatabase"),
+        ("foreign", "is a database, but not a gradebook of nbgrader"),
+        ("old", "made by another version of nbgrader; `nbgrader db upgrade`"),
+    ],
+)
+def test_what_is_no_gradebook_is_a_sentence_and_stays_as_it_is(kind, sentence, tmp_path):
+    database = broken(kind, tmp_path)
+    before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+    for attempt in (check_gradebook, lambda name: enter_points([result("a", "rope", 1)], name)):
+        with pytest.raises(GradebookError) as raised:
+            attempt(database)
+        assert sentence in str(raised.value)
+        assert "\n" not in str(raised.value)
+    assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before
+
+
+def test_a_gradebook_that_is_being_written_is_left_alone(database):
+    enter_points([result("ann", "rope", 1)], database)
+    with contextlib.closing(sqlite3.connect(database)) as other:
+        other.execute("begin immediate")
+        with pytest.raises(GradebookError, match="another program is writing to it; try again"):
+            enter_points([result("ann", "rope", 7)], f"sqlite:///{database}?timeout=0.1")
+    assert scores(database) == {("ann", "5_rope"): 3}
+
+
+@pytest.mark.filterwarnings("ignore:Column 'student.id'")
+def test_if_it_breaks_off_nothing_was_entered(database):
+    enter_points([result("ann", "rope", 1)], database)
+    before = contents(database)
+    strange = result("bob", "rope", 1)
+    strange = LessonResult(**{**vars(strange), "exercises": strange.exercises * 2, "student": None})
+    with pytest.raises(GradebookError):
+        enter_points([result("ann", "rope", 7), result("zoe", "lookup", 2), strange], database)
+    assert contents(database) == before
+
+
+# --- the command ----------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
+def test_the_command_enters_the_points(database, tmp_path):
+    solution = find_lesson("learned").module("solutions").read_text(encoding="utf-8")
+    for student, source in {"ann": solution, "bob": stub_from(solution, "learned")}.items():
+        (tmp_path / "class" / student).mkdir(parents=True)
+        (tmp_path / "class" / student / "learned.py").write_text(source, encoding="utf-8")
+    options = ["--out", str(tmp_path / "out"), "--jobs", "1", "--gradebook", database]
+    done = CliRunner().invoke(grade, [str(tmp_path / "class"), *options])
+    assert done.exit_code == 0, done.output
+    assert database in done.output
+    assert scores(database) == {("ann", "3_learned"): 15, ("bob", "3_learned"): 0}
+
+
+def test_the_command_looks_at_the_gradebook_before_it_grades(tmp_path):
+    (tmp_path / "class" / "ann").mkdir(parents=True)
+    database = broken("foreign", tmp_path)
+    options = ["--out", str(tmp_path / "out"), "--unsandboxed", "--gradebook", database]
+    done = CliRunner().invoke(grade, [str(tmp_path / "class"), *options])
+    assert done.exit_code == 1
+    assert "not a gradebook of nbgrader" in done.output
+    assert not (tmp_path / "out").exists()
