@@ -42,3 +42,9 @@ def test_mistakes_are_refused_and_alternatives_accepted(lesson):
     refused = [verdict for verdict in verdicts if verdict.failed]
     unnamed = [verdict.entry.name for verdict in refused if verdict.diagnosis is None]
     assert len(unnamed) <= 0.03 * len(refused), unnamed
+    said_of_others = [  # two mistakes that no test tells apart say the same
+        (verdict.entry.name, verdict.diagnosis.mistake.name)
+        for verdict in refused
+        if verdict.diagnosis and verdict.diagnosis.mistake.says != verdict.entry.says
+    ]
+    assert said_of_others == []

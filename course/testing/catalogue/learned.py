@@ -1190,7 +1190,7 @@ def counts_buffers(module):
 
 @mistake(
     "count_parameters",
-    says="count_parameters counts a shared parameter once for each of its names.",
+    says="count_parameters counts a shared parameter once for each place that shares it.",
     look="How many numbers does a tied table hold?",
 )
 def counts_shared_ones_twice(module):
@@ -1200,8 +1200,8 @@ def counts_shared_ones_twice(module):
 
 @mistake(
     "count_parameters",
-    says="count_parameters adds up module by module, so what modules share counts again.",
-    look="Is a parameter that two modules use trained twice?",
+    says="count_parameters counts a shared parameter once for each place that shares it.",
+    look="How many numbers does a tied table hold?",
     common=True,
 )
 def adds_up_module_by_module(module):
@@ -1232,7 +1232,7 @@ def one_level_down(module):
 
 @mistake(
     "count_parameters",
-    says="count_parameters takes two parameters of the same shape for one.",
+    says="count_parameters takes two parameters for one because they look alike.",
     look="What makes two parameters the same parameter?",
 )
 def same_shape_same_parameter(module):
@@ -1241,7 +1241,7 @@ def same_shape_same_parameter(module):
 
 @mistake(
     "count_parameters",
-    says="count_parameters takes two parameters with equal values for one.",
+    says="count_parameters takes two parameters for one because they look alike.",
     look="What makes two parameters the same parameter?",
 )
 def equal_values_same_parameter(module):

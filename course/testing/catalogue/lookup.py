@@ -59,8 +59,8 @@ def ids_are_clamped(weight, ids):
 
 @mistake(
     "lookup",
-    says="lookup starts again at row 0 when an id is too large.",
-    look="Who would notice an id that is too large?",
+    says="lookup lets an id through that names no row, and gives some row for it.",
+    look="Who would notice an id that is too large, wherever it stands?",
 )
 def ids_modulo_the_table(weight, ids):
     if ids.is_floating_point() or ids.dtype == torch.bool:
@@ -143,8 +143,8 @@ def one_id_too_many(weight, ids):
 
 @mistake(
     "lookup",
-    says="lookup checks the first id only.",
-    look="Where in the batch may the bad id be?",
+    says="lookup lets an id through that names no row, and gives some row for it.",
+    look="Who would notice an id that is too large, wherever it stands?",
 )
 def first_id_is_checked(weight, ids):
     check_ids(ids.flatten()[:1], len(weight))
@@ -1116,7 +1116,7 @@ class table_on_its_side(_Table):
 
 @mistake(
     "TokenEmbedding",
-    says="TokenEmbedding keeps its table as a plain tensor, which no optimizer finds.",
+    says="TokenEmbedding keeps its table as a tensor that no optimizer finds.",
     look="What turns a tensor into something that `parameters()` lists?",
     common=True,
 )
@@ -1132,8 +1132,8 @@ class plain_tensor_as_table(nn.Module):
 
 @mistake(
     "TokenEmbedding",
-    says="TokenEmbedding keeps its table as a buffer, which is saved but not trained.",
-    look="Which is for what learns, `register_buffer` or `nn.Parameter`?",
+    says="TokenEmbedding keeps its table as a tensor that no optimizer finds.",
+    look="What turns a tensor into something that `parameters()` lists?",
 )
 class buffer_as_table(nn.Module):
     def __init__(self, vocab_size, n_embd):

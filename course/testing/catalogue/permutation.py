@@ -678,8 +678,8 @@ def yes_or_no(layer, x, perm):
 
 @mistake(
     "equivariance_gap",
-    says="equivariance_gap calls a small gap zero.",
-    look="Who should decide which gap is small?",
+    says="equivariance_gap gives 0 for a gap that is small, but there.",
+    look="What is left of a gap of 4e-9, and who should decide whether that is small?",
 )
 def small_gaps_are_zero(layer, x, perm):
     after, before = _two_ways(layer, x, perm)
@@ -689,8 +689,8 @@ def small_gaps_are_zero(layer, x, perm):
 
 @mistake(
     "equivariance_gap",
-    says="equivariance_gap rounds to float32 before it compares.",
-    look="What is left of a gap of 4e-9 in float32?",
+    says="equivariance_gap gives 0 for a gap that is small, but there.",
+    look="What is left of a gap of 4e-9, and who should decide whether that is small?",
 )
 def compared_in_float32(layer, x, perm):
     after, before = _two_ways(layer, x, perm)
@@ -1099,8 +1099,8 @@ def masked_after_the_softmax(x):
 
 @mistake(
     "causal_toy_attention",
-    says="causal_toy_attention masks after the softmax and divides by what is left, even by zero.",
-    look="How much weight is left if a later token had all of it?",
+    says="causal_toy_attention has nothing left in a row where a hidden token scores far higher.",
+    look="Which scores does softmax see, and when are the hidden ones taken out?",
 )
 def masked_and_divided_by_the_rest(x):
     weights = _scores(x).softmax(dim=-1).tril()
@@ -1196,8 +1196,8 @@ def masked_exp_without_a_shift(x):
 
 @mistake(
     "causal_toy_attention",
-    says="causal_toy_attention subtracts the largest score, of hidden tokens as well.",
-    look="What is left in a row if a hidden token had by far the largest score?",
+    says="causal_toy_attention has nothing left in a row where a hidden token scores far higher.",
+    look="Which scores does softmax see, and when are the hidden ones taken out?",
 )
 def shifted_by_a_hidden_score(x):
     scores = _scores(x)

@@ -882,8 +882,8 @@ class last_position_refused(_Rotary):
 
 @mistake(
     "RotaryEmbedding",
-    says="RotaryEmbedding accepts one position more than its tables hold.",
-    look="Is the row number max_seq_len still in the tables?",
+    says="RotaryEmbedding accepts a position that its tables do not hold.",
+    look="Which row number is the last one in the tables?",
 )
 class one_position_too_many(_Rotary):
     def check_end(self, end):
@@ -896,8 +896,8 @@ class one_position_too_many(_Rotary):
 
 @mistake(
     "RotaryEmbedding",
-    says="RotaryEmbedding gives positions beyond its tables the last row instead of refusing them.",
-    look="What should happen to a text that is too long?",
+    says="RotaryEmbedding accepts a position that its tables do not hold.",
+    look="Which row number is the last one in the tables?",
 )
 class late_positions_clamped(_Rotary):
     def check_end(self, end):
@@ -958,8 +958,8 @@ class narrower_heads_accepted(_Rotary):
 
 @mistake(
     "RotaryEmbedding",
-    says="RotaryEmbedding makes its tables parameters, so that an optimizer changes them.",
-    look="Which of a module's tensors does an optimizer get?",
+    says="RotaryEmbedding makes its tables parameters, although nothing in them is to be learned.",
+    look="Which of a module's tensors does an optimizer get? What else moves with .to(...)?",
     common=True,
 )
 class tables_as_parameters(_Rotary):
@@ -969,8 +969,8 @@ class tables_as_parameters(_Rotary):
 
 @mistake(
     "RotaryEmbedding",
-    says="RotaryEmbedding freezes its tables, but they are parameters still.",
-    look="A parameter that needs no gradient is a parameter. What else moves with .to(...)?",
+    says="RotaryEmbedding makes its tables parameters, although nothing in them is to be learned.",
+    look="Which of a module's tensors does an optimizer get? What else moves with .to(...)?",
 )
 class tables_as_frozen_parameters(_Rotary):
     def keep(self, cos, sin):

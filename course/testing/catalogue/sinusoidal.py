@@ -447,7 +447,7 @@ def angles_in_turns(length, n_embd, base=10000.0):
 
 @mistake(
     "sinusoidal_encoding",
-    says="sinusoidal_encoding makes its angles in float32, which is too coarse far out.",
+    says="sinusoidal_encoding takes sine and cosine of float32 angles: too coarse far out.",
     look="How far apart are two float32 numbers near 10,000?",
     common=True,
 )
@@ -468,8 +468,8 @@ def frequencies_rounded_to_float32(length, n_embd, base=10000.0):
 
 @mistake(
     "sinusoidal_encoding",
-    says="sinusoidal_encoding multiplies in float64, but takes sine and cosine of float32 angles.",
-    look="Where does the rounding to float32 belong: before or after the sine?",
+    says="sinusoidal_encoding takes sine and cosine of float32 angles: too coarse far out.",
+    look="How far apart are two float32 numbers near 10,000?",
 )
 def angles_rounded_to_float32(length, n_embd, base=10000.0):
     return _side_by_side(_angles(length, n_embd, base).float())
@@ -638,8 +638,8 @@ def remembered_by_all_arguments(length, n_embd, base=10000.0):
 
 @mistake(
     "SinusoidalPositionalEmbedding",
-    says="SinusoidalPositionalEmbedding makes its table a parameter, which training would change.",
-    look="Is there anything to learn here?",
+    says="SinusoidalPositionalEmbedding makes its table a parameter instead of a buffer.",
+    look="What does `module.parameters()` list, and is there anything to learn here?",
 )
 class table_is_a_parameter(nn.Module):
     def __init__(self, max_seq_len, n_embd, base=10000.0):
@@ -655,8 +655,8 @@ class table_is_a_parameter(nn.Module):
 
 @mistake(
     "SinusoidalPositionalEmbedding",
-    says="SinusoidalPositionalEmbedding makes its table a frozen parameter instead of a buffer.",
-    look="What does `module.parameters()` list?",
+    says="SinusoidalPositionalEmbedding makes its table a parameter instead of a buffer.",
+    look="What does `module.parameters()` list, and is there anything to learn here?",
     common=True,
 )
 class table_is_a_frozen_parameter(table_is_a_parameter):
@@ -667,7 +667,7 @@ class table_is_a_frozen_parameter(table_is_a_parameter):
 
 @mistake(
     "SinusoidalPositionalEmbedding",
-    says="SinusoidalPositionalEmbedding keeps its table as a plain attribute: `.to` misses it.",
+    says="SinusoidalPositionalEmbedding holds no table that `.to` could move.",
     look="Which tensors does `module.to(...)` know about?",
     common=True,
 )
@@ -696,8 +696,8 @@ class buffer_for_show(table_is_a_plain_attribute):
 
 @mistake(
     "SinusoidalPositionalEmbedding",
-    says="SinusoidalPositionalEmbedding computes each table anew, in float32 on the CPU.",
-    look="What does `module.to(...)` change in this module?",
+    says="SinusoidalPositionalEmbedding holds no table that `.to` could move.",
+    look="Which tensors does `module.to(...)` know about?",
 )
 class no_table_at_all(nn.Module):
     def __init__(self, max_seq_len, n_embd, base=10000.0):

@@ -895,8 +895,8 @@ class pair_by_pair_in_python(_TwoTables):
 
 @mistake(
     "negative_sampling_loss",
-    says="negative_sampling_loss takes the logarithm of a sigmoid rounded to 0: the loss is inf.",
-    look="What is log σ(-1000) in two steps, and is there a function for one?",
+    says="negative_sampling_loss overflows: for scores far from 0 the loss is inf.",
+    look="What is log σ(-1000) in two steps, and is there a function for it in one?",
     common=True,
 )
 def logarithm_of_sigmoid(positive, negative):
@@ -926,8 +926,8 @@ def logits_clamped(positive, negative):
 
 @mistake(
     "negative_sampling_loss",
-    says="negative_sampling_loss overflows: e ** 1000 is inf.",
-    look="For which sign of x does e ** x overflow? Is there a function for log(1 + e ** x)?",
+    says="negative_sampling_loss overflows: for scores far from 0 the loss is inf.",
+    look="What is log σ(-1000) in two steps, and is there a function for it in one?",
 )
 def overflowing_exponential(positive, negative):
     return (torch.log1p(torch.exp(-positive)) + torch.log1p(torch.exp(negative)).sum(dim=1)).mean()
@@ -975,7 +975,7 @@ def likelihood_instead_of_loss(positive, negative):
 
 @mistake(
     "negative_sampling_loss",
-    says="negative_sampling_loss averages over the K negatives instead of adding them up.",
+    says="negative_sampling_loss divides by the number of negatives once too often.",
     look="How much do five negatives weigh beside one true pair?",
     common=True,
 )
@@ -1091,7 +1091,7 @@ def loss_always_float32(positive, negative):
 @mistake(
     "negative_sampling_loss",
     says="negative_sampling_loss divides by the number of negatives once too often.",
-    look="By which number is the sum over the negatives divided?",
+    look="How much do five negatives weigh beside one true pair?",
 )
 def all_means_of_cross_entropy(positive, negative):
     of_true = F.binary_cross_entropy_with_logits(positive, torch.ones_like(positive))
@@ -1364,8 +1364,8 @@ def gradients_pile_up(model, centers, contexts, noise, **options):
 
 @mistake(
     "train_skipgram",
-    says="train_skipgram resets the gradients between backward and step: nothing is learned.",
-    look="In which order do the three calls of a training step come?",
+    says="train_skipgram computes the losses, but no weight ever changes.",
+    look="In which order do the calls of a training step come, and is none missing?",
 )
 def gradients_reset_too_early(model, centers, contexts, noise, **options):
     def step(optimizer, loss):
@@ -1379,8 +1379,8 @@ def gradients_reset_too_early(model, centers, contexts, noise, **options):
 
 @mistake(
     "train_skipgram",
-    says="train_skipgram computes the losses, but makes no step.",
-    look="Which call changes the weights?",
+    says="train_skipgram computes the losses, but no weight ever changes.",
+    look="In which order do the calls of a training step come, and is none missing?",
 )
 def no_step_made(model, centers, contexts, noise, **options):
     def step(optimizer, loss):
