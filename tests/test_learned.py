@@ -430,6 +430,35 @@ class Twins(nn.Module):
         self.other = nn.Parameter(torch.ones(3, 4))
 
 
+class Views(nn.Module):
+    """Two parameters of their own whose numbers share memory: 2 · 2 · 2 elements."""
+
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Parameter(torch.ones(2, 2))
+        self.other = nn.Parameter(self.one.data)
+
+
+class Positions(nn.Module):
+    """A token and a position table, called as GPTs call them: 5 · 2 + 3 · 2 elements."""
+
+    def __init__(self):
+        super().__init__()
+        self.tok_emb, self.pos_emb = nn.Embedding(5, 2), nn.Embedding(3, 2)
+
+
+class Thawing(nn.Module):
+    """6 elements that are trained in training mode only."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2, 3))
+
+    def train(self, mode=True):
+        self.weight.requires_grad_(mode)
+        return super().train(mode)
+
+
 class Nested(nn.Module):
     """Layers within layers, one of them standing there twice: 10 + 2 + 6 elements."""
 
@@ -476,6 +505,21 @@ class TestCountParameters:
     def test_equal_parameters_are_not_the_same_parameter(self, lesson):
         """Two tables of ones learn apart, so both count: 2 · 12."""
         expect.equal(lesson.count_parameters(lesson.prop(Twins)), 24)
+
+    def test_shared_memory_is_not_the_same_parameter(self, lesson):
+        """An optimizer would step both, so both count: 2 · 4."""
+        expect.equal(lesson.count_parameters(lesson.prop(Views)), 8)
+
+    def test_position_tables_count(self, lesson):
+        """What is called pos_emb is trained like the rest: 10 + 6."""
+        expect.equal(lesson.count_parameters(lesson.prop(Positions)), 16)
+
+    def test_each_call_counts_anew(self, lesson):
+        """6 elements, 0 after they were frozen, and 6 again."""
+        module = lesson.prop(Thawing)
+        for training, want in ((True, 6), (False, 0), (True, 6)):
+            module.train(training)
+            expect.equal(lesson.count_parameters(module), want)
 
     def test_layers_within_layers_count(self, lesson):
         """4 · 2 + 2 for a layer that stands there twice, 2 inside, 6 in a list."""
@@ -525,6 +569,12 @@ class TestTiedLogits:
         n_batch, length, width, vocab_size = sizes
         x, weight = draw.normal(n_batch, length, width), draw.normal(vocab_size, width)
         expect.close(lesson.tied_logits(x, weight), dot_products(x, weight))
+
+    def test_changed_arguments_are_seen(self, lesson, draw):
+        """Training changes the table in place; the next scores are those of the new one."""
+        before = draw.normal(2, 3, 4), draw.normal(5, 4)
+        after = draw.normal(2, 3, 4), draw.normal(5, 4)
+        expect.sees_changes(lesson.tied_logits, before, after, dot_products(*after))
 
     def test_scores_are_neither_scaled_nor_normalized(self, lesson, draw):
         """Logits are plain dot products: twice the vector, twice the scores."""
@@ -595,11 +645,17 @@ class TestScalarEmbedding:
 
     @pytest.mark.parametrize(
         ("wte", "wpe", "want"),
-        [([[1, 2], [3, 4]], [[10, 20]], [13, 24]), ([[0j], [1j]], [[2 + 3j]], [2 + 4j])],
-        ids=["int", "complex"],
+        [
+            ([[1, 2], [3, 4]], [[10, 20]], [13, 24]),
+            ([[1, 2], [3, 4]], [[0.5, 0.25]], [3.5, 4.25]),
+            ([[0j], [1j]], [[2 + 3j]], [2 + 4j]),
+            ([[[1], [2]], [[3], [4]]], [[[5], [6, 7]]], [[3, 5], [4, 6, 7]]),
+        ],
+        ids=["int", "int and float", "complex", "list"],
     )
     def test_whatever_adds_is_added(self, lesson, wte, wpe, want):
-        """t + p of two integers is an integer; of two complex numbers, complex."""
+        """t + p of two integers is an integer; of two lists, the first and then the
+        second. Nothing else is done with them."""
         expect.equal(lesson.scalar_embedding(wte, wpe, 1, 0), want)
 
     def test_numbers_that_learn_keep_their_gradients(self, lesson, draw):

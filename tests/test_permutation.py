@@ -102,6 +102,11 @@ class TestToyAttention:
         got = lesson.toy_attention(torch.tensor([[[1.0], [0.0]]]))
         expect.close(got, torch.tensor([[[0.7310586], [0.5]]]))
 
+    def test_changed_arguments_are_seen(self, lesson, draw):
+        """The second call is about other numbers in the same tensor."""
+        before, after = draw.normal(2, 3, 4), draw.normal(2, 3, 4)
+        expect.sees_changes(lesson.toy_attention, (before,), (after,), averages(after))
+
     def test_scores_are_divided_by_the_root_of_the_width(self, lesson):
         """C = 4, so √C = 2: the first token has the score 4 / 2 = 2 with itself
         and 0 with the second, which makes e² / (e² + 1) = 0.8808."""
@@ -352,6 +357,11 @@ class TestBagVector:
         x = torch.tensor([[[1.0], [3.0]]])
         expect.close(lesson.bag_vector(lesson.prop(square), x), torch.tensor([[5.0]]))
 
+    def test_a_token_of_zeros_counts(self, lesson):
+        """(0, 0) and (2, 4) have the mean (1, 2): zeros are numbers, too."""
+        x = torch.tensor([[[0.0, 0.0], [2.0, 4.0]]])
+        expect.close(lesson.bag_vector(lesson.prop(minus), x), torch.tensor([[-1.0, -2.0]]))
+
     @pytest.mark.parametrize("b, t, c", SIZES)
     def test_a_vector_for_every_sentence(self, lesson, draw, b, t, c):
         """(B, T, C) gives (B, C): the mean runs over the tokens, axis 1."""
@@ -417,6 +427,12 @@ class TestCausalToyAttention:
         of 1 and 0. The second has 0, 0, 0: the mean of 1, 0 and 0."""
         got = lesson.causal_toy_attention(torch.tensor([[[1.0], [0.0], [0.0]]]))
         expect.close(got, torch.tensor([[[1.0], [1 / 2], [1 / 3]]]))
+
+    def test_changed_arguments_are_seen(self, lesson, draw):
+        """The second call is about other numbers in the same tensor."""
+        before, after = draw.normal(2, 3, 4), draw.normal(2, 3, 4)
+        want = averages(after, causal=True)
+        expect.sees_changes(lesson.causal_toy_attention, (before,), (after,), want)
 
     def test_first_token_sees_itself_only(self, lesson, draw):
         """An average over a single token is that token."""

@@ -148,6 +148,12 @@ class RemoteStage:
     def prop(self, thing: type | Callable, args: tuple, kwargs: dict) -> Ref:
         return self._ask("prop", _source_of(thing), thing.__name__, args, kwargs)
 
+    def keep(self, value: torch.Tensor) -> Ref:
+        return self._ask("keep", value)
+
+    def change(self, ref: Ref, value: torch.Tensor) -> None:
+        self._ask("change", ref, value)
+
     def call(self, target: str | Ref, args: tuple, kwargs: dict, **options: Any) -> tuple:
         answer = self._ask("call", target, args, kwargs, **options)
         if type(answer) is not tuple or len(answer) != 2 or type(answer[1]) is not dict:

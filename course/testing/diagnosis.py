@@ -151,7 +151,9 @@ def _same(a: Any, b: Any) -> bool:
             return a.device == b.device
         if not a.is_floating_point():
             return torch.equal(a, b)
-        return torch.allclose(a.double(), b.double(), rtol=1e-3, atol=1e-4, equal_nan=True)
+        rounding = max(_ROUNDING.get(a.dtype, 1e-3), _ROUNDING.get(b.dtype, 1e-3))
+        near = {"rtol": rounding, "atol": rounding / 10, "equal_nan": True}
+        return torch.allclose(a.double(), b.double(), **near)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
@@ -167,6 +169,10 @@ def _same(a: Any, b: Any) -> bool:
 
 def _numbers(text: str) -> list[str]:
     return re.findall(r"\d+", text)
+
+
+_ROUNDING = {torch.bfloat16: 2e-2, torch.float16: 3e-3}
+"""How far two results may lie apart, per unit, that differ in the order of their steps only."""
 
 
 def _shapes(values: dict) -> list[tuple[int, ...]]:

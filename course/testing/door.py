@@ -28,6 +28,7 @@ class Call:
     args: tuple
     kwargs: dict
     result: Any = None
+    gradients: dict[Any, torch.Tensor] | None = None
 
 
 class Lesson:
@@ -52,6 +53,10 @@ class Lesson:
         Its source alone must make sense where `torch` and `nn` are imported.
         """
         return Handle(self, self._stage.prop(thing, _outgoing(args), kwargs))
+
+    def kept(self, tensor: torch.Tensor) -> "Handle":
+        """A tensor to pass more than once: the same object each time, where others are copies."""
+        return Handle(self, self._stage.keep(tensor), "a tensor kept from call to call")
 
     def generator(self, seed: int) -> GeneratorSeed:
         """A seeded `torch.Generator` to pass as an argument."""
@@ -109,6 +114,7 @@ class Lesson:
         kept = "a module" if isinstance(result, Ref) else [_excerpt(result), gradients]
         self.trace.append(kept)
         call.result = Handle(self, result, f"{name}(...)") if isinstance(result, Ref) else result
+        call.gradients = gradients
         return call.result, gradients
 
 
@@ -177,6 +183,10 @@ class Handle(Function):
         """Write parameters; a double underscore in a name stands for a dot."""
         values = {name.replace("__", "."): value for name, value in parameters.items()}
         self._lesson._stage.set_parameters(self.ref, values)
+
+    def change(self, tensor: torch.Tensor) -> None:
+        """Write other numbers into a tensor that is `kept`."""
+        self._lesson._stage.change(self.ref, tensor)
 
     def attribute(self, name: str) -> Any:
         """A plain attribute of a prop."""

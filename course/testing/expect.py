@@ -176,6 +176,31 @@ def _maker(call: Call) -> Call | None:
     return next(iter(makers.values())) if len(makers) == 1 else None
 
 
+def sees_changes(function: Function, before: tuple, after: tuple, want: torch.Tensor) -> None:
+    """Expect the result for the arguments as they are now, not as they were.
+
+    Args:
+        before: the arguments of a first call.
+        after: the numbers that are then written into the very same tensors, for a second call.
+        want: the result for `after`.
+    """
+    __tracebackhide__ = True
+    kept = [function._lesson.kept(a) if isinstance(a, torch.Tensor) else a for a in before]
+    function(*kept)
+    for argument, new in zip(kept, after, strict=True):
+        if isinstance(argument, Handle):
+            argument.change(new)
+    got = function(*kept)
+    try:
+        _compare(got, want, got, want, None)
+    except Wrong as wrong:
+        sentence = (
+            "called again after the numbers in its arguments had changed, it gave a wrong result: "
+            "is one kept from call to call?"
+        )
+        raise Wrong(f"{sentence}\n{str(wrong).partition(chr(10))[2]}") from None
+
+
 # --- comparing --------------------------------------------------------------------------------
 
 
@@ -195,7 +220,11 @@ def _compare(
         if what and tolerance:
             size = abs(want) if isinstance(want, float) else 1.0
             shown.append(f"within  {show_number(tolerance * max(1.0, size))}")
-        return Wrong(message(sentence, _call_that_gave(whole_got), *shown, *details))
+        call = _call_that_gave(whole_got)
+        for place, gradient in (call.gradients or {}).items() if call else ():
+            if gradient is whole_got:
+                sentence = f"the gradient at {_place_in_words(place)} is wrong: {sentence}"
+        return Wrong(message(sentence, call, *shown, *details))
 
     if isinstance(want, torch.Tensor):
         if not isinstance(got, torch.Tensor):
@@ -291,10 +320,19 @@ def _on_meta(value: Any) -> Any:
 def _call_that_gave(value: Any) -> Call | None:
     """The call whose result this value is, or part of; else the latest."""
     for call in reversed(calls):
-        parts = call.result if isinstance(call.result, list | tuple) else [call.result]
+        parts = list(call.result) if isinstance(call.result, list | tuple) else [call.result]
+        parts += (call.gradients or {}).values()
         if call.result is value or any(part is value for part in parts):
             return call
     return last_call()
+
+
+def _place_in_words(place: Any) -> str:
+    """Where a gradient belongs: to the second argument (1), or to a parameter ("weight")."""
+    if isinstance(place, str):
+        return f"the parameter {place}"
+    number = place[0] if isinstance(place, tuple) else place
+    return f"argument {number + 1}"
 
 
 def _kind(value: Any) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from course import ROOT
 from course.testing.outcomes import Wrong
 
 _OF_TORCH = ("allclose", "equal", "isclose", "isfinite", "is_tensor", "tensor", "Tensor")
@@ -41,7 +42,9 @@ def honest(who: str) -> Iterator[None]:
         Wrong: the code tried to end the process, loaded the solutions, or replaced something;
             what it replaced has been put back.
     """
+    _watch_files()
     before, n_modules = _judge(), len(sys.modules)
+    _watched.append(who)
     leave, process = os._exit, os.getpid()
 
     def stay(status: int) -> None:
@@ -53,6 +56,7 @@ def honest(who: str) -> Iterator[None]:
     try:
         yield
     finally:
+        _watched.pop()
         os._exit = leave
         replaced = _put_back(before)
     if replaced:
@@ -60,6 +64,25 @@ def honest(who: str) -> Iterator[None]:
     for name in list(sys.modules)[n_modules:]:  # in the order of loading
         if name.partition(".")[0] == "solutions":
             raise Wrong(_BORROWS.format(who=who, place=""))
+
+
+_watched: list[str] = []
+"""Whose code is running, the innermost last."""
+
+
+@functools.cache
+def _watch_files() -> None:
+    """From now on, refuse to open a file of solutions/ while a student's code runs."""
+    solutions = os.path.realpath(ROOT / "solutions") + os.sep
+
+    def refuse(event: str, args: tuple) -> None:
+        if event != "open" or not _watched or not isinstance(args[0], str | bytes):
+            return
+        who, path = _watched[-1], os.path.realpath(os.fsdecode(args[0]))
+        if path.startswith(solutions) and path != os.path.realpath(ROOT / who):
+            raise Wrong(_BORROWS.format(who=who, place=""))
+
+    sys.addaudithook(refuse)
 
 
 _BORROWS = "{who} takes its answers from solutions/{place}; what you write yourself is what counts"

@@ -136,6 +136,14 @@ class Stage:
             made = thing(*map(self._enter, args), **kwargs)
         return self._keep(made)
 
+    def keep(self, value: Any) -> Ref:
+        """Put a tensor on the stage, so that one and the same can be passed more than once."""
+        return self._keep(self._enter(value))
+
+    def change(self, ref: Ref, value: torch.Tensor) -> None:
+        """Write other numbers into a tensor that was put on the stage."""
+        self._objects[ref.number].copy_(value)
+
     def seed(self, seed: int) -> None:
         """Seed PyTorch's global generator."""
         torch.manual_seed(seed)

@@ -341,3 +341,38 @@ def test_a_message_that_cannot_be_shown_does_no_harm(run):
 
 
 _ROTATE = "x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)"
+
+
+@pytest.mark.parametrize(
+    "borrow",
+    [
+        """
+import importlib.util
+spec = importlib.util.spec_from_file_location("friend", ROOT / "solutions" / "rope.py")
+friend = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(friend)
+globals().update({name: value for name, value in vars(friend).items() if name[0] != "_"})
+""",
+        'exec(compile(open(ROOT / "snoitulos"[::-1] / "rope.py").read(), "friend", "exec"))',
+    ],
+    ids=["import", "open"],
+)
+def test_answers_read_from_the_solutions_are_pointed_out(run, borrow):
+    result = run(f"import pathlib\nROOT = pathlib.Path({str(ROOT)!r})\n{borrow}")
+    assert result.status == 1
+    assert "rope.py takes its answers from solutions/" in result.flat
+    assert "5 rope: 0 of 20 points" in result.flat
+
+
+def test_a_wrong_gradient_is_said_to_be_one(run):
+    body = "return torch.cat((-args[0].chunk(2, -1)[1], args[0].chunk(2, -1)[0].detach()), dim=-1)"
+    result = run(with_body("rotate_half", body))
+    assert "the gradient at argument 1 is wrong" in result.flat
+
+
+def test_a_result_kept_by_identity_is_refused(run):
+    result = run(
+        SOLUTION.replace("def rotate_half", "import functools\n@functools.cache\ndef rotate_half")
+    )
+    assert "rotate_half: changed arguments are seen" in result.text
+    assert "is one kept from call to call?" in result.flat

@@ -697,7 +697,7 @@ def last_one_wins(grad_output, ids, vocab_size):
 
 @mistake(
     "lookup_backward",
-    says="lookup_backward uses `+=` on picked rows, which adds to a repeated row only once.",
+    says="lookup_backward keeps only one of the gradients that a repeated row gets.",
     look="What does `table[[1, 1]] += 1` leave in row 1?",
     common=True,
 )

@@ -177,8 +177,8 @@ def cosines_for_scores(x):
 
 @mistake(
     "toy_attention",
-    says="toy_attention returns the weights transposed, times x.",
-    look="Which axis of the weights has to meet the tokens of x?",
+    says="toy_attention takes the softmax over the queries instead of the keys.",
+    look="Which weights have to sum to one: those of a row or those of a column?",
 )
 def weights_transposed(x):
     return _scores(x).softmax(dim=-1).mT @ x
@@ -678,7 +678,7 @@ def yes_or_no(layer, x, perm):
 
 @mistake(
     "equivariance_gap",
-    says="equivariance_gap gives 0 for a gap that is small, but there.",
+    says="equivariance_gap loses a gap that is small, but there.",
     look="What is left of a gap of 4e-9, and who should decide whether that is small?",
 )
 def small_gaps_are_zero(layer, x, perm):
@@ -689,7 +689,7 @@ def small_gaps_are_zero(layer, x, perm):
 
 @mistake(
     "equivariance_gap",
-    says="equivariance_gap gives 0 for a gap that is small, but there.",
+    says="equivariance_gap loses a gap that is small, but there.",
     look="What is left of a gap of 4e-9, and who should decide whether that is small?",
 )
 def compared_in_float32(layer, x, perm):
@@ -1001,7 +1001,7 @@ def mean_in_float32(layer, x):
 
 @mistake(
     "bag_vector",
-    says="bag_vector lengthens every vector to one.",
+    says="bag_vector scales every vector to length 1.",
     look="Is there a norm in a mean?",
 )
 def mean_of_length_one(layer, x):
@@ -1227,7 +1227,7 @@ def first_token_is_zero(x):
 
 @mistake(
     "causal_toy_attention",
-    says="causal_toy_attention makes its mask on the CPU, wherever x is.",
+    says="causal_toy_attention uses a mask on the CPU, wherever x is.",
     look="Where does `torch.ones(...)` put a tensor if you do not say?",
 )
 def mask_on_the_cpu(x):
