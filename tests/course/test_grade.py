@@ -120,6 +120,7 @@ def run(*arguments: str):
     return CliRunner().invoke(grade, list(map(str, arguments)))
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_found(submissions, tmp_path):
     result = run(submissions, "--out", tmp_path / "out", "--jobs", 1)
     assert result.exit_code == 0, result.output

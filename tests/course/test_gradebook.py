@@ -308,6 +308,7 @@ def test_if_it_breaks_off_nothing_was_entered(database):
 
 
 @pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
+@pytest.mark.slow
 def test_the_command_enters_the_points(database, tmp_path):
     solution = find_lesson("learned").module("solutions").read_text(encoding="utf-8")
     for student, source in {"ann": solution, "bob": stub_from(solution, "learned")}.items():

@@ -142,6 +142,7 @@ def test_a_print_is_told(graded):
     assert result.points == 18
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_result_and_another_one_other_inputs(judge):
     source = with_body("rotate_half", "return args[0] * 0.5").encode("utf-8")
     first, again = (judge.grade(Unit("ann", "rope", source)) for _ in range(2))

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -113,7 +114,7 @@ def test_choosing_by_name_runs_one_exercise(run):
 def test_choosing_an_exercise_runs_it_and_no_other(run):
     result = run(SOLUTION, "--exercise", "rotate_half")
     assert "5 rope: 2 of 20 points" in result.flat
-    assert result.text.splitlines()[-1].startswith("16 passed in")
+    assert re.fullmatch(r"\d+ passed in .*", result.text.splitlines()[-1])
 
 
 @pytest.mark.parametrize(
@@ -184,7 +185,7 @@ def test_an_endless_loop_is_cut_off_once(run, monkeypatch):
     assert result.flat.count("rotate_half did not come to an end in 1 s") == 1
     assert "5 rope: 18 of 20 points" in result.flat
     assert "at rope.py:" in result.flat.replace(result.folder, "")
-    assert "not run: 15 other tests of rotate_half" in result.flat
+    assert re.search(r"not run: \d+ other tests of rotate_half", result.flat)
     assert "also wrong" not in result.flat
     assert "157 passed, 1 wrong, 15 not run in" in result.text.splitlines()[-1]
     assert result.line_with("rotate_half  ").split()[1] == "wrong"
@@ -308,7 +309,7 @@ def test_results_that_equal_everything_are_wrong(run, class_of_result):
         with_body("rotate_half", f"return {make}") + class_of_result, "--exercise=rotate_half"
     )
     assert result.status == 1
-    assert result.text.splitlines()[-1].startswith("16 wrong in")
+    assert re.fullmatch(r"\d+ wrong in .*", result.text.splitlines()[-1])
 
 
 def test_a_shadowed_name_is_pointed_out(run):
