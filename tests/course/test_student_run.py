@@ -187,7 +187,7 @@ def test_an_endless_loop_is_cut_off_once(run, monkeypatch):
     assert "at rope.py:" in result.flat.replace(result.folder, "")
     assert re.search(r"not run: \d+ other tests of rotate_half", result.flat)
     assert "also wrong" not in result.flat
-    assert "157 passed, 1 wrong, 15 not run in" in result.text.splitlines()[-1]
+    assert re.search(r"\d+ passed, 1 wrong, \d+ not run in", result.text.splitlines()[-1])
     assert result.line_with("rotate_half  ").split()[1] == "wrong"
 
 
