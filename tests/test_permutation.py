@@ -339,18 +339,6 @@ class TestBagVector:
         x = torch.tensor([[[1.0, 2.0], [3.0, 6.0]]])
         expect.close(lesson.bag_vector(lesson.prop(minus), x), torch.tensor([[-2.0, -4.0]]))
 
-    @pytest.mark.parametrize("training", [True, False])
-    def test_module_keeps_its_mode(self, lesson, draw, training):
-        """No function changes its arguments: neither their numbers nor their mode."""
-        weight, x = draw.normal(3, 3), draw.normal(2, 5, 3)
-        layer = lesson.prop(Mixer, weight, draw.normal(5, 3))
-        layer.train(training)
-        got = lesson.bag_vector(layer, x)
-        expect.that(
-            isinstance(got, torch.Tensor) and got.shape == (2, 3), "the result is not (B, C)"
-        )
-        expect.that(layer.training == training, "the layer is no longer in the mode it was in")
-
     def test_layer_comes_before_the_mean(self, lesson):
         """The squares of 1 and 3 are 1 and 9, on average 5; the square of the
         average 2 would be 4."""
@@ -368,6 +356,18 @@ class TestBagVector:
         x = draw.normal(b, t, c)
         total = sum(running_sum(x.double())[:, i] for i in range(t))
         expect.close(lesson.bag_vector(lesson.prop(running_sum), x), (total / t).float())
+
+    @pytest.mark.parametrize("training", [True, False])
+    def test_module_keeps_its_mode(self, lesson, draw, training):
+        """No function changes its arguments: neither their numbers nor their mode."""
+        weight, x = draw.normal(3, 3), draw.normal(2, 5, 3)
+        layer = lesson.prop(Mixer, weight, draw.normal(5, 3))
+        layer.train(training)
+        got = lesson.bag_vector(layer, x)
+        expect.that(
+            isinstance(got, torch.Tensor) and got.shape == (2, 3), "the result is not (B, C)"
+        )
+        expect.that(layer.training == training, "the layer is no longer in the mode it was in")
 
     @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
     def test_result_has_the_dtype_of_x(self, lesson, draw, dtype):
