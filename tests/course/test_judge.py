@@ -11,7 +11,10 @@ from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, from_text, to_
 from course.grading.sandbox import Limits, missing
 from course.syllabus import find_lesson, lessons
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(missing()), reason=" ".join(missing())),
+]
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
 ROPE = find_lesson("rope").module("solutions").read_text(encoding="utf-8")
@@ -142,7 +145,6 @@ def test_a_print_is_told(graded):
     assert result.points == 18
 
 
-@pytest.mark.slow
 def test_the_same_seed_gives_the_same_result_and_another_one_other_inputs(judge):
     source = with_body("rotate_half", "return args[0] * 0.5").encode("utf-8")
     first, again = (judge.grade(Unit("ann", "rope", source)) for _ in range(2))
