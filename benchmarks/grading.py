@@ -1,0 +1,641 @@
+"""What grading a submission costs: ours, pytest by itself, nbgrader and otter, side by side.
+
+    python benchmarks/grading.py [--otter PATH/bin/otter] [--quick]
+
+A class is made up: a quarter each of right modules, of modules with every second exercise not yet
+begun, of modules with mistakes of the catalogue, and of stubs. Everybody runs the very same graded
+tests on the very same modules and must come to the same verdict: in a notebook, one cell writes
+the module and another one runs pytest on it. Ours grades the whole class, the others a sample of
+it, because they are slow. The processor's time includes that of all processes that were started.
+Then our grader alone: how time and memory grow with the class.
+
+Linux only, as our sandbox is.
+"""
+
+import argparse
+import ast
+import ctypes
+import importlib.metadata
+import importlib.util
+import json
+import math
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import zipfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+from course import ROOT
+from course.build import stub_from
+from course.grading.results import LessonResult, from_text
+from course.grading.sandbox import missing
+from course.syllabus import Lesson, find_lesson, lessons
+from course.testing.catalogue import mistakes
+
+KINDS = ("right", "half-right", "wrong", "stub")
+
+
+@dataclass(frozen=True)
+class Student:
+    """Somebody made up, who hands in all lessons."""
+
+    number: int
+
+    @property
+    def kind(self) -> str:
+        return KINDS[self.number % len(KINDS)]
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}-{self.number:05}"
+
+
+# --- a class --------------------------------------------------------------------------------
+
+
+def write_class(folder: Path, students: Iterable[Student]) -> Path:
+    """A folder per student, with a module per lesson."""
+    for student in students:
+        (folder / student.name).mkdir(parents=True)
+        for lesson in lessons():
+            path = folder / student.name / f"{lesson.stem}.py"
+            path.write_text(module_of(student, lesson), encoding="utf-8")
+    return folder
+
+
+def module_of(student: Student, lesson: Lesson) -> str:
+    """The source of a module; what is changed stands at its end, where it wins."""
+    solution = lesson.module("solutions").read_text(encoding="utf-8")
+    stub = stub_from(solution, lesson.stem)
+    round_of_kinds = student.number // len(KINDS)
+    changed = [exercise.name for exercise in lesson.exercises][round_of_kinds % 2 :: 2]
+    parts = [f"# handed in by {student.name}", stub if student.kind == "stub" else solution]
+    if student.kind == "half-right":
+        parts += [_definitions(stub)[name] for name in changed]
+    if student.kind == "wrong":
+        known = [_mistakes(lesson)[name] for name in changed]
+        parts += [one[round_of_kinds % len(one)] for one in known if one]
+    return "\n\n".join(parts)
+
+
+@cache
+def _mistakes(lesson: Lesson) -> dict[str, list[str]]:
+    """The mistakes of the catalogue, by exercise, each with all that it needs.
+
+    Left out are those that build on a right one: at the end of a module they would call themselves.
+    """
+    catalogue = ROOT / "course" / "testing" / "catalogue" / f"{lesson.stem}.py"
+    text = catalogue.read_text(encoding="utf-8")
+    helpers = _definitions(text)
+    imports = re.findall(r"^(?:import|from torch) .*", text, re.MULTILINE)
+    found = {exercise.name: [] for exercise in lesson.exercises}
+    for mistake in mistakes(lesson.stem):
+        variant = mistake.variant.__name__
+        parts = _needed(variant, helpers)
+        if parts and not any(mistake.exercise in _names(part) for part in parts.values()):
+            text = "\n\n".join([*imports, *parts.values(), f"{mistake.exercise} = {variant}\n"])
+            found[mistake.exercise].append(text)
+    return found
+
+
+def _needed(name: str, helpers: dict[str, str]) -> dict[str, str]:
+    """A definition after all those that it uses; nothing if it is none of these."""
+    if name not in helpers:
+        return {}
+    needed: dict[str, str] = {}
+    for used in sorted(_names(helpers[name]) - {name}):
+        needed.update(_needed(used, helpers))
+    return {**needed, name: helpers[name]}
+
+
+def _definitions(source: str) -> dict[str, str]:
+    """The functions, classes and constants of a module, by name, without decorators."""
+    lines, found = source.splitlines(keepends=True), {}
+    for node in ast.parse(source).body:
+        text = "".join(lines[node.lineno - 1 : node.end_lineno])
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = text
+        elif isinstance(node, ast.Assign):
+            found.update({name.id: text for name in node.targets if isinstance(name, ast.Name)})
+    return found
+
+
+def _names(source: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+
+
+# --- running and measuring ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Seconds on the clock, and of processors by all processes that were started."""
+
+    wall: float
+    cpu: float
+
+
+def measured(work: Callable) -> tuple[object, Spent]:
+    """What a function returns, and what it spent in other processes."""
+    import resource
+
+    def of_processors() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    cpu, start = of_processors(), time.perf_counter()
+    result = work()
+    wall = time.perf_counter() - start
+    _wait_for_orphans()
+    return result, Spent(wall, of_processors() - cpu)
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of processes whose parent ends first, so that their time counts too."""
+    set_child_subreaper = 36  # prctl(2)
+    ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+
+
+def _wait_for_orphans(seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            process, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:  # there are none
+            return
+        if process == 0:
+            time.sleep(0.01)
+    raise SystemExit("A process goes on after its grader has ended; its time cannot be counted.")
+
+
+def run(command: list[str], cwd: Path = ROOT, may_fail: bool = False) -> int:
+    """Run a program to its end; its exit status."""
+    here = str(Path(command[0]).parent)  # where nbgrader finds alembic, and otter Jupyter
+    environment = {**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, errors="replace"
+    )
+    if done.returncode and not may_fail:
+        last = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
+        raise SystemExit(f"{' '.join(command)} failed in {cwd}:\n{textwrap.indent(last, '  ')}")
+    return done.returncode
+
+
+# --- the graders ----------------------------------------------------------------------------
+
+
+Verdicts = dict[str, bool]
+"""By student: is all of the lesson right?"""
+
+
+def grade_command(submissions: Path, out: Path, jobs: int, *options: str) -> list[str]:
+    """How to start our grader."""
+    grade = [sys.executable, "-m", "course", "grade", str(submissions)]
+    return [*grade, "--out", str(out), "--jobs", str(jobs), *options]
+
+
+def results_in(out: Path) -> list[LessonResult]:
+    """What our grader found out."""
+    files = (out / "results").glob("*/*.json")
+    return [from_text(file.read_text(encoding="utf-8")) for file in files]
+
+
+def grade(submissions: Path, lesson: Lesson, jobs: int, folder: Path) -> Verdicts:
+    run(grade_command(submissions, folder, jobs, "--lesson", lesson.stem))
+    return {result.student: result.points == result.worth for result in results_in(folder)}
+
+
+def pytest_arguments(lesson: Lesson, modules: str) -> list[str]:
+    """Run the graded tests of a lesson on the module in a folder."""
+    settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
+    quiet = ["-q", "-p", "no:cacheprovider"]
+    return [str(lesson.tests), f"--modules={modules}", *settings, *quiet]
+
+
+def pytest_alone(submissions: Path, lesson: Lesson, jobs: int, folder: Path) -> Verdicts:
+    def is_right(student: Path) -> bool:
+        arguments = pytest_arguments(lesson, str(student))
+        return run([sys.executable, "-m", "pytest", *arguments], may_fail=True) == 0
+
+    return _side_by_side(is_right, submissions, jobs)
+
+
+def nbgrader(submissions: Path, lesson: Lesson, jobs: int, folder: Path) -> Verdicts:
+    """A course for each job, because the gradebook of one is for one at a time."""
+
+    def autograde(course: Path) -> Verdicts:
+        run([*_NBGRADER, "autograde", lesson.stem], cwd=course)
+        notebooks = (course / "autograded").glob(f"*/{lesson.stem}/{lesson.stem}.ipynb")
+        return {path.parts[-3]: not _has_error(path) for path in notebooks}
+
+    with ThreadPoolExecutor(jobs) as pool:
+        shares = pool.map(autograde, sorted(folder.iterdir()))
+        return {student: right for share in shares for student, right in share.items()}
+
+
+def prepare_nbgrader(submissions: Path, lesson: Lesson, jobs: int, folder: Path) -> None:
+    """The course as its instructor has it when all have handed in."""
+    students = sorted(submissions.iterdir())
+    for job in range(min(jobs, len(students))):
+        course = folder / str(job)
+        source = course / "source" / lesson.stem / f"{lesson.stem}.ipynb"
+        _write_notebook(source, lesson.module(), lesson)
+        run([*_NBGRADER, "generate_assignment", lesson.stem, "--create"], cwd=course)
+        for student in students[job::jobs]:
+            handed_in = course / "submitted" / student.name / lesson.stem / source.name
+            _write_notebook(handed_in, student / f"{lesson.stem}.py", lesson)
+
+
+_NBGRADER = [sys.executable, "-m", "nbgrader"]
+
+
+def otter(program: str, submissions: Path, lesson: Lesson, jobs: int, folder: Path) -> Verdicts:
+    def is_right(student: Path) -> bool:
+        out = folder / student.name
+        notebook = out / f"{lesson.stem}.ipynb"
+        autograder = folder / "autograder.zip"
+        run([program, "run", str(notebook), "-a", str(autograder), "-o", str(out)], cwd=out)
+        tests = json.loads((out / "results.json").read_text(encoding="utf-8"))["tests"]
+        return sum(test.get("score", 0) for test in tests) > 0
+
+    return _side_by_side(is_right, submissions, jobs)
+
+
+def prepare_otter(submissions: Path, lesson: Lesson, jobs: int, folder: Path) -> None:
+    for student in submissions.iterdir():
+        notebook = folder / student.name / f"{lesson.stem}.ipynb"
+        _write_notebook(notebook, student / f"{lesson.stem}.py", lesson, with_test=False)
+    test = _OTTER_TEST.format(lesson.stem, textwrap.indent(_test_cell(lesson), " " * 4))
+    with zipfile.ZipFile(folder / "autograder.zip", "w") as archive:
+        archive.writestr(f"tests/{lesson.stem}.py", test)
+
+
+_OTTER_TEST = """\
+from otter.test_files import test_case
+
+OK_FORMAT = False
+name = "{}"
+points = 1
+
+
+@test_case()
+def test_all(env):
+{}"""
+
+
+def _side_by_side(is_right: Callable, submissions: Path, jobs: int) -> Verdicts:
+    students = sorted(submissions.iterdir())
+    with ThreadPoolExecutor(jobs) as pool:
+        verdicts = pool.map(is_right, students)
+        return {student.name: verdict for student, verdict in zip(students, verdicts, strict=True)}
+
+
+# --- notebooks ------------------------------------------------------------------------------
+
+
+def _write_notebook(path: Path, module: Path, lesson: Lesson, with_test: bool = True) -> None:
+    """A notebook that writes a student's module and, if wanted, runs the tests on it."""
+    source = f"%%writefile {lesson.stem}.py\n{module.read_text(encoding='utf-8')}"
+    cells = [_cell("module", source, solution=True)]
+    if with_test:
+        cells.append(_cell("test", _test_cell(lesson), grade=True, locked=True, points=1))
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = {
+        "cells": cells,
+        "metadata": {"kernelspec": kernel},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def _cell(name: str, source: str, **nbgrader: object) -> dict:
+    grading = {"grade": False, "solution": False, "locked": False, "task": False}
+    grading |= {"grade_id": name, "schema_version": 3, **nbgrader}
+    return {
+        "cell_type": "code",
+        "id": name,
+        "metadata": {"nbgrader": grading},
+        "source": source,
+        "outputs": [],
+        "execution_count": None,
+    }
+
+
+def _test_cell(lesson: Lesson) -> str:
+    return f"import pytest\nassert pytest.main({pytest_arguments(lesson, '.')}) == 0\n"
+
+
+def _has_error(notebook: Path) -> bool:
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    return any(output["output_type"] == "error" for output in outputs)
+
+
+# --- side by side ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One way to grade a lesson.
+
+    Attributes:
+        name: what to call it.
+        submissions: the folder of those that it grades.
+        grade: grades them, given (submissions, lesson, jobs, an empty or prepared folder).
+        prepare: makes what it needs first; its time does not count.
+    """
+
+    name: str
+    submissions: Path
+    grade: Callable[[Path, Lesson, int, Path], Verdicts]
+    prepare: Callable[[Path, Lesson, int, Path], None] = lambda *_: None
+
+
+def compare(
+    contestants: list[Contestant], lesson: Lesson, jobs: int, repeats: int, folder: Path
+) -> dict[str, Spent]:
+    """The medians of what each contestant spent per submission; they take turns."""
+    spent = defaultdict(list)
+    for repeat in range(repeats):
+        for one in contestants:
+            place = folder / f"{repeat} {one.name}"
+            place.mkdir(parents=True)
+            one.prepare(one.submissions, lesson, jobs, place)
+            work = partial(one.grade, one.submissions, lesson, jobs, place)
+            found, total = measured(work)
+            count = sum(1 for _ in one.submissions.iterdir())
+            spent[one.name].append(Spent(total.wall / count, total.cpu / count))
+            _expect_truth(one, found)
+            _tell(f"{one.name}: {total.wall:.1f} s for {count}")
+    return {name: _median(times) for name, times in spent.items()}
+
+
+def _median(times: list[Spent]) -> Spent:
+    wall = statistics.median(time.wall for time in times)
+    return Spent(wall, statistics.median(time.cpu for time in times))
+
+
+def _expect_truth(contestant: Contestant, found: Verdicts) -> None:
+    names = [folder.name for folder in contestant.submissions.iterdir()]
+    for name in names:
+        if found.get(name) != name.startswith("right"):
+            raise SystemExit(f"{contestant.name} is mistaken about {name}: {found.get(name)}")
+
+
+# --- growth and memory ----------------------------------------------------------------------
+
+
+@dataclass
+class Peaks:
+    """The most memory that the processes of one role had, in bytes.
+
+    Attributes:
+        rss: resident, with what is shared with others.
+        pss: where what is shared by n processes counts 1/n for each; 0 if it may not be read.
+    """
+
+    rss: int = 0
+    pss: int = 0
+
+
+def grow(size: int, jobs: int, folder: Path) -> tuple[int, Spent, dict[str, Peaks]]:
+    """Grade some `size` units: how many exactly, what one took, and the memory by role."""
+    students = [Student(number) for number in range(math.ceil(size / len(lessons())))]
+    write_class(folder / "submissions", students)
+    peaks: dict[str, Peaks] = defaultdict(Peaks)
+
+    def work() -> int:
+        command = grade_command(folder / "submissions", folder / "out", jobs)
+        with open(folder / "log", "wb") as log:
+            process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+        while process.poll() is None:
+            for role, number in _family(process.pid, "grader"):
+                _look(number, peaks[role])
+            time.sleep(0.05)
+        return process.returncode
+
+    status, total = measured(work)
+    if status:
+        raise SystemExit((folder / "log").read_text(encoding="utf-8", errors="replace"))
+    units = len(results_in(folder / "out"))
+    _tell(f"{units} units: {total.wall:.1f} s")
+    return units, Spent(total.wall / units, total.cpu / units), dict(peaks)
+
+
+def _family(process: int, role: str) -> Iterator[tuple[str, int]]:
+    """A process and all below it, each with its role."""
+    yield role, process
+    try:
+        children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
+    except OSError:  # it ended meanwhile
+        return
+    for child in map(int, children.split()):
+        if below := _role(child, role):
+            yield from _family(child, below)
+
+
+def _role(process: int, parents: str) -> str:
+    if parents == "nursery":
+        return "worker"
+    try:
+        command = Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return ""
+    if b"course.grading.nursery" in command:
+        return "nursery"
+    return "judge" if b"spawn_main" in command else ""
+
+
+def _look(process: int, peaks: Peaks) -> None:
+    peaks.rss = max(peaks.rss, _bytes(process, "status", "VmHWM:"))
+    peaks.pss = max(peaks.pss, _bytes(process, "smaps_rollup", "Pss:"))
+
+
+def _bytes(process: int, file: str, field: str) -> int:
+    try:
+        lines = Path(f"/proc/{process}/{file}").read_text(encoding="utf-8").splitlines()
+    except OSError:  # it has ended, or belongs to somebody else
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(field)), 0)
+
+
+# --- the report -----------------------------------------------------------------------------
+
+
+def _tell(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def machine() -> str:
+    """Where this runs, in a line."""
+    cpu = _field(Path("/proc/cpuinfo"), "model name", default=platform.machine())
+    memory = int(_field(Path("/proc/meminfo"), "MemTotal", default="0").split()[0]) / 2**20
+    return (
+        f"{cpu}, {os.cpu_count()} processors, {memory:.0f} GiB; Linux {platform.release()}; "
+        f"Python {platform.python_version()}, PyTorch {importlib.metadata.version('torch')}; "
+        f"load at the start {os.getloadavg()[0]:.1f}"
+    )
+
+
+def _field(path: Path, name: str, default: str) -> str:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith(name):
+            return line.partition(":")[2].strip()
+    return default
+
+
+def print_comparison(contestants: list[Contestant], medians: dict[str, Spent]) -> None:
+    ours = medians["course grade"]
+    print("| way | submissions | s | processor s | times ours | times ours, processor |")
+    print("|---|--:|--:|--:|--:|--:|")
+    for one in contestants:
+        spent = medians[one.name]
+        count = sum(1 for _ in one.submissions.iterdir())
+        print(
+            f"| {one.name} | {count} | {spent.wall:.3f} | {spent.cpu:.3f} "
+            f"| {spent.wall / ours.wall:.1f} | {spent.cpu / ours.cpu:.1f} |"
+        )
+
+
+def print_growth(rows: Iterable[tuple[int, Spent, dict[str, Peaks]]]) -> None:
+    """A line for each class as soon as it is graded."""
+    roles = ("grader", "judge", "nursery", "worker")
+    titles = " | ".join(f"{role}, MB" for role in roles)
+    print(f"| units | s a unit | processor s a unit | {titles} |")
+    print("|--:" * (3 + len(roles)) + "|")
+    for units, spent, peaks in rows:
+        memory = " | ".join(_megabytes(peaks.get(role, Peaks())) for role in roles)
+        print(f"| {units:,} | {spent.wall:.3f} | {spent.cpu:.3f} | {memory} |", flush=True)
+
+
+def _megabytes(peaks: Peaks) -> str:
+    return (
+        f"{peaks.rss / 1e6:.0f} ({peaks.pss / 1e6:.0f})" if peaks.pss else f"{peaks.rss / 1e6:.0f}"
+    )
+
+
+def print_kinds(results: list[LessonResult]) -> None:
+    """How long a judge was busy with one unit."""
+    seconds = defaultdict(list)
+    for result in results:
+        seconds[result.student.rpartition("-")[0]].append(result.seconds)
+    medians = [f"{kind} {statistics.median(each):.3f}" for kind, each in seconds.items()]
+    slowest = max(results, key=lambda result: result.seconds)
+    print(
+        f"Median seconds that a judge is busy with one unit: {', '.join(medians)}. The slowest: "
+        f"{slowest.seconds:.2f}, {slowest.lesson} of {slowest.student}."
+    )
+
+
+# --- the command ----------------------------------------------------------------------------
+
+
+def main() -> None:
+    arguments = _arguments()
+    if lacking := missing():
+        raise SystemExit(f"There is no sandbox here, so nothing is measured. {' '.join(lacking)}")
+    _adopt_orphans()
+    lesson = find_lesson(arguments.lesson)
+    with tempfile.TemporaryDirectory() as name:
+        _report(arguments, lesson, Path(name))
+
+
+def _report(arguments: argparse.Namespace, lesson: Lesson, folder: Path) -> None:
+    print(f"{machine()}\n")
+    contestants, left_out = _contestants(arguments, folder)
+    medians = compare(contestants, lesson, arguments.jobs, arguments.repeats, folder / "runs")
+    print(
+        f"One lesson ({lesson.stem}) of one submission, {arguments.jobs} at a time, "
+        f"medians of {arguments.repeats}:\n"
+    )
+    print_comparison(contestants, medians)
+    print("".join(f"\nLeft out: {sentence}\n" for sentence in left_out), flush=True)
+    places = {size: folder / f"growth {size}" for size in arguments.growth}
+    print("`course grade`, all lessons; peak memory resident (and proportional):\n")
+    print_growth(grow(size, arguments.jobs, place) for size, place in places.items())
+    largest = places[max(places)]
+    again = grade_command(largest / "submissions", largest / "out", arguments.jobs)
+    _, spent = measured(lambda: run(again))
+    print(f"\nThe largest once more, with nothing changed: {spent.wall:.1f} s.\n")
+    print_kinds(results_in(largest / "out"))
+
+
+def _contestants(arguments: argparse.Namespace, folder: Path) -> tuple[list[Contestant], list[str]]:
+    """All that are installed, and a sentence for each that is not."""
+    students = [Student(number) for number in range(arguments.submissions)]
+    everybody = write_class(folder / "everybody", students)
+    sample = write_class(folder / "sample", students[: arguments.sample])
+    one = write_class(folder / "one", students[:1])
+    found = [Contestant("course grade", everybody, grade)]
+    if not arguments.quick:
+        found.append(Contestant("course grade, one alone", one, grade))
+    found.append(Contestant("pytest, a process each", sample, pytest_alone))
+    left_out = []
+    if importlib.util.find_spec("nbgrader"):
+        version = importlib.metadata.version("nbgrader")
+        found.append(
+            Contestant(f"nbgrader autograde {version}", sample, nbgrader, prepare_nbgrader)
+        )
+    else:
+        left_out.append("nbgrader, which is not installed; `pip install nbgrader` installs it.")
+    program = shutil.which(arguments.otter)
+    if program:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+        version = said.partition("Otter-Grader version: ")[2].partition("\n")[0]
+        grade_with_otter = partial(otter, program)
+        found.append(Contestant(f"otter run {version}", sample, grade_with_otter, prepare_otter))
+    else:
+        left_out.append(
+            f"otter, because there is no {arguments.otter}. In an environment of its own, `pip "
+            "install -e . 'otter-grader[grading]'`; then say `--otter` and where its program is."
+        )
+    return found, left_out
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Time the ways to grade a class.")
+    parser.add_argument("--submissions", type=_positive, default=200, help="that ours grades")
+    parser.add_argument("--sample", type=_positive, default=5, help="that the others grade of them")
+    parser.add_argument("--lesson", choices=[lesson.stem for lesson in lessons()], default="rope")
+    parser.add_argument("--jobs", type=_positive, default=1, help="of everybody, side by side")
+    parser.add_argument("--repeats", type=_positive, default=3)
+    parser.add_argument(
+        "--growth",
+        type=_positive,
+        nargs="+",
+        default=[100, 500, 2000],
+        metavar="UNITS",
+        help="one lesson of one submission is a unit",
+    )
+    parser.add_argument("--otter", default="otter", help="the program, if it is not on the PATH")
+    parser.add_argument("--quick", action="store_true", help="only see whether all of it works")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.submissions, arguments.sample, arguments.repeats = 2, 1, 1
+        arguments.growth = [6]
+    arguments.sample = min(arguments.sample, arguments.submissions)
+    return arguments
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 on")
+    return int(text)
+
+
+if __name__ == "__main__":
+    main()
