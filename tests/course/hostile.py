@@ -342,13 +342,13 @@ attack(
 # --- looking for the answers ----------------------------------------------------------------
 
 
-def reading(name: str, path: object) -> None:
+def reading(name: str, path: object, tells: str = "PermissionError") -> None:
     """Add an attack that tells what it has read."""
     code = f"raise ValueError(open({str(path)!r}, 'rb').read())"
-    in_call(f"reads {name}", f"reads {name}", code, "PermissionError")
+    in_call(f"reads {name}", f"reads {name}", code, tells)
 
 
-reading("the solutions", ROOT / "solutions" / "lookup.py")
+reading("the solutions", ROOT / "solutions" / "lookup.py", "takes its answers from solutions/")
 reading("the tests", ROOT / "tests" / "test_lookup.py")
 reading("the catalogue", ROOT / "course" / "testing" / "catalogue" / "lookup.py")
 reading("its own file", ROOT / "exercises" / "lookup.py")
