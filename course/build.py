@@ -1,4 +1,4 @@
-"""`solutions/` is the one hand-written source; this derives `exercises/` from it.
+"""`solutions/` is the one hand-written source; this derives `exercises/` and `notebooks/` from it.
 
 A stub keeps the signature, the docstring and the checks of its solution. What stands between
 `### BEGIN SOLUTION` and `### END SOLUTION` becomes one line that says what is to do. The common
@@ -8,16 +8,18 @@ mistakes that a lesson's text lists are derived as well: from the catalogue of m
 import ast
 import hashlib
 import re
-import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from course import ROOT
+from course import ROOT, archive, notebook_text
 from course.files import write_whole
 from course.mistakes_text import with_common_mistakes
 from course.syllabus import Lesson, lessons
 
 RECORD = ROOT / "exercises" / ".stubs"
-"""The hash of every stub as it was built: a file that still has it was not edited."""
+"""The hash of every stub and notebook as it was built: one that still has it was not edited."""
 
 _BLOCK = re.compile(
     r"^(?P<indent> *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION\n", re.MULTILINE | re.DOTALL
@@ -51,90 +53,130 @@ def stub_from(solution: str, stem: str) -> str:
     return _BLOCK.sub(replace, solution)
 
 
+@dataclass(frozen=True)
+class Product:
+    """A file that is derived.
+
+    Attributes:
+        text: what it should hold.
+        differs: what to say if it does not.
+        edited_by_students: whether their work may stand in it.
+    """
+
+    path: Path
+    text: str
+    differs: str
+    edited_by_students: bool
+
+    @property
+    def is_stale(self) -> bool:
+        return _read(self.path) != self.text
+
+
 def drift() -> list[str]:
     """One sentence for every file that is not what its source gives.
 
     Raises:
-        BuildError: a solution or a lesson's text is missing, or a text lacks its markers.
+        BuildError: a source is missing or cannot be used.
     """
-    modules = [
-        f"{_shown(lesson.module())} is not what {_shown(lesson.module('solutions'))} gives"
-        for lesson in lessons()
-        if _read(lesson.module()) != _stub_of(lesson)
-    ]
-    texts = [
-        f"the common mistakes in {_shown(lesson.text)} are not those of the catalogue"
-        for lesson in lessons()
-        if _read(lesson.text) != _text_of(lesson)
-    ]
-    return modules + texts
+    return [product.differs for product in _products() if product.is_stale]
 
 
 def build(force: bool = False) -> list[str]:
     """Write everything that is missing or stale, and say what was done.
 
-    An exercise that a student edited is only replaced with `force`, after a copy of it was kept.
+    What a student edited is only replaced with `force`, after a copy of it was kept.
 
     Raises:
-        BuildError: an edited exercise stands in the way, or a source is missing or lacks its
-            markers; then nothing at all was written.
+        BuildError: an edited file stands in the way, or a source is missing or cannot be used;
+            then nothing at all was written.
     """
-    stale = [lesson for lesson in lessons() if _read(lesson.module()) != _stub_of(lesson)]
-    stale_texts = [lesson for lesson in lessons() if _read(lesson.text) != _text_of(lesson)]
-    edited = [lesson for lesson in stale if _was_edited(lesson)]
+    products = list(_products())
+    stale = [product for product in products if product.is_stale]
+    edited = [product for product in stale if _was_edited(product)]
     if edited and not force:
-        names = ", ".join(_shown(lesson.module()) for lesson in edited)
+        names = ", ".join(_shown(product.path) for product in edited)
         raise BuildError(
             f"your work in {names} was left alone, as was everything else; "
             "`course build --force` replaces it and keeps a copy"
         )
-    report = [_back_up(lesson.module()) for lesson in edited]
-    for lesson in stale:
-        write_whole(lesson.module(), _stub_of(lesson))
-        report.append(f"built {_shown(lesson.module())}")
-    for lesson in stale_texts:
-        write_whole(lesson.text, _text_of(lesson))
-        report.append(f"built the common mistakes in {_shown(lesson.text)}")
-    record = "".join(f"{_hash(_stub_of(lesson))}  {lesson.stem}.py\n" for lesson in lessons())
+    report = []
+    if edited:
+        names = " and ".join(_shown(product.path) for product in edited)
+        report.append(f"kept your {names} as {archive.keep(product.path for product in edited)}")
+    for product in stale:
+        write_whole(product.path, product.text)
+        report.append(f"built {_shown(product.path)}")
+    record = "".join(
+        f"{_hash(product.text)}  {product.path.name}\n"
+        for product in products
+        if product.edited_by_students
+    )
     if record != _read(RECORD):
         write_whole(RECORD, record)
     return report or ["everything is up to date"]
 
 
-def _stub_of(lesson: Lesson) -> str:
-    solution = _read(lesson.module("solutions"))
-    if solution is None:
-        raise BuildError(f"{_shown(lesson.module('solutions'))} is missing")
-    return stub_from(solution, lesson.stem)
+def start_afresh(lesson: Lesson) -> str | None:
+    """Make the module and the notebook of a lesson what they were at first.
+
+    Returns:
+        The archive of what was there, or None if nothing had been changed.
+
+    Raises:
+        BuildError: a source is missing or cannot be used; then nothing was written.
+    """
+    of_lesson = (lesson.module(), lesson.notebook)
+    stale = [one for one in _modules_and_notebooks() if one.path in of_lesson and one.is_stale]
+    here = [product.path for product in stale if product.path.exists()]
+    kept = archive.keep(here) if here else None
+    for product in stale:
+        write_whole(product.path, product.text)
+    return kept
 
 
-def _text_of(lesson: Lesson) -> str:
-    text = _read(lesson.text)
+def _products() -> Iterator[Product]:
+    yield from _modules_and_notebooks()
+    for lesson in lessons():
+        text = _using(lesson.text, with_common_mistakes, _text_of(lesson.text), lesson)
+        differs = f"the common mistakes in {_shown(lesson.text)} are not those of the catalogue"
+        yield Product(lesson.text, text, differs, edited_by_students=False)
+
+
+def _modules_and_notebooks() -> Iterator[Product]:
+    for lesson in lessons():
+        source = lesson.module("solutions")
+        yield _derived(lesson.module(), source, stub_from(_text_of(source), lesson.stem))
+    for stem in notebook_text.stems():
+        source = ROOT / "solutions" / "notebooks" / f"{stem}.py"
+        text = _using(source, notebook_text.notebook_from, _text_of(source), stem)
+        yield _derived(ROOT / "notebooks" / f"{stem}.ipynb", source, text)
+
+
+def _derived(path: Path, source: Path, text: str) -> Product:
+    differs = f"{_shown(path)} is not what {_shown(source)} gives"
+    return Product(path, text, differs, edited_by_students=True)
+
+
+def _text_of(source: Path) -> str:
+    text = _read(source)
     if text is None:
-        raise BuildError(f"{_shown(lesson.text)} is missing")
+        raise BuildError(f"{_shown(source)} is missing")
+    return text
+
+
+def _using(source: Path, make: Callable[..., str], *arguments: Any) -> str:
     try:
-        return with_common_mistakes(text, lesson)
+        return make(*arguments)
     except ValueError as error:
-        raise BuildError(f"{_shown(lesson.text)} {error}") from None
+        raise BuildError(f"{_shown(source)} {error}") from None
 
 
-def _was_edited(lesson: Lesson) -> bool:
-    current = _read(lesson.module())
-    return current is not None and f"{_hash(current)}  {lesson.stem}.py" not in (
-        _read(RECORD) or ""
-    )
-
-
-def _back_up(path: Path) -> str:
-    """Copy a file, byte for byte, to a name that is not taken; say where."""
-    stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
-    folder = ROOT / ".course" / "backups"
-    folder.mkdir(parents=True, exist_ok=True)
-    copy = folder / f"{path.stem}_{stamp}.py"
-    while copy.exists():
-        copy = copy.with_stem(f"{copy.stem}_")
-    copy.write_bytes(path.read_bytes())
-    return f"kept your {_shown(path)} as {_shown(copy)}"
+def _was_edited(product: Product) -> bool:
+    current = _read(product.path)
+    if current is None or not product.edited_by_students:
+        return False
+    return f"{_hash(current)}  {product.path.name}" not in (_read(RECORD) or "")
 
 
 def _read(path: Path) -> str | None:

@@ -12,6 +12,7 @@ _ELSEWHERE = {
     "data": "course.data.command",
     "grade": "course.grading.command",
     "gradescope": "course.grading.engines.gradescope",
+    "nbgrader": "course.grading.nbgrader.command",
 }
 """Commands that live in modules of their own, loaded when they are called."""
 
@@ -126,14 +127,95 @@ def hint(exercise: str | None, again: bool, restart: bool) -> None:
         raise click.ClickException(f"{error.filename or 'the disk'}: {error.strerror}") from None
 
 
-@main.command(short_help="Make exercises/ from solutions/.")
-@click.option("--check", "only_check", is_flag=True, help="Write nothing; fail if files drifted.")
-@click.option("--force", is_flag=True, help="Replace edited exercises too, keeping a copy of each.")
-def build(only_check: bool, force: bool) -> None:
-    """Make exercises/ from solutions/: every body marked as solution becomes a TODO.
+@main.command("open", short_help="Open a lesson's notebook.", options_metavar="")
+@click.argument("lesson", required=False)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[JUPYTER OPTION]...")
+def open_notebook(lesson: str | None, options: tuple[str, ...]) -> None:
+    """Start JupyterLab with the notebook of a LESSON, by name or number; `lab` is the last one.
 
-    An exercise that you edited is never replaced, unless you say --force; then a copy of it is
-    kept and its name printed.
+    Without a LESSON, it is the one that comes next. Options for JupyterLab come after a `--`.
+
+    \b
+    Examples:
+      course open rope
+      course open lab
+      course open 5 -- --no-browser
+    """
+    import subprocess
+
+    from course.notebook_text import LAB
+    from course.progress import next_exercise, status_of_all
+    from course.syllabus import find_lesson, lessons
+
+    try:
+        if lesson in ("lab", "7", LAB):
+            path = ROOT / "notebooks" / f"{LAB}.ipynb"
+        elif lesson:
+            path = find_lesson(lesson).notebook
+        else:
+            following = next_exercise(status_of_all())
+            path = (following[0] if following else lessons()[-1]).notebook
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if not path.exists():
+        raise click.ClickException(f"{path.name} is missing; `course build` makes it")
+    click.echo(f"opening notebooks/{path.name}; Ctrl+C ends JupyterLab")
+    sys.exit(subprocess.call([sys.executable, "-m", "jupyterlab", str(path), *options], cwd=ROOT))
+
+
+@main.command(short_help="Start a lesson afresh, keeping what you have.")
+@click.argument("lesson", required=False)
+@click.option("--list", "only_list", is_flag=True, help="Show what was kept, and when.")
+@click.option("--restore", metavar="NAME", help="Put back what was kept under this NAME.")
+def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
+    """Make the module and the notebook of a LESSON what they were at first.
+
+    What you had is kept, under a name with the date and time, and --restore puts it back. Nothing
+    is ever thrown away: what --restore replaces is kept as well.
+
+    \b
+    Examples:
+      course reset rope
+      course reset --list
+      course reset --restore 2026-09-30_18-25-00
+    """
+    from course import archive
+    from course.build import BuildError, start_afresh
+    from course.syllabus import find_lesson
+
+    if [bool(lesson), only_list, bool(restore)].count(True) != 1:
+        raise click.UsageError("say one of these: a LESSON, --list, or --restore NAME")
+    try:
+        if only_list:
+            for name, files in archive.kept().items():
+                shown = ", ".join(path.relative_to(ROOT).as_posix() for path in files)
+                click.echo(f"{name}  {shown}")
+            if not archive.kept():
+                click.echo("nothing was kept so far")
+            return
+        if restore:
+            kept, done = archive.put_back(restore), f"{restore} is back in its place"
+        else:
+            chosen = find_lesson(lesson)
+            kept = start_afresh(chosen)
+            done = f"{chosen.stem} is as it was at first"
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except (BuildError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(done)
+    if kept:
+        click.echo(f"what you had is kept: course reset --restore {kept}")
+
+
+@main.command(short_help="Make exercises/ and notebooks/ from solutions/.")
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; fail if files drifted.")
+@click.option("--force", is_flag=True, help="Replace edited files too, keeping a copy of each.")
+def build(only_check: bool, force: bool) -> None:
+    """Make exercises/ and notebooks/ from solutions/: what is marked as solution becomes a TODO.
+
+    A file that you edited is never replaced, unless you say --force; then a copy of it is kept
+    and its name printed.
 
     \b
     Examples:
@@ -147,7 +229,7 @@ def build(only_check: bool, force: bool) -> None:
         report = drift() if only_check else build_all(force)
     except (BuildError, OSError) as error:
         raise click.ClickException(str(error)) from None
-    click.echo("\n".join(report or ["exercises/ is what solutions/ gives"]))
+    click.echo("\n".join(report or ["exercises/ and notebooks/ are what solutions/ gives"]))
     if any(line.startswith("kept your") for line in report):
-        click.echo("To have your work back, copy what was kept over the file in exercises/.")
+        click.echo("`course reset --list` shows what was kept, and how to have it back.")
     sys.exit(1 if only_check and report else 0)

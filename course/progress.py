@@ -22,7 +22,7 @@ def status_of_all() -> dict[str, str]:
     remembered = _load()
     status = {}
     for lesson in lessons():
-        stubs, now = _stubs_in(lesson), _fingerprints(lesson)
+        stubs, now = stubs_in(_source(lesson), lesson), _fingerprints(lesson)
         known = remembered.get(lesson.stem, {})
         for exercise in lesson.exercises:
             last = known.get(exercise.name, {})
@@ -45,6 +45,14 @@ def remember(found: dict[str, dict[str, str]]) -> None:
                 entry = {"status": status, "source": now.get(name, "")}
                 progress.setdefault(lesson.stem, {})[name] = entry
     write_whole(FILE, json.dumps(progress, indent=1))
+
+
+def stubs_in(source: bytes, lesson: Lesson) -> set[str]:
+    """The exercises of a lesson that are still to do in the text of a module."""
+    text = source.decode("utf-8", errors="replace")
+    return set(
+        re.findall(rf"""^ *raise NotImplementedError\("TODO {lesson.stem}\.(\w+)"\)""", text, re.M)
+    )
 
 
 def next_exercise(
@@ -94,10 +102,3 @@ def _fingerprints(lesson: Lesson) -> dict[str, str]:
         for node in body
         if getattr(node, "name", None) in names
     }
-
-
-def _stubs_in(lesson: Lesson) -> set[str]:
-    text = _source(lesson).decode("utf-8", errors="replace")
-    return set(
-        re.findall(rf"""^ *raise NotImplementedError\("TODO {lesson.stem}\.(\w+)"\)""", text, re.M)
-    )

@@ -41,6 +41,10 @@ class Lesson:
         return ROOT / "course" / "lessons" / f"{self.number}_{self.stem}.md"
 
     @property
+    def notebook(self) -> Path:
+        return ROOT / "notebooks" / f"{self.text.stem}.ipynb"
+
+    @property
     def tests(self) -> Path:
         return ROOT / "tests" / f"test_{self.stem}.py"
 

@@ -3,6 +3,7 @@
 Shapes: B batch, H heads, T positions, D features of a head, C inputs of a projection.
 """
 
+import functools
 import math
 
 import pytest
@@ -15,6 +16,7 @@ ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-4, torch.float16: 2e-2, torch
 """What every sensible order of operations stays within when it turns a few numbers below 5."""
 
 
+@functools.cache
 def angles(length, head_dim, base=10000.0, start=0):
     """(T, D/2): position * base ** (-2i / D), entry by entry in plain Python."""
     rates = [base ** (-2 * i / head_dim) for i in range(head_dim // 2)]

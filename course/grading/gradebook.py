@@ -6,7 +6,8 @@ its other cells, scores given by hand, comments and penalties stay, and the poin
 rules of nbgrader's hold then. `nbgrader generate_assignment` comes first, for it refuses to change
 a notebook that has submissions; if the notebook has cells with the names of the exercises, it may
 be run again later. And `nbgrader autograde` enters a score in every cell that it finds, so enter
-the points again after it.
+the points again after it. In a folder of `course nbgrader init` it asks our judge, so there is
+nothing to enter.
 
 The formgrader lists an assignment only if there is a folder of it, `source/5_rope`.
 """

@@ -9,6 +9,7 @@ import ast
 import builtins
 import contextlib
 import functools
+import operator
 import os
 import sys
 import types
@@ -103,7 +104,7 @@ def refuse_borrowed_answers(tree: ast.Module, who: str) -> None:
         for name in names:
             if name.partition(".")[0] == "solutions":
                 raise Wrong(_BORROWS.format(who=who, place=f", line {node.lineno}"))
-            if f"{name}.".startswith(("course.testing.", "course.borrow.")):
+            if f"{name}.".startswith(("course.testing.", "course.borrow.", "course.notebook.")):
                 raise Wrong(
                     f"{who} imports {name}, line {node.lineno}, which is there to test it; "
                     "take that out"
@@ -133,6 +134,8 @@ def _put_back(before: list[tuple[Any, dict[str, Any]]]) -> list[str]:
     replaced = []
     for owner, names in before:
         now = owner.__dict__
+        if len(now) == len(names) and all(map(operator.is_, now.values(), names.values())):
+            continue
         for name, value in names.items():
             if now.get(name, _ABSENT) is not value:
                 if value is _ABSENT:

@@ -8,7 +8,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from course import ROOT, build
+from course import ROOT, archive, build
 from course.cli import main
 from course.mistakes_text import BEGIN, END, with_common_mistakes
 from course.syllabus import find_lesson, lessons
@@ -18,13 +18,15 @@ from course.testing import catalogue
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A repository of solutions and texts alone, in a folder of its own."""
-    for lesson in lessons():
-        for source in (lesson.module("solutions"), lesson.text):
-            copy = tmp_path / source.relative_to(ROOT)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-    for module in ("course.build", "course.syllabus"):
-        monkeypatch.setattr(f"{module}.ROOT", tmp_path)
+    notebooks = (ROOT / "solutions" / "notebooks").glob("*.py")
+    texts = [lesson.text for lesson in lessons()]
+    for source in (*(lesson.module("solutions") for lesson in lessons()), *texts, *notebooks):
+        copy = tmp_path / source.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    for module in ("archive", "build", "notebook_text", "syllabus"):
+        monkeypatch.setattr(f"course.{module}.ROOT", tmp_path)
+    monkeypatch.setattr(archive, "FOLDER", tmp_path / ".course" / "backups")
     monkeypatch.setattr(build, "RECORD", tmp_path / "exercises" / ".stubs")
     return tmp_path
 
@@ -60,9 +62,10 @@ def test_a_stub_is_valid_and_keeps_nothing_of_the_body(lesson):
         assert line not in stub.splitlines()
 
 
-def test_a_build_writes_every_module_and_then_has_nothing_to_do(repository):
-    assert len(build.drift()) == 6
-    assert len(build.build()) == 6
+def test_a_build_writes_every_module_and_notebook_and_then_has_nothing_to_do(repository):
+    assert len(build.drift()) == 6 + 7
+    assert len(build.build()) == 6 + 7
+    assert len(list((repository / "notebooks").iterdir())) == 7
     assert build.drift() == []
     assert build.build() == ["everything is up to date"]
 
@@ -94,8 +97,25 @@ def test_force_keeps_every_byte_of_what_it_replaces(repository):
         edited.write_bytes(work)
         build.build(force=True)
         assert edited.read_bytes() != work
-    copies = sorted((repository / ".course" / "backups").iterdir())
+    copies = (repository / ".course" / "backups").glob("*/exercises/rope.py")
     assert {copy.read_bytes() for copy in copies} == {b"first\r\n\xff", b"second"}
+
+
+def test_an_edited_notebook_is_not_replaced_either(repository):
+    build.build()
+    notebook = find_lesson("rope").notebook
+    notebook.write_text("my notes", encoding="utf-8")
+    with pytest.raises(build.BuildError, match=r"your work in notebooks/5_rope\.ipynb was left"):
+        build.build()
+    assert notebook.read_text(encoding="utf-8") == "my notes"
+
+
+def test_a_source_that_cannot_be_used_is_one_sentence_and_nothing_is_written(repository):
+    source = repository / "solutions" / "notebooks" / "5_rope.py"
+    source.write_text('# %% [markdown] answer="why"\n# Why?\n', encoding="utf-8")
+    with pytest.raises(build.BuildError, match=r"notebooks/5_rope\.py has an answer without"):
+        build.build()
+    assert not (repository / "notebooks").exists()
 
 
 def test_a_checkout_with_other_line_ends_is_not_an_edit(repository):
@@ -157,7 +177,7 @@ def test_a_mistake_that_is_no_longer_common_is_drift_and_leaves_the_text(rope_te
     assert build.drift() == [
         "the common mistakes in course/lessons/5_rope.md are not those of the catalogue"
     ]
-    assert build.build() == ["built the common mistakes in course/lessons/5_rope.md"]
+    assert build.build() == ["built course/lessons/5_rope.md"]
     assert build.drift() == []
     after = rope_text.read_text(encoding="utf-8").splitlines()
     assert len(after) == len(before.splitlines()) - 2

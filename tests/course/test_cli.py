@@ -108,10 +108,10 @@ def test_a_missing_dataset_fails_the_check_only_if_it_was_named(tmp_path):
 
 
 def test_a_forced_build_says_how_to_have_the_work_back(monkeypatch):
-    reports = {True: ["kept your exercises/rope.py as .course/backups/rope_1.py"], False: []}
+    reports = {True: ["kept your exercises/rope.py as 2026-09-30_18-25-00"], False: []}
     monkeypatch.setattr("course.build.build", lambda force: reports[force])
-    assert "copy what was kept" in CliRunner().invoke(main, ["build", "--force"]).output
-    assert "copy what was kept" not in CliRunner().invoke(main, ["build"]).output
+    assert "course reset --list" in CliRunner().invoke(main, ["build", "--force"]).output
+    assert "course reset --list" not in CliRunner().invoke(main, ["build"]).output
 
 
 def test_the_wire_up_explains_itself():

@@ -1,0 +1,68 @@
+"""Copies of a student's files, kept before anything takes their place: `.course/backups/`."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from course import ROOT
+
+FOLDER = ROOT / ".course" / "backups"
+
+
+def keep(paths: Iterable[Path]) -> str:
+    """Copy files of the repository, byte for byte, into an archive; its name, by date and time.
+
+    The archive appears in one step, with all files in it.
+    """
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    draft = FOLDER / f".draft-{os.getpid()}"
+    shutil.rmtree(draft, ignore_errors=True)
+    for path in paths:
+        copy = draft / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    stamp = name = time.strftime("%Y-%m-%d_%H-%M-%S")
+    number = 1
+    while (FOLDER / name).exists():
+        number += 1
+        name = f"{stamp}_{number}"
+    os.rename(draft, FOLDER / name)
+    return name
+
+
+def kept() -> dict[str, list[Path]]:
+    """All archives, the oldest first, each with the files that it has copies of."""
+    names = sorted(path.name for path in FOLDER.glob("[!.]*") if path.is_dir())
+    return {
+        name: [
+            ROOT / path.relative_to(FOLDER / name)
+            for path in sorted((FOLDER / name).rglob("*"))
+            if path.is_file()
+        ]
+        for name in names
+    }
+
+
+def put_back(name: str) -> str | None:
+    """Put the files of an archive back in their places; first, keep what is there.
+
+    Returns:
+        The archive of what was there, or None if nothing was.
+
+    Raises:
+        ValueError: there is no such archive.
+    """
+    files = kept().get(name)
+    if files is None:
+        known = ", ".join(kept()) or "none yet"
+        raise ValueError(f'there is no archive "{name}"; there are: {known}')
+    here = [path for path in files if path.exists()]
+    replaced = keep(here) if here else None
+    for path in files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        shutil.copyfile(FOLDER / name / path.relative_to(ROOT), draft)
+        os.replace(draft, path)
+    return replaced

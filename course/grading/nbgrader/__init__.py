@@ -1,0 +1,31 @@
+"""nbgrader with our judge: its commands, gradebook and formgrader, but not its way to grade.
+
+nbgrader grades by running a student's notebook in the instructor's account and by looking at what
+it printed. Here no notebook is run. The judge grades the module that lies beside it; the notebook
+is made anew, of what the gradebook knows and of what is harmless in the student's, and the judge's
+points and messages stand in it. nbgrader does the rest: scores by hand, feedback, export.
+
+The folder of a class has an `nbgrader_config.py` that calls `configure`. Only assignments that are
+called like a lesson, `5_rope`, are graded so.
+"""
+
+from typing import Any
+
+
+def configure(config: Any) -> None:
+    """Let nbgrader's commands, and its formgrader, use our ways to release, collect and grade.
+
+    nbgrader has a setting for who collects, but none for who releases and who grades; these are
+    replaced where it looks them up.
+
+    Args:
+        config: what `get_config()` gives in nbgrader's configuration.
+    """
+    from nbgrader.apps import api, autogradeapp, generateassignmentapp
+
+    from course.grading.nbgrader.autograde import Autograde
+    from course.grading.nbgrader.release import GenerateAssignment
+
+    autogradeapp.Autograde = api.Autograde = Autograde
+    generateassignmentapp.GenerateAssignment = api.GenerateAssignment = GenerateAssignment
+    config.ExchangeFactory.collect = "course.grading.nbgrader.collect.Collect"

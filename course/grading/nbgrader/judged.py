@@ -1,0 +1,243 @@
+"""The notebook that a grader and the student's feedback show, made anew for each submission.
+
+Nothing of the student's notebook is kept as it came. The cells that earn points are those that the
+gradebook knows, once each, whatever became of them: tests with what the judge found, answers with
+the student's text. The rest is shown as it was typed; of outputs, text and PNG pictures stay. So
+there is nothing in it that a page could run, load or follow.
+"""
+
+import base64
+import binascii
+import copy
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from nbconvert.filters import strip_ansi
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from nbgrader.api import Notebook
+
+from course.grading.names import printable
+from course.grading.reports.message import plain_message
+from course.grading.results import PASSED, LessonResult
+
+MAX_TEXT = 20_000
+"""Characters of one cell or one output."""
+MAX_CELLS = 500
+MAX_OUTPUTS = 20
+"""Of one cell."""
+MAX_WIDTH = 700
+"""Pixels of a picture on a page."""
+NOT_SHOWN = "[neither text nor a PNG picture, so it is not shown]"
+
+_KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+_IN_PAGE = re.compile('<img src="data:image/png;base64,([^"]*)"')
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def graded_cells(notebook: Notebook, released: Sequence[NotebookNode]) -> dict[str, NotebookNode]:
+    """The cells of which the gradebook knows, by their names, as they were released.
+
+    Args:
+        released: the cells of the notebook that students got, for their order.
+    """
+    points = {cell.name: cell.max_score for cell in [*notebook.grade_cells, *notebook.task_cells]}
+    graded = {cell.name for cell in notebook.grade_cells}
+    answers = {cell.name for cell in notebook.solution_cells}
+    tasks = {cell.name for cell in notebook.task_cells}
+    places = {_name(cell): place for place, cell in enumerate(released)}
+    cells = {}
+    for source in sorted(notebook.source_cells, key=lambda cell: places.get(cell.name, 0)):
+        make = new_code_cell if source.cell_type == "code" else new_markdown_cell
+        cell = make(source.source)
+        cell.metadata["nbgrader"] = NotebookNode(
+            schema_version=3,
+            grade_id=source.name,
+            grade=source.name in graded,
+            solution=source.name in answers,
+            task=source.name in tasks,
+            locked=source.locked,
+            checksum=source.checksum,
+            cell_type=source.cell_type,
+        )
+        if source.name in points:
+            cell.metadata["nbgrader"]["points"] = points[source.name]
+        cells[source.name] = cell
+    return cells
+
+
+def is_test(cell: NotebookNode) -> bool:
+    """Whether the points of a cell that the gradebook knows come from tests."""
+    return cell.metadata["nbgrader"]["grade"] and not cell.metadata["nbgrader"]["solution"]
+
+
+def judged_notebook(
+    cells: Sequence[Mapping],
+    graded: Mapping[str, NotebookNode],
+    released: Iterable[NotebookNode],
+    result: LessonResult,
+    remarks: Sequence[str],
+    module: str,
+) -> NotebookNode:
+    """The notebook of a submission.
+
+    Args:
+        cells: those of the student's notebook, as they came.
+        graded: those of the gradebook, as `graded_cells` gives them.
+        released: those of the notebook that students got: whose texts are the instructor's own.
+        result: what the judge found.
+        remarks: what is odd about the submission, in sentences.
+        module: the text of the module that was graded.
+    """
+    own = {
+        cell.source: cell
+        for cell in released
+        if cell.cell_type == "markdown" and "nbgrader" not in cell.metadata
+    }
+    answers = _answers(cells, graded)
+    left = dict(graded)
+    shown = [new_markdown_cell(as_typed("\n\n".join(remarks)))] if remarks else []
+    for cell in cells[:MAX_CELLS]:
+        known = left.pop(_name(cell), None)
+        if known is not None:
+            shown.append(_graded(known, answers, cell, result))
+        elif _text(cell) in own:
+            shown.append(copy.deepcopy(own[_text(cell)]))
+        else:
+            shown.append(_harmless(cell))
+    shown += [_graded(known, answers, {}, result) for known in left.values()]
+    if module:
+        shown.append(new_code_cell(_cut(f"# {result.lesson}.py, as it was handed in\n\n{module}")))
+    for number, cell in enumerate(shown):
+        cell["id"] = f"cell-{number}"  # a name of chance would make every notebook a new one
+    return new_notebook(cells=shown, metadata={"kernelspec": _KERNEL})
+
+
+def as_typed(text: str) -> str:
+    r"""Markdown that shows a text as it was typed: no tag, no link, no picture, nothing at all.
+
+    Every sign that means something in Markdown or HTML is written as its number. A formula still
+    becomes one, for MathJax reads the finished page.
+
+    >>> as_typed("<b>\n  *so*")
+    '&#60;b&#62;  \n\xa0\xa0&#42;so&#42;'
+    """
+    lines = _cut(text).split("\n")
+    return "  \n".join(_as_typed(line) if line.strip() else "" for line in lines)
+
+
+def _as_typed(line: str) -> str:
+    words = line.lstrip(" ")
+    indent = "\N{NO-BREAK SPACE}" * (len(line) - len(words))
+    return indent + _PUNCTUATION.sub(lambda sign: f"&#{ord(sign[0])};", words)
+
+
+# --- cells that earn points -----------------------------------------------------------------
+
+
+def _answers(cells: Iterable[Mapping], graded: Mapping[str, NotebookNode]) -> dict[str, str]:
+    """What was answered: of several cells of one name, what the first of them says that is new."""
+    answers: dict[str, str] = {}
+    for cell in cells:
+        name, text = _name(cell), _text(cell)
+        if name in graded and text.strip() not in ("", graded[name].source.strip()):
+            answers.setdefault(name, text)
+    return answers
+
+
+def _graded(
+    known: NotebookNode, answers: Mapping[str, str], handed_in: Mapping, result: LessonResult
+) -> NotebookNode:
+    cell = copy.deepcopy(known)
+    name = cell.metadata["nbgrader"]["grade_id"]
+    if is_test(cell):
+        cell.outputs = _findings(name, cell.metadata["nbgrader"]["points"], result)
+        return cell
+    if cell.cell_type == "code":
+        cell.outputs = _outputs(handed_in)
+    if cell.metadata["nbgrader"]["solution"] and name in answers:
+        text = answers[name]
+        cell.source = _cut(text) if cell.cell_type == "code" else as_typed(text)
+    return cell
+
+
+def _findings(name: str, points: float, result: LessonResult) -> list[NotebookNode]:
+    """What the judge says of an exercise, and, for nbgrader, what it earns of the cell's points."""
+    exercise = next(one for one in result.exercises if one.name == name)
+    earned = points if exercise.outcome == PASSED else 0
+    message = plain_message(result, exercise) or f"{name} passed."
+    return [
+        new_output("stream", name="stdout", text=f"{message}\n"),
+        new_output("execute_result", {"text/plain": f"{earned:g}"}, execution_count=None),
+    ]
+
+
+# --- everything else ------------------------------------------------------------------------
+
+
+def _harmless(cell: Mapping) -> NotebookNode:
+    if cell.get("cell_type") == "code":
+        return new_code_cell(_cut(_text(cell)), outputs=_outputs(cell))
+    return new_markdown_cell(as_typed(_text(cell)))
+
+
+def _outputs(cell: Mapping) -> list[NotebookNode]:
+    """The text and the pictures of a cell."""
+    outputs = cell.get("outputs")
+    found = []
+    for output in outputs[:MAX_OUTPUTS] if isinstance(outputs, list) else []:
+        if not isinstance(output, dict):
+            continue
+        data = output.get("data") if isinstance(output.get("data"), dict) else {}
+        kinds = (output.get("text"), data.get("text/plain"), output.get("traceback"))
+        text = _cut(strip_ansi("\n".join(filter(None, map(_joined, kinds)))))
+        picture = _picture(data, text)
+        found.append(picture or new_output("stream", name="stdout", text=text or NOT_SHOWN))
+    return found
+
+
+def _picture(data: Mapping, text: str) -> NotebookNode | None:
+    """The PNG picture of an output, by itself or as the course's own figures hold it.
+
+    It is decoded and encoded again, so that it is a picture and nothing that a page could run.
+    """
+    in_page = _IN_PAGE.match(_joined(data.get("text/html")))
+    letters = _joined(data.get("image/png")) or (in_page[1] if in_page else "")
+    try:
+        picture = base64.b64decode("".join(letters.split()), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if not picture.startswith(_PNG):
+        return None
+    width = int.from_bytes(picture[16:20])  # the first number in it
+    return new_output(
+        "display_data",
+        {"image/png": base64.b64encode(picture).decode("ascii"), "text/plain": text},
+        metadata={"image/png": {"width": min(width, MAX_WIDTH)}},
+    )
+
+
+def _name(cell: Mapping) -> str:
+    """What nbgrader calls a cell, if it says so."""
+    metadata = cell.get("metadata")
+    nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    name = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _text(cell: Mapping) -> str:
+    return _joined(cell.get("source"))
+
+
+def _joined(text: Any) -> str:
+    """A text of a notebook, which may come in lines."""
+    if isinstance(text, list):
+        return "".join(part for part in text if isinstance(part, str))
+    return text if isinstance(text, str) else ""
+
+
+def _cut(text: str) -> str:
+    lines = text.replace("\r\n", "\n").expandtabs(4)
+    return printable(lines if len(lines) <= MAX_TEXT else f"{lines[:MAX_TEXT]}\n[cut off here]")

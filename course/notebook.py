@@ -1,0 +1,138 @@
+"""What the notebooks use: your exercises, and their checks.
+
+In a notebook of `notebooks/` the exercises are those of `exercises/`; in a folder that holds both
+the notebook and its module, as an assignment does, they are those of that module.
+"""
+
+import contextlib
+import html
+import io
+from pathlib import Path
+from typing import Any
+
+from IPython import get_ipython
+from IPython.display import display
+
+from course import ROOT
+from course.borrow import Names, written_in
+from course.choose import exercises_called
+from course.progress import PASSED
+from course.syllabus import Lesson, find_lesson
+from course.testing.outcomes import Wrong
+
+
+def exercises(stem: str) -> "Exercises":
+    """The exercises of a lesson: `rope = exercises("rope")`, then `rope.rotate_half(x)`.
+
+    Raises:
+        ValueError: there is no such lesson.
+    """
+    return Exercises(find_lesson(stem))
+
+
+class Exercises:
+    """Names of a lesson: yours as soon as you have written them, the reference's until then.
+
+    What you save in the module counts from the next cell on. Every cell that uses something
+    borrowed says so.
+    """
+
+    def __init__(self, lesson: Lesson) -> None:
+        self._lesson = lesson
+        self._source: bytes | None = None
+        self._names = Names({}, {})
+        self._trouble = ""
+        self._told: set[tuple[int, str]] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in dir(self):
+            raise AttributeError(f"no exercise of {self._lesson.stem} is called {name}")
+        self._reload()
+        value = getattr(self._names, name)
+        if self._names.whose(name) == "borrowed":
+            self._tell(name)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return [exercise.name for exercise in self._lesson.exercises]
+
+    def _reload(self) -> None:
+        path = _folder(self._lesson) / f"{self._lesson.stem}.py"
+        source = path.read_bytes() if path.exists() else b""
+        if source == self._source:
+            return
+        self._source, self._trouble = source, ""
+        try:
+            self._names = written_in(path, self._lesson)
+        except Wrong as wrong:
+            self._trouble = str(wrong).partition("\n")[0]
+            self._names = written_in(None, self._lesson)
+
+    def _tell(self, name: str) -> None:
+        cell = get_ipython().execution_count if get_ipython() else 0
+        if self._trouble and (cell, "") not in self._told:
+            self._told.add((cell, ""))
+            display(Banner(f"{self._trouble}. So all of it is borrowed from the reference."))
+        if not self._trouble and (cell, name) not in self._told:
+            self._told.add((cell, name))
+            display(Banner(f"{name} is borrowed from the reference: yours is still to do."))
+
+
+class Banner:
+    """A line in a notebook that cannot be overlooked."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def _repr_html_(self) -> str:
+        style = (
+            "border-left: 4px solid #e69f00; padding: 0.3em 0.8em; "
+            "background: rgba(230, 159, 0, 0.15)"
+        )
+        return f'<div style="{style}">{html.escape(self._text)}</div>'
+
+
+class Points(int):
+    """What an exercise earned."""
+
+    def __new__(cls, earned: int, worth: int) -> "Points":
+        points = super().__new__(cls, earned)
+        points.worth = worth
+        return points
+
+    def _repr_html_(self) -> str:
+        return f"{int(self)} of {self.worth} points"
+
+
+def check(name: str) -> Points:
+    """Run the graded tests of an exercise, as `course check` does; the points that it earns.
+
+    Raises:
+        ValueError: there is no such exercise.
+    """
+    import pytest
+
+    from course.testing.report import Tally
+
+    (exercise,) = exercises_called(name)
+    lesson, tally = find_lesson(exercise.lesson), Tally()
+    arguments = [
+        *("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-q"),
+        *("--color=yes", "--capture=sys", f"--exercise={exercise.name}", str(lesson.tests)),
+    ]
+    if _folder(lesson) != ROOT / "exercises":
+        arguments.append(f"--modules={_folder(lesson)}")
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        pytest.main(arguments, plugins=[tally])
+    print(shown.getvalue().strip())  # in one piece: a notebook keeps every piece apart
+    earned = exercise.points if tally.status().get(exercise.name) == PASSED else 0
+    return Points(earned, exercise.points)
+
+
+def _folder(lesson: Lesson) -> Path:
+    """Where the student's module is: beside the notebook, or in `exercises/`."""
+    beside = Path.cwd()
+    return beside if (beside / f"{lesson.stem}.py").exists() else ROOT / "exercises"

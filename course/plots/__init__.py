@@ -1,0 +1,56 @@
+"""The figures of the course: a function each, from plain data to a picture.
+
+    from course.plots import position_table
+
+    position_table(pe)          the last line of a notebook's cell: the picture is shown
+    position_table(pe).png()    the same as an image
+    position_table(pe).alt      the same in words
+
+Nothing here computes what a lesson asks for: a figure draws what your own code made.
+"""
+
+from course.plots.lab import schemes_side_by_side
+from course.plots.learned import learned_against_formula, token_position_sum
+from course.plots.lookup import one_hot_times_table, row_gradients
+from course.plots.permutation import attention_weights, shuffle_panels
+from course.plots.picture import Picture
+from course.plots.rope import (
+    alibi_heads,
+    raw_and_projected,
+    scores_under_shift,
+    turned_pairs,
+    wavelengths,
+)
+from course.plots.sinusoidal import (
+    clock_hands,
+    dot_against_offset,
+    position_table,
+    similarity_of_positions,
+    wave_columns,
+)
+from course.plots.skipgram import analogy_arrows, loss_curve, neighbors_by_cosine, word_map
+
+__all__ = [
+    "Picture",
+    "alibi_heads",
+    "analogy_arrows",
+    "attention_weights",
+    "clock_hands",
+    "dot_against_offset",
+    "learned_against_formula",
+    "loss_curve",
+    "neighbors_by_cosine",
+    "one_hot_times_table",
+    "position_table",
+    "raw_and_projected",
+    "row_gradients",
+    "schemes_side_by_side",
+    "scores_under_shift",
+    "shuffle_panels",
+    "similarity_of_positions",
+    "token_position_sum",
+    "turned_pairs",
+    "wave_columns",
+    "wavelengths",
+    "word_map",
+]

@@ -1,0 +1,177 @@
+"""What the figures are made of: heatmaps, words on an axis, lines that differ."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.image import AxesImage
+from matplotlib.ticker import MaxNLocator
+
+from course.plots.picture import Picture
+from course.plots.shapes import Array
+
+SIGNED = "coolwarm"
+"""For values of both signs: its ends stay apart for color-blind readers."""
+
+AMOUNT = "viridis"
+"""For values from zero upwards."""
+
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's palette without its yellow, which is too faint on white."""
+
+MARKERS = "osD^vPX*"
+LINES = ("-", "--", "-.", ":")
+SMALL = 9  # points: the smallest text of a figure
+
+
+def label(axes: Axes, title: str = "", x: str = "", y: str = "") -> None:
+    """Say what is drawn, and what the axes count."""
+    axes.set_title(title, fontsize=SMALL + 1.5)
+    axes.set_xlabel(x, fontsize=SMALL + 0.5)
+    axes.set_ylabel(y, fontsize=SMALL + 0.5)
+    axes.tick_params(labelsize=SMALL)
+
+
+def legend(axes: Axes, **how: Any) -> None:
+    """Name the lines."""
+    axes.legend(fontsize=SMALL, framealpha=0.85, **how)
+
+
+def line_style(index: int) -> dict[str, Any]:
+    """Color, dashes and marker of the line with this number: any one of them tells it apart."""
+    return {
+        "color": COLORS[index % len(COLORS)],
+        "linestyle": LINES[index % len(LINES)],
+        "marker": MARKERS[index % len(MARKERS)],
+        "markersize": 4.5,
+        "linewidth": 1.6,
+    }
+
+
+def line(axes: Axes, index: int, x: Any, y: Any, name: str | None = None) -> None:
+    """The line with this number, with at most about 16 markers."""
+    axes.plot(x, y, label=name, markevery=math.ceil(len(y) / 16), **line_style(index))
+
+
+def largest(*arrays: Array) -> float:
+    """The largest absolute value that is finite, to end a color scale; 1 if all is zero.
+
+    >>> largest(np.array([1.0, -3.0]), np.array([2.0, -np.inf]))
+    3.0
+    """
+    finite = np.concatenate([array[np.isfinite(array)] for array in arrays])
+    return float(np.abs(finite).max(initial=0)) or 1.0
+
+
+def difference(after: Array, before: Array) -> Array:
+    """after - before, where a score that a mask made -inf in both has not changed.
+
+    >>> difference(np.array([2.0, -np.inf]), np.array([0.5, -np.inf]))
+    array([1.5, 0. ])
+    """
+    return np.subtract(after, before, out=np.zeros_like(after), where=after != before)
+
+
+def heatmap(
+    axes: Axes,
+    values: Array,
+    *,
+    signed: bool = True,
+    limit: float | None = None,
+    aspect: str = "auto",
+) -> AxesImage:
+    """A matrix as colors: from -limit to limit if signed, else from 0; blank for inf and nan."""
+    limit = limit or largest(values)
+    image = axes.imshow(
+        np.ma.masked_invalid(values),
+        cmap=SIGNED if signed else AMOUNT,
+        vmin=-limit if signed else 0,
+        vmax=limit,
+        aspect=aspect,
+        interpolation="nearest",
+    )
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
+    return image
+
+
+def color_bar(image: AxesImage, text: str, gap: float = 0.05) -> None:
+    """The color scale of an image, as high as the image, `gap` of its width to the right."""
+    place = image.axes.inset_axes((1 + gap, 0, 0.05, 1))
+    bar = image.figure.colorbar(image, cax=place)
+    bar.set_label(text, fontsize=SMALL)
+    bar.ax.tick_params(labelsize=SMALL)
+    bar.locator = MaxNLocator(5, steps=(1, 2, 5, 10))
+
+
+def write_values(image: AxesImage, pattern: str, cell: float) -> None:
+    """The numbers themselves, if all of them fit into cells so many inches wide."""
+    values = np.ma.filled(image.get_array(), np.nan)
+    shown = {place: value for place, value in np.ndenumerate(values) if np.isfinite(value)}
+    longest = max((len(format(value, pattern)) for value in shown.values()), default=0)
+    if longest * SMALL / 110 > cell:
+        return
+    for (row, column), value in shown.items():
+        red, green, blue, _ = image.cmap(image.norm(value))
+        is_dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
+        style = {"ha": "center", "va": "center", "fontsize": SMALL}
+        color = "white" if is_dark else "black"
+        image.axes.text(column, row, format(value, pattern), color=color, **style)
+
+
+def mark_rows(axes: Axes, rows: Sequence[int], index: int) -> None:
+    """The marker with this number, to the right of some rows of a heatmap."""
+    across = axes.get_yaxis_transform()  # x counts widths of the panel, y rows
+    style = line_style(index) | {"linestyle": "none", "markersize": 6}
+    axes.plot([1.05] * len(rows), rows, transform=across, clip_on=False, **style)
+
+
+def words_on(axis: Axis, words: Sequence[str], inches: float = 4.5) -> None:
+    """A word per row or column of a heatmap; every n-th if the axis is too short for them."""
+    step = math.ceil(0.17 * len(words) / inches)
+    tilt = axis.axis_name == "x" and max(map(len, words)) > 2
+    how = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if tilt else {}
+    axis.set_ticks(range(0, len(words), step), words[::step], **how)
+
+
+def outer_ticks(grid: Array) -> None:
+    """In a grid (rows, columns) of like panels, ticks on the left and below only."""
+    for axes in grid[:, 1:].flat:
+        axes.set_yticks([])
+        axes.set_ylabel("")
+    for axes in grid[:-1].flat:
+        axes.set_xticks([])
+        axes.set_xlabel("")
+
+
+def equation(picture: Picture, widths: Sequence[float], signs: str) -> list[Axes]:
+    """Axes in a row with a sign between each two, as in A × B = C."""
+    gap = 0.05 * sum(widths)
+    ratios = [width for each in widths for width in (each, gap)][:-1]
+    axes = picture.subplots(1, len(ratios), width_ratios=ratios)
+    for between, sign in zip(axes[1::2], signs, strict=True):
+        between.axis("off")
+        between.text(0.5, 0.5, sign, ha="center", va="center", fontsize=18)
+    return list(axes[::2])
+
+
+def spread(count: int, at_most: int) -> list[int]:
+    """Numbers of 0..count-1, evenly spread, the first and the last among them.
+
+    >>> spread(3, at_most=8), spread(16, at_most=4)
+    ([0, 1, 2], [0, 5, 10, 15])
+    """
+    return [round(place) for place in np.linspace(0, count - 1, min(count, at_most))]
+
+
+def listing(names: Iterable[object]) -> str:
+    """Names joined as in a sentence.
+
+    >>> listing("abc"), listing(["one"])
+    ('a, b and c', 'one')
+    """
+    *first, last = map(str, names)
+    return f"{', '.join(first)} and {last}" if first else last

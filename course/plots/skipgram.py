@@ -1,0 +1,211 @@
+"""Figures of lesson 6: the loss, and what the table has learned."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from course.plots.naming import name_points
+from course.plots.parts import COLORS, MARKERS, SMALL, label, legend, line, listing
+from course.plots.picture import Picture
+from course.plots.shapes import Array, Sizes
+
+
+def loss_curve(
+    losses: Sequence[float] | Mapping[str, Sequence[float]],
+    untrained: float | None = None,
+    names: Sequence[str] | None = None,
+    *,
+    unit: str = "nats per pair",
+    step: str = "epoch",
+) -> Picture:
+    """The loss as training goes on.
+
+    Args:
+        losses: one loss per step, or name -> such a list.
+        untrained: the loss of a model that knows nothing.
+        names: if `losses` is a list of lists, a name for each.
+        unit: of the loss, such as "nats per character".
+        step: what is counted to the right; from 0.
+
+    Look for: does it start at the dashed line, and end well below it? A curve that stays on the
+    line has learned nothing.
+    """
+    if names is not None:
+        if len(names) != len(losses):
+            raise ValueError(f"names must be as many as losses, {len(losses)}; got {len(names)}")
+        losses = dict(zip(names, losses, strict=True))
+    curves = losses if isinstance(losses, Mapping) else {"": losses}
+    read = {name: Sizes().numbers(name or "losses", curve, "N") for name, curve in curves.items()}
+    if not read:
+        raise ValueError("losses must hold at least one curve; got none")
+    told = listing(
+        f"{name} from {curve[0]:.3f} to {curve[-1]:.3f}".strip() for name, curve in read.items()
+    )
+    lengths = " and ".join(sorted({str(len(curve)) for curve in read.values()}))
+    picture = Picture(
+        3.0,
+        alt=f"The loss in {unit} over {lengths} {step}s: {told}."
+        + (f" A dashed line marks the untrained {untrained:.3f}." if untrained else ""),
+    )
+    axes = picture.subplots()
+    for index, (name, curve) in enumerate(read.items()):
+        line(axes, index, np.arange(len(curve)), curve, name or None)
+    if untrained is not None:
+        axes.axhline(
+            untrained, color="0.3", linestyle=(0, (6, 3)), label=f"untrained, {untrained:.3f}"
+        )
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    label(axes, f"loss by {step}", step, f"loss ({unit})")
+    if axes.get_legend_handles_labels()[1]:
+        legend(axes)
+    return picture
+
+
+def word_map(
+    vectors: Any, words: Sequence[str], groups: Mapping[str, str] | None = None
+) -> Picture:
+    """Word vectors on paper: their first two principal components.
+
+    Args:
+        vectors: (N, C).
+        words: the N words.
+        groups: word -> the name of its group, for color and marker; others are black.
+
+    Look for: words that keep similar company lie together. But two of many dimensions are
+    left: neighbors on paper may be far apart in truth, and the axes mean nothing by themselves.
+    """
+    sizes = Sizes()
+    vectors = sizes.numbers("vectors", vectors, "N C")
+    words = sizes.words("words", words, "N")
+    plane, share = _principal_plane(vectors)
+    points = (vectors - vectors.mean(axis=0)) @ plane
+    kinds = [groups.get(word, "") if groups else "" for word in words]
+    picture = Picture(
+        5.2,
+        alt=f"A map of {sizes['N']} words: the first two principal components of their "
+        f"{sizes['C']} features, which hold {share:.0%} of the variance.",
+    )
+    axes = picture.subplots()
+    for index, kind in enumerate(dict.fromkeys(sorted(kinds, key=bool, reverse=True))):
+        members = [row for row, other in enumerate(kinds) if other == kind]
+        axes.plot(
+            *points[members].T,
+            linestyle="none",
+            marker=MARKERS[index % len(MARKERS)] if kind else ".",
+            color=COLORS[index % len(COLORS)] if kind else "black",
+            label=kind or None,
+        )
+    label(
+        axes,
+        f"{sizes['N']} words, {share:.0%} of the variance",
+        "first principal component",
+        "second principal component",
+    )
+    axes.margins(0.1, 0.06)
+    name_points(axes, points, words)
+    if any(kinds):
+        picture.legend(fontsize=SMALL, loc="outside lower center", ncols=6)
+    return picture
+
+
+def analogy_arrows(
+    vectors: Any, words: Sequence[str], a: int | str, b: int | str, c: int | str, answer: int | str
+) -> Picture:
+    """ "a is to b as c is to answer" as two arrows, in the plane that shows the four words best.
+
+    Args:
+        vectors: (V, C); as for the arithmetic of the lesson, rows are scaled to length 1.
+        words: the V words.
+        a, b, c, answer: words, or their row numbers.
+
+    Look for: two arrows that are parallel and equally long form a parallelogram, and then
+    b - a + c, the cross, falls on the answer. How far off is it? Is c nearer to it?
+    """
+    sizes = Sizes()
+    vectors = sizes.numbers("vectors", vectors, "V C")
+    words = sizes.words("words", words, "V")
+    rows = [_row_of(word, words) for word in (a, b, c, answer)]
+    four = vectors[rows] / np.maximum(np.linalg.norm(vectors[rows], axis=1, keepdims=True), 1e-12)
+    first, second, third, _ = four
+    target = second - first + third
+    plane, share = _principal_plane(four)
+    points = (np.vstack((four, target)) - four.mean(axis=0)) @ plane
+    names = [words[row] for row in rows]
+    sum_name = f"{names[1]} − {names[0]} + {names[2]}"
+    picture = Picture(
+        4.2,
+        alt=f"Arrows from {names[0]} to {names[1]} and from {names[2]} to {names[3]}, and the "
+        f"point {sum_name}, in the plane that holds {share:.0%} of the four words' variance.",
+    )
+    axes = picture.subplots()
+    for start, end, color in ((0, 1, COLORS[0]), (2, 3, COLORS[1])):
+        axes.annotate(
+            "",
+            points[end],
+            points[start],
+            arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": 2, "shrinkB": 4},
+        )
+    axes.plot(*points[[2, 4]].T, color=COLORS[0], linestyle=":", linewidth=1.5)
+    axes.plot(*points[:4].T, "o", color="black")
+    axes.plot(*points[4], "X", color=COLORS[2], markersize=11)
+    label(
+        axes,
+        f"{names[0]} is to {names[1]} as {names[2]} is to {names[3]}",
+        f"first principal component of the four ({share:.0%} of the variance in the plane)",
+        "second principal component",
+    )
+    axes.margins(0.2)
+    axes.set_aspect("equal", adjustable="datalim")
+    steps = np.linspace(0.1, 0.9, 9)[:, None]
+    lines = [points[a] + steps * (points[b] - points[a]) for a, b in ((0, 1), (2, 3), (2, 4))]
+    name_points(axes, points, [*names, sum_name], avoid=np.vstack(lines))
+    return picture
+
+
+def _row_of(word: int | str, words: list[str]) -> int:
+    if isinstance(word, str):
+        if word not in words:
+            raise ValueError(f"{word!r} is not among the {len(words)} words")
+        return words.index(word)
+    if not 0 <= word < len(words):
+        raise ValueError(f"a row number must lie in 0..{len(words) - 1}; got {word}")
+    return int(word)
+
+
+def _principal_plane(vectors: Array) -> tuple[Array, float]:
+    """The two directions (C, 2) of the largest variance, and the share of it that they hold."""
+    _, strengths, directions = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
+    plane = np.zeros((vectors.shape[1], 2))  # one word, or one feature, leaves a direction empty
+    plane[:, : len(directions[:2])] = directions[:2].T
+    plane *= np.where(plane.sum(axis=0) < 0, -1, 1)  # the sign is free: always the same one
+    variances = strengths**2
+    return plane, float(variances[:2].sum() / (variances.sum() or 1.0))
+
+
+def neighbors_by_cosine(similarities: Any, words: Sequence[str]) -> Picture:
+    """The nearest words of a word, with their cosine.
+
+    Args:
+        similarities: cosines, best first, (K,).
+        words: the K words.
+
+    Look for: the step from one bar to the next. A neighbor that stands out is a friend; a slow
+    slope means that the word has none.
+    """
+    sizes = Sizes()
+    cosines = sizes.numbers("similarities", similarities, "K")
+    words = sizes.words("words", words, "K")
+    picture = Picture(
+        min(0.3 * sizes["K"] + 0.9, 6.0),
+        alt=f"A bar for each of the {sizes['K']} nearest words: "
+        f"{listing(f'{word} {cosine:.2f}' for word, cosine in zip(words, cosines, strict=True))}.",
+    )
+    axes = picture.subplots()
+    bars = axes.barh(range(len(words)), cosines, color=COLORS[0], height=0.7)
+    axes.bar_label(bars, fmt="%.2f", padding=3, fontsize=SMALL)
+    axes.set_yticks(range(len(words)), words)
+    axes.invert_yaxis()
+    axes.set_xlim(min(0.0, 1.2 * cosines.min()), 1.08)
+    label(axes, "nearest words", "cosine", "word")
+    return picture

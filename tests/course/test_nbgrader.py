@@ -1,0 +1,629 @@
+"""nbgrader's round trip with our judge, from `course nbgrader init` to grades: honest or not."""
+
+import base64
+import csv
+import html
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from subprocess import DEVNULL
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+from nbconvert.filters import markdown2html
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from nbgrader import converters
+from nbgrader.api import Gradebook
+from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
+
+from course.build import stub_from
+from course.grading.nbgrader import command
+from course.grading.nbgrader.assignments import foreign_tests
+from course.grading.nbgrader.autograde import Autograde
+from course.grading.nbgrader.handed_in import read_handed_in
+from course.grading.nbgrader.judged import as_typed
+from course.grading.nbgrader.release import GenerateAssignment, stub_of
+from course.grading.nbgrader.untrusted import Folder, Unreadable
+from course.grading.sandbox import missing
+from course.syllabus import find_lesson, lessons
+
+ROPE = find_lesson("rope")
+SOLUTION = ROPE.module("solutions").read_text(encoding="utf-8")
+STUB = stub_from(SOLUTION, "rope")
+POINTS = {exercise.name: exercise.points for exercise in ROPE.exercises}
+
+NOTEBOOK = """\
+# %% [markdown]
+# # Rotary positions
+#
+# The score depends on *offsets*: $q^T R_{n-m} k$.
+
+# %%
+from course.notebook import exercises
+
+exercises("rope").rotate_half
+
+# %% [markdown] answer="why-relative" points=2
+# Why does the score depend on the offset alone?
+#
+# ### BEGIN SOLUTION
+# The hidden answer is that rotations add up.
+# ### END SOLUTION
+"""
+"""A lesson's notebook, as `solutions/notebooks/` holds them."""
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n and so on").decode()
+
+sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
+
+
+# --- a class --------------------------------------------------------------------------------
+
+
+def nbgrader(folder: Path, *arguments: str, status: int = 0) -> str:
+    """What one of nbgrader's own commands says."""
+    command = [sys.executable, "-m", "nbgrader", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == status, done.stderr
+    return done.stdout + done.stderr
+
+
+def module(*right: str, **wrong: str) -> str:
+    """A module in which some exercises are right, some wrong, and the others still to do."""
+    blocks = re.findall(r"^ *### BEGIN SOLUTION\n.*?### END SOLUTION\n", SOLUTION, re.M | re.S)
+
+    def body(todo: re.Match) -> str:
+        block = blocks.pop(0)
+        if todo[2] in wrong:
+            return f"{todo[1]}{wrong[todo[2]]}\n"
+        return block if todo[2] in right else todo[0]
+
+    return re.sub(r'^( *)raise NotImplementedError\("TODO rope\.(\w+)"\)\n', body, STUB, flags=re.M)
+
+
+def released(folder: Path) -> nbformat.NotebookNode:
+    return nbformat.read(folder / "release/5_rope/5_rope.ipynb", as_version=4)
+
+
+def cell_called(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
+    return next(
+        cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == name
+    )
+
+
+def hand_in(
+    folder: Path, student: str, source: str | None, notebook: nbformat.NotebookNode | str | None
+) -> Path:
+    place = folder / "submitted" / student / "5_rope"
+    place.mkdir(parents=True)
+    if source is not None:
+        (place / "rope.py").write_text(source, encoding="utf-8")
+    if notebook is not None:
+        text = notebook if isinstance(notebook, str) else json.dumps(notebook)
+        (place / "5_rope.ipynb").write_text(text, encoding="utf-8")
+    return place
+
+
+def scores(folder: Path) -> dict[str, dict[str, float | None]]:
+    """The automatic score of every cell, by student."""
+    with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
+        return {
+            submission.student.id: {
+                grade.name: grade.auto_score for grade in submission.notebooks[0].grades
+            }
+            for submission in book.assignment_submissions("5_rope")
+        }
+
+
+def exported(folder: Path) -> dict[str, float]:
+    nbgrader(folder, "export", "--to", "all.csv")
+    with (folder / "all.csv").open(encoding="utf-8", newline="") as file:
+        return {
+            row["student_id"]: float(row["score"])
+            for row in csv.DictReader(file)
+            if row["assignment"] == "5_rope"
+        }
+
+
+@pytest.fixture(scope="module")
+def laid_out(tmp_path_factory) -> Path:
+    """A class's folder as `course nbgrader init` makes it, with one assignment released."""
+    sources = tmp_path_factory.mktemp("sources")
+    for lesson in lessons():
+        (sources / f"{lesson.text.stem}.py").write_text(NOTEBOOK, encoding="utf-8")
+    folder = tmp_path_factory.mktemp("course") / "class"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "SOURCES", sources)
+        done = CliRunner().invoke(command.nbgrader, ["init", str(folder)])
+    assert done.exit_code == 0, done.output
+    nbgrader(folder, "generate_assignment", "5_rope")
+    return folder
+
+
+# --- hostile students -----------------------------------------------------------------------
+
+EVIL_HTML = "<script>evil()</script><img src=x onerror=evil()>"
+EVIL_MARKDOWN = (
+    f"{EVIL_HTML}\n\n[click](javascript:evil()) ![x](/formgrader/?path=/tmp) <http://evil.org>\n\n"
+    "![x](attachment:evil.svg)"
+)
+
+
+def with_answer(notebook: nbformat.NotebookNode, text: str) -> nbformat.NotebookNode:
+    cell_called(notebook, "why-relative").source = text
+    return notebook
+
+
+def faked(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Full points everywhere, in every way that a notebook could claim them."""
+    for name in POINTS:
+        cell = cell_called(notebook, name)
+        cell.source = "100"
+        cell.metadata.nbgrader.points = 100
+        cell.outputs = [new_output("execute_result", {"text/plain": "100"}, execution_count=1)]
+    notebook.cells.insert(0, new_code_cell("import course.notebook\ncourse.notebook.check = print"))
+    return with_answer(notebook, "I score 22 of 22 points.")
+
+
+def unlocked(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Tests that are said to be answers, to no tests at all, or of another kind."""
+    kinds = [{"solution": True}, {"grade": False}, {"locked": False}, {"schema_version": 1}, {}]
+    for name, change in zip(POINTS, kinds, strict=False):
+        cell_called(notebook, name).metadata.nbgrader.update(change)
+    cell_called(notebook, "alibi_bias").cell_type = "markdown"
+    cell_called(notebook, "ntk_base").metadata.nbgrader = {}
+    return notebook
+
+
+def emptied(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    notebook.cells = [cell for cell in notebook.cells if "nbgrader" not in cell.metadata]
+    return notebook
+
+
+def doubled(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Every cell twice; the answer stands in the second."""
+    copies = json.loads(json.dumps(notebook.cells))
+    notebook.cells += [nbformat.from_dict(cell) for cell in copies]
+    notebook.cells[-1 - len(POINTS) - 2].source = "The second one is the answer."
+    return notebook
+
+
+def scripted(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Whatever a page might run: as text, as output, as an attachment, in a picture's place."""
+    kinds = ["text/html", "image/svg+xml", "application/javascript", "text/markdown", "text/latex"]
+    widget = {"application/vnd.jupyter.widget-view+json": {"model_id": "evil", "version_major": 2}}
+    outputs = [new_output("display_data", {kind: EVIL_HTML}) for kind in kinds]
+    outputs += [
+        new_output("display_data", widget),
+        new_output("display_data", {"image/png": f'{PNG}"/>{EVIL_HTML}'}),
+        new_output("display_data", {"image/png": PNG}, metadata={"width": EVIL_HTML}),
+        new_output("display_data", {"text/html": f'<img src="data:image/png;base64,{PNG}"/>'}),
+        new_output("stream", name="stdout", text=f"so it printed {EVIL_HTML}"),
+        new_output("error", ename=EVIL_HTML, evalue=EVIL_HTML, traceback=[EVIL_HTML]),
+    ]
+    noisy = new_code_cell(EVIL_HTML, outputs=outputs)
+    attached = new_markdown_cell(EVIL_MARKDOWN)
+    attached["attachments"] = {"evil.svg": {"image/svg+xml": EVIL_HTML}}
+    notebook.cells += [noisy, attached, nbformat.v4.new_raw_cell(EVIL_HTML)]
+    notebook.metadata["title"] = notebook.metadata["language_info"]["name"] = EVIL_HTML
+    return with_answer(notebook, EVIL_MARKDOWN)
+
+
+FORGED = f"{STUB}\nprint('20 of 20 points')\nimport warnings; warnings.warn('20 points')\n"
+
+
+@pytest.fixture(scope="module")
+def graded(laid_out, tmp_path_factory) -> Path:
+    """A class, graded."""
+    folder = tmp_path_factory.mktemp("graded") / "class"
+    shutil.copytree(laid_out, folder)
+    hand_in(folder, "ann", SOLUTION, with_answer(released(folder), "Rotations *add up*."))
+    wrong = "x1, x2 = x.chunk(2, dim=-1); return torch.cat((x2, -x1), dim=-1)"
+    bob = module("rope_tables", "alibi_bias", rotate_half=wrong)
+    place = hand_in(folder, "bob", bob, released(folder))
+    (place / "timestamp.txt").write_text("2026-11-20 10:00:00.000000 UTC", encoding="utf-8")
+    warned = SOLUTION.replace("import torch\n", "import torch\nimport warnings\n", 1)
+    hand_in(folder, "cleo", f"{warned}\nwarnings.warn('noise')\n", unlocked(released(folder)))
+    hand_in(folder, "dora", SOLUTION, doubled(released(folder)))
+    hand_in(folder, "emil", SOLUTION, "{ this is not JSON")
+    hand_in(folder, "fay", SOLUTION, None)
+    hand_in(folder, "gus", SOLUTION, json.dumps({"cells": [1, {"cell_type": []}, {"source": {}}]}))
+    hand_in(folder, "hal", FORGED, faked(released(folder)))
+    hand_in(folder, "ida", None, emptied(released(folder)))
+    place = hand_in(folder, "jon", None, scripted(released(folder)))
+    (place / "rope.py").symlink_to(folder / "source/5_rope/rope.py")
+    place = hand_in(folder, "kim", None, released(folder))
+    os.link(folder / "source/5_rope/rope.py", place / "rope.py")
+    os.mkfifo(place / "timestamp.txt")
+    hand_in(folder, "<b>", SOLUTION, released(folder))
+    said = nbgrader(folder, "autograde", "5_rope", status=1)  # for there is one left out
+    (folder / "said.txt").write_text(said, encoding="utf-8")
+    return folder
+
+
+def autograded(folder: Path, student: str) -> nbformat.NotebookNode:
+    path = folder / "autograded" / student / "5_rope" / "5_rope.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    return notebook
+
+
+ALL_RIGHT = dict(POINTS)
+NOTHING = dict.fromkeys(POINTS, 0)
+NOT_ANSWERED, TO_BE_READ = 0, None
+
+
+@sandboxed
+@pytest.mark.slow
+def test_scores_are_the_judges_whatever_the_notebook_says(graded):
+    assert scores(graded) == {
+        "ann": {**ALL_RIGHT, "why-relative": TO_BE_READ},
+        "bob": {**NOTHING, "rope_tables": 3, "alibi_bias": 3, "why-relative": NOT_ANSWERED},
+        "cleo": {**ALL_RIGHT, "why-relative": NOT_ANSWERED},
+        "dora": {**ALL_RIGHT, "why-relative": TO_BE_READ},
+        "emil": {**ALL_RIGHT, "why-relative": NOT_ANSWERED},
+        "fay": {**ALL_RIGHT, "why-relative": NOT_ANSWERED},
+        "gus": {**ALL_RIGHT, "why-relative": NOT_ANSWERED},
+        "hal": {**NOTHING, "why-relative": TO_BE_READ},
+        "ida": {**NOTHING, "why-relative": NOT_ANSWERED},
+        "jon": {**NOTHING, "why-relative": TO_BE_READ},
+        "kim": {**NOTHING, "why-relative": NOT_ANSWERED},
+    }
+    assert exported(graded) == {
+        **dict.fromkeys(["ann", "cleo", "dora", "emil", "fay", "gus"], 20),
+        **dict.fromkeys(["hal", "ida", "jon", "kim"], 0),
+        "bob": 6,
+    }
+
+
+@sandboxed
+@pytest.mark.slow
+def test_what_is_odd_is_a_sentence(graded):
+    said = (graded / "said.txt").read_text(encoding="utf-8")
+    for sentence in (
+        "emil: 5_rope.ipynb is no notebook, so its answers are missing.",
+        "fay: 5_rope.ipynb was not handed in.",
+        "ida: rope.py was not handed in.",
+        "jon: rope.py is a link to another place, so it was not read.",
+        "kim: rope.py is a link to another place, so it was not read.",
+        "kim: timestamp.txt is not a file.",
+        "is no name for a student: left out",
+    ):
+        assert sentence in said
+    assert "Traceback" not in said
+    (first, *_) = autograded(graded, "emil").cells
+    assert "no notebook" in html.unescape(first.source)
+
+
+@sandboxed
+@pytest.mark.slow
+def test_graders_see_tests_once_answers_as_typed_and_no_more_than_text_and_pictures(graded):
+    names = [*POINTS, "why-relative"]
+    for student in scores(graded):
+        notebook = autograded(graded, student)
+        metadata = [cell.metadata["nbgrader"] for cell in notebook.cells if cell.metadata]
+        assert sorted(one["grade_id"] for one in metadata) == sorted(names)
+        assert {one["grade_id"]: one["points"] for one in metadata} == {**POINTS, "why-relative": 2}
+        for name in POINTS:
+            assert cell_called(notebook, name).source == f'check("{name}")'
+        kinds = {
+            kind
+            for cell in notebook.cells
+            for output in cell.get("outputs", [])
+            for kind in output.get("data", {})
+        }
+        assert kinds <= {"text/plain", "image/png"}
+        assert not any(cell.get("attachments") for cell in notebook.cells)
+    ann, dora, jon = (autograded(graded, student) for student in ("ann", "dora", "jon"))
+    assert ann.cells[0].source.startswith("# Rotary positions")  # the lesson's own, as it was
+    assert text_of(cell_called(ann, "why-relative").source) == "Rotations *add up*."
+    assert text_of(cell_called(dora, "why-relative").source) == "The second one is the answer."
+    pictures = [
+        output.data["image/png"]
+        for cell in jon.cells
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    ]
+    assert pictures == [PNG, PNG]
+    assert "so it printed" in json.dumps(jon)
+    assert ann.cells[-1].source.endswith(SOLUTION)
+    assert (graded / "autograded/bob/5_rope/timestamp.txt").exists()
+
+
+def text_of(markdown: str) -> str:
+    """What a reader sees of it."""
+    return html.unescape(re.sub("<[^>]*>", "", markdown2html(markdown))).strip()
+
+
+@sandboxed
+@pytest.mark.slow
+def test_feedback_has_the_judges_messages_and_nothing_that_runs_or_is_secret(graded):
+    nbgrader(graded, "generate_feedback", "5_rope")
+    pages = {
+        path.parent.parent.name: path.read_text(encoding="utf-8")
+        for path in (graded / "feedback").rglob("5_rope.html")
+    }
+    assert pages.keys() == scores(graded).keys()
+    shown = html.unescape(pages["bob"])
+    assert "Which half of the result carries the minus sign?" in shown
+    assert "called  rotate_half(" in shown
+    assert "apply_rope is still to do." in shown
+    assert "rope_tables passed." in shown
+    n_scripts = pages["fay"].count("<script")  # nbconvert's own
+    for student, page in pages.items():
+        assert page.count("<script") == n_scripts, student
+        assert not re.search(r"<[^>]*(onerror|javascript:|/formgrader|evil)", page), student
+        assert "hidden answer" not in page, student
+    assert "evil()" in html.unescape(pages["jon"])
+    assert {path.name for path in (graded / "feedback").rglob("*.*")} <= {
+        "5_rope.html",
+        "timestamp.txt",
+    }
+
+
+@sandboxed
+@pytest.mark.slow
+def test_scores_by_hand_stay_and_a_second_run_changes_nothing(graded, tmp_path):
+    folder = tmp_path / "class"
+    shutil.copytree(graded, folder, ignore=shutil.ignore_patterns("timestamp.txt", "<b>"))
+    for student in ("cleo", "dora", "emil", "fay", "gus", "hal", "ida", "jon", "kim"):
+        shutil.rmtree(folder / "submitted" / student)
+    with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
+        grade = book.find_grade("why-relative", "5_rope", "5_rope", "ann")
+        grade.manual_score, grade.needs_manual_grade = 1.5, False
+        book.db.commit()
+    before = (folder / "autograded/ann/5_rope/5_rope.ipynb").stat().st_mtime_ns
+    nbgrader(folder, "autograde", "5_rope")
+    assert (folder / "autograded/ann/5_rope/5_rope.ipynb").stat().st_mtime_ns == before
+    with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
+        grade = book.find_grade("why-relative", "5_rope", "5_rope", "ann")
+        assert (grade.manual_score, grade.needs_manual_grade) == (1.5, False)
+    changed = with_answer(released(folder), "Rotations add up to the offset.")
+    nbformat.write(changed, folder / "submitted/ann/5_rope/5_rope.ipynb")
+    nbgrader(folder, "autograde", "5_rope")
+    with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
+        assert book.find_submission("5_rope", "ann").score == 20 + 1.5
+        grade = book.find_grade("why-relative", "5_rope", "5_rope", "ann")
+        assert grade.needs_manual_grade  # for the answer is another now
+
+
+@sandboxed
+@pytest.mark.slow
+def test_who_is_killed_runs_the_command_again(laid_out, tmp_path):
+    folder = tmp_path / "class"
+    shutil.copytree(laid_out, folder)
+    for number in range(6):
+        hand_in(folder, f"student{number}", SOLUTION, released(folder))
+    command = [sys.executable, "-m", "nbgrader", "autograde", "5_rope"]
+    running = subprocess.Popen(command, cwd=folder, stdout=DEVNULL, stderr=DEVNULL)
+    end = time.monotonic() + 120
+    while running.poll() is None and time.monotonic() < end:
+        if any((folder / "autograded").glob("*/5_rope/5_rope.ipynb")):
+            break
+        time.sleep(0.005)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL
+    done = list((folder / "autograded").glob("*/5_rope/5_rope.ipynb"))
+    assert 0 < len(done) < 6
+    nbgrader(folder, "autograde", "5_rope")
+    right = {**ALL_RIGHT, "why-relative": NOT_ANSWERED}
+    assert scores(folder) == {f"student{number}": right for number in range(6)}
+
+
+# --- before and after -----------------------------------------------------------------------
+
+
+def with_test(name: str) -> str:
+    """A notebook with a cell that is to be graded by tests."""
+    cell = new_code_cell()
+    cell.metadata["nbgrader"] = {"grade": True, "solution": False, "grade_id": name}
+    return nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
+
+
+@pytest.mark.slow
+def test_students_get_stubs_and_no_answers(laid_out):
+    files = {path.name: path for path in (laid_out / "release/5_rope").iterdir()}
+    assert files.keys() == {"5_rope.ipynb", "rope.py"}
+    assert files["rope.py"].read_text(encoding="utf-8") == STUB
+    assert "hidden answer" not in files["5_rope.ipynb"].read_text(encoding="utf-8")
+    names = {cell.metadata.get("nbgrader", {}).get("grade_id") for cell in released(laid_out).cells}
+    assert names >= {*POINTS, "why-relative"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("rope.py.orig", SOLUTION, "rope.py.orig holds a solution"),
+        ("5_rope.ipynb", with_test("my_test"), "no exercise of rope is called my_test"),
+    ],
+)
+def test_what_must_not_be_released_is_not(name, text, sentence, tmp_path):
+    (tmp_path / "source/5_rope").mkdir(parents=True)
+    (tmp_path / "source/5_rope" / name).write_text(text, encoding="utf-8")
+    course = CourseDirectory(root=str(tmp_path), assignment_id="5_rope")
+    with pytest.raises(NbGraderException, match=sentence):
+        GenerateAssignment(coursedir=course).start()
+    assert not (tmp_path / "release").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("".join(SOLUTION.rpartition("    ### END SOLUTION\n")[::2]), "has no END SOLUTION line"),
+        ("def f(:", "is no Python"),
+    ],
+)
+def test_a_module_that_cannot_be_made_a_stub_is_not_released(text, sentence, tmp_path):
+    (tmp_path / "rope.py").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=sentence):
+        stub_of(tmp_path / "rope.py")
+
+
+@pytest.mark.slow
+def test_validate_tells_the_solution_from_the_stub(laid_out):
+    said = nbgrader(laid_out, "validate", "source/5_rope/5_rope.ipynb")
+    assert "Success! Your notebook passes all the tests." in said
+    said = nbgrader(laid_out, "validate", "release/5_rope/5_rope.ipynb")
+    assert "VALIDATION FAILED ON 8 CELL(S)" in said  # the answer is missing, too
+
+
+@pytest.mark.slow
+def test_collect_follows_no_link(laid_out, tmp_path):
+    folder, exchange = tmp_path / "class", tmp_path / "exchange"
+    shutil.copytree(laid_out, folder)
+    exchange.mkdir(mode=0o777)
+    exchange.chmod(0o777)
+    with (folder / "nbgrader_config.py").open("a", encoding="utf-8") as config:
+        config.write(f"c.Exchange.root = {str(exchange)!r}\n")
+    nbgrader(folder, "release_assignment", "5_rope")
+    inbound = exchange / "what-and-where/inbound"
+    secret = folder / "source/5_rope"
+    for student in ("ann", "bob", "cleo"):
+        place = inbound / f"{student}+5_rope+2026-11-20 10:00:00.000000 UTC+x"
+        if student == "cleo":
+            place.symlink_to(secret)
+            continue
+        place.mkdir()
+        shutil.copy(folder / "release/5_rope/5_rope.ipynb", place)
+        (place / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC", encoding="utf-8")
+        if student == "ann":
+            (place / "rope.py").write_text(STUB, encoding="utf-8")
+        else:
+            (place / "rope.py").symlink_to(secret / "rope.py")
+            (place / "more").symlink_to(secret)
+    said = nbgrader(folder, "collect", "5_rope")
+    submitted = folder / "submitted"
+    assert (submitted / "ann/5_rope/rope.py").read_text(encoding="utf-8") == STUB
+    assert sorted(os.listdir(submitted / "bob/5_rope")) == [
+        "5_rope.ipynb",
+        "submission_secret.txt",
+        "timestamp.txt",
+    ]
+    assert sorted(os.listdir(submitted / "cleo/5_rope")) == [
+        "submission_secret.txt",
+        "timestamp.txt",
+    ]
+    assert "rope.py is a link to another place" in said
+    time_of_ann = (submitted / "ann/5_rope/timestamp.txt").read_text(encoding="utf-8")
+    assert time_of_ann == "2026-11-20 10:00:00.000000 UTC"
+
+
+def test_a_folder_that_is_in_use_is_left_alone(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    for name in ("mine", "file"):
+        done = CliRunner().invoke(command.nbgrader, ["init", str(tmp_path / name)])
+        assert done.exit_code == 1
+        assert len(done.output.splitlines()) == 1
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "mine", "notes.txt"]
+
+
+def test_if_a_notebook_cannot_be_made_nothing_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "SOURCES", tmp_path / "nowhere")
+    done = CliRunner().invoke(command.nbgrader, ["init", str(tmp_path / "class")])
+    assert done.exit_code == 1
+    assert "1_lookup.py is missing" in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- harmless texts and files ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        EVIL_MARKDOWN,
+        "# title\n\n- list\n1. two\n\n---\n\n> quote\n\n```\ncode\n```\n\n    indented\n\ttab",
+        "| a | b |\n|---|---|\n| 1 | 2 |\n\nTitle\n=====\n\nterm\n: definition\n\n~~gone~~",
+        r"\[x\] \\[y\\] $\href{javascript:evil()}{x}$ $$z$$ \begin{a}b\end{a} &lt;b&gt; &#60;",
+        "www.evil.org https://evil.org a@evil.org\n\n[x]: //evil.org\n\n[x]\n\n[^1]\n\n[^1]: x",
+        "<!-- x\n\n--> <![CDATA[ x ]]> <?php x ?> </p><b>\n<div>\n</div",
+        "a  \nb\\\nc * * *\n_ _ _\n+ x\n* y\n10) z",
+    ],
+)
+def test_a_text_is_shown_as_it_was_typed(text):
+    page = markdown2html(as_typed(text))
+    assert set(re.findall(r"</?(\w+)", page)) <= {"p", "br"}
+    seen = html.unescape(re.sub("<[^>]*>", "", page)).replace("\N{NO-BREAK SPACE}", " ")
+    assert seen.split() == text.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "believed"),
+    [
+        ("2026-11-20 10:00:00.123456 UTC\n", "2026-11-20 10:00:00.123456 UTC"),
+        ("2026-11-20 10:00:00 +0100", "2026-11-20 10:00:00 +0100"),
+        ("2026-11-20 10:00:00 ../pipe", ""),  # nbgrader would look for a file of that name
+        ("2026-99-99 10:00:00", ""),
+        ("0001-01-01 00:00:00 +2359", ""),
+        ("yesterday", ""),
+        ("", ""),
+    ],
+)
+def test_a_time_is_believed_only_if_it_is_one(text, believed, tmp_path):
+    (tmp_path / "timestamp.txt").write_text(text, encoding="utf-8")
+    handed_in = read_handed_in("ann", tmp_path, ROPE)
+    assert handed_in.timestamp == believed
+    assert ("timestamp.txt holds no time." in handed_in.remarks) is (believed == "")
+
+
+def test_a_test_that_nobody_could_grade_is_told():
+    assert foreign_tests(ROPE, ["rotate_half", "ntk_base"]) == ""
+    assert "called my_test or other, so" in foreign_tests(ROPE, ["my_test", "ntk_base", "other"])
+
+
+def grader_of(assignment: str, folder: Path) -> Autograde:
+    return Autograde(coursedir=CourseDirectory(root=str(folder), assignment_id=assignment))
+
+
+def test_an_assignment_of_ones_own_is_graded_by_nbgrader_with_a_warning(
+    tmp_path, monkeypatch, caplog
+):
+    started = []
+    monkeypatch.setattr(converters.Autograde, "start", lambda self: started.append(self))
+    grader = grader_of("essay", tmp_path)
+    grader.start()
+    assert started == [grader]
+    assert "essay is no lesson" in caplog.text
+
+
+def test_without_a_sandbox_nothing_is_graded(tmp_path, monkeypatch):
+    monkeypatch.setattr("course.grading.sandbox.missing", lambda: ["There is no sandbox."])
+    with pytest.raises(NbGraderException, match="There is no sandbox"):
+        grader_of("5_rope", tmp_path).start()
+
+
+def test_of_a_folder_its_own_files_are_read_and_no_more(tmp_path):
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "file").write_bytes(b"12345")
+    (inside / "link").symlink_to(inside / "file")
+    (inside / "folder").mkdir()
+    os.mkfifo(inside / "pipe")
+    (tmp_path / "outside").write_bytes(b"secret")
+    os.link(tmp_path / "outside", inside / "hard")
+    with Folder(inside) as folder:
+        assert folder.read("file", 5) == b"12345"
+        for name, sentence in {
+            "link": "link is a link to another place",
+            "hard": "hard is a link to another place",
+            "folder": "folder is not a file",
+            "pipe": "pipe is not a file",
+            "nothing": "nothing was not handed in",
+        }.items():
+            with pytest.raises(Unreadable, match=sentence):
+                folder.read(name, 100)
+        with pytest.raises(Unreadable, match="larger"):
+            folder.read("file", 4)
+    (tmp_path / "door").symlink_to(inside)
+    with pytest.raises(Unreadable, match="link"), Folder(tmp_path / "door"):
+        pass

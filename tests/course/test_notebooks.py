@@ -1,0 +1,317 @@
+"""The notebooks: made from their sources, run on anybody's code, and nothing borrowed silently."""
+
+import ast
+import json
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from nbclient import NotebookClient
+
+from course import ROOT, notebook, plots
+from course.build import stub_from
+from course.notebook_text import LAB, YOUR_ANSWER, notebook_from, stems
+from course.play import play
+from course.syllabus import find_lesson, lessons
+
+SECONDS = 60
+"""What a whole notebook may take."""
+
+
+def source_of(stem):
+    return (ROOT / "solutions" / "notebooks" / f"{stem}.py").read_text(encoding="utf-8")
+
+
+def cells_of(stem, **options):
+    return nbformat.reads(notebook_from(source_of(stem), stem, **options), 4).cells
+
+
+# --- what they are made of ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stem", stems())
+def test_a_notebook_asks_for_guesses_and_answers(stem):
+    cells = cells_of(stem)
+    guesses = [cell for cell in cells if "prediction" in cell.metadata.get("tags", [])]
+    answers = [cell for cell in cells if cell.metadata.get("nbgrader", {}).get("solution")]
+    assert cells[0].source.startswith("# ")
+    assert len(guesses) >= 3
+    assert all("My guess" in cell.source for cell in guesses)
+    assert len(answers) >= 2 or stem == LAB
+    assert all(YOUR_ANSWER in cell.source for cell in answers)
+
+
+@pytest.mark.parametrize("stem", stems())
+def test_a_notebook_defines_next_to_nothing(stem):
+    for cell in cells_of(stem):
+        if cell.cell_type == "code":
+            for node in ast.walk(ast.parse(cell.source)):
+                assert not isinstance(node, ast.ClassDef)
+                if isinstance(node, ast.FunctionDef):
+                    assert len(node.body) - bool(ast.get_docstring(node)) <= 5, node.name
+                assert "solutions" not in ast.dump(node)
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+def test_every_exercise_has_a_cell_that_earns_its_points(lesson):
+    checks = [
+        cell.metadata.nbgrader
+        for cell in cells_of(lesson.text.stem)
+        if cell.cell_type == "code" and "nbgrader" in cell.metadata
+    ]
+    assert [(one.grade_id, one.points) for one in checks] == [
+        (exercise.name, exercise.points) for exercise in lesson.exercises
+    ]
+    assert all(one.grade and one.locked and not one.solution for one in checks)
+
+
+@pytest.mark.parametrize("stem", stems())
+def test_the_instructors_answers_stay_with_the_instructor(stem):
+    blocks = re.findall(
+        r"^# ### BEGIN SOLUTION\n(.*?)^# ### END SOLUTION",
+        source_of(stem),
+        re.MULTILINE | re.DOTALL,
+    )
+    students, instructors = (
+        "\n".join(cell.source for cell in cells_of(stem, solved=solved)) for solved in (False, True)
+    )
+    assert "SOLUTION" not in students
+    for line in "".join(blocks).splitlines():
+        text = line.removeprefix("#").strip()
+        assert text in instructors
+        assert len(text) < 20 or text not in students
+    assert blocks or stem == LAB
+
+
+def test_an_assignment_has_no_links_into_the_repository():
+    assert "](../" in cells_of("5_rope")[1].source
+    alone = cells_of("5_rope", linked=False)[1].source
+    assert "](" not in alone
+    assert "`rope.py`" in alone
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ('answer="why"', "has an answer without points"),
+        ('answer="why" points="two"', "has an answer without points"),
+        ('answer="rotate_half" points=2', "has two graded cells of the same name"),
+    ],
+)
+def test_a_source_that_nobody_could_grade_is_refused(cell, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        notebook_from(f"# %% [markdown]\n# # RoPE\n\n# %% [markdown] {cell}\n# Why?\n", "5_rope")
+
+
+# --- whose code runs ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def beside(tmp_path, monkeypatch):
+    """A folder with a module of RoPE beside the notebook, and what was displayed there."""
+    monkeypatch.chdir(tmp_path)
+    module = find_lesson("rope").module("solutions")
+    (tmp_path / "rope.py").write_bytes(module.read_bytes())
+    return tmp_path / "rope.py"
+
+
+@pytest.fixture
+def displayed(monkeypatch):
+    """What a notebook would have shown."""
+    shown = []
+    monkeypatch.setattr(notebook, "display", shown.append)
+    return shown
+
+
+def test_what_is_written_is_yours(beside, displayed):
+    beside.write_text(
+        beside.read_text(encoding="utf-8") + "\nrotate_half = len\n", encoding="utf-8"
+    )
+    assert notebook.exercises("rope").rotate_half([1, 2]) == 2  # wrong, and seen
+    assert displayed == []
+
+
+def test_what_is_to_do_is_borrowed_and_says_so_once_a_cell(beside, displayed, monkeypatch):
+    text = beside.read_text(encoding="utf-8")
+    beside.write_text(stub_from(text, "rope"), encoding="utf-8")
+    rope = notebook.exercises("rope")
+    shell = InteractiveShell()
+    monkeypatch.setattr(notebook, "get_ipython", lambda: shell)
+    for cell in 1, 2:
+        shell.execution_count = cell
+        assert rope.ntk_base(10000.0, 2.0, 4) == rope.ntk_base(10000.0, 2.0, 4) == 40000.0
+    assert [repr(banner) for banner in displayed] == 2 * [
+        "ntk_base is borrowed from the reference: yours is still to do."
+    ]
+    assert "ntk_base is borrowed" in displayed[0]._repr_html_()
+
+
+def test_what_is_borrowed_serves_what_is_yours(beside):
+    text = beside.read_text(encoding="utf-8")
+    stub = '\n\ndef rotate_half(x):\n    raise NotImplementedError("TODO rope.rotate_half")\n'
+    beside.write_text(text + stub, encoding="utf-8")
+    rope = notebook.exercises("rope")
+    x, (cos, sin) = rope.rope_tables(3, 4)[0], rope.rope_tables(3, 4)
+    assert rope.apply_rope(x, cos, sin).shape == (3, 4)  # it calls rotate_half
+
+
+def test_a_saved_file_counts_at_once(beside):
+    rope = notebook.exercises("rope")
+    assert rope.ntk_base(10000.0, 2.0, 4) == 40000.0
+    text = beside.read_text(encoding="utf-8")
+    beside.write_text(text + "\ndef ntk_base(*_):\n    return 7\n", encoding="utf-8")
+    assert rope.ntk_base(10000.0, 2.0, 4) == 7
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("def rotate_half(:\n", "rope.py is not valid Python"),
+        ("import nothing_of_this_name\n", "cannot be imported: ModuleNotFoundError"),
+    ],
+)
+def test_a_file_that_cannot_be_run_is_told(beside, displayed, source, sentence):
+    beside.write_text(source, encoding="utf-8")
+    rope = notebook.exercises("rope")
+    assert rope.ntk_base(10000.0, 2.0, 4) == 40000.0
+    assert sentence in repr(displayed[0])
+    assert repr(displayed[0]).endswith("So all of it is borrowed from the reference.")
+    assert "<" not in displayed[0]._repr_html_().removeprefix("<div").removesuffix("</div>")
+
+
+def test_only_exercises_have_names(beside):
+    rope = notebook.exercises("rope")
+    assert set(dir(rope)) == {exercise.name for exercise in find_lesson("rope").exercises}
+    with pytest.raises(AttributeError, match="no exercise of rope is called used"):
+        _ = rope.used
+    with pytest.raises(ValueError, match='did you mean "rope"'):
+        notebook.exercises("roap")
+
+
+@pytest.mark.parametrize(("code", "earned"), [("", 1), ("\ndef ntk_base(*_):\n    return 7\n", 0)])
+def test_a_check_says_what_is_wrong_and_gives_the_points(beside, capsys, code, earned):
+    beside.write_text(beside.read_text(encoding="utf-8") + code, encoding="utf-8")
+    points = notebook.check("ntk_base")
+    assert points == earned
+    assert repr(points) == str(earned)  # what nbgrader reads
+    assert points._repr_html_() == f"{earned} of 1 points"
+    assert ("ntk_base(10000, 2, 4)" in capsys.readouterr().out) == (earned == 0)
+
+
+# --- sliders --------------------------------------------------------------------------------
+
+
+def picture(position=3, word="cat"):
+    return plots.position_table([[float(position), 1.0]], title=word)
+
+
+@pytest.fixture
+def outputs(monkeypatch):
+    """What `play` displays: widgets and bundles, and the updates of the picture."""
+    shown, updates = [], []
+
+    class Handle:
+        update = staticmethod(lambda bundle, raw: updates.append(bundle))
+
+    def display(thing, **options):
+        shown.append(thing)
+        return Handle() if options.get("display_id") else None
+
+    monkeypatch.setattr("course.play.display", display)
+    return shown, updates
+
+
+def test_a_slider_redraws_the_picture_in_its_place(outputs):
+    shown, updates = outputs
+    play(picture, position=range(5), word=["cat", "dog"])
+    position, word, first = shown
+    assert (position.value, word.value) == (3, "cat")
+    position.value = 4
+    word.value = "dog"
+    assert len(updates) == 2
+    assert len({first["text/html"], *(update["text/html"] for update in updates)}) == 3
+
+
+def test_without_widgets_the_picture_remains(outputs, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    play(picture, position=range(5))
+    (only,) = outputs[0]
+    assert "<img" in only["text/html"]
+
+
+def test_a_start_that_no_slider_offers_is_refused(outputs):
+    with pytest.raises(ValueError, match="position starts with 3, which its slider does not offer"):
+        play(picture, position=[1, 2])
+
+
+# --- running them ---------------------------------------------------------------------------
+
+
+def half_done(lesson):
+    """A module in which every second exercise is still to do, and the names of those."""
+    solution = lesson.module("solutions").read_text(encoding="utf-8")
+    stub = stub_from(solution, lesson.stem)
+    to_do = [exercise.name for exercise in lesson.exercises[::2]]
+    definitions = [
+        ast.get_source_segment(stub, node)
+        for node in ast.parse(stub).body
+        if getattr(node, "name", None) in to_do
+    ]
+    return "\n\n\n".join([solution, *definitions]) + "\n", to_do
+
+
+def run(stem, folder: Path, monkeypatch):
+    """A notebook that was run in a folder, without a network and without fetched data."""
+    monkeypatch.setenv("COURSE_DATA", str(folder / "no data"))
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    book = nbformat.reads(notebook_from(source_of(stem), stem), 4)
+    client = NotebookClient(book, timeout=SECONDS, resources={"metadata": {"path": str(folder)}})
+    return client.execute()
+
+
+def outputs_of(book):
+    return [
+        (cell, output) for cell in book.cells if cell.cell_type == "code" for output in cell.outputs
+    ]
+
+
+def text_of(output):
+    return output.get("data", {}).get("text/plain", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("done", ["all", "half"])
+@pytest.mark.parametrize("stem", stems())
+def test_a_notebook_runs(stem, done, tmp_path, monkeypatch):
+    to_do = set()
+    for lesson in lessons():
+        source, left = half_done(lesson)
+        if done == "all":
+            source, left = lesson.module("solutions").read_text(encoding="utf-8"), []
+        (tmp_path / f"{lesson.stem}.py").write_text(source, encoding="utf-8")
+        to_do.update(left)
+    book = run(stem, tmp_path, monkeypatch)
+    outputs = outputs_of(book)
+    assert not [output for _, output in outputs if output.get("name") == "stderr"]
+    assert not re.search(r"\bWarning\b", json.dumps(book))
+    borrowed = set(
+        re.findall(r"^(\w+) is borrowed", "\n".join(text_of(o) for _, o in outputs), re.M)
+    )
+    used = set(re.findall(r"\b\w+\.(\w+)", "\n".join(cell.source for cell in book.cells)))
+    assert borrowed == to_do & used
+    images = [
+        o.data["text/html"] for _, o in outputs if "<img" in o.get("data", {}).get("text/html", "")
+    ]
+    assert len(images) >= 4
+    assert all(re.search(r' alt="[^"]{20,}"', image) for image in images)
+    earned = {
+        cell.metadata.nbgrader.grade_id: int(text_of(output))
+        for cell, output in outputs
+        if "nbgrader" in cell.metadata and output.output_type == "execute_result"
+    }
+    exercises = [e for lesson in lessons() if lesson.text.stem == stem for e in lesson.exercises]
+    assert earned == {e.name: 0 if e.name in to_do else e.points for e in exercises}

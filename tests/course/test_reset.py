@@ -1,0 +1,115 @@
+"""`course reset`: a lesson starts afresh, and not a byte of what was there is lost."""
+
+import pytest
+from click.testing import CliRunner
+
+from course import ROOT, archive, build
+from course.cli import main
+from course.syllabus import find_lesson, lessons
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A repository that was just built, in a folder of its own."""
+    notebooks = (ROOT / "solutions" / "notebooks").glob("*.py")
+    texts = [lesson.text for lesson in lessons()]
+    for source in (*(lesson.module("solutions") for lesson in lessons()), *texts, *notebooks):
+        copy = tmp_path / source.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(source.read_bytes())
+    for module in ("archive", "build", "cli", "notebook_text", "syllabus"):
+        monkeypatch.setattr(f"course.{module}.ROOT", tmp_path)
+    monkeypatch.setattr(archive, "FOLDER", tmp_path / ".course" / "backups")
+    monkeypatch.setattr(build, "RECORD", tmp_path / "exercises" / ".stubs")
+    build.build()
+    return tmp_path
+
+
+def reset(*arguments):
+    return CliRunner().invoke(main, ["reset", *arguments])
+
+
+def work(lesson, what):
+    """Write something of a student's into both files of a lesson."""
+    lesson.module().write_bytes(b"my module\r\n\xff " + what)
+    lesson.notebook.write_bytes(b"my notebook " + what)
+
+
+def files_of(lesson):
+    return lesson.module().read_bytes(), lesson.notebook.read_bytes()
+
+
+def test_a_lesson_starts_afresh_and_comes_back(repository):
+    rope = find_lesson("rope")
+    fresh = files_of(rope)
+    work(rope, b"1")
+    mine = files_of(rope)
+    said = reset("rope").output
+    assert files_of(rope) == fresh
+    name = said.split()[-1]
+    assert (
+        said == f"rope is as it was at first\nwhat you had is kept: course reset --restore {name}\n"
+    )
+    assert reset("--list").output == f"{name}  exercises/rope.py, notebooks/5_rope.ipynb\n"
+    work(rope, b"2")
+    assert reset("--restore", name).exit_code == 0
+    assert files_of(rope) == mine
+    everything = [path.read_bytes() for path in archive.FOLDER.rglob("*") if path.is_file()]
+    assert b"my notebook 2" in everything
+
+
+def test_what_was_never_touched_is_not_kept(repository):
+    assert reset("rope").output == "rope is as it was at first\n"
+    assert reset("--list").output == "nothing was kept so far\n"
+
+
+def test_other_lessons_are_left_alone(repository):
+    lookup = find_lesson("lookup")
+    work(lookup, b"")
+    mine = files_of(lookup)
+    work(find_lesson("rope"), b"")
+    reset("rope")
+    assert files_of(lookup) == mine
+
+
+def test_archives_of_one_second_do_not_meet(repository):
+    rope = find_lesson("rope")
+    for number in range(5):
+        work(rope, b"%d" % number)
+        reset("rope")
+    kept = [(archive.FOLDER / name / "notebooks" / "5_rope.ipynb") for name in archive.kept()]
+    assert sorted(path.read_bytes() for path in kept) == [b"my notebook %d" % n for n in range(5)]
+
+
+@pytest.mark.parametrize("crash", ["os.rename", "os.replace", "shutil.copyfile"])
+def test_a_crash_loses_nothing(repository, monkeypatch, crash):
+    rope = find_lesson("rope")
+    work(rope, b"1")
+    mine = files_of(rope)
+
+    def fail(*_, **__):
+        raise OSError("no space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(crash, fail)
+        result = reset("rope")
+    assert (result.exit_code, result.output) == (1, "Error: no space\n")
+    assert files_of(rope) == mine
+    reset("rope")
+    assert files_of(rope) != mine
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "say one of these: a LESSON, --list, or --restore NAME"),
+        (["rope", "--list"], "say one of these: a LESSON, --list, or --restore NAME"),
+        (["roap"], 'there is no lesson "roap"; did you mean "rope"?'),
+        (["--restore", "x"], 'there is no archive "x"; there are: none yet'),
+        (["--restore", "../x"], 'there is no archive "../x"; there are: none yet'),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(repository, arguments, sentence):
+    result = reset(*arguments)
+    assert result.exit_code == 2
+    assert result.output.splitlines()[-1] == f"Error: {sentence}"
