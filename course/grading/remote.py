@@ -155,7 +155,8 @@ class RemoteStage:
         self._ask("change", ref, value)
 
     def call(self, target: str | Ref, args: tuple, kwargs: dict, **options: Any) -> tuple:
-        answer = self._ask("call", target, args, kwargs, **options)
+        said = {name: one for name, one in options.items() if one is not None and one is not False}
+        answer = self._ask("call", target, args, kwargs, **said)
         if type(answer) is not tuple or len(answer) != 2 or type(answer[1]) is not dict:
             raise Wrong("the code gave an answer that cannot be read")
         return answer

@@ -90,8 +90,8 @@ def receive_message(
     text_length, memory_length = _HEAD.unpack(_exactly(connection, _HEAD.size, deadline))
     if text_length > MAX_TEXT_BYTES or memory_length > MAX_MEMORY_BYTES:
         raise WireError("a message is larger than any answer could be")
-    text = _exactly(connection, text_length, deadline)
-    return text, _exactly(connection, memory_length, deadline)
+    both = _exactly(connection, text_length + memory_length, deadline)
+    return both[:text_length], both[text_length:]
 
 
 def _exactly(connection: socket.socket, length: int, deadline: float | None) -> bytearray:

@@ -73,7 +73,7 @@ class Examination:
         hangs = self._stopped and self._stopped.intersection(self._used_by(case))
         if not hangs:
             failure, trace = self._attempt(case)
-        if hangs or (failure and self._used_by(case)):
+        if hangs or (failure and not _is_its_own_stub(failure, case) and self._used_by(case)):
             failure, trace = self._attempt(case, lent=self._used_by(case))
         if isinstance(failure, Stopped):
             self._stopped.add(case.exercise)
@@ -111,6 +111,11 @@ class Examination:
             stage.take_back()
         printed = self._printed()
         return (Prints(case.exercise, printed) if printed else None), door.trace
+
+
+def _is_its_own_stub(failure: Exception, case: Case) -> bool:
+    """Whether the exercise itself is to do, which no other one could change."""
+    return isinstance(failure, ToDo) and failure.name == f"{case.lesson}.{case.exercise}"
 
 
 def _told(failure: Exception | None, exercise: str) -> tuple[str, Exception | None, str]:

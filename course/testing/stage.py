@@ -7,6 +7,7 @@ A stage can therefore stand in this process or in another one; the tests cannot 
 
 import ast
 import contextlib
+import functools
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -168,7 +169,7 @@ class Stage:
         So an exercise that builds on another one is graded by its own body alone.
         """
         lent: dict[str, Any] = {"__name__": self.module.__name__}
-        exec(compile(source, "lent", "exec"), lent)
+        exec(_compiled(source), lent)
         names_of_student = self.module.__dict__
         self._own = {name: names_of_student.pop(name) for name in names if name in names_of_student}
         self._lent = names
@@ -330,6 +331,11 @@ def _settings() -> tuple[int, torch.dtype, bool]:
 
 
 # --- small things ---------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled(source: str) -> types.CodeType:
+    return compile(source, "lent", "exec")
 
 
 def _leaves(called: Any, given: list) -> dict[Any, torch.Tensor]:
