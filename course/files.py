@@ -8,5 +8,9 @@ def write_whole(path: Path, text: str) -> None:
     """Replace a file in one step, so that a crash leaves the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(draft, path)
+    try:
+        draft.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(draft, path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise

@@ -88,7 +88,10 @@ def grade(
             "that you trust as your own."
         ) from None
     except OSError as error:
-        raise click.ClickException(f"{error.filename or out}: {error.strerror}") from None
+        raise click.ClickException(
+            f"{error.filename or out}: {error.strerror}. What was graded so far is kept: run the "
+            "same command again when that is mended."
+        ) from None
 
 
 def _grade(

@@ -1,11 +1,13 @@
 """A class is graded once, whole, and from where it stopped, whatever happens on the way."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -151,6 +153,45 @@ def test_a_machine_without_a_sandbox_refuses(submissions, tmp_path, monkeypatch)
     assert result.exit_code == 1
     assert "Something is missing. Strangers' code is not run without a sandbox" in result.output
     assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder on a disk of its own; `small_disk.resize("64k")` makes it small or large."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(folder)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip("there is no mount command here to make a small disk with")
+    if mounted.returncode:
+        pytest.skip(f"only root may make a small disk to fill: {mounted.stderr.strip()}")
+
+    def resize(size: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
+
+    yield SimpleNamespace(folder=folder, resize=resize)
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.slow
+def test_a_full_disk_loses_nothing(submissions, small_disk):
+    out = small_disk.folder / "out"
+    arguments = [str(submissions), "--lesson", "learned", "--out", str(out), "--jobs", "1"]
+    for size in ("4k", "24k", "48k", "80k"):
+        small_disk.resize(size)
+        result = CliRunner().invoke(grade, arguments)
+        assert result.exit_code == 1
+        assert "No space left on device. What was graded so far is kept" in result.output
+        for file in out.rglob("*.json"):
+            json.loads(file.read_text(encoding="utf-8"))
+        assert [file.name for file in out.rglob(".*")] in ([], [".lock"])
+    small_disk.resize("10m")
+    result = CliRunner().invoke(grade, arguments)
+    assert result.exit_code == 0, result.output
+    assert graded(submissions, out) == POINTS
+    assert (out / "index.html").read_text(encoding="utf-8").endswith("</html>")
 
 
 @pytest.mark.slow
