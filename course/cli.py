@@ -127,19 +127,23 @@ def hint(exercise: str | None, again: bool, restart: bool) -> None:
         raise click.ClickException(f"{error.filename or 'the disk'}: {error.strerror}") from None
 
 
-@main.command("open", short_help="Open a lesson's notebook.", options_metavar="")
-@click.argument("lesson", required=False)
-@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[JUPYTER OPTION]...")
-def open_notebook(lesson: str | None, options: tuple[str, ...]) -> None:
+@main.command(
+    "open",
+    short_help="Open a lesson's notebook.",
+    context_settings={"ignore_unknown_options": True},
+    options_metavar="",
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[LESSON] [JUPYTER OPTION]...")
+def open_notebook(words: tuple[str, ...]) -> None:
     """Start JupyterLab with the notebook of a LESSON, by name or number; `lab` is the last one.
 
-    Without a LESSON, it is the one that comes next. Options for JupyterLab come after a `--`.
+    Without a LESSON, it is the one that comes next. Options after it go to JupyterLab.
 
     \b
     Examples:
       course open rope
       course open lab
-      course open 5 -- --no-browser
+      course open 5 --no-browser
     """
     import subprocess
 
@@ -147,6 +151,8 @@ def open_notebook(lesson: str | None, options: tuple[str, ...]) -> None:
     from course.progress import next_exercise, status_of_all
     from course.syllabus import find_lesson, lessons
 
+    named = words[:1] if words and not words[0].startswith("-") else ()
+    lesson, options = "".join(named), words[len(named) :]
     try:
         if lesson in ("lab", "7", LAB):
             path = ROOT / "notebooks" / f"{LAB}.ipynb"

@@ -39,7 +39,7 @@ def schemes_side_by_side(
         told = " Largest change when the sentence shifts: "
         told += listing(f"{name} {value:.2g}" for name, value in change.items()) + "."
     picture = Picture(
-        (7.4 / columns + 0.35) * rows if columns > 1 else 4.6,
+        (6.2 / columns + 0.4) * rows if columns > 1 else 4.6,
         alt=f"The scores of {sizes['T']} queries by {sizes['T']} keys as heatmaps, for "
         f"{listing(read)}.{told}",
     )

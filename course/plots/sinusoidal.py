@@ -183,9 +183,12 @@ def draw_offsets(
             linewidth=0,
         )
     axes.axhline(0, color="0.6", linewidth=0.8)
+    alone = anchors is not None and len(anchors) == 1
     label(
         axes,
-        "mean dot product, with a band from the smallest to the largest",
+        f"dot product of position {anchors[0]} with position {anchors[0]} + k"
+        if alone
+        else "mean dot product, with a band from the smallest to the largest",
         "offset k (tokens)",
         "pe[p] · pe[p + k],\nrelative to k = 0",
     )

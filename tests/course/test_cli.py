@@ -133,3 +133,27 @@ def test_the_exit_status_tells_whether_everything_passed(tmp_path):
     wrong = ("--", "--modules", str(tmp_path), "-k", "ntk_base")
     assert course("check", "rope", *wrong).returncode == 1
     assert course("check", "rope", "--exit-zero", *wrong).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "opened"),
+    [
+        (["rope"], "5_rope"),
+        (["5"], "5_rope"),
+        (["lab"], "7_positions_lab"),
+        (["7"], "7_positions_lab"),
+        ([], "3_learned"),
+    ],
+)
+def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened):
+    started = []
+    monkeypatch.setattr(subprocess, "call", lambda command, **_: started.append(command) or 0)
+    status = {exercise.name: "to do" for lesson in lessons() for exercise in lesson.exercises}
+    done = [exercise.name for lesson in lessons()[:2] for exercise in lesson.exercises]
+    monkeypatch.setattr(
+        "course.progress.status_of_all", lambda: status | dict.fromkeys(done, "passed")
+    )
+    result = CliRunner().invoke(main, ["open", *arguments, "--no-browser"])
+    assert result.exit_code == 0, result.output
+    path = str(ROOT / "notebooks" / f"{opened}.ipynb")
+    assert started == [[sys.executable, "-m", "jupyterlab", path, "--no-browser"]]
