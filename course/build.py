@@ -16,7 +16,7 @@ from typing import Any
 from course import ROOT, archive, notebook_text
 from course.files import write_whole
 from course.mistakes_text import with_common_mistakes
-from course.syllabus import Lesson, lessons
+from course.syllabus import lessons
 
 RECORD = ROOT / "exercises" / ".stubs"
 """The hash of every stub and notebook as it was built: one that still has it was not edited."""
@@ -117,8 +117,8 @@ def build(force: bool = False) -> list[str]:
     return report or ["everything is up to date"]
 
 
-def start_afresh(lesson: Lesson) -> str | None:
-    """Make the module and the notebook of a lesson what they were at first.
+def start_afresh(*paths: Path) -> str | None:
+    """Make modules and notebooks what they were at first.
 
     Returns:
         The archive of what was there, or None if nothing had been changed.
@@ -126,8 +126,7 @@ def start_afresh(lesson: Lesson) -> str | None:
     Raises:
         BuildError: a source is missing or cannot be used; then nothing was written.
     """
-    of_lesson = (lesson.module(), lesson.notebook)
-    stale = [one for one in _modules_and_notebooks() if one.path in of_lesson and one.is_stale]
+    stale = [one for one in _modules_and_notebooks() if one.path in paths and one.is_stale]
     here = [product.path for product in stale if product.path.exists()]
     kept = archive.keep(here) if here else None
     for product in stale:

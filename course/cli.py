@@ -3,6 +3,7 @@
 import importlib
 import itertools
 import sys
+from pathlib import Path
 
 import click
 
@@ -147,17 +148,14 @@ def open_notebook(words: tuple[str, ...]) -> None:
     """
     import subprocess
 
-    from course.notebook_text import LAB
     from course.progress import next_exercise, status_of_all
-    from course.syllabus import find_lesson, lessons
+    from course.syllabus import lessons
 
     named = words[:1] if words and not words[0].startswith("-") else ()
     lesson, options = "".join(named), words[len(named) :]
     try:
-        if lesson in ("lab", "7", LAB):
-            path = ROOT / "notebooks" / f"{LAB}.ipynb"
-        elif lesson:
-            path = find_lesson(lesson).notebook
+        if lesson:
+            path = _files_of(lesson)[-1]
         else:
             following = next_exercise(status_of_all())
             path = (following[0] if following else lessons()[-1]).notebook
@@ -166,7 +164,24 @@ def open_notebook(words: tuple[str, ...]) -> None:
     if not path.exists():
         raise click.ClickException(f"{path.name} is missing; `course build` makes it")
     click.echo(f"opening notebooks/{path.name}; Ctrl+C ends JupyterLab")
-    sys.exit(subprocess.call([sys.executable, "-m", "jupyterlab", str(path), *options], cwd=ROOT))
+    # served from ROOT, because a notebook links to its text and its module
+    start = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}", str(path)]
+    sys.exit(subprocess.call([*start, *options], cwd=ROOT))
+
+
+def _files_of(lesson: str) -> tuple[Path, ...]:
+    """What a student edits for a lesson, by its name or number: its module, and its notebook.
+
+    Raises:
+        ValueError: there is no such lesson.
+    """
+    from course.notebook_text import LAB
+    from course.syllabus import find_lesson
+
+    if lesson in ("lab", "7", LAB):
+        return (ROOT / "notebooks" / f"{LAB}.ipynb",)
+    found = find_lesson(lesson)
+    return found.module(), found.notebook
 
 
 @main.command(short_help="Start a lesson afresh, keeping what you have.")
@@ -187,10 +202,9 @@ def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
     """
     from course import archive
     from course.build import BuildError, start_afresh
-    from course.syllabus import find_lesson
 
     if [bool(lesson), only_list, bool(restore)].count(True) != 1:
-        raise click.UsageError("say one of these: a LESSON, --list, or --restore NAME")
+        raise click.UsageError("say just one of these: a LESSON, --list, or --restore NAME")
     try:
         if only_list:
             for name, files in archive.kept().items():
@@ -202,9 +216,8 @@ def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
         if restore:
             kept, done = archive.put_back(restore), f"{restore} is back in its place"
         else:
-            chosen = find_lesson(lesson)
-            kept = start_afresh(chosen)
-            done = f"{chosen.stem} is as it was at first"
+            kept = start_afresh(*_files_of(lesson))
+            done = f"{lesson} is as it was at first"
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except (BuildError, OSError) as error:

@@ -16,7 +16,7 @@ from IPython.display import display
 from course import ROOT
 from course.borrow import Names, written_in
 from course.choose import exercises_called
-from course.progress import PASSED
+from course.progress import PASSED, WRONG, status_of_all
 from course.syllabus import Lesson, find_lesson
 from course.testing.outcomes import Wrong
 
@@ -50,8 +50,14 @@ class Exercises:
         self._reload()
         value = getattr(self._names, name)
         if self._names.whose(name) == "borrowed":
-            self._tell(name)
+            self._tell(name, f"{name} is borrowed from the reference: yours is still to do.")
+        elif self._is_known_to_be_wrong(name):
+            self._tell(name, f"{name} is yours, and its last check found it wrong.")
         return value
+
+    def _is_known_to_be_wrong(self, name: str) -> bool:
+        checked = _folder(self._lesson) == ROOT / "exercises"
+        return checked and status_of_all()[name] == WRONG
 
     def __dir__(self) -> list[str]:
         return [exercise.name for exercise in self._lesson.exercises]
@@ -68,14 +74,15 @@ class Exercises:
             self._trouble = str(wrong).partition("\n")[0]
             self._names = written_in(None, self._lesson)
 
-    def _tell(self, name: str) -> None:
+    def _tell(self, name: str, sentence: str) -> None:
+        """Say something about a name, or about the file if all of it is borrowed; once a cell."""
         cell = get_ipython().execution_count if get_ipython() else 0
-        if self._trouble and (cell, "") not in self._told:
-            self._told.add((cell, ""))
-            display(Banner(f"{self._trouble}. So all of it is borrowed from the reference."))
-        if not self._trouble and (cell, name) not in self._told:
+        if self._trouble:
+            name = ""
+            sentence = f"{self._trouble}. So all of it is borrowed from the reference."
+        if (cell, name) not in self._told:
             self._told.add((cell, name))
-            display(Banner(f"{name} is borrowed from the reference: yours is still to do."))
+            display(Banner(sentence))
 
 
 class Banner:
@@ -117,7 +124,9 @@ def check(name: str) -> Points:
 
     from course.testing.report import Tally
 
-    (exercise,) = exercises_called(name)
+    exercise, *others = exercises_called(name)
+    if others:
+        raise ValueError(f"{name} is a whole lesson; name one exercise, such as {others[0].name}")
     lesson, tally = find_lesson(exercise.lesson), Tally()
     arguments = [
         *("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-q"),

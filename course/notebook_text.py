@@ -59,6 +59,8 @@ def notebook_from(source: str, stem: str, *, solved: bool = False, linked: bool 
         cell["id"] = f"cell-{number:02}"
         if "answer" in cell.metadata:
             _make_answer(cell, solved)
+        if "prediction" in cell.metadata.get("tags", []):
+            cell.source = f"**Guess first.** {cell.source}"
         if "nbgrader" in cell.metadata:
             names.append(cell.metadata["nbgrader"]["grade_id"])
     if len(set(names)) != len(names):
@@ -76,11 +78,12 @@ def _head(lesson: Lesson, linked: bool) -> NotebookNode:
     )
     if not linked:
         module = f"{lesson.stem}.py"
-    say = "[`{0}`](../{0})".format if linked else "`{}`".format
+    say = "[{0}](../{0})".format if linked else "`{}`".format
     return new_markdown_cell(
         f"*Read {say(text)}. You write {say(module)}; its tests are in {say(tests)}. This notebook "
         "uses your functions as soon as you have written and saved them, and the reference's until "
-        "then; it says which.*"
+        "then; it says which. If your run differs from an explanation, run the checks at the end "
+        "first. When you open the notebook again, run it again: sliders need a running kernel.*"
     )
 
 
@@ -107,6 +110,8 @@ def _make_answer(cell: NotebookNode, solved: bool) -> None:
     except (KeyError, ValueError):
         raise ValueError("has an answer without points") from None
     cell.metadata["nbgrader"] = _graded(name, points, solution=True)
+    title, end, rest = cell.source.partition("\n")
+    cell.source = f"{title} ({points} points){end}{rest}"
     if not solved:
         cell.source = _BLOCK.sub(YOUR_ANSWER, cell.source)
 

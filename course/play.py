@@ -1,6 +1,7 @@
 """Pictures with sliders, for the notebooks."""
 
 import inspect
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,8 @@ def play(draw: Callable[..., Picture], **choices: Sequence[Any]) -> None:
     """Show a picture, and a slider for each of its arguments; without widgets, the picture alone.
 
     The picture is an output like any other, so it also stays where no slider can move it: on
-    paper, on a web page, in a notebook that is only read.
+    paper, on a web page, in a notebook that is only read. If it cannot be drawn for where the
+    sliders stand, the error is shown in its place.
 
     Args:
         draw: makes the picture; each argument starts with its default.
@@ -33,8 +35,11 @@ def play(draw: Callable[..., Picture], **choices: Sequence[Any]) -> None:
     shown = display(draw(**start).bundle(), raw=True, display_id=True)
 
     def redraw(_: dict) -> None:
-        picture = draw(**{name: slider.value for name, slider in sliders.items()})
-        shown.update(picture.bundle(), raw=True)
+        try:
+            bundle = draw(**{name: slider.value for name, slider in sliders.items()}).bundle()
+        except Exception:  # JupyterLab would not show it: no cell is running
+            bundle = {"text/plain": traceback.format_exc()}
+        shown.update(bundle, raw=True)
 
     for slider in filter(None, sliders.values()):
         slider.observe(redraw, names="value")

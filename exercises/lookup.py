@@ -102,8 +102,8 @@ def lookup_backward(grad_output: Tensor, ids: Tensor, vocab_size: int) -> Tensor
         vocab_size: V.
 
     Returns:
-        (V, C): the gradients of a row that was looked up several times add up;
-        a row that was not looked up gets exactly zero.
+        (V, C), in the dtype and on the device of `grad_output`: the gradients of a row that was
+        looked up several times add up; a row that was not looked up gets exactly zero.
 
     Source: the chain rule; PyTorch's `embedding_backward` computes the same.
 

@@ -382,6 +382,13 @@ def positive(draw, *shape):
 # --- count_parameters ---------------------------------------------------------------------------
 
 
+class Table(nn.Module):
+    def __init__(self, rows, columns, frozen):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(rows, columns))
+        self.frozen = nn.Parameter(torch.zeros(frozen), requires_grad=False)
+
+
 class Affine(nn.Module):
     """A matrix, a bias and a scale; 3 · 2 + 2 + 1 = 9 elements."""
 
@@ -489,6 +496,12 @@ class TestCountParameters:
     def test_matrix_vector_and_number(self, lesson):
         """3 · 2 of a matrix, 2 of a vector, 1 of a single number: 9."""
         expect.equal(lesson.count_parameters(lesson.prop(Affine)), 9)
+
+    def test_a_table_of_any_size(self, lesson, draw):
+        """Rows times columns; what is frozen beside it does not count."""
+        rows, columns, frozen = draw.integer(2, 99), draw.integer(2, 99), draw.integer(1, 99)
+        table = lesson.prop(Table, rows, columns, frozen)
+        expect.equal(lesson.count_parameters(table), rows * columns)
 
     def test_frozen_parameters_do_not_count(self, lesson):
         """4 · 3 elements have requires_grad=False; 5 are left."""

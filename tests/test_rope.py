@@ -100,6 +100,13 @@ class TestRopeTables:
         want = tables(length, head_dim, base)
         expect.close(lesson.rope_tables(length, head_dim, base), want, tolerance=1e-3)
 
+    def test_any_length_width_and_base(self, lesson, draw):
+        """The rates hold for every even width and every base above 1."""
+        length, head_dim = draw.integer(2, 60), 2 * draw.integer(1, 20)
+        base = float(draw.integer(2, 99_999))
+        want = tables(length, head_dim, base)
+        expect.close(lesson.rope_tables(length, head_dim, base), want, tolerance=1e-3)
+
     def test_each_call_makes_tables_of_its_own(self, lesson):
         """Tables kept from an earlier call serve only a call with the same length,
         width and base.
@@ -598,6 +605,13 @@ class TestNtkBase:
         slowest = (head_dim - 2) / head_dim
         expect.close(got**slowest / base**slowest, factor, tolerance=1e-5)
 
+    def test_any_base_factor_and_width(self, lesson, draw):
+        """base * factor ** (D / (D - 2)), for every even width from 4 on."""
+        base, factor = float(draw.integer(2, 99_999)), draw.integer(10, 99) / 10
+        head_dim = 2 * draw.integer(2, 64)
+        want = base * factor ** (head_dim / (head_dim - 2))
+        expect.close(lesson.ntk_base(base, factor, head_dim), want, tolerance=1e-5)
+
     def test_factor_one_stretches_nothing(self, lesson):
         """1 to any power is 1: the base stays. A factor of exactly 1 is allowed."""
         expect.close(lesson.ntk_base(1234.5, 1.0, 64), 1234.5, tolerance=1e-5)
@@ -663,6 +677,12 @@ class TestAlibiBias:
             for h in range(1, n_heads + 1)
         ]
         expect.close(lesson.alibi_bias(n_heads, length), torch.tensor(want))
+
+    def test_any_length(self, lesson, draw):
+        """Head 4 of 8 has slope 1/16, however long the text is."""
+        length = draw.integer(10, 60)
+        back = [[max(query - key, 0) for key in range(length)] for query in range(length)]
+        expect.close(lesson.alibi_bias(8, length)[3], -torch.tensor(back) / 16)
 
     def test_later_keys_are_exactly_zero(self, lesson):
         """The bias is no mask: hiding later keys is left to the causal mask."""

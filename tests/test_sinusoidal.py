@@ -69,6 +69,11 @@ class TestInverseFrequencies:
         """The base sets the slowest pair; the fastest one always turns by 1."""
         expect_frequencies(lesson.inverse_frequencies(12, base), frequencies(12, base))
 
+    def test_every_frequency_at_any_width_and_base(self, lesson, draw):
+        """The formula holds for every even width and every base above 1."""
+        n_embd, base = 2 * draw.integer(2, 40), float(draw.integer(2, 99_999))
+        expect_frequencies(lesson.inverse_frequencies(n_embd, base), frequencies(n_embd, base))
+
     def test_bases_and_widths_do_not_mix(self, lesson):
         """One call leaves nothing behind for the next one."""
         for n_embd, base in (6, 10000.0), (6, 1000.0), (10, 1000.0), (6, 10000.0):
@@ -114,6 +119,13 @@ class TestSinusoidalEncoding:
         """The base reaches the angles."""
         got = lesson.sinusoidal_encoding(11, 8, base)
         expect.close(got, encoding(range(11), 8, base), tolerance=BOUND)
+
+    def test_every_entry_at_any_size(self, lesson, draw):
+        """The formula holds for every length, every even width and every base above 1."""
+        length, n_embd = draw.integer(2, 60), 2 * draw.integer(1, 20)
+        base = float(draw.integer(2, 99_999))
+        got = lesson.sinusoidal_encoding(length, n_embd, base)
+        expect.close(got, encoding(range(length), n_embd, base), tolerance=BOUND)
 
     def test_sine_and_cosine_of_an_angle_stand_side_by_side(self, lesson):
         """sin² + cos² = 1 holds for columns 0 and 1, 2 and 3, 4 and 5, in every row."""
@@ -175,6 +187,13 @@ class TestSinusoidalPositionalEmbedding:
         """The base holds for the rows in the table and for those beyond it."""
         got = lesson.SinusoidalPositionalEmbedding(5, 8, base=base)(seq_len)
         expect.close(got, encoding(range(seq_len), 8, base), tolerance=BOUND)
+
+    def test_any_table_and_any_length(self, lesson, draw):
+        """Rows from the table or beyond it, at any even width and any base."""
+        rows, seq_len, n_embd = draw.integer(1, 30), draw.integer(1, 60), 2 * draw.integer(1, 12)
+        base = float(draw.integer(2, 99_999))
+        got = lesson.SinusoidalPositionalEmbedding(rows, n_embd, base)(seq_len)
+        expect.close(got, encoding(range(seq_len), n_embd, base), tolerance=BOUND)
 
     def test_the_formula_does_not_run_out(self, lesson):
         """Position 2999 of a table made for 16: nothing repeats, nothing is clamped."""
@@ -280,6 +299,12 @@ class TestOffsetRotation:
         expect.that(tuple(matrix.shape) == (6, 6), f"R has shape {tuple(matrix.shape)}, not (6, 6)")
         before, after = encoding(range(1000, 1020), 6), encoding(range(1000 + k, 1020 + k), 6)
         expect.close(before @ matrix.T, after, tolerance=1e-4)
+
+    def test_every_entry_at_any_offset(self, lesson, draw):
+        """Forwards or backwards, at any even width and any base."""
+        k, n_embd = draw.integer(-999, 999), 2 * draw.integer(1, 12)
+        base = float(draw.integer(2, 99_999))
+        expect.close(lesson.offset_rotation(k, n_embd, base), rotation(k, n_embd, base))
 
     @pytest.mark.parametrize("n_embd", [2, 4, 10, 64])
     @pytest.mark.parametrize("k", [3, -1000])

@@ -948,6 +948,16 @@ class TestNearestByCosine:
         got = lesson.nearest_by_cosine(100 * query, scales * vectors, 6)
         expect_nearest(got, cosine_with_each(query, vectors), 6)
 
+    def test_short_rows_are_not_zero(self, lesson):
+        """Rows of length 0.005, and a query of that length: row 1 points the same way,
+        row 0 is at a right angle, row 2 opposite. A number that is added to keep
+        the division safe must be far below their lengths.
+        """
+        rows = 0.005 * torch.tensor([[0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
+        got = lesson.nearest_by_cosine(torch.tensor([0.005, 0.0]), rows)
+        want = [1, 0, 2], torch.tensor([1.0, 0.0, -1.0])
+        expect.close(rows_and_similarities(got), want, tolerance=1e-2)
+
     def test_five_rows_unless_asked_otherwise(self, lesson, draw):
         """top_k=5 is the default."""
         query, vectors = draw.normal(4), draw.normal(9, 4)
@@ -1214,7 +1224,10 @@ class TestParseGloveLine:
 
     @pytest.mark.parametrize(
         ("line", "n_embd"),
-        [("king", 1), ("king 0.5", 2), ("king 0.5 1 2", 4), ("king 0.5 1 2\n", 50), ("", 1)],
+        [
+            *[("king", 1), ("king 0.5", 2), ("king 0.5 1 2", 4), ("king 0.5 1 2\n", 50), ("", 1)],
+            *[("0.5", 2), ("7 0.5", 3)],  # the word may be a number, but not be missing
+        ],
         ids=ascii,
     )
     def test_too_few_numbers_are_refused(self, lesson, line, n_embd):
@@ -1226,7 +1239,7 @@ class TestParseGloveLine:
             ValueError,
             good=("king 0.5 1", 2),
             bad=(line, n_embd),
-            mentions=(line.strip(), "king", "0.5"),
+            mentions=(line.strip(), line.split(" ")[0], "0.5"),
         )
 
     def test_a_word_with_spaces_does_not_make_up_for_numbers(self, lesson):

@@ -4,7 +4,7 @@ What a student's code gave back through the door is compared with what each mist
 catalogue gives in the same tests, on the same inputs. A wrong diagnosis is worse than none:
 
 - A mistake explains the whole exercise if it fails the same tests, passes the same ones, and
-  gives back the same values up to rounding wherever it fails.
+  wherever it fails gives back the same values, up to rounding, or fails with the same one.
 - Else, for there may be two mistakes at once, one explains at least half of the failures, more
   than any other does: it gives back the same values in every test that it fails, and fails none
   that the student passes.
@@ -139,7 +139,12 @@ def _alike(found: Finding, seen: Finding) -> bool:
     """Whether a mistake fares in a test as the student's code did."""
     if seen.outcome == "passed" or _only_prints(seen):
         return found.outcome == "passed"
-    return found.outcome == "wrong" and _same(found.trace, seen.trace)
+    if found.outcome != "wrong":
+        return False
+    # what a test compares may lie closer together: pairs in another order are the same, sorted
+    return _same(found.trace, seen.trace) or bool(
+        seen.refused and _same(found.refused, seen.refused)
+    )
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -111,7 +111,7 @@ class Lesson:
         except StudentError as error:
             self.trace.append(error)
             raise
-        kept = "a module" if isinstance(result, Ref) else [_excerpt(result), gradients]
+        kept = "a module" if isinstance(result, Ref) else [excerpt(result), gradients]
         self.trace.append(kept)
         call.result = Handle(self, result, f"{name}(...)") if isinstance(result, Ref) else result
         call.gradients = gradients
@@ -198,10 +198,10 @@ class Handle(Function):
         return value
 
 
-def _excerpt(value: Any) -> Any:
+def excerpt(value: Any) -> Any:
     """A value to be kept for a while: of a large tensor its shape and some of its elements."""
     if isinstance(value, list | tuple):
-        return [_excerpt(item) for item in value]
+        return [excerpt(item) for item in value]
     if isinstance(value, torch.Tensor) and value.numel() > 10_000 and value.device.type == "cpu":
         step = value.numel() // 10_000
         return [tuple(value.shape), value.reshape(-1)[::step].clone()]

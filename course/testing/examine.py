@@ -11,7 +11,7 @@ from course.syllabus import find_lesson
 from course.testing import expect
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
-from course.testing.door import Lesson
+from course.testing.door import Lesson, excerpt
 from course.testing.draw import Draw
 from course.testing.outcomes import NotRun, Prints, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.show import show
@@ -27,6 +27,7 @@ class Finding:
         failure: the exception behind it, if it did not pass.
         text: the message for the student: a sentence, then the details.
         trace: what came back through the door while the test ran, in order.
+        refused: the value that did not compare as it should, if one did not.
         seconds: how long it took.
     """
 
@@ -35,6 +36,7 @@ class Finding:
     failure: Exception | None
     text: str
     trace: list[Any]
+    refused: list[Any]
     seconds: float
 
 
@@ -60,25 +62,42 @@ class Examination:
         self._seed = seed
         self._printed = printed
         self._stopped: set[str] = set()
+        self._passed: dict[str, list[Case]] = {}
+        self._lent_to: set[str] = set()
 
     def run(self, case: Case) -> Finding:
         """Run a test; if it fails, once more with the exercises that this one uses lent.
 
-        So nobody loses the points of an exercise because of another one that it calls.
+        So nobody loses the points of an exercise because of another one that it calls. All tests
+        of an exercise have to pass in one and the same company: with its own, or with those lent.
         """
         start = time.perf_counter()
         if case.exercise in self._stopped:  # waiting once more would teach nothing
-            return Finding(case, *_told(NotRun(case.exercise), case.exercise), [], 0.0)
-        failure, trace = None, []
-        hangs = self._stopped and self._stopped.intersection(self._used_by(case))
-        if not hangs:
-            failure, trace = self._attempt(case)
-        if hangs or (failure and not _is_its_own_stub(failure, case) and self._used_by(case)):
-            failure, trace = self._attempt(case, lent=self._used_by(case))
+            return Finding(case, *_told(NotRun(case.exercise), case.exercise), [], [], 0.0)
+        failure, trace = self._find(case)
         if isinstance(failure, Stopped):
             self._stopped.add(case.exercise)
         outcome = _told(failure, case.exercise)
-        return Finding(case, *outcome, trace, time.perf_counter() - start)
+        refused = [excerpt(one) for one in expect.refused] if failure else []
+        return Finding(case, *outcome, trace, refused, time.perf_counter() - start)
+
+    def _find(self, case: Case) -> tuple[Exception | None, list]:
+        """What is wrong, and what came through the door."""
+        used = self._used_by(case)
+        if case.exercise in self._lent_to or self._stopped.intersection(used):
+            return self._attempt(case, lent=used)
+        failure, trace = self._attempt(case)
+        if failure is None:
+            self._passed.setdefault(case.exercise, []).append(case)
+        if failure is None or not used or _is_its_own_stub(failure, case):
+            return failure, trace
+        with_lent, its_trace = self._attempt(case, lent=used)
+        if with_lent is not None:
+            return with_lent, its_trace
+        if any(self._attempt(one, lent=used)[0] for one in self._passed.get(case.exercise, [])):
+            return failure, trace
+        self._lent_to.add(case.exercise)
+        return None, its_trace
 
     def _used_by(self, case: Case) -> tuple[str, ...]:
         return used_exercises(self._source, case.lesson, case.exercise)
@@ -86,6 +105,7 @@ class Examination:
     def _attempt(self, case: Case, lent: tuple[str, ...] = ()) -> tuple[Exception | None, list]:
         """Run a test once; return what went wrong, and what came through the door."""
         expect.calls.clear()
+        expect.refused.clear()
         self._printed()
         stage = self._stage()
         door = Lesson(stage, expect.calls)

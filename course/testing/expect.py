@@ -7,8 +7,10 @@ expect.rejects(call, ValueError, good=..., bad=..., mentions=...)
 expect.follows_device(call, *args), expect.stays_on_device(call, *args)
 """
 
+import contextlib
 import re
 import textwrap
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -31,6 +33,19 @@ calls: list[Call] = []
 """The calls of the running test; the messages show the one that a value came from."""
 
 
+refused: list[Any] = []
+"""What did not compare as it should in the running test: at most one value."""
+
+
+@contextlib.contextmanager
+def _noted(got: Any) -> Iterator[None]:
+    try:
+        yield
+    except Wrong:
+        refused.append(got)
+        raise
+
+
 def last_call() -> Call | None:
     """The latest call through the door, if there was one."""
     return calls[-1] if calls else None
@@ -46,13 +61,15 @@ def close(got: Any, want: Any, *, tolerance: float | None = None, what: str = ""
         what: what was computed, "the mean of the table"; the message names it.
     """
     __tracebackhide__ = True
-    _compare(got, want, got, want, tolerance, what)
+    with _noted(got):
+        _compare(got, want, got, want, tolerance, what)
 
 
 def equal(got: Any, want: Any) -> None:
     """Expect exactly the same value, shape, dtype and device."""
     __tracebackhide__ = True
-    _compare(got, want, got, want, 0.0)
+    with _noted(got):
+        _compare(got, want, got, want, 0.0)
 
 
 def that(fact: bool, sentence: str) -> None:
@@ -186,7 +203,7 @@ def sees_changes(function: Function, before: tuple, after: tuple, want: torch.Te
     """
     __tracebackhide__ = True
     kept = [function._lesson.kept(a) if isinstance(a, torch.Tensor) else a for a in before]
-    function(*kept)
+    first = function(*kept)
     for argument, new in zip(kept, after, strict=True):
         if isinstance(argument, Handle):
             argument.change(new)
@@ -194,11 +211,18 @@ def sees_changes(function: Function, before: tuple, after: tuple, want: torch.Te
     try:
         _compare(got, want, got, want, None)
     except Wrong as wrong:
+        if not _is_the_same(got, first):
+            raise
         sentence = (
-            "called again after the numbers in its arguments had changed, it gave a wrong result: "
-            "is one kept from call to call?"
+            "called again after the numbers in its arguments had changed, it gave the same result "
+            "as before: is one kept from call to call?"
         )
         raise Wrong(f"{sentence}\n{str(wrong).partition(chr(10))[2]}") from None
+
+
+def _is_the_same(got: Any, first: Any) -> bool:
+    both = isinstance(got, torch.Tensor) and isinstance(first, torch.Tensor)
+    return both and got.shape == first.shape and torch.allclose(got, first, equal_nan=True)
 
 
 # --- comparing --------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Values and calls in few words, for messages that fit a terminal."""
 
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -10,6 +12,9 @@ from course.testing.stage import GeneratorSeed
 
 _SMALL = 16
 """A tensor with more elements is shown by its shape alone."""
+
+_LONG = 40
+"""Of a list with more items the first ones are shown."""
 
 
 def show(value: Any) -> str:
@@ -29,15 +34,26 @@ def show(value: Any) -> str:
     if isinstance(value, GeneratorSeed):
         return f"torch.Generator().manual_seed({value.seed})"
     if isinstance(value, tuple):
-        return f"({', '.join(map(show, value))})"
+        return f"({_listed(map(show, value))})"
     if isinstance(value, list):
-        return f"[{', '.join(map(show, value))}]"
+        return f"[{_listed(map(show, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key!r}: {show(item)}' for key, item in value.items())}}}"
+        return f"{{{_listed(f'{show(key)}: {show(item)}' for key, item in value.items())}}}"
     if isinstance(value, float):
         return show_number(value)
+    if (
+        isinstance(value, int) and value.bit_length() > 600
+    ):  # Python refuses to write very long ones
+        return f"an integer of {value.bit_length():,} bits"
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def _listed(items: Iterable[str]) -> str:
+    """The items with commas between; whatever their number, it takes no time."""
+    items = iter(items)
+    shown = list(itertools.islice(items, _LONG))
+    return ", ".join([*shown, "..."] if next(items, None) is not None else shown)
 
 
 def show_call(call: Call, made_by: Call | None = None) -> str:

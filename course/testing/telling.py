@@ -48,7 +48,7 @@ def _factor(got: Tensor, want: Tensor) -> str | None:
         return None
     largest = want.abs().argmax()
     factor = (got.flatten()[largest] / want.flatten()[largest]).item()
-    if f"{factor:.4g}" not in ("0", "1") and abs(factor) < 1e6 and _near(got, want * factor):
+    if f"{abs(factor):.4g}" not in ("0", "1") and abs(factor) < 1e6 and _near(got, want * factor):
         return f"every value is {factor:.4g} times what it should be"
     return None
 
@@ -78,7 +78,7 @@ def _reordered(got: Tensor, want: Tensor) -> str | None:
         if len(want_slices) > 64:
             continue
         order = [_index(got_slices, lambda one, w=w: _near(one, w)) for w in want_slices]
-        if None not in order and len(set(order)) == len(order):
+        if None not in order and len(set(order)) == len(order) and order != sorted(order):
             return f"the {_names(want, axis)[1]} are right, but in another order"
     return None
 

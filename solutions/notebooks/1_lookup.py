@@ -39,7 +39,7 @@ plots.one_hot_times_table(table, ids, words)
 # ## How large is the first matrix?
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** The whole of GPT-2 small is 124,439,808 numbers, half a gigabyte in float32. Its
+# The whole of GPT-2 small is 124,439,808 numbers, half a gigabyte in float32. Its
 # vocabulary has 50,257 tokens, and it reads texts of 1,024 tokens. You write a batch of texts as
 # one-hot rows in float32. How many texts does it take until the batch alone is larger than the
 # whole model?
@@ -63,11 +63,11 @@ for n_texts in (1, 2, 3, 32, 512):
 # %% [markdown]
 # ## What comes back
 #
-# In training, each output row is told which way to move. Say that the loss wants all four features
-# of each word's row to change by 1.
+# In training, each output row is told how the loss changes with it. Say that the gradient is 1 in
+# all four features of each word's row.
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** All seven gradients are (1, 1, 1, 1), except one: the second "the" gets (−1, −1,
+# All seven gradients are (1, 1, 1, 1), except one: the second "the" gets (−1, −1,
 # −1, −1). Eight rows are in the table. How many of them receive a gradient that is not zero?
 #
 # **My guess:** ...
@@ -100,7 +100,7 @@ play(draw, second_the=[-2, -1, 0, 1, 2])
 # ## Does a frequent word learn faster?
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** A batch holds "the" a hundred times, "cat" once, and "dog" never, and the loss is
+# A batch holds "the" a hundred times, "cat" once, and "dog" never, and the loss is
 # the sum of all rows read. So the gradient of "the" is a hundred times that of "cat". One step at
 # learning rate 0.1, once with `SGD`, once with `Adam`, once with `AdamW`: how far does each of the
 # three rows move?
@@ -136,7 +136,8 @@ for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
 #
 # And "dog", which nobody read? SGD and Adam leave it alone: its gradient is exactly zero, and it
 # never had another. AdamW moves even that row, a little: it shrinks every number by lr · 0.01, here
-# by a thousandth, whether or not there was a gradient.
+# by a thousandth, whether or not there was a gradient. (So "the" and "cat" do not move by 0.1 to
+# the last digit.)
 #
 # </details>
 
@@ -147,7 +148,7 @@ for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
 # places. The course comes with a tokenizer of 4,096 tokens, as a small GPT would have.
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** A model with this tokenizer is trained on the whole corpus, every token of it.
+# A model with this tokenizer is trained on the whole corpus, every token of it.
 # Which share of the 4,096 rows never receives a gradient, not in one step?
 #
 # **My guess:** ...

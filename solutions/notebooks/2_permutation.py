@@ -38,7 +38,7 @@ plots.shuffle_panels(before, after, perm, words)
 # thing?
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** PyTorch's own encoder, as in BERT but without positions: six layers, four heads
+# PyTorch's own encoder, as in BERT but without positions: six layers, four heads
 # each, layer norms, MLPs, random weights. The word "the" stands in places 0 and 3 of our sentence,
 # once before "dog", once before "man". After six layers of attention to its surroundings, how alike
 # (cosine) are the two output vectors of "the"? About 0, about 0.5, about 0.9, or 1?
@@ -75,7 +75,7 @@ print(f"gap of the encoder: {permutation.equivariance_gap(encoder, x, perm):.0e}
 # sentences best. There are no others to test on, so memorizing is allowed.
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** With 27 weights for each sentence, how many percent of its own training sentences
+# With 27 weights for each sentence, how many percent of its own training sentences
 # does the best readout get right, on top of `toy_attention`? And on top of `causal_toy_attention`,
 # where each word sees only itself and those before it?
 #
@@ -114,7 +114,7 @@ for layer in (permutation.toy_attention, permutation.causal_toy_attention):
 # ## How far does a swap reach?
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** Now the mask, on the seven words "the dog bites the man at night". Exchange the
+# Now the mask, on the seven words "the dog bites the man at night". Exchange the
 # words of places 0 and 2: "bites dog the the man at night". Each word can see what stands before
 # it, so "man", "at" and "night" all have the exchange in view. In how many of the seven places does
 # the output of the word change? With one layer of attention, and with two?

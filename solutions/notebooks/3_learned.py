@@ -41,7 +41,7 @@ plots.token_position_sum(tokens[:, :24], positions[:, :24], words)
 # different rows of the sum.
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** What comes out of `GPTEmbedding` for the two "the", at places 0 and 4: how alike
+# What comes out of `GPTEmbedding` for the two "the", at places 0 and 4: how alike
 # are they (cosine)? And how alike are "the" and "cat" if *both* stand at place 0, in two sentences?
 #
 # **My guess:** ...
@@ -91,7 +91,7 @@ def losses(ids, targets):  # (B, T) each -> (B, T), nats per character
 
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** The texts are cut out at random places, so place 5 is no likelier to hold an "e"
+# The texts are cut out at random places, so place 5 is no likelier to hold an "e"
 # than place 25. After 400 steps, how alike (cosine) are the rows of neighboring positions, such as
 # 15 and 16? And of 0 and 31? At the start both are near 0.
 #
@@ -143,7 +143,7 @@ plots.dot_against_offset({"fresh": tables[0][:32], "after 400 steps": tables[400
 # trained on 32.
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** From place 4 on, up to place 31, the loss is about 0.7 nats per character. A
+# From place 4 on, up to place 31, the loss is about 0.7 nats per character. A
 # model that knows nothing has ln 27 = 3.30. What is the loss at place 47? About 0.7 still, about 1,
 # about 2, about 3.3, or more?
 #
@@ -178,7 +178,7 @@ plots.loss_curve(curves, untrained=math.log(27), unit="nats per character", step
 # linear interpolation, so that almost every place gets a row that is a mixture of two.
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** Put the three in order, best first. Stretching changes the rows of *all* places,
+# Put the three in order, best first. Stretching changes the rows of *all* places,
 # also of those where nothing was wrong: what does that cost?
 #
 # **My guess:** ...
@@ -219,7 +219,7 @@ plots.loss_curve(curves, untrained=math.log(27), unit="nats per character", step
 # ## What would a long table cost?
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** In GPT-2 small the positions are 0.63 % of the parameters, for 1,024 places. Some
+# In GPT-2 small the positions are 0.63 % of the parameters, for 1,024 places. Some
 # models of today read a million tokens. With a learned table for 1,000,000 places at GPT-2's width
 # of 768, how many parameters does the table alone have, measured in whole GPT-2s (124,439,808)?
 #

@@ -30,7 +30,7 @@ fresh = torch.randn(64, 32)  # a learned table on its first day
 plots.position_table(pe, "sinusoidal positions")
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** From position 0 to position 63 the hands turn, the first one by a radian in each
+# From position 0 to position 63 the hands turn, the first one by a radian in each
 # step. How many of the 16 hands have been all the way round at least once when position 63 is
 # reached?
 #
@@ -61,7 +61,7 @@ plots.wave_columns(pe, [4, 5, 8, 16, 31])
 # ## How alike are near and far?
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** Compare position 0 with positions 16, 32 and 63, by the cosine of their rows. Put
+# Compare position 0 with positions 16, 32 and 63, by the cosine of their rows. Put
 # the three in order, most alike first. And what is the cosine of 0 and 63: about 0.9, about 0.5,
 # about 0, or negative?
 #
@@ -77,15 +77,15 @@ plots.dot_against_offset({"sinusoidal": pe, "learned, fresh": fresh})
 #
 # 0.96 for the neighbor, then 0.50, **0.60** and 0.55: position 32 is more like 0 than position 16
 # is. (A row has squared length 16, half its width, so the product divided by 16 is the cosine.) The
-# seven slowest hands have turned by 20 degrees or less even at 63. Each adds nearly 1 to the
+# seven slowest hands have turned by less than 21 degrees even at 63. Each adds nearly 1 to the
 # product, 6.9 together, so 0.43 of the cosine is certain at any distance in this table. The ripple
 # comes from the fast hands, which come round again: at 16 the first hand has made 2.55 turns and
 # points the other way, at 32 it has made 5.09 and is nearly back.
 #
 # The second thing to see is the band. For the fresh table it is wide: the product at one offset is
-# anything from about −0.5 to 0.5, depending on where you start. For the sinusoids there is no band
-# at all: wherever you start, the product is the same. They are not an even ruler, but they are the
-# same ruler everywhere.
+# anything from about −0.5 to 0.5, and once −0.8, depending on where you start. For the sinusoids
+# there is no band at all: wherever you start, the product is the same. They are not an even ruler,
+# but they are the same ruler everywhere.
 #
 # </details>
 
@@ -96,7 +96,7 @@ plots.dot_against_offset({"sinusoidal": pe, "learned, fresh": fresh})
 # for a turn, and all 16 are at work in a table of 64.
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** Base 10, and a text of 512 tokens. Which positions are most like position 0? The
+# Base 10, and a text of 512 tokens. Which positions are most like position 0? The
 # nearest is 1, the second nearest is 2. Which is third?
 #
 # **My guess:** ...
@@ -133,7 +133,7 @@ play(draw, base=[10, 100, 1000, 10_000, 100_000, 1_000_000], length=[64, 512, 20
 # ## One matrix that moves them all
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** `offset_rotation(5, 32)` takes every row to the one five places on. The fresh
+# `offset_rotation(5, 32)` takes every row to the one five places on. The fresh
 # random table gets the same chance: least squares finds the best 32 × 32 matrix for it, fitted to
 # all its 59 pairs of rows that are five apart. How much of the target rows does each of the two
 # miss? (0 % is a perfect move, 100 % is as bad as answering zero.)
@@ -171,7 +171,7 @@ rows = sinusoidal.sinusoidal_encoding(107, 32)
 plots.scores_under_shift(rows[:7] @ rows[:7].T, rows[100:] @ rows[100:].T, shift=100)
 
 # %% [markdown] tags=["prediction"]
-# **Guess first.** The third panel is blank, because the products know the distance alone. Now add
+# The third panel is blank, because the products know the distance alone. Now add
 # the token rows, as a transformer does, and take the same products. No projections, nothing
 # learned, the same seven words both times. Is the third panel still blank?
 #

@@ -62,8 +62,8 @@ plots.turned_pairs(vector, turned[[1, 3, 710]], [1, 3, 710])
 #
 # </details>
 #
-# Move the slider. Which pair makes the difference between 0 and 1? Which between 11 and 710? At
-# which positions does pair 0 point the other way?
+# Run the next cell and move its slider. Which pair makes the difference between 0 and 1? Which
+# between 11 and 710? At which positions does pair 0 point the other way?
 
 
 # %%
@@ -144,7 +144,9 @@ plots.scores_under_shift(score(early @ w_q, early @ w_k), score(late @ w_q, late
 # </details>
 
 # %% [markdown] answer="why-relative" points=2
-# **In your own words (2 points).** Sinusoidal positions and RoPE use the same angles. Raw, both
+# ## In your own words: the same angles
+#
+# Sinusoidal positions and RoPE use the same angles. Raw, both
 # give scores that know only the distance. In a trained model one of them keeps this property for
 # certain and the other does not. Which, and what in the order of the operations decides it? What
 # would $W_q$ and $W_k$ have to be like for the other one to keep it, too?
@@ -296,8 +298,9 @@ for name, angles in {
 #
 # </details>
 #
-# Move the slider. The left end does not move, whatever you do. How many pairs lie above the line,
-# and why is that number alone no measure of quality? (At base 10,000 it is the smallest.)
+# Run the next cell and move its slider. The left end does not move, whatever you do. How many pairs
+# lie above the line, and why is that number alone no measure of quality? (At base 10,000 it is the
+# smallest.)
 
 
 # %%
@@ -309,7 +312,9 @@ def draw(base=40_890):
 play(draw, base=[10_000, 20_000, 40_890, 69_000, 160_000, 500_000])
 
 # %% [markdown] answer="a-larger-base" points=2
-# **In your own words (2 points).** A model was trained with base 10,000 on 4,096 tokens. A friend
+# ## In your own words: a larger base
+#
+# A model was trained with base 10,000 on 4,096 tokens. A friend
 # sets the base to 500,000 without training it further and feeds it texts of 4,000 tokens: "No
 # angle is larger than it was in training, and scores still know only the distance. So nothing can
 # go wrong." What is right about this, and what does go wrong?

@@ -119,7 +119,9 @@ for word in ("queen", "wore", "noble", "king", "crown"):
 # </details>
 
 # %% [markdown] answer="alike-or-together" points=2
-# **In your own words (2 points).** Why can two words have a large cosine and a very low score?
+# ## In your own words: alike, and never together
+#
+# Why can two words have a large cosine and a very low score?
 # Say what each of the two measures, and why nothing in the loss ever compared king with queen.
 #
 # ### BEGIN SOLUTION
@@ -213,7 +215,9 @@ plots.neighbors_by_cosine(cosines, [words[one] for one in found])
 # </details>
 
 # %% [markdown] answer="inputs-left-out" points=2
-# **In your own words (2 points).** A paper reports that its vectors solve 70% of all analogies,
+# ## In your own words: 70 %
+#
+# A paper reports that its vectors solve 70% of all analogies,
 # with the three words of the question left out. Which two numbers would you ask for before you
 # believe that the arithmetic does the work, and what would each of them tell you?
 #

@@ -156,4 +156,5 @@ def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened
     result = CliRunner().invoke(main, ["open", *arguments, "--no-browser"])
     assert result.exit_code == 0, result.output
     path = str(ROOT / "notebooks" / f"{opened}.ipynb")
-    assert started == [[sys.executable, "-m", "jupyterlab", path, "--no-browser"]]
+    root = f"--ServerApp.root_dir={ROOT}"
+    assert started == [[sys.executable, "-m", "jupyterlab", root, path, "--no-browser"]]

@@ -102,8 +102,8 @@ def test_a_crash_loses_nothing(repository, monkeypatch, crash):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "say one of these: a LESSON, --list, or --restore NAME"),
-        (["rope", "--list"], "say one of these: a LESSON, --list, or --restore NAME"),
+        ([], "say just one of these: a LESSON, --list, or --restore NAME"),
+        (["rope", "--list"], "say just one of these: a LESSON, --list, or --restore NAME"),
         (["roap"], 'there is no lesson "roap"; did you mean "rope"?'),
         (["--restore", "x"], 'there is no archive "x"; there are: none yet'),
         (["--restore", "../x"], 'there is no archive "../x"; there are: none yet'),

@@ -50,6 +50,15 @@ def test_a_long_call_is_folded(lesson):
     assert len(first) <= 70
 
 
+def test_of_a_long_list_the_first_items_are_shown():
+    assert show([0] * 41) == f"[{'0, ' * 40}...]"
+    assert show([0] * 40) == f"[{'0, ' * 39}0]"
+
+
+def test_a_number_too_long_to_write_is_described():
+    assert show(10**5000) == "an integer of 16,610 bits"
+
+
 def test_a_dictionary_is_shown_by_its_entries():
     assert show({"weight": torch.zeros(30, 4)}) == "{'weight': a tensor (30, 4) of float32}"
 

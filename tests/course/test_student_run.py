@@ -12,7 +12,10 @@ import pytest
 
 from course import ROOT
 from course.build import stub_from
-from course.testing.examine import used_exercises
+from course.syllabus import find_lesson
+from course.testing.case import collect
+from course.testing.examine import Examination, used_exercises
+from course.testing.stage import Stage, run_module
 
 SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
 
@@ -84,6 +87,31 @@ def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(run):
     result = run(stub[:start] + body + stub[end:])
     assert "5 rope: 3 of 20 points" in result.flat
     assert "wrong" not in result.flat
+
+
+MEAN_OVER_ALL_LOGITS = """
+def negative_sampling_loss(positive, negative):
+    logits = torch.cat([positive[:, None], negative], dim=1)
+    wanted = torch.zeros_like(logits)
+    wanted[:, 0] = 1
+    return nn.functional.binary_cross_entropy_with_logits(logits, wanted)
+"""
+
+
+@pytest.mark.parametrize(("trainer", "right"), [("as it is", True), ("without zero_grad", False)])
+def test_all_tests_of_an_exercise_pass_in_the_same_company(trainer, right):
+    """A wrong trainer passes some tests with a wrong loss, and the others with a right one."""
+    path = find_lesson("skipgram").module("solutions")
+    source = path.read_text(encoding="utf-8") + MEAN_OVER_ALL_LOGITS
+    if not right:
+        assert "optimizer.zero_grad()" in source
+        source = source.replace("optimizer.zero_grad()", "pass")
+    module = run_module(source.encode(), ROOT / "exercises" / "skipgram.py")
+    examination = Examination(lambda: Stage(module), source.encode())
+    cases = [
+        one for one in collect([find_lesson("skipgram").tests]) if one.exercise == "train_skipgram"
+    ]
+    assert all(examination.run(case).outcome == "passed" for case in cases) == right
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,297 @@
+"""The notebooks in a real browser: JupyterLab as `course open` starts it, and Chromium.
+
+They need Playwright (`pip install -e ".[browser]"`) and a Chromium, and run with `-m browser`.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from course import ROOT
+from course.notebook_text import LAB, notebook_from, stems
+from course.syllabus import find_lesson, lessons
+
+pytestmark = pytest.mark.browser
+
+TO_DO = "sinusoidal"
+"""The lesson whose module is a stub; all others are filled in."""
+
+PATIENCE = 90
+"""Seconds for whatever should happen at all: a start, a whole notebook."""
+
+REDRAW = 3.0
+"""Seconds from a key to a new figure, on a busy machine; at rest it is about 0.3."""
+
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
+OPENED = "globalThis.jupyterapp?.shell.currentWidget?.context?.sessionContext?.session?.kernel"
+RUN = """() => {
+    jupyterapp.commands.execute("notebook:run-all-cells").then(fine => { window.allRan = fine });
+}"""
+FIGURES = """cell => [...cell.querySelectorAll(".jp-OutputArea img")].map(
+    image => image.complete && image.naturalWidth > 0 ? image.src : null
+)"""
+REDRAWN = f"""([cell, before]) => {{
+    const now = ({FIGURES})(cell);
+    return !now.includes(null) && now.join() !== before.join();
+}}"""
+
+
+A_DRAWING_THAT_FAILS = """\
+# %%
+from course import plots
+from course.play import play
+
+def draw(position=1):
+    return plots.position_table([[1.0 / position]])
+
+play(draw, position=[0, 1])
+"""
+
+
+@dataclass
+class Lab:
+    """A JupyterLab that runs: what it noted about itself, and the repository that it serves."""
+
+    server: dict[str, Any]
+    repository: Path
+
+    def address_of(self, stem: str) -> str:
+        """Where a browser finds this notebook, alone."""
+        notebook = self.repository / "notebooks" / f"{stem}.ipynb"
+        path = notebook.relative_to(self.server["root_dir"]).as_posix()
+        return f"{self.server['url']}lab/tree/{path}?reset&token={self.server['token']}"
+
+
+@dataclass
+class Notebook:
+    """A notebook that was run from top to bottom, on its page."""
+
+    page: Any
+    asked: list[str]
+    content: dict[str, Any]
+
+    def sources(self, kind: str) -> list[str]:
+        return ["".join(c["source"]) for c in self.content["cells"] if c["cell_type"] == kind]
+
+    def outputs(self) -> list[dict[str, Any]]:
+        return [output for cell in self.content["cells"] for output in cell.get("outputs", [])]
+
+    def showing(self, kind: str, words: str = "") -> int:
+        """How many outputs of a kind hold these words."""
+        shown = (output.get("data", {}) for output in self.outputs())
+        return sum(kind in data and words in "".join(data[kind]) for data in shown)
+
+    def wait(self, condition: str, argument: Any, complaint: str, seconds: float = 10) -> None:
+        """Wait until something is true on the page, or fail with this complaint."""
+        from playwright.sync_api import TimeoutError
+
+        try:
+            self.page.wait_for_function(condition, arg=argument, timeout=1000 * seconds)
+        except TimeoutError:
+            pytest.fail(f"{complaint} within {seconds} s")
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    """A copy of the repository in which a student has filled in all but one module."""
+    copy = tmp_path_factory.mktemp("repository")
+    for folder in ("course", "exercises", "solutions", "tests", "notebooks"):
+        ignore = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
+        shutil.copytree(ROOT / folder, copy / folder, ignore=ignore)
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    for lesson in lessons():
+        if lesson.stem != TO_DO:
+            source = lesson.module("solutions")
+            shutil.copy(source, copy / "exercises" / source.name)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def lab(repository):
+    """JupyterLab, started by `course open` with settings of its own and without a network."""
+    own, nowhere = repository / "jupyter", "http://127.0.0.1:9"
+    settings = own / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    (settings / "notification.jupyterlab-settings").write_text(
+        json.dumps({"fetchNews": "false", "checkForUpdates": False}), encoding="utf-8"
+    )
+    environment = {
+        "PYTHONPATH": str(repository),
+        "COURSE_DATA": str(own / "no data"),
+        "IPYTHONDIR": str(own / "ipython"),
+        **{f"JUPYTER_{name.upper()}_DIR": str(own / name) for name in ("config", "data")},
+        "JUPYTER_RUNTIME_DIR": str(own / "runtime"),
+        **dict.fromkeys(("http_proxy", "https_proxy"), nowhere),
+    }
+    with (repository / "log").open("w", encoding="utf-8") as log:
+        options = ["--no-browser", "--allow-root", "--LabApp.expose_app_in_browser=True"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "course", "open", "rope", *options],
+            cwd=repository,
+            env=os.environ | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        server = noted_by(process, own / "runtime")
+        if server is None:
+            pytest.fail((repository / "log").read_text(encoding="utf-8"))
+        yield Lab(server, repository)
+        os.kill(server["pid"], signal.SIGTERM)  # JupyterLab ends its kernels first
+        process.wait(PATIENCE)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def noted_by(process: subprocess.Popen, folder: Path) -> dict[str, Any] | None:
+    """What a Jupyter server notes about itself as soon as it listens; None if it does not."""
+    end = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < end:
+        for note in folder.glob("jpserver-*.json"):
+            with contextlib.suppress(ValueError):  # not written to its end
+                return json.loads(note.read_text(encoding="utf-8"))
+        time.sleep(0.1)
+    return None
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """Debian's Chromium where there is one, else Playwright's own."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=FLAGS, timeout=1000 * PATIENCE
+        )
+        yield browser
+        browser.close()
+
+
+@contextlib.contextmanager
+def run(stem: str, lab: Lab, chromium: Any) -> Iterator[Notebook]:
+    """A notebook, opened and run."""
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    notebook = Notebook(page, asked=[], content={})
+    page.on("request", lambda asked: notebook.asked.append(asked.url))
+    page.on("websocket", lambda asked: notebook.asked.append(asked.url))
+    page.goto(lab.address_of(stem), timeout=1000 * PATIENCE)
+    notebook.wait(f"{OPENED}?.status === 'idle'", None, "no kernel was ready", PATIENCE)
+    page.evaluate(RUN)
+    notebook.wait("window.allRan !== undefined", None, "the cells were not run", PATIENCE)
+    notebook.content = page.evaluate("jupyterapp.shell.currentWidget.context.model.toJSON()")
+    yield notebook
+    page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
+    page.close()
+
+
+@pytest.fixture(scope="module", params=stems())
+def notebook(request, lab, chromium):
+    """Each notebook, run."""
+    with run(request.param, lab, chromium) as opened:
+        yield opened
+
+
+def test_every_cell_runs(notebook):
+    assert [output for output in notebook.outputs() if output["output_type"] == "error"] == []
+    assert [output for output in notebook.outputs() if output.get("name") == "stderr"] == []
+    assert notebook.page.evaluate("window.allRan")
+
+
+def test_every_figure_is_seen_and_described(notebook):
+    count = notebook.showing("text/html", "<img")
+    assert count >= 2
+    seen = f"count => {{ const seen = ({FIGURES})(document); return !seen.includes(null) "
+    seen += "&& seen.length === count }"
+    notebook.wait(seen, count, f"{count} figures were not to be seen")
+    images = notebook.page.locator(".jp-OutputArea img").all()
+    assert all(len(image.get_attribute("alt")) > 20 for image in images)
+
+
+def test_every_slider_changes_its_figure_in_place(notebook):
+    count = notebook.showing("application/vnd.jupyter.widget-view+json")
+    assert count >= 1
+    ready = "count => document.querySelectorAll('.noUi-handle').length === count"
+    notebook.wait(ready, count, f"{count} sliders were not to be seen")
+    for number, slider in enumerate(notebook.page.locator(".noUi-handle").all(), start=1):
+        cell = slider.evaluate_handle("handle => handle.closest('.jp-Cell')")
+        before = cell.evaluate(FIGURES)
+        at_end = slider.get_attribute("aria-valuenow") == slider.get_attribute("aria-valuemax")
+        slider.focus()
+        start = time.monotonic()
+        notebook.page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
+        notebook.wait(REDRAWN, [cell, before], f"slider {number} changed no figure", REDRAW)
+        print(f"slider {number}: {time.monotonic() - start:.2f} s")
+        after = cell.evaluate(FIGURES)
+        assert len(after) == len(before)
+        assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
+        assert slider.evaluate("handle => handle === document.activeElement")
+
+
+def test_an_explanation_unfolds_with_its_formulas(notebook):
+    texts = [text for text in notebook.sources("markdown") if "<details>" in text]
+    folds = notebook.page.locator("details").all()
+    assert len(folds) == len(texts) > 0
+    for fold, text in zip(folds, texts, strict=True):
+        fold.scroll_into_view_if_needed()
+        paragraph = fold.locator("p").first
+        assert not paragraph.is_visible()
+        fold.locator("summary").click()
+        assert paragraph.is_visible()
+        hidden = text.partition("<details>")[2].partition("</details>")[0]
+        formulas = fold.locator("mjx-container").all()
+        assert len(formulas) == len(re.findall(r"\$[^$]+\$", hidden))
+        assert all(formula.bounding_box()["width"] > 0 for formula in formulas)
+
+
+def test_what_is_borrowed_is_told_in_a_banner(notebook):
+    to_do = {exercise.name for exercise in find_lesson(TO_DO).exercises}
+    used = set(re.findall(r"\b\w+\.(\w+)", "\n".join(notebook.sources("code"))))
+    banners = notebook.page.locator(".jp-OutputArea-output", has_text="is borrowed").all()
+    told = set()
+    for banner in banners:
+        banner.scroll_into_view_if_needed()
+        assert banner.bounding_box()["height"] > 10
+        told.add(banner.text_content().partition(" is borrowed")[0])
+    assert told == to_do & used
+
+
+def test_nothing_is_asked_of_another_machine(notebook, lab):
+    asked = [urlsplit(url) for url in notebook.asked]
+    assert any(url.scheme == "ws" for url in asked)
+    here = urlsplit(lab.server["url"]).netloc
+    assert [url for url in asked if url.scheme not in ("data", "blob") and url.netloc != here] == []
+
+
+def test_an_error_is_shown_in_place_of_the_figure_until_there_is_one_again(lab, chromium):
+    text = notebook_from(A_DRAWING_THAT_FAILS, LAB)
+    (lab.repository / "notebooks" / "fails.ipynb").write_text(text, encoding="utf-8")
+    with run("fails", lab, chromium) as notebook:
+        for key, error, figures in (("ArrowLeft", 1, 0), ("ArrowRight", 0, 1)):
+            notebook.page.locator(".noUi-handle").focus()
+            notebook.page.keyboard.press(key)
+            shown = """([error, figures]) => {
+                const area = document.querySelector(".jp-Cell-outputArea");
+                return area.innerText.includes("ZeroDivisionError: ") == error
+                    && area.querySelectorAll("img").length == figures;
+            }"""
+            notebook.wait(shown, [error, figures], f"{key}: error {error}, figures {figures}, not")
