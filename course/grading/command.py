@@ -87,6 +87,10 @@ def grade(
             f"{error} Strangers' code is not run without a sandbox; `--unsandboxed` grades code "
             "that you trust as your own."
         ) from None
+    except KeyboardInterrupt:
+        raise click.ClickException(
+            "Stopped. What was graded so far is kept: run the same command again to go on."
+        ) from None
     except OSError as error:
         raise click.ClickException(
             f"{error.filename or out}: {error.strerror}. What was graded so far is kept: run the "
@@ -120,6 +124,11 @@ def _grade(
 
             check_gradebook(gradebook)  # before the work, not after it
         wanted = [find_lesson(name) for name in chosen] or _lessons_in(submissions)
+        if out.resolve().is_relative_to(submissions.resolve()):
+            raise click.UsageError(
+                f"--out {out} lies within {submissions}, where it would be taken for a student's; "
+                "choose a folder outside"
+            )
         n_students = sum(1 for _ in _submissions(submissions))
         store = Store(out)
         with store.locked():

@@ -201,6 +201,8 @@ def _rarity(n_owners: int, n_students: int) -> float:
 
 def _alike(prints: list[_Prints], weights: dict[int, float]) -> list[tuple[float, int, int]]:
     """(score, i, j) of all pairs i < j that share enough, the highest score first."""
+    if len(prints) < 2:
+        return []
     owners = defaultdict(list)
     own = np.full(len(prints), DOUBT * _rarity(2, len(prints)))
     for i, one in enumerate(prints):

@@ -8,6 +8,7 @@ out of date is done.
 import multiprocessing
 import os
 import secrets
+import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -169,18 +170,37 @@ def _with_pool(
     context = multiprocessing.get_context("spawn")
     busy: dict[Future, Unit] = {}
     with ProcessPoolExecutor(jobs, context, _begin, (settings,)) as pool:
+        submit = _uninterrupted(pool.submit)
         try:
             for unit in islice(units, 2 * jobs):  # a few in advance, so that nobody waits
-                busy[pool.submit(_grade, unit)] = unit
+                busy[submit(_grade, unit)] = unit
             while busy:
                 for future in wait(busy, return_when=FIRST_COMPLETED).done:
                     result = future.result()
                     yield busy.pop(future), result
                     for unit in islice(units, 1):
-                        busy[pool.submit(_grade, unit)] = unit
+                        busy[submit(_grade, unit)] = unit
         except BrokenProcessPool:
             return list(busy.values())
+        except BaseException:  # the user has had enough: only what was begun is brought to its end
+            pool.shutdown(cancel_futures=True)
+            raise
     return []
+
+
+def _uninterrupted(submit: Callable[..., Future]) -> Callable[..., Future]:
+    """Have processes started such that Ctrl+C, which reaches them too, stops only this one."""
+
+    def call(*arguments: object) -> Future:
+        if threading.current_thread() is not threading.main_thread():
+            return submit(*arguments)
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited by what starts now
+        try:
+            return submit(*arguments)
+        finally:
+            signal.signal(signal.SIGINT, handler)
+
+    return call
 
 
 _judge: Judge | None = None
@@ -196,7 +216,11 @@ def _begin(settings: Settings) -> None:
 def _end_with_parent() -> None:
     """A pool's processes would wait for ever for a parent that was killed."""
     wait_for([multiprocessing.parent_process().sentinel])
-    os._exit(1)
+    _leave(1)
+
+
+_leave = os._exit
+"""Bound now: while a known mistake is tried out, `os._exit` refuses to end the process."""
 
 
 def _grade(unit: Unit) -> LessonResult:

@@ -35,7 +35,7 @@ from sqlalchemy import URL, create_engine, inspect, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from course.grading.grade import GradingError
-from course.grading.results import NOT_RUN, LessonResult
+from course.grading.results import LessonResult
 from course.syllabus import Lesson, lessons
 
 KERNEL = '{"name": "python3", "display_name": "Python 3", "language": "python"}'
@@ -84,7 +84,7 @@ def enter_points(results: Sequence[LessonResult], database: str) -> None:
 
     A second time changes nothing but what is different now. Scores given by hand stay, and if the
     points beneath one changed, nbgrader asks to look at it again. What was not graded is left as
-    it is, and nobody gets a submission of whom nothing could be run.
+    it is, and nobody gets a submission who handed in nothing.
 
     Args:
         results: of any students and lessons.
@@ -136,7 +136,7 @@ def _submission(book: Gradebook, name: str, result: LessonResult) -> SubmittedAs
     try:
         return book.find_submission(name, result.student)
     except MissingEntry:
-        if all(exercise.outcome == NOT_RUN for exercise in result.exercises):
+        if not result.handed_in:
             return None
         book.update_or_create_student(result.student)
         return book.add_submission(name, result.student)

@@ -17,6 +17,7 @@ from course.grading.names import printable
 from course.grading.nursery import Nursery
 from course.grading.remote import RemoteModule
 from course.grading.results import (
+    NOT_HANDED_IN,
     NOT_RUN,
     PASSED,
     TO_DO,
@@ -104,7 +105,7 @@ class Judge:
         lesson = self._lessons[unit.lesson]
         trouble, findings = "", {}
         if unit.source is None:
-            trouble = f"{unit.lesson}.py was not handed in."
+            trouble = f"{unit.lesson}.py {NOT_HANDED_IN}"
         else:
             name = f"exercises/{unit.lesson}.py"
             module = RemoteModule(self._nursery, unit.source, name, SECONDS_PER_LESSON)

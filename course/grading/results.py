@@ -4,6 +4,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+NOT_HANDED_IN = "was not handed in."
+"""How the trouble ends of a lesson without a module."""
+
 PASSED, WRONG, TO_DO, NOT_RUN = "passed", "wrong", "to do", "not run"
 """How a test, or an exercise, can end."""
 
@@ -66,6 +69,11 @@ class LessonResult:
     trouble: str
     notes: tuple[str, ...]
     seconds: float
+
+    @property
+    def handed_in(self) -> bool:
+        """Whether there was a module, good or bad."""
+        return not self.trouble.endswith(NOT_HANDED_IN)
 
     @property
     def points(self) -> int:

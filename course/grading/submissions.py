@@ -22,7 +22,7 @@ import re
 import stat
 import unicodedata
 import zipfile
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -47,15 +47,22 @@ MAX_NAME_LENGTH = 80
 
 _NOT_WORK = {"solutions", "catalogue", "site-packages"}
 """Folders whose rope.py is not the student's: the reference, known mistakes, other packages."""
-_HANDED_IN = {".py", ".ipynb", ".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz"}
+_OF_COURSE = {"benchmarks", "course", "data", "exercises", "notebooks", "solutions", "tests"}
+"""Folders that may lie beside a student's `exercises`: nobody is called so."""
+_OF_NBGRADER = {"submitted", "source", "release", "autograded", "feedback", "downloaded", "graded"}
+"""Folders that may lie beside nbgrader's `submitted`."""
+_SOURCES = {".py", ".ipynb"}
+_HANDED_IN = _SOURCES | {".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz"}
 """Loose files that somebody may have handed in, although they cannot be graded as they are."""
 
-_NAMES = [
-    re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)"),  # Moodle
-    re.compile(r"(?:LATE_)?(?P<name>anon_(?P<id>[^\W_]+))_\d{3,}_(?P<file>.+)"),  # Canvas
-    re.compile(r"(?P<name>\w+?)(?:_LATE)?_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"),  # Canvas
+_CANVAS = [
+    re.compile(r"(?:LATE_)?(?P<name>anon_(?P<id>[^\W_]+))_\d{3,}_(?P<file>.+)"),
+    re.compile(
+        r"(?P<name>(?:(?!_assignsubmission_)\w)+?)(?:_LATE)?_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"
+    ),
 ]
-"""How learning platforms call what an instructor downloads."""
+_MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
+"""How platforms call what an instructor downloads; of that, a student chose only `file`."""
 
 
 class SubmissionsError(Exception):
@@ -169,7 +176,7 @@ class _Folder:
                 path, kind = (*folder, entry.name), _kind(entry)
                 if kind == "folder":
                     folders.extend([path] if len(path) < MAX_DEPTH else [])
-                elif _is_wanted(path):
+                elif _is_wanted(path) or (kind == "odd" and len(path) == 2):
                     yield self._file(path, kind)
 
     def _file(self, path: tuple[str, ...], kind: str) -> _File:
@@ -226,7 +233,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _is_wanted(path: tuple[str, ...]) -> bool:
-    """Whether a file matters: a lesson's, a zip near the top, a link in place of a folder."""
+    """Whether a file matters: a lesson's, a zip near the top, a link in place of `exercises`."""
     name = path[-1].lower()
     is_zip = name.endswith(".zip") and len(path) <= 3
     return len(path) == 1 or is_zip or name in _stems() or name == "exercises"
@@ -334,8 +341,13 @@ def _find_students(
         return _Folder(path.parent), {path.name: kind}
     if isinstance(source, _Archive):
         source = _without_wrapping(source)
-    if source.names().get("submitted") == "folder":
+    names = source.names()
+    if names.get("submitted") == "folder" and not _holds_others(names, _OF_NBGRADER):
         source = source.inside("submitted")
+    elif names.keys() >= {"submitted", "gradebook.db"}:
+        raise SubmissionsError(
+            f"{_shown(path)} holds other folders than nbgrader's: grade its folder `submitted`"
+        )
     return source, source.names()
 
 
@@ -351,20 +363,36 @@ def _without_wrapping(zipped: _Archive) -> _Archive:
 
 
 def _is_work(source: _Folder | _Archive) -> bool:
-    """Whether this is the work of one student, not of a class."""
+    """Whether this is the work of one student, with nothing beside it that may be another's."""
     names = source.names()
-    if names.get("exercises") == "folder":
-        return any(name.lower() in _stems() for name in source.inside("exercises").names())
-    holds_others = any(kind == "folder" or n.lower().endswith(".zip") for n, kind in names.items())
-    return not holds_others and any(name.lower() in _stems() for name in names)
+    place = source.inside("exercises").names() if names.get("exercises") == "folder" else names
+    is_there = any(name.lower() in _stems() for name in place)
+    return is_there and not _holds_others(names, _OF_COURSE)
+
+
+def _holds_others(names: Mapping[str, str], own: set[str]) -> bool:
+    """Whether anything may be another student's, beside some folders and sources without owner."""
+    return any(
+        name not in own
+        and _owner(name, kind)
+        and (kind != "file" or _platform_name(name) or Path(name).suffix.lower() not in _SOURCES)
+        for name, kind in names.items()
+    )
 
 
 @dataclass(frozen=True)
 class _Owner:
-    """Who handed something in: two of them are one student if both names are equal."""
+    """Who handed something in: two that are equal are one student.
+
+    Attributes:
+        shown: the name, safe to show.
+        name: the name as it is, or nothing if a platform has given a number.
+        number: the platform's.
+    """
 
     shown: str
-    identity: str
+    name: str
+    number: str = ""
 
 
 def _owners(names: Mapping[str, str]) -> dict[_Owner, list[str]]:
@@ -378,7 +406,7 @@ def _owners(names: Mapping[str, str]) -> dict[_Owner, list[str]]:
 
 def _owner(name: str, kind: str) -> _Owner | None:
     if match := _platform_name(name, kind):
-        return _Owner(_safe(match["name"]), match["id"])
+        return _Owner(_safe(match["name"]), "", match["id"])
     stem, suffix = os.path.splitext(name)
     if kind != "folder" and suffix.lower() == ".zip":
         return _Owner(_safe(stem), stem)
@@ -388,19 +416,25 @@ def _owner(name: str, kind: str) -> _Owner | None:
 
 
 def _platform_name(name: str, kind: str = "file") -> re.Match | None:
-    forms = _NAMES[:1] if kind == "folder" else _NAMES  # Canvas makes no folders
+    forms = [_MOODLE] if kind == "folder" else [*_CANVAS, _MOODLE]  # Canvas makes no folders
     return next((match for form in forms if (match := form.fullmatch(name))), None)
 
 
-def _distinct(owners: Iterable[_Owner]) -> dict[_Owner, str]:
-    """A name for each: as shown, and where two are shown alike, with what tells them apart."""
-    alike = Counter(owner.shown.casefold() for owner in owners)
-    return {
-        owner: owner.shown
-        if alike[owner.shown.casefold()] == 1
-        else f"{owner.shown}~{_tag(owner.identity)}"
-        for owner in owners
-    }
+def _students(owners: Iterable[_Owner]) -> Iterator[tuple[str, _Owner, bool]]:
+    """(name, owner, whether another's name looks the same) of each.
+
+    The name is as shown. Where two look the same, only one that is called exactly so keeps it; the
+    others get what tells them apart.
+    """
+    alike = defaultdict(list)
+    for owner in owners:
+        alike[owner.shown.casefold()].append(owner)
+    for namesakes in alike.values():
+        exact = [owner for owner in namesakes if owner.name == owner.shown]
+        for owner in namesakes:
+            keeps = len(namesakes) == 1 or exact == [owner]
+            name = owner.shown if keeps else f"{owner.shown}~{_tag(owner.number or owner.name)}"
+            yield name, owner, len(namesakes) > 1
 
 
 def _tag(identity: str) -> str:
@@ -439,13 +473,15 @@ def _read_all(
     source: _Folder | _Archive, owners: Mapping[_Owner, list[str]], stack: contextlib.ExitStack
 ) -> Iterator[Submission]:
     with stack:
-        students = {student: owner for owner, student in _distinct(owners).items()}
-        for student, owner in sorted(students.items()):
-            yield _read(student, source, owners[owner])
+        for student, owner, is_alike in sorted(_students(owners), key=lambda one: one[0]):
+            names = owners[owner]
+            alike = f"another student's name looks the same: this one handed in {_shown(names[0])}"
+            yield _read(student, source, names, [alike] if is_alike else [])
 
 
-def _read(student: str, source: _Folder | _Archive, names: list[str]) -> Submission:
-    notes: list[str] = []
+def _read(
+    student: str, source: _Folder | _Archive, names: list[str], notes: list[str]
+) -> Submission:
     modules: dict[str, bytes] = {}
     with contextlib.ExitStack() as stack:
         found = defaultdict(list)

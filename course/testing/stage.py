@@ -265,6 +265,8 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
     shown = _shown(path)
     module = types.ModuleType(f"{path.parent.name}.{path.stem}")
     module.__file__ = str(path)
+    if b"\0" in source:  # as in UTF-16, which some editors write
+        raise Wrong(f"{shown} is not saved as UTF-8; choose that encoding in your editor")
     try:
         tree = ast.parse(source, str(path))
         refuse_borrowed_answers(tree, shown)
@@ -274,9 +276,8 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
         raise
     except SyntaxError as error:
         text = f": {error.text.strip()}" if error.text else ""
-        raise Wrong(
-            f"{shown} is not valid Python: {error.msg}, line {error.lineno}{text}"
-        ) from None
+        place = f", line {error.lineno}" if error.lineno else ""
+        raise Wrong(f"{shown} is not valid Python: {error.msg}{place}{text}") from None
     except SystemExit:
         raise Wrong(f"{shown} calls sys.exit while it is imported; take that out") from None
     except BaseException as error:  # also what pytest.skip raises

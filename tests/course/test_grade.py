@@ -19,6 +19,7 @@ from course.grading.grade import GradingError, Settings, Store, grade_all
 from course.grading.judge import Unit, key_of
 from course.grading.sandbox import missing
 from course.syllabus import find_lesson
+from course.testing.honesty import honest
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 
@@ -211,6 +212,46 @@ def test_a_grader_that_is_killed_goes_on_where_it_was(submissions, tmp_path):
     subprocess.run([*command, "--jobs", "1"], check=True, stdout=subprocess.DEVNULL)
     assert graded(submissions, tmp_path) == POINTS
     assert [p for p in _processes() if _fields_of(p)[3] in sessions] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [1.5, 4.0, 6.0])
+def test_ctrl_c_stops_everybody_with_a_sentence(submissions, tmp_path, seconds):
+    command = [sys.executable, "-m", "course", "grade", str(submissions), "--out", str(tmp_path)]
+    process = subprocess.Popen(
+        [*command, "--jobs", "2", "--fresh"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all of them
+    said, _ = process.communicate(timeout=60)
+    if process.returncode == 0:
+        pytest.skip("it was faster than the interruption")
+    assert "Traceback" not in said
+    assert said.rstrip().endswith("run the same command again to go on.") or seconds == 1.5
+    deadline = time.monotonic() + 20
+    while left := [p for p in _processes() if _fields_of(p)[3] == process.pid]:
+        assert time.monotonic() < deadline, [_command_of(p) for p in left]
+        time.sleep(0.1)
+    assert graded(submissions, tmp_path) == POINTS
+
+
+def test_a_judge_can_leave_while_a_mistake_is_tried_out():
+    leave = os._exit
+    with honest("a known mistake"):
+        assert os._exit is not leave
+        assert grading._leave is leave
+
+
+@pytest.mark.parametrize("out", ["graded", "."])
+def test_results_do_not_go_among_the_submissions(submissions, out):
+    result = CliRunner().invoke(grade, [str(submissions), "--out", str(submissions / out)])
+    assert result.exit_code == 2
+    assert "would be taken for a student's" in " ".join(result.output.split())
+    assert not (submissions / "graded").exists()
 
 
 def _processes() -> list[int]:

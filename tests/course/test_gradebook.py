@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -16,7 +17,14 @@ from nbgrader.api import Gradebook
 from course.build import stub_from
 from course.grading.command import grade
 from course.grading.gradebook import GradebookError, check_gradebook, enter_points
-from course.grading.results import NOT_RUN, PASSED, WRONG, ExerciseResult, LessonResult
+from course.grading.results import (
+    NOT_HANDED_IN,
+    NOT_RUN,
+    PASSED,
+    WRONG,
+    ExerciseResult,
+    LessonResult,
+)
 from course.grading.sandbox import missing
 from course.syllabus import find_lesson
 
@@ -150,10 +158,18 @@ def test_scores_given_by_hand_stay(database):
         assert changed.needs_manual_grade
 
 
-def test_what_was_not_graded_or_not_run_is_not_a_zero(database):
+def test_what_was_not_graded_or_not_handed_in_is_not_a_zero(database):
     enter_points([result("ann", "rope", 2)], database)
-    enter_points([result("ann", "rope", None, key=""), result("bob", "rope", None)], database)
+    nothing = replace(result("bob", "rope", None), trouble=f"rope.py {NOT_HANDED_IN}")
+    enter_points([result("ann", "rope", None, key=""), nothing], database)
     assert scores(database) == {("ann", "5_rope"): 5}
+    broken = replace(result("bob", "rope", None), trouble="rope.py is not valid Python")
+    enter_points([broken], database)
+    assert scores(database) == {("ann", "5_rope"): 5, ("bob", "5_rope"): 0}
+
+
+def test_what_does_not_load_any_more_is_a_zero(database):
+    enter_points([result("ann", "rope", 2)], database)
     enter_points([result("ann", "rope", None)], database)  # what she handed in now does not load
     assert scores(database) == {("ann", "5_rope"): 0}
 

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 from subprocess import DEVNULL
 
@@ -21,17 +22,22 @@ from nbconvert.filters import markdown2html
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from nbgrader import converters
 from nbgrader.api import Gradebook
+from nbgrader.apps import api, autogradeapp, generateassignmentapp
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
+from traitlets.config import Config
 
 from course.build import stub_from
-from course.grading.nbgrader import command
+from course.grading.nbgrader import command, configure
 from course.grading.nbgrader.assignments import foreign_tests
 from course.grading.nbgrader.autograde import Autograde
+from course.grading.nbgrader.collect import MAX_BYTES, MAX_FILES, Collect
 from course.grading.nbgrader.handed_in import read_handed_in
-from course.grading.nbgrader.judged import as_typed
+from course.grading.nbgrader.judged import MAX_NOTEBOOK_TEXT, TOO_LONG, as_typed, judged_notebook
 from course.grading.nbgrader.release import GenerateAssignment, stub_of
+from course.grading.nbgrader.students import is_plain, submitted_time
 from course.grading.nbgrader.untrusted import Folder, Unreadable
+from course.grading.results import LessonResult
 from course.grading.sandbox import missing
 from course.syllabus import find_lesson, lessons
 
@@ -217,6 +223,9 @@ def scripted(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return with_answer(notebook, EVIL_MARKDOWN)
 
 
+LEFT_OUT = ("<b>", "=1+1", "li\nam", "max")
+"""Students with a name that is none, and one whose folder is a link to another's."""
+
 FORGED = f"{STUB}\nprint('20 of 20 points')\nimport warnings; warnings.warn('20 points')\n"
 
 
@@ -243,7 +252,9 @@ def graded(laid_out, tmp_path_factory) -> Path:
     place = hand_in(folder, "kim", None, released(folder))
     os.link(folder / "source/5_rope/rope.py", place / "rope.py")
     os.mkfifo(place / "timestamp.txt")
-    hand_in(folder, "<b>", SOLUTION, released(folder))
+    for name in LEFT_OUT[:3]:
+        hand_in(folder, name, SOLUTION, released(folder))
+    (folder / "submitted/max").symlink_to("ann")
     said = nbgrader(folder, "autograde", "5_rope", status=1)  # for there is one left out
     (folder / "said.txt").write_text(said, encoding="utf-8")
     return folder
@@ -295,7 +306,10 @@ def test_what_is_odd_is_a_sentence(graded):
         "jon: rope.py is a link to another place, so it was not read.",
         "kim: rope.py is a link to another place, so it was not read.",
         "kim: timestamp.txt is not a file.",
-        "is no name for a student: left out",
+        "'submitted/<b>/5_rope' was left out: a student's name begins with",
+        "'submitted/=1+1/5_rope' was left out: a student's name begins with",
+        "'submitted/li\\nam/5_rope' was left out: a student's name begins with",
+        "'submitted/max/5_rope' was left out: a link to another place is not followed",
     ):
         assert sentence in said
     assert "Traceback" not in said
@@ -373,7 +387,7 @@ def test_feedback_has_the_judges_messages_and_nothing_that_runs_or_is_secret(gra
 @pytest.mark.slow
 def test_scores_by_hand_stay_and_a_second_run_changes_nothing(graded, tmp_path):
     folder = tmp_path / "class"
-    shutil.copytree(graded, folder, ignore=shutil.ignore_patterns("timestamp.txt", "<b>"))
+    shutil.copytree(graded, folder, ignore=shutil.ignore_patterns("timestamp.txt", *LEFT_OUT))
     for student in ("cleo", "dora", "emil", "fay", "gus", "hal", "ida", "jon", "kim"):
         shutil.rmtree(folder / "submitted" / student)
     with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
@@ -507,13 +521,82 @@ def test_collect_follows_no_link(laid_out, tmp_path):
         "submission_secret.txt",
         "timestamp.txt",
     ]
-    assert sorted(os.listdir(submitted / "cleo/5_rope")) == [
-        "submission_secret.txt",
-        "timestamp.txt",
-    ]
+    assert sorted(os.listdir(submitted)) == ["ann", "bob"]
     assert "rope.py is a link to another place" in said
     time_of_ann = (submitted / "ann/5_rope/timestamp.txt").read_text(encoding="utf-8")
     assert time_of_ann == "2026-11-20 10:00:00.000000 UTC"
+
+
+@pytest.fixture
+def inbound(tmp_path, monkeypatch) -> Path:
+    """Where students put what they hand in, by the exchange."""
+    monkeypatch.setattr("nbgrader.api.get_alembic_version", lambda: "")  # it takes seconds
+    inbound = tmp_path / "exchange/what-and-where/inbound"
+    inbound.mkdir(parents=True)
+    (tmp_path / "exchange").chmod(0o777)
+    return inbound
+
+
+def collected(inbound: Path) -> Path:
+    """The folder `submitted/`, after collecting."""
+    exchange, folder = inbound.parents[1], inbound.parents[2] / "class"
+    folder.mkdir()
+    course = CourseDirectory(
+        root=str(folder), assignment_id="5_rope", course_id="what-and-where", ignore=["*.pyc"]
+    )
+    Collect(coursedir=course, root=str(exchange), check_owner=False).start()
+    return folder / "submitted"
+
+
+def test_what_is_no_submission_keeps_nobody_from_being_collected(inbound, caplog):
+    at = "5_rope+2026-11-20 10:00:00 UTC+x"
+    names = [f"<b>+{at}", f"=1+{at}", f"\x1b]0;eve\x07+{at}", f"e\nve+{at}"]
+    times = ["eve+5_rope+yesterday+x", "eve+5_rope+", "eve+5_rope+2026-11-20 10:00:00 x:y+x"]
+    for name in (*names, *times, "ann+5_rope+2026-11-19 10:00:00 UTC+x", f"Zoë van Dyk+{at}"):
+        (inbound / name).mkdir()
+    (inbound / f"ann+{at}").write_text("later, but no folder", encoding="utf-8")
+    (inbound / f"bob+{at}").symlink_to("nowhere")
+    (inbound / f"cleo+{at}").symlink_to(f"Zoë van Dyk+{at}")
+    assert sorted(os.listdir(collected(inbound))) == ["Zoë van Dyk", "ann"]
+    for left_out, why in (
+        (names, "a student's name begins with"),
+        (times, "its name holds no time"),
+        ([f"{student}+{at}" for student in ("ann", "bob", "cleo")], "it is no folder"),
+    ):
+        for name in left_out:
+            assert f"{name!r} was not collected: {why}" in caplog.text
+
+
+def test_of_a_large_submission_what_is_graded_is_collected_first(inbound, caplog):
+    for student, size in (("eve", 20 << 20), ("fay", 1)):
+        place = inbound / f"{student}+5_rope+2026-11-20 10:00:00 UTC+x"
+        place.mkdir()
+        for number in range(25 if size > 1 else 200):
+            with (place / f"a{number}").open("wb") as file:
+                file.truncate(size)
+        (place / "rope.py").write_text(STUB, encoding="utf-8")
+    submitted = collected(inbound)
+    for student in ("eve", "fay"):
+        place = submitted / student / "5_rope"
+        assert (place / "rope.py").read_text(encoding="utf-8") == STUB
+        files = [path.stat().st_size for path in place.iterdir()]
+        assert len(files) <= MAX_FILES + 2  # a secret and a time
+        assert sum(files) <= MAX_BYTES + 1000
+    assert caplog.text.count("the rest was not collected") == 2
+
+
+@pytest.mark.slow
+def test_names_in_a_students_zip_are_not_believed(laid_out, tmp_path):
+    folder = tmp_path / "class"
+    shutil.copytree(laid_out, folder)
+    downloaded = folder / "downloaded/5_rope/extracted/5_rope_eve_attempt_2026-01-01-10-00-00"
+    downloaded.mkdir(parents=True)
+    (downloaded / "x_gina_attempt_2099-01-01-10-00-00_5_rope.ipynb").write_text("{}")
+    form = r".*_(?P<student_id>\w+)_attempt_(?P<timestamp>[0-9\-]+)_(?P<file_id>.+)"
+    form = f"--FileNameCollectorPlugin.named_regexp={form}"
+    said = nbgrader(folder, "zip_collect", "5_rope", form, status=1)
+    assert "or give the download to `course grade`" in said
+    assert not (folder / "submitted/gina").exists()
 
 
 def test_a_folder_that_is_in_use_is_left_alone(tmp_path):
@@ -535,7 +618,81 @@ def test_if_a_notebook_cannot_be_made_nothing_is(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-# --- harmless texts and files ---------------------------------------------------------------
+# --- harmless names, texts and files --------------------------------------------------------
+
+
+NAMES = ["ann", "jane_doe-2", "Zoë van Dyk", "Zoe\u0308", "नमिता", "李", "O.Brien+1@uni.nl"]
+NO_NAMES = ["", ".", "..", "=1+1", "+1", "-x", "@sum", " ann", "ann ", "a/b", "a|b", "a;b", "a\\b"]
+NO_NAMES += ["<b>", "a&b", 'a"b', "a'b", "a`b", "*", "al[i]ce", "a?", "a#b", "a%b", "a,b", "a$b"]
+NO_NAMES += ["a\nb", "a\n", "a\x1bb", "a\u202eb", "a\udc80b", "a\u2028b", "\u0301a", "\uff1d1"]
+
+
+@pytest.mark.parametrize("name", NAMES + NO_NAMES)
+def test_a_name_is_no_more_than_a_name(name):
+    assert is_plain(name) is (name in NAMES)
+
+
+EVIL_NAMES = ("<img src=x onerror=evil()>#", "=1+1", "@SUM(1+1)*cmd|", "al[i]ce", "*", "ev\nil")
+
+
+@pytest.mark.parametrize("assignment", ["5_rope", "*"])
+def test_formgrader_and_autograde_know_students_with_plain_names_alone(
+    assignment, tmp_path, monkeypatch, caplog
+):
+    for module, name in (
+        (api, "Autograde"),
+        (api, "GenerateAssignment"),
+        (autogradeapp, "Autograde"),
+        (generateassignmentapp, "GenerateAssignment"),
+        (api.NbGraderAPI, "get_submitted_students"),
+        (api.NbGraderAPI, "get_submitted_timestamp"),
+    ):
+        monkeypatch.setattr(module, name, getattr(module, name))  # so that it is set back
+    configure(Config())
+    for student in ("ann", "Zoë van Dyk", *EVIL_NAMES):
+        (tmp_path / "submitted" / student / "5_rope").mkdir(parents=True)
+    (tmp_path / "submitted/eve").symlink_to("ann")
+    (tmp_path / "submitted/fay").mkdir()
+    (tmp_path / "submitted/fay/5_rope").symlink_to("../ann/5_rope")
+    (tmp_path / "submitted/gus").mkdir()
+    (tmp_path / "submitted/gus/5_rope").write_text("no folder", encoding="utf-8")
+    course = CourseDirectory(root=str(tmp_path))
+    assert api.NbGraderAPI(course).get_submitted_students(assignment) == {"ann", "Zoë van Dyk"}
+    for student in (*EVIL_NAMES, "eve", "fay", "gus"):
+        assert f"{f'submitted/{student}/5_rope'!r} was left out" in caplog.text
+    folders, left_out = grader_of("5_rope", tmp_path)._students()
+    assert folders.keys() == {"ann", "Zoë van Dyk"}
+    assert len(left_out) == len(EVIL_NAMES) + 3
+
+
+def test_formgrader_reads_no_time_but_a_time(tmp_path):
+    formgrader = api.NbGraderAPI(CourseDirectory(root=str(tmp_path)))
+    for student in ("ann", "bob", "cleo", "dora"):
+        (tmp_path / "submitted" / student / "5_rope").mkdir(parents=True)
+    (tmp_path / "submitted/ann/5_rope/timestamp.txt").write_text("2026-11-20 10:00:00 UTC\n")
+    (tmp_path / "submitted/bob/5_rope/timestamp.txt").write_text("yesterday")
+    os.mkfifo(tmp_path / "submitted/cleo/5_rope/timestamp.txt")
+    times = [submitted_time(formgrader, "5_rope", name) for name in ("ann", "bob", "cleo", "dora")]
+    assert times == [datetime(2026, 11, 20, 10), None, None, None]
+
+
+def test_of_an_endless_notebook_the_answers_and_a_part_are_shown():
+    cell = new_markdown_cell("")
+    cell.metadata["nbgrader"] = {"grade_id": "why", "grade": True, "solution": True, "points": 2}
+    answer = {"source": "So it is.", "metadata": {"nbgrader": {"grade_id": "why"}}}
+    result = LessonResult("ann", "rope", "", (), "", (), 0.0)
+    for kind in ("markdown", "code"):
+        noise = {
+            "cell_type": kind,
+            "source": "*_`[<(&'" * 2500,
+            "outputs": [{"text": "*" * 20_000}] * 20,
+        }
+        for cells, is_cut in (([noise] * 400, True), ([noise] * 2, False)):
+            notebook = judged_notebook([*cells, answer], {"why": cell}, [], result, (), "")
+            shown = [one.source for one in notebook.cells]
+            assert shown[-1] == "So it is&#46;" or shown[-2] == "So it is&#46;"
+            assert (TOO_LONG in shown) is is_cut
+            assert len(nbformat.writes(notebook)) < 2.5 * MAX_NOTEBOOK_TEXT
 
 
 @pytest.mark.parametrize(
@@ -562,6 +719,7 @@ def test_a_text_is_shown_as_it_was_typed(text):
     [
         ("2026-11-20 10:00:00.123456 UTC\n", "2026-11-20 10:00:00.123456 UTC"),
         ("2026-11-20 10:00:00 +0100", "2026-11-20 10:00:00 +0100"),
+        ("2026-11-20 10:00:00 -03", "2026-11-20 10:00:00 -03"),  # as in Brazil
         ("2026-11-20 10:00:00 ../pipe", ""),  # nbgrader would look for a file of that name
         ("2026-99-99 10:00:00", ""),
         ("0001-01-01 00:00:00 +2359", ""),

@@ -90,11 +90,21 @@ CLASSES = {
         "source/one/rope.py": "reference",
         "gradebook.db": "",
     },
-    "nbgrader's submitted": {"submitted/ann/one/rope.py": "a", "submitted/bob/one/rope.py": "b"},
+    "nbgrader's submitted": {
+        "submitted/ann/one/rope.py": "a",
+        "submitted/bob/one/rope.py": "b",
+        "README.md": "",
+    },
     "Canvas, files": {"ann_12345_6789_rope.py": "a", "bob_LATE_12346_6790_rope-1.py": "b"},
     "Canvas, zips": {
         "ann_12345_6789_rope.zip": zipped({"rope.py": "a"}),
         "bob_LATE_12346_6790_submission.zip": zipped({"x/exercises/rope.py": "b"}),
+    },
+    "Canvas, files that others may be called": {
+        "ann_12345_6789_rope.py": "a",
+        "ann_12345_6790_99_assignsubmission_file_other.zip": zipped({}),
+        "bob_12346_6791_rope.py": "b",
+        "bob_12346_6792_77_777_777_other.zip": zipped({}),
     },
     "Moodle, folders": {
         "ann_123_assignsubmission_file_/rope.py": "a",
@@ -104,6 +114,8 @@ CLASSES = {
     "Moodle, files": {
         "ann_123_assignsubmission_file_rope.py": "a",
         "bob_124_assignsubmission_file_work.zip": zipped({"rope.py": "b"}),
+        "ann_123_assignsubmission_file_777_777_other.zip": zipped({}),
+        "bob_124_assignsubmission_file_99_assignsubmission_file_other.zip": zipped({}),
     },
     "what computers leave behind": {
         "ann/rope.py": "a",
@@ -150,7 +162,13 @@ def test_the_submitted_folder_of_nbgrader_will_do(tmp_path):
     assert read_one(folder).modules == {"rope": b"a", "lookup": b"b"}
 
 
-@pytest.mark.parametrize("files", [{"rope.py": "a"}, {"exercises/rope.py": "a", "tests/x.py": ""}])
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"rope.py": "a", "mine.py": "", "rope.ipynb": ""},
+        {"exercises/rope.py": "a", "tests/x.py": "", "solutions/rope.py": "", "README.md": ""},
+    ],
+)
 def test_a_submission_by_itself_is_a_class_of_one(tmp_path, files):
     for path in (write(tmp_path / "ann", files), tmp_path / "ann.zip"):
         (tmp_path / "ann.zip").write_bytes(zipped(files))
@@ -179,6 +197,43 @@ def test_many_submissions_stay_flat_in_memory(tmp_path):
         found = read_submissions(tmp_path / "class.zip")
         hashes = {content_hash(one.modules["rope"]) for one in found}
     assert hashes == {content_hash(bytes(500_000))}
+
+
+SPECIAL = [
+    {"exercises/rope.py": "x"},
+    {"exercises/rope.py": "x", "tests/rope.py": "x"},
+    {"submitted/eve/rope.py": "x"},
+    {"submitted/eve/rope.py": "x", "source/rope.py": "x"},
+    {"rope.py": "x"},
+]
+BESIDE = [
+    ("bob", {"bob/rope.py": "b"}),
+    ("bob", {"bob.zip": zipped({"rope.py": "b"})}),
+    ("bob", {"bob_12345_6789_rope.py": "b"}),
+    ("bob.7z", {"bob.7z": ""}),
+]
+
+
+@pytest.mark.parametrize("special", SPECIAL)
+@pytest.mark.parametrize(("student", "files"), BESIDE)
+def test_no_name_of_one_student_makes_the_others_disappear(tmp_path, special, student, files):
+    """A student who is called like a folder of ours is a student: nobody else is left out."""
+    files = special | files
+    wrapped = {f"homework/{name}": content for name, content in files.items()}
+    write(tmp_path, {"class.zip": zipped(files), "wrapped.zip": zipped(wrapped)})
+    for path in (
+        write(tmp_path / "class", files),
+        tmp_path / "class.zip",
+        tmp_path / "wrapped.zip",
+    ):
+        assert {*read(path)} == {student, *(name.split("/")[0] for name in special)}
+
+
+def test_nbgraders_course_with_other_folders_is_refused_in_one_sentence(tmp_path):
+    write(tmp_path, {"submitted/ann/one/rope.py": "a", "gradebook.db": "", "slides/x": ""})
+    with pytest.raises(SubmissionsError, match="grade its folder `submitted`"):
+        read_submissions(tmp_path)
+    assert [*read(tmp_path / "submitted")] == ["ann"]
 
 
 # --- nothing there --------------------------------------------------------------------------
@@ -356,6 +411,35 @@ def test_namesakes_are_told_apart_by_the_platforms_number(tmp_path):
     assert found["doe~54321"].modules == {"rope": b"b"}
 
 
+LIKE_ANOTHER = "another student's name looks the same: this one handed in "
+
+
+def test_whose_name_looks_like_anothers_is_told_apart_with_a_note(tmp_path):
+    names = ["ann", "ann_1_assignsubmission_file_", "ann_2_assignsubmission_file_", "bob"]
+    found = read(write(tmp_path, {f"{name}/rope.py": name for name in names}))
+    assert [*found] == ["ann", "ann~1", "ann~2", "bob"]  # who is called exactly so keeps the name
+    assert [one.modules["rope"].decode() for one in found.values()] == names
+    assert [notes(one) for one in found.values()] == [*(LIKE_ANOTHER + n for n in names[:3]), ""]
+
+
+def test_where_only_capitals_differ_nobody_takes_the_others_name(tmp_path):
+    files = {"ann/rope.py": "ann", "Ann/rope.py": "Ann"}
+    found = read(write(tmp_path, {"class.zip": zipped(files)}) / "class.zip")
+    for student, one in found.items():
+        name = one.modules["rope"].decode()
+        assert student.startswith(f"{name}~")
+        assert notes(one) == LIKE_ANOTHER + name
+
+
+def test_a_platforms_number_is_not_anothers_name(tmp_path):
+    write(tmp_path, {"7/rope.py": "hers", "7_7_assignsubmission_file_/exercises/rope.py": "evil"})
+    found = read(tmp_path)
+    assert {student: one.modules["rope"] for student, one in found.items()} == {
+        "7": b"hers",
+        "7~7": b"evil",
+    }
+
+
 def test_hostile_names_inside_do_not_reach_the_notes(tmp_path):
     inner = zipped({"<b>\n\x1b[1m/exercises/rope.py": "a", "<b>\n/other/rope.py": "b"})
     text = notes(read_one(write(tmp_path, {"ann.zip": inner})))
@@ -382,6 +466,16 @@ def test_links_are_left_alone(tmp_path, secret):
     assert [dict(one.modules) for one in found.values()] == [{"lookup": b"a"}, {}, {}, {}]
     for one in found.values():
         assert "is a link" in notes(one)
+
+
+def test_work_that_is_a_link_to_anothers_is_left_alone_with_a_note(tmp_path):
+    write(tmp_path / "submitted", {"ann/one/rope.py": "a", "bob/x": ""})
+    (tmp_path / "submitted" / "bob" / "one").symlink_to("../ann/one")
+    (tmp_path / "submitted" / "eve").symlink_to("ann")
+    found = read(tmp_path)
+    assert found["bob"].modules == found["eve"].modules == {}
+    assert "one is a link" in notes(found["bob"])
+    assert "eve is a link" in notes(found["eve"])
 
 
 def test_a_linked_submitted_folder_is_not_entered(tmp_path, secret):

@@ -15,8 +15,8 @@ from typing import Any
 def configure(config: Any) -> None:
     """Let nbgrader's commands, and its formgrader, use our ways to release, collect and grade.
 
-    nbgrader has a setting for who collects, but none for who releases and who grades; these are
-    replaced where it looks them up.
+    nbgrader has settings for who collects, but none for who releases, who grades and what
+    formgrader lists; these are replaced where it looks them up.
 
     Args:
         config: what `get_config()` gives in nbgrader's configuration.
@@ -25,7 +25,11 @@ def configure(config: Any) -> None:
 
     from course.grading.nbgrader.autograde import Autograde
     from course.grading.nbgrader.release import GenerateAssignment
+    from course.grading.nbgrader.students import submitted_students, submitted_time
 
     autogradeapp.Autograde = api.Autograde = Autograde
     generateassignmentapp.GenerateAssignment = api.GenerateAssignment = GenerateAssignment
+    api.NbGraderAPI.get_submitted_students = submitted_students
+    api.NbGraderAPI.get_submitted_timestamp = submitted_time
     config.ExchangeFactory.collect = "course.grading.nbgrader.collect.Collect"
+    config.ZipCollectApp.extractor_plugin = "course.grading.nbgrader.zip_collect.NoArchives"

@@ -6,10 +6,8 @@ the command again, and a submission counts as graded only if it is.
 """
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from glob import glob
 from pathlib import Path
 
 import nbformat
@@ -21,15 +19,12 @@ from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades
 from nbgrader.utils import parse_utc, rmtree
 
 from course.files import write_whole
-from course.grading.names import printable
 from course.grading.nbgrader.assignments import foreign_tests, lesson_of
 from course.grading.nbgrader.handed_in import HandedIn, read_handed_in
 from course.grading.nbgrader.judged import graded_cells, is_test, judged_notebook
+from course.grading.nbgrader.students import submitted
 from course.grading.results import LessonResult
 from course.syllabus import Lesson
-
-_UNSAFE = set("<>&\"'`")
-"""What formgrader puts into its pages as it is, if it stands in the name of a student."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +65,7 @@ class Autograde(converters.Autograde):
 
     def _grade(self, lesson: Lesson) -> None:
         released = self._released(lesson)
-        students = self._students()
-        failed = [student for student in students if not _is_plain(student)]
-        for student in failed:
-            del students[student]
-            self.log.error("%s is no name for a student: left out", printable(student))
+        students, failed = self._students()
         results = self._judge(lesson, students)
         for student, folder in students.items():
             result = results[student]
@@ -84,9 +75,9 @@ class Autograde(converters.Autograde):
                 self._enter(read_handed_in(student, folder, lesson, released), released, result)
             except Exception as error:  # the others are not to pay for it
                 self.log.error("%s was not graded: %s", student, error)
-                failed.append(student)
+                failed.append(f"{student} was not graded")
         if failed:
-            raise NbGraderException(f"not graded: {', '.join(map(printable, failed))}")
+            raise NbGraderException("; ".join(failed))
 
     def _released(self, lesson: Lesson) -> dict[str, Released]:
         """The notebooks of the assignment, by name."""
@@ -111,21 +102,17 @@ class Autograde(converters.Autograde):
                 raise _trouble(f"{name}.ipynb: {trouble}")
         return notebooks
 
-    def _students(self) -> dict[str, Path]:
-        """The folders that were handed in, by student."""
+    def _students(self) -> tuple[dict[str, Path], list[str]]:
+        """The folders that were handed in, by student, and who is left out, in sentences."""
         ids, assignment = self.coursedir.student_id, self.coursedir.assignment_id
-        submitted = self.coursedir.submitted_directory
-        form = re.compile(
-            self.coursedir.format_path(submitted, "(?P<id>.*)", re.escape(assignment), escape=True)
-        )
-        found = {}
-        for path in sorted(glob(self.coursedir.format_path(submitted, ids, assignment))):
-            student = form.fullmatch(path)["id"]
-            if student not in self.coursedir.student_id_exclude.split(","):
-                found[student] = Path(path)
-        if not found:
+        folders, left_out = submitted(self.coursedir, ids, assignment)
+        for student in self.coursedir.student_id_exclude.split(","):
+            folders.pop(student, None)
+        for sentence in left_out:
+            self.log.error("%s", sentence)
+        if not folders:
             raise _trouble(f"nothing of {assignment} was handed in by {ids}")
-        return found
+        return folders, left_out
 
     def _judge(self, lesson: Lesson, students: dict[str, Path]) -> dict[str, LessonResult]:
         """The result of each student, from the judge or, if nothing changed, as it was kept."""
@@ -201,10 +188,6 @@ class Autograde(converters.Autograde):
             resources = {"nbgrader": {**about, "db_url": self.coursedir.db_url}}
             SaveAutoGrades(parent=self).preprocess(notebook, resources)
             AssignLatePenalties(parent=self).preprocess(notebook, resources)
-
-
-def _is_plain(student: str) -> bool:
-    return student.isprintable() and not _UNSAFE & set(student)
 
 
 def _holds(folder: Path, files: dict[str, str]) -> bool:

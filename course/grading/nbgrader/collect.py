@@ -1,27 +1,57 @@
 """`nbgrader collect`, which takes nothing but the files that lie in a student's own folder.
 
 nbgrader's own follows links, as the instructor: a `rope.py` that is a link to the instructor's
-solution would arrive as that solution.
+solution would arrive as that solution. And it stops at the first folder whose name it cannot read,
+so one student could keep it from collecting at all.
 """
 
 import os
 import secrets
 import shutil
+from datetime import datetime
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 from nbgrader.exchange.default import ExchangeCollect
+from nbgrader.utils import parse_utc
 
 from course.files import write_whole
 from course.grading.names import printable
 from course.grading.nbgrader.assignments import lesson_of
+from course.grading.nbgrader.handed_in import is_time
+from course.grading.nbgrader.students import NOT_PLAIN, is_plain
 from course.grading.nbgrader.untrusted import Folder, Unreadable
 
+MAX_FILES = 100
 MAX_FILE_BYTES = 20 << 20
+MAX_BYTES = 50 << 20
+"""Of all files of a submission."""
+TOO_MUCH = f"of more than {MAX_FILES} files or {MAX_BYTES >> 20} MB the rest was not collected"
 
 
 class Collect(ExchangeCollect):
     """nbgrader's, for what other people's folders hold."""
+
+    def init_src(self) -> None:
+        """Find the latest submission of each student."""
+        super().init_src()
+        self.src_records = [record for record in self.src_records if record["username"]]
+
+    def _path_to_record(self, path: str) -> dict[str, Any]:
+        """What the name of a submission says; if it is none, a warning and the record of nobody."""
+        name = os.path.basename(path)
+        student, _, time, *_ = [*name.rsplit("+", 3), "", ""]
+        if not is_plain(student):
+            why = NOT_PLAIN
+        elif not is_time(time):
+            why = "its name holds no time"
+        elif os.path.islink(path) or not os.path.isdir(path):
+            why = "it is no folder"
+        else:
+            return {"username": student, "filename": name, "timestamp": parse_utc(time)}
+        self.log.warning("%r was not collected: %s", name, why)
+        return {"username": "", "filename": name, "timestamp": datetime.min}
 
     def do_copy(self, src: str, dest: str, log: object = None) -> None:
         """Copy what was handed in, whole or not at all.
@@ -43,14 +73,26 @@ class Collect(ExchangeCollect):
             shutil.rmtree(draft, ignore_errors=True)
 
     def _copy_files(self, source: Path, draft: Path) -> None:
+        """Copy files, first those that are graded, until they are too many or too large."""
+        assignment = self.coursedir.assignment_id
+        wanted = {assignment, lesson_of(assignment).stem}
+        room = MAX_BYTES
         try:
             with Folder(source) as folder:
-                for name in folder.names():
+                names = sorted(folder.names(), key=lambda name: Path(name).stem not in wanted)
+                for name in names[:MAX_FILES]:
                     if any(fnmatch(name, pattern) for pattern in self.coursedir.ignore):
                         continue
                     try:
-                        (draft / name).write_bytes(folder.read(name, MAX_FILE_BYTES))
+                        data = folder.read(name, MAX_FILE_BYTES)
                     except Unreadable as why:
                         self.log.warning("%s: %s", printable(source.name), printable(str(why)))
+                        continue
+                    room -= len(data)
+                    if room < 0:
+                        break
+                    (draft / name).write_bytes(data)
+                if room < 0 or len(names) > MAX_FILES:
+                    self.log.warning("%r: %s", source.name, TOO_MUCH)
         except Unreadable as why:
             self.log.warning("%s", printable(str(why)))

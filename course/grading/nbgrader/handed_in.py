@@ -14,7 +14,7 @@ from course.syllabus import Lesson
 
 MAX_NOTEBOOK_BYTES = 20 << 20
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( ([A-Z]{1,5}|[+-]\d{4}))?")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( ([A-Z]{1,5}|[+-]\d\d(\d\d)?))?")
 _SECRET = re.compile("[0-9a-f]{32,256}")
 
 
@@ -69,11 +69,13 @@ def read_handed_in(
                 except ValueError:
                     remarks.append(f"{name}.ipynb is no notebook, so its answers are missing.")
             if "timestamp.txt" in present:
-                timestamp = _timestamp(read("timestamp.txt", 1000))
-                if not timestamp:
+                timestamp = _text(read("timestamp.txt", 1000))
+                if not is_time(timestamp):
+                    timestamp = ""
                     remarks.append("timestamp.txt holds no time.")
             if "submission_secret.txt" in present:
-                secret = _matching(_SECRET, read("submission_secret.txt", 1000))
+                text = _text(read("submission_secret.txt", 1000))
+                secret = text if _SECRET.fullmatch(text) else ""
     except Unreadable as why:
         remarks.append(str(why))
     return HandedIn(student, module, cells, timestamp, secret, tuple(remarks))
@@ -94,20 +96,16 @@ def _cells(data: bytes) -> list[dict]:
     return [cell for cell in cells if isinstance(cell, dict)]
 
 
-def _timestamp(data: bytes | None) -> str:
-    """A time as nbgrader writes it; nothing if it is none.
+def is_time(text: str) -> bool:
+    """Whether this is a time as nbgrader writes it.
 
     The form is looked at first, for `parse_utc` takes a time zone for the name of a file.
     """
-    text = _matching(_TIME, data)
     try:
-        parse_utc(text)
+        return bool(_TIME.fullmatch(text) and parse_utc(text))
     except (ValueError, OverflowError):
-        return ""
-    return text
+        return False
 
 
-def _matching(form: re.Pattern, data: bytes | None) -> str:
-    """The text of a small file if it has that form, else nothing."""
-    text = (data or b"").decode("ascii", errors="replace").strip()
-    return text if form.fullmatch(text) else ""
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode("ascii", errors="replace").strip()

@@ -24,12 +24,15 @@ from course.grading.results import PASSED, LessonResult
 
 MAX_TEXT = 20_000
 """Characters of one cell or one output."""
+MAX_NOTEBOOK_TEXT = 500_000
+"""Characters of all cells and outputs, as they are shown."""
 MAX_CELLS = 500
 MAX_OUTPUTS = 20
 """Of one cell."""
 MAX_WIDTH = 700
 """Pixels of a picture on a page."""
 NOT_SHOWN = "[neither text nor a PNG picture, so it is not shown]"
+TOO_LONG = "*The notebook is too long: the rest of it is not shown.*"
 
 _KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
@@ -97,16 +100,19 @@ def judged_notebook(
         if cell.cell_type == "markdown" and "nbgrader" not in cell.metadata
     }
     answers = _answers(cells, graded)
-    left = dict(graded)
+    left, room, whole = dict(graded), MAX_NOTEBOOK_TEXT, len(cells) <= MAX_CELLS
     shown = [new_markdown_cell(as_typed("\n\n".join(remarks)))] if remarks else []
     for cell in cells[:MAX_CELLS]:
         known = left.pop(_name(cell), None)
         if known is not None:
             shown.append(_graded(known, answers, cell, result))
-        elif _text(cell) in own:
-            shown.append(copy.deepcopy(own[_text(cell)]))
+        elif room > 0:
+            instructors = own.get(_text(cell))
+            shown.append(copy.deepcopy(instructors) if instructors else _harmless(cell))
+            room -= _length(shown[-1])
         else:
-            shown.append(_harmless(cell))
+            whole = False
+    shown += [] if whole else [new_markdown_cell(TOO_LONG)]
     shown += [_graded(known, answers, {}, result) for known in left.values()]
     if module:
         shown.append(new_code_cell(_cut(f"# {result.lesson}.py, as it was handed in\n\n{module}")))
@@ -181,6 +187,13 @@ def _harmless(cell: Mapping) -> NotebookNode:
     if cell.get("cell_type") == "code":
         return new_code_cell(_cut(_text(cell)), outputs=_outputs(cell))
     return new_markdown_cell(as_typed(_text(cell)))
+
+
+def _length(cell: NotebookNode) -> int:
+    """Of the texts of a cell that is shown; pictures cost a page little."""
+    outputs = cell.get("outputs", [])
+    texts = [output.get("text") or output.data["text/plain"] for output in outputs]
+    return sum(map(len, [cell.source, *texts]))
 
 
 def _outputs(cell: Mapping) -> list[NotebookNode]:
