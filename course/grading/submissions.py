@@ -496,6 +496,9 @@ def _read(
                 if module is not None:
                     modules[lesson.stem] = module
     missing = [f"{lesson.stem}.py" for lesson in lessons() if lesson.stem not in modules]
+    for file in found[None]:
+        meant = [name for name in missing if _looks_like(file, name)]
+        notes.extend(f"{_place(file.path)} was not read: it is not called {name}" for name in meant)
     if missing:
         notes.append(f"missing: {', '.join(missing)}" if modules else "there is no lesson to grade")
     if len(notes) > MAX_NOTES:
@@ -556,6 +559,12 @@ def _stem(path: tuple[str, ...]) -> str | None:
     return _stems().get(name.lower())
 
 
+def _looks_like(file: _File, name: str) -> bool:
+    """Whether a file may be a module under another name, such as rope_final.py or rope.py.txt."""
+    called = file.path[-1].lower()
+    return ".py" in called and name.removesuffix(".py") in called
+
+
 def _choose(name: str, files: list[_File], notes: list[str]) -> _File | None:
     """The one of several copies that counts: in exercises/, nearest to the top, last in a zip."""
     work = [file for file in files if not _NOT_WORK.intersection(file.path[1:-1])]
@@ -570,7 +579,7 @@ def _choose(name: str, files: list[_File], notes: list[str]) -> _File | None:
 
     chosen = min(reversed(work), key=rank)  # of equals, the last: so do all that unpack a zip
     if len(work) > 1:
-        notes.append(f"{len(work)} copies of {name}: {_place(chosen.path)} was taken")
+        notes.append(f"{len(work)} copies of {name}: {_shown(*chosen.path)} was taken")
     elif len(chosen.path) > 1 and chosen.path[-1] != name:
         notes.append(f"{_place(chosen.path)} was taken for {name}")
     return chosen

@@ -289,7 +289,15 @@ def test_other_capitals_are_accepted_if_there_is_nothing_better(tmp_path):
     found = read(tmp_path / "class")
     assert [one.modules["rope"] for one in found.values()] == [b"a", b"b"]
     assert notes(found["ann"]) == "Rope.py was taken for rope.py"
-    assert notes(found["bob"]) == "2 copies of rope.py: rope.py was taken"
+    assert notes(found["bob"]) == "2 copies of rope.py: bob/rope.py was taken"
+
+
+@pytest.mark.parametrize("name", ["rope_final.py", "rope (1).py", "Rope.py.txt"])
+def test_a_module_under_another_name_is_pointed_out(tmp_path, name):
+    write(tmp_path / "class", {f"ann/{name}": "a", "ann/lookup.py": "b", "bob/rope.py": "c"})
+    found = read(tmp_path / "class")
+    assert f"{name} was not read: it is not called rope.py" in notes(found["ann"])
+    assert not notes(found["bob"])
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
