@@ -236,7 +236,14 @@ def _is_wanted(path: tuple[str, ...]) -> bool:
     """Whether a file matters: a lesson's, a zip near the top, a link in place of `exercises`."""
     name = path[-1].lower()
     is_zip = name.endswith(".zip") and len(path) <= 3
-    return len(path) == 1 or is_zip or name in _stems() or name == "exercises"
+    may_be_module = any(_looks_like(path, stem) for stem in _stems().values())
+    return len(path) == 1 or is_zip or may_be_module or name == "exercises"
+
+
+def _looks_like(path: tuple[str, ...], stem: str) -> bool:
+    """Whether a file may be the module of a lesson, if under another name: rope_final.py."""
+    name = path[-1].lower()
+    return stem in name and ".py" in name and not name.startswith("test_")
 
 
 def _stems() -> dict[str, str]:
@@ -495,12 +502,13 @@ def _read(
                 module = _bytes(chosen, notes)
                 if module is not None:
                     modules[lesson.stem] = module
-    missing = [f"{lesson.stem}.py" for lesson in lessons() if lesson.stem not in modules]
+    missing = [lesson.stem for lesson in lessons() if lesson.stem not in modules]
     for file in found[None]:
-        meant = [name for name in missing if _looks_like(file, name)]
+        meant = [f"{stem}.py" for stem in missing if _looks_like(file.path, stem)]
         notes.extend(f"{_place(file.path)} was not read: it is not called {name}" for name in meant)
     if missing:
-        notes.append(f"missing: {', '.join(missing)}" if modules else "there is no lesson to grade")
+        names_of_missing = ", ".join(f"{stem}.py" for stem in missing)
+        notes.append(f"missing: {names_of_missing}" if modules else "there is no lesson to grade")
     if len(notes) > MAX_NOTES:
         notes[MAX_NOTES - 1 :] = [f"and {len(notes) - MAX_NOTES + 1:,} notes more"]
     return Submission(student, modules, tuple(notes))
@@ -557,12 +565,6 @@ def _stem(path: tuple[str, ...]) -> str | None:
         match = _platform_name(name)
         name = re.sub(r"-\d+(?=\.py$)", "", match["file"]) if match else ""
     return _stems().get(name.lower())
-
-
-def _looks_like(file: _File, name: str) -> bool:
-    """Whether a file may be a module under another name, such as rope_final.py or rope.py.txt."""
-    called = file.path[-1].lower()
-    return ".py" in called and name.removesuffix(".py") in called
 
 
 def _choose(name: str, files: list[_File], notes: list[str]) -> _File | None:
