@@ -672,8 +672,8 @@ attack(
 # --- sources that are no good ---------------------------------------------------------------
 
 module("no text", "holds bytes that are no UTF-8", b"x = '\xff\xfe\xfa'", "not valid Python")
-module("null bytes", "holds null bytes", STUB.encode() + b"\0", "null bytes")
-module("binary", "is a binary file", bytes(range(256)) * 100, "not valid Python|null bytes")
+module("null bytes", "holds null bytes", STUB.encode() + b"\0", "not saved as UTF-8")
+module("binary", "is a binary file", bytes(range(256)) * 100, "not saved as UTF-8")
 module("no codec", "names an unknown encoding", b"# coding: passed\n", "unknown encoding")
 module("odd codec", "is written in UTF-7", "# coding: utf-7\n1/0".encode("utf-7"), "Zero|not valid")
 module("empty", "is empty", b"", "has no lookup")

@@ -179,7 +179,7 @@ def test_a_syntax_error_is_one_sentence(run):
     ("source", "sentence"),
     [
         (None, "rope.py does not exist"),
-        (b"\xff\xfe\x00", "rope.py is not valid Python"),
+        (b"\xff\xfe\x00", "rope.py is not saved as UTF-8"),
         ("import nowhere_to_be_found", "No module named 'nowhere_to_be_found'"),
         ("raise SystemExit(0)", "rope.py calls sys.exit while it is imported"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
