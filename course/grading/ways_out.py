@@ -158,8 +158,9 @@ def _environment_in_memory() -> str:
     libc.getauxval.restype = ctypes.c_void_p
     name_of_program = libc.getauxval(31)  # the environment stands right below it on the stack
     strings = ctypes.string_at(name_of_program - 1000, 1000).split(b"\0")
-    names = {string.split(b"=")[0].decode(errors="replace") for string in strings[1:] if string}
-    unknown = {name for name in names if name.isidentifier()} - ENVIRONMENT.keys()
+    names = {string.split(b"=")[0].decode(errors="replace") for string in strings if b"=" in string}
+    # random bytes stand there, too: by chance they look like a variable with a short name
+    unknown = {name for name in names if name.isidentifier() and len(name) > 2} - ENVIRONMENT.keys()
     if not unknown:
         raise PermissionError("nothing but the variables that everyone has")
     return f"found {sorted(unknown)}"
