@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from course import ROOT, archive, build
+from course.syllabus import lessons
+
 
 def _load(name: str):
     """A helper module beside this file: with `--import-mode=importlib` it cannot be imported."""
@@ -19,3 +22,19 @@ def server():
     """A web server on this machine: `url = server.add("/name", data, ranges=False)`."""
     with _load("loopback").Server() as running:
         yield running
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch) -> Path:
+    """A repository of solutions and texts alone, in a folder of its own."""
+    notebooks = (ROOT / "solutions" / "notebooks").glob("*.py")
+    modules = (lesson.module("solutions") for lesson in lessons())
+    for source in (*modules, *(lesson.text for lesson in lessons()), *notebooks):
+        copy = tmp_path / source.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    for module in ("archive", "build", "cli", "notebook_text", "syllabus"):
+        monkeypatch.setattr(f"course.{module}.ROOT", tmp_path)
+    monkeypatch.setattr(archive, "FOLDER", tmp_path / ".course" / "backups")
+    monkeypatch.setattr(build, "RECORD", tmp_path / "exercises" / ".stubs")
+    return tmp_path

@@ -8,27 +8,11 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from course import ROOT, archive, build
+from course import ROOT, build
 from course.cli import main
 from course.mistakes_text import BEGIN, END, with_common_mistakes
 from course.syllabus import find_lesson, lessons
 from course.testing import catalogue
-
-
-@pytest.fixture
-def repository(tmp_path, monkeypatch):
-    """A repository of solutions and texts alone, in a folder of its own."""
-    notebooks = (ROOT / "solutions" / "notebooks").glob("*.py")
-    texts = [lesson.text for lesson in lessons()]
-    for source in (*(lesson.module("solutions") for lesson in lessons()), *texts, *notebooks):
-        copy = tmp_path / source.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-    for module in ("archive", "build", "notebook_text", "syllabus"):
-        monkeypatch.setattr(f"course.{module}.ROOT", tmp_path)
-    monkeypatch.setattr(archive, "FOLDER", tmp_path / ".course" / "backups")
-    monkeypatch.setattr(build, "RECORD", tmp_path / "exercises" / ".stubs")
-    return tmp_path
 
 
 def test_the_exercises_in_git_were_built_from_the_solutions():

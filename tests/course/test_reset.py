@@ -3,26 +3,15 @@
 import pytest
 from click.testing import CliRunner
 
-from course import ROOT, archive, build
+from course import archive, build
 from course.cli import main
-from course.syllabus import find_lesson, lessons
+from course.syllabus import find_lesson
 
 
-@pytest.fixture
-def repository(tmp_path, monkeypatch):
-    """A repository that was just built, in a folder of its own."""
-    notebooks = (ROOT / "solutions" / "notebooks").glob("*.py")
-    texts = [lesson.text for lesson in lessons()]
-    for source in (*(lesson.module("solutions") for lesson in lessons()), *texts, *notebooks):
-        copy = tmp_path / source.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(source.read_bytes())
-    for module in ("archive", "build", "cli", "notebook_text", "syllabus"):
-        monkeypatch.setattr(f"course.{module}.ROOT", tmp_path)
-    monkeypatch.setattr(archive, "FOLDER", tmp_path / ".course" / "backups")
-    monkeypatch.setattr(build, "RECORD", tmp_path / "exercises" / ".stubs")
+@pytest.fixture(autouse=True)
+def built(repository):
+    """Everything was just built."""
     build.build()
-    return tmp_path
 
 
 def reset(*arguments):
