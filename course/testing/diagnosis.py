@@ -51,10 +51,17 @@ class Suspect:
             if one not in self._findings:
                 with warnings.catch_warnings(action="ignore"):  # not the student's
                     found = self._examination.run(one)
-                self._findings[one] = replace(found, failure=None)  # it would keep all it met alive
+                self._findings[one] = _what_counts(found)
             if one == case:
                 break
         return self._findings[case]
+
+
+def _what_counts(found: Finding) -> Finding:
+    """A finding without what nobody compares: a judge keeps thousands of them."""
+    if found.outcome == "passed":
+        return replace(found, failure=None, text="", trace=[], refused=[])
+    return replace(found, failure=None, text="")
 
 
 @dataclass(frozen=True)

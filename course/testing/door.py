@@ -111,7 +111,7 @@ class Lesson:
         except StudentError as error:
             self.trace.append(error)
             raise
-        kept = "a module" if isinstance(result, Ref) else [excerpt(result), gradients]
+        kept = "a module" if isinstance(result, Ref) else [excerpt(result), excerpt(gradients)]
         self.trace.append(kept)
         call.result = Handle(self, result, f"{name}(...)") if isinstance(result, Ref) else result
         call.gradients = gradients
@@ -194,7 +194,7 @@ class Handle(Function):
 
     def _inspect(self, what: str) -> Any:
         value = self._lesson._stage.inspect(self.ref)[what]
-        self._lesson.trace.append(value)
+        self._lesson.trace.append(excerpt(value))
         return value
 
 
@@ -202,8 +202,10 @@ def excerpt(value: Any) -> Any:
     """A value to be kept for a while: of a large tensor its shape and some of its elements."""
     if isinstance(value, list | tuple):
         return [excerpt(item) for item in value]
-    if isinstance(value, torch.Tensor) and value.numel() > 10_000 and value.device.type == "cpu":
-        step = value.numel() // 10_000
+    if isinstance(value, dict):
+        return {key: excerpt(item) for key, item in value.items()}
+    if isinstance(value, torch.Tensor) and value.numel() > 2_000 and value.device.type == "cpu":
+        step = value.numel() // 2_000
         return [tuple(value.shape), value.reshape(-1)[::step].clone()]
     return value
 
