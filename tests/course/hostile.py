@@ -113,7 +113,7 @@ attack(
     "import sys, types\n"
     "for name in ('torch', 'torch.testing', 'pytest', 'course.testing.expect', 'course.grading'):\n"
     "    sys.modules[name] = types.ModuleType(name)",
-    "cannot be looked at|left its process",
+    "cannot be looked at|left its process|still to do",
 )
 attack(
     "patched comparisons",
