@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from course import ROOT
+from course.files import write_whole_bytes
 
 FOLDER = ROOT / ".course" / "backups"
 
@@ -62,7 +63,5 @@ def put_back(name: str) -> str | None:
     replaced = keep(here) if here else None
     for path in files:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        shutil.copyfile(FOLDER / name / path.relative_to(ROOT), draft)
-        os.replace(draft, path)
+        write_whole_bytes(path, (FOLDER / name / path.relative_to(ROOT)).read_bytes())
     return replaced

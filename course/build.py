@@ -147,9 +147,9 @@ def _modules_and_notebooks() -> Iterator[Product]:
         source = lesson.module("solutions")
         yield _derived(lesson.module(), source, stub_from(_text_of(source), lesson.stem))
     for stem in notebook_text.stems():
-        source = ROOT / "solutions" / "notebooks" / f"{stem}.py"
+        source = notebook_text.source_of(stem)
         text = _using(source, notebook_text.notebook_from, _text_of(source), stem)
-        yield _derived(ROOT / "notebooks" / f"{stem}.ipynb", source, text)
+        yield _derived(notebook_text.notebook_of(stem), source, text)
 
 
 def _derived(path: Path, source: Path, text: str) -> Product:

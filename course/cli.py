@@ -175,11 +175,11 @@ def _files_of(lesson: str) -> tuple[Path, ...]:
     Raises:
         ValueError: there is no such lesson.
     """
-    from course.notebook_text import LAB
+    from course.notebook_text import LAB, notebook_of
     from course.syllabus import find_lesson
 
-    if lesson in ("lab", "7", LAB):
-        return (ROOT / "notebooks" / f"{LAB}.ipynb",)
+    if lesson in ("lab", LAB.partition("_")[0], LAB):
+        return (notebook_of(LAB),)
     found = find_lesson(lesson)
     return found.module(), found.notebook
 

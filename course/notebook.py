@@ -48,16 +48,8 @@ class Exercises:
         if name not in dir(self):
             raise AttributeError(f"no exercise of {self._lesson.stem} is called {name}")
         self._reload()
-        value = getattr(self._names, name)
-        if self._names.whose(name) == "borrowed":
-            self._tell(name, f"{name} is borrowed from the reference: yours is still to do.")
-        elif self._is_known_to_be_wrong(name):
-            self._tell(name, f"{name} is yours, and its last check found it wrong.")
-        return value
-
-    def _is_known_to_be_wrong(self, name: str) -> bool:
-        checked = _folder(self._lesson) == ROOT / "exercises"
-        return checked and status_of_all()[name] == WRONG
+        self._tell_about(name)
+        return getattr(self._names, name)
 
     def __dir__(self) -> list[str]:
         return [exercise.name for exercise in self._lesson.exercises]
@@ -74,15 +66,24 @@ class Exercises:
             self._trouble = str(wrong).partition("\n")[0]
             self._names = written_in(None, self._lesson)
 
-    def _tell(self, name: str, sentence: str) -> None:
-        """Say something about a name, or about the file if all of it is borrowed; once a cell."""
+    def _tell_about(self, name: str) -> None:
+        """Say what is odd about a name, or about the whole file; looked at once a cell."""
         cell = get_ipython().execution_count if get_ipython() else 0
+        about = cell, "" if self._trouble else name
+        if about not in self._told:
+            self._told.add(about)
+            if sentence := self._oddity(name):
+                display(Banner(sentence))
+
+    def _oddity(self, name: str) -> str:
         if self._trouble:
-            name = ""
-            sentence = f"{self._trouble}. So all of it is borrowed from the reference."
-        if (cell, name) not in self._told:
-            self._told.add((cell, name))
-            display(Banner(sentence))
+            return f"{self._trouble}. So all of it is borrowed from the reference."
+        if self._names.whose(name) == "borrowed":
+            return f"{name} is borrowed from the reference: yours is still to do."
+        checked = _folder(self._lesson) == ROOT / "exercises"
+        if checked and status_of_all()[name] == WRONG:
+            return f"{name} is yours, and its last check found it wrong."
+        return ""
 
 
 class Banner:

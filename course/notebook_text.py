@@ -11,6 +11,7 @@ syllabus.
 """
 
 import re
+from pathlib import Path
 
 import jupytext
 import nbformat
@@ -35,6 +36,16 @@ _METADATA = {
 def stems() -> list[str]:
     """All notebooks, by the name of their files: `1_lookup` to `6_skipgram`, and the lab."""
     return [*(lesson.text.stem for lesson in lessons()), LAB]
+
+
+def source_of(stem: str) -> Path:
+    """The source of a notebook."""
+    return ROOT / "solutions" / "notebooks" / f"{stem}.py"
+
+
+def notebook_of(stem: str) -> Path:
+    """Where a notebook lies."""
+    return ROOT / "notebooks" / f"{stem}.ipynb"
 
 
 def notebook_from(source: str, stem: str, *, solved: bool = False, linked: bool = True) -> str:

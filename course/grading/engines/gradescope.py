@@ -7,7 +7,6 @@ Source: Gradescope, "Autograder Specifications".
 """
 
 import io
-import os
 import shlex
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 import click
 
 from course import ROOT
+from course.files import write_whole_bytes
 from course.syllabus import Lesson, find_lesson, lessons
 
 _SCRIPTS = Path(__file__).with_name("autograder")
@@ -53,7 +53,7 @@ def gradescope(chosen: tuple[str, ...], out: Path, torch_index: str) -> None:
     """
     try:
         wanted = [find_lesson(name) for name in chosen] or list(lessons())
-        _write_whole(out, autograder(wanted, torch_index))
+        write_whole_bytes(out, autograder(wanted, torch_index))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except OSError as error:
@@ -101,9 +101,3 @@ def _add(opened: zipfile.ZipFile, name: str, data: bytes, mode: int) -> None:
     info.external_attr = (0o100000 | mode) << 16
     info.compress_type = zipfile.ZIP_DEFLATED
     opened.writestr(info, data)
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_bytes(data)
-    os.replace(draft, path)
