@@ -12,6 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 
 from course import ROOT, notebook, plots
+from course.borrow import Names
 from course.build import stub_from
 from course.notebook_text import LAB, YOUR_ANSWER, notebook_from, stems
 from course.play import play
@@ -147,6 +148,23 @@ def test_what_is_to_do_is_borrowed_and_says_so_once_a_cell(beside, displayed, mo
         "ntk_base is borrowed from the reference: yours is still to do."
     ]
     assert "ntk_base is borrowed" in displayed[0]._repr_html_()
+
+
+def test_what_its_last_check_found_wrong_is_told_and_looked_up_once_a_cell(
+    tmp_path, displayed, monkeypatch
+):
+    looked_up = []
+    monkeypatch.chdir(tmp_path)  # no module beside the notebook: it is that of exercises/
+    monkeypatch.setattr(notebook, "written_in", lambda *_: Names({"ntk_base": abs}, {}))
+    monkeypatch.setattr(
+        notebook, "status_of_all", lambda: looked_up.append(1) or {"ntk_base": "wrong"}
+    )
+    rope = notebook.exercises("rope")
+    assert [rope.ntk_base(-1), rope.ntk_base(-2)] == [1, 2]
+    assert [repr(banner) for banner in displayed] == [
+        "ntk_base is yours, and its last check found it wrong."
+    ]
+    assert len(looked_up) == 1
 
 
 def test_what_is_borrowed_serves_what_is_yours(beside):
