@@ -3,7 +3,8 @@
     python benchmarks/grading.py [--otter PATH/bin/otter] [--quick]
 
 A class is made up: a quarter each of right modules, of modules with every second exercise not yet
-begun, of modules with mistakes of the catalogue, and of stubs. Everybody runs the very same graded
+begun, of modules with mistakes of the catalogue, and of stubs; what is right is written in many
+styles, those of the catalogue. Everybody runs the very same graded
 tests on the very same modules and must come to the same verdict: in a notebook, one cell writes
 the module and another one runs pytest on it. Ours grades the whole class, the others a sample of
 it, because they are slow. The processor's time includes that of all processes that were started.
@@ -42,7 +43,7 @@ from course.build import stub_from
 from course.grading.results import LessonResult, from_text
 from course.grading.sandbox import missing
 from course.syllabus import Lesson, find_lesson, lessons
-from course.testing.catalogue import mistakes
+from course.testing.catalogue import alternatives, mistakes
 
 KINDS = ("right", "half-right", "wrong", "stub")
 
@@ -76,37 +77,48 @@ def write_class(folder: Path, students: Iterable[Student]) -> Path:
 
 
 def module_of(student: Student, lesson: Lesson) -> str:
-    """The source of a module; what is changed stands at its end, where it wins."""
+    """The source of a module; what is changed stands at its end, where it wins.
+
+    Everybody has some exercises as the reference has them, and others in a style of their own.
+    """
     solution = lesson.module("solutions").read_text(encoding="utf-8")
     stub = stub_from(solution, lesson.stem)
-    round_of_kinds = student.number // len(KINDS)
-    changed = [exercise.name for exercise in lesson.exercises][round_of_kinds % 2 :: 2]
-    parts = [f"# handed in by {student.name}", stub if student.kind == "stub" else solution]
+    head = f"# handed in by {student.name}\n" * (student.number % 5 + 1)  # lines differ, too
+    if student.kind == "stub":
+        return f"{head}\n{stub}"
+    turn = student.number // len(KINDS)
+    names = [exercise.name for exercise in lesson.exercises]
+    own, changed = names[(turn + 1) % 2 :: 2], names[turn % 2 :: 2]
+    parts = [head, solution, *_ones_of(turn, _variants(lesson, alternatives), own)]
     if student.kind == "half-right":
         parts += [_definitions(stub)[name] for name in changed]
     if student.kind == "wrong":
-        known = [_mistakes(lesson)[name] for name in changed]
-        parts += [one[round_of_kinds % len(one)] for one in known if one]
+        parts += _ones_of(turn, _variants(lesson, mistakes), changed)
     return "\n\n".join(parts)
 
 
+def _ones_of(turn: int, variants: dict[str, list[str]], names: list[str]) -> list[str]:
+    """One variant of each of these exercises, another one at each turn."""
+    return [variants[name][turn % len(variants[name])] for name in names if variants[name]]
+
+
 @cache
-def _mistakes(lesson: Lesson) -> dict[str, list[str]]:
-    """The mistakes of the catalogue, by exercise, each with all that it needs.
+def _variants(lesson: Lesson, known: Callable) -> dict[str, list[str]]:
+    """The mistakes or the alternatives of the catalogue, by exercise, each with all that it needs.
 
     Left out are those that build on a right one: at the end of a module they would call themselves.
     """
     catalogue = ROOT / "course" / "testing" / "catalogue" / f"{lesson.stem}.py"
     text = catalogue.read_text(encoding="utf-8")
     helpers = _definitions(text)
-    imports = re.findall(r"^(?:import|from torch) .*", text, re.MULTILINE)
+    imports = re.findall(r"^(?:import|from torch)\b.*", text, re.MULTILINE)
     found = {exercise.name: [] for exercise in lesson.exercises}
-    for mistake in mistakes(lesson.stem):
-        variant = mistake.variant.__name__
+    for one in known(lesson.stem):
+        variant = one.variant.__name__
         parts = _needed(variant, helpers)
-        if parts and not any(mistake.exercise in _names(part) for part in parts.values()):
-            text = "\n\n".join([*imports, *parts.values(), f"{mistake.exercise} = {variant}\n"])
-            found[mistake.exercise].append(text)
+        if parts and not any(one.exercise in _names(part) for part in parts.values()):
+            text = "\n\n".join([*imports, *parts.values(), f"{one.exercise} = {variant}\n"])
+            found[one.exercise].append(text)
     return found
 
 

@@ -15,6 +15,7 @@ import torch
 from course import ROOT
 from course.grading.names import printable
 from course.grading.nursery import Nursery
+from course.grading.recall import Memory, RecallingExamination
 from course.grading.remote import RemoteModule
 from course.grading.results import (
     NOT_HANDED_IN,
@@ -30,7 +31,7 @@ from course.grading.sandbox import Limits, SandboxError
 from course.syllabus import Exercise, Lesson, find_lesson, lessons
 from course.testing.case import Case, collect
 from course.testing.diagnosis import Diagnosis, Suspect, diagnose, suspects
-from course.testing.examine import Examination, Finding
+from course.testing.examine import Finding
 from course.testing.outcomes import Prints, Wrong
 
 SECONDS_PER_LESSON = 120
@@ -75,6 +76,9 @@ class Judge:
         for case in collect(lesson.tests for lesson in lessons()):
             self._cases[case.lesson].setdefault(case.exercise, []).append(case)
         self._suspects: dict[tuple[str, str], list[Suspect]] = {}
+        self._memory = Memory()
+        # of findings that are remembered, the diagnosis is as well
+        self._result_of = functools.lru_cache(maxsize=1000)(self._exercise_result)
 
     def __enter__(self) -> "Judge":
         return self
@@ -121,7 +125,7 @@ class Judge:
             lesson=unit.lesson,
             key=key_of(unit, self.seed),
             exercises=tuple(
-                self._exercise_result(lesson, exercise, findings.get(exercise.name, []))
+                self._result_of(lesson, exercise, findings.get(exercise.name, ()))
                 for exercise in lesson.exercises
             ),
             trouble=trouble,
@@ -131,15 +135,15 @@ class Judge:
 
     def _findings(
         self, lesson: Lesson, source: bytes, module: RemoteModule
-    ) -> dict[str, list[Finding]]:
-        examination = Examination(module.stage, source, self.seed, module.printed)
+    ) -> dict[str, tuple[Finding, ...]]:
+        examination = RecallingExamination(module, source, self.seed, self._memory)
         return {
-            exercise: [examination.run(case) for case in cases]
+            exercise: tuple(examination.run(case) for case in cases)
             for exercise, cases in self._cases[lesson.stem].items()
         }
 
     def _exercise_result(
-        self, lesson: Lesson, exercise: Exercise, findings: Sequence[Finding]
+        self, lesson: Lesson, exercise: Exercise, findings: tuple[Finding, ...]
     ) -> ExerciseResult:
         outcomes = {finding.outcome for finding in findings}
         if not findings:

@@ -12,7 +12,15 @@ from typing import Any
 import torch
 
 from course.grading.nursery import Nursery
-from course.grading.wire import Closed, Silence, WireError, loads, receive_message, send
+from course.grading.wire import (
+    Closed,
+    Silence,
+    WireError,
+    dumps,
+    loads,
+    receive_message,
+    send_message,
+)
 from course.testing.clock import TimeIsUp
 from course.testing.outcomes import Stopped, StudentError, ToDo, Wrong
 from course.testing.stage import Ref
@@ -40,59 +48,43 @@ class RemoteModule:
         self._end = time.monotonic() + seconds
         self._bytes_left = MAX_BYTES
         self._worker: tuple[int, socket.socket] | None = None
-        self._steps: list[list] = []
-        self._printed: list[str] = []
-
-    def stage(self) -> "RemoteStage":
-        """The stage for the next test."""
-        self._steps.append(["fresh", (), {}])
-        return RemoteStage(self)
 
     def load(self) -> None:
-        """Run the module.
+        """Run the module in a worker.
 
         Raises:
             Wrong: in a sentence, why that is not possible.
         """
+        self._worker = self._nursery.spawn()
+        loading = Conversation(self, time.monotonic() + SECONDS_TO_LOAD)
         try:
-            self.ask(time.monotonic() + SECONDS_TO_LOAD, "fresh")
+            loading.take([["load", (self._source, self._name), {}]])
         except TimeIsUp:
             raise Wrong(f"{self._name} came to no end while it was imported") from None
         except (Wrong, ToDo, StudentError) as error:
+            self.end()
             said = str(error)  # of a forged answer it may be anything
             if not said.startswith(self._name):
                 said = f"{self._name} cannot be imported: {said}"
             raise Wrong(said) from None
 
-    def printed(self) -> str:
-        """What the module printed since it was last asked."""
-        text = "".join(self._printed)
-        self._printed.clear()
-        return text
+    def ask(self, request: bytes, deadline: float) -> tuple[bytes, bytes]:
+        """The answer to a message.
 
-    def later(self, verb: str, *args: Any) -> None:
-        """Take a step before what is asked next."""
-        self._steps.append([verb, args, {}])
-
-    def ask(self, deadline: float, verb: str, *args: Any, **kwargs: Any) -> Any:
-        """Have a step taken; its result."""
+        Raises:
+            TimeIsUp, Stopped.
+        """
         if time.monotonic() >= self._end:
             raise Stopped("there was no time left for this submission")
         if self._bytes_left <= 0:
             raise Stopped("the code gave larger answers than anybody needs")
-        return self._ask(min(deadline, self._end), [verb, args, kwargs])
-
-    def _ask(self, deadline: float, step: list) -> Any:
         if self._worker is None:
-            self._worker = self._nursery.spawn()
-            self._steps.insert(0, ["load", (self._source, self._name), {}])
-        steps, self._steps = [*self._steps, step], []
+            self.load()
         connection = self._worker[1]
+        deadline = min(deadline, self._end)
         try:
-            send(connection, steps, deadline)
+            send_message(connection, request, deadline)
             text, memory = receive_message(connection, deadline)
-            self._bytes_left -= len(text) + len(memory)
-            answer = _checked(loads(text, memory))
         except Silence:
             self.end()
             raise TimeIsUp from None
@@ -100,8 +92,45 @@ class RemoteModule:
             raise Stopped(f"the code {self.end()}") from None
         except WireError:
             self.end()
-            raise Stopped("the code gave an answer that cannot be read") from None
-        kind, said, printed = answer
+            raise Stopped(_UNREADABLE) from None
+        self._bytes_left -= len(text) + len(memory)
+        return text, memory
+
+    def end(self) -> str:
+        """End the worker, and say what ended it."""
+        if self._worker is None:
+            return ""
+        number, connection = self._worker
+        self._worker = None
+        connection.close()
+        return self._nursery.kill(number)
+
+
+_UNREADABLE = "the code gave an answer that cannot be read"
+
+
+class Conversation:
+    """What is asked of a module, and answered, in one test.
+
+    Args:
+        deadline: by when all of it has to be over.
+    """
+
+    def __init__(self, module: RemoteModule, deadline: float) -> None:
+        self.is_broken = False
+        self._module = module
+        self._deadline = deadline
+        self._printed: list[str] = []
+
+    def take(self, steps: list[list]) -> Any:
+        """Have steps taken, one after the other; the result of the last one."""
+        text, memory = self.answer_to(dumps(steps))
+        try:
+            kind, said, printed = _checked(loads(text, memory))
+        except WireError:
+            self.is_broken = True
+            self._module.end()
+            raise Stopped(_UNREADABLE) from None
         self._printed.append(printed)
         if kind == "student":
             raise StudentError(*said)
@@ -109,41 +138,41 @@ class RemoteModule:
             raise (ToDo if kind == "to do" else Wrong)(said)
         return said
 
-    def end(self) -> str:
-        """End the worker, and say what ended it."""
-        if self._worker is None:
-            return ""
-        number, connection = self._worker
-        self._worker, self._steps = None, []
-        connection.close()
-        return self._nursery.kill(number)
+    def answer_to(self, request: bytes) -> tuple[bytes, bytes]:
+        """The answer to a message."""
+        try:
+            return self._module.ask(request, self._deadline)
+        except Exception:
+            self.is_broken = True
+            raise
+
+    def newly_printed(self) -> str:
+        """What the module printed since this was last asked."""
+        text = "".join(self._printed)
+        self._printed.clear()
+        return text
 
 
 class RemoteStage:
     """Has all requests of a `Stage`."""
 
-    def __init__(self, module: RemoteModule) -> None:
-        self._module = module
-        self._deadline = 0.0
-        self._lent = False
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._steps: list[list] = [["fresh", (), {}]]
 
     @contextlib.contextmanager
     def limited(self, seconds: float) -> Iterator[None]:
-        """Raise `TimeIsUp` if the requests made in this block take longer."""
-        self._deadline = time.monotonic() + seconds
+        """The conversation has a deadline, so there is nothing to do here."""
         yield
 
     def seed(self, seed: int) -> None:
-        self._module.later("seed", seed)
+        self._later("seed", seed)
 
     def lend(self, source: str, names: tuple[str, ...]) -> None:
-        self._lent = True
-        self._module.later("lend", source, names)
+        self._later("lend", source, names)
 
     def take_back(self) -> None:
-        if self._lent:
-            self._module.later("take_back")
-            self._lent = False
+        """A fresh stage takes back what was lent, so there is nothing to do here."""
 
     def prop(self, thing: type | Callable, args: tuple, kwargs: dict) -> Ref:
         return self._ask("prop", _source_of(thing), thing.__name__, args, kwargs)
@@ -158,7 +187,7 @@ class RemoteStage:
         said = {name: one for name, one in options.items() if one is not None and one is not False}
         answer = self._ask("call", target, args, kwargs, **said)
         if type(answer) is not tuple or len(answer) != 2 or type(answer[1]) is not dict:
-            raise Wrong("the code gave an answer that cannot be read")
+            raise Wrong(_UNREADABLE)
         return answer
 
     def inspect(self, ref: Ref) -> dict[str, Any]:
@@ -173,8 +202,13 @@ class RemoteStage:
     def random_number(self) -> float:
         return self._ask("random_number")
 
+    def _later(self, verb: str, *args: Any) -> None:
+        """Take a step before the next one that has an answer."""
+        self._steps.append([verb, args, {}])
+
     def _ask(self, verb: str, *args: Any, **kwargs: Any) -> Any:
-        return self._module.ask(self._deadline, verb, *args, **kwargs)
+        steps, self._steps = [*self._steps, [verb, args, kwargs]], []
+        return self._conversation.take(steps)
 
 
 @functools.cache

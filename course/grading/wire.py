@@ -64,7 +64,11 @@ def send(connection: socket.socket, value: Any, deadline: float | None = None) -
     Raises:
         WireError, Silence, Closed.
     """
-    message = dumps(value)
+    send_message(connection, dumps(value), deadline)
+
+
+def send_message(connection: socket.socket, message: bytes, deadline: float | None) -> None:
+    """Send what `dumps` made; raises as `send` does."""
     _wait_until(deadline, connection)
     try:
         connection.sendall(message)

@@ -16,7 +16,7 @@ from torch import nn
 from course.grading.sandbox import ran_out_of_memory
 from course.grading.wire import Closed, WireError, receive, send
 from course.testing.outcomes import StudentError, ToDo, Wrong
-from course.testing.stage import Stage, run_module
+from course.testing.stage import Stage, compiled, run_module
 
 MAX_PRINTED = 2000
 MAX_MESSAGE = 4000
@@ -60,13 +60,14 @@ class _Actor:
         self.stage = Stage(run_module(source, path))
 
     def fresh(self) -> None:
-        """Begin a test: no objects of an earlier one are left."""
+        """Begin a test: nothing is lent, and no objects of an earlier one are left."""
+        self.stage.take_back()
         self.stage = Stage(self.stage.module)
 
     def prop(self, source: str, name: str, args: tuple, kwargs: dict) -> Any:
         """Make a prop from its source."""
         names: dict[str, Any] = {"torch": torch, "nn": nn}
-        exec(source, names)
+        exec(compiled(source), names)
         return self.stage.prop(names[name], args, kwargs)
 
 

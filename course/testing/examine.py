@@ -4,7 +4,7 @@ import ast
 import functools
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from course.syllabus import find_lesson
@@ -18,7 +18,7 @@ from course.testing.show import show
 from course.testing.stage import Stage
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Finding:
     """How one test ended.
 
@@ -35,9 +35,9 @@ class Finding:
     outcome: str
     failure: Exception | None
     text: str
-    trace: list[Any]
-    refused: list[Any]
-    seconds: float
+    trace: list[Any] = field(default_factory=list)
+    refused: list[Any] = field(default_factory=list)
+    seconds: float = 0.0
 
 
 class Examination:
@@ -57,11 +57,12 @@ class Examination:
         seed: int = 0,
         printed: Callable[[], str] = lambda: "",
     ) -> None:
+        self.seed = seed
         self._stage = stage
         self._source = source
-        self._seed = seed
         self._printed = printed
         self._stopped: set[str] = set()
+        self._to_do: dict[str, ToDo] = {}
         self._passed: dict[str, list[Case]] = {}
         self._lent_to: set[str] = set()
 
@@ -71,46 +72,58 @@ class Examination:
         So nobody loses the points of an exercise because of another one that it calls. All tests
         of an exercise have to pass in one and the same company: with its own, or with those lent.
         """
-        start = time.perf_counter()
         if case.exercise in self._stopped:  # waiting once more would teach nothing
-            return Finding(case, *_told(NotRun(case.exercise), case.exercise), [], [], 0.0)
-        failure, trace = self._find(case)
-        if isinstance(failure, Stopped):
+            return Finding(case, *_told(NotRun(case.exercise), case.exercise))
+        if case.exercise in self._to_do:
+            return Finding(case, *_told(self._to_do[case.exercise], case.exercise))
+        finding = self._find(case)
+        if isinstance(finding.failure, Stopped):
             self._stopped.add(case.exercise)
-        outcome = _told(failure, case.exercise)
-        refused = [excerpt(one) for one in expect.refused] if failure else []
-        return Finding(case, *outcome, trace, refused, time.perf_counter() - start)
+        elif _is_its_own_stub(finding) and ends_in_its_stub(self._source, case.exercise):
+            self._to_do[case.exercise] = finding.failure
+        return finding
 
-    def _find(self, case: Case) -> tuple[Exception | None, list]:
-        """What is wrong, and what came through the door."""
+    def _find(self, case: Case) -> Finding:
+        """How a test ends in the company that counts."""
         used = self._used_by(case)
         if case.exercise in self._lent_to or self._stopped.intersection(used):
-            return self._attempt(case, lent=used)
-        failure, trace = self._attempt(case)
-        if failure is None:
+            return self.attempt(case, used)
+        finding = self.attempt(case)
+        if finding.failure is None:
             self._passed.setdefault(case.exercise, []).append(case)
-        if failure is None or not used or _is_its_own_stub(failure, case):
-            return failure, trace
-        with_lent, its_trace = self._attempt(case, lent=used)
-        if with_lent is not None:
-            return with_lent, its_trace
-        if any(self._attempt(one, lent=used)[0] for one in self._passed.get(case.exercise, [])):
-            return failure, trace
+        if finding.failure is None or not used or _is_its_own_stub(finding):
+            return finding
+        with_lent = self.attempt(case, used)
+        if with_lent.failure is not None:
+            return with_lent
+        if any(self.attempt(one, used).failure for one in self._passed.get(case.exercise, [])):
+            return finding
         self._lent_to.add(case.exercise)
-        return None, its_trace
+        return with_lent
 
     def _used_by(self, case: Case) -> tuple[str, ...]:
         return used_exercises(self._source, case.lesson, case.exercise)
 
-    def _attempt(self, case: Case, lent: tuple[str, ...] = ()) -> tuple[Exception | None, list]:
-        """Run a test once; return what went wrong, and what came through the door."""
+    def attempt(self, case: Case, lent: tuple[str, ...] = ()) -> Finding:
+        """Run a test once, with these exercises lent."""
+        start = time.perf_counter()
         expect.calls.clear()
         expect.refused.clear()
         self._printed()
         stage = self._stage()
         door = Lesson(stage, expect.calls)
+        failure = self._failure(case, lent, stage, door)
+        if failure is None and (printed := self._printed()):
+            failure = Prints(case.exercise, printed)
+        refused = [excerpt(one) for one in expect.refused] if failure else []
+        told = _told(failure, case.exercise)
+        return Finding(case, *told, door.trace, refused, time.perf_counter() - start)
+
+    def _failure(
+        self, case: Case, lent: tuple[str, ...], stage: Stage, door: Lesson
+    ) -> Exception | None:
         given = dict(case.parameters)
-        seed = case.seed(self._seed)
+        seed = case.seed(self.seed)
         if "draw" in case.fixtures:
             given["draw"] = Draw(seed)
         if "lesson" in case.fixtures:
@@ -124,17 +137,17 @@ class Examination:
         except TimeIsUp as error:
             sentence = f"{case.exercise} did not come to an end in {case.seconds} s"
             where = [f"at      {error.where}"] if error.where else []
-            return TimedOut(expect.message(sentence, expect.last_call(), *where)), door.trace
+            return TimedOut(expect.message(sentence, expect.last_call(), *where))
         except Exception as failure:
-            return failure, door.trace
+            return failure
         finally:
             stage.take_back()
-        printed = self._printed()
-        return (Prints(case.exercise, printed) if printed else None), door.trace
+        return None
 
 
-def _is_its_own_stub(failure: Exception, case: Case) -> bool:
+def _is_its_own_stub(finding: Finding) -> bool:
     """Whether the exercise itself is to do, which no other one could change."""
+    case, failure = finding.case, finding.failure
     return isinstance(failure, ToDo) and failure.name == f"{case.lesson}.{case.exercise}"
 
 
@@ -156,7 +169,7 @@ def _told(failure: Exception | None, exercise: str) -> tuple[str, Exception | No
     return "wrong", failure, expect.message(sentence, last_call, *got, reason)
 
 
-# --- which exercise builds on which ---------------------------------------------------------
+# --- what the text of a module tells ---------------------------------------------------------
 
 
 def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]:
@@ -176,15 +189,34 @@ def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]
     return tuple(earlier) if reached.intersection(earlier) else ()
 
 
+def ends_in_its_stub(source: bytes, exercise: str) -> bool:
+    """Whether an exercise can only end where it says that it is to do, in each of its functions."""
+    for node in _definitions(source):
+        if getattr(node, "name", "") == exercise:
+            functions = [one for one in ast.walk(node) if isinstance(one, ast.FunctionDef)]
+            return bool(functions) and not any(map(_may_end_otherwise, functions))
+    return False
+
+
+def _may_end_otherwise(function: ast.FunctionDef) -> bool:
+    returns = any(isinstance(node, ast.Return) for node in ast.walk(function))
+    return returns or "NotImplementedError('TODO " not in ast.unparse(function.body[-1])
+
+
+@functools.lru_cache(maxsize=4)
+def _definitions(source: bytes) -> list[ast.stmt]:
+    """The statements of a module; none if it is not valid Python."""
+    try:
+        return ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
 @functools.lru_cache(maxsize=4)
 def _names_in(source: bytes) -> dict[str, set[str]]:
     """Which names each definition uses; "" stands for what runs when the file is loaded."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
     names_in: dict[str, set[str]] = {}
-    for node in body:
+    for node in _definitions(source):
         used = names_in.setdefault(getattr(node, "name", ""), set())
         used.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
     return names_in

@@ -169,7 +169,7 @@ class Stage:
         So an exercise that builds on another one is graded by its own body alone.
         """
         lent: dict[str, Any] = {"__name__": self.module.__name__}
-        exec(_compiled(source), lent)
+        exec(compiled(source), lent)
         names_of_student = self.module.__dict__
         self._own = {name: names_of_student.pop(name) for name in names if name in names_of_student}
         self._lent = names
@@ -335,7 +335,8 @@ def _settings() -> tuple[int, torch.dtype, bool]:
 
 
 @functools.lru_cache(maxsize=8)
-def _compiled(source: str) -> types.CodeType:
+def compiled(source: str) -> types.CodeType:
+    """What a source compiles to, if it is run more than once."""
     return compile(source, "lent", "exec")
 
 

@@ -446,9 +446,9 @@ def test_no_memory_is_made_for_what_is_only_announced(pair, lengths):
     ids=str,
 )
 def test_a_call_is_answered_by_a_result_and_gradients_only(answer):
-    class Module:
-        def ask(self, *args, **kwargs):
+    class Conversation:
+        def take(self, steps):
             return answer
 
     with pytest.raises(AssertionError, match="cannot be read"):
-        RemoteStage(Module()).call("lookup", (), {})
+        RemoteStage(Conversation()).call("lookup", (), {})

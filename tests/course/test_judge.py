@@ -1,12 +1,12 @@
 """The judge finds what a student's own run finds, on a module that it never runs itself."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from course.build import stub_from
 from course.grading.judge import Judge, Unit, key_of
-from course.grading.remote import RemoteStage
 from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, from_text, to_text
 from course.grading.sandbox import Limits, missing
 from course.syllabus import find_lesson, lessons
@@ -121,9 +121,10 @@ def test_a_process_that_ends_costs_one_exercise(graded):
     assert result.points == 18
 
 
-def test_an_endless_loop_costs_one_exercise(graded, monkeypatch):
-    limited = RemoteStage.limited
-    monkeypatch.setattr(RemoteStage, "limited", lambda stage, seconds: limited(stage, 1))
+def test_an_endless_loop_costs_one_exercise(graded, judge, monkeypatch):
+    cases = judge._cases["rope"]
+    short = [replace(case, seconds=1) for case in cases["interleaved_to_half"]]
+    monkeypatch.setitem(cases, "interleaved_to_half", short)
     result = graded(with_body("interleaved_to_half", "while True: pass"))
     tests = exercise(result, "interleaved_to_half").tests
     assert tests[0].outcome == WRONG

@@ -1,0 +1,93 @@
+"""A judge that remembers finds just what one finds that has seen nothing before."""
+
+from dataclasses import replace
+
+import pytest
+
+from course.build import stub_from
+from course.grading.judge import Judge, Unit
+from course.grading.recall import Memory
+from course.grading.sandbox import missing
+from course.syllabus import lessons
+from course.testing.examine import Examination
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(missing()), reason=" ".join(missing())),
+]
+
+SOLUTIONS = {
+    lesson.stem: lesson.module("solutions").read_text(encoding="utf-8") for lesson in lessons()
+}
+ROPE = SOLUTIONS["rope"]
+TURNED = ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)")
+"""Wrong in `rotate_half`, in nothing else."""
+LEAVES = f"{ROPE}\n\ndef rotate_half(x):\n    import os\n\n    os.kill(os.getpid(), 9)\n"
+PRINTS = (
+    f"{ROPE}\n\nturned = rotate_half\n\ndef rotate_half(x):\n    print(x)\n    return turned(x)\n"
+)
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with Judge(seed=3) as judge:
+        yield judge
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """The tests that are really run, by name."""
+    names = []
+    attempt = Examination.attempt
+
+    def noted(self, case, lent=()):
+        names.append(case.name)
+        return attempt(self, case, lent)
+
+    monkeypatch.setattr(Examination, "attempt", noted)
+    return names
+
+
+def found(judge, source, lesson="rope"):
+    result = judge.grade(Unit("ann", lesson, source.encode("utf-8")))
+    return replace(result, seconds=0)
+
+
+@pytest.mark.parametrize("lesson", SOLUTIONS)
+def test_no_test_is_run_twice_on_the_same_answers(judge, run, lesson):
+    first = found(judge, SOLUTIONS[lesson], lesson)
+    assert run
+    run.clear()
+    assert found(judge, SOLUTIONS[lesson] + "\n# another's", lesson).exercises == first.exercises
+    assert run == []
+
+
+def test_new_answers_make_a_test_run(judge, run):
+    found(judge, ROPE)
+    run.clear()
+    assert found(judge, ROPE.replace(" / head_dim", " / head_dim * 1.5")).points < 20
+    assert run
+
+
+@pytest.mark.parametrize("source", [ROPE, stub_from(ROPE, "rope"), TURNED, LEAVES, PRINTS])
+def test_what_others_answered_before_changes_nothing(judge, source):
+    for other in (TURNED, ROPE, PRINTS, LEAVES, stub_from(ROPE, "rope"), source):
+        found(judge, other)
+    with Judge(seed=3) as fresh:
+        assert found(judge, source) == found(fresh, source)
+
+
+def test_the_end_of_a_worker_is_not_remembered(judge):
+    lost = found(judge, LEAVES)
+    assert lost.points < 20
+    assert found(judge, ROPE).points == 20
+    assert found(judge, LEAVES) == lost
+
+
+def test_a_full_memory_begins_anew(judge, run, monkeypatch):
+    monkeypatch.setattr("course.grading.recall.MAX_BYTES", 1000)
+    monkeypatch.setattr(judge, "_memory", Memory())
+    first = found(judge, ROPE)
+    run.clear()
+    assert found(judge, ROPE) == first
+    assert run
