@@ -13,10 +13,13 @@ from dataclasses import dataclass, field, replace
 
 from course.grading.remote import Conversation, RemoteModule, RemoteStage
 from course.testing.case import Case
+from course.testing.clock import TimeIsUp
 from course.testing.examine import Examination, Finding
 
 MAX_BYTES = 64 * 2**20
-"""Of requests and answers that led to what is remembered; beyond that, all of it is forgotten."""
+"""About so much a judge remembers; beyond that, it forgets all and begins anew."""
+MAX_BYTES_OF_ANSWER = 10_000
+"""About so much of an answer a finding keeps: of large tensors it has excerpts."""
 
 
 @dataclass
@@ -92,24 +95,24 @@ class _KnownCourse(Conversation):
     Attributes:
         point: where it has come to.
         is_broken: whether it ended otherwise than by an answer; such an end is not remembered.
-        n_bytes: the size of what was asked and answered.
+        n_bytes: about the memory that it takes to remember this.
     """
 
     def __init__(self, module: RemoteModule, beginning: Point, deadline: float) -> None:
         super().__init__(module, deadline)
         self.point = beginning
         self.n_bytes = 0
-        self._ahead: deque[tuple[bytes, tuple[bytes, bytes] | Exception]] = deque()
+        self._ahead: deque[tuple[bytes, tuple[bytes, bytes] | BaseException]] = deque()
 
     def follow(self) -> None:
         """Ask what is known to be asked, for as long as the answers are known ones."""
         while request := self.point.request:
             try:
                 answer = self._ask(request)
-            except Exception as error:  # the test is to meet it
+            except (TimeIsUp, Exception) as error:  # the test is to meet it
                 answer = error
             self._ahead.append((request, answer))
-            if isinstance(answer, Exception):
+            if isinstance(answer, BaseException):
                 return
 
     def answer_to(self, request: bytes) -> tuple[bytes, bytes]:
@@ -120,13 +123,13 @@ class _KnownCourse(Conversation):
         asked, answer = self._ahead.popleft()
         if asked != request:
             raise RuntimeError("a graded test asks otherwise than it did before")
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             raise answer
         return answer
 
     def _ask(self, request: bytes) -> tuple[bytes, bytes]:
         text, memory = super().answer_to(request)
-        self.n_bytes += len(request) + len(text) + len(memory)
+        self.n_bytes += len(request) + min(len(text) + len(memory), MAX_BYTES_OF_ANSWER)
         self.point = self.point.after.setdefault(_digest(text, memory), Point())
         return text, memory
 

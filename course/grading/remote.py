@@ -142,7 +142,7 @@ class Conversation:
         """The answer to a message."""
         try:
             return self._module.ask(request, self._deadline)
-        except Exception:
+        except (TimeIsUp, Exception):
             self.is_broken = True
             raise
 
