@@ -126,7 +126,7 @@ def start_afresh(*paths: Path) -> str | None:
     Raises:
         BuildError: a source is missing or cannot be used; then nothing was written.
     """
-    stale = [one for one in _modules_and_notebooks() if one.path in paths and one.is_stale]
+    stale = [one for one in modules_and_notebooks() if one.path in paths and one.is_stale]
     here = [product.path for product in stale if product.path.exists()]
     kept = archive.keep(here) if here else None
     for product in stale:
@@ -135,14 +135,19 @@ def start_afresh(*paths: Path) -> str | None:
 
 
 def _products() -> Iterator[Product]:
-    yield from _modules_and_notebooks()
+    yield from modules_and_notebooks()
     for lesson in lessons():
         text = _using(lesson.text, with_common_mistakes, _text_of(lesson.text), lesson)
         differs = f"the common mistakes in {_shown(lesson.text)} are not those of the catalogue"
         yield Product(lesson.text, text, differs, edited_by_students=False)
 
 
-def _modules_and_notebooks() -> Iterator[Product]:
+def modules_and_notebooks() -> Iterator[Product]:
+    """What students work on, as it is at first.
+
+    Raises:
+        BuildError: a source is missing or cannot be used.
+    """
     for lesson in lessons():
         source = lesson.module("solutions")
         yield _derived(lesson.module(), source, stub_from(_text_of(source), lesson.stem))

@@ -4,22 +4,38 @@ import importlib
 import itertools
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from course import ROOT, __version__
+from course import IS_WHOLE, ROOT, __version__
+from course.console import readable_anywhere
 
 _ELSEWHERE = {
     "data": "course.data.command",
     "grade": "course.grading.command",
     "gradescope": "course.grading.engines.gradescope",
     "nbgrader": "course.grading.nbgrader.command",
+    "next": "course.next_up",
+    "show": "course.show",
+    "submit": "course.submit",
+    "update": "course.update.command",
+    "watch": "course.watch.command",
 }
 """Commands that live in modules of their own, loaded when they are called."""
 
 
 class _Commands(click.Group):
     """A group in which some commands are imported late."""
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        readable_anywhere()
+        if not IS_WHOLE:
+            sys.exit(
+                f"The exercises are not in {ROOT}, where this `course` lies: in the folder that "
+                "you cloned, run `pip install -e .`"
+            )
+        return super().main(*arguments, **options)
 
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted([*super().list_commands(context), *_ELSEWHERE])
@@ -120,12 +136,9 @@ def hint(exercise: str | None, again: bool, restart: bool) -> None:
     if chosen is None:
         click.echo("Everything passes; name an exercise to see its hints all the same.")
         return
-    try:
-        if restart:
-            hints.start_over(chosen)
-        click.echo(hints.seen_again(chosen) if again else hints.one_more(chosen))
-    except OSError as error:
-        raise click.ClickException(f"{error.filename or 'the disk'}: {error.strerror}") from None
+    if restart:
+        hints.start_over(chosen)
+    click.echo(hints.seen_again(chosen) if again else hints.one_more(chosen))
 
 
 @main.command(
@@ -208,7 +221,8 @@ def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
     try:
         if only_list:
             for name, files in archive.kept().items():
-                shown = ", ".join(path.relative_to(ROOT).as_posix() for path in files)
+                theirs = [path for path in files if ROOT / ".course" not in path.parents]
+                shown = ", ".join(path.relative_to(ROOT).as_posix() for path in theirs)
                 click.echo(f"{name}  {shown}")
             if not archive.kept():
                 click.echo("nothing was kept so far")

@@ -3,14 +3,12 @@
 The texts stand in `hints.toml`; how many of an exercise's were shown, in `.course/hints.json`.
 """
 
-import json
 import textwrap
 import tomllib
 from functools import cache, partial
 
-from course import ROOT, progress
+from course import ROOT, notes, progress
 from course.choose import closest
-from course.files import write_whole
 from course.syllabus import Exercise, find_lesson, lessons
 
 FILE = ROOT / ".course" / "hints.json"
@@ -26,7 +24,7 @@ def hints_for(exercise: Exercise) -> tuple[str, ...]:
 
 def shown(exercise: Exercise) -> tuple[str, ...]:
     """The hints for an exercise that were shown so far."""
-    count = _load().get(exercise.name)
+    count = notes.load(FILE).get(exercise.name)
     return hints_for(exercise)[: max(count, 0)] if type(count) is int else ()
 
 
@@ -39,15 +37,15 @@ def next_hint(exercise: Exercise) -> tuple[int, str, int] | None:
     texts, number = hints_for(exercise), len(shown(exercise)) + 1
     if number > len(texts):
         return None
-    _save(_load() | {exercise.name: number})
+    notes.save(FILE, notes.load(FILE) | {exercise.name: number})
     return number, texts[number - 1], len(texts) - number
 
 
 def start_over(exercise: Exercise) -> None:
     """Forget that hints for an exercise were shown."""
-    counts = _load()
+    counts = notes.load(FILE)
     if counts.pop(exercise.name, None) is not None:
-        _save(counts)
+        notes.save(FILE, counts)
 
 
 def one_more(exercise: Exercise) -> str:
@@ -60,7 +58,14 @@ def one_more(exercise: Exercise) -> str:
             f"begin anew: {command} --restart"
         )
     number, _, remaining = taken
-    after = f"next hint: {command}" if remaining else f"that was the last; all again: {command}"
+    if (
+        len(shown(exercise)) != number
+    ):  # it could not be noted, so the next call would show it again
+        after = "all hints: course/hints.toml"
+    elif remaining:
+        after = f"next hint: {command}"
+    else:
+        after = f"that was the last; all again: {command}"
     return f"{_heading(exercise)}\n\n{_list(exercise, number)}\n\n{after}"
 
 
@@ -77,12 +82,11 @@ def _heading(exercise: Exercise) -> str:
 
 
 def _list(exercise: Exercise, only: int | None = None) -> str:
-    """The hints shown so far, or only one of them, each under its number."""
-    total = len(hints_for(exercise))
+    """The hints shown so far, or only one, shown or not, each under its number."""
+    texts = hints_for(exercise)
+    numbers = [only] if only else range(1, len(shown(exercise)) + 1)
     return "\n\n".join(
-        f"hint {number} of {total}\n{_wrapped(text)}"
-        for number, text in enumerate(shown(exercise), start=1)
-        if only in (None, number)
+        f"hint {number} of {len(texts)}\n{_wrapped(texts[number - 1])}" for number in numbers
     )
 
 
@@ -102,17 +106,18 @@ def _wrapped(text: str) -> str:
 
 
 def find_exercise(name: str) -> Exercise:
-    """An exercise by its name.
+    """An exercise by its name, or by that of its lesson and its own.
 
-    >>> find_exercise("rotate_half").lesson
-    'rope'
+    >>> find_exercise("rotate_half").lesson, find_exercise("lookup.lookup").name
+    ('rope', 'lookup')
     >>> find_exercise("rotate_halb")
     Traceback (most recent call last):
     ValueError: there is no exercise "rotate_halb"; did you mean "rotate_half"?
     """
     exercises = {exercise.name: exercise for lesson in lessons() for exercise in lesson.exercises}
-    if name in exercises:
-        return exercises[name]
+    qualified = {f"{exercise.lesson}.{exercise.name}": exercise for exercise in exercises.values()}
+    if found := exercises.get(name) or qualified.get(name):
+        return found
     raise ValueError(f'there is no exercise "{name}"; {_suggestion(name, list(exercises))}')
 
 
@@ -133,15 +138,3 @@ def _suggestion(name: str, names: list[str]) -> str:
 @cache
 def _texts() -> dict[str, dict[str, dict[str, str]]]:
     return tomllib.loads((ROOT / "course" / "hints.toml").read_text(encoding="utf-8"))
-
-
-def _load() -> dict[str, int]:
-    try:
-        counts = json.loads(FILE.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # lost or damaged: the hints begin anew
-        return {}
-    return counts if isinstance(counts, dict) else {}
-
-
-def _save(counts: dict[str, int]) -> None:
-    write_whole(FILE, json.dumps(counts, indent=1))

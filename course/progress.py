@@ -2,11 +2,10 @@
 
 import ast
 import hashlib
-import json
 import re
+import warnings
 
-from course import ROOT
-from course.files import write_whole
+from course import ROOT, notes
 from course.syllabus import Exercise, Lesson, lessons
 
 FILE = ROOT / ".course" / "progress.json"
@@ -19,32 +18,40 @@ def status_of_all() -> dict[str, str]:
 
     What still holds its stub is "to do"; what was edited since its last check is "not checked".
     """
-    remembered = _load()
+    remembered = notes.load(FILE)
     status = {}
     for lesson in lessons():
         stubs, now = stubs_in(_source(lesson), lesson), _fingerprints(lesson)
-        known = remembered.get(lesson.stem, {})
         for exercise in lesson.exercises:
-            last = known.get(exercise.name, {})
+            found, source = _last(remembered, exercise)
             if exercise.name in stubs:
                 status[exercise.name] = TO_DO
-            elif exercise.name in now and last.get("source") == now[exercise.name]:
-                status[exercise.name] = last["status"]
+            elif exercise.name in now and source == now[exercise.name]:
+                status[exercise.name] = found
             else:
                 status[exercise.name] = UNCHECKED
     return status
 
 
+def _last(remembered: dict, exercise: Exercise) -> tuple[str, str | None]:
+    """What the last check found, and a hash of what it checked; whatever is damaged is unknown."""
+    match remembered:
+        case {exercise.lesson: {exercise.name: {"status": status, "source": str(source)}}}:
+            if status in (PASSED, WRONG, TO_DO):
+                return status, source
+    return UNCHECKED, None
+
+
 def remember(found: dict[str, dict[str, str]]) -> None:
     """Keep what a check found: for each lesson the status of the exercises that were run."""
-    progress = _load()
+    progress = notes.load(FILE)
     for lesson in lessons():
         if lesson.stem in found:
-            now = _fingerprints(lesson)
+            now, known = _fingerprints(lesson), progress.get(lesson.stem)
+            progress[lesson.stem] = known if isinstance(known, dict) else {}
             for name, status in found[lesson.stem].items():
-                entry = {"status": status, "source": now.get(name, "")}
-                progress.setdefault(lesson.stem, {})[name] = entry
-    write_whole(FILE, json.dumps(progress, indent=1))
+                progress[lesson.stem][name] = {"status": status, "source": now.get(name, "")}
+    notes.save(FILE, progress)
 
 
 def stubs_in(source: bytes, lesson: Lesson) -> set[str]:
@@ -71,14 +78,6 @@ def _all() -> list[tuple[Lesson, Exercise]]:
     return [(lesson, exercise) for lesson in lessons() for exercise in lesson.exercises]
 
 
-def _load() -> dict:
-    try:
-        progress = json.loads(FILE.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # lost or damaged: one check brings it back
-        return {}
-    return progress if isinstance(progress, dict) else {}
-
-
 def _source(lesson: Lesson) -> bytes:
     try:
         return lesson.module().read_bytes()
@@ -92,8 +91,9 @@ def _fingerprints(lesson: Lesson) -> dict[str, str]:
     Comments and layout do not count. A file that is not valid Python has no exercises.
     """
     try:
-        body = ast.parse(_source(lesson)).body
-    except (SyntaxError, ValueError):
+        with warnings.catch_warnings(action="ignore"):  # a check tells what Python thinks of it
+            body = ast.parse(_source(lesson)).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     names = {exercise.name for exercise in lesson.exercises}
     shared = [ast.dump(node) for node in body if getattr(node, "name", None) not in names]

@@ -10,13 +10,21 @@ from course import ROOT
 
 @dataclass(frozen=True)
 class Exercise:
-    """One name that a student writes, with what it earns."""
+    """One name that a student writes, with what it earns.
+
+    Attributes:
+        lesson: the stem of its lesson.
+        title: what it does, in a few words.
+        minutes: about how long it takes.
+        why: a sentence: what it needs from earlier exercises, and what later needs it.
+    """
 
     lesson: str
     name: str
     title: str
     points: int
     minutes: int
+    why: str
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,10 @@ def lessons() -> tuple[Lesson, ...]:
             number,
             entry["stem"],
             entry["title"],
-            tuple(Exercise(lesson=entry["stem"], **fields) for fields in entry["exercises"]),
+            tuple(
+                Exercise(lesson=entry["stem"], why=entry["why"][fields["name"]], **fields)
+                for fields in entry["exercises"]
+            ),
         )
         for number, entry in enumerate(tomllib.loads(text)["lesson"], start=1)
     )

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from course.borrow import names_of
+from course.console import readable_anywhere
 from course.data.batches import get_batch, train_val_split
 from course.data.corpus import load_corpus
 from course.data.tokenizers import CharTokenizer
@@ -182,6 +183,7 @@ if __name__ == "__main__":
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     ).parse_args()
+    readable_anywhere()
     try:
         main()
     except Exception as error:

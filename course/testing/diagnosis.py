@@ -50,7 +50,7 @@ class Suspect:
         for one in self._cases if in_order else [case]:
             if one not in self._findings:
                 with warnings.catch_warnings(action="ignore"):  # not the student's
-                    found = self._examination.run(one)
+                    found = self._examination.attempt(one)
                 self._findings[one] = _what_counts(found)
             if one == case:
                 break

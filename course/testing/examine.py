@@ -17,6 +17,9 @@ from course.testing.outcomes import NotRun, Prints, Stopped, StudentError, Timed
 from course.testing.show import show
 from course.testing.stage import Stage
 
+SECONDS_ONCE_WRONG = 3
+"""How long the tests of an exercise may have taken for more of them to be run after one failed."""
+
 
 @dataclass(frozen=True, eq=False)
 class Finding:
@@ -41,7 +44,7 @@ class Finding:
 
 
 class Examination:
-    """Tests of one module. What comes to no end once is not waited for again.
+    """Tests of one module. What comes to no end, or is wrong and slow, is not waited for again.
 
     Args:
         stage: makes the stage for the next test.
@@ -62,6 +65,8 @@ class Examination:
         self._source = source
         self._printed = printed
         self._stopped: set[str] = set()
+        self._failed: set[str] = set()
+        self._seconds: dict[str, float] = {}
         self._to_do: dict[str, ToDo] = {}
         self._passed: dict[str, list[Case]] = {}
         self._lent_to: set[str] = set()
@@ -72,16 +77,24 @@ class Examination:
         So nobody loses the points of an exercise because of another one that it calls. All tests
         of an exercise have to pass in one and the same company: with its own, or with those lent.
         """
-        if case.exercise in self._stopped:  # waiting once more would teach nothing
+        if case.exercise in self._stopped or self._is_wrong_and_slow(case.exercise):
             return Finding(case, *_told(NotRun(case.exercise), case.exercise))
         if case.exercise in self._to_do:
             return Finding(case, *_told(self._to_do[case.exercise], case.exercise))
+        start = time.perf_counter()
         finding = self._find(case)
+        spent = time.perf_counter() - start
+        self._seconds[case.exercise] = self._seconds.get(case.exercise, 0.0) + spent
+        if finding.outcome == "wrong":
+            self._failed.add(case.exercise)
         if isinstance(finding.failure, Stopped):
             self._stopped.add(case.exercise)
         elif _is_its_own_stub(finding) and ends_in_its_stub(self._source, case.exercise):
             self._to_do[case.exercise] = finding.failure
         return finding
+
+    def _is_wrong_and_slow(self, exercise: str) -> bool:
+        return exercise in self._failed and self._seconds[exercise] > SECONDS_ONCE_WRONG
 
     def _find(self, case: Case) -> Finding:
         """How a test ends in the company that counts."""

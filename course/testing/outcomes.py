@@ -25,10 +25,10 @@ class Prints(Wrong):
 
 
 class NotRun(Exception):
-    """A test that was left out, because an earlier one of its exercise came to no end."""
+    """A test that was left out, because the others of its exercise took too long already."""
 
     def __init__(self, exercise: str) -> None:
-        super().__init__(f"{exercise} came to no end in another test, so this one was not run")
+        super().__init__(f"{exercise} took too long in other tests, so this one was not run")
 
 
 class ToDo(Exception):

@@ -3,10 +3,10 @@
 A test is graded if it carries `@exercise(...)`; every other test is left to pytest.
 """
 
-import ast
 import copy
 import functools
-import types
+import gc
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,14 +16,29 @@ import torch
 
 from course import ROOT
 from course.choose import closest
+from course.console import readable_anywhere
 from course.syllabus import lessons
-from course.testing.case import SECONDS_PER_TEST, Case, case_of
-from course.testing.clock import TimeIsUp, time_limit
-from course.testing.diagnosis import diagnose, suspects
-from course.testing.examine import Examination, Finding
-from course.testing.outcomes import Prints, Wrong
-from course.testing.report import Tally, print_summary
-from course.testing.stage import Stage, load_module, where
+from course.testing.case import Case, case_of
+from course.testing.examine import Finding
+from course.testing.opened import Opened, open_module
+from course.testing.outcomes import Wrong
+from course.testing.report import Tally, facts_of, print_summary
+from course.testing.stage import load_module
+
+
+def _keep_what_is_loaded() -> None:
+    """Spare the search for garbage, at exit above all, half a second among PyTorch's objects."""
+    if "IPython" not in sys.modules:  # in a notebook, what is garbage later should still be found
+        gc.freeze()
+
+
+_keep_what_is_loaded()
+_after_the_first_run = functools.cache(_keep_what_is_loaded)
+"""Tests load more of PyTorch; but where there are many runs, their own garbage must not stay."""
+
+
+def pytest_unconfigure() -> None:
+    _after_the_first_run()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,11 +56,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    readable_anywhere()
     torch.set_num_threads(1)  # tensors are small here: handing them to threads costs more
     config.addinivalue_line("markers", "exercise(name): the exercise that these tests grade")
     config.addinivalue_line("markers", "limit(seconds): how long the test may take")
-    config.stash[_EXAMINATIONS] = {}
-    config.stash[_PRINTED_AT_IMPORT] = {}
+    config.addinivalue_line("filterwarnings", "ignore::pytest.PytestCacheWarning")  # read-only
+    config.stash[_OPENED] = {}
     config.stash[_FIRST_TO_DO] = {}
     config.stash[_TALLY] = Tally()
     config.pluginmanager.register(config.stash[_TALLY])
@@ -57,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def lesson(request: pytest.FixtureRequest) -> None:
     """The door to the student's module of this test file; `Examination` opens it."""
-    _examination(request.config, request.path)
+    _loaded(request.config, request.path)
 
 
 @pytest.fixture
@@ -77,8 +93,7 @@ def _names_in_lesson_texts(request: pytest.FixtureRequest) -> None:
         exec("import math, torch", names)
 
 
-_EXAMINATIONS = pytest.StashKey[dict[Path, Examination | Wrong]]()
-_PRINTED_AT_IMPORT = pytest.StashKey[dict[Path, str]]()
+_OPENED = pytest.StashKey[dict[Path, Opened]]()
 _FIRST_TO_DO = pytest.StashKey[dict[tuple[str, str], str]]()
 _TALLY = pytest.StashKey[Tally]()
 _CASE = pytest.StashKey[Case]()
@@ -86,39 +101,25 @@ _TESTS_OF_EXERCISE = pytest.StashKey[int]()
 _FINDING = pytest.StashKey[Finding]()
 
 
-def _examination(config: pytest.Config, test_file: Path) -> Examination:
-    """The examination of the module that a test file grades, which is loaded only once.
+def _loaded(config: pytest.Config, test_file: Path) -> Opened:
+    """The module that a test file grades.
 
     Raises:
-        Wrong: why the module cannot be loaded.
+        Wrong: why it cannot be loaded.
     """
+    opened = _opened(config, test_file)
+    if opened.examination is None:
+        raise Wrong(opened.refusal)
+    return opened
+
+
+def _opened(config: pytest.Config, test_file: Path) -> Opened:
+    """The same, if it can be loaded or not; it is tried only once."""
     path = _module_path(config, test_file)
-    known = config.stash[_EXAMINATIONS]
+    known = config.stash[_OPENED]
     if path not in known:
-        printed = _printed_by(config)
-        printed()
-        try:
-            module = _load(path)
-            known[path] = Examination(
-                lambda: Stage(module), path.read_bytes(), config.option.seed, printed
-            )
-        except Wrong as wrong:
-            known[path] = wrong
-        config.stash[_PRINTED_AT_IMPORT][path] = printed()
-    if isinstance(known[path], Wrong):
-        raise Wrong(str(known[path]))
+        known[path] = open_module(path, config.option.seed, _printed_by(config))
     return known[path]
-
-
-def _load(path: Path) -> types.ModuleType:
-    try:
-        with time_limit(SECONDS_PER_TEST):
-            return load_module(path)
-    except TimeIsUp as error:
-        raise Wrong(
-            f"{path.parent.name}/{path.name} did not finish its import in {SECONDS_PER_TEST} s; "
-            f"is there a loop outside of a function?\n  {where(error, path)}"
-        ) from None
 
 
 def _printed_by(config: pytest.Config) -> Callable[[], str]:
@@ -163,7 +164,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     case = pyfuncitem.stash.get(_CASE, None)
     if case is None:
         return None
-    finding = _examination(pyfuncitem.config, pyfuncitem.path).run(case)
+    finding = _loaded(pyfuncitem.config, pyfuncitem.path).examination.run(case)
     pyfuncitem.stash[_FINDING] = finding
     if finding.failure is not None:
         raise finding.failure
@@ -184,44 +185,18 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     report = pytest.TestReport.from_item_and_call(item, without_traceback)
     if call.excinfo is None and call.when != "call":
         return report
-    path = _module_path(item.config, item.path)
-    finding = item.stash.get(_FINDING, None)
-    if finding is None:  # the module could not be loaded
-        outcome, text = "wrong", str(call.excinfo.value)
-    else:
-        outcome, text = finding.outcome, finding.text
-    if outcome != "passed":
+    facts = facts_of(
+        case,
+        _opened(item.config, item.path),
+        item.stash.get(_FINDING, None),
+        printed=report.capstdout,
+        of=item.stash[_TESTS_OF_EXERCISE],
+    )
+    if facts["outcome"] != "passed":
         report.outcome = "failed"
-        report.longrepr = text
-    report.course = {
-        "lesson": path.stem,
-        "exercise": case.exercise,
-        "test": case.name,
-        "why": case.why,
-        "where": f"{path.parent.name}/{path.name}{_line_of(path, case.exercise)}",
-        "outcome": outcome,
-        "text": text,
-        "only_prints": finding is not None and isinstance(finding.failure, Prints),
-        "not_loaded": finding is None,
-        "printed": report.capstdout,
-        "printed_at_import": item.config.stash[_PRINTED_AT_IMPORT].get(path, ""),
-        "of": item.stash[_TESTS_OF_EXERCISE],
-    }
+        report.longrepr = facts["text"]
+    report.course = facts
     return report
-
-
-def _line_of(path: Path, exercise: str) -> str:
-    """ ":31" for a definition on line 31 of a file; nothing if it is not there."""
-    line = _lines_of_definitions(path.read_bytes()).get(exercise) if path.exists() else None
-    return f":{line}" if line else ""
-
-
-@functools.cache
-def _lines_of_definitions(source: bytes) -> dict[str, int]:
-    try:
-        return {getattr(node, "name", ""): node.lineno for node in ast.parse(source).body}
-    except (SyntaxError, ValueError):
-        return {}
 
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config):
@@ -246,10 +221,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     tally = session.config.stash[_TALLY]
     seen = [item.stash[_FINDING] for item in session.items if _FINDING in item.stash]
     for stem, exercise in tally.wrong():
-        findings = [one for one in seen if (one.case.lesson, one.case.exercise) == (stem, exercise)]
-        if findings:  # none if the module could not be loaded
-            known = suspects([one.case for one in findings], session.config.option.seed)
-            tally.diagnoses[stem, exercise] = diagnose(findings, known)
+        tally.name_the_mistake(stem, exercise, seen, session.config.option.seed)
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus: int, config: pytest.Config) -> None:

@@ -1,14 +1,61 @@
 """The end of a test run: what is wrong, in full but without repetition, and a short board."""
 
+import ast
+import functools
 import re
 import textwrap
+from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from course import progress
 from course.board import course_board, lesson_board, next_steps
 from course.syllabus import lessons
-from course.testing.diagnosis import Diagnosis
+from course.testing.case import Case
+from course.testing.diagnosis import Diagnosis, diagnose, suspects
+from course.testing.examine import Finding
+from course.testing.opened import Opened
+from course.testing.outcomes import Prints
+
+
+def facts_of(case: Case, opened: Opened, found: Finding | None, printed: str, of: int) -> dict:
+    """What a report says about a graded test, in plain values.
+
+    Args:
+        found: how it ended; None if the module could not be loaded.
+        printed: what the student's code printed meanwhile.
+        of: how many tests the exercise has.
+    """
+    path = opened.path
+    return {
+        "lesson": path.stem,
+        "exercise": case.exercise,
+        "test": case.name,
+        "why": case.why,
+        "where": f"{path.parent.name}/{path.name}{_line_of(path, case.exercise)}",
+        "outcome": found.outcome if found else "wrong",
+        "text": found.text if found else opened.refusal,
+        "only_prints": found is not None and isinstance(found.failure, Prints),
+        "not_loaded": found is None,
+        "printed": printed,
+        "printed_at_import": opened.printed,
+        "of": of,
+    }
+
+
+def _line_of(path: Path, exercise: str) -> str:
+    """ ":31" for a definition on line 31 of a file; nothing if it is not there."""
+    line = _lines_of_definitions(path.read_bytes()).get(exercise) if path.exists() else None
+    return f":{line}" if line else ""
+
+
+@functools.cache
+def _lines_of_definitions(source: bytes) -> dict[str, int]:
+    try:
+        return {getattr(node, "name", ""): node.lineno for node in ast.parse(source).body}
+    except (SyntaxError, ValueError):
+        return {}
 
 
 class Tally:
@@ -23,24 +70,41 @@ class Tally:
         """Note one graded test: its lesson, exercise, outcome, message, ..."""
         facts = getattr(report, "course", None)
         if facts:
-            self.tests.setdefault((facts["lesson"], facts["exercise"]), []).append(facts)
+            self.note(facts)
+
+    def note(self, facts: dict) -> None:
+        """Note a graded test; the facts are those of `facts_of`."""
+        self.tests.setdefault((facts["lesson"], facts["exercise"]), []).append(facts)
 
     def wrong(self) -> list[tuple[str, str]]:
         """The exercises, each with its lesson, of which a test found something wrong."""
         return [key for key, tests in self.tests.items() if _status(tests) == progress.WRONG]
 
+    def name_the_mistake(
+        self, stem: str, exercise: str, seen: Sequence[Finding], seed: int
+    ) -> None:
+        """Find the known mistake that explains what these tests found wrong with an exercise."""
+        findings = [one for one in seen if (one.case.lesson, one.case.exercise) == (stem, exercise)]
+        if findings:  # none if the module could not be loaded
+            known = suspects([one.case for one in findings], seed)
+            self.diagnoses[stem, exercise] = diagnose(findings, known)
+
     def status(self) -> dict[str, str]:
         """The status of every exercise of which a test ran."""
         return {exercise: _status(tests) for (_, exercise), tests in self.tests.items()}
 
-    def remember(self) -> None:
-        """Keep the status of the exercises for the next board."""
+    def found(self) -> dict[str, dict[str, str]]:
+        """What is to be remembered: by lesson, the status of the exercises that ran as a whole."""
         found: dict[str, dict[str, str]] = {}
         for (lesson, exercise), tests in self.tests.items():
             status = _status(tests)
             if status != progress.UNCHECKED:
                 found.setdefault(lesson, {})[exercise] = status
-        if found:
+        return found
+
+    def remember(self) -> None:
+        """Keep the status of the exercises for the next board."""
+        if found := self.found():
             progress.remember(found)
 
 
@@ -60,6 +124,18 @@ def print_summary(terminal, tally: Tally, own: bool) -> None:
     Args:
         own: whether the student's own exercises ran; then the board says what comes next.
     """
+    print_wrong(terminal, tally)
+    print_printed_at_import(terminal, tally)
+    if tally.tests:
+        ran = tally.status()
+        known = progress.status_of_all() | ran if own else ran
+        _write(terminal, f"\n{board_of(ran, known)}\n")
+        if own:
+            _write(terminal, f"{next_steps(known, prefer=tuple(ran))}\n")
+
+
+def print_wrong(terminal, tally: Tally, only: tuple[str, str] | None = None) -> None:
+    """For each exercise, or for only one, one wrong test in full and the names of the others."""
     shown: set[str] = set()
     for key, tests in tally.tests.items():
         wrong = [test for test in tests if test["outcome"] == "wrong"]
@@ -67,19 +143,17 @@ def print_summary(terminal, tally: Tally, own: bool) -> None:
         wrong.sort(key=lambda test: test["only_prints"])  # a forgotten print matters least
         if diagnosis:
             wrong.sort(key=lambda test: test["test"] not in diagnosis.explains)
-        if wrong and wrong[0]["text"] not in shown:
+        if wrong and wrong[0]["text"] not in shown and only in (None, key):
             shown.add(wrong[0]["text"])
             not_run = sum(test["outcome"] == "not run" for test in tests)
-            _print_wrong(terminal, wrong, diagnosis, not_run)
+            _print_exercise(terminal, wrong, diagnosis, not_run)
+
+
+def print_printed_at_import(terminal, tally: Tally) -> None:
+    """A sentence for each file that prints when it is loaded."""
     for sentence in _printed_at_import(tally):
         terminal.write_line("")
         terminal.write_line(_wrapped(sentence))
-    if tally.tests:
-        ran = tally.status()
-        known = progress.status_of_all() | ran if own else ran
-        _write(terminal, f"\n{_board(ran, known)}\n")
-        if own:
-            _write(terminal, f"{next_steps(known, prefer=tuple(ran))}\n")
 
 
 def _printed_at_import(tally: Tally) -> list[str]:
@@ -97,7 +171,7 @@ def _printed_at_import(tally: Tally) -> list[str]:
     ]
 
 
-def _print_wrong(terminal, wrong: list[dict], diagnosis: Diagnosis | None, not_run: int) -> None:
+def _print_exercise(terminal, wrong: list[dict], diagnosis: Diagnosis | None, not_run: int) -> None:
     first, others = wrong[0], wrong[1:]
     terminal.write_line("")
     if first["not_loaded"]:  # it is about the whole file: no single test can add to it
@@ -130,14 +204,14 @@ def _print_wrong(terminal, wrong: list[dict], diagnosis: Diagnosis | None, not_r
     terminal.write_line(f"  hint    course hint {first['exercise']}")
     if not_run:
         tests = "1 other test" if not_run == 1 else f"{not_run} other tests"
-        terminal.write_line(f"  not run: {tests} of {first['exercise']}, after this one")
+        terminal.write_line(f"  not run: {tests} of {first['exercise']}, to save time")
     names = dict.fromkeys(_words(test["test"].partition("[")[0]) for test in others)
     names.pop(_words(first["test"].partition("[")[0]), None)
     if names:
         terminal.write_line(_wrapped(f"also wrong: {', '.join(names)}", indent="  "))
 
 
-def _board(ran: dict[str, str], known: dict[str, str]) -> str:
+def board_of(ran: dict[str, str], known: dict[str, str]) -> str:
     """One lesson in full, or all of them in a line each."""
     run = [one for one in lessons() if any(e.name in ran for e in one.exercises)]
     return lesson_board(run[0], known, shown=ran) if len(run) == 1 else course_board(known)

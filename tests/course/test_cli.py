@@ -80,9 +80,9 @@ def test_a_check_of_a_lesson_passes_options_on():
     ("names", "line"),
     [
         (["lookup.lookup"], "1 lookup: 4 of 14 points"),
-        (["lookup"], "1 lookup: 14 of 14 points"),
-        (["rotate_half", "ntk_base"], "5 rope: 3 of 20 points"),
-        (["tests/test_rope.py"], "5 rope: 20 of 20 points"),
+        pytest.param(["lookup"], "1 lookup: 14 of 14 points", marks=pytest.mark.slow),
+        pytest.param(["rotate_half", "ntk_base"], "5 rope: 3 of 20 points", marks=pytest.mark.slow),
+        pytest.param(["tests/test_rope.py"], "5 rope: 20 of 20 points", marks=pytest.mark.slow),
         (["5", "one_hot_bytes"], "What and Where: 21 of 100 points"),
     ],
 )

@@ -98,6 +98,7 @@ def exported(database: str) -> dict[tuple[str, str], tuple[float, float]]:
         }
 
 
+@pytest.mark.slow
 def test_nbgrader_exports_the_points(database):
     enter_points([result("ann", "rope", 2), result("ann", "lookup", 5)], database)
     enter_points([result("bob", "rope", 7)], f"sqlite:///{database}")

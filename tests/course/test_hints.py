@@ -234,9 +234,13 @@ def test_a_wrong_name_is_one_sentence(file, arguments, sentence):
     assert not file.exists()
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(file):
+def test_where_nothing_can_be_written_a_hint_is_shown_all_the_same(file):
     file.parent.write_text("a file where the folder should be", encoding="utf-8")
-    assert hint("rotate_half", status=1).startswith("Error: ")
+    for _ in range(2):
+        said = hint("rotate_half")
+        assert said.count("is not remembered") == 1
+        assert "hint 1 of 3" in said
+        assert said.endswith("all hints: course/hints.toml")
 
 
 def test_help_has_an_example():

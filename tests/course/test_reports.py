@@ -222,7 +222,7 @@ def test_tests_that_were_left_out_are_counted():
     left_out = grading.TestResult("test_more", NOT_RUN)
     wrong = replace(wrong, tests=(*wrong.tests, left_out, left_out))
     page = feedback(with_exercise(result(), wrong))
-    assert page.says("not run 2 tests, after one that came to no end")
+    assert page.says("not run 2 tests, because others took too long")
 
 
 def test_the_other_wrong_tests_are_named_once():

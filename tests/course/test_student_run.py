@@ -114,6 +114,23 @@ def test_all_tests_of_an_exercise_pass_in_the_same_company(trainer, right):
     assert all(examination.run(case).outcome == "passed" for case in cases) == right
 
 
+def test_what_is_wrong_and_slow_is_not_waited_for(monkeypatch):
+    """But what is right may take its time."""
+    monkeypatch.setattr("course.testing.examine.SECONDS_ONCE_WRONG", 0.1)
+    cases = [one for one in collect([find_lesson("rope").tests]) if one.exercise == "rotate_half"]
+    solution = find_lesson("rope").module("solutions").read_text(encoding="utf-8")
+    outcomes = {}
+    for result in ("turned(x)", "x"):
+        slow = f"def rotate_half(x):\n    time.sleep(0.06)\n    return {result}\n"
+        source = f"{solution}\n\nimport time\n\nturned = rotate_half\n\n\n{slow}".encode()
+        module = run_module(source, ROOT / "exercises" / "rope.py")
+        examination = Examination(lambda module=module: Stage(module), source)
+        outcomes[result] = [examination.run(case).outcome for case in cases]
+    assert set(outcomes["turned(x)"]) == {"passed"}
+    assert outcomes["x"][0] == "wrong"
+    assert outcomes["x"][-3:] == ["not run"] * 3
+
+
 @pytest.mark.parametrize(
     ("exercise", "body", "used"),
     [
@@ -207,6 +224,7 @@ def test_an_exercise_that_exits_is_told_so(run):
     assert "5 rope: 18 of 20 points" in result.flat
 
 
+@pytest.mark.slow
 def test_an_endless_loop_is_cut_off_once(run, monkeypatch):
     monkeypatch.setattr("course.testing.case.SECONDS_PER_TEST", 5)
     result = run(with_body("rotate_half", "while True:\n        try: pass\n        except: pass"))
@@ -220,7 +238,7 @@ def test_an_endless_loop_is_cut_off_once(run, monkeypatch):
 
 
 def test_an_endless_import_is_cut_off(run, monkeypatch):
-    monkeypatch.setattr("course.testing.plugin.SECONDS_PER_TEST", 1)
+    monkeypatch.setattr("course.testing.opened.SECONDS_PER_TEST", 1)
     result = run("while True: pass")
     assert result.flat.count("did not finish its import in 1 s") == 1
     assert "rope.py:1: while True: pass" in result.flat
@@ -309,6 +327,7 @@ _LIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "lie"), _LIES.items(), ids=_LIES)
 def test_what_judges_cannot_be_replaced(run, name, lie):
     """Not in a call, where it costs the exercise; not in the file, where it costs all."""

@@ -30,7 +30,7 @@ class Message:
         details: the call, what it gave, what it should have given: lines to be kept as they are.
         why: what the test says for itself.
         also_wrong: the other wrong tests, in words.
-        n_not_run: how many tests were left out after one that came to no end.
+        n_not_run: how many tests were left out because others took too long.
     """
 
     advice: str
@@ -96,7 +96,7 @@ def in_syllabus(lesson: str, exercise: str) -> Exercise:
 def tests_left_out(number: int) -> str:
     """How many tests were not run, and why."""
     tests = "1 test" if number == 1 else f"{number} tests"
-    return f"{tests}, after one that came to no end"
+    return f"{tests}, because others took too long"
 
 
 def in_words(test: str) -> str:

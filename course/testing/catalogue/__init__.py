@@ -35,7 +35,10 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A right variant of an exercise, in another style."""
+    """A right variant of an exercise, in another style.
+
+    The first one of an exercise is what `course show` puts beside the reference.
+    """
 
     exercise: str
     name: str

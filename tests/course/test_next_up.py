@@ -1,0 +1,239 @@
+"""`course next` says why, and `course show` shows a solution when it is time."""
+
+import ast
+import re
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from course import ROOT, given_up, hints, reference
+from course.cli import main
+from course.next_up import what_is_next
+from course.progress import PASSED, TO_DO, UNCHECKED, WRONG
+from course.syllabus import find_lesson, lessons
+
+EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
+NAMES = {exercise.name for exercise in EXERCISES}
+
+
+@pytest.fixture
+def status(tmp_path, monkeypatch):
+    """The status of every exercise, to be changed; what is noted lies in a folder of its own."""
+    status = {exercise.name: TO_DO for exercise in EXERCISES}
+    for module in ("progress", "show", "next_up"):
+        monkeypatch.setattr(f"course.{module}.status_of_all", lambda: status)
+    monkeypatch.setattr(given_up, "FILE", tmp_path / ".course" / "given_up.json")
+    monkeypatch.setattr(hints, "FILE", tmp_path / ".course" / "hints.json")
+    return status
+
+
+def course(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+# --- why ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
+def test_every_exercise_says_in_one_sentence_why_it_comes(exercise):
+    assert re.fullmatch(r"[A-Za-z].{80,240}\.", exercise.why)
+    assert ". " not in exercise.why
+    assert exercise.why.isascii()  # any console can show it
+    named = set(re.findall(r"\w+_\w+|[A-Z]\w*[a-z][A-Z]\w+", exercise.why)) - {"PyTorch", "GloVe"}
+    assert named <= NAMES
+    assert (named | set(re.findall(r"lessons? \d", exercise.why))) - {exercise.name}
+
+
+def test_whatever_calls_another_exercise_is_said_by_one_of_the_two():
+    for lesson in lessons():
+        tree = ast.parse(lesson.module("solutions").read_text(encoding="utf-8"))
+        of_lesson = {exercise.name: exercise for exercise in lesson.exercises}
+        for node in tree.body:
+            caller = of_lesson.get(getattr(node, "name", None))
+            used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & of_lesson.keys()
+            for name in used - {getattr(node, "name", None)} if caller else ():
+                said = re.search(rf"\b{name}\b", caller.why)
+                assert said or caller.name in of_lesson[name].why, (caller.name, name)
+
+
+# --- next -----------------------------------------------------------------------------------
+
+
+def test_next_says_what_to_do_and_why(status):
+    status.update(dict.fromkeys(["lookup", "one_hot_lookup"], PASSED))
+    said = course("next")
+    assert said.startswith("next: one_hot_bytes, what the one-hot tensor would weigh (1 points")
+    assert "  check  course check one_hot_bytes\n" in said
+    why = next(exercise.why for exercise in EXERCISES if exercise.name == "one_hot_bytes")
+    assert f"Why now? {why}" in " ".join(said.split())
+    assert "2 of 35 exercises have passed, 6 points; what is left takes about 6 hours." in said
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        (WRONG, "Its last check found something wrong; check it again to see what."),
+        (UNCHECKED, "It was edited since its last check, if it had one: check it first."),
+    ],
+)
+def test_next_says_what_is_known_of_it(status, state, sentence):
+    assert sentence not in course("next")
+    status["lookup"] = state
+    assert sentence in course("next")
+
+
+def test_next_tells_the_hints_that_were_seen(status):
+    assert "hints" not in course("next")
+    hints.next_hint(EXERCISES[0])
+    assert "You have seen 1 of its 3 hints." in course("next")
+
+
+def test_at_the_end_next_says_what_else_there_is(status):
+    status.update(dict.fromkeys(NAMES, PASSED))
+    said = course("next")
+    assert said.startswith("Everything passes. Well done.")
+    assert "course submit" in said
+
+
+def test_the_time_that_is_left_is_said_in_words(status):
+    status.update(dict.fromkeys(NAMES, PASSED))
+    for names, words in ((["ntk_base"], "5 minutes"), (["alibi_bias"], "15 minutes")):
+        assert words in what_is_next({**status, **dict.fromkeys(names, TO_DO)})
+    rope = [exercise.name for exercise in find_lesson("rope").exercises]
+    assert "about an hour" in what_is_next({**status, **dict.fromkeys(rope, TO_DO)})
+
+
+# --- show -----------------------------------------------------------------------------------
+
+
+def test_show_says_what_is_asked_for(status):
+    hints.next_hint(hints.find_exercise("rotate_half"))
+    said = course("show", "rotate_half")
+    for words in (
+        "rotate_half, a quarter turn of every pair",
+        "status  to do",
+        "worth   2 points, about 5 minutes",
+        "hints   1 of 3 seen",
+        "check   course check rotate_half",
+        "    def rotate_half(x: Tensor) -> Tensor:",
+        "Every pair turned by a quarter",
+    ):
+        assert words in said
+    assert "torch.cat" not in said
+
+
+def test_show_without_a_name_takes_the_next_one(status):
+    assert course("show").startswith("lookup, ")
+    assert course("show", "lookup.lookup") == course("show", "lookup")
+    status.update(dict.fromkeys(NAMES, PASSED))
+    assert course("show").startswith("Everything passes")
+
+
+@pytest.mark.parametrize("state", [TO_DO, WRONG, UNCHECKED])
+def test_a_solution_is_not_shown_before_its_time(status, state):
+    status["rotate_half"] = state
+    said = course("show", "rotate_half", "--solution", code=1)
+    assert said.startswith("Error: rotate_half has not passed its last check")
+    assert "course hint rotate_half" in said
+    assert "torch.cat" not in said
+    assert not given_up.FILE.exists()
+
+
+def test_a_solution_is_shown_after_its_exercise_passed(status):
+    status["rotate_half"] = PASSED
+    said = course("show", "rotate_half", "--solution")
+    assert "x1, x2 = x.chunk(2, dim=-1)  # (..., D/2) each" in said
+    assert "In another style, rolled by half:" in said
+    assert "### " not in said
+    assert not given_up.FILE.exists()
+
+
+def test_giving_up_is_noted_kindly_and_passes_nothing(status, monkeypatch):
+    said = course("show", "lookup", "--solution", "--i-give-up")
+    assert "return weight[ids.long()]" in said
+    day = given_up.when_given_up(hints.find_exercise("lookup"))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", day)
+    monkeypatch.setattr("time.strftime", lambda _: "2999-01-01")
+    course("show", "lookup", "--solution", "--i-give-up")
+    assert given_up.when_given_up(hints.find_exercise("lookup")) == day
+    assert status["lookup"] == TO_DO
+    assert f"you read its solution on {day}; now write it from memory" in course("show", "lookup")
+    assert given_up.when_given_up(hints.find_exercise("one_hot_bytes")) is None
+    next_said = " ".join(course("next").split())
+    assert next_said.startswith("next: lookup,")
+    assert "You have read its solution, which is a fair way to learn" in next_said
+    assert "go on with one_hot_lookup; it is checked by itself" in next_said
+    status["lookup"] = PASSED
+    assert "you read its solution" not in course("show", "lookup")
+
+
+def test_a_damaged_note_is_no_accident(status):
+    given_up.FILE.parent.mkdir()
+    for damaged in ("{", "[]", '{"lookup": 3}', "", "\udcff"):
+        given_up.FILE.write_bytes(damaged.encode(errors="surrogateescape"))
+        assert given_up.when_given_up(hints.find_exercise("lookup")) is None
+        course("show", "lookup")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["rotate_halb"], 'there is no exercise "rotate_halb"; did you mean "rotate_half"?'),
+        (["rope"], 'there is no exercise "rope"; lesson 5 has rope_tables, '),
+        (["rotate_half", "--i-give-up"], "--i-give-up goes with --solution"),
+    ],
+)
+def test_what_cannot_be_shown_is_said_in_a_sentence(status, arguments, sentence):
+    assert sentence in course("show", *arguments, code=2)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
+def test_what_is_shown_is_the_code_that_stands_in_the_files(exercise):
+    """Read back, the solution is the reference without its docstrings' text."""
+    [contract] = ast.parse(reference.contract(exercise)).body
+    [shown] = ast.parse(reference.solution(exercise)).body
+    source = find_lesson(exercise.lesson).module("solutions").read_text(encoding="utf-8")
+    original = next(n for n in ast.parse(source).body if getattr(n, "name", "") == exercise.name)
+    assert ast.get_docstring(contract) == ast.get_docstring(original)
+    assert contract.name == exercise.name
+    original.body = original.body[1:]
+    assert ast.dump(shown) == ast.dump(original)
+    comments = [line.strip() for line in source.splitlines() if line.strip().startswith("# ")]
+    for line in reference.solution(exercise).splitlines():
+        assert "###" not in line
+        assert not line.strip().startswith("# ") or line.strip() in comments
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
+def test_another_style_is_complete(exercise):
+    name, code = reference.another_style(exercise)
+    assert "_" not in name
+    body = ast.parse(code).body
+    assert body[-1].name == exercise.name
+    defined = {node.name for node in body}
+    used = {n.id for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Name)}
+    assert {name for name in used if re.match("_[a-zA-Z]", name)} <= defined
+
+
+def test_the_commands_of_every_day_need_no_torch(tmp_path):
+    """Nor what else would cost seconds."""
+    out = str(tmp_path / "mine.zip")
+    code = (
+        "import sys\n"
+        "from course.cli import main\n"
+        "for arguments in (['next'], ['show', 'rope_tables'], ['submit', '--help'],\n"
+        f"                  ['submit', '--no-check', '--out', {out!r}]):\n"
+        "    try: main(arguments)\n"
+        "    except SystemExit as end: assert not end.code\n"
+        "from course.show import how_it_is_done\n"
+        "from course.hints import find_exercise\n"
+        "how_it_is_done(find_exercise('rope_tables'))\n"
+        "print(sorted({'torch', 'pytest', 'requests', 'numpy', 'jupytext'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-X", "utf8", "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
+    assert result.stdout.splitlines()[-1] == "[]", result.stderr

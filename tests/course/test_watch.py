@@ -1,0 +1,519 @@
+"""`course watch`: a save is tested at once, and nothing in the student's file ends the watcher."""
+
+import contextlib
+import importlib.util
+import json
+import os
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from course import ROOT
+from course.cli import main
+from course.syllabus import find_lesson
+from course.testing.catalogue import mistakes
+from course.watch.endings import how_it_ended
+from course.watch.files import watch_files
+from course.watch.page import Page
+from course.watch.runner import FORKS
+
+SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
+VERDICT = re.compile(r"exercises/.*: [\d.]+ s; save to test again")
+MODES = [
+    pytest.param("--fork", marks=pytest.mark.skipif(not FORKS, reason="forks on Linux only")),
+    "--no-fork",
+]
+
+
+class Watch:
+    """A watcher that runs in a repository of its own, and what it has said so far."""
+
+    def __init__(self, repository: Path, *arguments: str) -> None:
+        self.repository = repository
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "course", "watch", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=repository,
+            env={**os.environ, "PYTHONPATH": str(repository), "PYTHONIOENCODING": "utf-8"},
+        )
+        self._lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        for line in self.process.stdout:
+            self._lines.put(line.decode("utf-8").rstrip("\r\n"))
+
+    def until(self, pattern: re.Pattern | str, seconds: float = 60) -> str:
+        """What it says up to a line in which the pattern is found."""
+        said, deadline = [], time.monotonic() + seconds
+        while not said or not re.search(pattern, said[-1]):
+            try:
+                said.append(self._lines.get(timeout=max(deadline - time.monotonic(), 0.01)))
+            except queue.Empty:
+                pytest.fail("\n".join(["it never said it, but", *said]))
+        return "\n".join(said)
+
+    def save(self, source: str, lesson: str = "rope") -> None:
+        path = self.repository / "exercises" / f"{lesson}.py"
+        path.write_text(source, encoding="utf-8")
+
+    def verdict_on(self, source: str) -> str:
+        """What it says when lesson 5 is saved with this source."""
+        self.save(source)
+        return self.until(VERDICT)
+
+    def says_nothing_for(self, seconds: float) -> bool:
+        with contextlib.suppress(queue.Empty):
+            return self._lines.get(timeout=seconds) == "never"
+        return True
+
+    def press(self, keys: str) -> None:
+        self.process.stdin.write(keys.encode())
+        self.process.stdin.flush()
+
+    def end(self) -> int:
+        """Close its input; the exit status."""
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        try:
+            return self.process.wait(timeout=30)
+        finally:
+            self.process.kill()
+
+
+@pytest.fixture(scope="module")
+def own_repository(tmp_path_factory) -> Path:
+    """A copy of the course, under a name with a space and a letter that is not ASCII."""
+    repository = tmp_path_factory.mktemp("watch") / "mein Kürs"
+    ignored = shutil.ignore_patterns("__pycache__", "*.ipynb", "course", "grading")
+    for folder in ("course", "exercises", "solutions", "tests"):
+        shutil.copytree(ROOT / folder, repository / folder, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", repository)
+    return repository
+
+
+@pytest.fixture
+def watching(own_repository):
+    """Starts a watcher and waits until it has shown a first verdict."""
+    started = []
+
+    def start(*arguments: str) -> Watch:
+        watch = Watch(own_repository, *arguments)
+        started.append(watch)
+        watch.until(VERDICT)
+        return watch
+
+    yield start
+    for watch in started:
+        watch.end()
+    shutil.copy(ROOT / "exercises" / "rope.py", own_repository / "exercises")
+    shutil.rmtree(own_repository / ".course", ignore_errors=True)
+
+
+# --- the cold path --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_pytest_loads_little_beyond_torch_and_itself():
+    """What a student's first `pytest tests/test_rope.py` waits for."""
+    code = (
+        "import gc, sys, torch, pytest\n"
+        "before = set(sys.modules)\n"
+        "pytest.main(['-q', '--collect-only', 'tests/test_rope.py', '-p', 'no:cacheprovider'])\n"
+        "tops = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "heavy = {'IPython', 'jupyter', 'matplotlib', 'nbformat', 'requests', 'tokenizers'}\n"
+        "print(sorted(tops & heavy), 'course.testing.catalogue.rope' in sys.modules)\n"
+        "print('frozen', gc.get_freeze_count())"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    *_, loaded, frozen = result.stdout.splitlines()
+    assert loaded == "[] False"
+    assert int(frozen.removeprefix("frozen ")) > 100_000
+
+
+# --- fast ones ------------------------------------------------------------------------------
+
+
+def test_a_save_is_tested_a_crash_is_told_and_what_passed_is_remembered(watching):
+    watch = watching("rope")
+    said = watch.verdict_on(SOLUTION.replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)"))
+    assert "hint    course hint rotate_half" in said
+    assert "hint    course hint rotate_half" in said
+    assert "5 rope: 18 of 20 points" in said
+    assert "crashed the Python process" in watch.verdict_on(with_line(SEGFAULT))
+    assert "5 rope: 20 of 20 points" in watch.verdict_on(SOLUTION)
+    assert watch.end() == 0
+    progress = json.loads((watch.repository / ".course" / "progress.json").read_text("utf-8"))
+    assert {one["status"] for one in progress["rope"].values()} == {"passed"}
+
+
+def test_a_wrong_lesson_is_one_sentence():
+    result = CliRunner().invoke(main, ["watch", "roap"])
+    assert result.exit_code == 2
+    assert 'there is no lesson "roap"; did you mean "rope"?' in result.output
+
+
+def test_help_has_an_example_and_loads_no_torch():
+    code = (
+        "import sys\n"
+        "from course.cli import main\n"
+        "try: main(['watch', '--help'])\n"
+        "except SystemExit: pass\n"
+        "import course.watch.loop\n"
+        "print(sorted({'torch', 'pytest', 'numpy', 'termios', 'watchfiles'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert "course watch rope" in result.stdout
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
+MODULE = ROOT / "exercises" / "rope.py"
+
+
+@pytest.mark.parametrize(
+    ("code", "log", "words"),
+    [
+        (3, "", "ended the whole Python process, with status 3; take out os._exit"),
+        (-11, "", "crashed the Python process: Segmentation fault."),
+        (-9, "", "was stopped by the system, probably because it used up the memory."),
+        (0xC0000005, "", "crashed the Python process: Windows error 0xc0000005."),
+        (1, "Traceback (most ...):\nMemoryError\n", "could not be tested: MemoryError"),
+        (1, "Timeout (0:01:05)!\n", "came to no end and could not be interrupted"),
+    ],
+)
+def test_how_a_run_ended_is_one_sentence(code, log, words):
+    if code == -11 and os.name == "nt":
+        pytest.skip("Windows has no such signal")
+    said = how_it_ended(code, log, "rotate_half", MODULE)
+    assert said.startswith("While rotate_half was tested, exercises/rope.py ")
+    assert words in said
+
+
+@pytest.mark.parametrize("sep", ["/", "\\"])
+def test_a_crash_names_the_deepest_line_of_the_students_file(sep):
+    log = (
+        "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f (most recent call "
+        f'first):\n  File "x{sep}ctypes.py", line 5 in f\n'
+        f'  File "x{sep}exercises{sep}rope.py", line 1 in rotate_half\n'
+    )
+    said = how_it_ended(-6, log, "", MODULE)
+    assert said.startswith("While it was loaded, exercises/rope.py crashed")
+    first_line = MODULE.read_text(encoding="utf-8").splitlines()[0]
+    assert said.splitlines()[1] == f"  at      exercises/rope.py:1: {first_line}"
+
+
+def test_a_page_has_lines_as_wide_as_the_terminal():
+    page = Page(20)
+    page.write_sep("-", "abc", red=True)
+    page.write_line("x", bold=True)
+    assert click.unstyle(page.text) == "------- abc --------\nx"
+    assert "\x1b[31m" in page.text
+
+
+def test_saves_of_every_kind_are_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr("course.watch.files.ROOT", tmp_path)
+    for folder in ("exercises", "solutions", "tests"):
+        (tmp_path / folder).mkdir()
+    target = tmp_path / "exercises" / "rope.py"
+    target.write_text("a = 1\n", encoding="utf-8")
+    seen: queue.Queue[set[Path]] = queue.Queue()
+    stop = threading.Event()
+    watch_files(lambda kind, paths: seen.put(paths), stop)
+    time.sleep(0.3)
+
+    def in_place() -> None:
+        target.write_text("a = 2\n", encoding="utf-8")
+
+    def twice() -> None:
+        target.write_text("a = 3\n", encoding="utf-8")
+        target.write_text("a = 4\n", encoding="utf-8")
+
+    def by_renaming() -> None:
+        draft = target.with_name(".rope.py.swp")
+        draft.write_text("a = 5\n", encoding="utf-8")
+        os.replace(draft, target)
+
+    def by_moving_the_old_one_away() -> None:
+        os.replace(target, target.with_name("rope.py~"))
+        target.write_text("a = 6\n", encoding="utf-8")
+
+    for save in (in_place, twice, by_renaming, by_moving_the_old_one_away):
+        save()
+        assert target.name in {path.name for path in seen.get(timeout=5)}, save.__name__
+        time.sleep(0.1)
+        assert seen.empty(), save.__name__
+    (tmp_path / "exercises" / "notes.txt").write_text("no code\n", encoding="utf-8")
+    time.sleep(0.2)
+    assert seen.empty()
+    stop.set()
+
+
+def test_without_a_folder_to_watch_it_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("course.watch.files.ROOT", tmp_path)
+    told: queue.Queue[tuple] = queue.Queue()
+    watch_files(lambda *event: told.put(event), threading.Event())
+    kind, sentence = told.get(timeout=5)
+    assert kind == "blind"
+    assert sentence == "exercises, solutions, tests: missing; `course build` makes exercises/"
+
+
+# --- slow ones ------------------------------------------------------------------------------
+
+
+def with_line(line: str) -> str:
+    """The solution, in which `rotate_half` begins with a line."""
+    assert "    x1, x2 = x.chunk" in SOLUTION
+    return SOLUTION.replace("    x1, x2 = x.chunk", f"    {line}\n    x1, x2 = x.chunk")
+
+
+SEGFAULT = "import ctypes; ctypes.string_at(0)"
+ONE_LONG_CALL = "import time; time.sleep(1000)"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_whatever_the_file_does_the_watcher_says_so_and_goes_on(watching, mode):
+    watch = watching("rope", mode)
+    assert "exercises/rope.py is not valid Python" in watch.verdict_on(SOLUTION + "\ndef (")
+    assert "calls sys.exit while it is imported" in watch.verdict_on("raise SystemExit")
+    left = watch.verdict_on(with_line("import os; os._exit(0)"))
+    assert "rotate_half called os._exit(0), which ends the whole run" in left
+    if os.name != "nt":
+        left = watch.verdict_on(with_line("import ctypes; ctypes.CDLL(None)._exit(0)"))
+        assert "While rotate_half was tested, exercises/rope.py ended the whole Python" in left
+        assert "with status 0" in left
+    crashed = watch.verdict_on(with_line(SEGFAULT))
+    assert "While rotate_half was tested, exercises/rope.py crashed the Python process" in crashed
+    assert re.search(r"at      exercises/rope.py:\d+: import ctypes", crashed)
+    loaded = watch.verdict_on("import os; os.abort()")
+    assert "While it was loaded, exercises/rope.py crashed" in loaded
+    assert "5 rope: 20 of 20 points" in watch.verdict_on(SOLUTION)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can limit the memory")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_memory_blow_up_is_told(watching, mode):
+    watch = watching("rope", mode)
+    said = watch.verdict_on(with_line("hoard = []\n    while True: hoard.append([0] * 10**7)"))
+    assert "MemoryError" in said
+    assert "5 rope: 20 of 20 points" in watch.verdict_on(SOLUTION)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("while True: pass", "rotate_half did not come to an end in 1 s"),
+        (ONE_LONG_CALL, "came to no end and could not be interrupted; it was stopped"),
+    ],
+    ids=["loop", "one long call"],
+)
+def test_an_endless_loop_is_told(own_repository, watching, mode, line, words):
+    case = own_repository / "course" / "testing" / "case.py"
+    limits = own_repository / "course" / "watch" / "limits.py"
+    before = {path: path.read_text(encoding="utf-8") for path in (case, limits)}
+    case.write_text(before[case].replace("PER_TEST = 30", "PER_TEST = 1"), encoding="utf-8")
+    limits.write_text(before[limits].replace("GRACE = 5", "GRACE = 1"), encoding="utf-8")
+    try:
+        watch = watching("rope", mode)
+        assert words in watch.verdict_on(with_line(line))
+        assert "5 rope: 20 of 20 points" in watch.verdict_on(SOLUTION)
+    finally:
+        for path, text in before.items():
+            path.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_a_save_stops_the_run_before(watching, mode):
+    watch = watching("rope", mode)
+    watch.save("while True: pass")
+    assert "Loading exercises/rope.py takes long" in watch.until("takes long", 20)
+    watch.save(with_line("while True: pass"))
+    assert "rotate_half takes long" in watch.until("takes long", 20)
+    start = time.monotonic()
+    said = watch.verdict_on(SOLUTION)
+    assert "5 rope: 20 of 20 points" in said
+    assert time.monotonic() - start < 20  # the limit of a test is 30 s
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_two_saves_within_a_moment_make_one_run(watching, mode):
+    watch = watching("rope", mode)
+    watch.save(SOLUTION.replace("-x2", "x2"))
+    watch.save(SOLUTION)
+    assert "5 rope: 20 of 20 points" in watch.until(VERDICT)
+    assert watch.says_nothing_for(3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_a_file_that_was_renamed_into_place_is_tested(watching, mode):
+    watch = watching("rope", mode)
+    draft = watch.repository / "exercises" / "4913"
+    draft.write_text(SOLUTION, encoding="utf-8")
+    os.replace(draft, watch.repository / "exercises" / "rope.py")
+    assert "5 rope: 20 of 20 points" in watch.until(VERDICT)
+
+
+@pytest.mark.slow
+def test_only_the_lesson_that_was_named_is_watched(watching):
+    watch = watching("rope")
+    path = watch.repository / "exercises" / "lookup.py"
+    path.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    assert watch.says_nothing_for(1)
+
+
+@pytest.mark.slow
+def test_without_a_name_it_is_whichever_was_saved(watching):
+    watch = watching()
+    watch.save((ROOT / "solutions" / "learned.py").read_text(encoding="utf-8"), "learned")
+    try:
+        assert "3 learned: 15 of 15 points" in watch.until(VERDICT)
+        assert "5 rope: 20 of 20 points" in watch.verdict_on(SOLUTION)
+    finally:
+        watch.save((ROOT / "exercises" / "learned.py").read_text(encoding="utf-8"), "learned")
+
+
+@pytest.mark.slow
+def test_letters_from_a_pipe_are_keys(watching):
+    watch = watching("rope")
+    watch.verdict_on(SOLUTION.replace("-x2", "x2"))
+    watch.press("h\n")
+    assert "rotate_half" in watch.until("hint 1 of 3")
+    watch.press("h")
+    watch.until("hint 2 of 3")
+    watch.press("a")
+    assert "What and Where: 18 of 100 points" in watch.until(VERDICT)
+    watch.press("q")
+    assert watch.process.wait(timeout=20) == 0
+
+
+@pytest.mark.slow
+def test_when_the_tests_change_they_are_loaded_anew(watching):
+    watch = watching("rope")
+    path = watch.repository / "tests" / "test_rope.py"
+    text = path.read_text(encoding="utf-8")
+    try:
+        path.write_text(f"{text}\n\nthis is no Python", encoding="utf-8")
+        said = watch.until("invalid syntax")
+        assert "they are loaded anew" in said
+        path.write_text(text, encoding="utf-8")
+        watch.until(VERDICT)
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stem", ["rope", "permutation"])
+def test_the_message_is_that_of_a_check(own_repository, watching, stem):
+    """On some mistakes of the catalogue: what a check says of the first wrong exercise."""
+    watch = watching(stem)
+    path = own_repository / "exercises" / f"{stem}.py"
+    solution = find_lesson(stem).module("solutions").read_text(encoding="utf-8")
+    catalogue = own_repository / "course" / "testing" / "catalogue" / f"{stem}.py"
+    shown = 0
+    for one in mistakes(stem)[::16]:
+        source = (
+            f"{solution}\n\nimport importlib.util as _util\n"
+            f"_spec = _util.spec_from_file_location('_known', {str(catalogue)!r})\n"
+            "_known = _util.module_from_spec(_spec)\n_spec.loader.exec_module(_known)\n"
+            f"{one.exercise} = _known.{one.variant.__name__}\n"
+        )
+        path.write_text(source, encoding="utf-8")
+        said = watch.until(VERDICT)
+        checked = subprocess.run(
+            [sys.executable, "-m", "course", "check", stem, "-p", "no:cacheprovider"],
+            capture_output=True,
+            cwd=own_repository,
+            env={**os.environ, "PYTHONPATH": str(own_repository), "PYTHONIOENCODING": "utf-8"},
+        ).stdout.decode("utf-8")
+        message = re.search(r"^-{3,} .*?(?=\n-{3,} |\n\n\d \w+: \d+ of)", checked, re.M | re.S)
+        if message:
+            shown += 1
+            assert message[0].strip() in said.replace("\r\n", "\n"), one.name
+    path.write_text(
+        (ROOT / "exercises" / f"{stem}.py").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    assert shown > 4
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("pty") is None, reason="no pseudo-terminals here")
+@pytest.mark.parametrize("mode", MODES)
+def test_keys_in_a_terminal(own_repository, mode):
+    import pty
+    import select
+    import termios
+
+    shutil.rmtree(own_repository / ".course", ignore_errors=True)  # so that no hint was shown yet
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(theirs)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "course", "watch", "rope", mode],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=own_repository,
+        env={**os.environ, "PYTHONPATH": str(own_repository), "PYTHONIOENCODING": "utf-8"},
+    )
+
+    def until(words: str) -> str:
+        said, deadline = "", time.monotonic() + 60
+        while words not in said:
+            assert select.select([ours], [], [], max(deadline - time.monotonic(), 0))[0], said
+            said += os.read(ours, 4096).decode("utf-8", errors="replace")
+        return said
+
+    try:
+        assert "\x1b[2J" in until("h hint   a all lessons   o open the notebook   q quit")
+        os.write(ours, b"h")  # no Enter
+        until("hint 1 of 3")
+        os.write(ours, b"a")
+        assert "What and Where: " in until("q quit")
+        os.write(ours, b"q")
+        assert process.wait(timeout=30) == 0
+        assert termios.tcgetattr(theirs) == before
+    finally:
+        process.kill()
+        os.close(ours)
+        os.close(theirs)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="a console's Ctrl+C cannot be sent to one process")
+@pytest.mark.parametrize("ending", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("mode", MODES)
+def test_ctrl_c_ends_it_and_all_that_it_started(watching, mode, ending):
+    import signal
+
+    watch = watching("rope", mode)
+    watch.save(with_line("while True: pass"))
+    watch.until("takes long", 20)
+    watch.process.send_signal(getattr(signal, ending))
+    assert watch.process.wait(timeout=20) == 0
+    time.sleep(0.5)
+    folder = str(watch.repository)
+    if Path("/proc").is_dir():
+        left = [p for p in Path("/proc").glob("[0-9]*") if _is_at_home(p, folder)]
+        assert not left
+
+
+def _is_at_home(process: Path, folder: str) -> bool:
+    with contextlib.suppress(OSError):
+        return os.readlink(process / "cwd") == folder
+    return False
