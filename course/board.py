@@ -45,7 +45,7 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
     lesson, exercise = found
     lines = [
         f"next: {exercise.name}, {exercise.title} "
-        f"({exercise.points} points, about {exercise.minutes} minutes)",
+        f"({exercise.points} point{'s' * (exercise.points > 1)}, about {exercise.minutes} minutes)",
         f"  read   course/lessons/{lesson.text.name}",
         f"  edit   exercises/{lesson.stem}.py",
         f"  check  course check {name_for_check(exercise)}",

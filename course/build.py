@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from course import ROOT, archive, notebook_text
+from course import ROOT, archive, notebook_files
 from course.files import write_whole
 from course.mistakes_text import with_common_mistakes
 from course.syllabus import lessons
@@ -151,10 +151,12 @@ def modules_and_notebooks() -> Iterator[Product]:
     for lesson in lessons():
         source = lesson.module("solutions")
         yield _derived(lesson.module(), source, stub_from(_text_of(source), lesson.stem))
-    for stem in notebook_text.stems():
-        source = notebook_text.source_of(stem)
-        text = _using(source, notebook_text.notebook_from, _text_of(source), stem)
-        yield _derived(notebook_text.notebook_of(stem), source, text)
+    from course.notebook_text import notebook_from  # takes seconds to import
+
+    for stem in notebook_files.stems():
+        source = notebook_files.source_of(stem)
+        text = _using(source, notebook_from, _text_of(source), stem)
+        yield _derived(notebook_files.notebook_of(stem), source, text)
 
 
 def _derived(path: Path, source: Path, text: str) -> Product:

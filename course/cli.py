@@ -188,7 +188,7 @@ def _files_of(lesson: str) -> tuple[Path, ...]:
     Raises:
         ValueError: there is no such lesson.
     """
-    from course.notebook_text import LAB, notebook_of
+    from course.notebook_files import LAB, notebook_of
     from course.syllabus import find_lesson
 
     if lesson in ("lab", LAB.partition("_")[0], LAB):

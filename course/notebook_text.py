@@ -11,7 +11,6 @@ syllabus.
 """
 
 import re
-from pathlib import Path
 
 import jupytext
 import nbformat
@@ -22,8 +21,6 @@ from course import ROOT
 from course.choose import name_for_check
 from course.syllabus import Exercise, Lesson, lessons
 
-LAB = "7_positions_lab"
-
 YOUR_ANSWER = "*Your answer goes here; double-click to edit.*"
 
 _BLOCK = re.compile(r"^### BEGIN SOLUTION\n.*?^### END SOLUTION$", re.MULTILINE | re.DOTALL)
@@ -31,21 +28,6 @@ _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-
-
-def stems() -> list[str]:
-    """All notebooks, by the name of their files: `1_lookup` to `6_skipgram`, and the lab."""
-    return [*(lesson.text.stem for lesson in lessons()), LAB]
-
-
-def source_of(stem: str) -> Path:
-    """The source of a notebook."""
-    return ROOT / "solutions" / "notebooks" / f"{stem}.py"
-
-
-def notebook_of(stem: str) -> Path:
-    """Where a notebook lies."""
-    return ROOT / "notebooks" / f"{stem}.ipynb"
 
 
 def notebook_from(source: str, stem: str, *, solved: bool = False, linked: bool = True) -> str:

@@ -88,7 +88,7 @@ def _source(lesson: Lesson) -> bytes:
 def _fingerprints(lesson: Lesson) -> dict[str, str]:
     """For every exercise that the file defines, a hash of its code and of the code all share.
 
-    Comments and layout do not count. A file that is not valid Python has no exercises.
+    Comments, docstrings and layout do not count. A file that is not valid Python has no exercises.
     """
     try:
         with warnings.catch_warnings(action="ignore"):  # a check tells what Python thinks of it
@@ -96,9 +96,21 @@ def _fingerprints(lesson: Lesson) -> dict[str, str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     names = {exercise.name for exercise in lesson.exercises}
-    shared = [ast.dump(node) for node in body if getattr(node, "name", None) not in names]
+    shared = [_code(node) for node in body if getattr(node, "name", None) not in names]
     return {
-        node.name: hashlib.sha256("\n".join([*shared, ast.dump(node)]).encode()).hexdigest()
+        node.name: hashlib.sha256("\n".join([*shared, _code(node)]).encode()).hexdigest()
         for node in body
         if getattr(node, "name", None) in names
     }
+
+
+def _code(statement: ast.stmt) -> str:
+    """What a statement does, whatever is said about it."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            node.body = [one for one in node.body if not _is_text(one)]
+    return "" if _is_text(statement) else ast.dump(statement)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -78,7 +78,7 @@ def how_it_is_done(exercise: Exercise) -> str:
 def _not_yet(exercise: Exercise) -> str:
     shown = f"course show {name_for_check(exercise)} --solution"
     return (
-        f"{exercise.name} has not passed its last check, and a solution read too early is a puzzle "
+        f"{exercise.name} has not passed yet, and a solution read too early is a puzzle "
         f"lost.\n  hint   course hint {exercise.name}\n"
         f"  check  course check {name_for_check(exercise)}\n"
         f"  or     {shown} --i-give-up"

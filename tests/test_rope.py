@@ -86,7 +86,7 @@ class TestRopeTables:
         expect.close(sin[:, 3:], sin[:, :3])
         expect.close(cos[5, :3], torch.tensor([0.2837, 0.8776, 0.9988]), tolerance=1e-3)
 
-    @pytest.mark.parametrize("head_dim", [2, 4, 6, 64, 128])
+    @pytest.mark.parametrize("head_dim", [2, 4, 6, 64])
     def test_every_pair_is_right_up_to_position_4096(self, lesson, head_dim):
         """Every angle is position * 10000 ** (-2i / D), for each of the D/2 pairs.
         Angles need float32 at least: bfloat16 cannot tell position 257 from 256.

@@ -77,8 +77,6 @@ class Judge:
             self._cases[case.lesson].setdefault(case.exercise, []).append(case)
         self._suspects: dict[tuple[str, str], list[Suspect]] = {}
         self._memory = Memory()
-        # of findings that are remembered, the diagnosis is as well
-        self._result_of = functools.lru_cache(maxsize=1000)(self._exercise_result)
 
     def __enter__(self) -> "Judge":
         return self
@@ -141,6 +139,15 @@ class Judge:
             exercise: tuple(examination.run(case) for case in cases)
             for exercise, cases in self._cases[lesson.stem].items()
         }
+
+    def _result_of(
+        self, lesson: Lesson, exercise: Exercise, findings: tuple[Finding, ...]
+    ) -> ExerciseResult:
+        """The result of an exercise; of findings that are remembered, it is remembered as well."""
+        known, key = self._memory.results, (exercise, findings)
+        if key not in known:
+            known[key] = self._exercise_result(lesson, exercise, findings)
+        return known[key]
 
     def _exercise_result(
         self, lesson: Lesson, exercise: Exercise, findings: tuple[Finding, ...]

@@ -55,7 +55,8 @@ class Nursery:
 
     def spawn(self) -> tuple[int, socket.socket]:
         """A new worker: its number, and our end of the connection to it."""
-        send(self._connection, "spawn")
+        with contextlib.suppress(Closed):  # then there is no answer either
+            send(self._connection, "spawn")
         text, descriptors, _, _ = socket.recv_fds(self._connection, 16, 1)
         if not descriptors:
             raise SandboxError("The process that starts the workers has ended.")

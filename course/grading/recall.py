@@ -9,17 +9,24 @@ not run the test; where it does not, the test runs, and the tree has one branch 
 import hashlib
 import time
 from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
 
 from course.grading.remote import Conversation, RemoteModule, RemoteStage
+from course.grading.sandbox import SandboxError
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
 from course.testing.examine import Examination, Finding
 
 MAX_BYTES = 64 * 2**20
 """About so much a judge remembers; beyond that, it forgets all and begins anew."""
-MAX_BYTES_OF_ANSWER = 10_000
-"""About so much of an answer a finding keeps: of large tensors it has excerpts."""
+
+
+class Flaw(Exception):
+    """A flaw of the course's own, for which no student is to pay."""
 
 
 @dataclass
@@ -37,9 +44,14 @@ class Point:
 
 
 class Memory:
-    """What a judge knows of the courses that its tests can take."""
+    """What a judge knows of the courses that its tests can take.
+
+    Attributes:
+        results: what is made of findings, by whatever they are about; forgotten with them.
+    """
 
     def __init__(self) -> None:
+        self.results: dict[Hashable, Any] = {}
         self._beginnings: dict[tuple[Case, tuple[str, ...]], Point] = {}
         self._bytes = 0
 
@@ -47,15 +59,13 @@ class Memory:
         """Where a test begins, with these exercises lent."""
         return self._beginnings.setdefault((case, lent), Point())
 
-    def keep(self, point: Point, finding: Finding, n_bytes: int) -> Finding:
-        """Remember how a test ended; what is remembered of it."""
-        passed = finding.outcome == "passed"
-        point.end = replace(finding, trace=[]) if passed else finding  # nobody compares it then
+    def count(self, n_bytes: int) -> None:
+        """So many bytes more are remembered."""
         self._bytes += n_bytes
         if self._bytes > MAX_BYTES:
             self._beginnings.clear()
+            self.results.clear()
             self._bytes = 0
-        return point.end
 
 
 class RecallingExamination(Examination):
@@ -78,9 +88,13 @@ class RecallingExamination(Examination):
         if self._known.point.end:
             return self._known.point.end
         finding = super().attempt(case, lent)
-        if self._known.is_broken:
-            return finding
-        return self._memory.keep(self._known.point, finding, self._known.n_bytes)
+        if isinstance(finding.failure, SandboxError | Flaw | MemoryError):
+            raise finding.failure
+        finding = _to_keep(finding)
+        if not self._known.is_broken:
+            self._known.point.end = finding
+        self._memory.count(self._known.n_bytes + _bytes_in([finding.trace, finding.refused]))
+        return finding
 
     def _new_stage(self) -> RemoteStage:
         return RemoteStage(self._known)
@@ -95,7 +109,7 @@ class _KnownCourse(Conversation):
     Attributes:
         point: where it has come to.
         is_broken: whether it ended otherwise than by an answer; such an end is not remembered.
-        n_bytes: about the memory that it takes to remember this.
+        n_bytes: about the memory that the points take that are new.
     """
 
     def __init__(self, module: RemoteModule, beginning: Point, deadline: float) -> None:
@@ -119,19 +133,43 @@ class _KnownCourse(Conversation):
         """The answer to what the test asks: one that is there already, or a new one."""
         if not self._ahead:
             self.point.request = request
+            self.n_bytes += len(request) + _BYTES_OF_POINT
             return self._ask(request)
         asked, answer = self._ahead.popleft()
         if asked != request:
-            raise RuntimeError("a graded test asks otherwise than it did before")
+            raise Flaw("a graded test asks otherwise than it did before")
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
     def _ask(self, request: bytes) -> tuple[bytes, bytes]:
         text, memory = super().answer_to(request)
-        self.n_bytes += len(request) + min(len(text) + len(memory), MAX_BYTES_OF_ANSWER)
         self.point = self.point.after.setdefault(_digest(text, memory), Point())
         return text, memory
+
+
+_BYTES_OF_POINT = 500
+
+
+def _to_keep(finding: Finding) -> Finding:
+    """A finding without what nobody looks at: a judge keeps thousands of them."""
+    error = finding.failure
+    while error is not None:  # the frames that it passed through hold all of a test's tensors
+        before = error.__cause__ or error.__context__
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+        error = before
+    return replace(finding, trace=[]) if finding.outcome == "passed" else finding
+
+
+def _bytes_in(value: Any) -> int:
+    """About the memory that a plain value takes."""
+    if isinstance(value, torch.Tensor):
+        return 500 + value.nbytes
+    if isinstance(value, dict):
+        return 200 + _bytes_in(list(value)) + _bytes_in(list(value.values()))
+    if isinstance(value, list | tuple):
+        return 100 + 8 * len(value) + sum(map(_bytes_in, value))
+    return 50 + (len(value) if isinstance(value, str | bytes) else 0)
 
 
 def _digest(text: bytes, memory: bytes) -> bytes:

@@ -25,7 +25,7 @@ from course.syllabus import find_lesson
 from course.testing.case import Case
 from course.testing.catalogue import Mistake, mistakes
 from course.testing.examine import Examination, Finding
-from course.testing.outcomes import Prints, StudentError, TimedOut
+from course.testing.outcomes import NotRun, Prints, Stopped, StudentError
 from course.testing.stage import Stage, load_module
 
 SECONDS_PER_EXERCISE = 1.0
@@ -84,7 +84,7 @@ def diagnose(
     seconds: float = SECONDS_PER_EXERCISE,
 ) -> Diagnosis | None:
     """What explains the findings of one exercise, or None."""
-    if any(isinstance(finding.failure, TimedOut) for finding in findings):
+    if any(isinstance(finding.failure, Stopped | NotRun) for finding in findings):
         return None
     wrong = [one for one in findings if one.outcome == "wrong" and not _only_prints(one)]
     wrong.sort(key=lambda finding: finding.seconds)

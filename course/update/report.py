@@ -6,7 +6,9 @@ from course.update.version import Version
 
 def report(plan: Plan, version: Version, kept: str | None, *, dry: bool) -> list[str]:
     """What came, what was merged, what to look at, and how to undo it; a line each."""
-    lines = [f"{'would come' if dry else 'came'} from {version.name}"]
+    something = plan.course or version.finish or any(work.changes for work in plan.work)
+    came = f"{'would come' if dry else 'came'} from {version.name}"
+    lines = [came if something else f"nothing new from {version.name}, but something is left"]
     lines += _course_lines(plan)
     for work in plan.work:
         lines += _work_lines(work)
@@ -27,7 +29,7 @@ def report(plan: Plan, version: Version, kept: str | None, *, dry: bool) -> list
     if dry:
         lines += ["", "nothing was written: without --dry-run it will be"]
     elif kept:
-        lines += ["", f"undo: course reset --restore {kept}"]
+        lines += ["", f"your files as they were: course reset --restore {kept}"]
     return lines
 
 

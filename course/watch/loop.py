@@ -45,6 +45,7 @@ class _Run:
     began: float
     at: tuple[Lesson, str] | None = None
     goes_on: bool = True
+    said_that_it_goes_on: bool = False
     said_that_it_takes_long: bool = False
 
 
@@ -78,6 +79,9 @@ class Watcher:
         first = self._watched[0]
         if len(self._watched) > 1 and following:
             first = following[0]
+        names = tuple(exercise.name for exercise in first.exercises)
+        if preferred := next_exercise(status, names):
+            self._exercise = preferred[1].name
         click.echo(f"{course_board(status)}\n")
         click.echo("PyTorch is being loaded; from then on, each save is tested at once.")
         stop = threading.Event()
@@ -132,6 +136,10 @@ class Watcher:
             self._test(runner, touched or self._last.lessons)
         elif touched and not self._is_same_save(touched):
             self._test(runner, touched)
+        for lesson in lessons():
+            if lesson.stem in stems and lesson not in self._watched:
+                file = f"exercises/{lesson.stem}.py"
+                click.echo(f"{file} is not watched here. Press q, then: course watch {lesson.stem}")
 
     def _is_same_save(self, touched: list[Lesson]) -> bool:
         """Some editors write more than once, or change the permissions of what they wrote."""
@@ -155,6 +163,7 @@ class Watcher:
         elif event == "verdict":
             run.goes_on = False
             self._exercise = heard["exercise"]
+            self._watch_lesson_of(self._exercise)
             self._show(heard["text"])
             remember(heard["found"])
         elif event == "ended" and run.goes_on:  # without a verdict
@@ -178,19 +187,36 @@ class Watcher:
 
     def _footer(self) -> str:
         seconds = time.monotonic() - self._last.began
-        names = ", ".join(f"exercises/{lesson.stem}.py" for lesson in self._last.lessons)
-        line = f"{names}: {seconds:.2f} s; save to test again"
+        line = f"{self._files()}: {seconds:.2f} s; save to test again"
         return f"{line}\n{_KEYS}" if self._terminal else line
+
+    def _files(self) -> str:
+        if len(self._last.lessons) == len(lessons()):
+            return "all lessons"
+        return ", ".join(f"exercises/{lesson.stem}.py" for lesson in self._last.lessons)
+
+    def _watch_lesson_of(self, exercise: str | None) -> None:
+        """When a lesson is done, go on with the one that is next."""
+        if exercise:
+            lesson = find_lesson(hints.find_exercise(exercise).lesson)
+            if lesson not in self._watched:
+                self._watched.append(lesson)
 
     def _say_if_it_takes_long(self) -> None:
         run = self._last
         if not run.goes_on or run.at is None or run.said_that_it_takes_long:
             return
+        if self._terminal and not run.said_that_it_goes_on:  # what stands above is about the past
+            run.said_that_it_goes_on = True
+            click.echo(f"... testing {self._files()}")
         if time.monotonic() - run.began > LONG:
             run.said_that_it_takes_long = True
             lesson, exercise = run.at
             what = exercise or f"Loading exercises/{lesson.stem}.py"
-            click.echo(f"{what} takes long. Save to stop it, or it is stopped in half a minute.")
+            click.echo(
+                f"{what} takes long. A test that takes half a minute is stopped; save the file "
+                "again to begin anew."
+            )
 
     # --- keys -------------------------------------------------------------------------------
 
@@ -203,10 +229,12 @@ class Watcher:
             self._open()
 
     def _hint(self) -> None:
-        if self._exercise is None:
+        running = self._last.at[1] if self._last.goes_on and self._last.at else ""
+        exercise = running or self._exercise
+        if exercise is None:
             click.echo("\nEverything passes; there is nothing to hint at.")
             return
-        click.echo(f"\n{hints.one_more(hints.find_exercise(self._exercise))}")
+        click.echo(f"\n{hints.one_more(hints.find_exercise(exercise))}")
 
     def _open(self) -> None:
         lesson = self._last.lessons[0]
@@ -216,6 +244,9 @@ class Watcher:
             return
         click.echo(f"  open   notebooks/{lesson.notebook.name}, soon in your browser; it is closed")
         click.echo("         when you end this. To have it apart: course open " + lesson.stem)
+        if any(one.poll() is None for one in self._notebooks):
+            click.echo("  (JupyterLab is running already.)")
+            return
         root = f"--ServerApp.root_dir={ROOT}"
         start = [sys.executable, "-m", "jupyterlab", root, str(lesson.notebook)]
         nowhere = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)

@@ -48,14 +48,15 @@ def verdict(
         tally.name_the_mistake(*wrong, findings, seed=0)
     ran = tally.status()
     known = status_of_all() | ran
-    following = next_exercise(known, prefer=tuple(ran))
+    preferred = tuple(ran) if len(cases) == 1 else ()
+    following = next_exercise(known, preferred)
     page = Page(width)
     page.write_line(board_of(ran, known))
     if wrong:
         print_wrong(page, tally, only=wrong)
     print_printed_at_import(page, tally)
     if not wrong:
-        page.write_line(f"\n{next_steps(known, prefer=tuple(ran))}")
+        page.write_line(f"\n{next_steps(known, preferred)}")
     exercise = wrong[1] if wrong else following and following[1].name
     return {"text": page.text, "found": tally.found(), "exercise": exercise}
 

@@ -50,7 +50,7 @@ def repository(tmp_path, monkeypatch) -> Path:
         copy = tmp_path / source.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-    for module in ("archive", "build", "cli", "notebook_text", "syllabus"):
+    for module in ("archive", "build", "cli", "notebook_files", "notebook_text", "syllabus"):
         monkeypatch.setattr(f"course.{module}.ROOT", tmp_path)
     monkeypatch.setattr(archive, "FOLDER", tmp_path / ".course" / "backups")
     monkeypatch.setattr(build, "RECORD", tmp_path / "exercises" / ".stubs")

@@ -21,7 +21,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from course import ROOT
-from course.notebook_text import LAB, notebook_from, stems
+from course.notebook_files import LAB, stems
+from course.notebook_text import notebook_from
 from course.syllabus import find_lesson, lessons
 
 pytestmark = pytest.mark.browser

@@ -66,7 +66,7 @@ def test_whatever_calls_another_exercise_is_said_by_one_of_the_two():
 def test_next_says_what_to_do_and_why(status):
     status.update(dict.fromkeys(["lookup", "one_hot_lookup"], PASSED))
     said = course("next")
-    assert said.startswith("next: one_hot_bytes, what the one-hot tensor would weigh (1 points")
+    assert said.startswith("next: one_hot_bytes, what the one-hot tensor would weigh (1 point")
     assert "  check  course check one_hot_bytes\n" in said
     why = next(exercise.why for exercise in EXERCISES if exercise.name == "one_hot_bytes")
     assert f"Why now? {why}" in " ".join(said.split())
@@ -137,7 +137,7 @@ def test_show_without_a_name_takes_the_next_one(status):
 def test_a_solution_is_not_shown_before_its_time(status, state):
     status["rotate_half"] = state
     said = course("show", "rotate_half", "--solution", code=1)
-    assert said.startswith("Error: rotate_half has not passed its last check")
+    assert said.startswith("Error: rotate_half has not passed yet")
     assert "course hint rotate_half" in said
     assert "torch.cat" not in said
     assert not given_up.FILE.exists()

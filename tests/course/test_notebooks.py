@@ -14,7 +14,8 @@ from nbclient import NotebookClient
 from course import ROOT, notebook, plots
 from course.borrow import Names
 from course.build import stub_from
-from course.notebook_text import LAB, YOUR_ANSWER, notebook_from, stems
+from course.notebook_files import LAB, stems
+from course.notebook_text import YOUR_ANSWER, notebook_from
 from course.play import play
 from course.syllabus import find_lesson, lessons
 

@@ -7,7 +7,7 @@ import pytest
 from course.build import stub_from
 from course.grading.judge import Judge, Unit
 from course.grading.recall import Memory
-from course.grading.sandbox import missing
+from course.grading.sandbox import SandboxError, missing
 from course.syllabus import lessons
 from course.testing.examine import Examination
 
@@ -22,7 +22,7 @@ SOLUTIONS = {
 ROPE = SOLUTIONS["rope"]
 TURNED = ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)")
 """Wrong in `rotate_half`, in nothing else."""
-LEAVES = f"{ROPE}\n\ndef rotate_half(x):\n    import os\n\n    os.kill(os.getpid(), 9)\n"
+LEAVES = f"{ROPE}\n\ndef rotate_half(x):\n    import ctypes\n\n    ctypes.string_at(0)\n"
 PRINTS = (
     f"{ROPE}\n\nturned = rotate_half\n\ndef rotate_half(x):\n    print(x)\n    return turned(x)\n"
 )
@@ -91,3 +91,40 @@ def test_a_full_memory_begins_anew(judge, run, monkeypatch):
     run.clear()
     assert found(judge, ROPE) == first
     assert run
+
+
+def test_the_end_of_the_nursery_is_no_students_fault(monkeypatch):
+    with Judge(seed=3) as judge:
+        nursery = judge._nursery
+        spawn, spawned = nursery.spawn, []
+
+        def spawn_once():
+            if spawned:
+                nursery._process.kill()
+                nursery._process.wait()
+            spawned.append(True)
+            return spawn()
+
+        monkeypatch.setattr(nursery, "spawn", spawn_once)
+        with pytest.raises(SandboxError):
+            found(judge, LEAVES)
+
+
+def test_what_is_remembered_holds_no_frames(judge):
+    found(judge, TURNED)
+    points = list(judge._memory._beginnings.values())
+    failures = 0
+    while points:
+        point = points.pop()
+        points += point.after.values()
+        if point.end and point.end.failure:
+            failures += 1
+            assert point.end.failure.__traceback__ is None
+    assert failures
+
+
+def test_a_stub_of_any_depth_is_to_do(judge):
+    text = "'TODO rope.rotate_half'" + " + ''" * 900
+    stub = f"def rotate_half(x):\n    raise NotImplementedError({text})\n"
+    result = found(judge, f"{ROPE}\n\n{stub}")
+    assert (result.trouble, result.points) == ("", 18)

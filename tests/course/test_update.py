@@ -38,7 +38,15 @@ BODY = "    a, b = x.chunk(2, dim=-1)  # mine\n    return torch.cat([-b, a], dim
 def course_in(folder: Path):
     """Take a folder for the course's repository."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("archive", "build", "cli", "notebook_text", "syllabus", "update.command"):
+        for module in (
+            "archive",
+            "build",
+            "cli",
+            "notebook_files",
+            "notebook_text",
+            "syllabus",
+            "update.command",
+        ):
             patch.setattr(f"course.{module}.ROOT", folder)
         patch.setattr(archive, "FOLDER", folder / ".course" / "backups")
         patch.setattr(build, "RECORD", folder / "exercises" / ".stubs")
@@ -242,7 +250,7 @@ def test_undo(world):
     mine = world.read()
     said = world.update()
     with course_in(world.student):
-        undo = re.search(r"undo: course (.*)", said)[1].split()
+        undo = re.search(r"as they were: course (.*)", said)[1].split()
         assert CliRunner().invoke(main, undo).exit_code == 0
     assert world.read() == mine
     world.update()
@@ -814,7 +822,7 @@ def test_from_a_folder_can_be_undone_wholly(world, unzipped):
     before = {path: file.read_bytes() for path, file in _files_below(world.student)}
     said = world.update("--from", str(unzipped))
     with course_in(world.student):
-        CliRunner().invoke(main, re.search(r"undo: course (.*)", said)[1].split())
+        CliRunner().invoke(main, re.search(r"as they were: course (.*)", said)[1].split())
     assert before == {path: file.read_bytes() for path, file in _files_below(world.student)}
     world.update("--from", str(unzipped))
     assert world.read() == world.new().replace(STUB, BODY)

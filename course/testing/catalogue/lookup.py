@@ -709,6 +709,28 @@ def repeated_rows_are_added_once(grad_output, ids, vocab_size):
 
 @mistake(
     "lookup_backward",
+    says="lookup_backward keeps only one of the gradients that a repeated row gets.",
+    look="What does `table[[1, 1]] += 1` leave in row 1?",
+)
+def repeated_rows_are_added_once_for_ids_in_int64(grad_output, ids, vocab_size):
+    grad_weight = torch.zeros(vocab_size, grad_output.shape[-1], dtype=grad_output.dtype)
+    grad_weight[ids] += grad_output
+    return grad_weight
+
+
+@mistake(
+    "lookup_backward",
+    says="lookup_backward assigns to repeated rows, so that only one gradient of them survives.",
+    look="What does `table[[1, 1]] = rows` leave in row 1?",
+)
+def last_one_wins_for_ids_in_int64(grad_output, ids, vocab_size):
+    grad_weight = torch.zeros(vocab_size, grad_output.shape[-1], dtype=grad_output.dtype)
+    grad_weight[ids] = grad_output
+    return grad_weight
+
+
+@mistake(
+    "lookup_backward",
     says="lookup_backward averages the gradients of a repeated row.",
     look="If a word is used twice, does the loss depend on its row half as much?",
 )
