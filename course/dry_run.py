@@ -13,6 +13,9 @@ from pathlib import Path
 from course import ROOT
 from course.syllabus import find_lesson
 
+NOT_LOADED = "cannot be loaded"
+"""The status of every exercise of a module that cannot."""
+
 SECONDS = 300
 """How long all tests together may take."""
 
@@ -59,8 +62,9 @@ def _main(folder: str, found: str, *stems: str) -> int:
             super().pytest_runtest_logreport(report)
             if facts := getattr(report, "course", None):
                 name = facts["exercise"]
+                status = NOT_LOADED if facts["not_loaded"] else self.status()[name]
                 with open(found, "a", encoding="utf-8") as lines:
-                    lines.write(json.dumps({name: self.status()[name]}) + "\n")
+                    lines.write(json.dumps({name: status}) + "\n")
 
     return pytest.main(
         [

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from course import submission
+from course import dry_run, submission
 from course.progress import PASSED, TO_DO, UNCHECKED, WRONG, stubs_in
 from course.submission import SubmissionError, Work
 from course.syllabus import Lesson, lessons
@@ -70,8 +70,6 @@ def _findings(work: Work, check: bool) -> list[str]:
     if check and runnable:
         n_lessons = "one lesson" if len(runnable) == 1 else f"{len(runnable)} lessons"
         click.echo(f"Checking {n_lessons} before packing; --no-check would not.\n")
-        from course import dry_run
-
         try:
             statuses, came_to_end = dry_run.run(runnable)
         except OSError as error:
@@ -98,6 +96,8 @@ def _findings(work: Work, check: bool) -> list[str]:
 
 def _said(lesson: Lesson, statuses: dict[str, str]) -> str:
     """What of a lesson has not passed, by name."""
+    if dry_run.NOT_LOADED in {statuses.get(exercise.name) for exercise in lesson.exercises}:
+        return f"{dry_run.NOT_LOADED}: course check {lesson.stem} says why"
     parts = []
     for state in (WRONG, TO_DO, UNCHECKED):
         names = [e.name for e in lesson.exercises if statuses.get(e.name, UNCHECKED) == state]

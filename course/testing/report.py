@@ -175,8 +175,10 @@ def _print_exercise(terminal, wrong: list[dict], diagnosis: Diagnosis | None, no
     first, others = wrong[0], wrong[1:]
     terminal.write_line("")
     if first["not_loaded"]:  # it is about the whole file: no single test can add to it
-        terminal.write_line(_wrapped(first["text"].partition("\n")[0]), red=True, bold=True)
-        terminal.write_line(first["text"].partition("\n")[2])
+        sentence, _, details = first["text"].partition("\n")
+        terminal.write_line(_wrapped(sentence), red=True, bold=True)
+        if details:
+            terminal.write_line(details)
         return
     terminal.write_sep("-", f"{first['exercise']}: {_words(first['test'])}", red=True)
     sentence, _, details = first["text"].partition("\n")
