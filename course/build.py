@@ -2,7 +2,8 @@
 
 A stub keeps the signature, the docstring and the checks of its solution. What stands between
 `### BEGIN SOLUTION` and `### END SOLUTION` becomes one line that says what is to do. The common
-mistakes that a lesson's text lists are derived as well: from the catalogue of mistakes.
+mistakes that a lesson's text lists are derived as well, from the catalogue of mistakes, and so are
+README's badges, from the address in pyproject.toml.
 """
 
 import ast
@@ -16,6 +17,7 @@ from typing import Any
 from course import ROOT, archive, notebook_files
 from course.files import write_whole
 from course.mistakes_text import with_common_mistakes
+from course.published import with_badges
 from course.syllabus import lessons
 
 RECORD = ROOT / "exercises" / ".stubs"
@@ -140,6 +142,10 @@ def _products() -> Iterator[Product]:
         text = _using(lesson.text, with_common_mistakes, _text_of(lesson.text), lesson)
         differs = f"the common mistakes in {_shown(lesson.text)} are not those of the catalogue"
         yield Product(lesson.text, text, differs, edited_by_students=False)
+    readme = ROOT / "README.md"
+    text = _using(readme, with_badges, _text_of(readme))
+    differs = "the badges in README.md do not lead where pyproject.toml says"
+    yield Product(readme, text, differs, edited_by_students=False)
 
 
 def modules_and_notebooks() -> Iterator[Product]:
