@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from course import ROOT, __version__
-from course.files import write_whole_bytes
+from course.files import add_to_zip, write_whole_bytes
 from course.syllabus import lessons
 
 MANIFEST = "manifest.json"
@@ -34,8 +34,6 @@ MAX_BYTES = 50 << 20
 """Of everything together: what platforms and graders still take."""
 _CLEAR = "clear its outputs (menu Edit)"
 _COURSE = "What and Where"
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""When all files are said to be made, so that the same files give the same zip."""
 
 
 class SubmissionError(Exception):
@@ -96,9 +94,9 @@ def pack(files: Mapping[str, bytes], name: str = "") -> bytes:
     }
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as opened:
-        _add(opened, MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
+        add_to_zip(opened, MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
         for path in sorted(files):
-            _add(opened, path, files[path])
+            add_to_zip(opened, path, files[path])
     return packed.getvalue()
 
 
@@ -240,11 +238,3 @@ def _version(package: str) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _add(opened: zipfile.ZipFile, name: str, data: bytes) -> None:
-    info = zipfile.ZipInfo(name, _LONG_AGO)
-    info.create_system = 3  # the same on every system
-    info.external_attr = 0o100644 << 16
-    info.compress_type = zipfile.ZIP_DEFLATED
-    opened.writestr(info, data)
