@@ -1,6 +1,7 @@
 """Files that are never half-written, and zips that are alike if what they hold is."""
 
 import os
+import re
 import zipfile
 from pathlib import Path
 
@@ -23,6 +24,12 @@ def write_whole_bytes(path: Path, data: bytes) -> None:
     except OSError:
         draft.unlink(missing_ok=True)
         raise
+
+
+def old_drafts(path: Path) -> list[Path]:
+    """What runs that were killed while they wrote a file have left beside it."""
+    draft = re.compile(rf"\.{re.escape(path.name)}\.\d+")
+    return [beside for beside in path.absolute().parent.iterdir() if draft.fullmatch(beside.name)]
 
 
 def add_to_zip(opened: zipfile.ZipFile, name: str, data: bytes, mode: int = 0o644) -> None:

@@ -13,7 +13,6 @@ import io
 import json
 import os
 import platform
-import re
 import time
 import warnings
 import zipfile
@@ -22,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from course import ROOT, __version__
-from course.files import add_to_zip, write_whole_bytes
+from course.files import add_to_zip, old_drafts, write_whole_bytes
 from course.syllabus import lessons
 
 MANIFEST = "manifest.json"
@@ -132,14 +131,13 @@ def _remove_old_drafts(out: Path) -> None:
 
     A draft is there for a moment only: one that is older than a minute is nobody's.
     """
-    draft = re.compile(rf"\.{re.escape(out.name)}\.\d+")
     with contextlib.suppress(OSError):  # what cannot be removed is in nobody's way
-        for beside in out.absolute().parent.iterdir():
-            if draft.fullmatch(beside.name) and time.time() - beside.stat().st_mtime > 60:
-                with open(beside, "rb") as file:
+        for draft in old_drafts(out):
+            if time.time() - draft.stat().st_mtime > 60:
+                with open(draft, "rb") as file:
                     beginning = file.read(30 + len(MANIFEST))
                 if beginning[30:] == MANIFEST.encode()[: len(beginning[30:])]:
-                    beside.unlink()
+                    draft.unlink()
 
 
 def n_notebooks() -> int:
