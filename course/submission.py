@@ -22,6 +22,7 @@ from pathlib import Path
 
 from course import ROOT, __version__
 from course.files import add_to_zip, old_drafts, write_whole_bytes
+from course.notebook_files import notebook_of, stems
 from course.syllabus import lessons
 
 MANIFEST = "manifest.json"
@@ -57,7 +58,8 @@ class Work:
 def collect() -> Work:
     """Read the six modules and the notebooks as they are now."""
     work = Work()
-    for path in (*_modules(), *_notebooks()):
+    modules = [lesson.module() for lesson in lessons()]
+    for path in (*modules, *map(notebook_of, stems())):
         name = path.relative_to(ROOT).as_posix()
         try:
             if not path.exists():
@@ -138,20 +140,6 @@ def _remove_old_drafts(out: Path) -> None:
                     beginning = file.read(30 + len(MANIFEST))
                 if beginning[30:] == MANIFEST.encode()[: len(beginning[30:])]:
                     draft.unlink()
-
-
-def n_notebooks() -> int:
-    """How many notebooks there are to hand in."""
-    return len(_notebooks())
-
-
-def _modules() -> list[Path]:
-    return [lesson.module() for lesson in lessons()]
-
-
-def _notebooks() -> list[Path]:
-    sources = sorted((ROOT / "solutions" / "notebooks").glob("*.py"))
-    return [ROOT / "notebooks" / f"{source.stem}.ipynb" for source in sources]
 
 
 def _leave_out_the_largest(work: Work) -> None:

@@ -34,12 +34,11 @@ def work(tmp_path, monkeypatch) -> Path:
         ).encode()
         for lesson in lessons()
     }
-    sources = {f"solutions/notebooks/{Path(name).stem}.py": b"" for name in NOTEBOOKS}
-    for name, data in (stubs | sources | dict.fromkeys(NOTEBOOKS, NOTEBOOK)).items():
+    for name, data in (stubs | dict.fromkeys(NOTEBOOKS, NOTEBOOK)).items():
         path = tmp_path / "repository" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    for module in ("submission", "syllabus"):
+    for module in ("submission", "notebook_files", "syllabus"):
         monkeypatch.setattr(f"course.{module}.ROOT", tmp_path / "repository")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
