@@ -26,6 +26,14 @@ def write_whole_bytes(path: Path, data: bytes) -> None:
         raise
 
 
+def read_if_there(path: Path) -> bytes | None:
+    """What a file holds, or None if there is none."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
 def old_drafts(path: Path) -> list[Path]:
     """What runs that were killed while they wrote a file have left beside it."""
     draft = re.compile(rf"\.{re.escape(path.name)}\.\d+")
