@@ -313,10 +313,14 @@ def test_the_grader_takes_it(work, tmp_path, layout):
     assert ada.notes == ()
 
 
-def test_a_module_is_too_large_for_both():
-    from course.grading import submissions
+@pytest.mark.parametrize("size", [submission.MAX_MODULE_BYTES, submission.MAX_MODULE_BYTES + 1])
+def test_a_module_is_too_large_for_both(work, size):
+    from course.grading.submissions import read_submissions
 
-    assert submission.MAX_MODULE_BYTES == submissions.MAX_MODULE_BYTES
+    (work / "exercises" / "rope.py").write_bytes(b"#" * size)
+    is_told = "exercises/rope.py is larger than 1 MB: graders do not read it." in submit()
+    read = next(iter(read_submissions(Path("submission.zip")))).modules
+    assert is_told == ("rope" not in read) == (size > submission.MAX_MODULE_BYTES)
 
 
 @pytest.mark.slow
