@@ -110,7 +110,7 @@ def build(force: bool = False) -> list[str]:
         write_whole(product.path, product.text)
         report.append(f"built {_shown(product.path)}")
     record = "".join(
-        f"{_hash(product.text)}  {product.path.name}\n"
+        record_line(product.path.name, _encoded(product.text))
         for product in products
         if product.edited_by_students
     )
@@ -188,7 +188,12 @@ def _was_edited(product: Product) -> bool:
     current = _read(product.path)
     if current is None or not product.edited_by_students:
         return False
-    return f"{_hash(current)}  {product.path.name}" not in (_read(RECORD) or "")
+    return record_line(product.path.name, _encoded(current)) not in (_read(RECORD) or "")
+
+
+def record_line(name: str, data: bytes) -> str:
+    """What the record says of a file that was built, and not of one that was edited since."""
+    return f"{hashlib.sha256(data).hexdigest()}  {name}\n"
 
 
 def _read(path: Path) -> str | None:
@@ -199,8 +204,8 @@ def _read(path: Path) -> str | None:
         return None
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", errors="surrogateescape")).hexdigest()
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", errors="surrogateescape")
 
 
 def _shown(path: Path) -> str:
