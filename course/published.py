@@ -49,12 +49,14 @@ def with_badges(text: str) -> str:
 
 
 def _badges(repository: str) -> str:
-    codespaces = (
-        "[![Open in GitHub Codespaces](https://github.com/codespaces/badge.svg)]"
-        f"(https://codespaces.new/{repository})"
-    )
+    """A badge for Codespaces, one for the first notebook in Colab, and links to the others."""
     folder = f"{_COLAB}/github/{repository}/blob/{BRANCH}/notebooks"
-    notebooks = " ·\n".join(
-        f"[{stem.replace('_', ' ')}]({folder}/{notebook_of(stem).name})" for stem in stems()
+    first, *others = (f"({folder}/{notebook_of(stem).name})" for stem in stems())
+    names = [stem.replace("_", " ") for stem in stems()[1:]]
+    links = " ·\n".join(f"[{name}]{link}" for name, link in zip(names, others, strict=True))
+    return (
+        "[![Open in GitHub Codespaces](https://github.com/codespaces/badge.svg)]"
+        f"(https://codespaces.new/{repository})\n"
+        f"[![Open the first notebook in Colab]({_COLAB}/assets/colab-badge.svg)]{first}\n\n"
+        f"The others in Colab: {links}\n"
     )
-    return f"{codespaces}\n\n![Open in Colab]({_COLAB}/assets/colab-badge.svg)\n{notebooks}\n\n"
