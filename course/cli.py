@@ -13,6 +13,7 @@ from course.console import readable_anywhere
 
 _ELSEWHERE = {
     "data": "course.data.command",
+    "experiment": "course.experiments.command",
     "grade": "course.grading.command",
     "gradescope": "course.grading.engines.gradescope",
     "nbgrader": "course.grading.nbgrader.command",
