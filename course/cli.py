@@ -15,6 +15,7 @@ _ELSEWHERE = {
     "data": "course.data.command",
     "grade": "course.grading.command",
     "gradescope": "course.grading.engines.gradescope",
+    "lab": "course.lab.command",
     "nbgrader": "course.grading.nbgrader.command",
     "next": "course.next_up",
     "show": "course.show",
