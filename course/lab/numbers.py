@@ -62,7 +62,7 @@ def export_numbers(mine: bool = False) -> dict[str, Any]:
         "frequencies": _for_all(lambda *sizes: _frequencies(sinusoidal, *sizes)),
         "sinusoidal": _for_all(lambda *sizes: _sinusoidal(sinusoidal, *sizes)),
         "rotations": _for_all(lambda *sizes: _rotations(rope, *sizes)),
-        "alibi": packed(_alibi(rope)),
+        "alibi": _alibi(rope),
         "colors": {"signed": _color_map(SIGNED), "amount": _color_map(AMOUNT), "marks": COLORS[:6]},
         "mine": mine,
         "borrowed": [name for lesson in lessons.values() for name in lesson.borrowed()],
@@ -157,20 +157,30 @@ def _trained(lesson: _Lesson, width: int) -> dict[str, Any]:
 
 
 def _frequencies(lesson: _Lesson, width: int, base: float) -> dict[str, Any]:
-    name = "inverse_frequencies"
-    return packed(lesson.call(name, lambda names: getattr(names, name)(width, base), (width // 2,)))
+    frequencies = lesson.call(
+        "inverse_frequencies",
+        lambda names: names.inverse_frequencies(width, base),
+        (width // 2,),
+    )
+    return packed(frequencies)
 
 
 def _sinusoidal(lesson: _Lesson, width: int, base: float) -> dict[str, Any]:
-    name = "sinusoidal_encoding"
-    return packed(
-        lesson.call(name, lambda names: getattr(names, name)(LONGEST, width, base), (LONGEST, width))
+    table = lesson.call(
+        "sinusoidal_encoding",
+        lambda names: names.sinusoidal_encoding(LONGEST, width, base),
+        (LONGEST, width),
     )
+    return packed(table)
 
 
-def _alibi(lesson: _Lesson) -> Tensor:
-    shape = (N_HEADS, LONGEST, LONGEST)
-    return lesson.call("alibi_bias", lambda names: names.alibi_bias(N_HEADS, LONGEST), shape)
+def _alibi(lesson: _Lesson) -> dict[str, Any]:
+    bias = lesson.call(
+        "alibi_bias",
+        lambda names: names.alibi_bias(N_HEADS, LONGEST),
+        (N_HEADS, LONGEST, LONGEST),
+    )
+    return packed(bias)
 
 
 def _rotations(lesson: _Lesson, width: int, base: float) -> dict[str, Any]:

@@ -111,7 +111,7 @@ function showSettings() {
     tab.tabIndex = isChosen ? 0 : -1;
   }
   $("rows-panel").setAttribute("aria-labelledby", `tab-${settings.matrix}`);
-  $("settings-now").textContent = `${scheme} · width ${width} · from position ${start}`;
+  $("settings-now").textContent = `${scheme} · width ${width} · from ${start}`;
 }
 
 function showSentenceNote() {
