@@ -9,7 +9,7 @@ import click
 def lab() -> None:
     """The Positional Encoding Lab as one page, to play with in a browser.
 
-    (The notebook that goes with it, with the code of its experiments: `course open lab`.)
+    The notebook beside it, with the code of its experiments: `course open lab`.
 
     \b
     Example:

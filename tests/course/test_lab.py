@@ -222,7 +222,7 @@ def test_what_the_last_check_found_wrong_is_named(student, monkeypatch):
             {"rope": ("return angles.cos().float(), angles.sin().float()", "return angles")},
             "the page needs the shape (64, 4) and (64, 4), and it gives (64, 4)",
         ),
-        ({"sinusoidal": ("return base **", "return None and base **")}, "raises TypeError"),
+        ({"sinusoidal": ("return base **", "return None **")}, "raises TypeError"),
         ({"rope": ("return (x * cos", "return (x * x * cos")}, "for it does not turn"),
         ({"learned": ("self.pos_emb = nn.", "self.positions = nn.")}, "raises AttributeError"),
     ],
