@@ -1,6 +1,5 @@
 // Heatmaps and hands on a canvas. Each drawing leaves behind where its cells are (`canvas.cells`),
 // so that a pointer or the arrow keys can ask for the number in one.
-"use strict";
 
 const SMALL = 12; // pixels: the smallest text of a figure
 const MARKS = "●■▲◆▼★";
@@ -31,6 +30,11 @@ function cleared(canvas, height) {
 
 // --- heatmaps ----------------------------------------------------------------------------------
 
+/** Where a color scale ends: at the largest of some values that are numbers; 1 if all are zero. */
+function limitOf(...matrices) {
+  return largest(matrices.flat().map((row) => row.filter(Number.isFinite))) || 1;
+}
+
 /** The color of a value: from -limit to limit if signed, else from 0. */
 function colorOf(value, limit, signed) {
   const map = signed ? NUMBERS.colors.signed : NUMBERS.colors.amount;
@@ -55,7 +59,7 @@ function drawHeatmap(canvas, figure) {
   const probe = canvas.getContext("2d");
   probe.font = `${SMALL}px ${getComputedStyle(canvas).fontFamily}`;
   const widest = Math.max(...rows.map((name) => probe.measureText(name).width));
-  const names = Math.min(widest, 110);
+  const names = Math.min(widest, 0.28 * canvas.parentElement.clientWidth);
   const left = names + 8 + (marks.size ? 18 : 0) + (square ? 20 : 0);
   const right = 62; // for the color scale
   const below = columns ? names * 0.72 + 34 : 38;
@@ -65,7 +69,8 @@ function drawHeatmap(canvas, figure) {
   const [width, height] = [cellWidth * values[0].length, cellHeight * rows.length];
   const top = 8;
   const [pen] = cleared(canvas, top + height + below);
-  canvas.cells = { left, top, cellWidth, cellHeight, rows: rows.length, columns: values[0].length };
+  canvas.cells = { left, top, cellWidth, cellHeight, names };
+  Object.assign(canvas.cells, { rows: rows.length, columns: values[0].length });
 
   values.forEach((row, i) =>
     row.forEach((value, j) => {
@@ -75,14 +80,17 @@ function drawHeatmap(canvas, figure) {
       pen.fillRect(left + j * cellWidth, top + i * cellHeight, cellWidth + 0.5, cellHeight + 0.5);
     }),
   );
-  if (square && cellWidth >= 34) writeValues(pen, figure, canvas.cells);
+  if (square) writeValues(pen, figure, canvas.cells);
   nameRows(pen, canvas, figure, left);
   nameColumns(pen, canvas, figure, top + height);
   drawScale(pen, canvas, left + width + 12, top, Math.min(height, 200), limit, signed);
   if (figure.cursor) frame(pen, canvas, figure.cursor);
 }
 
+/** The numbers themselves, if all of them fit into their cells. */
 function writeValues(pen, { values, limit, signed = true }, { left, top, cellWidth, cellHeight }) {
+  const widths = values.flat().map((value) => pen.measureText(brief(value, limit)).width);
+  if (Math.max(...widths) + 4 > cellWidth) return;
   pen.textAlign = "center";
   values.forEach((row, i) =>
     row.forEach((value, j) => {
@@ -96,20 +104,20 @@ function writeValues(pen, { values, limit, signed = true }, { left, top, cellWid
 
 /** A number as short as a cell is wide, with as many decimals as the whole matrix needs. */
 function brief(value, limit) {
-  const rounded = value.toFixed(limit >= 10 ? 0 : limit >= 1 ? 1 : 2);
+  const rounded = value.toFixed(limit >= 10 ? 0 : limit > 1 ? 1 : 2);
   return (Number(rounded) === 0 ? "0" : rounded).replace("-", "−");
 }
 
 function nameRows(pen, canvas, { rows, marks = new Map(), axes, square }, left) {
-  const { top, cellHeight } = canvas.cells;
+  const { top, cellHeight, names } = canvas.cells;
   pen.textAlign = "right";
   rows.forEach((name, index) => {
     const y = top + (index + 0.5) * cellHeight;
     pen.fillStyle = ink(canvas, "ink");
-    pen.fillText(name, left - 6, y, 110);
+    pen.fillText(name, left - 6, y, names);
     if (!marks.has(name)) return;
     const mark = marks.get(name) % MARKS.length;
-    const edge = left - 6 - Math.min(pen.measureText(name).width, 110) - 6;
+    const edge = left - 6 - Math.min(pen.measureText(name).width, names) - 6;
     pen.fillStyle = NUMBERS.colors.marks[mark % NUMBERS.colors.marks.length];
     pen.fillText(MARKS[mark], edge, y);
   });
@@ -124,7 +132,7 @@ function nameRows(pen, canvas, { rows, marks = new Map(), axes, square }, left) 
 }
 
 function nameColumns(pen, canvas, { columns, axes }, bottom) {
-  const { left, cellWidth, columns: count } = canvas.cells;
+  const { left, cellWidth, names, columns: count } = canvas.cells;
   const step = Math.ceil(26 / cellWidth);
   for (let index = 0; index < count; index += columns ? 1 : step) {
     pen.save();
@@ -132,7 +140,7 @@ function nameColumns(pen, canvas, { columns, axes }, bottom) {
     if (columns) pen.rotate(-Math.PI / 4);
     pen.textAlign = columns ? "right" : "center";
     pen.fillStyle = ink(canvas, "ink");
-    pen.fillText(columns ? columns[index] : index, 0, 0, 110);
+    pen.fillText(columns ? columns[index] : index, 0, 0, names);
     pen.restore();
   }
   pen.textAlign = "center";
@@ -158,7 +166,10 @@ function drawScale(pen, canvas, x, y, height, limit, signed) {
 function frame(pen, canvas, [row, column]) {
   const { left, top, cellWidth, cellHeight } = canvas.cells;
   const place = [left + column * cellWidth, top + row * cellHeight, cellWidth, cellHeight];
-  for (const [color, width] of [["#ffffff", 5], ["#000000", 2.5]]) {
+  for (const [color, width] of [
+    ["#ffffff", 5],
+    ["#000000", 2.5],
+  ]) {
     pen.strokeStyle = color;
     pen.lineWidth = width;
     pen.strokeRect(...place);

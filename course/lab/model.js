@@ -1,6 +1,5 @@
 // What the lab computes: sums, products and softmaxes of the numbers that Python exported.
 // Matrices are arrays of rows. Nothing here touches the page.
-"use strict";
 
 const NUMBERS = JSON.parse(document.getElementById("numbers").textContent);
 const SCHEMES = ["learned", "sinusoidal", "RoPE", "ALiBi"];
@@ -71,10 +70,9 @@ function causalWeights(scores) {
 
 // --- what a token is ---------------------------------------------------------------------------
 
-/** The words of a sentence, lower-case, punctuation marks for themselves; at most `mostWords`. */
-function wordsOf(sentence) {
-  const found = sentence.toLowerCase().match(/[\p{L}\p{N}'’]+|[.,;:!?]/gu) ?? [];
-  return found.slice(0, NUMBERS.mostWords);
+/** The words of a sentence, lower-case, and its punctuation marks, each for itself. */
+function wordsIn(sentence) {
+  return sentence.toLowerCase().match(/[\p{L}\p{N}'’]+|[.,;:!?]/gu) ?? [];
 }
 
 /** The words that the toy kingdom does not know, each once. */
@@ -99,6 +97,9 @@ function repeatedWords(words) {
   words.forEach((word, index) => places.get(word).push(index));
   return new Map([...places].filter(([, indices]) => indices.length > 1));
 }
+
+/** The first word that occurs twice, with the indices of all its places; none if all differ. */
+const repeatedWord = (settings) => [...repeatedWords(settings.words)][0];
 
 // --- where a token stands ----------------------------------------------------------------------
 
@@ -128,6 +129,18 @@ function penalties(settings, start) {
   return head.slice(start, end).map((row) => row.slice(start, end));
 }
 
+/** The rows of one of the three tabs: token, position or sum. */
+function matrixOf(settings, scheme, matrix) {
+  const [tokens, positions] = [tokenRows(settings), positionRows(settings, scheme, settings.start)];
+  return { token: tokens, position: positions, sum: plus(tokens, positions) }[matrix];
+}
+
+function likenessOfRepeated(settings, scheme, matrix) {
+  const [, [first, second]] = repeatedWord(settings);
+  const rows = matrixOf(settings, scheme, matrix);
+  return cosine(rows[first], rows[second]);
+}
+
 // --- what attention sees -----------------------------------------------------------------------
 
 /**
@@ -140,7 +153,7 @@ function contents(settings, scheme) {
   return scheme === "RoPE" ? rows.map(() => rows[0]) : zeros(rows.length, settings.width);
 }
 
-/** The scores of a sentence whose first word stands at `start`, under a scheme or "none": (T, T). */
+/** The scores of the sentence with its first word at `start`, under a scheme or "none": (T, T). */
 function scores(settings, scheme, start) {
   const rows = plus(contents(settings, scheme), positionRows(settings, scheme, start));
   const side = (weights) => {
@@ -171,7 +184,10 @@ function largestChange(settings, scheme) {
 function measuredChange(settings, scheme) {
   const home = scores(settings, scheme, 0);
   const starts = Array.from({ length: lastStart(settings.words) }, (_, index) => index + 1);
-  return Math.max(0, ...starts.map((start) => largest(minus(scores(settings, scheme, start), home))));
+  return Math.max(
+    0,
+    ...starts.map((start) => largest(minus(scores(settings, scheme, start), home))),
+  );
 }
 
 /** Whether a change is no more than what rounding to float32 leaves. */
@@ -181,9 +197,7 @@ function isRounding(settings, scheme, change) {
 
 /** The schemes whose scores stay the same wherever the sentence is moved. */
 function steadySchemes(settings) {
-  return SCHEMES.filter((scheme) =>
-    isRounding(settings, scheme, largestChange(settings, scheme)),
-  );
+  return SCHEMES.filter((scheme) => isRounding(settings, scheme, largestChange(settings, scheme)));
 }
 
 // --- hands that turn ---------------------------------------------------------------------------
@@ -212,7 +226,7 @@ function turnBetween([first, second], before, after) {
   return Math.atan2(cross, along);
 }
 
-/** How far the slowest hand of the sinusoids turns from the first to the last position, in radians. */
+/** How far the slowest hand of the sinusoids turns from the first to the last position: radians. */
 function slowestTurn(settings) {
   const table = sinusoids(settings);
   const pair = [settings.width - 2, settings.width - 1];

@@ -6,8 +6,12 @@ from pathlib import Path
 from course.files import write_whole
 from course.lab.numbers import export_numbers
 
-SCRIPTS = ("model.js", "drawing.js", "questions.js", "page.js")
-"""In the order in which they are read: each uses those before it."""
+SCRIPTS = (
+    *("model.js", "drawing.js"),  # what is computed, and how it is drawn
+    *("controls.js", "rows.js", "hands.js", "scores.js"),  # the page from top to bottom
+    *("questions.js", "guesses.js", "pointer.js"),
+    "page.js",  # which starts it all
+)
 
 
 def write_page(path: Path, mine: bool = False) -> list[str]:

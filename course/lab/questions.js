@@ -1,6 +1,5 @@
 // Guesses before answers. What is right is computed when the guess is made, for the sentence, width
 // and base that are chosen.
-"use strict";
 
 const BETWEEN = { withWords: false, projected: true };
 const UNTRAINED = 40; // a place that training never read
@@ -32,10 +31,10 @@ const QUESTIONS = {
       return {
         right: Math.min(learned, sinusoidal) === learned ? "learned" : "sinusoidal",
         told:
-          `Cosine ${shown(learned, 2)} with learned rows, ${shown(sinusoidal, 2)} with sinusoidal ` +
-          "ones, and 1 with RoPE and ALiBi, which add nothing. How loud the position rows are next " +
-          "to the token rows matters, and how much they differ between the two places: slow pairs " +
-          "say nearly the same at both.",
+          `Cosine ${shown(learned, 2)} with learned rows, ${shown(sinusoidal, 2)} with ` +
+          "sinusoidal ones, and 1 with RoPE and ALiBi, which add nothing. What matters is how " +
+          "loud the position rows are next to the token rows, and how much they differ between " +
+          "the two places: slow pairs say nearly the same at both.",
       };
     },
   },
@@ -64,11 +63,11 @@ const QUESTIONS = {
 
   projected: {
     ask: () =>
-      "Below, positions alone meet positions: no words and no weights. The sinusoids look exactly " +
-      "as relative as RoPE: shift the sentence, and neither changes. A real layer multiplies by " +
-      "W_q and W_k first. Which schemes will still not change?",
+      "With positions alone and without W_q, W_k the sinusoids look exactly as relative as RoPE: " +
+      "shift the sentence, and neither changes. But a real layer multiplies by W_q and W_k " +
+      "before it scores. Which schemes will still not change?",
     options: [
-      ["sinusoidal RoPE ALiBi", "sinusoidal, RoPE and ALiBi, as now"],
+      ["sinusoidal RoPE ALiBi", "sinusoidal, RoPE and ALiBi, as before"],
       ["RoPE ALiBi", "RoPE and ALiBi"],
       ["ALiBi", "ALiBi alone"],
       ["", "none of them"],
@@ -86,8 +85,8 @@ const QUESTIONS = {
         right,
         told:
           `Largest change, without → with W_q and W_k: ${SCHEMES.map(change).join("; ")}. ` +
-          "The fine property of the sinusoids is spoiled by the projection that stands between them " +
-          "and the score. RoPE turns after the projection, so nothing stands between." +
+          "The fine property of the sinusoids is spoiled by the projection that stands between " +
+          "them and the score. RoPE turns after the projection, so nothing stands between." +
           (right === should ? "" : " (With right functions it is RoPE and ALiBi, always.)"),
       };
     },
@@ -96,8 +95,8 @@ const QUESTIONS = {
   untrained: {
     ask: () =>
       `The learned table was trained on ${NUMBERS.read} words at a time, so nothing ever reached ` +
-      `its rows ${NUMBERS.read} to ${NUMBERS.longest - 1}. The whole sentence now moves to position ` +
-      `${UNTRAINED}. What will its learned scores look like?`,
+      `its rows ${NUMBERS.read} to ${NUMBERS.longest - 1}. The whole sentence now moves to ` +
+      `position ${UNTRAINED}. What will its learned scores look like?`,
     options: [
       ["wild", "wild: larger than ever before"],
       ["blind", "nearly as if there were no positions"],
@@ -113,31 +112,11 @@ const QUESTIONS = {
       return {
         right: isSteady ? "same" : far < near / 2 ? "blind" : "wild",
         told:
-          `At position 0 the learned rows change the bare scores of the words by up to ` +
+          `The scores above are now those at position ${UNTRAINED}. ` +
+          "At position 0 the learned rows change the bare scores of the words by up to " +
           `${shown(near)}, at position ${UNTRAINED} by ${shown(far)}. Untrained rows are small ` +
           "noise: no error is raised, the model has just become blind to order.",
       };
     },
   },
 };
-
-/** The first word that occurs twice, with the indices of all its places; none if all differ. */
-const repeatedWord = (settings) => [...repeatedWords(settings.words)][0];
-
-/** The rows of one of the three tabs: token, position or sum. */
-function matrixOf(settings, scheme, matrix) {
-  const [tokens, positions] = [tokenRows(settings), positionRows(settings, scheme, settings.start)];
-  return { token: tokens, position: positions, sum: plus(tokens, positions) }[matrix];
-}
-
-function likenessOfRepeated(settings, scheme, matrix) {
-  const [, [first, second]] = repeatedWord(settings);
-  const rows = matrixOf(settings, scheme, matrix);
-  return cosine(rows[first], rows[second]);
-}
-
-/** The largest change by any shift: "0" where it is no more than rounding. */
-function changeInWords(settings, scheme) {
-  const change = largestChange(settings, scheme);
-  return isRounding(settings, scheme, change) ? "0" : shown(change, 2);
-}
