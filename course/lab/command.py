@@ -39,6 +39,7 @@ def export(mine: bool, out: Path) -> None:
       course lab export
       course lab export --mine --out mine.html
     """
+    click.echo("training a small model for each width; this takes some seconds")
     from course.lab.numbers import LabError
     from course.lab.page import write_page
 

@@ -87,10 +87,9 @@ function drawHeatmap(canvas, figure) {
   if (figure.cursor) frame(pen, canvas, figure.cursor);
 }
 
-/** The numbers themselves, if all of them fit into their cells. */
+/** The numbers themselves, if the longest that `brief` makes fits into a cell. */
 function writeValues(pen, { values, limit, signed = true }, { left, top, cellWidth, cellHeight }) {
-  const widths = values.flat().map((value) => pen.measureText(brief(value, limit)).width);
-  if (Math.max(...widths) + 4 > cellWidth) return;
+  if (pen.measureText("−0.00").width + 4 > cellWidth) return;
   pen.textAlign = "center";
   values.forEach((row, i) =>
     row.forEach((value, j) => {
