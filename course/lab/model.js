@@ -192,7 +192,7 @@ function measuredChange(settings, scheme) {
 
 /** Whether a change is no more than what rounding to float32 leaves. */
 function isRounding(settings, scheme, change) {
-  return change <= 1e-5 * Math.max(1, largest(scores(settings, scheme, 0)));
+  return change <= 1e-5 * largest(scores(settings, scheme, 0));
 }
 
 /** The schemes whose scores stay the same wherever the sentence is moved. */
