@@ -94,7 +94,7 @@ class _Lesson:
         """What `function` makes of the exercises: a tensor of the shape, or one for each shape.
 
         Args:
-            name: the exercise to speak of if it fails.
+            name: what to speak of if it fails.
         """
         path = self._lesson.module()
         try:
@@ -105,7 +105,7 @@ class _Lesson:
             message = str(error).partition("\n")[0]
             raise LabError(
                 f"{name} cannot be shown, for it raises {type(error).__name__}: {message}{at}; "
-                f"`course check {name}` says more"
+                f"`course check {self._lesson.stem}` says more"
             ) from None
         several = results if len(shapes) > 1 and isinstance(results, tuple) else (results,)
         if [_shape(result) for result in several] != [tuple(shape) for shape in shapes]:
@@ -113,7 +113,7 @@ class _Lesson:
             want = " and ".join(str(tuple(shape)) for shape in shapes)
             raise LabError(
                 f"{name} cannot be shown: the page needs the shape {want}, and it gives {got}; "
-                f"`course check {name}` says more"
+                f"`course check {self._lesson.stem}` says more"
             )
         return results
 
@@ -142,7 +142,9 @@ def _trained(lesson: _Lesson, width: int) -> dict[str, Any]:
     n_words = kingdom()[0].vocab_size
     shapes = ((n_words, width), (LONGEST, width), (width, width), (width, width))
     tokens, positions, w_q, w_k = lesson.call(
-        "GPTEmbedding", lambda names: tuple(vars(train(names, width)).values()), *shapes
+        "what GPTEmbedding and tied_logits learn",
+        lambda names: tuple(vars(train(names, width)).values()),
+        *shapes,
     )
     generator = torch.Generator().manual_seed(0)
     strangers = torch.randn(MOST_WORDS, width, generator=generator) * tokens.std()
@@ -207,7 +209,7 @@ def _rotations(lesson: _Lesson, width: int, base: float) -> dict[str, Any]:
     if not torch.allclose(turned(x.clone()), as_matrices, rtol=1e-3, atol=1e-3, equal_nan=True):
         raise LabError(
             "apply_rope cannot be shown, for it does not turn: what it makes of a sum is not the "
-            "sum of what it makes of the parts; `course check apply_rope` says more"
+            "sum of what it makes of the parts; `course check rope` says more"
         )
     sources, targets = (matrices != 0).any(dim=0).nonzero(as_tuple=True)
     return {

@@ -216,7 +216,7 @@ def test_what_the_last_check_found_wrong_is_named(student, monkeypatch):
         (
             {"sinusoidal": ("dim=-1).flatten(-2).float()", "dim=-1).flatten(-2).T")},
             "the page needs the shape (64, 4), and it gives (4, 64); "
-            "`course check sinusoidal_encoding` says more",
+            "`course check sinusoidal` says more",
         ),
         (
             {"rope": ("return angles.cos().float(), angles.sin().float()", "return angles")},
@@ -225,6 +225,10 @@ def test_what_the_last_check_found_wrong_is_named(student, monkeypatch):
         ({"sinusoidal": ("return base **", "return None **")}, "raises TypeError"),
         ({"rope": ("return (x * cos", "return (x * x * cos")}, "for it does not turn"),
         ({"learned": ("self.pos_emb = nn.", "self.positions = nn.")}, "raises AttributeError"),
+        (
+            {"learned": ("return x @ weight.T", "return x @ weight")},
+            "what GPTEmbedding and tied_logits learn cannot be shown, for it raises RuntimeError",
+        ),
     ],
     ids=lambda value: "" if isinstance(value, dict) else value[:30],
 )
