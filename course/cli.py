@@ -16,6 +16,7 @@ _ELSEWHERE = {
     "experiment": "course.experiments.command",
     "grade": "course.grading.command",
     "gradescope": "course.grading.engines.gradescope",
+    "lab": "course.lab.command",
     "nbgrader": "course.grading.nbgrader.command",
     "next": "course.next_up",
     "show": "course.show",
