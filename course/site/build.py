@@ -15,7 +15,7 @@ from course.site.pages import write_pages
 SITE = ROOT / "site"
 
 _STAMP = ".made-from"
-"""In a site: a short name for all that it was made from. It also tells a site from other folders."""
+"""In a site: a short name for all that it was made from. No other folder has it."""
 
 
 class SiteError(Exception):

@@ -76,9 +76,9 @@ def _executed(stem: str) -> NotebookNode:
 def _what_a_run_depends_on() -> Iterator[Path]:
     course = ROOT / "course"
     for path in course.rglob("*"):
-        if path.suffix in (".py", ".toml", ".json"):
-            if path.relative_to(course).parts[0] not in _NOT_USED:
-                yield path
+        part = path.relative_to(course).parts[0]
+        if path.suffix in (".py", ".toml", ".json") and part not in _NOT_USED:
+            yield path
     yield from (lesson.module("solutions") for lesson in lessons())
     yield from (lesson.tests for lesson in lessons())
 

@@ -19,7 +19,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_html_math_renderer("katex", (_formula, None), (_display, None))
     app.add_directive("mermaid", Diagram)
+    app.connect("doctree-read", _end_code_with_its_last_line)
     app.connect("html-page-context", _load_scripts)
+    app.connect("html-page-context", _mend_for_screen_readers, priority=900)  # after the theme
     app.connect("autodoc-process-docstring", _no_lists_of_letters, priority=400)  # napoleon: 500
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -44,10 +46,29 @@ def _display(translator: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def _end_code_with_its_last_line(_: Sphinx, doctree: nodes.document) -> None:
+    """An example ends with an empty line, which tells doctest where it ends and readers nothing."""
+    for block in doctree.findall(nodes.literal_block):
+        block.rawsource = block.rawsource.rstrip("\n")
+        block[:] = [nodes.Text(block.astext().rstrip("\n"))]
+
+
 def _no_lists_of_letters(*details: Any) -> None:
     """`n_heads: H.` means the symbol H; reStructuredText would begin a list at the letter H."""
     lines = details[-1]
     lines[:] = [re.sub(r"(: )([A-Z]\.)$", r"\1\\\2", line) for line in lines]
+
+
+def _mend_for_screen_readers(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], _: Any
+) -> None:
+    """Boxes to tick that nobody can tick become a sign, and headings in the sidebar get a level."""
+    box = r'<input class="task-list-item-checkbox"[^>]*>'
+    context["body"] = re.sub(box, "☐", context.get("body", ""))
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace(
+        'role="heading"', 'role="heading" aria-level="2"'
+    )
 
 
 def _load_scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], _: Any) -> None:

@@ -38,6 +38,7 @@ def write_pages(folder: Path) -> None:
     for stem, notebook in executed_notebooks().items():
         _write(folder, notebook_of(stem), nbformat.writes(_for_reading(notebook, stem)))
     has_lab = _write_lab(folder)
+    _write(folder, ROOT / "helpers" / "plots.md", _rendered("plots.md"))
     _write(folder, ROOT / "index.md", _rendered("index.md", **_landing(has_lab)))
 
 
@@ -50,7 +51,10 @@ def _write_texts(folder: Path) -> None:
             f"Exercises </exercises/{lesson.stem}>",
             f"Notebook </notebooks/{lesson.text.stem}>",
         ]
-        text = lesson.text.read_text(encoding="utf-8")
+        # the theme has links to the previous and the next page
+        text = re.sub(
+            r"^\*Previous: .*\n\n", "", lesson.text.read_text("utf-8"), flags=re.MULTILINE
+        )
         _write(folder, lesson.text, f"{text}\n{_hidden_contents(own_pages)}")
         _copy(folder, lesson.tests)  # a lesson links to it
     _copy(folder, ROOT / "course" / "instructors.md")

@@ -34,21 +34,22 @@ copybutton_prompt_is_regexp = True
 
 # docstrings
 default_role = "code"
-smartquotes_action = "q"  # three dots stay three, as in (..., T, D)
+smartquotes_action = "qD"  # three dots stay three, as in (..., T, D)
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 add_module_names = False
 python_use_unqualified_type_names = True
-python_maximum_signature_line_length = 80
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
-napoleon_custom_sections = ["Source", "Look for"]
 
 # pages
 html_theme = "furo"
 html_title = project
 html_favicon = "static/favicon.svg"
+pygments_dark_style = "github-dark"
+html_use_index = False  # the search finds more
+html_domain_indices = False
 html_static_path = ["static"]
 html_extra_path = ["extra"]
 html_css_files = ["site.css"]
@@ -62,10 +63,12 @@ html_theme_options = {
         "color-brand-primary": "#0a5c8f",
         "color-brand-content": "#0a5c8f",
         "color-brand-visited": "#6a3d8f",
+        "color-passed": "#00713a",
     },
     "dark_css_variables": {
         "color-brand-primary": "#6cc0f0",
         "color-brand-content": "#6cc0f0",
         "color-brand-visited": "#c3a3e6",
+        "color-passed": "#2fc27a",
     },
 }
