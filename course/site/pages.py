@@ -52,9 +52,7 @@ def _write_texts(folder: Path) -> None:
             f"Notebook </notebooks/{lesson.text.stem}>",
         ]
         # the theme has links to the previous and the next page
-        text = re.sub(
-            r"^\*Previous: .*\n\n", "", lesson.text.read_text("utf-8"), flags=re.MULTILINE
-        )
+        text = re.sub(r"\n\*Previous: .*\n", "", lesson.text.read_text(encoding="utf-8"))
         _write(folder, lesson.text, f"{text}\n{_hidden_contents(own_pages)}")
         _copy(folder, lesson.tests)  # a lesson links to it
     _copy(folder, ROOT / "course" / "instructors.md")

@@ -1,4 +1,7 @@
-"""The site: what its commands say, and what its pages are made of. A browser looks at it elsewhere."""
+"""The site: what its commands say, and what its pages are made of.
+
+`test_site_in_browser.py` looks at the site itself.
+"""
 
 import contextlib
 import re
