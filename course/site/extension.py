@@ -64,7 +64,7 @@ def _mend_for_screen_readers(
 ) -> None:
     """Boxes to tick that nobody can tick become a sign, and headings in the sidebar get a level."""
     box = r'<input class="task-list-item-checkbox"[^>]*>'
-    context["body"] = re.sub(box, "☐", context.get("body", ""))
+    context["body"] = re.sub(box, "☐ ", context.get("body", ""))
     heading = 'role="heading"'
     tree = context.get("furo_navigation_tree", "")
     context["furo_navigation_tree"] = tree.replace(heading, f'{heading} aria-level="2"')

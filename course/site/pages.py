@@ -4,6 +4,7 @@ They lie as in the repository, so that the links between lessons, notebooks and 
 same places on the site as there.
 """
 
+import ast
 import re
 import shutil
 import zipfile
@@ -38,7 +39,7 @@ def write_pages(folder: Path) -> None:
     for stem, notebook in executed_notebooks().items():
         _write(folder, notebook_of(stem), nbformat.writes(_for_reading(notebook, stem)))
     has_lab = _write_lab(folder)
-    _write(folder, ROOT / "helpers" / "plots.md", _rendered("plots.md"))
+    _write(folder, ROOT / "helpers" / "plots.md", _rendered("plots.md", figures=_figures()))
     _write(folder, ROOT / "index.md", _rendered("index.md", **_landing(has_lab)))
 
 
@@ -51,8 +52,8 @@ def _write_texts(folder: Path) -> None:
             f"Exercises </exercises/{lesson.stem}>",
             f"Notebook </notebooks/{lesson.text.stem}>",
         ]
-        # the theme has links to the previous and the next page
-        text = re.sub(r"\n\*Previous: .*\n", "", lesson.text.read_text(encoding="utf-8"))
+        text = lesson.text.read_text(encoding="utf-8")
+        text = re.sub(r"\n\*(Previous|Next): [^*]+\*\n", "", text)  # the theme has such links
         _write(folder, lesson.text, f"{text}\n{_hidden_contents(own_pages)}")
         _copy(folder, lesson.tests)  # a lesson links to it
     _copy(folder, ROOT / "course" / "instructors.md")
@@ -112,6 +113,15 @@ def _landing(has_lab: bool) -> dict:
                 "course/instructors",
             ],
         },
+    }
+
+
+def _figures() -> dict[str, list[str]]:
+    """The names that `course.plots` offers, by the module that they come from."""
+    text = (ROOT / "course" / "plots" / "__init__.py").read_text(encoding="utf-8")
+    imports = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom)]
+    return {
+        node.module.rpartition(".")[2]: [alias.name for alias in node.names] for node in imports
     }
 
 

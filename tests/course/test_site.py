@@ -6,7 +6,9 @@
 import contextlib
 import re
 import socket
+import sys
 import zipfile
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -189,10 +191,20 @@ def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):
             assert f":: exercises.{lesson.stem}.{exercise.name}\n" in contract
 
 
-def test_the_lab_is_there_if_the_course_has_one(written):
-    landing = (written / "index.md").read_text(encoding="utf-8")
-    has_lab = (written / "lab.md").exists()
-    assert has_lab == (written / "extra" / "the-lab.html").exists() == ("\nlab\n" in landing)
+@pytest.mark.parametrize("has_lab", [True, False])
+def test_the_lab_is_there_if_the_course_has_one(has_lab, tmp_path, monkeypatch):
+    def write_page(path):
+        path.write_text("<title>The Lab</title>", encoding="utf-8")
+
+    module = SimpleNamespace(write_page=write_page) if has_lab else None  # None: no such module
+    monkeypatch.setitem(sys.modules, "course.lab.page", module)
+    monkeypatch.setattr(pages, "executed_notebooks", dict)
+    folder = tmp_path / "pages"
+    pages.write_pages(folder)
+    landing = (folder / "index.md").read_text(encoding="utf-8")
+    assert (folder / "extra" / "the-lab.html").exists() == has_lab
+    assert (folder / "lab.md").exists() == has_lab
+    assert ("\nlab\n" in landing) == ("](lab.md)" in landing) == has_lab
 
 
 def test_a_slider_is_left_out_and_its_picture_stays():
