@@ -7,6 +7,7 @@ import click
 from course.choose import name_for_check
 from course.progress import PASSED, TO_DO, UNCHECKED, WRONG, next_exercise
 from course.syllabus import Lesson, lessons
+from course.wording import counted
 
 _MARK = {PASSED: "+", WRONG: "x", TO_DO: "o", UNCHECKED: "?"}
 _COLOR = {PASSED: "green", WRONG: "red", TO_DO: None, UNCHECKED: "yellow"}
@@ -45,7 +46,7 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
     lesson, exercise = found
     lines = [
         f"next: {exercise.name}, {exercise.title} "
-        f"({exercise.points} point{'s' * (exercise.points > 1)}, about {exercise.minutes} minutes)",
+        f"({counted(exercise.points, 'point')}, about {exercise.minutes} minutes)",
         f"  read   course/lessons/{lesson.text.name}",
         f"  edit   exercises/{lesson.stem}.py",
         f"  check  course check {name_for_check(exercise)}",

@@ -2,7 +2,8 @@
 
 A stub keeps the signature, the docstring and the checks of its solution. What stands between
 `### BEGIN SOLUTION` and `### END SOLUTION` becomes one line that says what is to do. The common
-mistakes that a lesson's text lists are derived as well: from the catalogue of mistakes.
+mistakes that a lesson's text lists are derived as well, from the catalogue of mistakes, and so are
+README's badges, from the address in pyproject.toml.
 """
 
 import ast
@@ -16,6 +17,7 @@ from typing import Any
 from course import ROOT, archive, notebook_files
 from course.files import write_whole
 from course.mistakes_text import with_common_mistakes
+from course.published import with_badges
 from course.syllabus import lessons
 
 RECORD = ROOT / "exercises" / ".stubs"
@@ -108,7 +110,7 @@ def build(force: bool = False) -> list[str]:
         write_whole(product.path, product.text)
         report.append(f"built {_shown(product.path)}")
     record = "".join(
-        f"{_hash(product.text)}  {product.path.name}\n"
+        record_line(product.path.name, _encoded(product.text))
         for product in products
         if product.edited_by_students
     )
@@ -140,6 +142,10 @@ def _products() -> Iterator[Product]:
         text = _using(lesson.text, with_common_mistakes, _text_of(lesson.text), lesson)
         differs = f"the common mistakes in {_shown(lesson.text)} are not those of the catalogue"
         yield Product(lesson.text, text, differs, edited_by_students=False)
+    readme = ROOT / "README.md"
+    text = _using(readme, with_badges, _text_of(readme))
+    differs = "the badges in README.md do not lead where pyproject.toml says"
+    yield Product(readme, text, differs, edited_by_students=False)
 
 
 def modules_and_notebooks() -> Iterator[Product]:
@@ -182,7 +188,12 @@ def _was_edited(product: Product) -> bool:
     current = _read(product.path)
     if current is None or not product.edited_by_students:
         return False
-    return f"{_hash(current)}  {product.path.name}" not in (_read(RECORD) or "")
+    return record_line(product.path.name, _encoded(current)) not in (_read(RECORD) or "")
+
+
+def record_line(name: str, data: bytes) -> str:
+    """What the record says of a file that was built, and not of one that was edited since."""
+    return f"{hashlib.sha256(data).hexdigest()}  {name}\n"
 
 
 def _read(path: Path) -> str | None:
@@ -193,8 +204,8 @@ def _read(path: Path) -> str | None:
         return None
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", errors="surrogateescape")).hexdigest()
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", errors="surrogateescape")
 
 
 def _shown(path: Path) -> str:

@@ -1,7 +1,12 @@
-"""Writing a file so that nothing is ever half-written."""
+"""Files that are never half-written, and zips that are alike if what they hold is."""
 
 import os
+import re
+import zipfile
 from pathlib import Path
+
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+"""When all files of a zip are said to be made, so that the same files give the same zip."""
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -19,3 +24,26 @@ def write_whole_bytes(path: Path, data: bytes) -> None:
     except OSError:
         draft.unlink(missing_ok=True)
         raise
+
+
+def read_if_there(path: Path) -> bytes | None:
+    """What a file holds, or None if there is none."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def old_drafts(path: Path) -> list[Path]:
+    """What runs that were killed while they wrote a file have left beside it."""
+    draft = re.compile(rf"\.{re.escape(path.name)}\.\d+")
+    return [beside for beside in path.absolute().parent.iterdir() if draft.fullmatch(beside.name)]
+
+
+def add_to_zip(opened: zipfile.ZipFile, name: str, data: bytes, mode: int = 0o644) -> None:
+    """Add a file to a zip, in the same way on every system and at any time."""
+    info = zipfile.ZipInfo(name, _LONG_AGO)
+    info.create_system = 3  # Unix, which the mode is meant for
+    info.external_attr = (0o100000 | mode) << 16
+    info.compress_type = zipfile.ZIP_DEFLATED
+    opened.writestr(info, data)

@@ -58,9 +58,8 @@ def one_more(exercise: Exercise) -> str:
             f"begin anew: {command} --restart"
         )
     number, _, remaining = taken
-    if (
-        len(shown(exercise)) != number
-    ):  # it could not be noted, so the next call would show it again
+    was_noted = len(shown(exercise)) == number
+    if not was_noted:  # the next call would show it again
         after = "all hints: course/hints.toml"
     elif remaining:
         after = f"next hint: {command}"

@@ -1,5 +1,6 @@
 """The section "Common mistakes" of a lesson's text, written from the catalogue of mistakes."""
 
+from course.marked import written_between
 from course.syllabus import Exercise, Lesson
 
 BEGIN = "<!-- common mistakes, written by course build -->\n"
@@ -27,14 +28,8 @@ def with_common_mistakes(text: str, lesson: Lesson) -> str:
     Raises:
         ValueError: the markers are not there once each, in this order.
     """
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or END in before:
-        raise ValueError(
-            f"needs the line {BEGIN.strip()} once and, after it, the line {END.strip()} once"
-        )
     lists = "".join(_common_mistakes(exercise) for exercise in lesson.exercises)
-    return f"{before}{BEGIN}{_OPENING}{lists}\n{END}{after}"
+    return written_between(text, BEGIN, END, f"{_OPENING}{lists}\n")
 
 
 def _common_mistakes(exercise: Exercise) -> str:

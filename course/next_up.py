@@ -1,13 +1,12 @@
 """`course next`: what to do now, and why it comes now."""
 
-import textwrap
-
 import click
 
 from course import given_up, hints
 from course.board import next_steps
 from course.progress import PASSED, UNCHECKED, WRONG, next_exercise, status_of_all
 from course.syllabus import Exercise, Lesson, lessons
+from course.wording import filled
 
 
 @click.command(short_help="Say what to do now, and why it comes now.")
@@ -38,7 +37,7 @@ def what_is_next(status: dict[str, str]) -> str:
     return "\n\n".join(
         [
             next_steps(status),
-            *(_wrapped(sentence) for sentence in _sentences(lesson, exercise, status)),
+            *(filled(sentence) for sentence in _sentences(lesson, exercise, status)),
             _how_far(status),
         ]
     )
@@ -84,7 +83,3 @@ def _shown(hours: float) -> str:
     if hours < 1:
         return f"{round(hours * 60)} minutes"
     return "an hour" if round(hours) == 1 else f"{round(hours)} hours"
-
-
-def _wrapped(sentence: str) -> str:
-    return textwrap.fill(sentence, 80, break_long_words=False, break_on_hyphens=False)

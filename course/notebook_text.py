@@ -7,7 +7,7 @@ A source is Python in jupytext's percent format. Two kinds of cells carry someth
 
 In an answer, what stands between `### BEGIN SOLUTION` and `### END SOLUTION` is the instructor's.
 The head of a notebook, with its links, and a check of every exercise at its end come from the
-syllabus.
+syllabus; the cell for Google Colab comes from `course/colab.py`.
 """
 
 import re
@@ -19,6 +19,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course import ROOT
 from course.choose import name_for_check
+from course.colab import first_cell
 from course.syllabus import Exercise, Lesson, lessons
 
 YOUR_ANSWER = "*Your answer goes here; double-click to edit.*"
@@ -37,7 +38,8 @@ def notebook_from(source: str, stem: str, *, solved: bool = False, linked: bool 
         source: its source.
         stem: the name of its file, `5_rope`.
         solved: with the instructor's answers, as nbgrader wants its source.
-        linked: with links into the repository; an assignment stands alone.
+        linked: with links into the repository, and with the cell that fetches it in Google Colab;
+            an assignment stands alone.
 
     Raises:
         ValueError: an answer has no name or no points, or two have the same name.
@@ -56,6 +58,8 @@ def notebook_from(source: str, stem: str, *, solved: bool = False, linked: bool 
             cell.source = f"**Guess first.** {cell.source}"
         if "nbgrader" in cell.metadata:
             names.append(cell.metadata["nbgrader"]["grade_id"])
+    if linked:
+        cells.insert(2 if lesson else 1, _colab(stem))
     if len(set(names)) != len(names):
         raise ValueError(f"has two graded cells of the same name among {', '.join(names)}")
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=_METADATA)
@@ -78,6 +82,13 @@ def _head(lesson: Lesson, linked: bool) -> NotebookNode:
         "then; it says which. If your run differs from an explanation, run the checks at the end "
         "first. When you open the notebook again, run it again: sliders need a running kernel.*"
     )
+
+
+def _colab(stem: str) -> NotebookNode:
+    """What fetches the course in Google Colab; folded away, for elsewhere it does nothing."""
+    cell = new_code_cell(first_cell(stem).rstrip(), id="colab")
+    cell.metadata.update(cellView="form", jupyter={"source_hidden": True}, tags=["colab"])
+    return cell
 
 
 def _checks(lesson: Lesson) -> list[NotebookNode]:

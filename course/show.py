@@ -8,6 +8,7 @@ from course import given_up, hints, reference
 from course.choose import name_for_check
 from course.progress import PASSED, status_of_all
 from course.syllabus import Exercise, find_lesson
+from course.wording import counted
 
 
 @click.command(short_help="Show what an exercise asks for, or its solution.")
@@ -52,7 +53,7 @@ def what_it_asks(exercise: Exercise, status: str) -> str:
     lesson = find_lesson(exercise.lesson)
     facts = {
         "status": status,
-        "worth": f"{_counted(exercise.points, 'point')}, about {exercise.minutes} minutes",
+        "worth": f"{counted(exercise.points, 'point')}, about {exercise.minutes} minutes",
         "hints": f"{len(hints.shown(exercise))} of {len(hints.KINDS)} seen",
         "read": f"course/lessons/{lesson.text.name}",
         "edit": f"exercises/{lesson.stem}.py",
@@ -83,10 +84,6 @@ def _not_yet(exercise: Exercise) -> str:
         f"  check  course check {name_for_check(exercise)}\n"
         f"  or     {shown} --i-give-up"
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _heading(exercise: Exercise) -> str:

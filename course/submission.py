@@ -13,7 +13,6 @@ import io
 import json
 import os
 import platform
-import re
 import time
 import warnings
 import zipfile
@@ -22,7 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from course import ROOT, __version__
-from course.files import write_whole_bytes
+from course.files import add_to_zip, old_drafts, write_whole_bytes
+from course.notebook_files import notebook_of, stems
 from course.syllabus import lessons
 
 MANIFEST = "manifest.json"
@@ -34,8 +34,6 @@ MAX_BYTES = 50 << 20
 """Of everything together: what platforms and graders still take."""
 _CLEAR = "clear its outputs (menu Edit)"
 _COURSE = "What and Where"
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""When all files are said to be made, so that the same files give the same zip."""
 
 
 class SubmissionError(Exception):
@@ -60,7 +58,8 @@ class Work:
 def collect() -> Work:
     """Read the six modules and the notebooks as they are now."""
     work = Work()
-    for path in (*_modules(), *_notebooks()):
+    modules = [lesson.module() for lesson in lessons()]
+    for path in (*modules, *map(notebook_of, stems())):
         name = path.relative_to(ROOT).as_posix()
         try:
             if not path.exists():
@@ -96,9 +95,9 @@ def pack(files: Mapping[str, bytes], name: str = "") -> bytes:
     }
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as opened:
-        _add(opened, MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
+        add_to_zip(opened, MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
         for path in sorted(files):
-            _add(opened, path, files[path])
+            add_to_zip(opened, path, files[path])
     return packed.getvalue()
 
 
@@ -134,28 +133,13 @@ def _remove_old_drafts(out: Path) -> None:
 
     A draft is there for a moment only: one that is older than a minute is nobody's.
     """
-    draft = re.compile(rf"\.{re.escape(out.name)}\.\d+")
     with contextlib.suppress(OSError):  # what cannot be removed is in nobody's way
-        for beside in out.absolute().parent.iterdir():
-            if draft.fullmatch(beside.name) and time.time() - beside.stat().st_mtime > 60:
-                with open(beside, "rb") as file:
+        for draft in old_drafts(out):
+            if time.time() - draft.stat().st_mtime > 60:
+                with open(draft, "rb") as file:
                     beginning = file.read(30 + len(MANIFEST))
                 if beginning[30:] == MANIFEST.encode()[: len(beginning[30:])]:
-                    beside.unlink()
-
-
-def n_notebooks() -> int:
-    """How many notebooks there are to hand in."""
-    return len(_notebooks())
-
-
-def _modules() -> list[Path]:
-    return [lesson.module() for lesson in lessons()]
-
-
-def _notebooks() -> list[Path]:
-    sources = sorted((ROOT / "solutions" / "notebooks").glob("*.py"))
-    return [ROOT / "notebooks" / f"{source.stem}.ipynb" for source in sources]
+                    draft.unlink()
 
 
 def _leave_out_the_largest(work: Work) -> None:
@@ -240,11 +224,3 @@ def _version(package: str) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _add(opened: zipfile.ZipFile, name: str, data: bytes) -> None:
-    info = zipfile.ZipInfo(name, _LONG_AGO)
-    info.create_system = 3  # the same on every system
-    info.external_attr = 0o100644 << 16
-    info.compress_type = zipfile.ZIP_DEFLATED
-    opened.writestr(info, data)

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from course import dry_run, submission
+from course.notebook_files import stems
 from course.progress import PASSED, TO_DO, UNCHECKED, WRONG, stubs_in
 from course.submission import SubmissionError, Work
 from course.syllabus import Lesson, lessons
@@ -54,7 +55,7 @@ def submit(out: Path, name: str, no_check: bool) -> None:
     n_notebooks = len(work.files) - n_modules
     click.echo(
         f"\npacked {out}: {n_modules} of {len(lessons())} modules, "
-        f"{n_notebooks} of {submission.n_notebooks()} notebooks, {len(data) / 1000:,.0f} kB"
+        f"{n_notebooks} of {len(stems())} notebooks, {len(data) / 1000:,.0f} kB"
     )
 
 
@@ -63,9 +64,10 @@ def _findings(work: Work, check: bool) -> list[str]:
     begun = {
         lesson.stem: source
         for lesson in lessons()
-        if (source := work.files.get(_name(lesson))) is not None and _is_begun(lesson, source)
+        if (source := work.files.get(_module(lesson.stem))) is not None
+        and _is_begun(lesson, source)
     }
-    runnable = {stem: begun[stem] for stem in begun if _in_exercises(stem) not in work.unreadable}
+    runnable = {stem: begun[stem] for stem in begun if _module(stem) not in work.unreadable}
     statuses: dict[str, str] = {}
     if check and runnable:
         n_lessons = "one lesson" if len(runnable) == 1 else f"{len(runnable)} lessons"
@@ -79,7 +81,7 @@ def _findings(work: Work, check: bool) -> list[str]:
             work.remarks.append("The checks were cut short before they had seen everything.")
     lines = []
     for lesson in lessons():
-        if _name(lesson) not in work.files:
+        if _module(lesson.stem) not in work.files:
             said = "missing"
         elif lesson.stem not in begun:
             said = "not begun"
@@ -111,11 +113,8 @@ def _is_begun(lesson: Lesson, source: bytes) -> bool:
     return stubs_in(source, lesson) != {exercise.name for exercise in lesson.exercises}
 
 
-def _name(lesson: Lesson) -> str:
-    return _in_exercises(lesson.stem)
-
-
-def _in_exercises(stem: str) -> str:
+def _module(stem: str) -> str:
+    """What the module of a lesson is called in the zip."""
     return f"exercises/{stem}.py"
 
 

@@ -32,7 +32,7 @@ from course.syllabus import Exercise, Lesson, find_lesson, lessons
 from course.testing.case import Case, collect
 from course.testing.diagnosis import Diagnosis, Suspect, diagnose, suspects
 from course.testing.examine import Finding
-from course.testing.outcomes import Prints, Wrong
+from course.testing.outcomes import NotRun, Prints, Stopped, TimedOut, Wrong
 
 SECONDS_PER_LESSON = 120
 """How long one lesson of one submission may keep the judge waiting."""
@@ -104,6 +104,25 @@ class Judge:
 
     def _grade(self, unit: Unit) -> LessonResult:
         start = time.monotonic()
+        exercises, trouble = self._exercises_and_trouble(unit)
+        return LessonResult(
+            student=unit.student,
+            lesson=unit.lesson,
+            key=key_of(unit, self.seed),
+            exercises=exercises,
+            trouble=trouble,
+            notes=unit.notes,
+            seconds=round(time.monotonic() - start, 3),
+        )
+
+    def _exercises_and_trouble(self, unit: Unit) -> tuple[tuple[ExerciseResult, ...], str]:
+        """The results of the exercises, and what is wrong with the module as a whole.
+
+        Many modules are handed in as they were given out: one and the same text is run once.
+        """
+        known, text = self._memory.results, (unit.lesson, unit.source)
+        if text in known:
+            return known[text]
         lesson = self._lessons[unit.lesson]
         trouble, findings = "", {}
         if unit.source is None:
@@ -118,18 +137,16 @@ class Judge:
                 trouble = printable(str(wrong))
             finally:
                 module.end()
-        return LessonResult(
-            student=unit.student,
-            lesson=unit.lesson,
-            key=key_of(unit, self.seed),
-            exercises=tuple(
-                self._result_of(lesson, exercise, findings.get(exercise.name, ()))
-                for exercise in lesson.exercises
-            ),
-            trouble=trouble,
-            notes=unit.notes,
-            seconds=round(time.monotonic() - start, 3),
+        results = (
+            self._result_of(lesson, exercise, findings.get(exercise.name, ()))
+            for exercise in lesson.exercises
         )
+        result = tuple(results), trouble
+        failures = {type(one.failure) for found in findings.values() for one in found}
+        if findings and not failures.intersection((Stopped, TimedOut, NotRun)):
+            known[text] = result  # what was stopped may fare better another time
+            self._memory.count(len(unit.source))
+        return result
 
     def _findings(
         self, lesson: Lesson, source: bytes, module: RemoteModule

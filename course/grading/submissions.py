@@ -29,9 +29,9 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from course.submission import MAX_MODULE_BYTES
 from course.syllabus import lessons
 
-MAX_MODULE_BYTES = 1 << 20
 MAX_FILES = 20_000
 """In the folder of one student; beyond that nobody looks."""
 MAX_DEPTH = 8

@@ -154,7 +154,7 @@ def loads(text: bytes, memory: bytearray) -> Any:
 
 def _written(value: Any, memory: list[bytes]) -> Any:
     """A value as JSON knows it: what JSON does not know becomes an object with its kind."""
-    if value is None or isinstance(value, bool | float | str):
+    if value is None or isinstance(value, (bool, float, str)):
         return value
     if isinstance(value, int):
         return value if abs(value) < 2**63 else {"kind": "int", "hex": _hex(value)}
@@ -244,14 +244,18 @@ class _Memory:
         return piece
 
 
+_BARE = frozenset({type(None), bool, float, str})
+
+
 def _read(value: Any, memory: _Memory, depth: int) -> Any:
-    if value is None or isinstance(value, bool | float | str):
+    kind = type(value)  # JSON gives no subclasses
+    if kind in _BARE:
         return value
-    if isinstance(value, int):
+    if kind is int:
         return _whole(value)
     if depth == 0:
         raise ValueError("nested too deeply")
-    if isinstance(value, list):
+    if kind is list:
         return [_read(item, memory, depth - 1) for item in value]
     return _READ[value["kind"]](value, memory, depth - 1)
 

@@ -69,10 +69,11 @@ class Examination:
         self._seconds: dict[str, float] = {}
         self._to_do: dict[str, ToDo] = {}
         self._passed: dict[str, list[Case]] = {}
-        self._lent_to: set[str] = set()
+        self._company: dict[str, tuple[str, ...]] = {}
+        self._settled: set[str] = set()
 
     def run(self, case: Case) -> Finding:
-        """Run a test; if it fails, once more with the exercises that this one uses lent.
+        """Run a test with the exercises that this one uses, and if it fails with those lent.
 
         So nobody loses the points of an exercise because of another one that it calls. All tests
         of an exercise have to pass in one and the same company: with its own, or with those lent.
@@ -97,22 +98,29 @@ class Examination:
         return exercise in self._failed and self._seconds[exercise] > SECONDS_ONCE_WRONG
 
     def _find(self, case: Case) -> Finding:
-        """How a test ends in the company that counts."""
+        """How a test ends in the company that counts: first in the one that is likelier to pass."""
         used = self._used_by(case)
-        if case.exercise in self._lent_to or self._stopped.intersection(used):
+        if self._stopped.intersection(used):
             return self.attempt(case, used)
-        finding = self.attempt(case)
+        likelier = used if self._failed.intersection(used) else ()
+        company = self._company.setdefault(case.exercise, likelier)
+        finding = self.attempt(case, company)
+        passed = self._passed.setdefault(case.exercise, [])
         if finding.failure is None:
-            self._passed.setdefault(case.exercise, []).append(case)
-        if finding.failure is None or not used or _is_its_own_stub(finding):
+            passed.append(case)
+        if finding.failure is None or not used or case.exercise in self._settled:
             return finding
-        with_lent = self.attempt(case, used)
-        if with_lent.failure is not None:
-            return with_lent
-        if any(self.attempt(one, used).failure for one in self._passed.get(case.exercise, [])):
+        if _is_its_own_stub(finding):
             return finding
-        self._lent_to.add(case.exercise)
-        return with_lent
+        other = () if company else used
+        in_other = self.attempt(case, other)
+        if in_other.failure is not None:
+            return finding if company else in_other  # with those lent, it is its own fault
+        if any(self.attempt(one, other).failure for one in passed):
+            return finding
+        self._company[case.exercise] = other
+        self._settled.add(case.exercise)
+        return in_other
 
     def _used_by(self, case: Case) -> tuple[str, ...]:
         return used_exercises(self._source, case.lesson, case.exercise)

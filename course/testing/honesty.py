@@ -9,6 +9,7 @@ import ast
 import builtins
 import contextlib
 import functools
+import itertools
 import operator
 import os
 import sys
@@ -30,6 +31,7 @@ _OF_TENSORS = (
 """What the tests compare with; the rest of PyTorch may change as it likes."""
 
 _ABSENT = object()
+_NOTHING = itertools.repeat(_ABSENT)
 
 
 @contextlib.contextmanager
@@ -62,8 +64,9 @@ def honest(who: str) -> Iterator[None]:
         replaced = _put_back(before)
     if replaced:
         raise Wrong(f"{who} replaces {replaced[0]}, which its tests rely on; leave it as it is")
-    for name in list(sys.modules)[n_modules:]:  # in the order of loading
-        if name.partition(".")[0] == "solutions":
+    if len(sys.modules) > n_modules:
+        loaded = list(sys.modules)[n_modules:]  # they stand in the order of loading
+        if any(name.partition(".")[0] == "solutions" for name in loaded):
             raise Wrong(_BORROWS.format(who=who, place=""))
 
 
@@ -117,8 +120,8 @@ def _judge() -> list[tuple[Any, dict[str, Any]]]:
     return [
         *((module, module.__dict__.copy()) for module in _judging_modules()),
         *(
-            (owner, {name: owner.__dict__.get(name, _ABSENT) for name in n})
-            for owner, n in of_torch
+            (owner, dict(zip(names, map(owner.__dict__.get, names, _NOTHING), strict=False)))
+            for owner, names in of_torch
         ),
     ]
 
@@ -134,7 +137,8 @@ def _put_back(before: list[tuple[Any, dict[str, Any]]]) -> list[str]:
     replaced = []
     for owner, names in before:
         now = owner.__dict__
-        if len(now) == len(names) and all(map(operator.is_, now.values(), names.values())):
+        values = now.values() if len(now) == len(names) else map(now.get, names, _NOTHING)
+        if all(map(operator.is_, values, names.values())):
             continue
         for name, value in names.items():
             if now.get(name, _ABSENT) is not value:

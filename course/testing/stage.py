@@ -387,7 +387,7 @@ def _same(before: Any, after: Any) -> bool:
             return False
         if before.shape != after.shape or before.dtype != after.dtype:
             return False
-        if before.device.type == "meta":
+        if before.device.type == "meta" or torch.equal(before, after):
             return True
         same = (before == after) | ((before != before) & (after != after))  # nan is nan here
         return bool(same.all())

@@ -8,11 +8,10 @@ by comparing, for the version that the student started from is kept until its me
 
 import contextlib
 import os
-import re
 from pathlib import Path
 
 from course import archive
-from course.files import write_whole_bytes
+from course.files import old_drafts, write_whole_bytes
 from course.update import switch
 from course.update.plan import BASES, Plan, Work
 from course.update.version import UpdateError, Version
@@ -113,11 +112,10 @@ def _write(root: Path, path: str, data: bytes) -> None:
 
 def _remove_old_drafts(place: Path, data: bytes) -> None:
     """Remove what a run that was killed while it wrote just this has left beside it."""
-    draft = re.compile(rf"\.{re.escape(place.name)}\.\d+")
     with contextlib.suppress(OSError):  # what cannot be removed is in nobody's way
-        for beside in place.parent.iterdir():
-            if draft.fullmatch(beside.name) and data.startswith(beside.read_bytes()):
-                beside.unlink()
+        for draft in old_drafts(place):
+            if data.startswith(draft.read_bytes()):
+                draft.unlink()
 
 
 def _remove(root: Path, path: str) -> None:

@@ -206,9 +206,7 @@ def _lines_of(source: Source, items: list[Item]) -> str:
 
 
 def _with_line_end(source: Source, items: list[Item]) -> tuple[int, int]:
-    last = items[-1].last
-    end = source.offset(last + 1) if last < len(source.lines) else source.end_of_line(last)
-    return source.offset(items[0].first), end
+    return source.offset(items[0].first), source.after_line(items[-1].last)
 
 
 def _parameters(node: ast.stmt) -> dict[str, None]:

@@ -1,9 +1,9 @@
 """A new version from a folder: a newer copy of the course, as it was published."""
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from course import build
 from course.update.version import UpdateError, Version, is_students, plain
 
 _NOT_OF_THE_COURSE = {".git", ".venv", "venv", ".course", "data", "graded", "submission.zip"}
@@ -72,15 +72,13 @@ def _check_unused(files: dict[str, bytes]) -> None:
     """Refuse a copy that somebody has worked in: their work would become everyone's stub."""
     built = plain(files.get("exercises/.stubs", b"")).decode("utf-8", errors="replace")
     for path, data in files.items():
-        line = f"{hashlib.sha256(plain(data)).hexdigest()}  {path.rpartition('/')[2]}\n"
+        line = build.record_line(path.rpartition("/")[2], plain(data))
         if is_students(path) and line not in built:
             raise UpdateError(f"{path} in that folder was edited: a fresh copy is needed")
 
 
 def _derived(root: Path) -> dict[str, bytes]:
     """What the student started from: what the solutions here give."""
-    from course import build  # it takes a second to import
-
     try:
         products = list(build.modules_and_notebooks())
     except build.BuildError as error:

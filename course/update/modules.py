@@ -135,8 +135,7 @@ def _remove(three: Three, old: Item, own: Item, called: str) -> None:
     source, last = three.mine, own.last
     while last < len(source.lines) - 1 and not source.lines[last].strip():
         last += 1
-    end = source.offset(last + 1) if last < len(source.lines) else source.end_of_line(last)
-    three.draft.edits.append((source.offset(own.first), end, ""))
+    three.draft.edits.append((source.offset(own.first), source.after_line(last), ""))
     three.draft.notes.append(f"{called} is gone")
 
 

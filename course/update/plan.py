@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from course.files import read_if_there
 from course.update.merged import Merged
 from course.update.modules import merge_module
 from course.update.notebooks import merge_notebook
@@ -77,9 +78,9 @@ def plan_for(root: Path, version: Version) -> Plan:
     for path in sorted({*version.files, *version.base, *pending}):
         new = version.files.get(path)
         if is_students(path):
-            kept = _read(root / BASES / path)
+            kept = read_if_there(root / BASES / path)
             base = version.base.get(path) if kept is None else kept
-            work = _work_on(path, base, new, _read(root / path))
+            work = _work_on(path, base, new, read_if_there(root / path))
             if work:
                 plan.work.append(work)
             elif kept is not None:
@@ -129,10 +130,3 @@ def _laid_out_as(mine: bytes | None, new: bytes) -> bytes:
     except Unreadable:
         return new
     return layout.mark + plain(new).replace(b"\n", layout.end.encode())
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None

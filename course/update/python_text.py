@@ -152,6 +152,10 @@ class Source:
         """Where the text of a line ends, before its line end."""
         return self._starts[line - 1] + len(self.lines[line - 1].removesuffix("\r"))
 
+    def after_line(self, line: int) -> int:
+        """Where a line is over, with its line end if it has one."""
+        return self.offset(line + 1) if line < len(self.lines) else self.end_of_line(line)
+
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Where something begins and ends."""
         return (

@@ -9,7 +9,7 @@ import os
 import shutil
 from pathlib import Path
 
-from course.files import write_whole_bytes
+from course.files import read_if_there, write_whole_bytes
 
 ASIDE = Path(".course") / "update" / "course"
 """The old code while it is being replaced."""
@@ -31,11 +31,7 @@ def is_under_way(root: Path) -> bool:
 def current_code(root: Path, path: str) -> bytes | None:
     """What a file of the course holds, the detour left out."""
     aside = root / ASIDE / "__init__.py"
-    place = aside if path == _FIRST and aside.exists() else root / path
-    try:
-        return place.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    return read_if_there(aside if path == _FIRST and aside.exists() else root / path)
 
 
 def begin(root: Path) -> None:

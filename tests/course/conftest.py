@@ -46,7 +46,8 @@ def repository(tmp_path, monkeypatch) -> Path:
     """A repository of solutions and texts alone, in a folder of its own."""
     notebooks = (ROOT / "solutions" / "notebooks").glob("*.py")
     modules = (lesson.module("solutions") for lesson in lessons())
-    for source in (*modules, *(lesson.text for lesson in lessons()), *notebooks):
+    texts = (ROOT / "README.md", *(lesson.text for lesson in lessons()))
+    for source in (*modules, *texts, *notebooks):
         copy = tmp_path / source.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")

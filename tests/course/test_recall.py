@@ -1,5 +1,6 @@
 """A judge that remembers finds just what one finds that has seen nothing before."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -49,8 +50,13 @@ def run(monkeypatch):
 
 
 def found(judge, source, lesson="rope"):
-    result = judge.grade(Unit("ann", lesson, source.encode("utf-8")))
-    return replace(result, seconds=0)
+    """What is found in a module of which only the answers are known, not the text."""
+    unseen = f"{source}\n# {next(NUMBERS)}\n"
+    result = judge.grade(Unit("ann", lesson, unseen.encode("utf-8")))
+    return replace(result, seconds=0, key="")
+
+
+NUMBERS = itertools.count()
 
 
 @pytest.mark.parametrize("lesson", SOLUTIONS)
@@ -58,7 +64,7 @@ def test_no_test_is_run_twice_on_the_same_answers(judge, run, lesson):
     first = found(judge, SOLUTIONS[lesson], lesson)
     assert run
     run.clear()
-    assert found(judge, SOLUTIONS[lesson] + "\n# another's", lesson).exercises == first.exercises
+    assert found(judge, SOLUTIONS[lesson], lesson) == first
     assert run == []
 
 
@@ -75,6 +81,30 @@ def test_what_others_answered_before_changes_nothing(judge, source):
         found(judge, other)
     with Judge(seed=3) as fresh:
         assert found(judge, source) == found(fresh, source)
+
+
+def test_one_and_the_same_text_is_graded_once(judge, monkeypatch):
+    units = [Unit(name, "rope", TURNED.encode("utf-8"), (f"{name}'s",)) for name in ("ann", "bob")]
+    ann = judge.grade(units[0])
+    monkeypatch.setattr(judge, "_nursery", None)
+    bob = judge.grade(units[1])
+    assert (bob.student, bob.notes) == ("bob", ("bob's",))
+    assert bob == replace(ann, student="bob", notes=bob.notes, seconds=bob.seconds)
+
+
+def test_of_a_text_that_was_stopped_the_next_result_is_its_own(judge, monkeypatch):
+    unit = Unit("ann", "rope", LEAVES.encode("utf-8"))
+    judge.grade(unit)
+    spawned = []
+    spawn = judge._nursery.spawn
+    monkeypatch.setattr(judge._nursery, "spawn", lambda: spawned.append(True) or spawn())
+    judge.grade(unit)
+    assert spawned
+
+
+def test_the_same_text_in_another_lesson_is_another_unit(judge):
+    results = [judge.grade(Unit("ann", one, ROPE.encode("utf-8"))) for one in ("rope", "lookup")]
+    assert [result.points for result in results] == [20, 0]
 
 
 def test_the_end_of_a_worker_is_not_remembered(judge):

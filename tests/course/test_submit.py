@@ -34,12 +34,11 @@ def work(tmp_path, monkeypatch) -> Path:
         ).encode()
         for lesson in lessons()
     }
-    sources = {f"solutions/notebooks/{Path(name).stem}.py": b"" for name in NOTEBOOKS}
-    for name, data in (stubs | sources | dict.fromkeys(NOTEBOOKS, NOTEBOOK)).items():
+    for name, data in (stubs | dict.fromkeys(NOTEBOOKS, NOTEBOOK)).items():
         path = tmp_path / "repository" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    for module in ("submission", "syllabus"):
+    for module in ("submission", "notebook_files", "syllabus"):
         monkeypatch.setattr(f"course.{module}.ROOT", tmp_path / "repository")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -314,10 +313,14 @@ def test_the_grader_takes_it(work, tmp_path, layout):
     assert ada.notes == ()
 
 
-def test_a_module_is_too_large_for_both():
-    from course.grading import submissions
+@pytest.mark.parametrize("size", [submission.MAX_MODULE_BYTES, submission.MAX_MODULE_BYTES + 1])
+def test_a_module_is_too_large_for_both(work, size):
+    from course.grading.submissions import read_submissions
 
-    assert submission.MAX_MODULE_BYTES == submissions.MAX_MODULE_BYTES
+    (work / "exercises" / "rope.py").write_bytes(b"#" * size)
+    is_told = "exercises/rope.py is larger than 1 MB: graders do not read it." in submit()
+    read = next(iter(read_submissions(Path("submission.zip")))).modules
+    assert is_told == ("rope" not in read) == (size > submission.MAX_MODULE_BYTES)
 
 
 @pytest.mark.slow

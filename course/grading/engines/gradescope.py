@@ -15,13 +15,11 @@ from pathlib import Path
 import click
 
 from course import ROOT
-from course.files import write_whole_bytes
+from course.files import add_to_zip, write_whole_bytes
 from course.syllabus import Lesson, find_lesson, lessons
 
 _SCRIPTS = Path(__file__).with_name("autograder")
 _NEEDED = ("pyproject.toml", "README.md", "LICENSE", "course/**/*", "solutions/*", "tests/test_*")
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""When all files are said to be made, so that the same files give the same zip."""
 
 
 @click.command(short_help="Make an autograder for Gradescope.")
@@ -73,10 +71,10 @@ def autograder(wanted: Sequence[Lesson], torch_index: str = "") -> bytes:
     with zipfile.ZipFile(packed, "w") as opened:
         for name in ("setup.sh", "run_autograder"):
             script = (_SCRIPTS / name).read_text(encoding="utf-8")  # bash wants \n, also of Windows
-            _add(opened, name, script.encode(), 0o755)
-        _add(opened, "settings.sh", _settings(wanted, torch_index).encode(), 0o644)
+            add_to_zip(opened, name, script.encode(), 0o755)
+        add_to_zip(opened, "settings.sh", _settings(wanted, torch_index).encode())
         for path in _needed_files():
-            _add(opened, path.relative_to(ROOT).as_posix(), path.read_bytes(), 0o644)
+            add_to_zip(opened, path.relative_to(ROOT).as_posix(), path.read_bytes())
     return packed.getvalue()
 
 
@@ -93,11 +91,3 @@ def _needed_files() -> Iterator[Path]:
             left_behind = any(part.startswith(".") or part == "__pycache__" for part in parts)
             if path.is_file() and not left_behind:
                 yield path
-
-
-def _add(opened: zipfile.ZipFile, name: str, data: bytes, mode: int) -> None:
-    info = zipfile.ZipInfo(name, _LONG_AGO)
-    info.create_system = 3  # Unix, which the mode is meant for
-    info.external_attr = (0o100000 | mode) << 16
-    info.compress_type = zipfile.ZIP_DEFLATED
-    opened.writestr(info, data)

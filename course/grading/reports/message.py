@@ -17,6 +17,7 @@ from course.grading.results import (
     LessonResult,
 )
 from course.syllabus import Exercise, find_lesson
+from course.wording import counted, filled
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,12 @@ def plain_message(result: LessonResult, exercise: ExerciseResult) -> str:
         return f"{exercise.name} is still to do.\n\n{_commands(result.lesson, exercise.name)}"
     told = message_about(result.lesson, exercise)
     parts = [
-        _wrapped(told.advice),
-        _wrapped(f"{told.test}: {told.sentence}"),
+        filled(told.advice),
+        filled(f"{told.test}: {told.sentence}"),
         textwrap.indent(told.details, "  "),
         textwrap.indent(told.why, "  "),
         _commands(result.lesson, exercise.name),
-        _wrapped(f"also wrong: {', '.join(told.also_wrong)}" if told.also_wrong else ""),
+        filled(f"also wrong: {', '.join(told.also_wrong)}" if told.also_wrong else ""),
         f"not run: {tests_left_out(told.n_not_run)}" if told.n_not_run else "",
     ]
     return printable("\n\n".join(part for part in parts if part))
@@ -95,8 +96,7 @@ def in_syllabus(lesson: str, exercise: str) -> Exercise:
 
 def tests_left_out(number: int) -> str:
     """How many tests were not run, and why."""
-    tests = "1 test" if number == 1 else f"{number} tests"
-    return f"{tests}, because others took too long"
+    return f"{counted(number, 'test')}, because others took too long"
 
 
 def in_words(test: str) -> str:
@@ -113,10 +113,6 @@ def in_words(test: str) -> str:
 def _commands(lesson: str, exercise: str) -> str:
     lines = [f"{what:<7} {how}" for what, how in commands(lesson, exercise).items()]
     return "\n".join(lines)
-
-
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, 80, break_long_words=False, break_on_hyphens=False)
 
 
 @cache

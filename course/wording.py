@@ -1,0 +1,17 @@
+"""How things are put into words for a terminal."""
+
+import textwrap
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "point"), counted(2, "point")
+    ('1 point', '2 points')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def filled(text: str) -> str:
+    """Text in lines of 80 columns, with names and commands in one piece."""
+    return textwrap.fill(text, 80, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,314 @@
+"""Starting without a set-up: a dev container, badges, and notebooks that Colab opens alone."""
+
+import importlib.metadata
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import types
+import venv
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from course import ROOT, build, colab, published
+from course.notebook_files import notebook_of, source_of, stems
+from course.notebook_text import notebook_from
+
+ADDRESS = "https://github.com/ada/what-and-where"
+FIELDS = {
+    *("name", "image", "hostRequirements", "postCreateCommand", "remoteEnv", "customizations"),
+    *("features", "containerEnv", "forwardPorts", "portsAttributes", "updateContentCommand"),
+}
+"""Of the fields that the specification of dev containers knows, those that a course may need."""
+
+
+like_colab = pytest.mark.skipif(
+    shutil.which("git") is None or os.name == "nt", reason="Colab has git, and is not Windows"
+)
+
+
+# --- the dev container ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def container() -> dict:
+    return json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
+
+
+def test_a_dev_container_has_fields_that_the_specification_knows(container):
+    assert set(container) <= FIELDS
+    python = re.fullmatch(r"mcr\.microsoft\.com/devcontainers/python:3\.(\d+)", container["image"])
+    assert int(python[1]) >= 11
+    needs = container["hostRequirements"]
+    assert isinstance(needs["cpus"], int)
+    assert all(re.fullmatch(r"\d+gb", needs[what]) for what in ("memory", "storage"))
+
+
+def test_a_dev_container_runs_the_command_that_readme_gives(container):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    command = re.search(r"<!-- start -->\n```sh\n(.*)\n```", readme)[1]
+    assert container["postCreateCommand"] == command
+    folder = "${containerWorkspaceFolder}/.venv/bin"
+    assert container["remoteEnv"]["PATH"] == f"{folder}:${{containerEnv:PATH}}"
+    editor = container["customizations"]["vscode"]["settings"]
+    assert editor["python.defaultInterpreterPath"] == f"{folder}/python"
+
+
+def test_a_dev_container_opens_files_that_are_there(container):
+    for name in container["customizations"]["codespaces"]["openFiles"]:
+        assert (ROOT / name).is_file(), name
+
+
+# --- where the course is published ----------------------------------------------------------
+
+
+@pytest.fixture
+def said(tmp_path, monkeypatch):
+    """Say in a pyproject.toml of its own where the course is published."""
+    monkeypatch.setattr(published, "ROOT", tmp_path)
+
+    def say(urls: str) -> None:
+        text = f'[project]\nname = "what-and-where"\n{urls}'
+        (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+
+    return say
+
+
+@pytest.mark.parametrize("end", ["", "/", ".git"])
+def test_the_address_is_that_of_pyproject(said, end):
+    said(f'[project.urls]\nRepository = "{ADDRESS}{end}"\n')
+    assert published.address() == ADDRESS
+
+
+def test_a_course_that_is_not_published_has_no_badges(said):
+    said("")
+    text = f"a\n{published.BEGIN}old\n{published.END}b\n"
+    assert published.address() == ""
+    assert published.with_badges(text) == f"a\n{published.BEGIN}{published.END}b\n"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["what-and-where", "https://github.com/ada", "https://example.org/ada/x", ADDRESS + "/tree/x"],
+)
+def test_what_is_no_address_stops_a_build_before_anything_is_written(repository, said, wrong):
+    said(f'[project.urls]\nRepository = "{wrong}"\n')
+    with pytest.raises(build.BuildError, match=rf'"{wrong}", is not like'):
+        build.build()
+    assert not (repository / "notebooks").exists()
+
+
+def test_one_line_and_a_build_give_badges_that_lead_to_the_notebooks(repository, said):
+    said("")
+    build.build()
+    readme = (repository / "README.md").read_text(encoding="utf-8")
+    assert "](https://colab" not in readme
+    said(f'[project.urls]\nRepository = "{ADDRESS}"\n')
+    assert "the badges in README.md do not lead where pyproject.toml says" in build.drift()
+    build.build()
+    assert build.drift() == []
+    readme = (repository / "README.md").read_text(encoding="utf-8")
+    assert "](https://codespaces.new/ada/what-and-where)" in readme
+    place = "https://colab.research.google.com/github/ada/what-and-where/blob/main/"
+    led_to = re.findall(rf"\]\({place}([^)]*)\)", readme)
+    assert [repository / path for path in led_to] == [notebook_of(stem) for stem in stems()]
+    assert all((repository / path).exists() for path in led_to)
+    for stem in stems():
+        assert f'address = \\"{ADDRESS}\\"' in notebook_of(stem).read_text(encoding="utf-8")
+
+
+# --- a notebook in Colab --------------------------------------------------------------------
+
+
+def colab_cell(stem: str) -> nbformat.NotebookNode:
+    cells = nbformat.reads(notebook_of(stem).read_text(encoding="utf-8"), 4).cells
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    assert [cell.id for cell in code if "google.colab" in cell.source] == ["colab"]
+    return code[0]
+
+
+@pytest.mark.parametrize("stem", stems())
+def test_the_first_code_of_a_notebook_is_folded_and_is_not_graded(stem):
+    cell = colab_cell(stem)
+    assert cell.id == "colab"
+    assert cell.metadata["cellView"] == "form"
+    assert cell.metadata["jupyter"]["source_hidden"] is True
+    assert "nbgrader" not in cell.metadata
+
+
+def test_an_assignment_is_handed_out_without_it():
+    source = source_of("5_rope").read_text(encoding="utf-8")
+    assert "google.colab" not in notebook_from(source, "5_rope", linked=False)
+
+
+def test_elsewhere_it_does_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(subprocess, "run", None)
+    path = list(sys.path)
+    exec(colab_cell("5_rope").source, {})
+    assert (Path.cwd(), sys.path, list(tmp_path.iterdir())) == (tmp_path, path, [])
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.fixture
+def in_colab(monkeypatch):
+    """As if Colab's kernel ran this; its Drive cannot be mounted."""
+    monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
+
+
+@like_colab
+def test_what_cannot_be_fetched_is_one_sentence_and_leaves_nothing(tmp_path, in_colab, monkeypatch):
+    (tmp_path / "what-and-where.new").mkdir()  # as an interrupted run leaves it
+    monkeypatch.setattr("builtins.input", lambda question: f"{tmp_path}/nowhere")
+    form = {"address": '""', "keep_in_drive": "False"}
+    with pytest.raises(SystemExit, match=r"The course could not be fetched from .*/nowhere: "):
+        exec(filled_in(colab_cell("5_rope").source, tmp_path, **form), {})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def pip(monkeypatch):
+    """What pip was asked to install, in a Colab whose packages are those of this environment."""
+    asked = []
+    monkeypatch.setattr(colab, "_pip_install", lambda *what: asked.append(what))
+    monkeypatch.setattr(os, "chdir", lambda _: None)
+    return asked
+
+
+def test_what_colab_has_is_not_replaced_and_what_it_lacks_is_added(pip, monkeypatch):
+    monkeypatch.setattr(importlib.metadata, "requires", lambda _: REQUIRED)
+    monkeypatch.setattr(colab, "_version", {"torch": "2.9.0+cu126", "ipywidgets": "7.7.1"}.get)
+    colab.move_in("5_rope")
+    assert pip == [("--no-deps", "--editable", str(ROOT)), ("jupytext>=1.16",)]
+
+
+REQUIRED = ["ipywidgets>=8", "jupyterlab>=4", "jupytext>=1.16", "nbgrader>=0.9.5"]
+REQUIRED += ["torch<2.14,>=2.4", 'ruff>=0.8; extra == "dev"']
+
+
+@pytest.mark.parametrize("version", ["2.3.1", "2.14.0+cu130"])
+def test_a_torch_that_is_not_tested_is_used_and_told(pip, monkeypatch, capsys, version):
+    monkeypatch.setattr(importlib.metadata, "requires", lambda _: REQUIRED)
+    monkeypatch.setattr(colab, "_version", lambda name: version)
+    colab.move_in("5_rope")
+    assert len(pip) == 1
+    assert f"Colab's PyTorch {version} is one that the course was not tested" in (
+        capsys.readouterr().out
+    )
+
+
+@pytest.fixture(scope="module")
+def colab_machine(tmp_path_factory) -> dict:
+    """A machine like Colab's: Python with packages, a Drive, and nothing of the course.
+
+    A clone of this repository, as it is on the disk, stands in for GitHub.
+    """
+    place = tmp_path_factory.mktemp("colab")
+    github = place / "github"
+    for name in ("course", "exercises", "notebooks", "solutions", "tests"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, github / name, ignore=ignored)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, github)
+    git = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "The course"]):
+        subprocess.run([*git, *command], cwd=github, check=True)
+    home = place / "environment"
+    venv.create(home, with_pip=True)
+    packages = next(home.rglob("site-packages"))
+    others = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "others.pth").write_text("\n".join(others), encoding="utf-8")
+    (packages / "google" / "colab").mkdir(parents=True)
+    (packages / "google" / "colab" / "__init__.py").touch()
+    (packages / "google" / "colab" / "drive.py").write_text(DRIVE, encoding="utf-8")
+    (packages / "colab_is_imported_by_its_kernel.pth").write_text("import google.colab\n")
+    return {"place": place, "github": github, "python": home / "bin" / "python"}
+
+
+DRIVE = """
+import os
+
+def mount(place):
+    os.makedirs(f"{place}/MyDrive", exist_ok=True)
+"""
+
+
+def filled_in(source: str, content: Path, **form: str) -> str:
+    """The cell with another folder for Colab's, and with what was put into its form."""
+    source = source.replace("/content", str(content))
+    for name, value in form.items():
+        source = re.sub(rf"^{name} = \S+", f"{name} = {value}", source, flags=re.M)
+    return source
+
+
+def opened_in_colab(machine: dict, content: Path, wanted=r"", **form: str) -> nbformat.NotebookNode:
+    """Lesson 1's notebook, alone in `content`, those of its cells run by a new kernel."""
+    book = nbformat.reads(notebook_of("1_lookup").read_text(encoding="utf-8"), 4)
+    cell = next(cell for cell in book.cells if cell.id == "colab")
+    form = {"address": f'"{machine["github"]}"', **form}
+    cell.source = filled_in(cell.source, content, **form)
+    book.cells = [cell for cell in book.cells if re.search(wanted, cell.source)]
+    content.mkdir(exist_ok=True)
+    specification = {"argv": [str(machine["python"]), "-m", "ipykernel", "-f", "{connection_file}"]}
+    kernels = machine["place"] / "kernels" / "colab"
+    kernels.mkdir(parents=True, exist_ok=True)
+    specification |= {"display_name": "Colab", "language": "python"}
+    (kernels / "kernel.json").write_text(json.dumps(specification), encoding="utf-8")
+    client = NotebookClient(
+        book, timeout=300, kernel_name="colab", resources={"metadata": {"path": str(content)}}
+    )
+    client.create_kernel_manager().kernel_spec_manager.kernel_dirs = [str(kernels.parent)]
+    return client.execute()
+
+
+def shown(book: nbformat.NotebookNode, cell: str) -> str:
+    outputs = next(one for one in book.cells if one.get("id") == cell).outputs
+    return "\n".join(
+        part
+        for output in outputs
+        for part in (output.get("data", {}).get("text/markdown", ""), output.get("text", ""))
+    )
+
+
+@like_colab
+@pytest.mark.slow
+def test_a_notebook_alone_fetches_the_course_and_the_next_machine_finds_it(colab_machine):
+    content = colab_machine["place"] / "content"
+    book = opened_in_colab(colab_machine, content)
+    folder = content / "drive" / "MyDrive" / "what-and-where"
+    assert "in your Drive and stays there" in shown(book, "colab")
+    assert f"{folder}/exercises/lookup.py" in shown(book, "colab")
+    assert f"{colab_machine['github']}/blob/main/course/lessons/1_lookup.md" in (
+        shown(book, "colab")
+    )
+    assert not list(folder.parent.glob("*.new"))
+    earned = [cell for cell in book.cells if cell.source.startswith("check(")]
+    assert earned
+    assert all(cell.outputs[-1].data["text/plain"] == "0" for cell in earned)
+    command = colab_machine["python"].with_name("course")
+    result = subprocess.run([command], cwd=content, capture_output=True, text=True, check=True)
+    assert "What and Where: 0 of 100 points" in result.stdout
+
+    solution = (ROOT / "solutions" / "lookup.py").read_text(encoding="utf-8")
+    (folder / "exercises" / "lookup.py").write_text(solution, encoding="utf-8")
+    wanted = r"google\.colab|^check|import check"
+    book = opened_in_colab(colab_machine, content, wanted, address='"nowhere"')
+    earned = [cell for cell in book.cells if cell.source.startswith("check(")]
+    points = sum(int(cell.outputs[-1].data["text/plain"]) for cell in earned)
+    assert points == sum(exercise.points for exercise in colab.lessons()[0].exercises)
+    assert (folder / "exercises" / "lookup.py").read_text(encoding="utf-8") == solution
+
+
+@like_colab
+@pytest.mark.slow
+def test_without_drive_it_says_what_will_be_lost(colab_machine):
+    content = colab_machine["place"] / "without drive"
+    book = opened_in_colab(colab_machine, content, r"google\.colab", keep_in_drive="False")
+    assert "gone when Colab takes this machine back" in shown(book, "colab")
+    assert (content / "what-and-where" / "exercises" / "lookup.py").exists()
+    assert not (content / "drive").exists()
