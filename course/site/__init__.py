@@ -2,7 +2,7 @@
 
 command.py      what is typed
 build.py        pages in, site out, whole or not at all
-pages.py        writes the pages: from lessons, syllabus, docstrings, notebooks
+pages.py        writes the pages: from lessons, syllabus, docstrings, notebooks, and templates/
 executed.py     notebooks, run with the reference, and kept until something changes
 extension.py    formulas and diagrams, for Sphinx
 serve.py        the site on this machine's own network

@@ -21,6 +21,7 @@ from course.notebook_text import YOUR_ANSWER
 from course.site.assets import ASSETS
 from course.site.executed import executed_notebooks
 from course.syllabus import Exercise, lessons
+from course.wording import counted
 
 HERE = Path(__file__).parent
 
@@ -74,6 +75,7 @@ def _for_reading(notebook: NotebookNode, stem: str) -> NotebookNode:
     title = notebook.cells[0]
     title.source = re.sub(r"^# (\d)\. ", r"# Notebook \1. ", title.source)
     name = stem.partition("_")[2].removeprefix("positions_")
+    notebook.cells = [one for one in notebook.cells if "colab" not in one.metadata.get("tags", [])]
     for cell in notebook.cells:
         if "prediction" in cell.metadata.get("tags", []):
             guess = cell.source.removeprefix("**Guess first.** ")
@@ -143,6 +145,7 @@ def _rendered(template: str, **values: object) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["anchor"] = _anchor
+    environment.globals["counted"] = counted
     everything = {
         "lessons": lessons(),
         "points": sum(lesson.points for lesson in lessons()),

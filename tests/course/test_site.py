@@ -5,10 +5,13 @@
 
 import contextlib
 import re
+import signal
 import socket
+import subprocess
 import sys
 import zipfile
 from types import SimpleNamespace
+from urllib.request import ProxyHandler, build_opener
 
 import nbformat
 import pytest
@@ -132,6 +135,24 @@ def test_a_port_that_is_taken_is_named(monkeypatch):
     )
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process alone")
+def test_the_site_is_served_until_ctrl_c(tmp_path):
+    (tmp_path / "index.html").write_text("<title>here</title>", encoding="utf-8")
+    serve = "import sys; from pathlib import Path; from course.site.serve import serve_folder; "
+    serve += "serve_folder(Path(sys.argv[1]), 0, lambda line: print(line, flush=True))"
+    command = [sys.executable, "-c", serve, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as server:
+        try:
+            told = server.stdout.readline()
+            address = re.fullmatch(r"the site is at (http://127\.0\.0\.1:\d+/); .+\n", told)[1]
+            assert build_opener(ProxyHandler({})).open(address).read() == b"<title>here</title>"
+            server.send_signal(signal.SIGINT)
+            assert server.stdout.read() == "the site is no longer served\n"
+            assert server.wait(10) == 0
+        finally:
+            server.kill()
+
+
 # --- what the pages are made of -------------------------------------------------------------
 
 
@@ -175,7 +196,9 @@ def test_no_solution_and_no_model_answer_is_published(written):
         assert answers or stem == LAB
         for answer in answers:
             assert not [path for path, text in texts.items() if answer in text]
-        assert YOUR_ANSWER not in texts[written / "notebooks" / f"{stem}.ipynb"]
+        notebook = texts[written / "notebooks" / f"{stem}.ipynb"]
+        assert YOUR_ANSWER not in notebook
+        assert "google.colab" not in notebook  # what a page cannot do
 
 
 def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):

@@ -288,7 +288,8 @@ def test_on_paper_all_is_unfolded_and_only_the_text_remains(site, chromium):
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert folded.count() == 0
-    assert not page.locator(".sidebar-drawer").is_visible()
+    for name in (".sidebar-drawer", ".toc-drawer", ".skip-to-content", ".theme-toggle >> nth=0"):
+        assert not page.locator(name).is_visible(), name
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     wide = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"
     assert page.locator("article pre").evaluate_all(wide) == []
