@@ -207,8 +207,8 @@ def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):
         contract = (written / "exercises" / f"{lesson.stem}.md").read_text(encoding="utf-8")
         for exercise in lesson.exercises:
             anchor = pages._anchor(exercise)
-            row = f"| [`{exercise.name}`](../../exercises/{lesson.stem}.md#{anchor}) "
-            row += f"| {exercise.title} | {exercise.minutes} | {exercise.points} |"
+            row = f"| [`{exercise.name}`](../../exercises/{lesson.stem}.md#{anchor})"
+            row += f"<br>{exercise.title} | {exercise.minutes} | {exercise.points} |"
             assert row in syllabus
             assert f"({anchor})=" in contract
             assert f":: exercises.{lesson.stem}.{exercise.name}\n" in contract
