@@ -17,7 +17,8 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbconvert.filters import strip_ansi
 from nbformat import NotebookNode
 
 from course import ROOT
@@ -45,7 +46,7 @@ def executed_notebooks() -> dict[str, NotebookNode]:
     """Every notebook, run: those that are not kept are run now, several at a time.
 
     Raises:
-        RunFailed: a cell raises an error.
+        RunFailed: a cell raises an error or does not end.
     """
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip(stems(), pool.map(_executed, stems()), strict=True))
@@ -101,8 +102,8 @@ def _run(stem: str, text: str) -> NotebookNode:
         try:
             # what the kernel itself says is for nobody; what cells say is in the notebook
             return client.execute(env=os.environ | alone, stderr=subprocess.DEVNULL)
-        except CellExecutionError as error:
-            reason = str(error).strip().splitlines()[-1]
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+            reason = strip_ansi(str(error)).strip().splitlines()[-1]
             raise RunFailed(f"notebooks/{stem}.ipynb does not run: {reason}") from None
 
 

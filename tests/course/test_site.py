@@ -230,6 +230,13 @@ def test_the_lab_is_there_if_the_course_has_one(has_lab, tmp_path, monkeypatch):
     assert ("\nlab\n" in landing) == ("](lab.md)" in landing) == has_lab
 
 
+def test_a_cell_that_fails_is_told_in_a_sentence():
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
+    sentence = "^notebooks/5_rope.ipynb does not run: ZeroDivisionError: division by zero$"
+    with pytest.raises(executed.RunFailed, match=sentence):
+        executed._run("5_rope", nbformat.writes(notebook))
+
+
 def test_a_slider_is_left_out_and_its_picture_stays():
     picture = nbformat.v4.new_output("display_data", {"text/html": "<img>", "text/plain": "a"})
     slider = nbformat.v4.new_output("display_data", {executed._SLIDER: {}, "text/plain": "b"})
