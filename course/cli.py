@@ -13,8 +13,10 @@ from course.console import readable_anywhere
 
 _ELSEWHERE = {
     "data": "course.data.command",
+    "experiment": "course.experiments.command",
     "grade": "course.grading.command",
     "gradescope": "course.grading.engines.gradescope",
+    "lab": "course.lab.command",
     "nbgrader": "course.grading.nbgrader.command",
     "next": "course.next_up",
     "show": "course.show",

@@ -30,6 +30,7 @@ def what_is_next(status: dict[str, str]) -> str:
         return (
             "Everything passes. Well done.\n"
             "  look   course open lab, all position schemes side by side\n"
+            "  play   course lab export --mine, the same as a page, on a sentence of your own\n"
             "  run    python -m course.wireup, text to attention with your own functions\n"
             "  pack   course submit, what your instructor needs in one zip"
         )

@@ -21,6 +21,7 @@ from course.plots.rope import (
     turned_pairs,
     wavelengths,
 )
+from course.plots.shootout import losses_by_length
 from course.plots.sinusoidal import (
     clock_hands,
     dot_against_offset,
@@ -39,6 +40,7 @@ __all__ = [
     "dot_against_offset",
     "learned_against_formula",
     "loss_curve",
+    "losses_by_length",
     "neighbors_by_cosine",
     "one_hot_times_table",
     "position_table",

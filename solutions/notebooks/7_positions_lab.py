@@ -330,3 +330,6 @@ play(draw, width=[2, 4, 8, 16, 64, 256], base=[10, 100, 10_000, 500_000])
 # | sinusoidal | added | the place, once projected | new angles, no error |
 # | RoPE | turns queries and keys | the distance | new angles for slow pairs, no error |
 # | ALiBi | added to scores | the distance | the same line, further down |
+#
+# To go on playing, with a sentence of your own: `course lab export` writes these schemes as a page
+# for your browser, and `course lab export --mine` does it with your functions.

@@ -27,7 +27,9 @@ def test_alone_it_shows_the_board_and_what_comes_next():
     assert "next: " in result.stdout or "Everything passes" in result.stdout
 
 
-@pytest.mark.parametrize("arguments", [(), ("--help",), ("--version",), ("check", "--help")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--help",), ("--version",), ("check", "--help"), ("lab", "--help")]
+)
 def test_without_torch_it_answers_at_once(arguments):
     """No torch, no pytest, no requests: these are what would cost seconds."""
     code = (

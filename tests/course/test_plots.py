@@ -76,6 +76,10 @@ PICTURES = {
     ),
     "wavelengths": (lambda: plots.wavelengths({"base": FREQUENCIES}, context=4096), [64, "4,096"]),
     "alibi_heads": (lambda: plots.alibi_heads(ALIBI), [4, 12]),
+    "losses_by_length": (
+        lambda: plots.losses_by_length({"none": {8: 2.0, 16: 3.0}, "RoPE": {8: 1.5, 16: 1.75}}, 8),
+        [8, 16, "1.75"],
+    ),
     "loss_curve": (lambda: plots.loss_curve(LOSSES, untrained=4.159), [4]),
     "word_map": (lambda: plots.word_map(VECTORS, NOUNS, {"king": "royal"}), [5, 10]),
     "analogy_arrows": (

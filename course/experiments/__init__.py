@@ -1,0 +1,1 @@
+"""Experiments that take longer than a test: what a text claims, measured."""

@@ -1,0 +1,105 @@
+"""A small GPT over characters whose only open question is how it knows where a token stands."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course.borrow import names_of
+
+LONGEST = 256
+"""The longest text that a model is asked about; it trains on shorter ones."""
+
+SCHEMES = {
+    "none": (),
+    "learned": ("LearnedPositionalEmbedding",),
+    "sinusoidal": ("SinusoidalPositionalEmbedding",),
+    "rope": ("RotaryEmbedding",),
+    "alibi": ("alibi_bias",),
+}
+"""The schemes of the course, each with the exercises that it is made of."""
+
+ALWAYS = ("TokenEmbedding", "tied_logits")
+"""The exercises that every model is made of."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a model is: layers, features, heads."""
+
+    n_layers: int
+    n_embd: int
+    n_heads: int
+
+
+class CharacterGPT(nn.Module):
+    """Token rows, some blocks, and the token table once more: `forward` turns (B, T) into logits.
+
+    Args:
+        vocab_size: V.
+        size: layers, features C and heads H.
+        scheme: a key of `SCHEMES`.
+
+    `forward(ids)` gives (B, T, V). T may be up to `LONGEST`.
+
+    Source: Radford et al. (2019), "Language Models are Unsupervised Multitask Learners", section
+    2.3 (the layout; here with RMS norms and without biases).
+    """
+
+    def __init__(self, vocab_size: int, size: Size, scheme: str) -> None:
+        super().__init__()
+        n_embd, n_heads = size.n_embd, size.n_heads
+        learned, rope = names_of("learned"), names_of("rope")
+        self.tied_logits = learned.tied_logits
+        self.tokens = names_of("lookup").TokenEmbedding(vocab_size, n_embd)
+        self.loudness = 1.0
+        self.added = self.turned = self.penalty = None
+        if scheme == "learned":
+            self.added = learned.LearnedPositionalEmbedding(LONGEST, n_embd)
+        elif scheme == "sinusoidal":
+            self.added = names_of("sinusoidal").SinusoidalPositionalEmbedding(LONGEST, n_embd)
+            self.loudness = math.sqrt(n_embd)  # Vaswani et al. (2017), section 3.4
+        elif scheme == "rope":
+            self.turned = rope.RotaryEmbedding(LONGEST, n_embd // n_heads)
+        elif scheme == "alibi":
+            self.penalty = rope.alibi_bias(n_heads, LONGEST)
+        self.blocks = nn.ModuleList(Block(n_embd, n_heads) for _ in range(size.n_layers))
+        self.last_norm = nn.RMSNorm(n_embd)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        seq_len = ids.shape[1]
+        x = self.loudness * self.tokens(ids)  # (B, T, C)
+        if self.added is not None:
+            x = x + self.added(seq_len)
+        mask = torch.full((seq_len, seq_len), -math.inf).triu(1)
+        if self.penalty is not None:
+            mask = mask + self.penalty[:, :seq_len, :seq_len]  # (H, T, T)
+        for block in self.blocks:
+            x = block(x, mask, self.turned)
+        return self.tied_logits(self.last_norm(x), self.tokens.weight)
+
+
+class Block(nn.Module):
+    """Attention, then a small network for each token, both added to what comes in: (B, T, C)."""
+
+    def __init__(self, n_embd: int, n_heads: int) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+        self.norms = nn.ModuleList((nn.RMSNorm(n_embd), nn.RMSNorm(n_embd)))
+        self.to_qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)
+        self.from_heads = nn.Linear(n_embd, n_embd, bias=False)
+        self.widen = nn.Linear(n_embd, 4 * n_embd, bias=False)
+        self.narrow = nn.Linear(4 * n_embd, n_embd, bias=False)
+        nn.init.zeros_(self.from_heads.weight)  # a block starts by changing nothing
+        nn.init.zeros_(self.narrow.weight)
+
+    def forward(self, x: Tensor, mask: Tensor, turn: nn.Module | None) -> Tensor:
+        heads = self.to_qkv(self.norms[0](x)).unflatten(-1, (3, self.n_heads, -1))
+        q, k, v = heads.permute(2, 0, 3, 1, 4)  # (B, H, T, D) each
+        if turn is not None:
+            q, k = turn(q), turn(k)
+        seen = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        x = x + self.from_heads(seen.transpose(1, 2).flatten(-2))
+        return x + self.narrow(F.gelu(self.widen(self.norms[1](x))))

@@ -1,0 +1,47 @@
+"""The page of the lab, put together from the files beside this one and the numbers."""
+
+import json
+from pathlib import Path
+
+from course.files import write_whole
+from course.lab.numbers import export_numbers
+
+SCRIPTS = (
+    *("model.js", "drawing.js"),  # what is computed, and how it is drawn
+    *("controls.js", "rows.js", "hands.js", "scores.js"),  # the page from top to bottom
+    *("questions.js", "guesses.js", "pointer.js"),
+    "page.js",  # which starts it all
+)
+
+
+def write_page(path: Path, mine: bool = False) -> list[str]:
+    """Write the lab as one HTML file that needs nothing else.
+
+    Args:
+        path: where to; what is there is replaced, in one step.
+        mine: with the functions in `exercises/` instead of the reference's.
+
+    Returns:
+        The exercises that were borrowed from the reference because they are still to do.
+
+    Raises:
+        LabError: a function in `exercises/` gives nothing that could be shown.
+        OSError: the file cannot be written.
+    """
+    numbers = export_numbers(mine)
+    write_whole(Path(path), page_with(numbers))
+    return numbers["borrowed"]
+
+
+def page_with(numbers: dict) -> str:
+    """The page that shows these numbers."""
+    # "<" is written as an escape, so that no text among the numbers can end the script
+    data = json.dumps(numbers, separators=(",", ":")).replace("<", r"\u003c")
+    page = _text("page.html")
+    page = page.replace("/* page.css */", _text("page.css"))
+    page = page.replace("/* scripts */", "\n".join(map(_text, SCRIPTS)))
+    return page.replace("/* numbers */", data)
+
+
+def _text(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()

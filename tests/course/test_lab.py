@@ -1,0 +1,279 @@
+"""The positions lab as a page: what is exported, from whose code, and what is said if it fails."""
+
+import base64
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+from course import progress, syllabus
+from course.build import stub_from
+from course.cli import main
+from course.lab import numbers, training
+from course.lab.numbers import BASES, LONGEST, MOST_WORDS, N_HEADS, export_numbers
+from course.lab.page import page_with, write_page
+from course.syllabus import find_lesson
+from course.testing.stage import load_module
+
+WIDTH = 4
+
+
+def tensor(packed):
+    floats = np.frombuffer(base64.b64decode(packed["base64"]), "<f4").reshape(packed["shape"])
+    return torch.from_numpy(floats.copy())
+
+
+def reference(stem):
+    return load_module(syllabus.ROOT / "solutions" / f"{stem}.py")
+
+
+def in_page(text):
+    """The numbers that a page carries."""
+    return json.loads(re.search(r'id="numbers">(.*?)</script>', text, re.DOTALL)[1])
+
+
+@pytest.fixture(autouse=True)
+def one_width_and_little_training(monkeypatch):
+    """What is trained, and how long, does not matter here; test_lab_in_browser has it all."""
+    monkeypatch.setattr(numbers, "WIDTHS", (WIDTH,))
+    monkeypatch.setattr(training, "STEPS", 20)
+
+
+@pytest.fixture
+def student(repository, monkeypatch):
+    """`student(rope=("return x1", "return x2"))` writes modules; others are stubs.
+
+    A module is the reference with one text replaced by another, or given as a whole.
+    """
+    monkeypatch.setattr(progress, "FILE", repository / ".course" / "progress.json")
+
+    def write(**modules):
+        (repository / "exercises").mkdir(exist_ok=True)
+        for stem in ("learned", "sinusoidal", "rope"):
+            text = (repository / "solutions" / f"{stem}.py").read_text(encoding="utf-8")
+            change = modules.get(stem)
+            if change is None:
+                text = stub_from(text, stem)
+            elif isinstance(change, str):
+                text = change
+            else:
+                assert text.count(change[0]) >= 1
+                text = text.replace(*change)
+            (repository / "exercises" / f"{stem}.py").write_text(text, encoding="utf-8")
+
+    write()
+    return write
+
+
+AS_IT_IS = ("", "")
+
+
+# --- what is exported -----------------------------------------------------------------------------
+
+
+def test_tables_are_what_the_exercises_give():
+    found, sinusoidal, rope = export_numbers(), reference("sinusoidal"), reference("rope")
+    for base in BASES:
+        waves = tensor(found["sinusoidal"][WIDTH][base])
+        assert torch.equal(waves, sinusoidal.sinusoidal_encoding(LONGEST, WIDTH, base))
+        turns = tensor(found["frequencies"][WIDTH][base])
+        assert torch.equal(turns, sinusoidal.inverse_frequencies(WIDTH, base).float())
+    assert torch.equal(tensor(found["alibi"]), rope.alibi_bias(N_HEADS, LONGEST))
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_the_entries_of_a_rotation_turn_any_vector_as_rope_does(base):
+    rotation, rope = export_numbers()["rotations"][WIDTH][base], reference("rope")
+    matrices = torch.zeros(LONGEST, WIDTH, WIDTH)
+    matrices[:, rotation["from"], rotation["to"]] = tensor(rotation["values"])
+    x = torch.randn(LONGEST, WIDTH)
+    want = rope.apply_rope(x, *rope.rope_tables(LONGEST, WIDTH, base))
+    torch.testing.assert_close((x[:, None] @ matrices)[:, 0], want)
+    assert len(rotation["from"]) == 2 * WIDTH  # each feature meets itself and its partner
+
+
+def test_training_reaches_the_rows_that_were_read_and_no_others():
+    found = export_numbers()["trained"][WIDTH]
+    rows = tensor(found["positions"])
+    assert rows[: training.READ].std() > 2 * rows[training.READ :].std()
+    assert tensor(found["tokens"]).shape == (training.kingdom()[0].vocab_size, WIDTH)
+    assert tensor(found["strangers"]).shape == (MOST_WORDS, WIDTH)
+
+
+def test_at_full_length_it_is_the_training_of_the_notebook(monkeypatch):
+    """The notebook says: a shift by 9 changes its learned scores by 9, sinusoidal ones by 18."""
+    monkeypatch.setattr(training, "STEPS", 600)
+    learned, sinusoidal = numbers.written_in(None, find_lesson("learned")), reference("sinusoidal")
+    trained = training.train(learned, 32)
+    ids = training.kingdom()[0].encode(training.SENTENCE)
+
+    def change(table):
+        def scores(start):
+            x = trained.tokens[ids] + table[start : start + 7]
+            return (x @ trained.w_q) @ (x @ trained.w_k).T / 32**0.5
+
+        return (scores(9) - scores(0)).abs().max().item()
+
+    assert round(change(trained.positions)) == 9
+    assert round(change(sinusoidal.sinusoidal_encoding(LONGEST, 32))) == 18
+
+
+def test_the_same_code_gives_the_same_page_and_leaves_torch_as_it_was(tmp_path):
+    write_page(tmp_path / "first.html")
+    torch.rand(1)
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    write_page(tmp_path / "second.html")
+    assert (tmp_path / "first.html").read_bytes() == (tmp_path / "second.html").read_bytes()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+
+
+def test_the_page_needs_nothing_beside_itself(tmp_path):
+    write_page(tmp_path / "lab.html")
+    text = (tmp_path / "lab.html").read_text(encoding="utf-8")
+    without_numbers = text.replace(json.dumps(in_page(text), separators=(",", ":")), "")
+    assert not re.search(r"https?:|\bsrc=|@import|url\(|/\* (numbers|scripts|page\.css) \*/", text)
+    assert len(without_numbers) < 60_000
+    assert re.findall(r'href="([^"]*)"', text) == ["data:,"]
+
+
+def test_no_text_among_the_numbers_can_end_the_script():
+    found = export_numbers() | {"sentence": "</script><b>"}
+    page = page_with(found)
+    assert "</script><b>" not in page
+    assert in_page(page)["sentence"] == "</script><b>"
+
+
+# --- from the student's own code ------------------------------------------------------------------
+
+
+def test_what_is_to_do_is_borrowed_and_named(student):
+    student(sinusoidal=AS_IT_IS)
+    found = export_numbers(mine=True)
+    assert found["borrowed"] == [
+        *("GPTEmbedding", "tied_logits"),
+        *("rope_tables", "rotate_half", "apply_rope", "alibi_bias"),
+    ]
+    for name in ("trained", "sinusoidal", "rotations", "alibi"):
+        assert found[name] == export_numbers()[name]
+
+
+def test_the_reference_borrows_nothing(student):
+    assert export_numbers()["borrowed"] == []
+
+
+def test_sines_and_cosines_in_each_others_place_are_exported_so(student):
+    student(sinusoidal=("(angles.sin(), angles.cos())", "(angles.cos(), angles.sin())"))
+    rows = tensor(export_numbers(mine=True)["sinusoidal"][WIDTH][10_000])
+    assert rows[0].tolist() == [1, 0, 1, 0]
+
+
+def test_a_rotate_half_that_turns_backwards_is_seen_in_the_rotations(student):
+    student(rope=("torch.cat((-x2, x1)", "torch.cat((x2, -x1)"))
+    mine, right = (export_numbers(mine)["rotations"][WIDTH][10] for mine in (True, False))
+    matrix = {
+        name: dict(zip(zip(one["from"], one["to"], strict=True), values, strict=True))
+        for name, one in {"mine": mine, "right": right}.items()
+        for values in [tensor(one["values"])[1].tolist()]
+    }
+    assert matrix["right"][0, 2] == pytest.approx(np.sin(1))
+    assert matrix["mine"][0, 2] == pytest.approx(-np.sin(1))
+
+
+def test_positions_that_are_never_added_are_seen_in_the_learned_table(student):
+    student(learned=("self.tok_emb(ids) + self.pos_emb(positions)", "self.tok_emb(ids)"))
+    rows = tensor(export_numbers(mine=True)["trained"][WIDTH]["positions"])
+    assert rows.std() < 0.03  # as it was drawn
+
+
+def test_slopes_of_the_wrong_heads_are_exported_so(student):
+    student(rope=("torch.arange(1, n_heads + 1)", "torch.arange(n_heads)"))
+    assert tensor(export_numbers(mine=True)["alibi"])[0, 1, 0] == -1
+
+
+def test_what_the_last_check_found_wrong_is_named(student, monkeypatch):
+    student(rope=AS_IT_IS)
+    progress.remember({"rope": {"rotate_half": progress.WRONG, "rope_tables": progress.PASSED}})
+    assert export_numbers(mine=True)["foundWrong"] == ["rotate_half"]
+    assert export_numbers()["foundWrong"] == []
+
+
+# --- one sentence, and no file --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("modules", "sentence"),
+    [
+        ({"rope": "def ("}, "exercises/rope.py is not valid Python"),
+        ({"rope": "import nowhere"}, "exercises/rope.py cannot be imported: ModuleNotFoundError"),
+        (
+            {"rope": ("x1, x2 = x.chunk(2, dim=-1)", "x1, x2 = x.chunk(1, dim=-1)")},
+            "apply_rope cannot be shown, for it raises ",
+        ),
+        (
+            {"sinusoidal": ("dim=-1).flatten(-2).float()", "dim=-1).flatten(-2).T")},
+            "the page needs the shape (64, 4), and it gives (4, 64); "
+            "`course check sinusoidal` says more",
+        ),
+        (
+            {"rope": ("return angles.cos().float(), angles.sin().float()", "return angles")},
+            "the page needs the shape (64, 4) and (64, 4), and it gives (64, 4)",
+        ),
+        ({"sinusoidal": ("return base **", "return None **")}, "raises TypeError"),
+        ({"rope": ("return (x * cos", "return (x * x * cos")}, "for it does not turn"),
+        ({"learned": ("self.pos_emb = nn.", "self.positions = nn.")}, "raises AttributeError"),
+        (
+            {"learned": ("return x @ weight.T", "return x @ weight")},
+            "what GPTEmbedding and tied_logits learn cannot be shown, for it raises RuntimeError",
+        ),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else value[:30],
+)
+def test_code_that_cannot_be_shown_gets_one_sentence(student, tmp_path, modules, sentence):
+    student(**modules)
+    out = tmp_path / "lab.html"
+    out.write_text("what was there before", encoding="utf-8")
+    result = CliRunner().invoke(main, ["lab", "export", "--mine", "--out", str(out)])
+    assert result.exit_code == 1
+    assert sentence in result.output
+    told = result.output.splitlines()[1:]  # below what is said at the start
+    assert len(told) == 1
+    assert told[0].startswith("Error: ")
+    assert out.read_text(encoding="utf-8") == "what was there before"
+    assert list(tmp_path.glob(".lab*")) == []
+
+
+def test_a_module_that_is_missing_gets_one_sentence(student, repository, tmp_path):
+    (repository / "exercises" / "rope.py").unlink()
+    result = CliRunner().invoke(main, ["lab", "export", "--mine", "--out", str(tmp_path / "x")])
+    assert result.exit_code == 1
+    assert "exercises/rope.py does not exist" in result.output
+
+
+def test_a_place_where_nothing_can_be_written_gets_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    out = tmp_path / "file" / "lab.html"
+    result = CliRunner().invoke(main, ["lab", "export", "--out", str(out)])
+    assert result.exit_code == 1
+    assert "cannot be written" in result.output
+
+
+def test_the_command_says_where_the_page_is_and_what_was_borrowed(student, tmp_path):
+    out = tmp_path / "a folder" / "lab.html"
+    result = CliRunner().invoke(main, ["lab", "export", "--mine", "--out", str(out)])
+    assert result.exit_code == 0
+    assert f"{out} is written" in result.output
+    assert "borrowed from the reference: GPTEmbedding, tied_logits, inverse_freq" in result.output
+    assert in_page(out.read_text(encoding="utf-8"))["mine"] is True
+
+
+def test_help_has_examples_and_tells_the_notebook_apart():
+    result = CliRunner().invoke(main, ["lab", "--help"])
+    assert "course lab export" in result.output
+    assert "course open lab" in result.output
+    assert (
+        "course lab export --mine" in CliRunner().invoke(main, ["lab", "export", "--help"]).output
+    )
