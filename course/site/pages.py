@@ -107,10 +107,9 @@ def _landing(has_lab: bool) -> dict:
         "start": re.search(r"<!-- start -->\n(```.*?```)", readme, re.DOTALL)[1],
         "has_lab": has_lab,
         "contents": {
-            "The course": ["The syllabus <course/lessons/README>"],
-            "Lessons": [*texts, f"notebooks/{LAB}"],
+            "The course": ["The syllabus <course/lessons/README>", *(["lab"] if has_lab else [])],
+            "Lessons": [*texts, f"Notebook: the positions lab <notebooks/{LAB}>"],
             "To look up": [
-                *(["lab"] if has_lab else []),
                 *(f"helpers/{name}" for name in ("notebook", "plots", "data")),
                 "course/instructors",
             ],
