@@ -16,6 +16,7 @@ from nbformat import NotebookNode
 
 from course import ROOT
 from course.build import stub_from
+from course.lab.page import write_page
 from course.notebook_files import LAB, notebook_of
 from course.notebook_text import YOUR_ANSWER
 from course.site.assets import ASSETS
@@ -39,9 +40,9 @@ def write_pages(folder: Path) -> None:
     _write_modules(folder)
     for stem, notebook in executed_notebooks().items():
         _write(folder, notebook_of(stem), nbformat.writes(_for_reading(notebook, stem)))
-    has_lab = _write_lab(folder)
+    _write_lab(folder)
     _write(folder, ROOT / "helpers" / "plots.md", _rendered("plots.md", figures=_figures()))
-    _write(folder, ROOT / "index.md", _rendered("index.md", **_landing(has_lab)))
+    _write(folder, ROOT / "index.md", _rendered("index.md", **_landing()))
 
 
 def _write_texts(folder: Path) -> None:
@@ -86,28 +87,22 @@ def _for_reading(notebook: NotebookNode, stem: str) -> NotebookNode:
     return notebook
 
 
-def _write_lab(folder: Path) -> bool:
-    """The Lab, if this course has one: a page of its own, within a page of the site."""
+def _write_lab(folder: Path) -> None:
+    """The Lab: a page of its own, within a page of the site."""
     as_it_is = folder / "extra"  # Sphinx copies what lies here
     as_it_is.mkdir()
-    try:
-        from course.lab.page import write_page
-    except ImportError:
-        return False
     write_page(as_it_is / "the-lab.html")
     shutil.copy(HERE / "templates" / "lab.md", folder)
-    return True
 
 
-def _landing(has_lab: bool) -> dict:
+def _landing() -> dict:
     """What the first page says of the others."""
     texts = [f"course/lessons/{lesson.text.stem}" for lesson in lessons()]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     return {
         "start": re.search(r"<!-- start -->\n(```.*?```)", readme, re.DOTALL)[1],
-        "has_lab": has_lab,
         "contents": {
-            "The course": ["The syllabus <course/lessons/README>", *(["lab"] if has_lab else [])],
+            "The course": ["The syllabus <course/lessons/README>", "lab"],
             "Lessons": [*texts, f"Notebook: the positions lab <notebooks/{LAB}>"],
             "To look up": [
                 *(f"helpers/{name}" for name in ("notebook", "plots", "data")),

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import zipfile
-from types import SimpleNamespace
 from urllib.request import ProxyHandler, build_opener
 
 import nbformat
@@ -214,20 +213,19 @@ def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):
             assert f":: exercises.{lesson.stem}.{exercise.name}\n" in contract
 
 
-@pytest.mark.parametrize("has_lab", [True, False])
-def test_the_lab_is_there_if_the_course_has_one(has_lab, tmp_path, monkeypatch):
+def test_the_lab_is_a_page_within_a_page(tmp_path, monkeypatch):
     def write_page(path):
         path.write_text("<title>The Lab</title>", encoding="utf-8")
 
-    module = SimpleNamespace(write_page=write_page) if has_lab else None  # None: no such module
-    monkeypatch.setitem(sys.modules, "course.lab.page", module)
+    monkeypatch.setattr(pages, "write_page", write_page)
     monkeypatch.setattr(pages, "executed_notebooks", dict)
     folder = tmp_path / "pages"
     pages.write_pages(folder)
     landing = (folder / "index.md").read_text(encoding="utf-8")
-    assert (folder / "extra" / "the-lab.html").exists() == has_lab
-    assert (folder / "lab.md").exists() == has_lab
-    assert ("\nlab\n" in landing) == ("](lab.md)" in landing) == has_lab
+    around = (folder / "lab.md").read_text(encoding="utf-8")
+    assert (folder / "extra" / "the-lab.html").exists()
+    assert "\nlab\n" in landing and "](lab.md)" in landing
+    assert 'src="the-lab.html"' in around
 
 
 def test_a_cell_that_fails_is_told_in_a_sentence():
