@@ -288,7 +288,8 @@ def report(problem: Problem, rounds: int) -> None:
         )
     fastest = min(off, key=lambda name: spent[name].cpu)
     times = spent[ours].cpu / spent[fastest].cpu
-    print(f"\nThe fastest is {fastest}; {ours} takes {times:.2f} times its time.\n", flush=True)
+    compared = "" if fastest == ours else f"; {ours} takes {times:.2f} times its time"
+    print(f"\nThe fastest is {fastest}{compared}.\n", flush=True)
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from benchmarks.measuring import Spent, machine, spent_in_children
+from benchmarks.measuring import Spent, cannot_run, machine, spent_in_children
 from course import ROOT
 from course.build import stub_from
 from course.syllabus import Lesson, find_lesson, lessons
@@ -205,6 +205,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.repeats, arguments.lesson = 1, arguments.lesson or "lookup"
+    if os.name == "nt":
+        cannot_run("Windows does not tell what the processes that have ended spent.")
     print(f"{machine()}\n", flush=True)
     chosen = [find_lesson(arguments.lesson)] if arguments.lesson else list(lessons())
     times: dict[tuple, list[float]] = defaultdict(list)

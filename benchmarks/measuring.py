@@ -80,10 +80,11 @@ def in_turns(
     The works take turns, so that a busy moment of the machine hits all alike. One turn repeats a
     short work until some `at_least` seconds have passed; the first turn of each does not count.
     """
-    calls = {}
+    calls = dict.fromkeys(works, 1)
     for name, work in works.items():
         work()
-        calls[name] = max(1, round(at_least / max(_spent_in(work, 1).wall, 1e-9)))
+        if at_least:
+            calls[name] = max(1, round(at_least / max(_spent_in(work, 1).wall, 1e-9)))
     spent = defaultdict(list)
     for _ in range(rounds):
         for name, work in works.items():
