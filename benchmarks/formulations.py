@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from benchmarks.measuring import allocated_peak, in_turns, keep_freed_memory, machine
+from benchmarks.measuring import allocated_peak, in_turns, keep_freed_memory, machine, positive
 from solutions.lookup import TokenEmbedding, lookup
 from solutions.rope import RotaryEmbedding, apply_rope, rope_tables
 from solutions.sinusoidal import inverse_frequencies, sinusoidal_encoding
@@ -294,7 +294,7 @@ def report(problem: Problem, rounds: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time the ways to write the course's formulas.")
-    parser.add_argument("--rounds", type=int, default=31)
+    parser.add_argument("--rounds", type=positive, default=31)
     parser.add_argument("--quick", action="store_true", help="only see whether all of it works")
     arguments = parser.parse_args()
     torch.set_num_threads(1)

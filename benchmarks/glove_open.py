@@ -1,6 +1,6 @@
 """What a GloVe text costs to open and to query: ours next to numpy, pandas, polars and gensim.
 
-    python benchmarks/glove_open.py [TEXT] [--rows 100000] [--repeats 3] [--quick]
+    python benchmarks/glove_open.py [TEXT] [--rows N] [--repeats 3] [--quick]
 
 Without TEXT the fetched one is taken (`course data glove`), or else a synthetic one is made: random
 numbers with five significant digits, as in the real files. All contestants end with a list of words
@@ -15,10 +15,11 @@ import argparse
 import csv
 import importlib.util
 import io
-import shutil
+import platform
 import tempfile
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
-from benchmarks.measuring import in_turns, keep_freed_memory, machine, resident_growth
+from benchmarks.measuring import in_turns, keep_freed_memory, machine, positive, resident_growth
 from course.data import data_folder
 from course.data.glove import open_glove
 from solutions.skipgram import nearest_by_cosine
@@ -276,7 +277,8 @@ def report_opening(ways: dict[str, Callable[[Path], Opened]], text: Path, repeat
             f"| {name} | {one.wall:.4f} | {one.cpu:.4f} | {spent[LOOP].cpu / one.cpu:,.1f} "
             f"| {resident[name] / 1e6:.0f} |"
         )
-    print(flush=True)
+    known = "" if platform.system() == "Linux" else "\nResident memory is known on Linux only.\n"
+    print(known, flush=True)
 
 
 def report_queries(words: list[str], vectors: np.ndarray, repeats: int) -> None:
@@ -307,6 +309,10 @@ def main() -> None:
         text = _private_copy(arguments, Path(folder))
         kind = "synthetic" if arguments.text is None else arguments.text.name
         ways = ways_to_open()
+        try:
+            first_open(text)
+        except ValueError as error:  # a damaged text, or something else
+            raise SystemExit(str(error)) from None
         words, vectors = check_opened(ways, text)
         size = f"{len(words):,} rows of {_dim(text)}, {text.stat().st_size:,} bytes"
         print(f"{size} ({kind}); medians of {arguments.repeats}.\n", flush=True)
@@ -321,8 +327,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "text", type=Path, nargs="?", help="a GloVe text (default: the fetched one)"
     )
-    parser.add_argument("--rows", type=int, help="make a synthetic text of so many")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rows", type=positive, help="only the first ones (synthetic: 100,000)")
+    parser.add_argument("--repeats", type=positive, default=3)
     parser.add_argument("--quick", action="store_true", help="only see whether all of it works")
     arguments = parser.parse_args()
     if arguments.text and not arguments.text.is_file():
@@ -330,7 +336,7 @@ def _arguments() -> argparse.Namespace:
     if arguments.quick:
         arguments.rows, arguments.repeats = arguments.rows or 2_000, 1
     fetched = data_folder() / "glove.6B.50d.txt"
-    if not arguments.text and not arguments.rows and fetched.exists():
+    if not arguments.text and fetched.exists():
         arguments.text = fetched
     return arguments
 
@@ -341,7 +347,9 @@ def _private_copy(arguments: argparse.Namespace, folder: Path) -> Path:
         make_text(folder / "glove.6B.50d.txt", arguments.rows or 100_000)
         return folder / "glove.6B.50d.txt"
     copy = folder / f"glove.6B.{_dim(arguments.text)}d.txt"
-    return Path(shutil.copyfile(arguments.text, copy))
+    with open(arguments.text, "rb") as whole, open(copy, "wb") as file:
+        file.writelines(islice(whole, arguments.rows))  # None: all of them
+    return copy
 
 
 def make_text(path: Path, n_rows: int, dim: int = 50) -> None:

@@ -42,6 +42,7 @@ from benchmarks.measuring import (
     cannot_run,
     machine,
     median,
+    positive,
     process_bytes,
     spent_in_children,
 )
@@ -573,14 +574,14 @@ def _contestants(arguments: argparse.Namespace, folder: Path) -> tuple[list[Cont
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time the ways to grade a class.")
-    parser.add_argument("--submissions", type=_positive, default=200, help="that ours grades")
-    parser.add_argument("--sample", type=_positive, default=5, help="that the others grade of them")
+    parser.add_argument("--submissions", type=positive, default=200, help="that ours grades")
+    parser.add_argument("--sample", type=positive, default=5, help="that the others grade of them")
     parser.add_argument("--lesson", choices=[lesson.stem for lesson in lessons()], default="rope")
-    parser.add_argument("--jobs", type=_positive, default=1, help="of everybody, side by side")
-    parser.add_argument("--repeats", type=_positive, default=3)
+    parser.add_argument("--jobs", type=positive, default=1, help="of everybody, side by side")
+    parser.add_argument("--repeats", type=positive, default=3)
     parser.add_argument(
         "--growth",
-        type=_positive,
+        type=positive,
         nargs="+",
         default=[100, 500, 2000],
         metavar="UNITS",
@@ -594,12 +595,6 @@ def _arguments() -> argparse.Namespace:
         arguments.growth = [6]
     arguments.sample = min(arguments.sample, arguments.submissions)
     return arguments
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 on")
-    return int(text)
 
 
 if __name__ == "__main__":

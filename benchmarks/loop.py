@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from benchmarks.measuring import Spent, cannot_run, machine, spent_in_children
+from benchmarks.measuring import Spent, cannot_run, machine, positive, spent_in_children
 from course import ROOT
 from course.build import stub_from
 from course.syllabus import Lesson, find_lesson, lessons
@@ -198,17 +198,20 @@ class TestsAlone:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time a save until its verdict.")
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--repeats", type=positive, default=7)
     parser.add_argument("--lesson", help="only this one, by name or number")
     parser.add_argument("--no-fork", action="store_true", help="as on Windows and macOS")
     parser.add_argument("--quick", action="store_true", help="only see whether all of it works")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.repeats, arguments.lesson = 1, arguments.lesson or "lookup"
+    try:
+        chosen = [find_lesson(arguments.lesson)] if arguments.lesson else list(lessons())
+    except ValueError as error:
+        parser.error(str(error))
     if os.name == "nt":
         cannot_run("Windows does not tell what the processes that have ended spent.")
     print(f"{machine()}\n", flush=True)
-    chosen = [find_lesson(arguments.lesson)] if arguments.lesson else list(lessons())
     times: dict[tuple, list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory(prefix="loop-") as folder:
         repository = copy_repository(Path(folder) / "course")

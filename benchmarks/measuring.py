@@ -1,5 +1,6 @@
 """What the benchmarks share: the machine in a line, and how time and memory are measured."""
 
+import argparse
 import ctypes
 import importlib.metadata
 import json
@@ -27,6 +28,13 @@ def cannot_run(sentence: str) -> NoReturn:
     """End the program and say what it lacks."""
     print(sentence, file=sys.stderr)
     raise SystemExit(CANNOT_RUN)
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on, for argparse."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 on")
+    return int(text)
 
 
 # --- the machine ----------------------------------------------------------------------------

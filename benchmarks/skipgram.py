@@ -18,7 +18,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from benchmarks.measuring import cannot_run, machine
+from benchmarks.measuring import cannot_run, machine, positive
 from course.data.corpus import load_corpus
 from course.experiments.block_skipgram import train_in_blocks
 from course.experiments.twins import TwinText, share_of_twins_found, with_twins
@@ -70,7 +70,7 @@ CONTESTANTS: list[tuple[str, Callable[..., Tensor], dict[str, float]]] = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time the ways to train skip-gram.")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=positive, default=3)
     parser.add_argument("--quick", action="store_true", help="only see whether all of it works")
     arguments = parser.parse_args()
     corpus = load_corpus()

@@ -27,6 +27,22 @@ def test_every_program_says_how_it_is_used(program, monkeypatch, capsys):
     assert "--quick" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("program", "options", "complaint"),
+    [
+        ("formulations", ["--rounds", "0"], "0 is not a whole number from 1 on"),
+        ("glove_open", ["missing.txt"], "there is no text missing.txt"),
+        ("loop", ["--lesson", "lokup"], 'there is no lesson "lokup"'),
+    ],
+)
+def test_bad_options_get_a_sentence(program, options, complaint, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [f"{program}.py", *options])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(str(ROOT / "benchmarks" / f"{program}.py"), run_name="__main__")
+    assert end.value.code == 2
+    assert complaint in capsys.readouterr().err
+
+
 def test_all_runs_every_program():
     assert sorted(everything.PROGRAMS) == [name for name in PROGRAMS if name != "__main__"]
 
