@@ -20,6 +20,8 @@ PROGRAMS = sorted(
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_program_says_how_it_is_used(program, monkeypatch, capsys):
+    if program == "grading" and sys.platform != "linux":
+        pytest.skip("classes are graded on Linux")
     monkeypatch.setattr(sys, "argv", [f"{program}.py", "--help"])
     with pytest.raises(SystemExit) as end:
         runpy.run_path(str(ROOT / "benchmarks" / f"{program}.py"), run_name="__main__")
