@@ -21,7 +21,6 @@ import importlib.util
 import json
 import math
 import os
-import platform
 import re
 import shutil
 import statistics
@@ -38,6 +37,15 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
+from benchmarks.measuring import (
+    Spent,
+    cannot_run,
+    machine,
+    median,
+    positive,
+    process_bytes,
+    spent_in_children,
+)
 from course import ROOT
 from course.build import stub_from
 from course.grading.results import LessonResult, from_text
@@ -149,29 +157,6 @@ def _names(source: str) -> set[str]:
 
 
 # --- running and measuring ------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Seconds on the clock, and of processors by all processes that were started."""
-
-    wall: float
-    cpu: float
-
-
-def measured(work: Callable) -> tuple[object, Spent]:
-    """What a function returns, and what it spent in other processes."""
-    import resource
-
-    def of_processors() -> float:
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return usage.ru_utime + usage.ru_stime
-
-    cpu, start = of_processors(), time.perf_counter()
-    result = work()
-    wall = time.perf_counter() - start
-    _wait_for_orphans()
-    return result, Spent(wall, of_processors() - cpu)
 
 
 def _adopt_orphans() -> None:
@@ -388,17 +373,12 @@ def compare(
             place.mkdir(parents=True)
             one.prepare(one.submissions, lesson, jobs, place)
             work = partial(one.grade, one.submissions, lesson, jobs, place)
-            found, total = measured(work)
+            found, total = spent_in_children(work, _wait_for_orphans)
             count = sum(1 for _ in one.submissions.iterdir())
             spent[one.name].append(Spent(total.wall / count, total.cpu / count))
             _expect_truth(one, found)
             _tell(f"{one.name}: {total.wall:.1f} s for {count}")
-    return {name: _median(times) for name, times in spent.items()}
-
-
-def _median(times: list[Spent]) -> Spent:
-    wall = statistics.median(time.wall for time in times)
-    return Spent(wall, statistics.median(time.cpu for time in times))
+    return {name: median(times) for name, times in spent.items()}
 
 
 def _expect_truth(contestant: Contestant, found: Verdicts) -> None:
@@ -440,7 +420,7 @@ def grow(size: int, jobs: int, folder: Path) -> tuple[int, Spent, dict[str, Peak
             time.sleep(0.05)
         return process.returncode
 
-    status, total = measured(work)
+    status, total = spent_in_children(work, _wait_for_orphans)
     if status:
         raise SystemExit((folder / "log").read_text(encoding="utf-8", errors="replace"))
     units = len(results_in(folder / "out"))
@@ -473,16 +453,8 @@ def _role(process: int, parents: str) -> str:
 
 
 def _look(process: int, peaks: Peaks) -> None:
-    peaks.rss = max(peaks.rss, _bytes(process, "status", "VmHWM:"))
-    peaks.pss = max(peaks.pss, _bytes(process, "smaps_rollup", "Pss:"))
-
-
-def _bytes(process: int, file: str, field: str) -> int:
-    try:
-        lines = Path(f"/proc/{process}/{file}").read_text(encoding="utf-8").splitlines()
-    except OSError:  # it has ended, or belongs to somebody else
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(field)), 0)
+    peaks.rss = max(peaks.rss, process_bytes("VmHWM", "status", process))
+    peaks.pss = max(peaks.pss, process_bytes("Pss", "smaps_rollup", process))
 
 
 # --- the report -----------------------------------------------------------------------------
@@ -490,24 +462,6 @@ def _bytes(process: int, file: str, field: str) -> int:
 
 def _tell(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
-
-
-def machine() -> str:
-    """Where this runs, in a line."""
-    cpu = _field(Path("/proc/cpuinfo"), "model name", default=platform.machine())
-    memory = int(_field(Path("/proc/meminfo"), "MemTotal", default="0").split()[0]) / 2**20
-    return (
-        f"{cpu}, {os.cpu_count()} processors, {memory:.0f} GiB; Linux {platform.release()}; "
-        f"Python {platform.python_version()}, PyTorch {importlib.metadata.version('torch')}; "
-        f"load at the start {os.getloadavg()[0]:.1f}"
-    )
-
-
-def _field(path: Path, name: str, default: str) -> str:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith(name):
-            return line.partition(":")[2].strip()
-    return default
 
 
 def print_comparison(contestants: list[Contestant], medians: dict[str, Spent]) -> None:
@@ -559,7 +513,7 @@ def print_kinds(results: list[LessonResult]) -> None:
 def main() -> None:
     arguments = _arguments()
     if lacking := missing():
-        raise SystemExit(f"There is no sandbox here, so nothing is measured. {' '.join(lacking)}")
+        cannot_run(f"There is no sandbox here, so nothing is measured. {' '.join(lacking)}")
     _adopt_orphans()
     lesson = find_lesson(arguments.lesson)
     with tempfile.TemporaryDirectory() as name:
@@ -581,7 +535,7 @@ def _report(arguments: argparse.Namespace, lesson: Lesson, folder: Path) -> None
     print_growth(grow(size, arguments.jobs, place) for size, place in places.items())
     largest = places[max(places)]
     again = grade_command(largest / "submissions", largest / "out", arguments.jobs)
-    _, spent = measured(lambda: run(again))
+    _, spent = spent_in_children(lambda: run(again), _wait_for_orphans)
     print(f"\nThe largest once more, with nothing changed: {spent.wall:.1f} s.\n")
     print_kinds(results_in(largest / "out"))
 
@@ -620,14 +574,14 @@ def _contestants(arguments: argparse.Namespace, folder: Path) -> tuple[list[Cont
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time the ways to grade a class.")
-    parser.add_argument("--submissions", type=_positive, default=200, help="that ours grades")
-    parser.add_argument("--sample", type=_positive, default=5, help="that the others grade of them")
+    parser.add_argument("--submissions", type=positive, default=200, help="that ours grades")
+    parser.add_argument("--sample", type=positive, default=5, help="that the others grade of them")
     parser.add_argument("--lesson", choices=[lesson.stem for lesson in lessons()], default="rope")
-    parser.add_argument("--jobs", type=_positive, default=1, help="of everybody, side by side")
-    parser.add_argument("--repeats", type=_positive, default=3)
+    parser.add_argument("--jobs", type=positive, default=1, help="of everybody, side by side")
+    parser.add_argument("--repeats", type=positive, default=3)
     parser.add_argument(
         "--growth",
-        type=_positive,
+        type=positive,
         nargs="+",
         default=[100, 500, 2000],
         metavar="UNITS",
@@ -641,12 +595,6 @@ def _arguments() -> argparse.Namespace:
         arguments.growth = [6]
     arguments.sample = min(arguments.sample, arguments.submissions)
     return arguments
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 on")
-    return int(text)
 
 
 if __name__ == "__main__":

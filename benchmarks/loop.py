@@ -12,7 +12,6 @@ else the machine does. Medians.
 
 import argparse
 import os
-import platform
 import re
 import shutil
 import statistics
@@ -23,9 +22,10 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from benchmarks.measuring import Spent, cannot_run, machine, positive, spent_in_children
 from course import ROOT
 from course.build import stub_from
 from course.syllabus import Lesson, find_lesson, lessons
@@ -146,14 +146,6 @@ def watching(repository: Path, forks: bool) -> Iterator[Watch]:
         watch.close()
 
 
-@dataclass(frozen=True)
-class Spent:
-    """Seconds on the clock, and of the processor."""
-
-    wall: float
-    cpu: float
-
-
 def cold_pytest(repository: Path, lesson: Lesson) -> tuple[Spent, float, str]:
     """What the whole process spends, the tests alone (of the processor), and what it prints."""
     command = [sys.executable, "-m", "pytest", "-p", "own_time", f"tests/test_{lesson.stem}.py"]
@@ -166,22 +158,9 @@ def import_torch(repository: Path) -> Spent:
 
 
 def _measured(command: list[str], repository: Path) -> tuple[Spent, str]:
-    import resource
-
-    def of_processors() -> float:
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return usage.ru_utime + usage.ru_stime
-
-    cpu, start = of_processors(), time.perf_counter()
-    done = subprocess.run(
-        command,
-        cwd=repository,
-        env=environment(repository),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
-    return Spent(time.perf_counter() - start, of_processors() - cpu), done.stdout
+    run = partial(subprocess.run, command, cwd=repository, env=environment(repository))
+    done, spent = spent_in_children(partial(run, capture_output=True, text=True, encoding="utf-8"))
+    return spent, done.stdout
 
 
 def points(said: str, lesson: Lesson) -> str:
@@ -219,11 +198,20 @@ class TestsAlone:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time a save until its verdict.")
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--repeats", type=positive, default=7)
     parser.add_argument("--lesson", help="only this one, by name or number")
     parser.add_argument("--no-fork", action="store_true", help="as on Windows and macOS")
+    parser.add_argument("--quick", action="store_true", help="only see whether all of it works")
     arguments = parser.parse_args()
-    chosen = [find_lesson(arguments.lesson)] if arguments.lesson else list(lessons())
+    if arguments.quick:
+        arguments.repeats, arguments.lesson = 1, arguments.lesson or "lookup"
+    try:
+        chosen = [find_lesson(arguments.lesson)] if arguments.lesson else list(lessons())
+    except ValueError as error:
+        parser.error(str(error))
+    if os.name == "nt":
+        cannot_run("Windows does not tell what the processes that have ended spent.")
+    print(f"{machine()}\n", flush=True)
     times: dict[tuple, list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory(prefix="loop-") as folder:
         repository = copy_repository(Path(folder) / "course")
@@ -262,13 +250,8 @@ def _turn(
 
 
 def _print_tables(chosen: list[Lesson], times: dict, arguments: argparse.Namespace) -> None:
-    import torch
-
     way = "a process made ready before" if arguments.no_fork else "a fork"
-    print(
-        f"{platform.system()}, Python {platform.python_version()}, PyTorch {torch.__version__}, "
-        f"{os.cpu_count()} processors; medians of {arguments.repeats}; each run is {way}\n"
-    )
+    print(f"Medians of {arguments.repeats}; each run is {way}.\n")
     print("| lesson | file | tests alone, warm | save to verdict | cold pytest | times as fast |")
     print("|---|---|---|---|---|---|")
     for lesson, state, median in _rows(chosen, times):

@@ -1,22 +1,24 @@
 """Skip-gram on all of TinyShakespeare: ours, the fast one and the readable one, and gensim.
 
-    python benchmarks/skipgram.py [--repeats 3]
+    python benchmarks/skipgram.py [--repeats 3] [--quick]
 
-TinyShakespeare must have been fetched (`course data tinyshakespeare`), and gensim installed (the
-extra `bench`). All train vectors of 64 numbers with window 5 and 5 negatives, in one thread, and
-score the share of split words whose twin is the nearest (see course/experiments/twins.py). Times
-are processor seconds, medians; shares are means.
+TinyShakespeare must have been fetched (`course data tinyshakespeare`); gensim is compared where it
+is installed (the extra `bench`). All train vectors of 64 numbers with window 5 and 5 negatives, in
+one thread, and score the share of split words whose twin is the nearest (see
+course/experiments/twins.py). Times are processor seconds, medians; shares are means.
 """
 
 import argparse
+import importlib
+import importlib.util
 import statistics
-import sys
 import time
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from benchmarks.measuring import cannot_run, machine, positive
 from course.data.corpus import load_corpus
 from course.experiments.block_skipgram import train_in_blocks
 from course.experiments.twins import TwinText, share_of_twins_found, with_twins
@@ -67,29 +69,38 @@ CONTESTANTS: list[tuple[str, Callable[..., Tensor], dict[str, float]]] = [
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--repeats", type=int, default=3)
-    repeats = arguments.parse_args().repeats
+    parser = argparse.ArgumentParser(description="Time the ways to train skip-gram.")
+    parser.add_argument("--repeats", type=positive, default=3)
+    parser.add_argument("--quick", action="store_true", help="only see whether all of it works")
+    arguments = parser.parse_args()
     corpus = load_corpus()
     if corpus.name != "tinyshakespeare":
-        sys.exit("TinyShakespeare is not here; fetch it with: course data tinyshakespeare")
+        cannot_run("TinyShakespeare is not here; fetch it with: course data tinyshakespeare")
     torch.set_num_threads(1)
-    text = with_twins(corpus.text)
+    text = with_twins(corpus.text[:50_000] if arguments.quick else corpus.text)
+    repeats = 1 if arguments.quick else arguments.repeats
+    has_gensim = importlib.util.find_spec("gensim") is not None
+    if has_gensim:
+        importlib.import_module("gensim.models")  # now, so that nobody's time includes it
+    contestants = [one for one in CONTESTANTS if has_gensim or one[1] is not gensim]
+    print(f"{machine()}\n")
     print(f"{len(text.ids):,} words, {len(text.counts):,} types, {len(text.twins)} split in two\n")
-    seconds: dict[str, list[float]] = {name: [] for name, *_ in CONTESTANTS}
-    shares: dict[str, list[float]] = {name: [] for name, *_ in CONTESTANTS}
+    seconds: dict[str, list[float]] = {name: [] for name, *_ in contestants}
+    shares: dict[str, list[float]] = {name: [] for name, *_ in contestants}
     for seed in range(1, repeats + 1):
-        for name, train, settings in CONTESTANTS:
+        for name, train, settings in contestants:
             start = time.process_time()
             vectors = train(text, seed, **settings)
             seconds[name].append(time.process_time() - start)
             shares[name].append(share_of_twins_found(vectors, text.twins))
-    ours = statistics.median(seconds[CONTESTANTS[0][0]])
+    ours = statistics.median(seconds[contestants[0][0]])
     print("| way | processor s | times ours | twins found |\n|---|--:|--:|--:|")
-    for name, *_ in CONTESTANTS:
+    for name, *_ in contestants:
         median = statistics.median(seconds[name])
         share = statistics.mean(shares[name])
         print(f"| {name} | {median:.2f} | {median / ours:.1f} | {share:.3f} |")
+    if not has_gensim:
+        print("\nLeft out: gensim, which is not installed; the extra `bench` installs it.")
 
 
 if __name__ == "__main__":
