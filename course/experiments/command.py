@@ -204,7 +204,12 @@ def _on_one_line(text: str) -> str:
 
 @experiment.command(short_help="How many of Google's analogies do GloVe vectors know?")
 @click.argument("questions", required=False, type=click.Path(path_type=Path), metavar="[QUESTIONS]")
-@click.option("--dim", type=click.Choice(["50", "100", "200", "300"]), default="50")
+@click.option(
+    "--dim",
+    type=click.Choice(["50", "100", "200", "300"]),
+    default="50",
+    help="Numbers a word; 50 if not given.",
+)
 @click.option("--words", type=click.IntRange(min=1), help="Take the most frequent words only.")
 def analogies(questions: Path | None, dim: str, words: int | None) -> None:
     """Answer all QUESTIONS "a is to b as c is to ?" with GloVe vectors, by section.
