@@ -20,6 +20,7 @@ _ELSEWHERE = {
     "nbgrader": "course.grading.nbgrader.command",
     "next": "course.next_up",
     "show": "course.show",
+    "site": "course.site.command",
     "submit": "course.submit",
     "update": "course.update.command",
     "watch": "course.watch.command",

@@ -72,8 +72,8 @@ def equivariance_gap(layer: Callable[[Tensor], Tensor], x: Tensor, perm: Tensor)
         perm: int64, (T,), the order of the shuffled tokens.
 
     Returns:
-        The largest absolute difference between `layer(x)[:, perm]` and `layer(x[:, perm])`,
-        a Python float.
+        A Python float: the largest absolute difference between `layer(x)[:, perm]` and
+        `layer(x[:, perm])`.
 
     Source: Lee et al. (2019), "Set Transformer", arXiv:1810.00825, section 2 (equivariance).
 

@@ -6,7 +6,10 @@ from pathlib import Path
 from course import build
 from course.update.version import UpdateError, Version, is_students, plain
 
-_NOT_OF_THE_COURSE = {".git", ".venv", "venv", ".course", "data", "graded", "submission.zip"}
+_NOT_OF_THE_COURSE = {
+    *(".git", ".venv", "venv", ".course"),
+    *("data", "graded", "site", "submission.zip"),
+}
 """What lies at the top and is no part of a published course, but made by using it."""
 _MADE_BY_TOOLS = {"__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".ruff_cache"}
 _OWNED = ("course", "solutions")

@@ -1,0 +1,117 @@
+"""The notebooks as they look after a run with the reference, for who only reads them.
+
+A run takes minutes, so what it gave is kept in `.course/site/` until something changes that it
+depends on. Model answers are not in it: a notebook is run as students get it.
+"""
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbconvert.filters import strip_ansi
+from nbformat import NotebookNode
+
+from course import ROOT
+from course.files import write_whole
+from course.notebook_files import source_of, stems
+from course.notebook_text import notebook_from
+from course.syllabus import lessons
+
+KEPT = ROOT / ".course" / "site"
+
+SECONDS = 600
+"""How long a cell may take, on a busy machine."""
+
+_SLIDER = "application/vnd.jupyter.widget-view+json"
+_USES = ("numpy", "torch", "matplotlib", "ipykernel")
+_NOT_USED = {"grading", "lab", "site", "update", "watch"}
+"""Folders of `course/` whose code no notebook runs."""
+
+
+class RunFailed(Exception):
+    """A notebook that does not run with the reference, in one sentence."""
+
+
+def executed_notebooks() -> dict[str, NotebookNode]:
+    """Every notebook, run: those that are not kept are run now, several at a time.
+
+    Raises:
+        RunFailed: a cell raises an error or does not end.
+    """
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(stems(), pool.map(_executed, stems()), strict=True))
+
+
+def content_key(paths: Iterable[Path], *more: str) -> str:
+    """A short name for what stands in some files and texts: another as soon as one changes."""
+    digest = hashlib.sha256("\n".join(more).encode("utf-8"))
+    for path in sorted(paths):
+        digest.update(path.relative_to(ROOT).as_posix().encode("utf-8"))
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:20]
+
+
+def _executed(stem: str) -> NotebookNode:
+    text = notebook_from(source_of(stem).read_text(encoding="utf-8"), stem)
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in _USES]
+    key = content_key(_what_a_run_depends_on(), text, platform.python_version(), *versions)
+    kept = KEPT / f"{stem}-{key}.ipynb"
+    if not kept.exists():
+        ran = nbformat.writes(_without_sliders(_run(stem, text)))
+        for older in KEPT.glob(f"{stem}-*.ipynb"):
+            older.unlink()
+        write_whole(kept, ran)
+    return nbformat.reads(kept.read_text(encoding="utf-8"), as_version=4)
+
+
+def _what_a_run_depends_on() -> Iterator[Path]:
+    course = ROOT / "course"
+    for path in course.rglob("*"):
+        part = path.relative_to(course).parts[0]
+        if path.suffix in (".py", ".toml", ".json") and part not in _NOT_USED:
+            yield path
+    yield from (lesson.module("solutions") for lesson in lessons())
+    yield from (lesson.tests for lesson in lessons())
+
+
+def _run(stem: str, text: str) -> NotebookNode:
+    """Run a notebook beside the reference's modules, without a network and without fetched data."""
+    notebook = nbformat.reads(text, as_version=4)
+    with tempfile.TemporaryDirectory() as folder:
+        for lesson in lessons():
+            shutil.copy(lesson.module("solutions"), folder)
+        client = NotebookClient(
+            notebook,
+            timeout=SECONDS,
+            kernel_name="python3",
+            resources={"metadata": {"path": folder}},
+        )
+        nowhere = "http://127.0.0.1:9"
+        alone = {"COURSE_DATA": str(Path(folder, "no data"))}
+        alone |= {"http_proxy": nowhere, "https_proxy": nowhere}
+        try:
+            # what the kernel itself says is for nobody; what cells say is in the notebook
+            return client.execute(env=os.environ | alone, stderr=subprocess.DEVNULL)
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+            reason = strip_ansi(str(error)).strip().splitlines()[-1]
+            raise RunFailed(f"notebooks/{stem}.ipynb does not run: {reason}") from None
+
+
+def _without_sliders(notebook: NotebookNode) -> NotebookNode:
+    """A slider needs a running kernel, and a page would fetch scripts for it."""
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.metadata.pop("execution", None)  # the time of day
+            cell.outputs = [one for one in cell.outputs if _SLIDER not in one.get("data", {})]
+    return notebook

@@ -1,0 +1,163 @@
+"""The pages of the site: texts and notebooks of the course, and what follows from its syllabus.
+
+They lie as in the repository, so that the links between lessons, notebooks and modules lead to the
+same places on the site as there.
+"""
+
+import ast
+import re
+import shutil
+import zipfile
+from pathlib import Path
+
+import jinja2
+import nbformat
+from nbformat import NotebookNode
+
+from course import ROOT
+from course.build import stub_from
+from course.lab.page import write_page
+from course.notebook_files import LAB, SHOOT_OUT, notebook_of
+from course.notebook_text import YOUR_ANSWER
+from course.site.assets import ASSETS
+from course.site.executed import executed_notebooks
+from course.syllabus import Exercise, lessons
+from course.wording import counted
+
+HERE = Path(__file__).parent
+
+
+def write_pages(folder: Path) -> None:
+    """Write all that Sphinx makes the site from into a folder that is not there yet.
+
+    Raises:
+        RunFailed: a notebook does not run with the reference.
+    """
+    shutil.copytree(HERE / "source", folder)
+    with zipfile.ZipFile(ASSETS) as assets:
+        assets.extractall(folder / "static")
+    _write_texts(folder)
+    _write_modules(folder)
+    for stem, notebook in executed_notebooks().items():
+        _write(folder, notebook_of(stem), nbformat.writes(_for_reading(notebook, stem)))
+    _write_lab(folder)
+    _write(folder, ROOT / "helpers" / "plots.md", _rendered("plots.md", figures=_figures()))
+    _write(folder, ROOT / "index.md", _rendered("index.md", **_landing()))
+
+
+def _write_texts(folder: Path) -> None:
+    syllabus = ROOT / "course" / "lessons" / "README.md"
+    every_exercise = _rendered("exercises_of_all_lessons.md")
+    _write(folder, syllabus, syllabus.read_text(encoding="utf-8") + every_exercise)
+    for lesson in lessons():
+        own_pages = [
+            f"Exercises </exercises/{lesson.stem}>",
+            f"Notebook </notebooks/{lesson.text.stem}>",
+        ]
+        text = lesson.text.read_text(encoding="utf-8")
+        text = re.sub(r"\n\*(Previous|Next): [^*]+\*\n", "", text)  # the theme has such links
+        _write(folder, lesson.text, f"{text}\n{_hidden_contents(own_pages)}")
+        _copy(folder, lesson.tests)  # a lesson links to it
+    _copy(folder, ROOT / "course" / "instructors.md")
+    _copy(folder, ROOT / "course" / "grading" / "engines" / "classroom.yml")
+
+
+def _write_modules(folder: Path) -> None:
+    """The stubs, for readers to fetch and for Sphinx to read docstrings from, and their pages."""
+    for lesson in lessons():
+        solution = lesson.module("solutions").read_text(encoding="utf-8")
+        _write(folder, lesson.module(), stub_from(solution, lesson.stem))
+        page = _rendered("exercises_of_a_lesson.md", lesson=lesson)
+        _write(folder, lesson.module().with_suffix(".md"), page)
+
+
+def _for_reading(notebook: NotebookNode, stem: str) -> NotebookNode:
+    """A notebook that nobody types into: its title says what it is, a guess stands in a box."""
+    title = notebook.cells[0]
+    title.source = re.sub(r"^# (\d)\. ", r"# Notebook \1. ", title.source)
+    name = stem.partition("_")[2].removeprefix("positions_")
+    notebook.cells = [one for one in notebook.cells if "colab" not in one.metadata.get("tags", [])]
+    for cell in notebook.cells:
+        if "prediction" in cell.metadata.get("tags", []):
+            guess = cell.source.removeprefix("**Guess first.** ")
+            cell.source = f"::::{{admonition}} Guess first\n{guess}\n::::"
+        cell.source = cell.source.replace(
+            YOUR_ANSWER, f"*The place for your answer is your own notebook: `course open {name}`.*"
+        )
+    return notebook
+
+
+def _write_lab(folder: Path) -> None:
+    """The Lab: a page of its own, within a page of the site."""
+    as_it_is = folder / "extra"  # Sphinx copies what lies here
+    as_it_is.mkdir()
+    write_page(as_it_is / "the-lab.html")
+    shutil.copy(HERE / "templates" / "lab.md", folder)
+
+
+def _landing() -> dict:
+    """What the first page says of the others."""
+    texts = [f"course/lessons/{lesson.text.stem}" for lesson in lessons()]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    return {
+        "start": re.search(r"<!-- start -->\n(```.*?```)", readme, re.DOTALL)[1],
+        "contents": {
+            "The course": ["The syllabus <course/lessons/README>", "lab"],
+            "Lessons": [
+                *texts,
+                f"Notebook: the positions lab <notebooks/{LAB}>",
+                f"Notebook: the shoot-out <notebooks/{SHOOT_OUT}>",
+            ],
+            "To look up": [
+                *(f"helpers/{name}" for name in ("notebook", "plots", "data")),
+                "course/instructors",
+            ],
+        },
+    }
+
+
+def _figures() -> dict[str, list[str]]:
+    """The names that `course.plots` offers, by the module that they come from."""
+    text = (ROOT / "course" / "plots" / "__init__.py").read_text(encoding="utf-8")
+    imports = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom)]
+    return {
+        node.module.rpartition(".")[2]: [alias.name for alias in node.names] for node in imports
+    }
+
+
+def _hidden_contents(pages: list[str]) -> str:
+    """Sphinx's list of what belongs below a page, for the sidebar alone."""
+    return "\n".join(["```{toctree}", ":hidden:", "", *pages, "```", ""])
+
+
+def _anchor(exercise: Exercise) -> str:
+    """The name of an exercise's place on its page."""
+    return f"exercise-{exercise.name.lower().replace('_', '-')}"
+
+
+def _rendered(template: str, **values: object) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["anchor"] = _anchor
+    environment.globals["counted"] = counted
+    everything = {
+        "lessons": lessons(),
+        "points": sum(lesson.points for lesson in lessons()),
+        "minutes": sum(lesson.minutes for lesson in lessons()),
+    }
+    return environment.get_template(template).render(everything | values)
+
+
+def _copy(folder: Path, path: Path) -> None:
+    _write(folder, path, path.read_text(encoding="utf-8"))
+
+
+def _write(folder: Path, path: Path, text: str) -> None:
+    """Write a text to where a file of the repository lies, but in another folder."""
+    copy = folder / path.relative_to(ROOT)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_text(text, encoding="utf-8", newline="\n")

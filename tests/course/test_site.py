@@ -1,0 +1,245 @@
+"""The site: what its commands say, and what its pages are made of.
+
+`test_site_in_browser.py` looks at the site itself.
+"""
+
+import contextlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import zipfile
+from urllib.request import ProxyHandler, build_opener
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+
+from course import cli
+from course.build import stub_from
+from course.notebook_files import LAB, source_of, stems
+from course.notebook_text import YOUR_ANSWER, notebook_from
+from course.site import build, command, executed, pages
+from course.site.assets import ASSETS, PACKAGES
+from course.syllabus import lessons
+
+
+@pytest.fixture
+def sphinx_is_there(monkeypatch):
+    """As if the extra were installed: nothing here runs Sphinx."""
+    monkeypatch.setattr(command, "find_spec", lambda name: True)
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli.main, ["site", *map(str, arguments)])
+
+
+def fails_with(sentence, *arguments):
+    result = run(*arguments)
+    assert result.exit_code == 1, result.output
+    assert result.output.splitlines()[-1] == f"Error: {sentence}"
+
+
+# --- what the commands say ------------------------------------------------------------------
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    sentence = 'building the site needs more: pip install -e ".[site]"'
+    fails_with(sentence, "build", "--out", tmp_path / "site")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_no_site_is_left_alone(sphinx_is_there, tmp_path):
+    thesis = tmp_path / "thesis.txt"
+    thesis.write_text("years of work", encoding="utf-8")
+    sentence = f"{tmp_path} is there and is not a site; name another folder with --out"
+    fails_with(sentence, "build", "--out", tmp_path)
+    assert thesis.read_text(encoding="utf-8") == "years of work"
+
+
+@pytest.fixture
+def older_site(tmp_path):
+    """A site from an earlier build."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "index.html").write_text("older", encoding="utf-8")
+    (site / build._STAMP).write_text("another course", encoding="utf-8")
+    return site
+
+
+def assert_unchanged(site):
+    assert (site / "index.html").read_text(encoding="utf-8") == "older"
+    assert [path.name for path in site.parent.iterdir()] == ["site"]
+
+
+def test_a_notebook_that_does_not_run_leaves_the_older_site(
+    sphinx_is_there, older_site, monkeypatch
+):
+    def fail(folder):
+        folder.mkdir()
+        raise executed.RunFailed("notebooks/5_rope.ipynb does not run: NameError: x")
+
+    monkeypatch.setattr(build, "write_pages", fail)
+    fails_with("notebooks/5_rope.ipynb does not run: NameError: x", "build", "--out", older_site)
+    assert_unchanged(older_site)
+
+
+def test_a_failing_sphinx_leaves_the_older_site(sphinx_is_there, older_site, monkeypatch):
+    monkeypatch.setattr(build, "write_pages", lambda folder: folder.mkdir())  # no configuration
+    result = run("build", "--out", older_site)
+    assert result.exit_code == 1
+    assert re.match("Error: Sphinx failed: ", result.output.splitlines()[-1])
+    assert_unchanged(older_site)
+
+
+def test_a_site_takes_the_place_of_the_older_one(sphinx_is_there, older_site, monkeypatch):
+    def pretend(source, site):
+        site.mkdir()
+        (site / "index.html").write_text("newer", encoding="utf-8")
+        return "lessons/5_rope.md:7: WARNING: no such page"
+
+    monkeypatch.setattr(build, "write_pages", lambda folder: folder.mkdir())
+    monkeypatch.setattr(build, "_run_sphinx", pretend)
+    assert not build.is_current(older_site)
+    result = run("build", "--out", older_site)
+    assert result.exit_code == 0, result.output
+    assert "WARNING: no such page" in result.output
+    assert result.output.splitlines()[-1] == (
+        f"built {older_site}; open {older_site / 'index.html'}"
+    )
+    assert (older_site / "index.html").read_text(encoding="utf-8") == "newer"
+    assert build.is_current(older_site)
+    assert [path.name for path in older_site.parent.iterdir()] == ["site"]
+
+
+def test_where_nothing_can_be_written_it_says_so(sphinx_is_there, tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    result = run("build", "--out", tmp_path / "file" / "site")
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1].startswith("Error: ")
+    assert "cannot be written" in result.output
+
+
+def test_a_port_that_is_taken_is_named(monkeypatch):
+    monkeypatch.setattr(build, "is_current", lambda: True)
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+        result = run("serve", "--port", port)
+    assert result.exit_code == 1
+    assert re.fullmatch(
+        rf"Error: port {port} cannot be used \(.+\); name another with --port",
+        result.output.strip(),
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process alone")
+def test_the_site_is_served_until_ctrl_c(tmp_path):
+    (tmp_path / "index.html").write_text("<title>here</title>", encoding="utf-8")
+    serve = "import sys; from pathlib import Path; from course.site.serve import serve_folder; "
+    serve += "serve_folder(Path(sys.argv[1]), 0, lambda line: print(line, flush=True))"
+    command = [sys.executable, "-c", serve, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as server:
+        try:
+            told = server.stdout.readline()
+            address = re.fullmatch(r"the site is at (http://127\.0\.0\.1:\d+/); .+\n", told)[1]
+            assert build_opener(ProxyHandler({})).open(address).read() == b"<title>here</title>"
+            server.send_signal(signal.SIGINT)
+            assert server.stdout.read() == "the site is no longer served\n"
+            assert server.wait(10) == 0
+        finally:
+            server.kill()
+
+
+# --- what the pages are made of -------------------------------------------------------------
+
+
+def test_the_assets_hold_what_the_site_loads_and_their_licences():
+    with zipfile.ZipFile(ASSETS) as file:
+        names = set(file.namelist())
+        style = file.read("katex/katex.min.css").decode("utf-8")
+    assert {"katex/katex.min.js", "mermaid/mermaid.tiny.js"} < names
+    assert {f"{package.folder}/LICENSE" for package in PACKAGES} < names
+    fonts = set(re.findall(r"url\(([^)]+)\)", style))
+    assert {f"katex/{font}" for font in fonts} == {name for name in names if "/fonts/" in name}
+    assert ASSETS.stat().st_size < 1_500_000
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """The pages, with notebooks that were not run: a run takes a minute."""
+
+    def not_run():
+        return {
+            stem: nbformat.reads(notebook_from(source_of(stem).read_text("utf-8"), stem), 4)
+            for stem in stems()
+        }
+
+    monkeypatch.setattr(pages, "executed_notebooks", not_run)
+    pages.write_pages(tmp_path / "pages")
+    return tmp_path / "pages"
+
+
+def test_no_solution_and_no_model_answer_is_published(written):
+    published = [path for path in written.rglob("*") if path.suffix in (".md", ".ipynb", ".py")]
+    texts = {path: path.read_text(encoding="utf-8") for path in published}
+    for lesson in lessons():
+        solution = lesson.module("solutions").read_text(encoding="utf-8")
+        stub = written / "exercises" / f"{lesson.stem}.py"
+        assert texts[stub] == stub_from(solution, lesson.stem) != solution
+    for stem in stems():
+        answers = re.findall(
+            r"### BEGIN SOLUTION\n(?:# )?(.*?)\n", source_of(stem).read_text(encoding="utf-8")
+        )
+        assert answers or stem == LAB
+        for answer in answers:
+            assert not [path for path, text in texts.items() if answer in text]
+        notebook = texts[written / "notebooks" / f"{stem}.ipynb"]
+        assert YOUR_ANSWER not in notebook
+        assert "google.colab" not in notebook  # what a page cannot do
+
+
+def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):
+    syllabus = (written / "course" / "lessons" / "README.md").read_text(encoding="utf-8")
+    for lesson in lessons():
+        contract = (written / "exercises" / f"{lesson.stem}.md").read_text(encoding="utf-8")
+        for exercise in lesson.exercises:
+            anchor = pages._anchor(exercise)
+            row = f"| [`{exercise.name}`](../../exercises/{lesson.stem}.md#{anchor})"
+            row += f"<br>{exercise.title} | {exercise.minutes} | {exercise.points} |"
+            assert row in syllabus
+            assert f"({anchor})=" in contract
+            assert f":: exercises.{lesson.stem}.{exercise.name}\n" in contract
+
+
+def test_the_lab_is_a_page_within_a_page(tmp_path, monkeypatch):
+    def write_page(path):
+        path.write_text("<title>The Lab</title>", encoding="utf-8")
+
+    monkeypatch.setattr(pages, "write_page", write_page)
+    monkeypatch.setattr(pages, "executed_notebooks", dict)
+    folder = tmp_path / "pages"
+    pages.write_pages(folder)
+    landing = (folder / "index.md").read_text(encoding="utf-8")
+    around = (folder / "lab.md").read_text(encoding="utf-8")
+    assert (folder / "extra" / "the-lab.html").exists()
+    assert "\nlab\n" in landing and "](lab.md)" in landing
+    assert 'src="the-lab.html"' in around
+
+
+def test_a_cell_that_fails_is_told_in_a_sentence():
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
+    sentence = "^notebooks/5_rope.ipynb does not run: ZeroDivisionError: division by zero$"
+    with pytest.raises(executed.RunFailed, match=sentence):
+        executed._run("5_rope", nbformat.writes(notebook))
+
+
+def test_a_slider_is_left_out_and_its_picture_stays():
+    picture = nbformat.v4.new_output("display_data", {"text/html": "<img>", "text/plain": "a"})
+    slider = nbformat.v4.new_output("display_data", {executed._SLIDER: {}, "text/plain": "b"})
+    cell = nbformat.v4.new_code_cell("play(draw)", outputs=[slider, picture])
+    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"widgets": {}})
+    plain = executed._without_sliders(notebook)
+    assert plain.cells[0].outputs == [picture]
+    assert "widgets" not in plain.metadata

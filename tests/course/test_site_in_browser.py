@@ -1,0 +1,334 @@
+"""The site in a real browser, from its files: every page, light and dark, wide and narrow.
+
+They need the extras `browser` and `site` (`pip install -e ".[browser,site]"`) and a Chromium, and
+run with `-m browser`. What accessibility is measured with, axe-core, npm fetches.
+"""
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag, urlsplit
+from urllib.request import url2pathname
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+AXE = "axe-core@4.14.1"
+THEMES = ("light", "dark")
+SIZES = {"desktop": (1400, 900), "phone": (390, 844)}
+
+PATIENCE = 60
+"""Seconds for whatever should happen at all."""
+
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
+DRAWN = """() => [...document.querySelectorAll("pre.mermaid")].every(
+    diagram => diagram.querySelector("svg") && diagram.dataset.processed
+)"""
+FACTS = """() => ({
+    title: document.title,
+    width: document.documentElement.scrollWidth,
+    formulas: document.querySelectorAll(".math").length,
+    notDrawn: [...document.querySelectorAll(".math")]
+        .filter(one => !one.querySelector(".katex-html") || one.querySelector(".katex-error"))
+        .map(one => one.textContent),
+    diagrams: [...document.querySelectorAll("pre.mermaid svg")].map(svg => ({
+        told: [svg.querySelector("title")?.textContent, svg.querySelector("desc")?.textContent],
+        width: svg.getBoundingClientRect().width,
+        error: svg.getAttribute("aria-roledescription") === "error",
+    })),
+    images: [...document.images].map(one => ({
+        alt: one.alt, drawn: one.complete && one.naturalWidth > 0, source: one.src.slice(0, 80),
+    })),
+    links: [...document.links].map(link => link.href),
+    names: [...document.querySelectorAll("[id]")].map(one => one.id),
+    loaded: performance.getEntriesByType("resource").length,
+})"""
+
+
+@dataclass
+class Visit:
+    """A page that was opened, and what was seen there."""
+
+    page: str
+    theme: str
+    size: str
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built anew."""
+    pytest.importorskip("sphinx", reason='the extra `site` is not there: pip install -e ".[site]"')
+    from course.site.build import build_site
+
+    folder = tmp_path_factory.mktemp("built") / "site"
+    assert build_site(folder) == "", "Sphinx warns"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    """All pages, by their names."""
+    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """Debian's Chromium where there is one, else Playwright's own."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=FLAGS, timeout=1000 * PATIENCE
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory):
+    """The script of axe-core, as npm has it."""
+    folder = tmp_path_factory.mktemp("axe")
+    if not shutil.which("npm"):
+        pytest.skip("accessibility is not measured: there is no npm to fetch axe-core")
+    fetched = subprocess.run(
+        ["npm", "pack", "--silent", AXE], cwd=folder, timeout=120, capture_output=True, text=True
+    )
+    if fetched.returncode:
+        pytest.skip(f"accessibility is not measured: npm cannot fetch {AXE}: {fetched.stderr}")
+    shutil.unpack_archive(folder / fetched.stdout.strip(), folder)
+    return folder / "package" / "axe.min.js"
+
+
+def open_page(chromium, site, name, theme="light", size="desktop"):
+    """A page of the site in a window of its own."""
+    width, height = SIZES[size]
+    page = chromium.new_page(color_scheme=theme, viewport={"width": width, "height": height})
+    page.set_default_timeout(1000 * PATIENCE)
+    page.goto((site / name).as_uri())
+    return page
+
+
+@pytest.fixture(scope="module")
+def visits(site, pages, chromium):
+    """Every page, visited in each theme and size."""
+    seen = []
+    for theme in THEMES:
+        for size, (width, height) in SIZES.items():
+            window = chromium.new_page(
+                color_scheme=theme, viewport={"width": width, "height": height}
+            )
+            window.on("request", lambda asked: seen[-1].asked.append(asked.url))
+            window.on("pageerror", lambda error: seen[-1].complaints.append(str(error)))
+            window.on(
+                "console",
+                lambda said: (
+                    seen[-1].complaints.append(said.text)
+                    if said.type in ("error", "warning")
+                    else None
+                ),
+            )
+            for name in pages:
+                seen.append(Visit(name, theme, size))
+                window.goto((site / name).as_uri(), timeout=1000 * PATIENCE)
+                window.wait_for_function(DRAWN, timeout=1000 * PATIENCE)
+                seen[-1].facts = window.evaluate(FACTS)
+            window.close()
+    return seen
+
+
+def test_all_of_the_course_is_there(pages):
+    from course.notebook_files import stems
+    from course.syllabus import lessons
+
+    assert {f"course/lessons/{lesson.text.stem}.html" for lesson in lessons()} < set(pages)
+    assert {f"exercises/{lesson.stem}.html" for lesson in lessons()} < set(pages)
+    assert {f"notebooks/{stem}.html" for stem in stems()} < set(pages)
+    assert {"index.html", "course/instructors.html", "search.html"} < set(pages)
+
+
+def test_it_is_small(site):
+    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+    print(f"{size / 1e6:.1f} MB")
+    assert size < 12e6
+
+
+def test_no_page_asks_another_machine_for_anything(visits):
+    asked = [(visit.page, url) for visit in visits for url in visit.asked]
+    assert any("katex.min.js" in url for _, url in asked)
+    inside = ("file", "data", "blob")
+    assert [(page, url) for page, url in asked if urlsplit(url).scheme not in inside] == []
+
+
+def test_no_page_complains(visits):
+    assert [(visit.page, visit.complaints) for visit in visits if visit.complaints] == []
+
+
+def test_no_page_is_wider_than_its_window(visits):
+    wide = [
+        (visit.page, visit.theme, visit.size, visit.facts["width"])
+        for visit in visits
+        if visit.facts["width"] > SIZES[visit.size][0]
+    ]
+    assert wide == []
+
+
+def test_every_formula_is_drawn(visits):
+    assert sum(visit.facts["formulas"] for visit in visits) > 100
+    assert [(v.page, v.facts["notDrawn"]) for v in visits if v.facts["notDrawn"]] == []
+
+
+def test_every_diagram_is_drawn_and_described(visits):
+    diagrams = [(visit, diagram) for visit in visits for diagram in visit.facts["diagrams"]]
+    assert len({visit.page for visit, _ in diagrams}) >= 3
+    for visit, diagram in diagrams:
+        assert not diagram["error"], visit
+        assert 200 < diagram["width"] <= SIZES[visit.size][0], visit
+        assert all(text and len(text) > 10 for text in diagram["told"]), visit
+
+
+def test_every_image_is_drawn_and_described(visits):
+    images = [(visit.page, image) for visit in visits for image in visit.facts["images"]]
+    assert len(images) > 100
+    assert [one for one in images if len(one[1]["alt"]) < 20 or not one[1]["drawn"]] == []
+
+
+def test_no_link_is_broken(site, visits):
+    names = {site / visit.page: set(visit.facts["names"]) for visit in visits}
+    broken = set()
+    for visit in visits:
+        for link in visit.facts["links"]:
+            address, place = urldefrag(link)
+            if urlsplit(address).scheme != "file":
+                continue
+            path = Path(url2pathname(urlsplit(address).path))
+            if not path.is_file() or (place and unquote(place) not in names.get(path, ())):
+                broken.add((visit.page, link))
+    assert broken == set()
+
+
+def test_links_out_of_the_site_say_so_by_https(visits):
+    schemes = {urlsplit(link).scheme for visit in visits for link in visit.facts["links"]}
+    assert schemes <= {"file", "https"}
+
+
+def test_the_search_is_reached_and_used_by_keys(site, chromium):
+    page = open_page(chromium, site, "index.html")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.name") == "q"
+    page.keyboard.type("rotate_half")
+    page.keyboard.press("Enter")
+    page.locator("ul.search li a").first.wait_for()
+    found = page.locator("ul.search li a").evaluate_all("all => all.map(one => one.href)")
+    assert any("exercises/rope.html" in link for link in found)
+    assert any("lessons/5_rope.html" in link for link in found)
+    page.close()
+
+
+def test_the_next_page_is_reached_by_keys(site, chromium):
+    page = open_page(chromium, site, "course/lessons/1_lookup.html")
+    for _ in range(300):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('a.next-page')"):
+            break
+    else:
+        pytest.fail("300 presses of Tab do not reach the link to the next page")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"exercises/lookup\.html"))
+    page.close()
+
+
+COLORS = """() => {
+    const node = document.querySelector("pre.mermaid .node");
+    const color = (where, what) => getComputedStyle(node.querySelector(where))[what];
+    return [color(".nodeLabel", "color"), color("rect", "fill")];
+}"""
+
+
+def contrast(one, other):
+    """The ratio of two colors' luminance, as WCAG defines it."""
+
+    def luminance(color):
+        parts = [int(part) / 255 for part in re.findall(r"\d+", color)[:3]]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_diagram_turns_with_the_theme(site, chromium, theme):
+    page = open_page(chromium, site, "course/lessons/5_rope.html", theme)
+    page.wait_for_function(DRAWN)
+    seen = {}
+    for _ in range(3):  # the button goes through automatic, light and dark
+        seen[page.evaluate("document.body.dataset.theme")] = page.evaluate(COLORS)
+        page.locator(".content-icon-container .theme-toggle").click()
+    assert seen["auto"] == seen[theme]
+    assert seen["light"] != seen["dark"]
+    assert all(contrast(*colors) > 7 for colors in seen.values())
+    page.close()
+
+
+def test_on_paper_all_is_unfolded_and_only_the_text_remains(site, chromium):
+    page = open_page(chromium, site, "notebooks/5_rope.html", "dark")
+    folded = page.locator("article details:not([open])")
+    assert folded.count() > 0
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert folded.count() == 0
+    for name in (".sidebar-drawer", ".toc-drawer", ".skip-to-content", ".theme-toggle >> nth=0"):
+        assert not page.locator(name).is_visible(), name
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    wide = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"
+    assert page.locator("article pre").evaluate_all(wide) == []
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert folded.count() > 0
+    assert len(page.pdf()) > 50_000
+    assert folded.count() > 0
+    page.close()
+
+
+def in_the_way(site, names, chromium, axe, theme, rules):
+    """What axe-core calls serious or critical on some pages."""
+    script, found = axe.read_text(encoding="utf-8"), []
+    page = open_page(chromium, site, names[0], theme)
+    options = rules | {"resultTypes": ["violations"]}  # of the others only that there are some
+    for name in names:
+        page.goto((site / name).as_uri())
+        page.wait_for_function(DRAWN)
+        page.evaluate(script)
+        result = page.evaluate("options => axe.run(document, options)", options)
+        assert result["passes"], name
+        found += [
+            (name, violation["id"], violation["nodes"][0]["html"][:200])
+            for violation in result["violations"]
+            if violation["impact"] in ("serious", "critical")
+        ]
+    page.close()
+    return found
+
+
+def test_nothing_serious_stands_in_anybodys_way(site, pages, chromium, axe):
+    assert in_the_way(site, pages, chromium, axe, "light", {}) == []
+
+
+def test_in_the_dark_everything_can_be_read(site, chromium, axe):
+    one_of_each_kind = [
+        *("index.html", "search.html", "course/instructors.html", "course/lessons/README.html"),
+        *("course/lessons/1_lookup.html", "exercises/rope.html", "helpers/plots.html"),
+        *("notebooks/1_lookup.html", "notebooks/7_positions_lab.html"),
+    ]
+    contrast_alone = {"runOnly": ["color-contrast"]}
+    assert in_the_way(site, one_of_each_kind, chromium, axe, "dark", contrast_alone) == []
