@@ -212,7 +212,7 @@ print(f"who only counts which character follows which: {bigrams:.2f}")
 # <details><summary>What happened, and why</summary>
 #
 # With one layer the shuffling changes nothing at all. The last token is the query, and to it the
-# others are a bag: which characters occurred, and how often. That is all "none" has besides the
+# others are a bag: which characters occurred, in which shares. That is all "none" has besides the
 # last character, and it is worth something: 1.86 against 1.99 for counting on the kingdom, 2.42
 # against 2.49 on TinyShakespeare. The longer the text, the more the bag holds, and the less it says
 # about this place. So the loss of "none" climbs with the length, though it has no position that
