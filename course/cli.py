@@ -152,7 +152,7 @@ def hint(exercise: str | None, again: bool, restart: bool) -> None:
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[LESSON] [JUPYTER OPTION]...")
 def open_notebook(words: tuple[str, ...]) -> None:
-    """Start JupyterLab with the notebook of a LESSON, by name or number; `lab` is the last one.
+    """Start JupyterLab with the notebook of a LESSON, by name or number, or `lab` or `shoot-out`.
 
     Without a LESSON, it is the one that comes next. Options after it go to JupyterLab.
 
@@ -160,6 +160,7 @@ def open_notebook(words: tuple[str, ...]) -> None:
     Examples:
       course open rope
       course open lab
+      course open shoot-out
       course open 5 --no-browser
     """
     import subprocess
@@ -191,11 +192,12 @@ def _files_of(lesson: str) -> tuple[Path, ...]:
     Raises:
         ValueError: there is no such lesson.
     """
-    from course.notebook_files import LAB, notebook_of
+    from course.notebook_files import UNGRADED, notebook_of
     from course.syllabus import find_lesson
 
-    if lesson in ("lab", LAB.partition("_")[0], LAB):
-        return (notebook_of(LAB),)
+    for name, stem in UNGRADED.items():
+        if lesson in (name, stem.partition("_")[0], stem):
+            return (notebook_of(stem),)
     found = find_lesson(lesson)
     return found.module(), found.notebook
 

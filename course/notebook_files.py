@@ -5,12 +5,15 @@ from pathlib import Path
 from course import ROOT
 from course.syllabus import lessons
 
-LAB = "7_positions_lab"
+LAB, SHOOT_OUT = "7_positions_lab", "8_shoot_out"
+
+UNGRADED = {"lab": LAB, "shoot-out": SHOOT_OUT}
+"""Notebooks that belong to no lesson, by the name that `course open` and `course reset` take."""
 
 
 def stems() -> list[str]:
-    """All notebooks, by the name of their files: `1_lookup` to `6_skipgram`, and the lab."""
-    return [*(lesson.text.stem for lesson in lessons()), LAB]
+    """All notebooks, by the name of their files: `1_lookup` to `6_skipgram`, and the ungraded."""
+    return [*(lesson.text.stem for lesson in lessons()), *UNGRADED.values()]
 
 
 def source_of(stem: str) -> Path:

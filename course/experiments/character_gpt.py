@@ -1,13 +1,18 @@
 """A small GPT over characters whose only open question is how it knows where a token stands."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course.borrow import names_of
+
+if TYPE_CHECKING:
+    from course.experiments.cached import Cache
 
 LONGEST = 256
 """The longest text that a model is asked about; it trains on shorter ones."""
@@ -82,7 +87,11 @@ class CharacterGPT(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then a small network for each token, both added to what comes in: (B, T, C)."""
+    """Attention, then a small network for each token, both added to what comes in: (B, T, C).
+
+    `forward(x, mask, turn, cache)`: `turn` rotates queries and keys; `cache` is a `cached.Cache`
+    that knows the keys and values of what was read before.
+    """
 
     def __init__(self, n_embd: int, n_heads: int) -> None:
         super().__init__()
@@ -95,11 +104,19 @@ class Block(nn.Module):
         nn.init.zeros_(self.from_heads.weight)  # a block starts by changing nothing
         nn.init.zeros_(self.narrow.weight)
 
-    def forward(self, x: Tensor, mask: Tensor, turn: nn.Module | None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor,
+        turn: Callable[[Tensor], Tensor] | None,
+        cache: "Cache | None" = None,
+    ) -> Tensor:
         heads = self.to_qkv(self.norms[0](x)).unflatten(-1, (3, self.n_heads, -1))
         q, k, v = heads.permute(2, 0, 3, 1, 4)  # (B, H, T, D) each
         if turn is not None:
             q, k = turn(q), turn(k)
+        if cache is not None:
+            k, v = cache.with_new(k, v)
         seen = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         x = x + self.from_heads(seen.transpose(1, 2).flatten(-2))
         return x + self.narrow(F.gelu(self.widen(self.norms[1](x))))

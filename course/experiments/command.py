@@ -1,15 +1,16 @@
 """`course experiment`."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from course.wording import filled
+from course.wording import counted, filled
 
 if TYPE_CHECKING:
+    from course.experiments.analogies import Answers
     from course.experiments.positions import Result
 
 NAMES = ("none", "learned", "sinusoidal", "rope", "alibi")
@@ -100,16 +101,19 @@ def _report(results: "Sequence[Result]") -> None:
             "\nBelow rope, the same model with its angles changed after the training: by ntk_base,"
             "\nand with positions divided (linear)."
         )
-    whose = {name: whose for result in results for name, whose in result.whose.items()}
-    borrowed = [name for name in whose if whose[name] == "borrowed"]
-    if borrowed:
+    _tell_whose({name: whose for result in results for name, whose in result.whose.items()})
+    for result in results:
+        line = " / ".join(result.sample.strip().splitlines())
+        click.echo(f"\n{result.scheme} writes: {line[:160]}")
+
+
+def _tell_whose(whose: Mapping[str, str]) -> None:
+    """Which exercises are yours and which are borrowed."""
+    if borrowed := [name for name in whose if whose[name] == "borrowed"]:
         said = f"Borrowed, because yours did not pass a check yet: {', '.join(borrowed)}."
         click.echo(f"\n{filled(said)}")
     else:
         click.echo("\nAll of it is made of your own modules.")
-    for result in results:
-        line = " / ".join(result.sample.strip().splitlines())
-        click.echo(f"\n{result.scheme} writes: {line[:160]}")
 
 
 def _figures(results: "Sequence[Result]", folder: Path) -> str:
@@ -131,3 +135,142 @@ def _figures(results: "Sequence[Result]", folder: Path) -> str:
     for name, picture in pictures.items():
         write_whole_bytes(folder / name, picture.png())
     return ", ".join(str(folder / name) for name in pictures)
+
+
+@experiment.command(short_help="A checkpoint of the other layout, read with a cache.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
+def cache(seed: int) -> None:
+    """Load a checkpoint in the other layout, and read and write with a key/value cache.
+
+    The checkpoint is a small character model with interleaved RoPE, trained here in some ten
+    seconds and kept. Your interleaved_to_half converts it, your RotaryEmbedding turns its queries
+    and keys. What goes wrong without the one or the other is shown as well.
+
+    \b
+    Example:
+      course experiment cache
+    """
+    import dataclasses
+
+    import torch
+
+    from course.borrow import names_of
+    from course.data.corpus import load_corpus
+    from course.experiments import cached
+    from course.experiments.character_gpt import LONGEST
+    from course.experiments.training import QUICK
+
+    torch.set_num_threads(1)  # products this small are not worth sharing
+    corpus, settings = load_corpus(), dataclasses.replace(QUICK, seed=seed)
+    try:
+        published = cached.checkpoint(settings, corpus.text)
+    except OSError as error:
+        raise click.ClickException(f"{cached.FOLDER} cannot be written: {error.strerror}") from None
+    held_out, decode = published.held_out_ids, published.tokenizer.decode
+    prompt, ways = held_out[: cached.PROMPT], cached.ways_to_read(published)
+    n_more = cached.CONTEXT - cached.PROMPT
+
+    click.echo(
+        f"\nA checkpoint trained on {corpus.name} with interleaved RoPE, seed {seed}, reads "
+        f"{cached.PROMPT} characters\nat once and {n_more} more one by one, with a cache. Loss in "
+        "nats per character on\nheld-out text, and how it goes on after "
+        f"{_on_one_line(decode(prompt))!r}:\n"
+    )
+    for way, new_reader in ways.items():
+        loss = cached.loss_after_prompt(new_reader, held_out)
+        written, _, _ = cached.written_with_cache(new_reader, prompt, 40)
+        click.echo(f"{way:<18}{loss:>6.2f}   {_on_one_line(decode(written))}")
+
+    n_tokens, right = LONGEST - cached.PROMPT, ways["converted"]
+    with_cache, logits, seconds = cached.written_with_cache(right, prompt, n_tokens)
+    without, other_logits, other_seconds = cached.written_without(right().model, prompt, n_tokens)
+    differ = [i for i, pair in enumerate(zip(with_cache, without, strict=True)) if len({*pair}) > 1]
+    told = f"they differ first at character {differ[0] + 1}" if differ else "both write the same"
+    n_comparable = differ[0] + 1 if differ else n_tokens  # after that the texts are others
+    largest = (logits - other_logits)[:n_comparable].abs().max().item()
+    click.echo(
+        f"\n{n_tokens} characters more, with the cache and without: {told}.\n"
+        f"Largest difference of a logit: {largest:.1e}. Seconds: {seconds:.2f} with the cache, "
+        f"{other_seconds:.2f} without."
+    )
+    used = {"lookup": ["TokenEmbedding"], "learned": ["tied_logits"]}
+    used["rope"] = ["interleaved_to_half", "RotaryEmbedding"]
+    _tell_whose({name: names_of(stem).whose(name) for stem in used for name in used[stem]})
+
+
+def _on_one_line(text: str) -> str:
+    return text.strip().replace("\n", " / ")
+
+
+@experiment.command(short_help="How many of Google's analogies do GloVe vectors know?")
+@click.argument("questions", required=False, type=click.Path(path_type=Path), metavar="[QUESTIONS]")
+@click.option(
+    "--dim",
+    type=click.Choice(["50", "100", "200", "300"]),
+    default="50",
+    help="Numbers a word; 50 if not given.",
+)
+@click.option("--words", type=click.IntRange(min=1), help="Take the most frequent words only.")
+def analogies(questions: Path | None, dim: str, words: int | None) -> None:
+    """Answer all QUESTIONS "a is to b as c is to ?" with GloVe vectors, by section.
+
+    QUESTIONS is Google's file, questions-words.txt, or one like it: a line `: name` begins a
+    section, every other line holds four words. If it is not named it is looked for where
+    `course data` puts its files. It comes with word2vec, for instance at
+    https://github.com/tmikolov/word2vec; the vectors come with `course data glove`.
+
+    \b
+    Examples:
+      course experiment analogies
+      course experiment analogies ~/questions-words.txt --words 20000
+    """
+    from course.borrow import names_of
+    from course.data import data_folder
+    from course.data.glove import open_glove
+    from course.experiments import analogies
+
+    path = questions or data_folder() / "questions-words.txt"
+    try:
+        sections = analogies.read_questions(path)
+        vectors = open_glove(int(dim))
+        vectors = analogies.most_frequent(vectors, words) if words else vectors
+        answers = analogies.answer_all(sections, vectors)
+    except FileNotFoundError as error:
+        if error.filename is None:  # the vectors: the message says how to fetch them
+            raise click.ClickException(str(error)) from None
+        raise click.ClickException(f"{path} is missing; --help says where to get it") from None
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+
+    click.echo(f"\n{len(vectors):,} words of glove.6B.{dim}d.txt, questions of {path.name}\n")
+    _answers_table(answers)
+    names = names_of("skipgram")
+    n_agreed = analogies.n_agreed(answers, vectors, names.analogy)
+    n_asked = sum(len(one.best) > 0 for one in answers.values())
+    click.echo(
+        "\nThese are answers by the rule of `analogy`, computed in blocks. Asked for the first "
+        f"question\nof each section, it says the same {n_agreed} times of {n_asked}."
+    )
+    _tell_whose({"analogy": names.whose("analogy")})
+
+
+def _answers_table(answers: "Mapping[str, Answers]") -> None:
+    """How many are right, by section and in total, and what is answered with nothing left out."""
+    click.echo(f"{'':<30}{'inputs left out':>30}{'nothing left out':>20}")
+    click.echo(f"{'section':<30}{'asked':>10}{'right':>10}{'share':>10}{'right':>10}{'share':>10}")
+    rows = [(name, len(a.best), a.n_right, a.n_right_unruly) for name, a in answers.items()]
+    n_asked, n_right, n_unruly = (sum(column) for column in list(zip(*rows, strict=True))[1:])
+    for name, asked, right, unruly in [*rows, ("in total", n_asked, n_right, n_unruly)]:
+        shares = [f"{n / asked:.2%}" if asked else "" for n in (right, unruly)]
+        click.echo(
+            f"{name[:30]:<30}{asked:>10,}{right:>10,}{shares[0]:>10}{unruly:>10,}{shares[1]:>10}"
+        )
+    b, c = (sum(a.n_unruly_says(place) for a in answers.values()) / n_asked for place in (1, 2))
+    click.echo(
+        f"\nWith nothing left out, the answer is c itself {c:.2%} of the time, and b {b:.2%}."
+    )
+    if n_left_out := sum(one.n_left_out for one in answers.values()):
+        told = counted(n_left_out, "question")
+        click.echo(f"Not asked: {told} with a word that has no vector here.")

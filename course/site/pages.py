@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from course import ROOT
 from course.build import stub_from
 from course.lab.page import write_page
-from course.notebook_files import LAB, notebook_of
+from course.notebook_files import LAB, SHOOT_OUT, notebook_of
 from course.notebook_text import YOUR_ANSWER
 from course.site.assets import ASSETS
 from course.site.executed import executed_notebooks
@@ -103,7 +103,11 @@ def _landing() -> dict:
         "start": re.search(r"<!-- start -->\n(```.*?```)", readme, re.DOTALL)[1],
         "contents": {
             "The course": ["The syllabus <course/lessons/README>", "lab"],
-            "Lessons": [*texts, f"Notebook: the positions lab <notebooks/{LAB}>"],
+            "Lessons": [
+                *texts,
+                f"Notebook: the positions lab <notebooks/{LAB}>",
+                f"Notebook: the shoot-out <notebooks/{SHOOT_OUT}>",
+            ],
             "To look up": [
                 *(f"helpers/{name}" for name in ("notebook", "plots", "data")),
                 "course/instructors",

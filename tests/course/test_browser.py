@@ -198,7 +198,7 @@ def run(stem: str, lab: Lab, chromium: Any) -> Iterator[Notebook]:
     page.goto(lab.address_of(stem), timeout=1000 * PATIENCE)
     notebook.wait(f"{OPENED}?.status === 'idle'", None, "no kernel was ready", PATIENCE)
     page.evaluate(RUN)
-    notebook.wait("window.allRan !== undefined", None, "the cells were not run", PATIENCE)
+    notebook.wait("window.allRan !== undefined", None, "the cells were not run", 3 * PATIENCE)
     notebook.content = page.evaluate("jupyterapp.shell.currentWidget.context.model.toJSON()")
     yield notebook
     page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from course import ROOT, build
 from course.cli import main
 from course.mistakes_text import BEGIN, END, with_common_mistakes
+from course.notebook_files import stems
 from course.syllabus import find_lesson, lessons
 from course.testing import catalogue
 
@@ -47,9 +48,9 @@ def test_a_stub_is_valid_and_keeps_nothing_of_the_body(lesson):
 
 
 def test_a_build_writes_every_module_and_notebook_and_then_has_nothing_to_do(repository):
-    assert len(build.drift()) == 6 + 7
-    assert len(build.build()) == 6 + 7
-    assert len(list((repository / "notebooks").iterdir())) == 7
+    assert len(build.drift()) == len(lessons()) + len(stems())
+    assert len(build.build()) == len(lessons()) + len(stems())
+    assert len(list((repository / "notebooks").iterdir())) == len(stems())
     assert build.drift() == []
     assert build.build() == ["everything is up to date"]
 

@@ -144,6 +144,8 @@ def test_the_exit_status_tells_whether_everything_passed(tmp_path):
         (["5"], "5_rope"),
         (["lab"], "7_positions_lab"),
         (["7"], "7_positions_lab"),
+        (["shoot-out"], "8_shoot_out"),
+        (["8"], "8_shoot_out"),
         ([], "3_learned"),
     ],
 )

@@ -1,15 +1,24 @@
 """The experiments: what they train is what they say, and nothing is computed twice."""
 
 import dataclasses
+import functools
+import lzma
+import os
+import random
+import re
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 from click.testing import CliRunner
 
+from course.borrow import names_of
 from course.cli import main
+from course.data.glove import WordVectors
 from course.data.kingdom import kingdom_text
-from course.experiments import block_skipgram, positions
+from course.experiments import analogies, block_skipgram, cached, positions
 from course.experiments.block_skipgram import train_in_blocks
 from course.experiments.character_gpt import LONGEST, SCHEMES, CharacterGPT, Size
 from course.experiments.stretch import SqueezedRope, stretched_losses
@@ -179,6 +188,211 @@ def test_an_unknown_scheme_is_refused():
     ran = CliRunner().invoke(main, ["experiment", "positions", "roap"])
     assert ran.exit_code == 2
     assert "roap" in ran.output
+
+
+# --- a checkpoint and a cache -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def published():
+    """A checkpoint of the other layout, barely trained, whose blocks do something."""
+    training = Training("rope", SMALL, TEXT)
+    training.model = model("rope")
+    training.model.tokens = type(training.model.tokens)(training.tokenizer.vocab_size, 16)
+    training.model.turned = cached.InterleavedRope(8)
+    return training
+
+
+def read_in_pieces(reader, ids, lengths):
+    return torch.cat([reader.read(piece) for piece in ids.split(lengths, dim=1)], dim=1)
+
+
+@pytest.mark.parametrize("lengths", [[20], [1] * 20, [7, 1, 1, 8, 3]])
+def test_with_a_cache_a_text_is_read_as_if_there_were_none(published, lengths):
+    ids = published.held_out_ids[:40].view(2, 20)
+    for way in "as published", "converted":
+        reader = cached.ways_to_read(published)[way]()
+        whole = reader.model(ids)
+        torch.testing.assert_close(read_in_pieces(reader, ids, lengths), whole)
+
+
+def test_only_a_checkpoint_that_is_converted_gives_what_was_published(published):
+    ids = published.held_out_ids[:40].view(2, 20)
+    ways = cached.ways_to_read(published)
+    read = {way: read_in_pieces(new_reader(), ids, 10) for way, new_reader in ways.items()}
+    wanted = read.pop("as published")
+    torch.testing.assert_close(read.pop("converted"), wanted, rtol=1e-4, atol=1e-4)
+    assert set(read) == {"not converted", "as one head", "offset forgotten"}
+    for logits in read.values():
+        assert (logits[:, 10:] - wanted[:, 10:]).abs().max() > 0.01
+
+
+def test_a_forgotten_offset_shows_after_the_prompt_only(published):
+    ids, ways = published.held_out_ids[None, :20], cached.ways_to_read(published)
+    right, wrong = (
+        read_in_pieces(ways[way](), ids, [10, 1, 9]) for way in ("converted", "offset forgotten")
+    )
+    torch.testing.assert_close(wrong[:, :10], right[:, :10])
+    assert not torch.allclose(wrong[:, 10:], right[:, 10:], atol=0.01)
+
+
+def test_the_same_is_written_with_a_cache_and_without(published):
+    new_reader = cached.ways_to_read(published)["converted"]
+    prompt = published.held_out_ids[:9]
+    written, logits, _ = cached.written_with_cache(new_reader, prompt, 50)
+    again, other_logits, _ = cached.written_without(new_reader().model, prompt, 50)
+    assert written == again and len(set(written)) > 5
+    torch.testing.assert_close(logits, other_logits, rtol=1e-4, atol=1e-4)
+
+
+def test_the_loss_after_a_prompt_is_that_of_whole_windows(published):
+    ids, new_reader = published.held_out_ids, cached.ways_to_read(published)["converted"]
+    starts = torch.linspace(0, len(ids) - 65, 5).long()
+    windows = ids[starts[:, None] + torch.arange(65)]
+    logits = new_reader().model(windows[:, :64])[:, 31:]
+    wanted = F.cross_entropy(logits.flatten(0, 1), windows[:, 32:].flatten()).item()
+    assert cached.loss_after_prompt(new_reader, ids, 5) == pytest.approx(wanted, abs=1e-4)
+
+
+def test_a_checkpoint_is_kept_and_a_damaged_one_made_anew(tmp_path, monkeypatch):
+    first = cached.checkpoint(SMALL, TEXT, tmp_path)
+    (kept,) = tmp_path.iterdir()
+    take_step = Training.take_step
+    monkeypatch.setattr(Training, "take_step", None)
+    again = cached.checkpoint(SMALL, TEXT, tmp_path)
+    monkeypatch.setattr(Training, "take_step", take_step)
+    kept.write_bytes(b"damaged")
+    anew = cached.checkpoint(SMALL, TEXT, tmp_path)
+    for name, weights in first.model.state_dict().items():
+        torch.testing.assert_close(again.model.state_dict()[name], weights, rtol=0, atol=0)
+        torch.testing.assert_close(anew.model.state_dict()[name], weights, rtol=0, atol=0)
+
+
+def test_the_command_reads_a_checkpoint_rightly_and_wrongly(folder, monkeypatch):
+    monkeypatch.setattr(cached, "FOLDER", folder)
+    monkeypatch.setattr(cached.checkpoint, "__defaults__", (folder,))
+    monkeypatch.setattr("course.experiments.training.QUICK", SMALL)
+    ran = CliRunner().invoke(main, ["experiment", "cache", "--seed", "2"])
+    assert ran.exit_code == 0, ran.output
+    rows = dict(re.findall(r"^(\w[\w ]+?)  +(\d\.\d\d) ", ran.output, re.MULTILINE))
+    assert rows["as published"] == rows["converted"]
+    assert len(rows) == 5
+    assert "224 characters more, with the cache and without: both write the same." in ran.output
+    assert "Borrowed" in ran.output or "your own modules" in ran.output
+
+
+# --- analogies ----------------------------------------------------------------------------------
+
+QUESTIONS = """: family
+man king woman queen
+MAN woman king Queen
+man king woman man
+: capitals of places
+athens greece rome italy
+man king woman king
+"""
+
+
+@pytest.fixture
+def few_words(tmp_path, monkeypatch):
+    """A folder with made-up vectors of 50 numbers, and some questions."""
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    rows = {"man": [1, 0, 0], "king": [1, 1, 0], "woman": [1, 0, 1], "queen": [1, 1, 1]}
+    rows |= {"frog": [-1, 0, 0], "rome": [0, 1, -1]}
+    lines = [" ".join(map(str, [word, *row, *[0] * 47])) for word, row in rows.items()]
+    (tmp_path / "glove.6B.50d.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "questions-words.txt").write_text(QUESTIONS, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("block", [1, 2, 1024])
+def test_answers_in_blocks_are_those_of_analogy(block, monkeypatch):
+    monkeypatch.setattr(analogies, "QUESTIONS_AT_ONCE", 2 * block)
+    monkeypatch.setattr(analogies, "ROWS_AT_ONCE", 3 * block)
+    vectors = torch.randn(30, 5, generator=torch.Generator().manual_seed(0)).numpy()
+    words = [f"w{row}" for row in range(30)]
+    glove = WordVectors("".join(f"{word}\n" for word in words).encode(), vectors)
+    draw = random.Random(0)
+    asked = {"some": [draw.choices(words, k=4) for _ in range(40)], "none": []}
+    answers = analogies.answer_all(asked, glove)
+    units, analogy = F.normalize(glove.tensor(), dim=1), names_of("skipgram").analogy
+    for row, best, unruly in zip(
+        answers["some"].questions, answers["some"].best, answers["some"].unruly, strict=True
+    ):
+        a, b, c, _ = row.tolist()
+        assert best == analogy(a, b, c, glove.tensor(), top_k=1)[0]
+        assert unruly == (units @ (units[b] - units[a] + units[c])).argmax()
+    assert answers["some"].questions.shape == (40, 4) and len(answers["none"].best) == 0
+    assert analogies.n_agreed(answers, glove, analogy) == 1
+
+
+def test_the_command_answers_by_section_and_in_total(few_words):
+    ran = CliRunner().invoke(main, ["experiment", "analogies"])
+    assert ran.exit_code == 0, ran.output
+    rows = {line.split("  ")[0]: line.split()[-5:] for line in ran.output.splitlines() if line}
+    assert rows["family"][:2] == ["3", "2"]
+    assert rows["capitals of places"][:2] == ["1", "0"]
+    assert rows["in total"][:3] == ["4", "2", "50.00%"]
+    assert "Not asked: 1 question with" in ran.output
+    assert "the same 2 times of 2" in ran.output
+    fewer = CliRunner().invoke(main, ["experiment", "analogies", "--words", "4"])
+    assert fewer.exit_code == 0
+    assert "4 words of glove" in fewer.output
+    too_few = CliRunner().invoke(main, ["experiment", "analogies", "--words", "3"])
+    assert too_few.exit_code == 1
+    assert "there must be four words or more to choose from; got 3" in too_few.output
+
+
+@pytest.mark.parametrize(
+    ("questions", "sentence"),
+    [
+        (b"", "must hold at least one question; it holds none"),
+        (b": family\n", "must hold at least one question; it holds none"),
+        (b"man king woman queen\n", "line 1 asks before any section has begun"),
+        (b": family\nman king woman\n", "line 2 must hold four words"),
+        (b": family\n\xff\n", "must be text in UTF-8"),
+        (b": family\na b c d\n", "none of the questions has all its four words"),
+    ],
+)
+def test_damaged_questions_are_told_in_one_sentence(few_words, questions, sentence):
+    path = few_words / "mine.txt"
+    path.write_bytes(questions)
+    ran = CliRunner().invoke(main, ["experiment", "analogies", str(path)])
+    assert ran.exit_code == 1
+    assert sentence in ran.output and ran.output.count("\n") == 1
+    assert isinstance(ran.exception, SystemExit)
+
+
+@pytest.mark.parametrize(
+    ("missing", "sentence"),
+    [
+        ("questions-words.txt", "questions-words.txt is missing; --help says where to get it"),
+        ("glove.6B.50d.txt", "glove.6B.50d.txt is missing; fetch it with: course data glove"),
+    ],
+)
+def test_what_is_missing_is_told_in_one_sentence(few_words, missing, sentence):
+    (few_words / missing).unlink()
+    ran = CliRunner().invoke(main, ["experiment", "analogies"])
+    assert ran.exit_code == 1
+    assert sentence in ran.output and ran.output.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_google_s_questions_and_the_real_vectors_give_the_figures_of_the_text(tmp_path):
+    folder = os.environ.get("COURSE_REAL_DATA")
+    if not folder:
+        pytest.skip("$COURSE_REAL_DATA does not name a folder with the real data")
+    packed = Path(folder) / "glove.6B.50d.txt.xz"
+    with lzma.open(packed) as source, open(tmp_path / "glove.6B.50d.txt", "wb") as target:
+        shutil.copyfileobj(source, target)
+    questions = str(Path(folder) / "questions-words.txt")
+    run = functools.partial(CliRunner().invoke, env={"COURSE_DATA": str(tmp_path)})
+    whole = run(main, ["experiment", "analogies", questions]).output
+    assert re.search(r"in total +19,544 +9,033 +46\.22% +5,947 +30\.43%", whole), whole
+    assert re.search(r"family +506 +349 ", whole)
+    assert "c itself 42.54% of the time, and b 5.00%" in whole
+    frequent = run(main, ["experiment", "analogies", questions, "--words", "20000"]).output
+    assert re.search(r"in total +12,042 +6,268 +52\.05% ", frequent), frequent
 
 
 # --- skip-gram in blocks ------------------------------------------------------------------------

@@ -14,13 +14,13 @@ from nbclient import NotebookClient
 from course import ROOT, notebook, plots
 from course.borrow import Names
 from course.build import stub_from
-from course.notebook_files import LAB, stems
+from course.notebook_files import UNGRADED, stems
 from course.notebook_text import YOUR_ANSWER, notebook_from
 from course.play import play
 from course.syllabus import find_lesson, lessons
 
-SECONDS = 60
-"""What a whole notebook may take."""
+SECONDS = 240
+"""What a cell may take on a busy machine: one of the shoot-out trains five models."""
 
 
 def source_of(stem):
@@ -42,7 +42,7 @@ def test_a_notebook_asks_for_guesses_and_answers(stem):
     assert cells[0].source.startswith("# ")
     assert len(guesses) >= 3
     assert all("My guess" in cell.source for cell in guesses)
-    assert len(answers) >= 2 or stem == LAB
+    assert len(answers) >= 2 or stem in UNGRADED.values()
     assert all(YOUR_ANSWER in cell.source for cell in answers)
 
 
@@ -85,7 +85,7 @@ def test_the_instructors_answers_stay_with_the_instructor(stem):
         text = line.removeprefix("#").strip()
         assert text in instructors
         assert len(text) < 20 or text not in students
-    assert blocks or stem == LAB
+    assert blocks or stem in UNGRADED.values()
 
 
 def test_an_assignment_has_no_links_into_the_repository():
