@@ -89,6 +89,11 @@ def _report(results: "Sequence[Result]") -> None:
         f"{settings.steps} steps\non windows of {lengths[0]} characters, seed {settings.seed}. "
         "Lower is better.\n"
     )
+    if results[0].corpus == "kingdom":
+        click.echo(
+            "The kingdom is a small made-up text. Lesson 5's figures are those of\n"
+            "TinyShakespeare, which `course data tinyshakespeare` fetches.\n"
+        )
     click.echo(f"{'':<14}" + "".join(f"{length:>8}" for length in lengths) + f"{'CPU':>9}")
     for result in results:
         rows = {result.scheme: result.held_out}

@@ -9,11 +9,12 @@ import dataclasses
 import hashlib
 import json
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import torch
@@ -74,15 +75,21 @@ def shoot_out(
     context = get_context("spawn")
     with context.Manager() as manager:
         steps = manager.dict()
-        with ProcessPoolExecutor(min(len(schemes), os.cpu_count() or 1), context) as pool:
+        n_processes = min(len(schemes), os.cpu_count() or 1)
+        with ProcessPoolExecutor(n_processes, context, _leave_interrupts_to_the_parent) as pool:
             futures = {s: pool.submit(result_of, s, settings, folder, steps) for s in schemes}
             try:
                 for scheme, step in _until_done(futures, steps):
                     on_step(scheme, step)
             except KeyboardInterrupt:
-                pool.shutdown(cancel_futures=True)
+                for process in active_children():  # or the end of the block would wait for them
+                    process.terminate()
                 raise
             return [future.result() for future in futures.values()]
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _until_done(

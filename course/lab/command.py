@@ -44,11 +44,17 @@ def export(mine: bool, out: Path) -> None:
     from course.lab.page import write_page
 
     try:
-        borrowed = write_page(out, mine)
+        numbers = write_page(out, mine)
     except LabError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
     click.echo(f"{out} is written ({out.stat().st_size / 1000:,.0f} kB); open it in a browser")
-    if mine and borrowed:
-        click.echo(f"borrowed from the reference: {', '.join(borrowed)}")
+    for said, names in (
+        ("yours", numbers["yours"]),
+        ("borrowed from the reference", numbers["borrowed"]),
+        ("not checked since you wrote it", numbers["unchecked"]),
+        ("wrong in its last check", numbers["foundWrong"]),
+    ):
+        if names:
+            click.echo(f"{said}: {', '.join(names)}")

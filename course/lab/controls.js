@@ -172,11 +172,18 @@ function showSentenceNote() {
 
 function showOrigin() {
   if (!NUMBERS.mine) return;
-  const said = ["Made with your own functions."];
+  const said = [
+    NUMBERS.yours.length
+      ? `Made with your own ${NUMBERS.yours.join(", ")}.`
+      : "Nothing of yours is shown yet.",
+  ];
   if (NUMBERS.borrowed.length) {
     said.push(
       `Borrowed from the reference, because yours are to do: ${NUMBERS.borrowed.join(", ")}.`,
     );
+  }
+  if (NUMBERS.unchecked.length) {
+    said.push(`Not checked since you wrote it: ${NUMBERS.unchecked.join(", ")}.`);
   }
   if (NUMBERS.foundWrong.length) {
     said.push(`The last check found wrong: ${NUMBERS.foundWrong.join(", ")}.`);

@@ -15,7 +15,7 @@ from torch import Tensor
 from course.borrow import Names, written_in
 from course.lab.training import LONGEST, READ, SENTENCE, kingdom, train
 from course.plots.parts import AMOUNT, COLORS, SIGNED
-from course.progress import WRONG, status_of_all
+from course.progress import UNCHECKED, WRONG, status_of_all
 from course.syllabus import find_lesson
 from course.testing.outcomes import Wrong
 from course.testing.stage import where
@@ -65,8 +65,10 @@ def export_numbers(mine: bool = False) -> dict[str, Any]:
         "alibi": _alibi(rope),
         "colors": {"signed": _color_map(SIGNED), "amount": _color_map(AMOUNT), "marks": COLORS[:6]},
         "mine": mine,
+        "yours": [name for lesson in lessons.values() for name in lesson.own()],
         "borrowed": [name for lesson in lessons.values() for name in lesson.borrowed()],
-        "foundWrong": [name for lesson in lessons.values() for name in lesson.found_wrong()],
+        "foundWrong": [name for lesson in lessons.values() for name in lesson.own(WRONG)],
+        "unchecked": [name for lesson in lessons.values() for name in lesson.own(UNCHECKED)],
     }
 
 
@@ -122,11 +124,17 @@ class _Lesson:
         names = USED[self._lesson.stem] if self._mine else ()
         return [name for name in names if self.names.whose(name) == "borrowed"]
 
-    def found_wrong(self) -> list[str]:
-        """The student's own whose last check found them wrong."""
-        status = status_of_all() if self._mine else {}
-        names = USED[self._lesson.stem]
-        return [name for name in names if status.get(name) == WRONG]
+    def own(self, *status: str) -> list[str]:
+        """The student's own exercises of the page, or those of which the last check says this."""
+        known = status_of_all() if self._mine else {}
+        return [
+            name
+            for name in USED[self._lesson.stem]
+            if self.names.whose(name) == "yours"
+            and (not status or known[name] in status)
+            # a borrowed apply_rope turns by itself
+            and (name != "rotate_half" or self.names.whose("apply_rope") == "yours")
+        ]
 
 
 def _shape(result: Any) -> tuple[int, ...] | str:

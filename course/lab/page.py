@@ -14,7 +14,7 @@ SCRIPTS = (
 )
 
 
-def write_page(path: Path, mine: bool = False) -> list[str]:
+def write_page(path: Path, mine: bool = False) -> dict:
     """Write the lab as one HTML file that needs nothing else.
 
     Args:
@@ -22,7 +22,7 @@ def write_page(path: Path, mine: bool = False) -> list[str]:
         mine: with the functions in `exercises/` instead of the reference's.
 
     Returns:
-        The exercises that were borrowed from the reference because they are still to do.
+        The numbers of `export_numbers`, which also say what was borrowed, and what is wrong.
 
     Raises:
         LabError: a function in `exercises/` gives nothing that could be shown.
@@ -30,7 +30,7 @@ def write_page(path: Path, mine: bool = False) -> list[str]:
     """
     numbers = export_numbers(mine)
     write_whole(Path(path), page_with(numbers))
-    return numbers["borrowed"]
+    return numbers
 
 
 def page_with(numbers: dict) -> str:

@@ -15,13 +15,14 @@ const QUESTIONS = {
       return (
         `“${word}” stands at positions ${settings.start + first} and ${settings.start + second}. ` +
         "Its token row is the same both times: cosine 1. With which positions does the model get " +
-        "two vectors that are less alike?"
+        "two vectors that are exactly alike?"
       );
     },
     options: [
       ["learned", "learned rows, added"],
       ["sinusoidal", "sinusoidal rows, added"],
-      ["equal", "RoPE or ALiBi"],
+      ["neither", "RoPE or ALiBi"],
+      ["none", "none of them"],
     ],
     then: { matrix: "sum" },
     answer(settings) {
@@ -29,10 +30,11 @@ const QUESTIONS = {
         likenessOfRepeated(settings, scheme, "sum"),
       );
       return {
-        right: Math.min(learned, sinusoidal) === learned ? "learned" : "sinusoidal",
+        right: "neither", // nothing is added
         told:
           `Cosine ${shown(learned, 2)} with learned rows, ${shown(sinusoidal, 2)} with ` +
-          "sinusoidal ones, and 1 with RoPE and ALiBi, which add nothing. What matters is how " +
+          "sinusoidal ones, and 1 with RoPE and ALiBi: they add nothing, and act where tokens " +
+          "meet. Of what is added, it matters how " +
           "loud the position rows are next to the token rows, and how much they differ between " +
           "the two places: slow pairs say nearly the same at both.",
       };

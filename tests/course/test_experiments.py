@@ -1,5 +1,6 @@
 """The experiments: what they train is what they say, and nothing is computed twice."""
 
+import contextlib
 import dataclasses
 import functools
 import lzma
@@ -7,6 +8,10 @@ import os
 import random
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from click.testing import CliRunner
 
+from course import ROOT
 from course.borrow import names_of
 from course.cli import main
 from course.data.glove import WordVectors
@@ -182,6 +188,64 @@ def test_the_command_compares_and_draws(folder, monkeypatch):
 
 
 SHOOT_OUT = positions.shoot_out
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+
+from course.experiments.positions import shoot_out
+from course.experiments.training import LONG
+
+if __name__ == "__main__":
+    shoot_out(LONG, ("none", "rope"), lambda *_: print("at work", flush=True), Path(sys.argv[1]))
+"""
+
+
+def alive_in_group(group):
+    """The processes of a group that have not ended, as "number (name)"."""
+    alive = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, _, rest = path.read_text(encoding="utf-8").rpartition(") ")
+            state, _, own_group = rest.split()[:3]
+            if int(own_group) == group and state != "Z":
+                alive.append(f"{name})")
+    return alive
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks into Linux's /proc")
+@pytest.mark.parametrize("who", ["parent", "all", "all, twice"])
+def test_an_interrupt_ends_all_processes_at_once(folder, tmp_path, who):
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED, encoding="utf-8")
+    running = subprocess.Popen(
+        [sys.executable, script, folder],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
+    try:
+        assert running.stdout.readline() == "at work\n"
+        if who == "parent":
+            running.send_signal(signal.SIGINT)
+        else:
+            os.killpg(running.pid, signal.SIGINT)
+        if who == "all, twice":
+            time.sleep(0.05)
+            os.killpg(running.pid, signal.SIGINT)
+        _, said = running.communicate(timeout=30)
+        assert running.returncode and "KeyboardInterrupt" in said
+        deadline = time.monotonic() + 10
+        while alive_in_group(running.pid) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert alive_in_group(running.pid) == []
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
 
 
 def test_an_unknown_scheme_is_refused():

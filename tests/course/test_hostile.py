@@ -143,12 +143,13 @@ def test_all_answers_together_are_bounded(judge, monkeypatch):
 
 @needs_sandbox
 def test_a_flaw_of_the_grader_costs_one_result_that_is_not_kept(judge, monkeypatch):
+    unseen = replace(NEIGHBOUR, source=NEIGHBOUR.source + b"\n# unseen\n")
     with monkeypatch.context() as patch:
         patch.setattr(judge, "_findings", lambda *_: 1 / 0)
-        result = judge.grade(NEIGHBOUR)
+        result = judge.grade(unseen)
     assert (result.key, result.points) == ("", 0)
     assert result.trouble.endswith("could not go on with it: ZeroDivisionError: division by zero")
-    assert judge.grade(NEIGHBOUR).points > 0
+    assert judge.grade(unseen).points > 0
 
 
 def test_attacks_are_told_apart():

@@ -201,6 +201,20 @@ def test_what_the_last_check_found_wrong_is_named(student, monkeypatch):
     assert export_numbers()["foundWrong"] == []
 
 
+def test_what_was_never_checked_is_named(student):
+    student(rope=AS_IT_IS)
+    found = export_numbers(mine=True)
+    assert found["unchecked"] == found["yours"] == [*numbers.USED["rope"]]
+
+
+def test_what_a_borrowed_function_does_not_call_is_not_said_to_be_shown(student):
+    line = "    return (x * cos + rotate_half(x) * sin).to(x.dtype)\n"
+    student(rope=(line, '    raise NotImplementedError("TODO rope.apply_rope")\n'))
+    found = export_numbers(mine=True)
+    assert "rotate_half" not in found["yours"] + found["borrowed"] + found["unchecked"]
+    assert "rope_tables" in found["yours"] and "apply_rope" in found["borrowed"]
+
+
 # --- one sentence, and no file --------------------------------------------------------------------
 
 

@@ -529,7 +529,13 @@ def test_numbers_that_are_none_are_left_blank(chromium, numbers, tmp_path):
 
 
 def test_what_was_borrowed_and_found_wrong_stands_on_the_page(chromium, numbers, tmp_path):
-    facts = {"mine": True, "borrowed": ["apply_rope"], "foundWrong": ["rotate_half"]}
+    facts = {
+        "mine": True,
+        "yours": ["rotate_half", "rope_tables"],
+        "borrowed": ["apply_rope"],
+        "foundWrong": ["rotate_half"],
+        "unchecked": ["rope_tables"],
+    }
     path = tmp_path / "mine.html"
     path.write_text(page_with(numbers | facts), encoding="utf-8")
     page = chromium.new_page()
@@ -538,6 +544,8 @@ def test_what_was_borrowed_and_found_wrong_stands_on_the_page(chromium, numbers,
     page.close()
     assert "Borrowed from the reference, because yours are to do: apply_rope." in said
     assert "The last check found wrong: rotate_half." in said
+    assert "Made with your own rotate_half, rope_tables." in said
+    assert "Not checked since you wrote it: rope_tables." in said
 
 
 def test_training_reached_the_first_rows_only(numbers):
