@@ -674,7 +674,7 @@ def test_a_zip_of_too_many_files_is_refused_before_it_fills_the_memory(tmp_path,
     assert (one.modules, one.notes[0]) == ({}, "ann.zip holds too many files")
     monkeypatch.setattr(submissions, "MAX_CLASS_DIRECTORY_BYTES", 10_000)
     (tmp_path / "class.zip").write_bytes(zipped({f"{i}/rope.py": "" for i in range(500)}))
-    with pytest.raises(SubmissionsError, match=r"class\.zip holds too many files"):
+    with pytest.raises(SubmissionsError, match="holds too many files"):
         read_submissions(tmp_path / "class.zip")
 
 
