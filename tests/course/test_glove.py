@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from course.data import decimals, glove
-from course.data.glove import open_glove
+from course.data.glove import WordVectors, open_glove
+from solutions.skipgram import nearest_by_cosine
 
 TEXT = "the 0.5 -1.25\nking 2.0 0.125\nqueen -0.0625 3.5\n"
 
@@ -92,6 +93,19 @@ def test_writing_into_the_tensor_never_reaches_the_file(write, tmp_path):
     write(TEXT)
     open_glove(2, tmp_path).tensor().fill_(0)
     assert open_glove(2, tmp_path)["king"].tolist() == [2.0, 0.125]
+
+
+def test_the_nearest_words_are_those_of_the_exercise():
+    rows = np.random.default_rng(0).normal(size=(50, 6)).astype(np.float32)
+    rows[7] = 0.0
+    vectors = WordVectors("".join(f"w{i}\n" for i in range(50)).encode("utf-8"), rows)
+    for query in (rows[3], 5 * rows[4] - rows[5], rows[7]):
+        order, cosines = nearest_by_cosine(torch.tensor(query), torch.tensor(rows), top_k=50)
+        found = vectors.nearest(query, top_k=60)
+        assert [cosine for _, cosine in found] == pytest.approx(cosines.tolist(), abs=1e-6)
+        if query.any():
+            assert [word for word, _ in found] == [f"w{i}" for i in order.tolist()]
+    assert len(vectors.nearest(rows[0])) == 10
 
 
 def test_the_default_folder_is_the_data_folder(write, tmp_path, monkeypatch):
