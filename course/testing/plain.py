@@ -29,7 +29,7 @@ def plain_tensor(tensor: torch.Tensor) -> torch.Tensor:
         bare = torch.Tensor.detach(tensor).as_subclass(torch.Tensor)
     if bare.layout is not torch.strided or bare.device.type == "meta":
         return bare.clone()
-    if bare.is_contiguous():
+    if bare.is_contiguous() and not bare.is_nested:
         return bare.clone().resolve_conj().resolve_neg()
     memory = torch.empty(0, dtype=bare.dtype, device=bare.device)
     memory.set_(bare.untyped_storage().clone(), bare.storage_offset(), bare.shape, bare.stride())

@@ -175,6 +175,7 @@ def test_lending_replaces_names_and_gives_them_back():
     ],
 )
 def test_settings_of_everyone_are_left_alone(body, words):
+    torch.manual_seed(1)  # another than the one that is set
     with pytest.raises(Wrong, match=words):
         lesson_of(f=lambda: body() and None).f()
     assert torch.get_default_dtype() is torch.float32

@@ -1,5 +1,6 @@
 """Hostile modules earn nothing, harm nobody and leave nothing; what arrives is plain or refused."""
 
+import itertools
 import json
 import math
 import os
@@ -59,9 +60,17 @@ def judge():
 @pytest.fixture(scope="module")
 def neighbours_result(judge):
     """What the honest student gets when nobody else is there."""
-    result = judge.grade(NEIGHBOUR)
+    result = judge.grade(unseen(NEIGHBOUR))
     assert 0 < result.points < result.worth
-    return replace(result, seconds=0.0)
+    return replace(result, seconds=0.0, key="")
+
+
+def unseen(unit):
+    """The same module in a text that the judge has not met: it is run, not remembered."""
+    return replace(unit, source=b"%s\n# %d\n" % (unit.source, next(NUMBERS)))
+
+
+NUMBERS = itertools.count()
 
 
 @needs_sandbox
@@ -84,7 +93,8 @@ def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, atta
     assert len(said) <= judging.MAX_MESSAGE
     assert said.replace("\n", " ").isprintable()
     assert left_behind() == []
-    assert replace(judge.grade(NEIGHBOUR), seconds=0.0) == neighbours_result
+    after = judge.grade(unseen(NEIGHBOUR))
+    assert replace(after, seconds=0.0, key="") == neighbours_result
 
 
 def what_is_said(result) -> str:
@@ -143,13 +153,13 @@ def test_all_answers_together_are_bounded(judge, monkeypatch):
 
 @needs_sandbox
 def test_a_flaw_of_the_grader_costs_one_result_that_is_not_kept(judge, monkeypatch):
-    unseen = replace(NEIGHBOUR, source=NEIGHBOUR.source + b"\n# unseen\n")
+    unit = unseen(NEIGHBOUR)
     with monkeypatch.context() as patch:
         patch.setattr(judge, "_findings", lambda *_: 1 / 0)
-        result = judge.grade(unseen)
+        result = judge.grade(unit)
     assert (result.key, result.points) == ("", 0)
     assert result.trouble.endswith("could not go on with it: ZeroDivisionError: division by zero")
-    assert judge.grade(unseen).points > 0
+    assert judge.grade(unit).points > 0
 
 
 def test_attacks_are_told_apart():
