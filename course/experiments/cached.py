@@ -5,7 +5,6 @@ published. Your `interleaved_to_half` makes it fit your `RotaryEmbedding`, whose
 where a token stands when the keys before it come from a cache.
 """
 
-import hashlib
 import io
 import time
 from collections.abc import Callable
@@ -18,7 +17,8 @@ from torch import Tensor, nn
 
 from course import ROOT
 from course.borrow import names_of
-from course.experiments.character_gpt import LONGEST, CharacterGPT
+from course.experiments.character_gpt import ALWAYS, LONGEST, CharacterGPT
+from course.experiments.kept import fingerprint, load_or_none
 from course.experiments.training import CONTEXT, Settings, Training
 from course.files import write_whole_bytes
 
@@ -97,9 +97,8 @@ def checkpoint(settings: Settings, text: str, folder: Path = FOLDER) -> Training
     """A training with interleaved RoPE that has come to its end: a kept one, or a new one."""
     training = Training("rope", settings, text)
     training.model.turned = InterleavedRope(settings.size.n_embd // settings.size.n_heads)
-    made_from = hashlib.sha256(repr(settings).encode() + text.encode("utf-8")).hexdigest()[:16]
-    kept = folder / f"interleaved-{made_from}.pt"
-    if weights := _kept(kept):
+    kept = folder / f"interleaved-{fingerprint(settings, text, ALWAYS)}.pt"
+    if weights := load_or_none(kept):
         training.model.load_state_dict(weights)
         return training
     while training.step < settings.steps:
@@ -109,14 +108,6 @@ def checkpoint(settings: Settings, text: str, folder: Path = FOLDER) -> Training
     torch.save(training.model.state_dict(), data)
     write_whole_bytes(kept, data.getvalue())
     return training
-
-
-def _kept(path: Path) -> dict[str, Tensor] | None:
-    """The weights that a file holds, or None if it is missing or damaged."""
-    try:
-        return torch.load(path, weights_only=True)
-    except Exception:  # a damaged file can raise nearly anything here
-        return None
 
 
 def loaded(published: Training, convert: Callable[[Tensor, int], Tensor]) -> CharacterGPT:

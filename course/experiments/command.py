@@ -159,10 +159,10 @@ def cache(seed: int) -> None:
 
     import torch
 
-    from course.borrow import names_of
     from course.data.corpus import load_corpus
     from course.experiments import cached
-    from course.experiments.character_gpt import LONGEST
+    from course.experiments.character_gpt import ALWAYS, LONGEST
+    from course.experiments.kept import whose
     from course.experiments.training import QUICK
 
     torch.set_num_threads(1)  # products this small are not worth sharing
@@ -198,9 +198,7 @@ def cache(seed: int) -> None:
         f"Largest difference of a logit: {largest:.1e}. Seconds: {seconds:.2f} with the cache, "
         f"{other_seconds:.2f} without."
     )
-    used = {"lookup": ["TokenEmbedding"], "learned": ["tied_logits"]}
-    used["rope"] = ["interleaved_to_half", "RotaryEmbedding"]
-    _tell_whose({name: names_of(stem).whose(name) for stem in used for name in used[stem]})
+    _tell_whose(whose((*ALWAYS, "interleaved_to_half", "RotaryEmbedding")))
 
 
 def _on_one_line(text: str) -> str:

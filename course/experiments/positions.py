@@ -6,7 +6,6 @@ again; a result is kept with everything that it depends on, and not computed twi
 """
 
 import dataclasses
-import hashlib
 import json
 import os
 import signal
@@ -20,13 +19,12 @@ from pathlib import Path
 import torch
 
 from course import ROOT
-from course.borrow import names_of
 from course.data.corpus import load_corpus
 from course.experiments.character_gpt import ALWAYS, SCHEMES, Size
+from course.experiments.kept import fingerprint, load_or_none, whose
 from course.experiments.stretch import stretched_losses
 from course.experiments.training import QUICK, Settings, Training
 from course.files import write_whole, write_whole_bytes
-from course.syllabus import Lesson, lessons
 
 LENGTHS = (64, 128, 256)
 """Characters that a model is asked about after its training."""
@@ -119,13 +117,14 @@ def result_of(
     steps = {} if steps is None else steps
     torch.set_num_threads(1)
     corpus = load_corpus()
-    kept = folder / f"{scheme}-{_fingerprint(scheme, settings, corpus.text)}.json"
+    names = (*ALWAYS, *SCHEMES[scheme])
+    kept = folder / f"{scheme}-{fingerprint(settings, corpus.text, names)}.json"
     if result := _kept(kept):
         steps[scheme] = settings.steps
         return result
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = kept.with_suffix(".pt")
-    training = Training(scheme, settings, corpus.text, _noted(unfinished))
+    training = Training(scheme, settings, corpus.text, load_or_none(unfinished))
     while training.step < settings.steps:
         training.take_step()
         steps[scheme] = training.step
@@ -139,7 +138,7 @@ def result_of(
         held_out={length: training.held_out_loss(length) for length in LENGTHS},
         stretched=stretched_losses(training, LENGTHS) if scheme == "rope" else {},
         sample=training.sample(),
-        whose={name: _exercise(name)[0] for name in (*ALWAYS, *SCHEMES[scheme])},
+        whose=whose(names),
         seconds=training.seconds,
     )
     write_whole(kept, json.dumps(dataclasses.asdict(result), indent=1))
@@ -160,25 +159,6 @@ def smoothed(losses: Sequence[float], span: int = 25) -> list[float]:
 # --- what is kept -----------------------------------------------------------------------------
 
 
-def _fingerprint(scheme: str, settings: Settings, text: str) -> str:
-    """What a result depends on, as a hash: the settings, the text, and the code of all it uses."""
-    digest = hashlib.sha256(repr((scheme, settings)).encode("utf-8"))
-    digest.update(text.encode("utf-8"))
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(file.read_bytes())
-    for name in (*ALWAYS, *SCHEMES[scheme]):
-        whose, lesson = _exercise(name)
-        folder = "exercises" if whose == "yours" else "solutions"
-        digest.update(f"{name} {whose}".encode() + lesson.module(folder).read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _exercise(name: str) -> tuple[str, Lesson]:
-    """Whose an exercise is, and its lesson."""
-    lesson = next(one for one in lessons() if name in [e.name for e in one.exercises])
-    return names_of(lesson.stem).whose(name), lesson
-
-
 def _kept(path: Path) -> Result | None:
     """The result that a file holds, or None if there is none."""
     try:
@@ -193,14 +173,4 @@ def _kept(path: Path) -> Result | None:
         changed = {"settings": Settings(**settings), "held_out": by_length, "stretched": stretched}
         return Result(**(fields | changed))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None
-
-
-def _noted(path: Path) -> dict | None:
-    """What an unfinished training noted; nothing if there is none, or if it is damaged."""
-    if not path.exists():
-        return None
-    try:
-        return torch.load(path, weights_only=True)
-    except Exception:  # a damaged file can raise nearly anything here
         return None

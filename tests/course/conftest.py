@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -56,3 +57,18 @@ def repository(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(archive, "FOLDER", tmp_path / ".course" / "backups")
     monkeypatch.setattr(build, "RECORD", tmp_path / "exercises" / ".stubs")
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """Debian's Chromium where there is one, else Playwright's own; it calls nobody."""
+    from playwright.sync_api import sync_playwright
+
+    flags = ("--no-sandbox", "--disable-gpu", "--no-first-run")
+    silent = ("--disable-background-networking", "--disable-component-update", "--disable-sync")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=[*flags, *silent], timeout=90_000
+        )
+        yield browser
+        browser.close()

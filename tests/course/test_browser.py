@@ -36,11 +36,6 @@ PATIENCE = 90
 REDRAW = 3.0
 """Seconds from a key to a new figure, on a busy machine; at rest it is about 0.3."""
 
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-
 OPENED = "globalThis.jupyterapp?.shell.currentWidget?.context?.sessionContext?.session?.kernel"
 RUN = """() => {
     jupyterapp.commands.execute("notebook:run-all-cells").then(fine => { window.allRan = fine });
@@ -173,19 +168,6 @@ def noted_by(process: subprocess.Popen, folder: Path) -> dict[str, Any] | None:
                 return json.loads(note.read_text(encoding="utf-8"))
         time.sleep(0.1)
     return None
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """Debian's Chromium where there is one, else Playwright's own."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=FLAGS, timeout=1000 * PATIENCE
-        )
-        yield browser
-        browser.close()
 
 
 @contextlib.contextmanager

@@ -24,9 +24,9 @@ from course.borrow import names_of
 from course.cli import main
 from course.data.glove import WordVectors
 from course.data.kingdom import kingdom_text
-from course.experiments import analogies, block_skipgram, cached, positions
+from course.experiments import analogies, block_skipgram, cached, kept, positions
 from course.experiments.block_skipgram import train_in_blocks
-from course.experiments.character_gpt import LONGEST, SCHEMES, CharacterGPT, Size
+from course.experiments.character_gpt import ALWAYS, LONGEST, SCHEMES, CharacterGPT, Size
 from course.experiments.stretch import SqueezedRope, stretched_losses
 from course.experiments.training import Settings, Training
 from course.experiments.twins import share_of_twins_found, with_twins
@@ -149,18 +149,21 @@ def test_a_damaged_file_costs_a_training_and_nothing_else(folder, damage):
     assert dataclasses.replace(again, seconds=0) == dataclasses.replace(first, seconds=0)
 
 
-def test_who_wrote_an_exercise_decides_which_result_is_found(folder, monkeypatch):
-    before = {scheme: positions._fingerprint(scheme, SMALL, TEXT) for scheme in SCHEMES}
-    exercise = positions._exercise
+def test_who_wrote_an_exercise_decides_which_result_is_found(monkeypatch):
+    def found():
+        return {
+            scheme: kept.fingerprint(SMALL, TEXT, (*ALWAYS, *names))
+            for scheme, names in SCHEMES.items()
+        }
 
-    def mine(name):
-        return "yours" if name == "RotaryEmbedding" else "borrowed", exercise(name)[1]
+    before, whose = found(), kept.whose
 
-    monkeypatch.setattr(positions, "_exercise", mine)
-    assert positions._fingerprint("rope", SMALL, TEXT) != before
-    assert positions._fingerprint("none", SMALL, TEXT) == positions._fingerprint(
-        "none", SMALL, TEXT
-    )
+    def mine(names):
+        return whose(names) | ({"RotaryEmbedding": "yours"} if "RotaryEmbedding" in names else {})
+
+    monkeypatch.setattr(kept, "whose", mine)
+    after = found()
+    assert [scheme for scheme in SCHEMES if after[scheme] != before[scheme]] == ["rope"]
 
 
 # --- the command --------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ They need Playwright (`pip install -e ".[browser]"`) and a Chromium, and run wit
 
 import base64
 import math
-import shutil
 import statistics
 from functools import cache
 from itertools import product
@@ -21,10 +20,6 @@ from course.testing.stage import load_module
 
 pytestmark = pytest.mark.browser
 
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 SCHEMES = ("learned", "sinusoidal", "RoPE", "ALiBi")
 SENTENCES = (
@@ -49,17 +44,6 @@ def address(numbers, tmp_path_factory):
     path = tmp_path_factory.mktemp("lab") / "lab.html"
     path.write_text(page_with(numbers), encoding="utf-8")
     return path.as_uri()
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """Debian's Chromium where there is one, else Playwright's own."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -24,11 +24,6 @@ SIZES = {"desktop": (1400, 900), "phone": (390, 844)}
 PATIENCE = 60
 """Seconds for whatever should happen at all."""
 
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-
 DRAWN = """() => [...document.querySelectorAll("pre.mermaid")].every(
     diagram => diagram.querySelector("svg") && diagram.dataset.processed
 )"""
@@ -80,19 +75,6 @@ def site(tmp_path_factory):
 def pages(site):
     """All pages, by their names."""
     return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """Debian's Chromium where there is one, else Playwright's own."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=FLAGS, timeout=1000 * PATIENCE
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
