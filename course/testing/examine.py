@@ -193,6 +193,7 @@ def _told(failure: Exception | None, exercise: str) -> tuple[str, Exception | No
 # --- what the text of a module tells ---------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=64)
 def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]:
     """The earlier exercises of the lesson, if this one names one, itself or through what it uses.
 

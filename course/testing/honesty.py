@@ -92,13 +92,18 @@ def _watch_files() -> None:
 _BORROWS = "{who} takes its answers from solutions/{place}; what you write yourself is what counts"
 
 
-def refuse_borrowed_answers(tree: ast.Module, who: str) -> None:
+def refuse_borrowed_answers(source: bytes, code: types.CodeType, who: str) -> None:
     """Expect a student's file to import neither the solutions nor the tools that test it.
+
+    Args:
+        code: what the source compiles to.
 
     Raises:
         Wrong: it does.
     """
-    for node in ast.walk(tree):
+    if not {"course", "solutions"}.intersection(_names_in(code)):
+        return  # as nearly always; to look for the line takes ten times as long
+    for node in ast.walk(ast.parse(source)):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -112,6 +117,15 @@ def refuse_borrowed_answers(tree: ast.Module, who: str) -> None:
                     f"{who} imports {name}, line {node.lineno}, which is there to test it; "
                     "take that out"
                 )
+
+
+def _names_in(code: types.CodeType) -> Iterator[str]:
+    """The names that code uses; of dotted ones, which only imports have, the first part."""
+    for name in code.co_names:
+        yield name.partition(".")[0]
+    for part in code.co_consts:
+        if isinstance(part, types.CodeType):
+            yield from _names_in(part)
 
 
 def _judge() -> list[tuple[Any, dict[str, Any]]]:
