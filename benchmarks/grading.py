@@ -1,6 +1,6 @@
 """What grading a submission costs: ours, pytest by itself, nbgrader and otter, side by side.
 
-    python benchmarks/grading.py [--otter PATH/bin/otter] [--quick]
+    python benchmarks/grading.py [--otter PATH/bin/otter] [--lesson rope] [--quick]
 
 A class is made up: a quarter each of right modules, of modules with every second exercise not yet
 begun, of modules with mistakes of the catalogue, and of stubs; what is right is written in many
@@ -193,8 +193,8 @@ def run(command: list[str], cwd: Path = ROOT, may_fail: bool = False) -> int:
 # --- the graders ----------------------------------------------------------------------------
 
 
-Verdicts = dict[str, bool]
-"""By student: is all of the lesson right?"""
+Verdicts = dict[tuple[str, str], bool]
+"""By lesson and student: is all of the lesson right?"""
 
 
 def grade_command(submissions: Path, out: Path, jobs: int, *options: str) -> list[str]:
@@ -209,9 +209,28 @@ def results_in(out: Path) -> list[LessonResult]:
     return [from_text(file.read_text(encoding="utf-8")) for file in files]
 
 
-def grade(submissions: Path, lesson: Lesson, jobs: int, folder: Path) -> Verdicts:
-    run(grade_command(submissions, folder, jobs, "--lesson", lesson.stem))
-    return {result.student: result.points == result.worth for result in results_in(folder)}
+def grade(submissions: Path, chosen: list[Lesson], jobs: int, folder: Path) -> Verdicts:
+    only = (word for lesson in chosen for word in ("--lesson", lesson.stem))
+    run(grade_command(submissions, folder, jobs, *only))
+    return {
+        (result.lesson, result.student): result.points == result.worth
+        for result in results_in(folder)
+    }
+
+
+def lesson_by_lesson(work: Callable[..., dict[str, bool] | None]) -> Callable[..., Verdicts]:
+    """A grader of lessons from one of a single lesson, whose verdicts are by student."""
+
+    def work_on_all(submissions: Path, chosen: list[Lesson], jobs: int, folder: Path) -> Verdicts:
+        verdicts = {}
+        for lesson in chosen:
+            place = folder / lesson.stem
+            place.mkdir(exist_ok=True)
+            of_one = work(submissions, lesson, jobs, place) or {}
+            verdicts |= {(lesson.stem, student): right for student, right in of_one.items()}
+        return verdicts
+
+    return work_on_all
 
 
 def pytest_arguments(lesson: Lesson, modules: str) -> list[str]:
@@ -221,7 +240,7 @@ def pytest_arguments(lesson: Lesson, modules: str) -> list[str]:
     return [str(lesson.tests), f"--modules={modules}", *settings, *quiet]
 
 
-def pytest_alone(submissions: Path, lesson: Lesson, jobs: int, folder: Path) -> Verdicts:
+def pytest_alone(submissions: Path, lesson: Lesson, jobs: int, folder: Path) -> dict[str, bool]:
     def is_right(student: Path) -> bool:
         arguments = pytest_arguments(lesson, str(student))
         return run([sys.executable, "-m", "pytest", *arguments], may_fail=True) == 0
@@ -229,10 +248,10 @@ def pytest_alone(submissions: Path, lesson: Lesson, jobs: int, folder: Path) -> 
     return _side_by_side(is_right, submissions, jobs)
 
 
-def nbgrader(submissions: Path, lesson: Lesson, jobs: int, folder: Path) -> Verdicts:
+def nbgrader(submissions: Path, lesson: Lesson, jobs: int, folder: Path) -> dict[str, bool]:
     """A course for each job, because the gradebook of one is for one at a time."""
 
-    def autograde(course: Path) -> Verdicts:
+    def autograde(course: Path) -> dict[str, bool]:
         run([*_NBGRADER, "autograde", lesson.stem], cwd=course)
         notebooks = (course / "autograded").glob(f"*/{lesson.stem}/{lesson.stem}.ipynb")
         return {path.parts[-3]: not _has_error(path) for path in notebooks}
@@ -258,7 +277,9 @@ def prepare_nbgrader(submissions: Path, lesson: Lesson, jobs: int, folder: Path)
 _NBGRADER = [sys.executable, "-m", "nbgrader"]
 
 
-def otter(program: str, submissions: Path, lesson: Lesson, jobs: int, folder: Path) -> Verdicts:
+def otter(
+    program: str, submissions: Path, lesson: Lesson, jobs: int, folder: Path
+) -> dict[str, bool]:
     def is_right(student: Path) -> bool:
         out = folder / student.name
         notebook = out / f"{lesson.stem}.ipynb"
@@ -292,7 +313,7 @@ def test_all(env):
 {}"""
 
 
-def _side_by_side(is_right: Callable, submissions: Path, jobs: int) -> Verdicts:
+def _side_by_side(is_right: Callable, submissions: Path, jobs: int) -> dict[str, bool]:
     students = sorted(submissions.iterdir())
     with ThreadPoolExecutor(jobs) as pool:
         verdicts = pool.map(is_right, students)
@@ -347,45 +368,47 @@ def _has_error(notebook: Path) -> bool:
 
 @dataclass(frozen=True)
 class Contestant:
-    """One way to grade a lesson.
+    """One way to grade lessons.
 
     Attributes:
         name: what to call it.
         submissions: the folder of those that it grades.
-        grade: grades them, given (submissions, lesson, jobs, an empty or prepared folder).
+        grade: grades them, given (submissions, lessons, jobs, an empty or prepared folder).
         prepare: makes what it needs first; its time does not count.
     """
 
     name: str
     submissions: Path
-    grade: Callable[[Path, Lesson, int, Path], Verdicts]
-    prepare: Callable[[Path, Lesson, int, Path], None] = lambda *_: None
+    grade: Callable[[Path, list[Lesson], int, Path], Verdicts]
+    prepare: Callable[[Path, list[Lesson], int, Path], object] = lambda *_: None
 
 
 def compare(
-    contestants: list[Contestant], lesson: Lesson, jobs: int, repeats: int, folder: Path
+    contestants: list[Contestant], chosen: list[Lesson], jobs: int, repeats: int, folder: Path
 ) -> dict[str, Spent]:
-    """The medians of what each contestant spent per submission; they take turns."""
+    """The medians of what each spent per submission and lesson; they take turns."""
     spent = defaultdict(list)
     for repeat in range(repeats):
         for one in contestants:
             place = folder / f"{repeat} {one.name}"
             place.mkdir(parents=True)
-            one.prepare(one.submissions, lesson, jobs, place)
-            work = partial(one.grade, one.submissions, lesson, jobs, place)
+            one.prepare(one.submissions, chosen, jobs, place)
+            work = partial(one.grade, one.submissions, chosen, jobs, place)
             found, total = spent_in_children(work, _wait_for_orphans)
-            count = sum(1 for _ in one.submissions.iterdir())
+            _expect_truth(one, chosen, found)
+            count = len(found)
             spent[one.name].append(Spent(total.wall / count, total.cpu / count))
-            _expect_truth(one, found)
             _tell(f"{one.name}: {total.wall:.1f} s for {count}")
     return {name: median(times) for name, times in spent.items()}
 
 
-def _expect_truth(contestant: Contestant, found: Verdicts) -> None:
+def _expect_truth(contestant: Contestant, chosen: list[Lesson], found: Verdicts) -> None:
     names = [folder.name for folder in contestant.submissions.iterdir()]
-    for name in names:
-        if found.get(name) != name.startswith("right"):
-            raise SystemExit(f"{contestant.name} is mistaken about {name}: {found.get(name)}")
+    truth = {(lesson.stem, name): name.startswith("right") for lesson in chosen for name in names}
+    for lesson, name in truth.keys() | found.keys():
+        said = found.get((lesson, name))
+        if said != truth.get((lesson, name)):
+            raise SystemExit(f"{contestant.name} is mistaken about {lesson} of {name}: {said}")
 
 
 # --- growth and memory ----------------------------------------------------------------------
@@ -515,18 +538,18 @@ def main() -> None:
     if lacking := missing():
         cannot_run(f"There is no sandbox here, so nothing is measured. {' '.join(lacking)}")
     _adopt_orphans()
-    lesson = find_lesson(arguments.lesson)
+    chosen = lessons() if arguments.lesson == "all" else [find_lesson(arguments.lesson)]
     with tempfile.TemporaryDirectory() as name:
-        _report(arguments, lesson, Path(name))
+        _report(arguments, list(chosen), Path(name))
 
 
-def _report(arguments: argparse.Namespace, lesson: Lesson, folder: Path) -> None:
+def _report(arguments: argparse.Namespace, chosen: list[Lesson], folder: Path) -> None:
     print(f"{machine()}\n")
     contestants, left_out = _contestants(arguments, folder)
-    medians = compare(contestants, lesson, arguments.jobs, arguments.repeats, folder / "runs")
+    medians = compare(contestants, chosen, arguments.jobs, arguments.repeats, folder / "runs")
     print(
-        f"One lesson ({lesson.stem}) of one submission, {arguments.jobs} at a time, "
-        f"medians of {arguments.repeats}:\n"
+        f"One lesson of one submission ({', '.join(lesson.stem for lesson in chosen)}), "
+        f"{arguments.jobs} at a time, medians of {arguments.repeats}:\n"
     )
     print_comparison(contestants, medians)
     print("".join(f"\nLeft out: {sentence}\n" for sentence in left_out), flush=True)
@@ -549,21 +572,20 @@ def _contestants(arguments: argparse.Namespace, folder: Path) -> tuple[list[Cont
     found = [Contestant("course grade", everybody, grade)]
     if not arguments.quick:
         found.append(Contestant("course grade, one alone", one, grade))
-    found.append(Contestant("pytest, a process each", sample, pytest_alone))
+    found.append(Contestant("pytest, a process each", sample, lesson_by_lesson(pytest_alone)))
     left_out = []
     if importlib.util.find_spec("nbgrader"):
         version = importlib.metadata.version("nbgrader")
-        found.append(
-            Contestant(f"nbgrader autograde {version}", sample, nbgrader, prepare_nbgrader)
-        )
+        ways = lesson_by_lesson(nbgrader), lesson_by_lesson(prepare_nbgrader)
+        found.append(Contestant(f"nbgrader autograde {version}", sample, *ways))
     else:
         left_out.append("nbgrader, which is not installed; `pip install nbgrader` installs it.")
     program = shutil.which(arguments.otter)
     if program:
         said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
         version = said.partition("Otter-Grader version: ")[2].partition("\n")[0]
-        grade_with_otter = partial(otter, program)
-        found.append(Contestant(f"otter run {version}", sample, grade_with_otter, prepare_otter))
+        ways = lesson_by_lesson(partial(otter, program)), lesson_by_lesson(prepare_otter)
+        found.append(Contestant(f"otter run {version}", sample, *ways))
     else:
         left_out.append(
             f"otter, because there is no {arguments.otter}. In an environment of its own, `pip "
@@ -575,10 +597,11 @@ def _contestants(arguments: argparse.Namespace, folder: Path) -> tuple[list[Cont
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time the ways to grade a class.")
     parser.add_argument("--submissions", type=positive, default=200, help="that ours grades")
-    parser.add_argument("--sample", type=positive, default=5, help="that the others grade of them")
-    parser.add_argument("--lesson", choices=[lesson.stem for lesson in lessons()], default="rope")
+    parser.add_argument("--sample", type=positive, default=4, help="that the others grade of them")
+    names = [lesson.stem for lesson in lessons()]
+    parser.add_argument("--lesson", choices=["all", *names], default="all")
     parser.add_argument("--jobs", type=positive, default=1, help="of everybody, side by side")
-    parser.add_argument("--repeats", type=positive, default=3)
+    parser.add_argument("--repeats", type=positive, default=1)
     parser.add_argument(
         "--growth",
         type=positive,
@@ -591,6 +614,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="only see whether all of it works")
     arguments = parser.parse_args()
     if arguments.quick:
+        arguments.lesson = "rope" if arguments.lesson == "all" else arguments.lesson
         arguments.submissions, arguments.sample, arguments.repeats = 2, 1, 1
         arguments.growth = [6]
     arguments.sample = min(arguments.sample, arguments.submissions)

@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 
 import torch
-import torch.optim
 
 from course import ROOT
 from course.grading.sandbox import ENVIRONMENT, Limits, SandboxError, missing, spawn
@@ -115,7 +114,6 @@ def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) ->
 
 def _warm_up() -> None:
     """Do now what each worker would do for the first time, and make it cheap to fork."""
-    import math  # noqa: F401
     import resource  # noqa: F401
 
     torch.set_num_threads(1)
@@ -128,17 +126,18 @@ def _warm_up() -> None:
 
 def _rehearse() -> None:
     """Serve a module as a worker does: what is imported and cached on the way is then there."""
+    layer = Ref(0, "Layer")
     ours, theirs = socket.socketpair()
     with ours, theirs, contextlib.redirect_stdout(None):
-        for step in (
+        steps = [
             ["load", (_REHEARSED, "exercises/rehearsed.py"), {}],
             ["fresh", (), {}],
             ["call", ("Layer", (), {}), {}],
-            ["call", (Ref(0, "Layer"), (torch.ones(1, 2),), {}), {"upstream": torch.ones(1, 2)}],
-            ["inspect", (Ref(0, "Layer"),), {}],
-            ["call", ("train", (Ref(0, "Layer"),), {}), {}],
-        ):
-            send(ours, [step])
+            ["call", (layer, (torch.ones(1, 2),), {}), {"upstream": torch.ones(1, 2)}],
+            ["call", ("train", (layer,), {}), {}],
+            ["inspect", (layer,), {}],
+        ]
+        send(ours, steps)
         ours.shutdown(socket.SHUT_WR)
         serve(theirs)
 

@@ -1,8 +1,8 @@
 """The bytes between the judge and a worker: plain values, and nothing that could do anything.
 
-A message is a JSON text, followed by the memory of the tensors in it. What comes from a worker was
-written by a stranger: its size is bounded, every field is checked, and reading it can only give a
-plain value or raise `WireError`.
+A message is a JSON text, followed by the memory of the tensors in it; the next one is sent when
+this one was answered. What comes from a worker was written by a stranger: its size is bounded,
+every field is checked, and reading it can only give a plain value or raise `WireError`.
 """
 
 import json
@@ -91,34 +91,41 @@ def receive_message(
     connection: socket.socket, deadline: float | None = None
 ) -> tuple[bytearray, bytearray]:
     """The text and the memory of the next message; raises as `receive` does."""
-    text_length, memory_length = _HEAD.unpack(_exactly(connection, _HEAD.size, deadline))
+    data = bytearray()
+    while len(data) < _HEAD.size:
+        data += _some(connection, deadline)
+    text_length, memory_length = _HEAD.unpack_from(data)
     if text_length > MAX_TEXT_BYTES or memory_length > MAX_MEMORY_BYTES:
         raise WireError("a message is larger than any answer could be")
-    both = _exactly(connection, text_length + memory_length, deadline)
-    return both[:text_length], both[text_length:]
+    memory_start = _HEAD.size + text_length
+    end = memory_start + memory_length
+    while len(data) < end:
+        data += _some(connection, deadline)
+    if len(data) > end:
+        raise WireError("more arrived than was asked for")
+    return data[_HEAD.size : memory_start], data[memory_start:]
 
 
-def _exactly(connection: socket.socket, length: int, deadline: float | None) -> bytearray:
-    data = bytearray(length)
-    view, filled = memoryview(data), 0
-    while filled < length:
-        _wait_until(deadline, connection)
-        try:
-            count = connection.recv_into(view[filled:])
-        except TimeoutError:
-            raise Silence from None
-        except ConnectionResetError:
-            count = 0
-        if count == 0:
-            raise Closed
-        filled += count
+def _some(connection: socket.socket, deadline: float | None) -> bytes:
+    """What is there, as soon as something is."""
+    _wait_until(deadline, connection)
+    try:
+        data = connection.recv(2**18)
+    except TimeoutError:
+        raise Silence from None
+    except ConnectionResetError:
+        raise Closed from None
+    if not data:
+        raise Closed
     return data
 
 
 def _wait_until(deadline: float | None, connection: socket.socket) -> None:
     """Let the connection wait so long and no longer, even if one byte after another comes."""
-    seconds = None if deadline is None else deadline - time.monotonic()
-    if seconds is not None and seconds <= 0:
+    if deadline is None:  # for ever, as a new connection does
+        return
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
         raise Silence
     connection.settimeout(seconds)
 
@@ -130,7 +137,7 @@ def dumps(value: Any) -> bytes:
         WireError: it is too large.
     """
     memory: list[bytes] = []
-    text = json.dumps(_written(value, memory), separators=(",", ":")).encode()
+    text = _encode(_written(value, memory)).encode()
     length = sum(map(len, memory))
     if len(text) > MAX_TEXT_BYTES or length > MAX_MEMORY_BYTES:
         raise WireError("the value is too large to be sent")
@@ -144,9 +151,15 @@ def loads(text: bytes, memory: bytearray) -> Any:
         WireError: it is none.
     """
     try:
-        return _read(json.loads(text), _Memory(memory), MAX_DEPTH)
+        return _read(_decode(text.decode()), _Memory(memory), MAX_DEPTH)
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError, RuntimeError) as error:
         raise WireError(f"what arrived is no message: {type(error).__name__}") from None
+
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
+_BARE = frozenset({type(None), bool, float, str})
+"""What JSON has, too."""
 
 
 # --- writing --------------------------------------------------------------------------------
@@ -154,16 +167,18 @@ def loads(text: bytes, memory: bytearray) -> Any:
 
 def _written(value: Any, memory: list[bytes]) -> Any:
     """A value as JSON knows it: what JSON does not know becomes an object with its kind."""
-    if value is None or isinstance(value, (bool, float, str)):
+    if type(value) in _BARE:
         return value
-    if isinstance(value, int):
-        return value if abs(value) < 2**63 else {"kind": "int", "hex": _hex(value)}
     if isinstance(value, list):
         return [_written(item, memory) for item in value]
-    if isinstance(value, torch.Tensor):
-        return _written_tensor(value, memory)
     if isinstance(value, tuple):
         return {"kind": "tuple", "items": [_written(item, memory) for item in value]}
+    if isinstance(value, torch.Tensor):
+        return _written_tensor(value, memory)
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else {"kind": "int", "hex": _hex(value)}
+    if isinstance(value, float | str):
+        return value
     if isinstance(value, dict):
         items = [[_written(key, memory), _written(item, memory)] for key, item in value.items()]
         return {"kind": "dict", "items": items}
@@ -221,9 +236,10 @@ def _underlying(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _bytes_of(tensor: torch.Tensor) -> bytes:
-    # a copy, because a tensor of one element, or of none, may have any strides
-    row = tensor.detach().reshape(-1).clone(memory_format=torch.contiguous_format)
-    return row.view(torch.uint8).numpy().tobytes()
+    bare = tensor.detach()
+    if bare.dtype is torch.bfloat16:  # numpy has no such numbers
+        bare = bare.view(torch.int16)
+    return bare.numpy().tobytes()
 
 
 # --- reading --------------------------------------------------------------------------------
@@ -242,9 +258,6 @@ class _Memory:
             raise ValueError("a tensor names memory that is not there")
         self._used += length
         return piece
-
-
-_BARE = frozenset({type(None), bool, float, str})
 
 
 def _read(value: Any, memory: _Memory, depth: int) -> Any:

@@ -1,12 +1,17 @@
 """The judge finds what a student's own run finds, on a module that it never runs itself."""
 
+import platform
 import re
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import torch
 
 from course.build import stub_from
 from course.grading.judge import Judge, Unit, key_of
+from course.grading.remote import Conversation, RemoteModule, RemoteStage
 from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, from_text, to_text
 from course.grading.sandbox import Limits, missing
 from course.syllabus import find_lesson, lessons
@@ -169,3 +174,49 @@ def test_a_key_changes_with_whatever_decides():
     keys = {key_of(unit, seed) for unit in units for seed in (0, 1)}
     assert len(keys) == 8
     assert key_of(Unit("bob", "rope", b"1"), 0) == key_of(units[1], 0)
+
+
+USUAL = b"""
+import sys
+
+import torch
+from torch import nn
+
+before = set(sys.modules)
+
+
+def usual(x):
+    layer = nn.Linear(2, 2)
+    layer(x).square().mean().backward()
+    torch.optim.Adam(layer.parameters(), lr=0.1).step()
+    (torch.empty(2, 2, device="meta") + 1).softmax(dim=1)
+    return sorted(set(sys.modules) - before)
+"""
+
+
+def test_a_worker_imports_nothing_for_what_is_usual(judge):
+    """An optimizer alone would take a second in each worker."""
+    module = RemoteModule(judge._nursery, USUAL, "exercises/rope.py", 60)
+    try:
+        stage = RemoteStage(Conversation(module, time.monotonic() + 60))
+        imported, _ = stage.call("usual", (torch.ones(1, 2),), {})
+    finally:
+        module.end()
+    assert imported == []
+
+
+def can_join_pages() -> bool:
+    switch = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    release = tuple(map(int, re.findall(r"\d+", platform.release())[:2]))
+    return release >= (6, 1) and switch.exists() and "[never]" not in switch.read_text("ascii")
+
+
+@pytest.mark.skipif(not can_join_pages(), reason="this kernel does not join pages to large ones")
+def test_workers_are_forked_from_large_pages(judge):
+    """A table of 50,000 pages would be copied for each."""
+    rollup = Path(f"/proc/{judge._nursery._process.pid}/smaps_rollup").read_text("ascii")
+    kilobytes = {name: int(re.search(rf"{name}: +(\d+)", rollup)[1]) for name in PAGES}
+    assert kilobytes["AnonHugePages"] > kilobytes["Anonymous"] / 2, kilobytes
+
+
+PAGES = ("Anonymous", "AnonHugePages")
