@@ -253,7 +253,7 @@ attack(
     "answers in advance",
     "sends a hundred answers before it is asked",
     f"{CONNECTION}os.write(connection, 100 * dumps(['result', (torch.zeros(2, 3), {{}}), '']))",
-    "values|shape|should be",
+    "cannot be read",
 )
 attack(
     "answers twice",
@@ -262,7 +262,7 @@ attack(
     "def lookup(weight, ids):\n"
     "    os.write(connection, dumps(['result', (weight, {}), '']))\n"
     "    return weight",
-    "values|shape|should be",
+    "values|shape|should be|cannot be read",
 )
 attack(
     "closes the connection",
