@@ -400,11 +400,13 @@ class Affine(nn.Module):
 
 
 class Frozen(nn.Module):
-    """Of 4 · 3 + 5 elements 5 are trainable."""
+    """Of 4 · 3 + 2 · 3 · 2 + 1 + 5 elements 5 are trainable."""
 
     def __init__(self):
         super().__init__()
         self.table = nn.Parameter(torch.zeros(4, 3), requires_grad=False)
+        self.kernel = nn.Parameter(torch.zeros(2, 3, 2), requires_grad=False)
+        self.scale = nn.Parameter(torch.zeros(()), requires_grad=False)
         self.bias = nn.Parameter(torch.zeros(5))
 
 
@@ -504,7 +506,7 @@ class TestCountParameters:
         expect.equal(lesson.count_parameters(table), rows * columns)
 
     def test_frozen_parameters_do_not_count(self, lesson):
-        """4 · 3 elements have requires_grad=False; 5 are left."""
+        """A matrix, three axes and a number have requires_grad=False; 5 are left."""
         expect.equal(lesson.count_parameters(lesson.prop(Frozen)), 5)
 
     def test_buffers_do_not_count(self, lesson):
