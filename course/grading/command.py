@@ -163,7 +163,7 @@ def _lessons_in(path: Path) -> list[Lesson]:
 
 
 def _units(path: Path, wanted: list[Lesson]) -> Iterator:
-    from course.grading.judge import Unit
+    from course.grading.unit import Unit
 
     for submission in _submissions(path):
         for lesson in wanted:

@@ -19,14 +19,18 @@ from functools import partial
 from itertools import chain, islice
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
 from course.files import write_whole
-from course.grading.judge import Judge, Unit, key_of, not_graded
 from course.grading.names import file_stem
 from course.grading.results import LessonResult, from_text, to_text
 from course.grading.sandbox import Limits
+from course.grading.unit import Unit, key_of, not_graded
+
+if TYPE_CHECKING:
+    from course.grading.judge import Judge
 
 
 class GradingError(Exception):
@@ -203,13 +207,15 @@ def _uninterrupted(submit: Callable[..., Future]) -> Callable[..., Future]:
     return call
 
 
-_judge: Judge | None = None
+_judge: "Judge | None" = None
 """The judge of this process, in a pool."""
 
 
 def _begin(settings: Settings) -> None:
     global _judge
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    from course.grading.judge import Judge  # with PyTorch, which nobody else needs here
+
     _judge = Judge(settings.seed, settings.limits, settings.confined)
 
 

@@ -4,15 +4,11 @@ Inputs and expected values stay here; a worker gets the inputs and gives answers
 is forged would have to be right.
 """
 
-import functools
-import hashlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 
-from course import ROOT
 from course.grading.names import printable
 from course.grading.nursery import Nursery
 from course.grading.recall import Memory, RecallingExamination
@@ -28,7 +24,8 @@ from course.grading.results import (
     TestResult,
 )
 from course.grading.sandbox import Limits, SandboxError
-from course.syllabus import Exercise, Lesson, find_lesson, lessons
+from course.grading.unit import Unit, key_of, not_graded
+from course.syllabus import Exercise, Lesson, lessons
 from course.testing.case import Case, collect
 from course.testing.diagnosis import Diagnosis, Suspect, diagnose, suspects
 from course.testing.examine import Finding
@@ -42,20 +39,6 @@ MAX_MESSAGE = 10_000
 
 _PATIENCE = 600.0
 """Seconds to find out how the known mistakes of an exercise fare: done once, so never cut short."""
-
-
-@dataclass(frozen=True)
-class Unit:
-    """The work of grading: one lesson of one submission.
-
-    Attributes:
-        source: the text of the module, or None if none was handed in.
-    """
-
-    student: str
-    lesson: str
-    source: bytes | None
-    notes: tuple[str, ...] = ()
 
 
 class Judge:
@@ -210,36 +193,3 @@ def _to_show(findings: Sequence[Finding], diagnosis: Diagnosis | None) -> str:
 
     wrong = [finding for finding in findings if finding.outcome == WRONG]
     return min(wrong, key=rank).case.name if wrong else ""
-
-
-def not_graded(unit: Unit, trouble: str) -> LessonResult:
-    """What stands for a result where there is none; it has no key, so it is never kept."""
-    lesson = find_lesson(unit.lesson)
-    exercises = (
-        ExerciseResult(one.name, NOT_RUN, 0, one.points, None, "", ()) for one in lesson.exercises
-    )
-    return LessonResult(
-        unit.student, unit.lesson, "", tuple(exercises), trouble, unit.notes, seconds=0.0
-    )
-
-
-def key_of(unit: Unit, seed: int) -> str:
-    """What a result depends on, as a hash: if it is the same, nothing need be done again."""
-    source = b"none" if unit.source is None else b"some " + unit.source
-    return hashlib.sha256(b"%s %d %s" % (_course_hash(), seed, source)).hexdigest()
-
-
-_DECIDING = (
-    *("tests/test_*.py", "solutions/*.py", "course/syllabus.toml"),
-    *("course/*.py", "course/testing/**/*.py", "course/grading/*.py"),
-)
-
-
-@functools.cache
-def _course_hash() -> bytes:
-    """All that decides about a grade, as a hash."""
-    digest = hashlib.sha256()
-    for pattern in _DECIDING:
-        for path in sorted(ROOT.glob(pattern)):
-            digest.update(path.read_bytes())
-    return digest.digest()

@@ -20,8 +20,9 @@ from course import ROOT
 from course.build import stub_from
 from course.grading.engines import cluster, gradescope
 from course.grading.grade import GradingError, Settings, Store, grade_all
-from course.grading.judge import Judge, Unit
+from course.grading.judge import Judge
 from course.grading.sandbox import missing
+from course.grading.unit import Unit
 from course.syllabus import find_lesson
 
 sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))

@@ -16,8 +16,8 @@ from course.build import stub_from
 from course.grading import grade as grading
 from course.grading.command import grade
 from course.grading.grade import GradingError, Settings, Store, grade_all
-from course.grading.judge import Unit, key_of
 from course.grading.sandbox import missing
+from course.grading.unit import Unit, key_of
 from course.syllabus import find_lesson
 from course.testing.honesty import honest
 

@@ -20,10 +20,11 @@ import torch
 from course import ROOT
 from course.grading import judge as judging
 from course.grading import remote, wire
-from course.grading.judge import Judge, Unit
+from course.grading.judge import Judge
 from course.grading.remote import RemoteStage
 from course.grading.results import WRONG
 from course.grading.sandbox import Limits, missing
+from course.grading.unit import Unit
 from course.grading.wire import Closed, Silence, WireError, dumps, loads, receive, send
 from course.testing import case
 from course.testing.plain import Foreign, plain

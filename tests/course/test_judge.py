@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from course.build import stub_from
-from course.grading.judge import Judge, Unit, key_of
+from course.grading.judge import Judge
 from course.grading.remote import Conversation, RemoteModule, RemoteStage
 from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, from_text, to_text
 from course.grading.sandbox import Limits, missing
+from course.grading.unit import Unit, key_of
 from course.syllabus import find_lesson, lessons
 
 pytestmark = [

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from course.build import stub_from
-from course.grading.judge import Judge, Unit
+from course.grading.judge import Judge
 from course.grading.recall import Memory
 from course.grading.sandbox import SandboxError, missing
+from course.grading.unit import Unit
 from course.syllabus import lessons
 from course.testing.examine import Examination
 

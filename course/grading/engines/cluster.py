@@ -19,8 +19,9 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from course.grading.grade import GradingError, Settings
-from course.grading.judge import Judge, Unit, key_of, not_graded
+from course.grading.judge import Judge
 from course.grading.results import LessonResult
+from course.grading.unit import Unit, key_of, not_graded
 
 if TYPE_CHECKING:
     from distributed import Client, Future

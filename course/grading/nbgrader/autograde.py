@@ -117,7 +117,7 @@ class Autograde(converters.Autograde):
     def _judge(self, lesson: Lesson, students: dict[str, Path]) -> dict[str, LessonResult]:
         """The result of each student, from the judge or, if nothing changed, as it was kept."""
         from course.grading.grade import Settings, Store, grade_all
-        from course.grading.judge import Unit
+        from course.grading.unit import Unit
 
         def units() -> Iterator[Unit]:
             for student, folder in students.items():
