@@ -575,7 +575,7 @@ def different_outcomes(lesson, start, seeds, enough, *args, **kwargs):
 
 @exercise("train_skipgram")
 class TestTrainSkipgram:
-    @pytest.mark.parametrize("options", [{"epochs": 1}, {}], ids=str)
+    @pytest.mark.parametrize("options", [{"epochs": 1}, {}], ids=["1", "default"])
     def test_a_loss_for_each_epoch(self, lesson, draw, options):
         """A list of floats: plain numbers can be plotted and saved. epochs=5 is the
         default.
@@ -597,7 +597,9 @@ class TestTrainSkipgram:
         expect.equal(list(model.parameters.values()), list(before.values()))
 
     @pytest.mark.parametrize(
-        "options", [{"n_negatives": 1}, {"n_negatives": 2}, {"n_negatives": 7}, {}], ids=str
+        "options",
+        [{"n_negatives": 1}, {"n_negatives": 2}, {"n_negatives": 7}, {}],
+        ids=["1", "2", "7", "default"],
     )
     def test_loss_of_a_blind_model_is_k_plus_1_times_ln_2(self, lesson, draw, options):
         """With all contexts zero every logit is 0: ln 2 = 0.6931 for the true pair,
