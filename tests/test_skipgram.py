@@ -771,7 +771,7 @@ class TestTrainSkipgram:
 
     def test_learns_who_stands_beside_whom(self, lesson, draw):
         """Words 0-15 have words 16-31 for contexts, those of their own group of two.
-        The best logits lead to a loss of 1.08; an untrained model has about 6 ln 2 =
+        The best logits lead to a loss of about 1.08; an untrained model has 6 ln 2 =
         4.16, and one that only knows which words are frequent about 2.70.
         """
         centers = draw.ids(16, 80)
