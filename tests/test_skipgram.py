@@ -26,8 +26,10 @@ def in_order(pairs):
 
 def every_pair(ids, window):
     """All positions against all positions, by their distance."""
-    words = list(enumerate(ids.tolist()))
-    return sorted((w, v) for i, w in words for j, v in words if 1 <= abs(i - j) <= window)
+    places = torch.arange(len(ids))
+    distances = (places[:, None] - places).abs()
+    left, right = torch.where((distances >= 1) & (distances <= window))
+    return in_order((ids[left], ids[right]))
 
 
 @exercise("skipgram_pairs")
@@ -118,16 +120,17 @@ class TestSkipgramPairs:
 
     @limit(60)
     def test_a_long_text_is_soon_done(self, lesson, draw):
-        """At window 5, 100 000 words make 2 (5 N - 15) = 999 970 pairs: distance d has N - d
-        of them, both ways. A word with 10 neighbours is a center 10 times, and
-        words at distance d multiply to the sum of ids[:-d] * ids[d:].
+        """At window 2, 100 000 words make 2 (2 N - 3) = 399 994 pairs: distance d has N - d
+        of them, both ways. A word with 4 neighbours is a center 4 times; the first and
+        the last lack 2 of them, those next to them 1. Words at distance d multiply to
+        the sum of ids[:-d] * ids[d:].
         """
         ids = draw.ids(1000, 100_000)
-        centers, contexts = lesson.skipgram_pairs(ids, 5)
-        expect.equal((centers.shape, contexts.shape), ((999_970,), (999_970,)))
-        edges = sum(ids[i].item() * (5 - i) + ids[-1 - i].item() * (5 - i) for i in range(5))
-        times = 10 * ids.sum().item() - edges
-        products = sum(2 * (ids[:-d] * ids[d:]).sum().item() for d in range(1, 6))
+        centers, contexts = lesson.skipgram_pairs(ids, 2)
+        expect.equal((centers.shape, contexts.shape), ((399_994,), (399_994,)))
+        lacking = 2 * (ids[0] + ids[-1]) + ids[1] + ids[-2]
+        times = (4 * ids.sum() - lacking).item()
+        products = 2 * ((ids[:-1] * ids[1:]).sum() + (ids[:-2] * ids[2:]).sum()).item()
         expect.equal(
             (centers.sum().item(), contexts.sum().item(), (centers * contexts).sum().item()),
             (times, times, products),
@@ -572,13 +575,15 @@ def different_outcomes(lesson, start, seeds, enough, *args, **kwargs):
 
 @exercise("train_skipgram")
 class TestTrainSkipgram:
-    @pytest.mark.parametrize("epochs", [1, 4])
-    def test_a_loss_for_each_epoch(self, lesson, draw, epochs):
-        """A list of floats: plain numbers can be plotted and saved."""
+    @pytest.mark.parametrize("options", [{"epochs": 1}, {}], ids=["1", "default"])
+    def test_a_loss_for_each_epoch(self, lesson, draw, options):
+        """A list of floats: plain numbers can be plotted and saved. epochs=5 is the
+        default.
+        """
         losses = lesson.train_skipgram(
-            drawn_model(lesson, draw), *some_pairs(draw, 6), torch.ones(8) / 8, epochs=epochs
+            drawn_model(lesson, draw), *some_pairs(draw, 6), torch.ones(8) / 8, **options
         )
-        expect.equal([type(loss).__name__ for loss in losses], ["float"] * epochs)
+        expect.equal([type(loss).__name__ for loss in losses], ["float"] * options.get("epochs", 5))
 
     def test_no_epochs_change_nothing(self, lesson, draw):
         """epochs=0 makes no step, has no loss to return and none to report."""
@@ -591,10 +596,14 @@ class TestTrainSkipgram:
         expect.equal(recorder.attribute("told"), [])
         expect.equal(list(model.parameters.values()), list(before.values()))
 
-    @pytest.mark.parametrize("n_negatives", [1, 2, 7])
-    def test_loss_of_a_blind_model_is_k_plus_1_times_ln_2(self, lesson, draw, n_negatives):
+    @pytest.mark.parametrize(
+        "options",
+        [{"n_negatives": 1}, {"n_negatives": 2}, {"n_negatives": 7}, {}],
+        ids=["1", "2", "7", "default"],
+    )
+    def test_loss_of_a_blind_model_is_k_plus_1_times_ln_2(self, lesson, draw, options):
         """With all contexts zero every logit is 0: ln 2 = 0.6931 for the true pair,
-        and ln 2 for each of its K negatives.
+        and ln 2 for each of its K negatives. n_negatives=5 is the default.
         """
         model = model_of(lesson, draw.normal(8, 3), torch.zeros(8, 3))
         losses = lesson.train_skipgram(
@@ -602,13 +611,13 @@ class TestTrainSkipgram:
             *some_pairs(draw, 10),
             torch.ones(8) / 8,
             epochs=1,
-            n_negatives=n_negatives,
             lr=STANDSTILL,
+            **options,
         )
-        want = [(n_negatives + 1) * math.log(2)]
+        want = [(options.get("n_negatives", 5) + 1) * math.log(2)]
         expect.close(losses, want, tolerance=1e-4, what="the loss of an epoch")
 
-    @pytest.mark.parametrize("batch_size", [1, 2, 3, 4, 5, 8])
+    @pytest.mark.parametrize("batch_size", [2, 4, 5, 8])
     def test_epoch_loss_is_the_mean_over_its_pairs(self, lesson, batch_size):
         """Four pairs at logit 40 cost 0, the fifth, at -20, costs 20; three negatives
         at logit 0 cost ln 2 each; nothing moves. So 20 / 5 + 3 ln 2 = 6.08 in every
@@ -620,17 +629,17 @@ class TestTrainSkipgram:
             torch.tensor([0, 1, 0, 1, 0]),
             torch.tensor([2, 2, 2, 2, 3]),
             only(4, 5),
-            epochs=3,
+            epochs=2,
             batch_size=batch_size,
             n_negatives=3,
             lr=STANDSTILL,
         )
-        want = [4 + 3 * math.log(2)] * 3
+        want = [4 + 3 * math.log(2)] * 2
         expect.close(losses, want, tolerance=1e-4, what="the loss of an epoch")
 
     def test_words_of_probability_0_are_never_drawn(self, lesson, draw):
         """Only words 3 and 150 can be drawn, at logit 0, for ln 2; each other word has
-        the logit 50, and drawn once in 5000 times it would show.
+        the logit 50, and drawn once in 10 * 500 times it would show.
         """
         logits = torch.full((200,), 50.0)
         logits[[3, 150]] = 0.0
@@ -638,50 +647,54 @@ class TestTrainSkipgram:
         noise[[3, 150]] = torch.tensor([0.25, 0.75])
         losses = lesson.train_skipgram(
             model_of_logits(lesson, *logits.tolist()),
-            draw.ids(200, 1000),
-            torch.full((1000,), 77),
+            draw.ids(200, 10),
+            torch.full((10,), 77),
             noise,
             epochs=1,
-            batch_size=250,
+            n_negatives=500,
             lr=STANDSTILL,
         )
-        expect.close(losses, [5 * math.log(2)], tolerance=1e-4, what="the loss of an epoch")
+        expect.close(losses, [500 * math.log(2)], tolerance=1e-4, what="the loss of an epoch")
 
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=show_dtype)
     def test_negatives_are_as_frequent_as_the_noise_says(self, lesson, dtype):
         """Word 1, at logit -40, costs 0 and word 2, at 10, costs 10. Word 2 has the
-        probability 0.05, so 20 negatives cost 20 * 0.05 * 10 = 10 on average, here
-        over 32 000 draws; anything from 3 to 17 will do.
+        probability 0.05, so 500 negatives cost 500 * 0.05 * 10 = 250 on average, here
+        over 16 * 500 draws; anything from 175 to 325 will do.
         """
         losses = lesson.train_skipgram(
             model_of_logits(lesson, 40.0, -40.0, 10.0),
-            torch.zeros(1600, dtype=torch.int64),
-            torch.zeros(1600, dtype=torch.int64),
+            torch.zeros(16, dtype=torch.int64),
+            torch.zeros(16, dtype=torch.int64),
             torch.tensor([0, 0.95, 0.05], dtype=dtype),
             epochs=1,
-            batch_size=160,
-            n_negatives=20,
+            n_negatives=500,
             lr=STANDSTILL,
             generator=lesson.generator(5),
         )
-        expect.close(losses, [10.0], tolerance=0.7, what="the loss of an epoch")
+        expect.close(losses, [250.0], tolerance=0.3, what="the loss of an epoch")
 
     def test_negatives_are_fresh_at_every_step(self, lesson):
-        """32 steps of one pair with one negative: word 1 costs 0, word 2 costs 10,
-        each has probability 1/2. One and the same word 32 times would cost 0 or 10.
+        """Eight steps of one pair, which costs 0, with one negative: words 1 to 8 cost
+        10, 100, ..., 10 ** 8, and each has probability 1/8. One and the same word
+        eight times costs one of these numbers, the mean of different words none.
         """
+        costs = [10.0**power for power in range(1, 9)]
         losses = lesson.train_skipgram(
-            model_of_logits(lesson, 40.0, -40.0, 10.0),
-            torch.zeros(32, dtype=torch.int64),
-            torch.zeros(32, dtype=torch.int64),
-            torch.tensor([0, 0.5, 0.5]),
+            model_of_logits(lesson, 40.0, *costs),
+            torch.zeros(8, dtype=torch.int64),
+            torch.zeros(8, dtype=torch.int64),
+            torch.tensor([0] + [1 / 8] * 8),
             epochs=1,
             batch_size=1,
             n_negatives=1,
             lr=STANDSTILL,
             generator=lesson.generator(6),
         )
-        expect.close(losses, [5.0], tolerance=0.8, what="the loss of an epoch")
+        expect.that(
+            not any(math.isclose(losses[0], cost, rel_tol=1e-3) for cost in costs),
+            f"all eight steps cost the same, {show(losses[0])}: their negatives were the same",
+        )
 
     def test_negatives_are_fresh_in_every_epoch(self, lesson, draw):
         """No weight moves, so the losses differ only by the words that were drawn.
@@ -689,24 +702,23 @@ class TestTrainSkipgram:
         """
         losses = lesson.train_skipgram(
             model_of(lesson, torch.ones(50, 1), 3 * draw.normal(50, 1)),
-            *some_pairs(draw, 64, vocab_size=50),
+            *some_pairs(draw, 16, vocab_size=50),
             torch.ones(50) / 50,
-            epochs=6,
-            batch_size=16,
+            epochs=4,
             n_negatives=2,
             lr=STANDSTILL,
             generator=lesson.generator(7),
         )
         expect.that(
             max(losses) - min(losses) > 1e-3,
-            f"all six epochs cost the same, {show(losses)}: their negatives were the same",
+            f"all four epochs cost the same, {show(losses)}: their negatives were the same",
         )
 
     def test_trains_both_tables_in_place(self, lesson, draw):
         """The model that was passed in is the one that learns."""
         model = drawn_model(lesson, draw)
         before = model.parameters
-        lesson.train_skipgram(model, *some_pairs(draw, 40), torch.ones(8) / 8)
+        lesson.train_skipgram(model, *some_pairs(draw, 20), torch.ones(8) / 8, epochs=2)
         for name, after in model.parameters.items():
             expect.that(
                 not torch.allclose(after, before[name], atol=1e-4),
@@ -719,59 +731,66 @@ class TestTrainSkipgram:
         """
         start = 0.3 * draw.normal(2, 8, 3)
         after = weights_after(
-            lesson, start, *some_pairs(draw, 40), torch.ones(8) / 8, batch_size=16, lr=STANDSTILL
+            lesson, start, *some_pairs(draw, 20), torch.ones(8) / 8, epochs=1, lr=STANDSTILL
         )
         expect.close(after, torch.cat(list(start)), tolerance=1e-6)
 
     def test_smaller_batches_make_more_steps(self, lesson, draw):
-        """Every batch is a step: with batches of 1 the 32 pairs make 32 steps in an
+        """Every batch is a step: with batches of 1 the 8 pairs make 8 steps in an
         epoch, in one batch they make a single one, and end elsewhere.
         """
-        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 32)
+        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 8)
         ends = {
             size: weights_after(
                 lesson, start, *pairs, only(7, 8), epochs=1, batch_size=size, lr=0.1
             )
-            for size in (1, 32, 1000)
+            for size in (1, 8, 1000)
         }
-        expect.close(ends[1000], ends[32], tolerance=1e-3)
-        moved = (ends[1] - ends[32]).abs().max().item()
-        expect.that(moved > 1e-3, "batch_size=1 and batch_size=32 lead to the same weights")
+        expect.close(ends[1000], ends[8], tolerance=1e-3)
+        moved = (ends[1] - ends[8]).abs().max().item()
+        expect.that(moved > 1e-3, "batch_size=1 and batch_size=8 lead to the same weights")
 
-    def test_defaults_are_as_written(self, lesson, draw):
-        """epochs=5, batch_size=1024, n_negatives=5, lr=0.01."""
+    def test_batch_size_and_lr_are_as_written(self, lesson, draw):
+        """batch_size=1024 and lr=0.01, said aloud or not, lead to the same weights: two
+        steps from 1025 pairs, and how far each of them goes.
+        """
         start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 1025)
-        losses = []
-        for options in {}, {"epochs": 5, "batch_size": 1024, "n_negatives": 5, "lr": 0.01}:
-            model, generator = model_of(lesson, *start), lesson.generator(1)
-            losses.append(
-                lesson.train_skipgram(
-                    model, *pairs, torch.ones(8) / 8, generator=generator, **options
-                )
+        silent, aloud = (
+            weights_after(
+                lesson,
+                start,
+                *pairs,
+                torch.ones(8) / 8,
+                epochs=1,
+                generator=lesson.generator(1),
+                **options,
             )
-        expect.close(losses[0], losses[1], tolerance=1e-5)
+            for options in ({}, {"batch_size": 1024, "lr": 0.01})
+        )
+        expect.close(silent, aloud)
 
     def test_learns_who_stands_beside_whom(self, lesson, draw):
-        """Words 0-19 have words 20-39 for contexts, those of their own group of five.
-        The best logits lead to a loss of 1.55; an untrained model has 6 ln 2 =
-        4.16, and one that only knows which words are frequent 2.70.
+        """Words 0-15 have words 16-31 for contexts, those of their own group of two.
+        The best logits lead to a loss of about 1.08; an untrained model has 6 ln 2 =
+        4.16, and one that only knows which words are frequent about 2.70.
         """
-        centers = draw.ids(20, 1000)
-        pairs = torch.stack((centers, 20 + centers // 5 * 5 + draw.ids(5, 1000)), dim=1)
-        model = model_of(lesson, 0.1 * draw.normal(40, 24), torch.zeros(40, 24))
+        centers = draw.ids(16, 80)
+        contexts = 16 + centers // 2 * 2 + draw.ids(2, 80)
+        model = model_of(lesson, 0.3 * draw.normal(32, 200), torch.zeros(32, 200))
         losses = lesson.train_skipgram(
             model,
-            *pairs.unbind(1),
-            (torch.arange(40) >= 20) / 20,
+            centers,
+            contexts,
+            (torch.arange(32) >= 16) / 16,
             epochs=15,
-            batch_size=150,
+            batch_size=30,
             lr=0.01,
             generator=lesson.generator(draw.seed),
         )
         expect.that(losses[-1] < 2.2, f"the last of 15 epochs has the loss {losses[-1]:.2f}")
         weights = model.parameters
-        logits = weights["center.weight"][:20] @ weights["context.weight"][20:].T
-        beside = torch.arange(20)[:, None] // 5 == torch.arange(20) // 5
+        logits = weights["center.weight"][:16] @ weights["context.weight"][16:].T
+        beside = torch.arange(16)[:, None] // 2 == torch.arange(16) // 2
         gap = (logits[beside].mean() - logits[~beside].mean()).item()
         expect.that(gap > 1.5, f"the logits of neighbours are only {gap:.2f} above the others")
 
@@ -781,9 +800,9 @@ class TestTrainSkipgram:
         recorder = lesson.prop(Recorder, model)
         losses = lesson.train_skipgram(
             model,
-            *some_pairs(draw, 10),
+            *some_pairs(draw, 6),
             torch.ones(8) / 8,
-            epochs=3,
+            epochs=2,
             batch_size=4,
             on_epoch=recorder,
         )
@@ -797,9 +816,9 @@ class TestTrainSkipgram:
         recorder = lesson.prop(Recorder, model)
         lesson.train_skipgram(
             model,
-            *some_pairs(draw, 30),
+            *some_pairs(draw, 6),
             torch.ones(8) / 8,
-            epochs=3,
+            epochs=2,
             batch_size=4,
             on_epoch=recorder,
         )
@@ -814,25 +833,31 @@ class TestTrainSkipgram:
         """All randomness comes from it: the global seed is another one each time, and
         neither the losses nor the weights know.
         """
-        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 30)
+        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 12)
         runs = []
         for seed in 1, 2:
             model = model_of(lesson, *start)
             lesson.seed(seed)
             losses = lesson.train_skipgram(
-                model, *pairs, torch.ones(8) / 8, batch_size=16, generator=lesson.generator(3)
+                model,
+                *pairs,
+                torch.ones(8) / 8,
+                epochs=2,
+                batch_size=8,
+                generator=lesson.generator(3),
             )
             runs.append((losses, *model.parameters.values()))
         expect.close(runs[1], runs[0])
 
     def test_another_generator_gives_another_training(self, lesson, draw):
         """A generator that is never asked, or seeded anew, gives the same every time."""
-        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 30)
+        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 12)
         losses = [
             lesson.train_skipgram(
                 model_of(lesson, *start),
                 *pairs,
                 torch.ones(8) / 8,
+                epochs=2,
                 generator=lesson.generator(seed),
             )
             for seed in (1, 2, 3)
@@ -847,11 +872,12 @@ class TestTrainSkipgram:
         """With a generator of its own, the training takes no number from the global
         stream, and does not seed it.
         """
-        model, pairs = drawn_model(lesson, draw), some_pairs(draw, 30)
+        model, pairs = drawn_model(lesson, draw), some_pairs(draw, 12)
         lesson.seed(4)
         next_number = lesson.random_number()
         lesson.seed(4)
-        lesson.train_skipgram(model, *pairs, torch.ones(8) / 8, generator=lesson.generator(1))
+        noise, generator = torch.ones(8) / 8, lesson.generator(1)
+        lesson.train_skipgram(model, *pairs, noise, epochs=1, generator=generator)
         expect.that(
             lesson.random_number() == next_number,
             "the training draws from PyTorch's global generator, or seeds it",
@@ -859,12 +885,12 @@ class TestTrainSkipgram:
 
     def test_without_a_generator_the_global_one_serves(self, lesson, draw):
         """generator=None is PyTorch's own way to say "the global one"."""
-        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 30)
+        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 12)
         losses = []
         for seed in 1, 1, 2:
             model = model_of(lesson, *start)
             lesson.seed(seed)
-            losses.append(lesson.train_skipgram(model, *pairs, torch.ones(8) / 8))
+            losses.append(lesson.train_skipgram(model, *pairs, torch.ones(8) / 8, epochs=2))
         expect.close(losses[1], losses[0])
         expect.that(losses[2] != losses[0], "another global seed leads to the same losses")
 
@@ -876,9 +902,9 @@ class TestTrainSkipgram:
         start = torch.tensor([[0.5, 0.3, 0.2, 0.1], [0.4, -0.2, 0.3, -0.5]])[..., None]
         pairs = torch.tensor([0, 0]), torch.tensor([1, 2])
         count = different_outcomes(
-            lesson, start, 12, 3, *pairs, only(3, 4), epochs=3, batch_size=1, lr=0.002
+            lesson, start, 14, 3, *pairs, only(3, 4), epochs=3, batch_size=1, lr=0.002
         )
-        expect.that(count == 3, f"12 seeds lead to only {count} different trained models")
+        expect.that(count == 3, f"14 seeds lead to only {count} different trained models")
 
     def test_batches_are_mixed_not_only_moved(self, lesson):
         """Four pairs in two batches: six ways to choose the first. Fixed batches in a
@@ -887,15 +913,15 @@ class TestTrainSkipgram:
         start = torch.tensor([[0.5, -0.3, 0.2, 0.1, 0.2, 0.3], [0.4, -0.2, 0.3, -0.5, 0.1, 0.6]])
         pairs = torch.tensor([0, 1, 0, 1]), torch.tensor([1, 2, 3, 4])
         count = different_outcomes(
-            lesson, start[..., None], 24, 4, *pairs, only(5, 6), epochs=1, batch_size=2, lr=0.002
+            lesson, start[..., None], 28, 4, *pairs, only(5, 6), epochs=1, batch_size=2, lr=0.002
         )
-        expect.that(count == 4, f"24 seeds lead to only {count} different trained models")
+        expect.that(count == 4, f"28 seeds lead to only {count} different trained models")
 
     @pytest.mark.parametrize("dtype", INTEGERS[1:], ids=show_dtype)
     def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
         """The dtype of an id says how it is stored, not which word it names."""
         start, noise = 0.3 * draw.normal(2, 300, 3), torch.ones(300) / 300
-        pairs = some_pairs(draw, 30, vocab_size=120)
+        pairs = some_pairs(draw, 12, vocab_size=120)
         want, got = (
             weights_after(lesson, start, *ids, noise, epochs=1, generator=lesson.generator(2))
             for ids in (pairs, [words.to(dtype) for words in pairs])
