@@ -165,8 +165,9 @@ class TestGPTEmbedding:
     )
     def test_parameters_number_vocabulary_plus_block_times_width(self, lesson, sizes, want):
         """(65 + 256) · 384 = 123,264 and (4096 + 64) · 128 = 532,480."""
-        parameters = lesson.GPTEmbedding(*sizes).parameters
-        expect.equal(sum(p.numel() for p in parameters.values()), want)
+        embedding = lesson.GPTEmbedding(*sizes)
+        embedding.to("meta")  # the shapes will do
+        expect.equal(sum(p.numel() for p in embedding.parameters.values()), want)
 
     def test_token_row_plus_position_row(self, lesson):
         """Token 2 at position 0: [5, 6] + [10, 20]; token 0 at 1: [1, 2] + [30, 40]."""
@@ -594,7 +595,9 @@ class TestTiedLogits:
     def test_scores_are_neither_scaled_nor_normalized(self, lesson, draw):
         """Logits are plain dot products: twice the vector, twice the scores."""
         x, weight = draw.normal(2, 3, 4), 10 * draw.normal(5, 4)
-        expect.close(lesson.tied_logits(20 * x, weight), 20 * dot_products(x, weight))
+        got = lesson.tied_logits(20 * x, weight)
+        # terms of several hundred may cancel: what is left is as exact as they were
+        expect.close(got, 20 * dot_products(x, weight), tolerance=1e-3)
 
     @pytest.mark.parametrize(
         ("dtype", "tolerance"), [(torch.float64, 1e-6), (torch.bfloat16, 0.1)], ids=str

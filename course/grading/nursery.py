@@ -135,7 +135,7 @@ def _rehearse() -> None:
             ["call", ("Layer", (), {}), {}],
             ["call", (layer, (torch.ones(1, 2),), {}), {"upstream": torch.ones(1, 2)}],
             ["call", ("train", (layer,), {}), {}],
-            ["inspect", (layer,), {}],
+            ["inspect", (layer, "parameters"), {}],
         ]
         send(ours, steps)
         ours.shutdown(socket.SHUT_WR)

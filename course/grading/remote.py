@@ -190,8 +190,8 @@ class RemoteStage:
             raise Wrong(_UNREADABLE)
         return answer
 
-    def inspect(self, ref: Ref) -> dict[str, Any]:
-        return self._ask("inspect", ref)
+    def inspect(self, ref: Ref, what: str) -> Any:
+        return self._ask("inspect", ref, what)
 
     def set_parameters(self, ref: Ref, values: dict[str, torch.Tensor]) -> None:
         self._ask("set_parameters", ref, values)

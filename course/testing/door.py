@@ -193,7 +193,7 @@ class Handle(Function):
         return self._lesson._stage.attribute(self.ref, name)
 
     def _inspect(self, what: str) -> Any:
-        value = self._lesson._stage.inspect(self.ref)[what]
+        value = self._lesson._stage.inspect(self.ref, what)
         self._lesson.trace.append(excerpt(value))
         return value
 

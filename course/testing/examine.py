@@ -112,14 +112,15 @@ class Examination:
             return finding
         if _is_its_own_stub(finding):
             return finding
+        self._settled.add(case.exercise)  # whatever is found out now holds for all its tests
         other = () if company else used
         in_other = self.attempt(case, other)
-        if in_other.failure is not None:
-            return finding if company else in_other  # with those lent, it is its own fault
+        if in_other.failure is not None:  # with those lent, it is its own fault
+            self._company[case.exercise] = used
+            return finding if company else in_other
         if any(self.attempt(one, other).failure for one in passed):
             return finding
         self._company[case.exercise] = other
-        self._settled.add(case.exercise)
         return in_other
 
     def _used_by(self, case: Case) -> tuple[str, ...]:

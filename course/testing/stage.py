@@ -99,17 +99,10 @@ class Stage:
                     "place; work on a copy, the caller still needs the original"
                 )
 
-    def inspect(self, ref: Ref) -> dict[str, Any]:
-        """What a module is made of: parameters, buffers, state dict, and its mode."""
-        module = self._objects[ref.number]
+    def inspect(self, ref: Ref, what: str) -> Any:
+        """What a module is made of: one of its parts in `_PARTS`."""
         with self._student(ref):
-            return {
-                "parameters": {name: plain(p) for name, p in module.named_parameters()},
-                "trainable": [name for name, p in module.named_parameters() if p.requires_grad],
-                "buffers": {name: plain(b) for name, b in module.named_buffers()},
-                "state_dict": plain(dict(module.state_dict())),
-                "training": module.training,
-            }
+            return _PARTS[what](self._objects[ref.number])
 
     def set_parameters(self, ref: Ref, values: dict[str, torch.Tensor]) -> None:
         """Write values into parameters, by name."""
@@ -331,6 +324,16 @@ def _settings() -> tuple[int, torch.dtype, bool]:
 
 
 # --- small things ---------------------------------------------------------------------------
+
+
+_PARTS = {
+    "parameters": lambda module: {name: plain(p) for name, p in module.named_parameters()},
+    "trainable": lambda module: [n for n, p in module.named_parameters() if p.requires_grad],
+    "buffers": lambda module: {name: plain(b) for name, b in module.named_buffers()},
+    "state_dict": lambda module: plain(dict(module.state_dict())),
+    "training": lambda module: module.training,
+}
+"""What a test may look at in a student's module, by the name that it has at the door."""
 
 
 @functools.lru_cache(maxsize=8)
