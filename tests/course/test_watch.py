@@ -54,7 +54,7 @@ class Watch:
         for line in self.process.stdout:
             self._lines.put(line.decode("utf-8").rstrip("\r\n"))
 
-    def until(self, pattern: re.Pattern | str, seconds: float = 60) -> str:
+    def until(self, pattern: re.Pattern | str, seconds: float = 120) -> str:
         """What it says up to a line in which the pattern is found."""
         said, deadline = [], time.monotonic() + seconds
         while not said or not re.search(pattern, said[-1]):
