@@ -538,9 +538,9 @@ def main() -> None:
     if lacking := missing():
         cannot_run(f"There is no sandbox here, so nothing is measured. {' '.join(lacking)}")
     _adopt_orphans()
-    chosen = lessons() if arguments.lesson == "all" else [find_lesson(arguments.lesson)]
+    chosen = list(lessons()) if arguments.lesson == "all" else [find_lesson(arguments.lesson)]
     with tempfile.TemporaryDirectory() as name:
-        _report(arguments, list(chosen), Path(name))
+        _report(arguments, chosen, Path(name))
 
 
 def _report(arguments: argparse.Namespace, chosen: list[Lesson], folder: Path) -> None:

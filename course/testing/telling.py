@@ -95,9 +95,12 @@ def _reordered(got: Tensor, want: Tensor) -> str | None:
 
 def _partly(got: Tensor, want: Tensor) -> str | None:
     """Which slices are wrong, when most of them are right."""
+    if got.shape != want.shape:
+        return None
+    near = torch.isclose(got, want, **_NEAR)
     for axis in reversed(list(_shared_axes(got, want, at_least=3))):
-        near = torch.isclose(got, want, **_NEAR).movedim(axis, 0).reshape(want.shape[axis], -1)
-        wrong = (~near.all(dim=1)).nonzero().flatten().tolist()
+        slices = near.movedim(axis, 0).reshape(want.shape[axis], -1)
+        wrong = (~slices.all(dim=1)).nonzero().flatten().tolist()
         if 0 < len(wrong) <= want.shape[axis] // 2:
             return f"only {_which(want, axis, wrong)}"
     return None
