@@ -86,7 +86,7 @@ class TestRopeTables:
         expect.close(sin[:, 3:], sin[:, :3])
         expect.close(cos[5, :3], torch.tensor([0.2837, 0.8776, 0.9988]), tolerance=1e-3)
 
-    @pytest.mark.parametrize("head_dim", [2, 4, 16])
+    @pytest.mark.parametrize("head_dim", [2, 4, 6, 64])
     def test_every_pair_is_right_up_to_position_4096(self, lesson, head_dim):
         """Every angle is position * 10000 ** (-2i / D), for each of the D/2 pairs.
         Angles need float32 at least: bfloat16 cannot tell position 257 from 256.
@@ -94,7 +94,7 @@ class TestRopeTables:
         expect.close(lesson.rope_tables(4097, head_dim), tables(4097, head_dim), tolerance=1e-3)
 
     @pytest.mark.parametrize("base", [50.0, 500000.0])
-    @pytest.mark.parametrize("length, head_dim", [(1, 8), (9, 6), (300, 10), (50, 64)])
+    @pytest.mark.parametrize("length, head_dim", [(1, 8), (9, 6), (300, 10)])
     def test_base_sets_the_rates(self, lesson, length, head_dim, base):
         """Pair i turns base ** (-2i / D) radians a position, whatever the base."""
         want = tables(length, head_dim, base)
@@ -690,9 +690,9 @@ class TestAlibiBias:
         expect.equal(later, torch.zeros(4, 6, 6))
 
     def test_far_keys_are_penalised_in_full(self, lesson):
-        """200 steps back with slope 1/4 cost 50: a penalty is not cut off."""
-        got = lesson.alibi_bias(n_heads=4, seq_len=201)
-        want = -torch.arange(200.0, -1.0, -1.0) / 4
+        """200 steps back with slope 1/2 cost 100: a penalty is not cut off."""
+        got = lesson.alibi_bias(n_heads=8, seq_len=201)
+        want = -torch.arange(200.0, -1.0, -1.0) / 2
         expect.close(got[0, 200], want)
 
     def test_each_call_makes_a_bias_of_its_own(self, lesson):
