@@ -767,7 +767,8 @@ class TestTrainSkipgram:
             )
             for options in ({}, {"batch_size": 1024, "lr": 0.01})
         )
-        expect.close(silent, aloud)
+        what = "batch_size=1024 and lr=0.01 by default"
+        expect.close(silent, aloud, what=what)
 
     def test_learns_who_stands_beside_whom(self, lesson, draw):
         """Words 0-15 have words 16-31 for contexts, those of their own group of two.
