@@ -10,13 +10,14 @@ import os
 import secrets
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,11 +27,15 @@ from filelock import FileLock, Timeout
 from course.files import write_whole
 from course.grading.names import file_stem
 from course.grading.results import LessonResult, from_text, to_text
-from course.grading.sandbox import Limits
+from course.grading.sandbox import Limits, SandboxError
 from course.grading.unit import Unit, key_of, not_graded
 
 if TYPE_CHECKING:
     from course.grading.judge import Judge
+
+
+UNITS_AHEAD = 60
+"""How many units for each judge are looked at in advance: ten students with all their lessons."""
 
 
 class GradingError(Exception):
@@ -159,37 +164,90 @@ def _judged(
     units: Iterator[Unit], settings: Settings, jobs: int
 ) -> Iterator[tuple[Unit, LessonResult]]:
     """Every unit with its result, from judges in processes of their own."""
-    suspicious: list[Unit] = []  # those that judges were busy with when one was lost
-    for unit in units:
-        suspicious += yield from _with_pool(chain([unit], units), settings, jobs)
+    suspicious = yield from _with_judges(units, settings, jobs)
     for unit in suspicious:  # one by one, so that it is clear whose fault it is
-        if lost := (yield from _with_pool(iter([unit]), settings, 1)):
+        if lost := (yield from _with_judges(iter([unit]), settings, 1)):
             yield lost[0], not_graded(unit, "The grader itself was killed twice while grading it.")
 
 
-def _with_pool(
+def _with_judges(
     units: Iterator[Unit], settings: Settings, jobs: int
 ) -> Generator[tuple[Unit, LessonResult], None, list[Unit]]:
-    """Grade in a pool until nothing is left or the pool is lost; return what was lost with it."""
-    context = multiprocessing.get_context("spawn")
-    busy: dict[Future, Unit] = {}
-    with ProcessPoolExecutor(jobs, context, _begin, (settings,)) as pool:
-        submit = _uninterrupted(pool.submit)
+    """Grade with several judges; return those units that were with one that came to an end."""
+    waiting, lost = _Waiting(units, UNITS_AHEAD * jobs), []
+    busy: dict[Future, tuple[int, ProcessPoolExecutor, Unit]] = {}
+    with ExitStack() as processes:
+
+        def appoint() -> ProcessPoolExecutor:
+            context = multiprocessing.get_context("spawn")
+            return processes.enter_context(ProcessPoolExecutor(1, context, _begin, (settings,)))
+
+        def employ(number: int) -> None:
+            """Give a judge its next unit, if there is one."""
+            if unit := waiting.next_for(number):
+                try:
+                    future = _uninterrupted(judges[number].submit)(_grade, unit)
+                except BrokenProcessPool:  # it ended while it had nothing to do
+                    judges[number] = appoint()
+                    future = _uninterrupted(judges[number].submit)(_grade, unit)
+                busy[future] = number, judges[number], unit
+
+        judges = [appoint() for _ in range(jobs)]
         try:
-            for unit in islice(units, 2 * jobs):  # a few in advance, so that nobody waits
-                busy[submit(_grade, unit)] = unit
+            for number in [*range(jobs), *range(jobs)]:  # one in advance, so that nobody waits
+                employ(number)
             while busy:
                 for future in wait(busy, return_when=FIRST_COMPLETED).done:
-                    result = future.result()
-                    yield busy.pop(future), result
-                    for unit in islice(units, 1):
-                        busy[submit(_grade, unit)] = unit
-        except BrokenProcessPool:
-            return list(busy.values())
+                    number, judge, unit = busy.pop(future)
+                    try:
+                        result = future.result()
+                    except (BrokenProcessPool, SandboxError):
+                        lost.append(unit)
+                        if judges[number] is judge:
+                            judges[number] = appoint()
+                    else:
+                        yield unit, result
+                    employ(number)
         except BaseException:  # the user has had enough: only what was begun is brought to its end
-            pool.shutdown(cancel_futures=True)
+            for judge in judges:
+                judge.shutdown(wait=False, cancel_futures=True)
             raise
-    return []
+    return lost
+
+
+class _Waiting:
+    """The next units. A judge gets a lesson that it knows, rather than one that another one knows.
+
+    For what it has seen of a lesson, the answers of others and how the known mistakes fare, makes
+    the next unit of that lesson cheaper, and no judge knows what another one has seen.
+    """
+
+    def __init__(self, units: Iterator[Unit], at_most: int) -> None:
+        self._units = units
+        self._room = at_most
+        self._by_lesson: dict[str, deque[Unit]] = {}
+        self._judges_of: dict[str, set[int]] = {}
+
+    def next_for(self, judge: int) -> Unit | None:
+        """A unit for this judge, or None if there are no more."""
+        self._fill()
+        lessons = [lesson for lesson, units in self._by_lesson.items() if units]
+        if not lessons:
+            return None
+
+        def is_better(lesson: str) -> tuple[bool, bool, int]:
+            judges = self._judges_of.get(lesson, set())
+            return judge in judges, not judges, len(self._by_lesson[lesson])
+
+        lesson = max(lessons, key=is_better)
+        self._judges_of.setdefault(lesson, set()).add(judge)
+        self._room += 1
+        return self._by_lesson[lesson].popleft()
+
+    def _fill(self) -> None:
+        for unit in islice(self._units, self._room):
+            self._by_lesson.setdefault(unit.lesson, deque()).append(unit)
+            self._room -= 1
 
 
 def _uninterrupted(submit: Callable[..., Future]) -> Callable[..., Future]:

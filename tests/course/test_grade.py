@@ -57,7 +57,7 @@ def graded(folder: Path, out: Path, **options) -> dict[str, int]:
 @pytest.mark.slow
 def test_everybody_gets_a_result_and_a_second_run_does_nothing(submissions, tmp_path, monkeypatch):
     assert graded(submissions, tmp_path) == POINTS
-    monkeypatch.setattr(grading, "_with_pool", None)  # nobody is to be asked again
+    monkeypatch.setattr(grading, "_uninterrupted", None)  # nobody is to be asked again
     assert graded(submissions, tmp_path) == POINTS
 
 
