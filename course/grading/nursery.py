@@ -130,12 +130,12 @@ def _rehearse() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, contextlib.redirect_stdout(None):
         steps = [
-            ["load", (_REHEARSED, "exercises/rehearsed.py"), {}],
-            ["fresh", (), {}],
-            ["call", ("Layer", (), {}), {}],
-            ["call", (layer, (torch.ones(1, 2),), {}), {"upstream": torch.ones(1, 2)}],
-            ["call", ("train", (layer,), {}), {}],
-            ["inspect", (layer, "parameters"), {}],
+            ["load", [_REHEARSED, "exercises/rehearsed.py"]],
+            ["fresh", []],
+            ["call", ["Layer", [], {}]],
+            ["call", [layer, [torch.ones(1, 2)], {}], {"upstream": torch.ones(1, 2)}],
+            ["call", ["train", [layer], {}]],
+            ["inspect", [layer, "parameters"]],
         ]
         send(ours, steps)
         ours.shutdown(socket.SHUT_WR)

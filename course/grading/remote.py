@@ -58,7 +58,7 @@ class RemoteModule:
         self._worker = self._nursery.spawn()
         loading = Conversation(self, time.monotonic() + SECONDS_TO_LOAD)
         try:
-            loading.take([["load", (self._source, self._name), {}]])
+            loading.take([["load", [self._source, self._name]]])
         except TimeIsUp:
             raise Wrong(f"{self._name} came to no end while it was imported") from None
         except (Wrong, ToDo, StudentError) as error:
@@ -158,7 +158,8 @@ class RemoteStage:
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        self._steps: list[list] = [["fresh", (), {}]]
+        self._steps: list[list] = [["fresh", []]]
+        self._n_put = 0
 
     @contextlib.contextmanager
     def limited(self, seconds: float) -> Iterator[None]:
@@ -175,17 +176,21 @@ class RemoteStage:
         """A fresh stage takes back what was lent, so there is nothing to do here."""
 
     def prop(self, thing: type | Callable, args: tuple, kwargs: dict) -> Ref:
-        return self._ask("prop", _source_of(thing), thing.__name__, args, kwargs)
+        ref = self._next_ref(thing.__name__)
+        self._later("prop", _source_of(thing), thing.__name__, list(args), kwargs, ref.number)
+        return ref
 
     def keep(self, value: torch.Tensor) -> Ref:
-        return self._ask("keep", value)
+        ref = self._next_ref(type(value).__name__)
+        self._later("keep", value, ref.number)
+        return ref
 
     def change(self, ref: Ref, value: torch.Tensor) -> None:
-        self._ask("change", ref, value)
+        self._later("change", ref, value)
 
     def call(self, target: str | Ref, args: tuple, kwargs: dict, **options: Any) -> tuple:
         said = {name: one for name, one in options.items() if one is not None and one is not False}
-        answer = self._ask("call", target, args, kwargs, **said)
+        answer = self._ask("call", target, list(args), kwargs, **said)
         if type(answer) is not tuple or len(answer) != 2 or type(answer[1]) is not dict:
             raise Wrong(_UNREADABLE)
         return answer
@@ -194,7 +199,7 @@ class RemoteStage:
         return self._ask("inspect", ref, what)
 
     def set_parameters(self, ref: Ref, values: dict[str, torch.Tensor]) -> None:
-        self._ask("set_parameters", ref, values)
+        self._later("set_parameters", ref, values)
 
     def attribute(self, ref: Ref, name: str) -> Any:
         return self._ask("attribute", ref, name)
@@ -202,12 +207,18 @@ class RemoteStage:
     def random_number(self) -> float:
         return self._ask("random_number")
 
+    def _next_ref(self, type_name: str) -> Ref:
+        """Of what is put on the stage from here, so that nobody has to wait for its number."""
+        self._n_put += 1
+        return Ref(-self._n_put, type_name)
+
     def _later(self, verb: str, *args: Any) -> None:
         """Take a step before the next one that has an answer."""
-        self._steps.append([verb, args, {}])
+        self._steps.append([verb, list(args)])
 
     def _ask(self, verb: str, *args: Any, **kwargs: Any) -> Any:
-        steps, self._steps = [*self._steps, [verb, args, kwargs]], []
+        step = [verb, list(args), kwargs] if kwargs else [verb, list(args)]
+        steps, self._steps = [*self._steps, step], []
         return self._conversation.take(steps)
 
 

@@ -166,35 +166,35 @@ _BARE = frozenset({type(None), bool, float, str})
 
 
 def _written(value: Any, memory: list[bytes]) -> Any:
-    """A value as JSON knows it: what JSON does not know becomes an object with its kind."""
+    """A value as JSON knows it: what JSON does not know becomes an object {kind: content}."""
     if type(value) in _BARE:
         return value
     if isinstance(value, list):
         return [_written(item, memory) for item in value]
-    if isinstance(value, tuple):
-        return {"kind": "tuple", "items": [_written(item, memory) for item in value]}
     if isinstance(value, torch.Tensor):
         return _written_tensor(value, memory)
+    if isinstance(value, tuple):
+        return {"tuple": [_written(item, memory) for item in value]}
+    if isinstance(value, dict):
+        items = value.items()
+        return {"dict": [[_written(key, memory), _written(item, memory)] for key, item in items]}
     if isinstance(value, int):
-        return value if abs(value) < 2**63 else {"kind": "int", "hex": _hex(value)}
+        return value if abs(value) < 2**63 else {"int": _hex(value)}
     if isinstance(value, float | str):
         return value
-    if isinstance(value, dict):
-        items = [[_written(key, memory), _written(item, memory)] for key, item in value.items()]
-        return {"kind": "dict", "items": items}
+    if isinstance(value, Ref):
+        return {"ref": [value.number, value.type_name]}
     if isinstance(value, complex):
-        return {"kind": "complex", "parts": [value.real, value.imag]}
+        return {"complex": [value.real, value.imag]}
     if isinstance(value, bytes):
         memory.append(value)
-        return {"kind": "bytes", "bytes": len(value)}
+        return {"bytes": len(value)}
     if isinstance(value, torch.dtype):
-        return {"kind": "dtype", "name": str(value).removeprefix("torch.")}
-    if isinstance(value, Ref):
-        return {"kind": "ref", "number": value.number, "type": value.type_name}
+        return {"dtype": str(value).removeprefix("torch.")}
     if isinstance(value, GeneratorSeed):
-        return {"kind": "generator", "seed": value.seed}
+        return {"generator": value.seed}
     if isinstance(value, Foreign):
-        return {"kind": "foreign", "type": value.type_name}
+        return {"foreign": value.type_name}
     raise TypeError(f"a {type(value).__name__} is not plain")
 
 
@@ -209,24 +209,18 @@ def _written_tensor(tensor: torch.Tensor, memory: list[bytes]) -> dict:
     name = _NAMES.get(tensor.dtype)
     if tensor.layout is not torch.strided or tensor.device.type not in ("cpu", "meta") or not name:
         layout = str(tensor.layout).removeprefix("torch.")
-        return {"kind": "foreign", "type": f"{layout} tensor of {tensor.dtype} on {tensor.device}"}
+        return {"foreign": f"{layout} tensor of {tensor.dtype} on {tensor.device}"}
     shape = list(tensor.shape)
     if _is_too_large(shape):
         raise WireError("the tensor is too large to be sent")
     if tensor.device.type == "meta":
-        return {"kind": "meta", "dtype": name, "shape": shape}
+        return {"meta": [name, shape]}
     if tensor.is_contiguous():
         whole, stride = tensor, None
     else:  # a non-contiguous argument is to arrive as one
         whole, stride = _underlying(tensor), list(tensor.stride())
     memory.append(_bytes_of(whole))
-    return {
-        "kind": "tensor",
-        "dtype": name,
-        "shape": shape,
-        "stride": stride,
-        "bytes": len(memory[-1]),
-    }
+    return {"tensor": [name, shape, stride, len(memory[-1])]}
 
 
 def _underlying(tensor: torch.Tensor) -> torch.Tensor:
@@ -270,14 +264,14 @@ def _read(value: Any, memory: _Memory, depth: int) -> Any:
         raise ValueError("nested too deeply")
     if kind is list:
         return [_read(item, memory, depth - 1) for item in value]
-    return _READ[value["kind"]](value, memory, depth - 1)
+    ((kind, content),) = value.items()
+    return _READ[kind](content, memory, depth - 1)
 
 
-def _read_tensor(value: dict, memory: _Memory, depth: int) -> torch.Tensor:
-    dtype, shape = DTYPES[value["dtype"]], _shape(value["shape"])
-    piece = memory.take(_whole(value["bytes"]))
+def _read_tensor(content: list, memory: _Memory, depth: int) -> torch.Tensor:
+    dtype, shape, stride, length = _list(content)
+    dtype, shape, piece = DTYPES[dtype], _shape(shape), memory.take(_whole(length))
     count = math.prod(shape)
-    stride = value["stride"]
     if stride is not None:
         stride = [_whole(step) for step in _list(stride)]
         if len(stride) != len(shape) or any(step < 0 for step in stride):
@@ -295,36 +289,45 @@ def _read_tensor(value: dict, memory: _Memory, depth: int) -> torch.Tensor:
 _ONE_IF_NOT_ZERO = bytes([0] + [1] * 255)
 
 
-def _read_meta(value: dict, memory: _Memory, depth: int) -> torch.Tensor:
-    return torch.empty(_shape(value["shape"]), dtype=DTYPES[value["dtype"]], device="meta")
+def _read_meta(content: list, memory: _Memory, depth: int) -> torch.Tensor:
+    dtype, shape = _list(content)
+    return torch.empty(_shape(shape), dtype=DTYPES[dtype], device="meta")
 
 
-def _read_dict(value: dict, memory: _Memory, depth: int) -> dict:
-    items = _list(value["items"])
-    if len(items) > MAX_ITEMS:
+def _read_dict(content: list, memory: _Memory, depth: int) -> dict:
+    if len(_list(content)) > MAX_ITEMS:
         raise ValueError("too large a dictionary")
-    return {_read(key, memory, depth): _read(item, memory, depth) for key, item in items}
+    return {_read(key, memory, depth): _read(item, memory, depth) for key, item in content}
 
 
-def _read_int(value: dict, *_: Any) -> int:
-    digits = _text(value["hex"])
-    if len(digits) > MAX_HEX_DIGITS:
+def _read_int(content: str, *_: Any) -> int:
+    if len(_text(content)) > MAX_HEX_DIGITS:
         raise ValueError("too large a number")
-    return int(digits, 16)
+    return int(content, 16)
+
+
+def _read_ref(content: list, *_: Any) -> Ref:
+    number, type_name = _list(content)
+    return Ref(_whole(number), _text(type_name)[:100])
+
+
+def _read_complex(content: list, *_: Any) -> complex:
+    real, imaginary = _list(content)
+    return complex(float(real), float(imaginary))
 
 
 _READ = {
-    "int": _read_int,
-    "tuple": lambda value, *rest: tuple(_read(item, *rest) for item in _list(value["items"])),
-    "dict": _read_dict,
-    "complex": lambda value, *_: complex(*map(float, value["parts"])),
-    "bytes": lambda value, memory, _: bytes(memory.take(_whole(value["bytes"]))),
-    "dtype": lambda value, *_: DTYPES[value["name"]],
-    "ref": lambda value, *_: Ref(_whole(value["number"]), _text(value["type"])[:100]),
-    "generator": lambda value, *_: GeneratorSeed(_whole(value["seed"])),
-    "foreign": lambda value, *_: Foreign(_text(value["type"])[:100]),
     "tensor": _read_tensor,
     "meta": _read_meta,
+    "tuple": lambda content, *rest: tuple(_read(item, *rest) for item in _list(content)),
+    "dict": _read_dict,
+    "int": _read_int,
+    "complex": _read_complex,
+    "bytes": lambda content, memory, _: bytes(memory.take(_whole(content))),
+    "dtype": lambda content, *_: DTYPES[content],
+    "ref": _read_ref,
+    "generator": lambda content, *_: GeneratorSeed(_whole(content)),
+    "foreign": lambda content, *_: Foreign(_text(content)[:100]),
 }
 
 

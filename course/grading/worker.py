@@ -25,7 +25,8 @@ MAX_MESSAGE = 4000
 def serve(connection: socket.socket) -> None:
     """Answer requests until the judge hangs up.
 
-    A request is a list of steps, each (verb, arguments, named arguments); the first is to "load".
+    A request is a list of steps, each [verb, arguments] with or without a dictionary of named
+    arguments; the first is to "load".
     The answer is that of the last step, or of the first that goes wrong: "result", "to do",
     "wrong" or "student", then what there is to say, and what was printed meanwhile.
     """
@@ -64,17 +65,17 @@ class _Actor:
         self.stage.take_back()
         self.stage = Stage(self.stage.module)
 
-    def prop(self, source: str, name: str, args: tuple, kwargs: dict) -> Any:
+    def prop(self, source: str, name: str, args: list, kwargs: dict, number: int) -> Any:
         """Make a prop from its source."""
         names: dict[str, Any] = {"torch": torch, "nn": nn}
         exec(compiled(source), names)
-        return self.stage.prop(names[name], args, kwargs)
+        return self.stage.prop(names[name], args, kwargs, number)
 
 
-def _answer(actor: _Actor, verb: str, args: tuple, kwargs: dict) -> list:
+def _answer(actor: _Actor, verb: str, args: list, kwargs: dict | None = None) -> list:
     act = getattr(actor, verb, None) or getattr(actor.stage, verb)
     try:
-        return ["result", act(*args, **kwargs)]
+        return ["result", act(*args, **(kwargs or {}))]
     except ToDo as error:
         return ["to do", error.name[:MAX_MESSAGE]]
     except Wrong as error:

@@ -99,7 +99,8 @@ class Examination:
 
     def _find(self, case: Case) -> Finding:
         """How a test ends in the company that counts: first in the one that is likelier to pass."""
-        used = self._used_by(case)
+        # the text is read only if that can matter, for it takes as long as many a test
+        used = self._used_by(case) if self._stopped or self._failed else ()
         if self._stopped.intersection(used):
             return self.attempt(case, used)
         likelier = used if self._failed.intersection(used) else ()
@@ -108,9 +109,11 @@ class Examination:
         passed = self._passed.setdefault(case.exercise, [])
         if finding.failure is None:
             passed.append(case)
-        if finding.failure is None or not used or case.exercise in self._settled:
             return finding
-        if _is_its_own_stub(finding):
+        if case.exercise in self._settled or _is_its_own_stub(finding):
+            return finding
+        used = self._used_by(case)
+        if not used:
             return finding
         self._settled.add(case.exercise)  # whatever is found out now holds for all its tests
         other = () if company else used

@@ -42,10 +42,14 @@ class Stage:
 
     def __init__(self, module: types.ModuleType) -> None:
         self.module = module
-        self.path = Path(module.__file__)
         self._objects: dict[int, Any] = {}
         self._own: dict[str, Any] = {}
         self._lent: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        """The file of the module."""
+        return Path(self.module.__file__)
 
     # --- requests ---------------------------------------------------------------------------
 
@@ -122,16 +126,20 @@ class Stage:
         """A plain attribute of a prop."""
         return plain(getattr(self._objects[ref.number], name))
 
-    def prop(self, thing: Any, args: tuple, kwargs: dict) -> Ref:
-        """Put something of the test's own on the stage: a function, or an object of a class."""
+    def prop(self, thing: Any, args: tuple, kwargs: dict, number: int | None = None) -> Ref:
+        """Put something of the test's own on the stage: a function, or an object of a class.
+
+        Args:
+            number: what it is to be known by; below 0, where the stage gives no numbers itself.
+        """
         made = thing
         if isinstance(thing, type):
             made = thing(*map(self._enter, args), **kwargs)
-        return self._keep(made)
+        return self._keep(made, number)
 
-    def keep(self, value: Any) -> Ref:
+    def keep(self, value: Any, number: int | None = None) -> Ref:
         """Put a tensor on the stage, so that one and the same can be passed more than once."""
-        return self._keep(self._enter(value))
+        return self._keep(self._enter(value), number)
 
     def change(self, ref: Ref, value: torch.Tensor) -> None:
         """Write other numbers into a tensor that was put on the stage."""
@@ -194,8 +202,8 @@ class Stage:
 
         return plain(value, describe=keep_modules)
 
-    def _keep(self, thing: Any) -> Ref:
-        number = len(self._objects)
+    def _keep(self, thing: Any, number: int | None = None) -> Ref:
+        number = len(self._objects) if number is None else number
         self._objects[number] = thing
         kind = thing if isinstance(thing, types.FunctionType) else type(thing)
         return Ref(number, kind.__name__)
