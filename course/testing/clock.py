@@ -2,8 +2,12 @@
 
 import contextlib
 import ctypes
+import functools
+import os
 import threading
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 
 class TimeIsUp(BaseException):
@@ -24,20 +28,66 @@ def time_limit(seconds: float) -> Iterator[None]:
     bare `except:` swallowed it. Python code is interrupted at its next bytecode; one long call
     into C is interrupted when it returns.
     """
-    thread = ctypes.c_ulong(threading.get_ident())
-    done = threading.Event()
-
-    def watch() -> None:
-        waiting_time = seconds
-        while not done.wait(waiting_time):
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeIsUp))
-            waiting_time = 1.0
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
+    watcher = _watcher_of(os.getpid())
+    limit = _Limit(time.monotonic() + seconds, threading.get_ident())
+    number, forget = id(limit), watcher.limits.pop
     try:
+        watcher.begin(limit)
         yield
     finally:
-        done.set()
-        watcher.join()
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)  # one that is still on its way
+        forget(number, None)  # one step, so that `TimeIsUp` comes before it or after it
+        with watcher.lock:
+            _raise_in(limit.thread, None)  # one that is still on its way
+
+
+@dataclass
+class _Limit:
+    """When `TimeIsUp` is to be raised, in seconds of `time.monotonic()`, and in which thread."""
+
+    end: float
+    thread: int
+
+
+class _Watcher:
+    """One thread for all limits: to start one for each would take as long as a short test."""
+
+    def __init__(self) -> None:
+        self.limits: dict[int, _Limit] = {}
+        self.lock = threading.Lock()
+        self._wakes = float("inf")
+        self._wake = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def begin(self, limit: _Limit) -> None:
+        """Watch over a limit from now on."""
+        self.limits[id(limit)] = limit
+        if limit.end < self._wakes:
+            self._wake.set()
+
+    def _watch(self) -> None:
+        while True:
+            self._wake.clear()
+            with self.lock:
+                for number, limit in list(self.limits.items()):
+                    if limit.end <= time.monotonic() and number in self.limits:
+                        _raise_in(limit.thread, TimeIsUp)
+                        limit.end += 1.0
+                ends = [limit.end for limit in list(self.limits.values())]
+                self._wakes = min(ends, default=float("inf"))
+            self._wake.wait(min(self._wakes - time.monotonic(), _LONGEST_WAIT))
+
+
+_LONGEST_WAIT = 3600.0
+"""Of one wait, in seconds: no system can wait for ever."""
+
+
+@functools.cache
+def _watcher_of(process: int) -> _Watcher:
+    """The watcher of a process; one that was forked has to have a thread of its own."""
+    return _Watcher()
+
+
+def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
+    """Have the interpreter raise an exception in a thread; None takes back one on its way."""
+    what = None if exception is None else ctypes.py_object(exception)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)
