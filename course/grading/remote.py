@@ -181,7 +181,7 @@ class RemoteStage:
         return self._ask("keep", value)
 
     def change(self, ref: Ref, value: torch.Tensor) -> None:
-        self._ask("change", ref, value)
+        self._later("change", ref, value)
 
     def call(self, target: str | Ref, args: tuple, kwargs: dict, **options: Any) -> tuple:
         said = {name: one for name, one in options.items() if one is not None and one is not False}
@@ -194,7 +194,7 @@ class RemoteStage:
         return self._ask("inspect", ref, what)
 
     def set_parameters(self, ref: Ref, values: dict[str, torch.Tensor]) -> None:
-        self._ask("set_parameters", ref, values)
+        self._later("set_parameters", ref, values)
 
     def attribute(self, ref: Ref, name: str) -> Any:
         return self._ask("attribute", ref, name)
