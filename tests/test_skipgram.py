@@ -57,8 +57,13 @@ class TestSkipgramPairs:
         got = lesson.skipgram_pairs(torch.tensor([1, 2, 1, 2]), 1)
         expect.equal(in_order(got), [(1, 2)] * 3 + [(2, 1)] * 3)
 
-    @pytest.mark.parametrize("window", [1, 2, 3, 5, 8])
-    @pytest.mark.parametrize("length", [2, 3, 6, 17])
+    @pytest.mark.parametrize(
+        ("length", "window"),
+        [
+            *[(2, 1), (2, 2), (3, 2), (6, 3), (6, 5), (6, 8)],
+            *[(17, 1), (17, 2), (17, 3), (17, 5), (17, 8)],
+        ],
+    )
     def test_pairs_are_all_within_the_window(self, lesson, draw, length, window):
         """Every two positions that are 1..window apart, both ways round, shown
         here sorted. Words at the ends of the text have fewer neighbours.
@@ -66,7 +71,7 @@ class TestSkipgramPairs:
         ids = draw.ids(6, length)
         expect.equal(in_order(lesson.skipgram_pairs(ids, window)), every_pair(ids, window))
 
-    @pytest.mark.parametrize("window", [4, 5, 6, 1000])
+    @pytest.mark.parametrize("window", [4, 6, 1000])
     def test_window_may_be_wider_than_the_text(self, lesson, window):
         """Five words are at most 4 apart: from window 4 on, each word pairs with
         the four others.
@@ -102,7 +107,7 @@ class TestSkipgramPairs:
         ids = draw.ids(9, 14)[::2]
         expect.equal(in_order(lesson.skipgram_pairs(ids, 2)), every_pair(ids, 2))
 
-    @pytest.mark.parametrize("window", [0, -1, -7])
+    @pytest.mark.parametrize("window", [0, -1])
     def test_window_below_1_is_refused(self, lesson, window):
         """No word is at distance 0 from another, and no distance is negative."""
         ids = torch.tensor([1, 2, 3])
@@ -120,17 +125,15 @@ class TestSkipgramPairs:
 
     @limit(60)
     def test_a_long_text_is_soon_done(self, lesson, draw):
-        """At window 2, 100 000 words make 2 (2 N - 3) = 399 994 pairs: distance d has N - d
-        of them, both ways. A word with 4 neighbours is a center 4 times; the first and
-        the last lack 2 of them, those next to them 1. Words at distance d multiply to
-        the sum of ids[:-d] * ids[d:].
+        """100 000 words have 99 999 neighbourhoods, each seen both ways: every word is a
+        center twice, but the first and the last only once. Neighbours multiply to the
+        sum of ids[:-1] * ids[1:].
         """
         ids = draw.ids(1000, 100_000)
-        centers, contexts = lesson.skipgram_pairs(ids, 2)
-        expect.equal((centers.shape, contexts.shape), ((399_994,), (399_994,)))
-        lacking = 2 * (ids[0] + ids[-1]) + ids[1] + ids[-2]
-        times = (4 * ids.sum() - lacking).item()
-        products = 2 * ((ids[:-1] * ids[1:]).sum() + (ids[:-2] * ids[2:]).sum()).item()
+        centers, contexts = lesson.skipgram_pairs(ids, 1)
+        expect.equal((centers.shape, contexts.shape), ((199_998,), (199_998,)))
+        times = (2 * ids.sum() - ids[0] - ids[-1]).item()
+        products = 2 * (ids[:-1] * ids[1:]).sum().item()
         expect.equal(
             (centers.sum().item(), contexts.sum().item(), (centers * contexts).sum().item()),
             (times, times, products),
@@ -144,7 +147,7 @@ class TestNoiseDistribution:
         got = lesson.noise_distribution(torch.tensor([81.0, 16.0, 1.0]))
         expect.close(got, torch.tensor([27 / 36, 8 / 36, 1 / 36]))
 
-    @pytest.mark.parametrize("power", [0.0, 0.3, 0.5, 1.0, 2.0])
+    @pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
     def test_another_power_may_be_asked_for(self, lesson, power):
         """1 keeps the frequencies, 0 makes them equal, 2 favours frequent words.
         With 0.5, counts 9, 4 and 1 weigh 3, 2 and 1.
@@ -153,7 +156,7 @@ class TestNoiseDistribution:
         got = lesson.noise_distribution(torch.tensor([9.0, 4.0, 1.0]), power)
         expect.close(got, torch.tensor([weight / sum(weights) for weight in weights]))
 
-    @pytest.mark.parametrize("size", [1, 2, 7, 1000])
+    @pytest.mark.parametrize("size", [1, 7, 1000])
     def test_probabilities_sum_to_1(self, lesson, draw, size):
         """Each is a share of the whole: the weight of one word by that of all."""
         counts = draw.ids(500, size) + 1
@@ -195,7 +198,7 @@ class TestNoiseDistribution:
 
     @pytest.mark.parametrize(
         ("counts", "smallest"),
-        [([3, -2], -2), ([4, -1, 0, -5, 8], -5), ([2.0, -0.5], -0.5)],
+        [([4, -1, 0, -5, 8], -5), ([2.0, -0.5], -0.5)],
         ids=str,
     )
     def test_negative_counts_are_refused(self, lesson, counts, smallest):
@@ -306,44 +309,46 @@ class TestSkipGram:
         the contexts are 3 and 5: 1 * 3, 1 * 5, 1 * 5 and 2 * 5, 2 * 3, 2 * 3.
         """
         model = lesson.SkipGram(2, 1)
-        model.set(center__weight=torch.tensor([[1.0], [2]]))
-        model.set(context__weight=torch.tensor([[3.0], [5]]))
+        center, context = torch.tensor([[1.0], [2]]), torch.tensor([[3.0], [5]])
+        model.set(center__weight=center, context__weight=context)
         got = model(torch.tensor([0, 1]), torch.tensor([[0, 1, 1], [1, 0, 0]]))
         expect.close(got, torch.tensor([[3.0, 5.0, 5.0], [10.0, 6.0, 6.0]]))
 
     @pytest.mark.parametrize(
-        ("vocab_size", "n_embd", "shape"),
+        ("vocab_size", "n_embd", "shapes"),
         [
-            *[(7, 3, (5,)), (7, 3, (3,)), (6, 4, (1,)), (9, 1, (4,))],
-            *[(7, 3, (5, 4)), (7, 3, (3, 3)), (6, 4, (4, 4)), (6, 2, (1, 3)), (6, 2, (4, 1))],
-            *[(5, 3, (1, 1)), (9, 1, (2, 3)), (300, 5, (6, 2))],
+            (7, 3, [(5,), (3,), (1,)]),
+            (7, 3, [(5, 4), (3, 3), (1, 3), (4, 1), (1, 1)]),
+            (9, 1, [(4,), (2, 3)]),
+            (300, 4, [(6, 2), (4, 4)]),
         ],
         ids=str,
     )
-    def test_logits_have_the_shape_of_the_contexts(self, lesson, draw, vocab_size, n_embd, shape):
+    def test_logits_have_the_shape_of_the_contexts(self, lesson, draw, vocab_size, n_embd, shapes):
         """(P,) with (P,) gives (P,), and (P,) with (P, K) gives (P, K), also for
         P = 1, K = 1, C = 1 and P = K.
         """
         center, context, model = tables_and_model(lesson, draw, vocab_size, n_embd)
-        centers, contexts = draw.ids(vocab_size, shape[0]), draw.ids(vocab_size, *shape)
-        expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
+        for shape in shapes:
+            centers, contexts = draw.ids(vocab_size, shape[0]), draw.ids(vocab_size, *shape)
+            expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
 
-    @pytest.mark.parametrize("shape", [(0,), (0, 4)], ids=str)
-    def test_no_pairs_have_no_logits(self, lesson, shape):
+    def test_no_pairs_have_no_logits(self, lesson):
         """Nothing in, nothing out, in the shape of the contexts."""
-        none = torch.zeros(shape, dtype=torch.int64)
-        got = lesson.SkipGram(5, 3)(torch.zeros(0, dtype=torch.int64), none)
-        expect.equal(got, torch.zeros(shape))
+        model, no_centers = lesson.SkipGram(5, 3), torch.zeros(0, dtype=torch.int64)
+        for shape in (0,), (0, 4):
+            got = model(no_centers, torch.zeros(shape, dtype=torch.int64))
+            expect.equal(got, torch.zeros(shape))
 
     @pytest.mark.parametrize("dtype", INTEGERS, ids=show_dtype)
-    @pytest.mark.parametrize("shape", [(6,), (6, 3)], ids=str)
-    def test_ids_of_every_integer_dtype(self, lesson, draw, dtype, shape):
+    def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
         """The dtype of an id says how it is stored, not which row it names; PyTorch
         alone would read uint8 as a mask.
         """
         center, context, model = tables_and_model(lesson, draw, 300, 3)
-        centers, contexts = draw.ids(120, 6, dtype=dtype), draw.ids(120, *shape, dtype=dtype)
-        expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
+        for shape in (6,), (6, 3):
+            centers, contexts = draw.ids(120, 6, dtype=dtype), draw.ids(120, *shape, dtype=dtype)
+            expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
 
     def test_ids_may_lie_apart_in_memory(self, lesson, draw):
         """A transposed tensor is a tensor, too."""
@@ -351,34 +356,34 @@ class TestSkipGram:
         centers, contexts = draw.ids(7, 8)[::2], draw.ids(7, 5, 4).T
         expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
 
-    @pytest.mark.parametrize("shape", [(5,), (5, 4), (4, 4)], ids=str)
-    def test_gradient_of_a_row_is_the_sum_over_its_pairs(self, lesson, draw, shape):
+    def test_gradient_of_a_row_is_the_sum_over_its_pairs(self, lesson, draw):
         """A pair sends its center the context's row, times the gradient at its logit,
         and the other way round. Words that come twice add up, others get 0.
         """
         center, context, model = tables_and_model(lesson, draw, 6, 3)
-        centers, contexts = draw.ids(4, shape[0]), draw.ids(4, *shape)
-        upstream = draw.normal(*shape)
-        got = model.gradients(centers, contexts, upstream=upstream)
-        want_center, want_context = torch.zeros(6, 3), torch.zeros(6, 3)
-        for p, i in enumerate(centers.tolist()):
-            each = zip(contexts[p].reshape(-1).tolist(), upstream[p].reshape(-1), strict=True)
-            for j, g in each:
-                want_center[i] += g * context[j]
-                want_context[j] += g * center[i]
-        expect.close(got["center.weight"], want_center)
-        expect.close(got["context.weight"], want_context)
+        for shape in (5,), (5, 4), (4, 4):
+            centers, contexts = draw.ids(4, shape[0]), draw.ids(4, *shape)
+            upstream = draw.normal(*shape)
+            got = model.gradients(centers, contexts, upstream=upstream)
+            want_center, want_context = torch.zeros(6, 3), torch.zeros(6, 3)
+            for p, i in enumerate(centers.tolist()):
+                each = zip(contexts[p].reshape(-1).tolist(), upstream[p].reshape(-1), strict=True)
+                for j, g in each:
+                    want_center[i] += g * context[j]
+                    want_context[j] += g * center[i]
+            expect.close(got["center.weight"], want_center)
+            expect.close(got["context.weight"], want_context)
 
     @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
-    @pytest.mark.parametrize("shape", [(5,), (5, 2)], ids=str)
-    def test_logits_follow_the_dtype_of_the_tables(self, lesson, draw, dtype, shape):
+    def test_logits_follow_the_dtype_of_the_tables(self, lesson, draw, dtype):
         """A model that was moved to float64 or bfloat16 computes in it."""
-        center, context, model = tables_and_model(lesson, draw, 7, 3)
-        center, context = center.to(dtype) / 2, context.to(dtype) / 2
+        center, context = draw.normal(2, 7, 3).to(dtype) / 2
+        model = lesson.SkipGram(7, 3)
         model.to(dtype)
         model.set(center__weight=center, context__weight=context)
-        centers, contexts = draw.ids(7, shape[0]), draw.ids(7, *shape)
-        expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
+        for shape in (5,), (5, 2):
+            centers, contexts = draw.ids(7, shape[0]), draw.ids(7, *shape)
+            expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
 
     def test_logits_are_on_the_device_of_the_tables(self, lesson, draw):
         """Moved to a GPU, it computes there; the "meta" device stands in for it."""
@@ -401,8 +406,7 @@ def loss_by_formula(positive, negative):
 
 @exercise("negative_sampling_loss")
 class TestNegativeSamplingLoss:
-    @pytest.mark.parametrize("n_negatives", [1, 2, 5])
-    @pytest.mark.parametrize("n_pairs", [1, 3])
+    @pytest.mark.parametrize(("n_pairs", "n_negatives"), [(1, 1), (3, 1), (3, 5)])
     def test_untrained_loss_is_k_plus_1_times_ln_2(self, lesson, n_pairs, n_negatives):
         """σ(0) = 1/2: a true pair and each of its K drawn ones cost ln 2 = 0.6931."""
         got = lesson.negative_sampling_loss(torch.zeros(n_pairs), torch.zeros(n_pairs, n_negatives))
@@ -419,7 +423,7 @@ class TestNegativeSamplingLoss:
         expect.close(wrong, torch.tensor(math.log(4 / 3) + math.log(4)))
 
     @pytest.mark.parametrize(
-        ("n_pairs", "n_negatives"), [(1, 1), (3, 2), (5, 4), (4, 4), (1, 6), (6, 1), (40, 15)]
+        ("n_pairs", "n_negatives"), [(1, 1), (5, 4), (4, 4), (1, 6), (6, 1), (40, 15)]
     )
     def test_negatives_add_up_and_pairs_are_averaged(self, lesson, draw, n_pairs, n_negatives):
         """Each pair pays for its true logit and for all of its K drawn ones; the loss
@@ -443,8 +447,11 @@ class TestNegativeSamplingLoss:
         got = lesson.negative_sampling_loss(positive, negative)
         expect.close(got, loss_by_formula(positive, negative))
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
-    @pytest.mark.parametrize("logit", [50.0, 120.0, 1000.0])
+    @pytest.mark.parametrize(
+        ("logit", "dtype"),
+        [(50.0, FLOATS[0]), (120.0, FLOATS[0]), *((1000.0, dtype) for dtype in FLOATS)],
+        ids=lambda value: str(value) if type(value) is float else show_dtype(value),
+    )
     def test_sure_and_wrong_costs_the_logit(self, lesson, logit, dtype):
         """-log σ(-1000) = log(1 + e ** 1000) = 1000, although σ(-1000) is rounded to
         0: here one true pair and two drawn ones, all wrong.
@@ -454,7 +461,7 @@ class TestNegativeSamplingLoss:
         got = lesson.negative_sampling_loss(positive, negative)
         expect.close(got, torch.tensor(3 * logit, dtype=dtype))
 
-    @pytest.mark.parametrize("logit", [50.0, 120.0, 1000.0])
+    @pytest.mark.parametrize("logit", [120.0, 1000.0])
     def test_sure_and_right_costs_nothing(self, lesson, logit):
         """-log σ(1000) = log(1 + e ** -1000) = 0."""
         got = lesson.negative_sampling_loss(torch.tensor([logit]), torch.tensor([[-logit] * 2]))
@@ -500,14 +507,16 @@ STANDSTILL = 1e-12
 class PlainSkipGram(nn.Module):
     """What `train_skipgram` gets to train: two tables and their dot products."""
 
-    def __init__(self, vocab_size, n_embd):
+    def __init__(self, center, context):
         super().__init__()
-        self.center = nn.Embedding(vocab_size, n_embd)
-        self.context = nn.Embedding(vocab_size, n_embd)
+        self.center = nn.Embedding.from_pretrained(center, freeze=False)
+        self.context = nn.Embedding.from_pretrained(context, freeze=False)
 
     def forward(self, centers, contexts):
-        rows = self.context(contexts.long())
-        return torch.einsum("pc,p...c->p...", self.center(centers.long()), rows)
+        rows = self.center(centers.long())
+        if contexts.dim() == 2:
+            rows = rows[:, None]  # each center meets K contexts
+        return (rows * self.context(contexts.long())).sum(dim=-1)
 
 
 class Recorder:
@@ -525,9 +534,7 @@ class Recorder:
 
 def model_of(lesson, center, context):
     """A model that holds these two tables."""
-    model = lesson.prop(PlainSkipGram, *center.shape)
-    model.set(center__weight=center, context__weight=context)
-    return model
+    return lesson.prop(PlainSkipGram, center, context)
 
 
 def model_of_logits(lesson, *logits):
@@ -559,17 +566,19 @@ def weights_after(lesson, start, *args, **kwargs):
     return torch.cat(list(model.parameters.values()))
 
 
-def different_outcomes(lesson, start, seeds, enough, *args, **kwargs):
-    """How many different trained models the seeds lead to; once there are enough, so many."""
-    model, found = model_of(lesson, *start), []
+def different_trainings(lesson, start, seeds, enough, *args, **kwargs):
+    """How many different lists of losses the seeds lead to; once there are enough, so many."""
+    found = []
     for seed in range(seeds):
         if len(found) == enough:
             break
-        model.set(center__weight=start[0], context__weight=start[1])
-        lesson.train_skipgram(model, *args, **kwargs, generator=lesson.generator(seed))
-        weights = torch.cat(list(model.parameters.values()))
-        if not any(torch.allclose(weights, other, rtol=0, atol=1e-6) for other in found):
-            found.append(weights)
+        losses = torch.tensor(
+            lesson.train_skipgram(
+                model_of(lesson, *start), *args, **kwargs, generator=lesson.generator(seed)
+            )
+        )
+        if not any(torch.allclose(losses, other, rtol=0, atol=1e-4) for other in found):
+            found.append(losses)
     return len(found)
 
 
@@ -587,19 +596,20 @@ class TestTrainSkipgram:
 
     def test_no_epochs_change_nothing(self, lesson, draw):
         """epochs=0 makes no step, has no loss to return and none to report."""
-        model = drawn_model(lesson, draw)
-        recorder, before = lesson.prop(Recorder, model), model.parameters
+        start = 0.3 * draw.normal(2, 8, 3)
+        model = model_of(lesson, *start)
+        recorder = lesson.prop(Recorder, model)
         losses = lesson.train_skipgram(
             model, *some_pairs(draw, 6), torch.ones(8) / 8, epochs=0, on_epoch=recorder
         )
         expect.equal(losses, [])
         expect.equal(recorder.attribute("told"), [])
-        expect.equal(list(model.parameters.values()), list(before.values()))
+        expect.equal(list(model.parameters.values()), list(start))
 
     @pytest.mark.parametrize(
         "options",
-        [{"n_negatives": 1}, {"n_negatives": 2}, {"n_negatives": 7}, {}],
-        ids=["1", "2", "7", "default"],
+        [{"n_negatives": 1}, {"n_negatives": 7}, {}],
+        ids=["1", "7", "default"],
     )
     def test_loss_of_a_blind_model_is_k_plus_1_times_ln_2(self, lesson, draw, options):
         """With all contexts zero every logit is 0: ln 2 = 0.6931 for the true pair,
@@ -617,7 +627,7 @@ class TestTrainSkipgram:
         want = [(options.get("n_negatives", 5) + 1) * math.log(2)]
         expect.close(losses, want, tolerance=1e-4, what="the loss of an epoch")
 
-    @pytest.mark.parametrize("batch_size", [2, 4, 5, 8])
+    @pytest.mark.parametrize("batch_size", [2, 5, 8])
     def test_epoch_loss_is_the_mean_over_its_pairs(self, lesson, batch_size):
         """Four pairs at logit 40 cost 0, the fifth, at -20, costs 20; three negatives
         at logit 0 cost ln 2 each; nothing moves. So 20 / 5 + 3 ln 2 = 6.08 in every
@@ -716,12 +726,12 @@ class TestTrainSkipgram:
 
     def test_trains_both_tables_in_place(self, lesson, draw):
         """The model that was passed in is the one that learns."""
-        model = drawn_model(lesson, draw)
-        before = model.parameters
-        lesson.train_skipgram(model, *some_pairs(draw, 20), torch.ones(8) / 8, epochs=2)
-        for name, after in model.parameters.items():
+        start = 0.3 * draw.normal(2, 8, 3)
+        model = model_of(lesson, *start)
+        lesson.train_skipgram(model, *some_pairs(draw, 20), torch.ones(8) / 8, epochs=1)
+        for (name, after), before in zip(model.parameters.items(), start, strict=True):
             expect.that(
-                not torch.allclose(after, before[name], atol=1e-4),
+                not torch.allclose(after, before, atol=1e-4),
                 f"{name} is what it was before the training",
             )
 
@@ -736,7 +746,7 @@ class TestTrainSkipgram:
         expect.close(after, torch.cat(list(start)), tolerance=1e-6)
 
     def test_smaller_batches_make_more_steps(self, lesson, draw):
-        """Every batch is a step: with batches of 1 the 8 pairs make 8 steps in an
+        """Every batch is a step: with batches of 2 the 8 pairs make 4 steps in an
         epoch, in one batch they make a single one, and end elsewhere.
         """
         start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 8)
@@ -744,11 +754,11 @@ class TestTrainSkipgram:
             size: weights_after(
                 lesson, start, *pairs, only(7, 8), epochs=1, batch_size=size, lr=0.1
             )
-            for size in (1, 8, 1000)
+            for size in (2, 8, 1000)
         }
         expect.close(ends[1000], ends[8], tolerance=1e-3)
-        moved = (ends[1] - ends[8]).abs().max().item()
-        expect.that(moved > 1e-3, "batch_size=1 and batch_size=8 lead to the same weights")
+        moved = (ends[2] - ends[8]).abs().max().item()
+        expect.that(moved > 1e-3, "batch_size=2 and batch_size=8 lead to the same weights")
 
     def test_batch_size_and_lr_are_as_written(self, lesson, draw):
         """batch_size=1024 and lr=0.01, said aloud or not, lead to the same weights: two
@@ -762,6 +772,7 @@ class TestTrainSkipgram:
                 *pairs,
                 torch.ones(8) / 8,
                 epochs=1,
+                n_negatives=1,
                 generator=lesson.generator(1),
                 **options,
             )
@@ -777,15 +788,15 @@ class TestTrainSkipgram:
         """
         centers = draw.ids(16, 80)
         contexts = 16 + centers // 2 * 2 + draw.ids(2, 80)
-        model = model_of(lesson, 0.3 * draw.normal(32, 200), torch.zeros(32, 200))
+        model = model_of(lesson, 0.3 * draw.normal(32, 64), torch.zeros(32, 64))
         losses = lesson.train_skipgram(
             model,
             centers,
             contexts,
             (torch.arange(32) >= 16) / 16,
             epochs=15,
-            batch_size=30,
-            lr=0.01,
+            batch_size=40,
+            lr=0.03,
             generator=lesson.generator(draw.seed),
         )
         expect.that(losses[-1] < 2.2, f"the last of 15 epochs has the loss {losses[-1]:.2f}")
@@ -820,7 +831,6 @@ class TestTrainSkipgram:
             *some_pairs(draw, 6),
             torch.ones(8) / 8,
             epochs=2,
-            batch_size=4,
             on_epoch=recorder,
         )
         seen, finished = recorder.attribute("centers"), model.parameters["center.weight"]
@@ -858,15 +868,14 @@ class TestTrainSkipgram:
                 model_of(lesson, *start),
                 *pairs,
                 torch.ones(8) / 8,
-                epochs=2,
+                epochs=1,
                 generator=lesson.generator(seed),
             )
-            for seed in (1, 2, 3)
+            for seed in (1, 2)
         ]
         expect.that(
-            losses[0] != losses[1] != losses[2] != losses[0],
-            f"three generators with different seeds do not lead to three different lists of "
-            f"losses: {show(losses)}",
+            losses[0] != losses[1],
+            f"two generators with different seeds lead to the same losses: {show(losses)}",
         )
 
     def test_global_generator_is_left_alone(self, lesson, draw):
@@ -896,38 +905,50 @@ class TestTrainSkipgram:
         expect.that(losses[2] != losses[0], "another global seed leads to the same losses")
 
     def test_every_epoch_has_an_order_of_its_own(self, lesson):
-        """Two pairs in steps of one: 2 orders an epoch, 8 in three epochs, and the
-        order shows in the weights. A single shuffle leaves 2 outcomes, none leaves
-        1.
+        """Two pairs in steps of one: 2 orders an epoch, 8 in three epochs, and the order
+        shows in the losses, since the second pair finds what the first one moved. A
+        single shuffle leaves 2 outcomes, none leaves 1.
         """
         start = torch.tensor([[0.5, 0.3, 0.2, 0.1], [0.4, -0.2, 0.3, -0.5]])[..., None]
         pairs = torch.tensor([0, 0]), torch.tensor([1, 2])
-        count = different_outcomes(
-            lesson, start, 14, 3, *pairs, only(3, 4), epochs=3, batch_size=1, lr=0.002
+        count = different_trainings(
+            lesson, start, 14, 3, *pairs, only(3, 4), epochs=3, batch_size=1, lr=0.1
         )
-        expect.that(count == 3, f"14 seeds lead to only {count} different trained models")
+        expect.that(count == 3, f"14 seeds lead to only {count} different lists of losses")
 
     def test_batches_are_mixed_not_only_moved(self, lesson):
-        """Four pairs in two batches: six ways to choose the first. Fixed batches in a
+        """Six pairs in two batches: 20 ways to choose the first. Fixed batches in a
         random order leave 2.
         """
-        start = torch.tensor([[0.5, -0.3, 0.2, 0.1, 0.2, 0.3], [0.4, -0.2, 0.3, -0.5, 0.1, 0.6]])
-        pairs = torch.tensor([0, 1, 0, 1]), torch.tensor([1, 2, 3, 4])
-        count = different_outcomes(
-            lesson, start[..., None], 28, 4, *pairs, only(5, 6), epochs=1, batch_size=2, lr=0.002
+        center = torch.tensor([0.5, -0.3, 0.2, 0.1, 0.2, 0.3, -0.4, 0.6])
+        context = torch.tensor([0.4, -0.2, 0.3, -0.5, 0.1, 0.6, 0.9, -0.8])
+        start = center[:, None], context[:, None]
+        pairs = torch.tensor([0, 1, 0, 1, 0, 1]), torch.tensor([1, 2, 3, 4, 5, 6])
+        count = different_trainings(
+            lesson, start, 14, 4, *pairs, only(7, 8), epochs=1, batch_size=3, lr=0.1
         )
-        expect.that(count == 4, f"28 seeds lead to only {count} different trained models")
+        expect.that(count == 4, f"14 seeds lead to only {count} different losses")
 
     @pytest.mark.parametrize("dtype", INTEGERS[1:], ids=show_dtype)
     def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
-        """The dtype of an id says how it is stored, not which word it names."""
-        start, noise = 0.3 * draw.normal(2, 300, 3), torch.ones(300) / 300
-        pairs = some_pairs(draw, 12, vocab_size=120)
-        want, got = (
-            weights_after(lesson, start, *ids, noise, epochs=1, generator=lesson.generator(2))
-            for ids in (pairs, [words.to(dtype) for words in pairs])
+        """The dtype of an id says how it is stored, not which word it names. All pairs
+        are one batch, and word 299 is every negative: the first loss is that of the
+        pairs as they were given, and the second is lower, since they have learned.
+        """
+        center, context = 0.3 * draw.normal(2, 300, 3)
+        centers, contexts = some_pairs(draw, 12, vocab_size=120)
+        losses = lesson.train_skipgram(
+            model_of(lesson, center, context),
+            centers.to(dtype),
+            contexts.to(dtype),
+            only(299, 300),
+            epochs=2,
         )
-        expect.close(got, want)
+        positive = (center[centers] * context[contexts]).sum(dim=1)
+        negative = (center[centers] @ context[299])[:, None].expand(-1, 5)
+        want = loss_by_formula(positive, negative).item()
+        expect.close(losses[:1], [want], tolerance=1e-4, what="the loss of the first epoch")
+        expect.that(losses[1] < losses[0], f"the loss does not fall: {show(losses)}")
 
 
 def cosine_with_each(query, vectors):
@@ -967,7 +988,7 @@ class TestNearestByCosine:
 
     @pytest.mark.parametrize(
         ("size", "n_embd", "top_k"),
-        [(7, 3, 4), (5, 5, 5), (12, 4, 1), (2, 9, 1), (30, 8, 29), (100, 2, 10), (1, 3, 1)],
+        [(7, 3, 4), (5, 5, 5), (12, 4, 1), (30, 8, 29), (100, 2, 10), (1, 3, 1)],
     )
     def test_similarity_is_the_cosine(self, lesson, draw, size, n_embd, top_k):
         """The dot product over both lengths; the top_k highest, in falling order."""
@@ -1000,7 +1021,7 @@ class TestNearestByCosine:
         got = lesson.nearest_by_cosine(query, vectors)
         expect_nearest(got, cosine_with_each(query, vectors), 5)
 
-    @pytest.mark.parametrize("top_k", [3, 4, 100])
+    @pytest.mark.parametrize("top_k", [4, 100])
     def test_never_more_than_all_rows(self, lesson, draw, top_k):
         """A table of 3 rows has 3 nearest ones, however many are asked for."""
         query, vectors = draw.normal(4), draw.normal(3, 4)
@@ -1120,7 +1141,7 @@ class TestAnalogy:
         got, _ = rows_and_similarities(lesson.analogy(0, 2, 3, rows, 1))
         expect.equal(got, [1])
 
-    @pytest.mark.parametrize("top_k", [3, 4, 5, 6, 50])
+    @pytest.mark.parametrize("top_k", [3, 4, 6, 50])
     def test_all_other_rows_at_most(self, lesson, draw, top_k):
         """Of 6 rows, 3 are inputs; 3 can be answers, however many are asked for."""
         vectors = draw.normal(6, 4)
@@ -1206,7 +1227,7 @@ class TestParseGloveLine:
         got = lesson.parse_glove_line("king 0.418012 -0.000037", 2)
         expect.close(got, ("king", torch.tensor([0.418012, -0.000037])), tolerance=1e-7)
 
-    @pytest.mark.parametrize("n_embd", [1, 2, 7, 300])
+    @pytest.mark.parametrize("n_embd", [1, 7, 300])
     def test_values_of_any_width(self, lesson, draw, n_embd):
         """A float32 tensor (C,), in the order of the line."""
         values = draw.normal(n_embd)
@@ -1261,7 +1282,7 @@ class TestParseGloveLine:
     @pytest.mark.parametrize(
         ("line", "n_embd"),
         [
-            *[("king", 1), ("king 0.5", 2), ("king 0.5 1 2", 4), ("king 0.5 1 2\n", 50), ("", 1)],
+            *[("king", 1), ("king 0.5", 2), ("king 0.5 1 2\n", 50), ("", 1)],
             *[("0.5", 2), ("7 0.5", 3)],  # the word may be a number, but not be missing
         ],
         ids=spelled,
@@ -1284,8 +1305,14 @@ class TestParseGloveLine:
             lesson.parse_glove_line, ValueError, good=(". . 0.5 1", 2), bad=(". . 0.5", 2)
         )
 
-    @pytest.mark.parametrize("field", ["x1", "0,5", "--1", "1.2.3", "0.5-1"])
-    @pytest.mark.parametrize("line", ["king {} 0.5", "king 0.5 {}\n"], ids=spelled)
+    @pytest.mark.parametrize(
+        ("line", "field"),
+        [
+            *[("king {} 0.5", field) for field in ("x1", "0,5", "--1", "1.2.3")],
+            *[("king 0.5 {}\n", field) for field in ("x1", "0,5", "0.5-1")],
+        ],
+        ids=spelled,
+    )
     def test_unreadable_numbers_are_refused(self, lesson, line, field):
         """The message holds the line, or the field that is no number."""
         expect.rejects(
