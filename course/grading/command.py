@@ -174,15 +174,11 @@ def _units(path: Path, wanted: list[Lesson]) -> Iterator:
 def _resemblances(path: Path, wanted: list[Lesson]) -> dict:
     from course.grading.copies import find_resemblances
 
-    found = {}
-    for lesson in wanted:
-        modules = [
-            (submission.student, submission.modules[lesson.stem])
-            for submission in _submissions(path)
-            if lesson.stem in submission.modules
-        ]
-        found[lesson.stem] = find_resemblances(lesson.stem, modules)
-    return found
+    modules: dict[str, list] = {lesson.stem: [] for lesson in wanted}
+    for submission in _submissions(path):
+        for stem in modules.keys() & submission.modules.keys():
+            modules[stem].append((submission.student, submission.modules[stem]))
+    return {stem: find_resemblances(stem, own) for stem, own in modules.items()}
 
 
 def _with_progress(graded: Iterator[tuple[LessonResult, bool]], total: int) -> list[LessonResult]:

@@ -39,7 +39,8 @@ MAX_TOKENS = 5_000
 
 _NOT_CODE = re.compile(
     r"#.*"
-    r"|(?P<docstring>'{3}(?:\\[\s\S]|[^\\])*?(?:'{3}|\\?\Z)|\"{3}(?:\\[\s\S]|[^\\])*?(?:\"{3}|\\?\Z))"
+    r"|'''(?:[^'\\]+|\\[\s\S]|'(?!''))*(?:'''|\\?\Z)"
+    r'|"""(?:[^"\\]+|\\[\s\S]|"(?!""))*(?:"""|\\?\Z)'
     r"|'(?:\\.|[^'\\\n])*'?|\"(?:\\.|[^\"\\\n])*\"?"
 )
 _TOKEN = re.compile(
@@ -152,9 +153,10 @@ def _lines(module: bytes) -> list[str]:
 
 def _blank(match: re.Match) -> str:
     """Line ends in the place of a docstring, nothing in that of a comment; strings stay."""
-    if match["docstring"]:
-        return "\n" * match[0].count("\n")
-    return "" if match[0].startswith("#") else match[0]
+    text = match[0]
+    if text.startswith(("'''", '"""')):
+        return "\n" * text.count("\n")
+    return "" if text.startswith("#") else text
 
 
 @functools.lru_cache(maxsize=1 << 16)

@@ -14,6 +14,8 @@ def printable(text: str) -> str:
     >>> printable("a" + chr(27) + "[31m")
     'a�[31m'
     """
+    if all(map(str.isprintable, text.split("\n"))):  # as nearly always
+        return text
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

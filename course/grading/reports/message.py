@@ -99,6 +99,7 @@ def tests_left_out(number: int) -> str:
     return f"{counted(number, 'test')}, because others took too long"
 
 
+@cache
 def in_words(test: str) -> str:
     """The name of a test as words; a name has no room for the signs that a number needs.
 
