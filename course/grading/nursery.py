@@ -1,7 +1,7 @@
 """The process that workers are forked from: PyTorch is loaded, and nothing worth knowing.
 
-It is a program of its own (`python -m course.grading.nursery NUMBER`), started by the judge, and
-does as it is told over one connection: spawn a worker, kill it, say what ended it.
+It is a program of its own, started by the judge, and does as it is told over one connection: spawn
+a worker, kill it, say what ended it.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ class Nursery:
         with theirs:
             numbers = [theirs.fileno(), limits.cpu_seconds, limits.memory_bytes, int(confined)]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, *map(str, numbers)],
+                [sys.executable, "-c", _PROGRAM, *map(str, numbers)],
                 cwd=ROOT,
                 env=ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
@@ -85,8 +85,16 @@ class Nursery:
             raise SandboxError("The process that starts the workers has ended.") from None
 
 
-def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) -> None:
-    """Be the nursery."""
+_PROGRAM = f"import gc; gc.disable(); from {__name__} import main; main()"
+"""Nothing is garbage while PyTorch is loaded; to look for some would take a quarter of the time."""
+
+
+def main() -> None:
+    """Be the nursery that the command's arguments describe."""
+    _serve_the_judge(*map(int, sys.argv[1:]))
+
+
+def _serve_the_judge(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) -> None:
     _warm_up()
     limits = Limits(cpu_seconds, memory_bytes)
     connection = socket.socket(fileno=descriptor)
@@ -119,8 +127,8 @@ def _warm_up() -> None:
     torch.set_num_threads(1)
     torch.empty(2, device="meta") + 1
     _rehearse()
-    gc.collect()
     gc.freeze()  # or each worker's collector would copy all of this memory, by touching it
+    gc.enable()
     _join_pages()
 
 
@@ -178,7 +186,3 @@ def _join_pages() -> None:
 _LARGE_PAGE = 2**21
 _COLLAPSE = 25
 """MADV_COLLAPSE of madvise(2), since Linux 6.1; an older kernel refuses, and nothing is lost."""
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
