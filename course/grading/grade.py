@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import secrets
 import signal
+import socket
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -17,9 +18,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
+from multiprocessing import forkserver
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
@@ -27,6 +29,7 @@ from course.files import write_whole
 from course.grading.names import file_stem
 from course.grading.results import LessonResult, from_text, to_text
 from course.grading.sandbox import Limits
+from course.grading.start import shared_nursery
 from course.grading.unit import Unit, key_of, not_graded
 
 if TYPE_CHECKING:
@@ -171,10 +174,15 @@ def _with_pool(
     units: Iterator[Unit], settings: Settings, jobs: int
 ) -> Generator[tuple[Unit, LessonResult], None, list[Unit]]:
     """Grade in a pool until nothing is left or the pool is lost; return what was lost with it."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["course.grading.preloaded"])
+    _start_server()
     busy: dict[Future, Unit] = {}
-    with ProcessPoolExecutor(jobs, context, _begin, (settings,)) as pool:
-        submit = _uninterrupted(pool.submit)
+    with (
+        shared_nursery(settings.limits, settings.confined) as nursery,
+        ProcessPoolExecutor(jobs, context, _begin, (settings, nursery)) as pool,
+    ):
+        submit = partial(_without_interruption, pool.submit)
         try:
             for unit in islice(units, 2 * jobs):  # a few in advance, so that nobody waits
                 busy[submit(_grade, unit)] = unit
@@ -192,31 +200,41 @@ def _with_pool(
     return []
 
 
-def _uninterrupted(submit: Callable[..., Future]) -> Callable[..., Future]:
-    """Have processes started such that Ctrl+C, which reaches them too, stops only this one."""
+def _without_interruption(act: Callable[..., Any], *arguments: object) -> Any:
+    """Do something that Ctrl+C must not stop halfway; if it came, it counts afterwards."""
+    if threading.current_thread() is not threading.main_thread():
+        return act(*arguments)
+    came: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        return act(*arguments)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
-    def call(*arguments: object) -> Future:
-        if threading.current_thread() is not threading.main_thread():
-            return submit(*arguments)
-        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited by what starts now
-        try:
-            return submit(*arguments)
-        finally:
-            signal.signal(signal.SIGINT, handler)
 
-    return call
+def _start_server() -> None:
+    """Start the process that judges are forked from. All of them ignore Ctrl+C, as it does."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 _judge: "Judge | None" = None
 """The judge of this process, in a pool."""
 
 
-def _begin(settings: Settings) -> None:
+def _begin(settings: Settings, nursery: socket.socket) -> None:
     global _judge
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from course.grading.judge import Judge  # with PyTorch, which nobody else needs here
 
-    _judge = Judge(settings.seed, settings.limits, settings.confined)
+    _judge = Judge(settings.seed, settings.limits, settings.confined, nursery)
 
 
 def _end_with_parent() -> None:

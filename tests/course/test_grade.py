@@ -86,9 +86,11 @@ def test_a_judge_that_is_killed_loses_nothing(submissions, tmp_path):
     """The processes of the pool are killed, all at once, when the first result has come."""
     results = grade_all(units(submissions), Store(tmp_path), Settings(), 2)
     found = [next(results)[0]]
-    for process in _children_of(os.getpid()):
-        if "multiprocessing.spawn" in _command_of(process):
-            os.kill(process, signal.SIGKILL)
+    (server,) = [p for p in _children_of(os.getpid()) if "forkserver" in _command_of(p)]
+    judges = _children_of(server)
+    assert judges
+    for process in judges:
+        os.kill(process, signal.SIGKILL)
     found += [result for result, _ in results]
     assert {result.student: result.points for result in found} == POINTS
     assert len(found) == 4
