@@ -1,7 +1,8 @@
 """The process that workers are forked from: PyTorch is loaded, and nothing worth knowing.
 
 It is a program of its own, started by the judge, and does as it is told over one connection: spawn
-a worker, kill it, say what ended it.
+a worker, kill it, say what ended it. Judges that work side by side share one that is forked for
+each of them, so that PyTorch is loaded only once.
 """
 
 import contextlib

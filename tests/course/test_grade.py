@@ -242,6 +242,19 @@ def test_ctrl_c_stops_everybody_with_a_sentence(submissions, tmp_path, seconds):
     assert graded(submissions, tmp_path) == POINTS
 
 
+def test_ctrl_c_counts_once_what_was_begun_is_done():
+    """A pool whose judge is only half started would never end."""
+    done = []
+
+    def begin() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        grading._without_interruption(begin)
+    assert done == [True]
+
+
 def test_a_judge_can_leave_while_a_mistake_is_tried_out():
     leave = os._exit
     with honest("a known mistake"):
