@@ -464,15 +464,19 @@ def _family(process: int, role: str) -> Iterator[tuple[str, int]]:
 
 
 def _role(process: int, parents: str) -> str:
-    if parents == "nursery":
-        return "worker"
+    if parents in _FORKED:
+        return _FORKED[parents]
     try:
         command = Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return ""
     if b"course.grading.nursery" in command:
         return "nursery"
-    return "judge" if b"spawn_main" in command else ""
+    return "server" if b"forkserver" in command else ""
+
+
+_FORKED = {"server": "judge", "nursery": "nursery of a judge", "nursery of a judge": "worker"}
+"""The roles of processes that are forked, and look like those that they are forked from."""
 
 
 def _look(process: int, peaks: Peaks) -> None:

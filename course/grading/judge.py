@@ -4,6 +4,8 @@ Inputs and expected values stay here; a worker gets the inputs and gives answers
 is forged would have to be right.
 """
 
+import functools
+import socket
 import time
 from collections.abc import Sequence
 
@@ -48,16 +50,21 @@ class Judge:
         seed: another one gives the tests other inputs.
         limits: what one worker may use.
         confined: whether workers are confined.
+        nursery: the connection to a `shared_nursery`, instead of one of its own.
     """
 
-    def __init__(self, seed: int = 0, limits: Limits | None = None, confined: bool = True) -> None:
+    def __init__(
+        self,
+        seed: int = 0,
+        limits: Limits | None = None,
+        confined: bool = True,
+        nursery: socket.socket | None = None,
+    ) -> None:
         torch.set_num_threads(1)
         self.seed = seed
-        self._nursery = Nursery(limits, confined)
+        self._nursery = Nursery(limits, confined, nursery)
         self._lessons = {lesson.stem: lesson for lesson in lessons()}
-        self._cases: dict[str, dict[str, list[Case]]] = {lesson.stem: {} for lesson in lessons()}
-        for case in collect(lesson.tests for lesson in lessons()):
-            self._cases[case.lesson].setdefault(case.exercise, []).append(case)
+        self._cases = cases()
         self._suspects: dict[tuple[str, str], list[Suspect]] = {}
         self._memory = Memory()
 
@@ -182,6 +189,15 @@ class Judge:
             cases = self._cases[lesson][exercise]
             self._suspects[lesson, exercise] = suspects(cases, self.seed)
         return self._suspects[lesson, exercise]
+
+
+@functools.cache
+def cases() -> dict[str, dict[str, list[Case]]]:
+    """The graded tests, by lesson and exercise."""
+    found: dict[str, dict[str, list[Case]]] = {lesson.stem: {} for lesson in lessons()}
+    for case in collect(lesson.tests for lesson in lessons()):
+        found[case.lesson].setdefault(case.exercise, []).append(case)
+    return found
 
 
 def _to_show(findings: Sequence[Finding], diagnosis: Diagnosis | None) -> str:

@@ -1,7 +1,8 @@
 """The process that workers are forked from: PyTorch is loaded, and nothing worth knowing.
 
 It is a program of its own, started by the judge, and does as it is told over one connection: spawn
-a worker, kill it, say what ended it.
+a worker, kill it, say what ended it. Judges that work side by side share one that is forked for
+each of them, so that PyTorch is loaded only once.
 """
 
 import contextlib
@@ -9,14 +10,12 @@ import ctypes
 import gc
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import torch
 
-from course import ROOT
-from course.grading.sandbox import ENVIRONMENT, Limits, SandboxError, missing, spawn
+from course.grading.sandbox import Limits, SandboxError, spawn
+from course.grading.start import start_nursery
 from course.grading.wire import Closed, receive, send
 from course.grading.worker import serve
 from course.testing.stage import Ref
@@ -25,30 +24,30 @@ from course.testing.stage import Ref
 class Nursery:
     """A nursery, seen from the judge. Use it in a `with` block, or `close` it."""
 
-    def __init__(self, limits: Limits | None = None, confined: bool = True) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        confined: bool = True,
+        shared: socket.socket | None = None,
+    ) -> None:
         """Start it; it takes seconds, because PyTorch is loaded.
 
         Args:
             limits: what one worker may use.
             confined: whether workers are confined; only ever False for code that one trusts.
+            shared: the connection to a `shared_nursery`, to which the two above were given: it
+                is forked then, which takes no time.
 
         Raises:
             SandboxError: this machine cannot confine workers.
         """
-        if confined and (lacking := missing()):
-            raise SandboxError(" ".join(lacking))
-        limits = limits or Limits()
-        ours, theirs = socket.socketpair()
+        self._connection, theirs = socket.socketpair()
+        self._process = None
         with theirs:
-            numbers = [theirs.fileno(), limits.cpu_seconds, limits.memory_bytes, int(confined)]
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM, *map(str, numbers)],
-                cwd=ROOT,
-                env=ENVIRONMENT,
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-            )
-        self._connection = ours
+            if shared is None:
+                self._process = start_nursery(theirs, limits, confined)
+            else:
+                socket.send_fds(shared, [b"."], [theirs.fileno()])
         if self._ask("hello") != "ready":
             raise SandboxError("The process that starts the workers could not be started.")
 
@@ -74,8 +73,9 @@ class Nursery:
     def close(self) -> None:
         """End the nursery, and with it all its workers."""
         self._connection.close()
-        self._process.kill()
-        self._process.wait()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
     def _ask(self, request: object) -> object:
         try:
@@ -85,19 +85,13 @@ class Nursery:
             raise SandboxError("The process that starts the workers has ended.") from None
 
 
-_PROGRAM = f"import gc; gc.disable(); from {__name__} import main; main()"
-"""Nothing is garbage while PyTorch is loaded; to look for some would take a quarter of the time."""
-
-
-def main() -> None:
-    """Be the nursery that the command's arguments describe."""
-    _serve_the_judge(*map(int, sys.argv[1:]))
-
-
-def _serve_the_judge(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) -> None:
+def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int, shared: int) -> None:
+    """Be the nursery."""
     _warm_up()
     limits = Limits(cpu_seconds, memory_bytes)
     connection = socket.socket(fileno=descriptor)
+    if shared:
+        connection = _connection_to_one_judge(connection)
     workers = {}
     with contextlib.suppress(Closed):
         while True:
@@ -120,6 +114,24 @@ def _serve_the_judge(descriptor: int, cpu_seconds: int, memory_bytes: int, confi
     os._exit(0)
 
 
+def _connection_to_one_judge(connection: socket.socket) -> socket.socket:
+    """For each judge that comes, fork a nursery that goes on with the connection to that one.
+
+    When nobody is left who could come, this process ends, after all of its forks.
+    """
+    while True:
+        _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
+        if not descriptors:
+            with contextlib.suppress(ChildProcessError):
+                while True:
+                    os.wait()
+            os._exit(0)
+        if os.fork() == 0:
+            connection.close()
+            return socket.socket(fileno=descriptors[0])
+        os.close(descriptors[0])
+
+
 def _warm_up() -> None:
     """Do now what each worker would do for the first time, and make it cheap to fork."""
     import resource  # noqa: F401
@@ -138,12 +150,12 @@ def _rehearse() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, contextlib.redirect_stdout(None):
         steps = [
-            ["load", [_REHEARSED, "exercises/rehearsed.py"]],
-            ["fresh", []],
-            ["call", ["Layer", [], {}]],
-            ["call", [layer, [torch.ones(1, 2)], {}], {"upstream": torch.ones(1, 2)}],
-            ["call", ["train", [layer], {}]],
-            ["inspect", [layer, "parameters"]],
+            ["load", (_REHEARSED, "exercises/rehearsed.py"), {}],
+            ["fresh", (), {}],
+            ["call", ("Layer", (), {}), {}],
+            ["call", (layer, (torch.ones(1, 2),), {}), {"upstream": torch.ones(1, 2)}],
+            ["call", ("train", (layer,), {}), {}],
+            ["inspect", (layer, "parameters"), {}],
         ]
         send(ours, steps)
         ours.shutdown(socket.SHUT_WR)

@@ -13,11 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 from course.build import stub_from
-from course.grading import grade as grading
+from course.grading import judges
 from course.grading.command import grade
 from course.grading.grade import GradingError, Settings, Store, grade_all
+from course.grading.results import from_text
 from course.grading.sandbox import missing
-from course.grading.unit import Unit, key_of
+from course.grading.unit import Unit, key_of, not_graded
 from course.syllabus import find_lesson
 from course.testing.honesty import honest
 
@@ -57,7 +58,7 @@ def graded(folder: Path, out: Path, **options) -> dict[str, int]:
 @pytest.mark.slow
 def test_everybody_gets_a_result_and_a_second_run_does_nothing(submissions, tmp_path, monkeypatch):
     assert graded(submissions, tmp_path) == POINTS
-    monkeypatch.setattr(grading, "_uninterrupted", None)  # nobody is to be asked again
+    monkeypatch.setattr(judges, "_with_judges", None)  # nobody is to be asked again
     assert graded(submissions, tmp_path) == POINTS
 
 
@@ -86,9 +87,11 @@ def test_a_judge_that_is_killed_loses_nothing(submissions, tmp_path):
     """The processes of the pool are killed, all at once, when the first result has come."""
     results = grade_all(units(submissions), Store(tmp_path), Settings(), 2)
     found = [next(results)[0]]
-    for process in _children_of(os.getpid()):
-        if "multiprocessing.spawn" in _command_of(process):
-            os.kill(process, signal.SIGKILL)
+    (server,) = [p for p in _children_of(os.getpid()) if "forkserver" in _command_of(p)]
+    judges = _children_of(server)
+    assert judges
+    for process in judges:
+        os.kill(process, signal.SIGKILL)
     found += [result for result, _ in results]
     assert {result.student: result.points for result in found} == POINTS
     assert len(found) == 4
@@ -103,7 +106,7 @@ def test_one_grader_at_a_time(tmp_path):
 
 def test_what_was_not_graded_is_not_kept(tmp_path):
     unit = Unit("ann", "learned", b"")
-    result = grading.not_graded(unit, "The grader itself was killed.")
+    result = not_graded(unit, "The grader itself was killed.")
     assert result.key == ""
     store = Store(tmp_path)
     store.keep(unit, result)
@@ -209,7 +212,7 @@ def test_a_grader_that_is_killed_goes_on_where_it_was(submissions, tmp_path):
         process.wait()
         sessions.append(process.pid)
         for path in (tmp_path / "results").rglob("*.json"):
-            grading.from_text(path.read_text(encoding="utf-8"))  # none is half-written
+            from_text(path.read_text(encoding="utf-8"))  # none is half-written
     subprocess.run([*command, "--jobs", "1"], check=True, stdout=subprocess.DEVNULL)
     assert graded(submissions, tmp_path) == POINTS
     assert [p for p in _processes() if _fields_of(p)[3] in sessions] == []
@@ -240,11 +243,37 @@ def test_ctrl_c_stops_everybody_with_a_sentence(submissions, tmp_path, seconds):
     assert graded(submissions, tmp_path) == POINTS
 
 
+def test_a_judge_gets_the_lessons_that_it_knows():
+    """Two judges in turn: none begins a lesson that the other one knows while there is another."""
+    units = [Unit(f"student {n}", stem, b"") for n in range(5) for stem in ("rope", "lookup")]
+    waiting = judges._Waiting(iter(units), at_most=6)
+    given = [(judge, waiting.next_for(judge)) for _ in range(4) for judge in (0, 1)]
+    assert [unit.lesson for judge, unit in given if judge == 0] == ["rope"] * 4
+    assert [unit.lesson for judge, unit in given if judge == 1] == ["lookup"] * 4
+    rest = [waiting.next_for(0), waiting.next_for(0)]
+    assert [unit.lesson for unit in rest] == ["rope", "lookup"]
+    assert waiting.next_for(0) is None is waiting.next_for(1)
+    assert sorted(map(str, [unit for _, unit in given] + rest)) == sorted(map(str, units))
+
+
+def test_ctrl_c_counts_once_what_was_begun_is_done():
+    """A pool whose judge is only half started would never end."""
+    done = []
+
+    def begin() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        judges._without_interruption(begin)
+    assert done == [True]
+
+
 def test_a_judge_can_leave_while_a_mistake_is_tried_out():
     leave = os._exit
     with honest("a known mistake"):
         assert os._exit is not leave
-        assert grading._leave is leave
+        assert judges._leave is leave
 
 
 @pytest.mark.parametrize("out", ["graded", "."])
