@@ -26,8 +26,10 @@ def plain_tensor(tensor: torch.Tensor) -> torch.Tensor:
     Strides survive, so that a non-contiguous tensor stays one.
     """
     with torch._C.DisableTorchFunctionSubclass():
-        bare = torch.Tensor.detach(tensor).as_subclass(torch.Tensor)
-    if bare.layout is not torch.strided or bare.device.type == "meta":
+        bare = torch.Tensor.detach(tensor)
+        if type(bare) is not torch.Tensor:
+            bare = bare.as_subclass(torch.Tensor)
+    if bare.layout is not torch.strided or bare.is_meta:
         return bare.clone()
     if bare.is_contiguous() and not bare.is_nested:
         return bare.clone().resolve_conj().resolve_neg()

@@ -1364,6 +1364,24 @@ def gradients_pile_up(model, centers, contexts, noise, **options):
 
 @mistake(
     "train_skipgram",
+    says="train_skipgram resets the gradients once an epoch, so that its steps add up until then.",
+    look="Before or inside which loop are the gradients reset?",
+)
+def gradients_reset_once_an_epoch(model, centers, contexts, noise, **options):
+    def shuffle(count, generator):
+        model.zero_grad()
+        return _shuffled(count, generator)
+
+    def step(optimizer, loss):
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return _train(model, centers, contexts, noise, shuffle=shuffle, step=step, **options)
+
+
+@mistake(
+    "train_skipgram",
     says="train_skipgram computes the losses, but no weight ever changes.",
     look="In which order do the calls of a training step come, and is none missing?",
 )
