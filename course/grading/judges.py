@@ -117,11 +117,11 @@ class _Waiting:
         if not lessons:
             return None
 
-        def is_better(lesson: str) -> tuple[bool, bool, int]:
+        def preference(lesson: str) -> tuple[bool, bool, int]:
             judges = self._judges_of.get(lesson, set())
             return judge in judges, not judges, len(self._by_lesson[lesson])
 
-        lesson = max(lessons, key=is_better)
+        lesson = max(lessons, key=preference)
         self._judges_of.setdefault(lesson, set()).add(judge)
         self._room += 1
         return self._by_lesson[lesson].popleft()
@@ -166,7 +166,10 @@ def _begin(settings: "Settings", nursery: socket.socket) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from course.grading.judge import Judge  # with PyTorch, which nobody else needs here
 
-    _judge = Judge(settings.seed, settings.limits, settings.confined, nursery)
+    try:
+        _judge = Judge(settings.seed, settings.limits, settings.confined, nursery)
+    except (OSError, SandboxError):  # the nursery has ended; what was to be graded here is told so
+        _leave(1)
 
 
 def _end_with_parent() -> None:

@@ -84,15 +84,33 @@ def test_a_fresh_run_grades_everything_again(submissions, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_judge_that_is_killed_loses_nothing(submissions, tmp_path):
-    """The processes of the pool are killed, all at once, when the first result has come."""
+@pytest.mark.parametrize("with_nurseries", [False, True])
+def test_a_judge_that_is_killed_loses_nothing(submissions, tmp_path, with_nurseries):
+    """All judges are killed at once when the first result has come, and what they come from."""
     results = grade_all(units(submissions), Store(tmp_path), Settings(), 2)
     found = [next(results)[0]]
-    (server,) = [p for p in _children_of(os.getpid()) if "forkserver" in _command_of(p)]
-    judges = _children_of(server)
-    assert judges
-    for process in judges:
+    children = _children_of(os.getpid())
+    (server,) = [p for p in children if "forkserver" in _command_of(p)]
+    (nursery,) = [p for p in children if "course.grading.nursery" in _command_of(p)]
+    to_kill = _children_of(server)
+    if with_nurseries:
+        to_kill += [nursery, *_children_of(nursery)]
+    assert to_kill
+    for process in to_kill:
         os.kill(process, signal.SIGKILL)
+    found += [result for result, _ in results]
+    assert {result.student: result.points for result in found} == POINTS
+    assert len(found) == 4
+
+
+@pytest.mark.slow
+def test_a_nursery_that_is_killed_loses_nothing(submissions, tmp_path):
+    """A judge without workers cannot go on, so another one takes its place."""
+    results = grade_all(units(submissions), Store(tmp_path), Settings(), 1)
+    found = [next(results)[0]]
+    (shared,) = [p for p in _children_of(os.getpid()) if "nursery" in _command_of(p)]
+    (nursery,) = _children_of(shared)
+    os.kill(nursery, signal.SIGKILL)
     found += [result for result, _ in results]
     assert {result.student: result.points for result in found} == POINTS
     assert len(found) == 4

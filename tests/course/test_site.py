@@ -137,7 +137,9 @@ def test_a_port_that_is_taken_is_named(monkeypatch):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process alone")
 def test_the_site_is_served_until_ctrl_c(tmp_path):
     (tmp_path / "index.html").write_text("<title>here</title>", encoding="utf-8")
-    serve = "import sys; from pathlib import Path; from course.site.serve import serve_folder; "
+    serve = "import signal, sys; from pathlib import Path; "
+    serve += "from course.site.serve import serve_folder; "
+    serve += "signal.signal(signal.SIGINT, signal.default_int_handler); "  # ignored in background
     serve += "serve_folder(Path(sys.argv[1]), 0, lambda line: print(line, flush=True))"
     command = [sys.executable, "-c", serve, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as server:
