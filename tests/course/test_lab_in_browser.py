@@ -455,7 +455,8 @@ def test_dark_and_light_are_both_drawn(opened):
     assert light.evaluate(ground) == "rgb(255, 255, 255)"
     assert dark.evaluate(ground) == "rgb(22, 24, 27)"
     light.emulate_media(color_scheme="dark")
-    assert drawn(light, "rows") == drawn(dark, "rows")
+    as_dark = "drawn => document.getElementById('rows').toDataURL() === drawn"
+    light.wait_for_function(as_dark, arg=drawn(dark, "rows"))  # the page hears of it a frame later
 
 
 def test_settings_wait_at_the_bottom_of_a_phone(opened):
