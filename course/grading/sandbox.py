@@ -38,6 +38,7 @@ ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "MALLOC_MMAP_THRESHOLD_": str(2**30),  # memory that is freed is used again, not given
     "MALLOC_TRIM_THRESHOLD_": str(2**30),  # back to be asked for anew, page by page
+    "MPLCONFIGDIR": "/tmp",  # or a module that imports Matplotlib could not be loaded
     "OMP_THREAD_LIMIT": "1",  # PyTorch would die of the threads that it cannot start
     "PATH": "/usr/bin:/bin",
     "TORCHINDUCTOR_CACHE_DIR": "/",  # or importing an optimizer looks for one to write to

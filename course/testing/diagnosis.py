@@ -28,7 +28,7 @@ from course.testing.examine import Examination, Finding
 from course.testing.outcomes import NotRun, Prints, Stopped, StudentError
 from course.testing.stage import Stage, load_module
 
-SECONDS_PER_EXERCISE = 1.0
+SECONDS_PER_EXERCISE = 3.0
 """When the processor has worked so long on one exercise, no further mistake is tried."""
 
 
