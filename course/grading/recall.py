@@ -15,11 +15,12 @@ from typing import Any
 
 import torch
 
-from course.grading.remote import Conversation, RemoteModule, RemoteStage
+from course.grading.remote import TOO_LARGE, Conversation, RemoteModule, RemoteStage
 from course.grading.sandbox import SandboxError
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
 from course.testing.examine import Examination, Finding
+from course.testing.outcomes import Stopped
 
 MAX_BYTES = 64 * 2**20
 """About so much a judge remembers; beyond that, it forgets all and begins anew."""
@@ -88,8 +89,12 @@ class RecallingExamination(Examination):
         if self._known.point.end:
             return self._known.point.end
         finding = super().attempt(case, lent)
-        if isinstance(finding.failure, SandboxError | Flaw | MemoryError):
+        if isinstance(finding.failure, SandboxError | Flaw):
             raise finding.failure
+        if isinstance(finding.failure, MemoryError):  # of this process, which needs little itself
+            self._known.is_broken = True
+            stopped = Stopped(TOO_LARGE)
+            finding = replace(finding, failure=stopped, outcome="wrong", text=TOO_LARGE)
         finding = _to_keep(finding)
         if not self._known.is_broken:
             self._known.point.end = finding
