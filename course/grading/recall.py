@@ -88,18 +88,25 @@ class RecallingExamination(Examination):
         self._known.follow()
         if self._known.point.end:
             return self._known.point.end
-        finding = super().attempt(case, lent)
+        finding = self._attempt_in_memory(case, lent)
         if isinstance(finding.failure, SandboxError | Flaw):
             raise finding.failure
-        if isinstance(finding.failure, MemoryError):  # of this process, which needs little itself
-            self._known.is_broken = True
-            stopped = Stopped(TOO_LARGE)
-            finding = replace(finding, failure=stopped, outcome="wrong", text=TOO_LARGE)
         finding = _to_keep(finding)
         if not self._known.is_broken:
             self._known.point.end = finding
         self._memory.count(self._known.n_bytes + _bytes_in([finding.trace, finding.refused]))
         return finding
+
+    def _attempt_in_memory(self, case: Case, lent: tuple[str, ...]) -> Finding:
+        """How a test ends; if the memory of this process, which needs little, ran out: stopped."""
+        try:
+            finding = super().attempt(case, lent)
+            if not isinstance(finding.failure, MemoryError):
+                return finding
+        except MemoryError:
+            pass
+        self._known.is_broken = True
+        return Finding(case, "wrong", Stopped(TOO_LARGE), TOO_LARGE)
 
     def _new_stage(self) -> RemoteStage:
         return RemoteStage(self._known)
