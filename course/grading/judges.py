@@ -8,7 +8,9 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -21,7 +23,7 @@ from multiprocessing.connection import wait as wait_for
 from typing import TYPE_CHECKING, Any
 
 from course.grading.results import LessonResult
-from course.grading.sandbox import SandboxError
+from course.grading.sandbox import SandboxError, mapped_bytes
 from course.grading.start import shared_nursery
 from course.grading.unit import Unit, not_graded
 
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 UNITS_AHEAD = 60
 """How many units for each judge are looked at in advance: ten students with all their lessons."""
+
+MAX_BYTES = 3 * 10**9
+"""Of memory for one judge, beyond what it begins with: ten times what it needs."""
 
 
 def judged(
@@ -166,6 +171,8 @@ _judge: "Judge | None" = None
 
 def _begin(settings: "Settings", nursery: socket.socket, asked_to_end: Connection) -> None:
     global _judge
+    warnings.simplefilter("ignore")  # of PyTorch, about the answers of strangers
+    _bound_memory()
     threading.Thread(target=_end_when_asked, args=[asked_to_end], daemon=True).start()
     from course.grading.judge import Judge  # with PyTorch, which nobody else needs here
 
@@ -173,6 +180,16 @@ def _begin(settings: "Settings", nursery: socket.socket, asked_to_end: Connectio
         _judge = Judge(settings.seed, settings.limits, settings.confined, nursery)
     except (OSError, SandboxError):  # the nursery has ended; what was to be graded here is told so
         _leave(1)
+
+
+def _bound_memory() -> None:
+    """Two answers of a few bytes may stand for millions of numbers, and a test multiplies them."""
+    if sys.platform == "linux":
+        import resource
+
+        most, (_, hard) = mapped_bytes() + MAX_BYTES, resource.getrlimit(resource.RLIMIT_AS)
+        if hard == resource.RLIM_INFINITY or most < hard:
+            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
 def _end_when_asked(asked_to_end: Connection) -> None:

@@ -236,7 +236,7 @@ def _confine(connection: int, limits: Limits, rules: _Rules, nursery: int) -> No
     for standard in (0, 1, 2):
         os.dup2(nothing, standard)
 
-    memory = _mapped_bytes() + limits.memory_bytes
+    memory = mapped_bytes() + limits.memory_bytes
     for name, soft, hard in (
         ("RLIMIT_AS", memory, memory),
         ("RLIMIT_CPU", limits.cpu_seconds, limits.cpu_seconds + 1),  # soft can be ignored
@@ -256,7 +256,7 @@ def _confine(connection: int, limits: Limits, rules: _Rules, nursery: int) -> No
     seccomp.enter(rules.system_calls)
 
 
-def _mapped_bytes() -> int:
+def mapped_bytes() -> int:
     """The address space of this process: PyTorch maps gigabytes that it never touches."""
     pages = int(Path("/proc/self/statm").read_bytes().split()[0])
     return pages * os.sysconf("SC_PAGE_SIZE")
