@@ -251,9 +251,13 @@ class TestGPTEmbedding:
         expect.close(module(ids), sums(tok, pos, ids))
 
     def test_repeated_tokens_and_positions_add_their_gradients(self, lesson, draw):
-        """A token row gets the sum over its places, a position row over sentences."""
+        """A token row gets the sum over its places, a position row over sentences.
+
+        In evaluation mode, too: that rests dropout, not the gradients.
+        """
         ids, upstream = torch.tensor([[2, 0, 2], [4, 2, 0]]), draw.normal(2, 3, 4)
         module = gpt_embedding(lesson, draw.normal(6, 4), draw.normal(5, 4))
+        module.train(False)
         gradients = module.gradients(ids, upstream=upstream)
         tok = torch.stack([upstream[ids == word].sum(dim=0) for word in range(6)])
         expect.close(gradients["tok_emb.weight"], tok)

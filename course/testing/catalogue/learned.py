@@ -748,7 +748,6 @@ class tokens_at_default_init(GPTEmbedding):
     "GPTEmbedding",
     says="GPTEmbedding leaves both tables at the draw of `nn.Embedding`, which has std 1.",
     look="With which standard deviation does `nn.Embedding` draw, and with which should you?",
-    common=True,
 )
 class tables_at_default_init(GPTEmbedding):
     def __init__(self, *sizes, dropout=0.0):
@@ -1234,6 +1233,29 @@ class detached_tokens(GPTEmbedding):
 class a_tenth_by_default(GPTEmbedding):
     def __init__(self, vocab_size, block_size, n_embd, dropout=0.1):
         super().__init__(vocab_size, block_size, n_embd, dropout)
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding takes the last rows of its position table instead of the first.",
+    look="Which row belongs to the first token of a sentence shorter than block_size?",
+)
+class last_position_rows(GPTEmbedding):
+    def forward(self, ids):
+        _refuse_bad(self, ids)
+        rows = self.pos_emb.weight[len(self.pos_emb.weight) - ids.shape[1] :]
+        return self.dropout(self.tok_emb(ids.long()) + rows)
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding passes no gradient back in evaluation mode.",
+    look="What does evaluation mode switch off: dropout or gradients?",
+)
+class no_gradient_in_evaluation(GPTEmbedding):
+    def forward(self, ids):
+        with torch.set_grad_enabled(self.training):
+            return super().forward(ids)
 
 
 # --- count_parameters ---------------------------------------------------------------------------

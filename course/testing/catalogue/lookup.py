@@ -1405,6 +1405,17 @@ class last_row_never_learns(_Table):
         return F.embedding(ids.long(), self.weight, padding_idx=-1)
 
 
+@mistake(
+    "TokenEmbedding",
+    says="TokenEmbedding leaves the ids to `nn.Embedding`, which takes two integer dtypes only.",
+    look="Which dtypes may ids have, and what should an error name?",
+)
+class an_embedding_layer_without_a_check(nn.Embedding):
+    def __init__(self, vocab_size, n_embd):
+        super().__init__(vocab_size, n_embd)
+        nn.init.normal_(self.weight, std=0.02)
+
+
 # --- TokenEmbedding: alternatives -------------------------------------------------------------
 
 
