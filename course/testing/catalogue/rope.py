@@ -1159,6 +1159,16 @@ class heads_before_features(_Rotary):
 
 @mistake(
     "RotaryEmbedding",
+    says="RotaryEmbedding views x as (B*H, T, D), which fails for heads made by a transpose.",
+    look="What does `view` need of a tensor in memory, and which function does not need it?",
+)
+class heads_viewed_as_a_batch(_Rotary):
+    def turn(self, x, rows):
+        return super().turn(x.view(-1, *x.shape[-2:]), rows).view(x.shape)
+
+
+@mistake(
+    "RotaryEmbedding",
     says="RotaryEmbedding turns neighbours, features 2i and 2i + 1, instead of i and D/2 + i.",
     look="Which feature is the partner of feature 0 in this course?",
 )
