@@ -72,9 +72,13 @@ _CANVAS = [
 ]
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
 """How platforms call what an instructor downloads; of that, a student chose only `file`."""
-_RENAMED = re.compile(r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?\.py(\.txt)?")
-"""What follows `rope` where a computer renamed a second rope.py, or hid the true ending: browsers
-make "rope (1).py", Canvas "rope-1.py", Windows "rope - Copy (2).py", a Mac "rope copy 2.py"."""
+_COPY = r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?"
+"""What a computer puts behind the name of a second file: browsers make "rope (1).py", Canvas
+"rope-1.py", Windows "rope - Copy (2).py", a Mac "rope copy 2.py"."""
+_RENAMED = re.compile(rf"{_COPY}\.py(\.txt)?")
+"""What follows `rope`; some editors put .txt behind what somebody has called rope.py."""
+_EVERYBODYS = re.compile(rf"submission{_COPY}\.zip")
+"""How `course submit` calls the zip of whoever gives no name."""
 
 
 class SubmissionsError(Exception):
@@ -518,7 +522,7 @@ def _read_all(
             notes = []
             if is_alike:
                 notes.append(f"{WHOSE}: {_shown(names[0])}; another student's name looks the same")
-            if any(name.lower() == "submission.zip" for name in names):
+            if any(_EVERYBODYS.fullmatch(name.lower()) for name in names):
                 notes.append(
                     f"{WHOSE}, is open: `course submit` calls everybody's zip {_shown(names[0])}"
                 )
@@ -676,10 +680,11 @@ def _choose(stem: str, alike: list[_File], reading: _Reading) -> _File | None:
 def _in_order(name: str) -> list:
     """A name to sort by: numbers in it are compared as numbers; who is late is not last for it.
 
-    >>> _in_order("attempt 10") > _in_order("attempt 9")
-    True
+    >>> sorted(["attempt 10", "attempt 9", "work (1).zip", "work.zip"], key=_in_order)
+    ['attempt 9', 'attempt 10', 'work.zip', 'work (1).zip']
     """
-    parts = re.split("([0-9]+)", name.replace("LATE_", "").lower())
+    stem = name.replace("LATE_", "").lower().removesuffix(".zip").removesuffix(".py")
+    parts = re.split("([0-9]+)", stem)
     parts[1::2] = [(len(digits), digits) for part in parts[1::2] for digits in [part.lstrip("0")]]
     return parts
 

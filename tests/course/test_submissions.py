@@ -279,6 +279,10 @@ def test_exercises_win_and_then_what_is_nearest_to_the_top(tmp_path):
         ({"ann/attempt 1/rope.py": "no", "ann/attempt 2/rope.py": "yes"}, "ann/attempt 2/rope.py"),
         ({"ann/try10/rope.py": "yes", "ann/try9/rope.py": "no"}, "ann/try10/rope.py"),
         (
+            {"ann/x.zip": zipped({"rope.py": "no"}), "ann/x (1).zip": zipped({"rope.py": "yes"})},
+            "ann/x (1).zip/rope.py",
+        ),
+        (
             {"ann/1.zip": zipped({"rope.py": "no"}), "ann/02.zip": zipped({"rope.py": "yes"})},
             "ann/02.zip/rope.py",
         ),
@@ -527,14 +531,14 @@ def test_namesakes_are_told_apart_by_the_platforms_number(tmp_path):
     assert found["doe~54321"].modules == {"rope": b"b"}
 
 
-def test_a_zip_as_course_submit_calls_it_is_nobodys(tmp_path):
-    for name in ("submission.zip", "Submission.zip"):
-        write(tmp_path / name, {name: zipped({"rope.py": "a"}), "ann/submission.zip": zipped({})})
-        _, one = sorted(read(tmp_path / name).items(), key=lambda item: item[0].lower())
-        assert one[1].modules == {"rope": b"a"}
-        assert notes(one[1]) == (
-            f"whose it is, is open: `course submit` calls everybody's zip {name}"
-        )
+@pytest.mark.parametrize("student", ["submission", "Submission", "submission (2)"])
+def test_a_zip_as_course_submit_calls_it_may_be_anybodys(tmp_path, student):
+    work = zipped({"rope.py": "a"})
+    found = read(write(tmp_path, {f"{student}.zip": work, "ann/submission.zip": work}))
+    assert found[student].modules == {"rope": b"a"}
+    says = f"whose it is, is open: `course submit` calls everybody's zip {student}.zip"
+    assert notes(found[student]) == says
+    assert notes(found["ann"]) == ""
 
 
 LIKE_ANOTHER = "whose it is: {}; another student's name looks the same"
