@@ -45,7 +45,7 @@ MAX_ZIPS = 5
 MAX_INNER_ZIP_BYTES = 64 << 20
 """Zips within zips are read into memory: those of one student together."""
 MAX_DIRECTORY_BYTES = 16 << 20
-"""The directory of a student's zip: some 100,000 files."""
+"""The directories of a student's zips together: some 100,000 files."""
 MAX_CLASS_DIRECTORY_BYTES = 64 << 20
 MAX_COMPARED = 10
 """Copies of a module that are looked into, to see whether they differ."""
@@ -257,8 +257,12 @@ def _is_wanted(path: tuple[str, ...]) -> bool:
     """Whether a file matters: a lesson's, a zip near the top, a link in place of `exercises`."""
     name = path[-1].lower()
     is_zip = name.endswith(".zip") and len(path) <= 3
-    may_be_module = any(_looks_like(path, stem) for stem in _stems())
-    return len(path) == 1 or is_zip or may_be_module or name == "exercises"
+    return (
+        len(path) == 1
+        or is_zip
+        or name == "exercises"
+        or any(_looks_like(path, stem) for stem in _stems())
+    )
 
 
 def _looks_like(path: tuple[str, ...], stem: str) -> bool:
@@ -334,14 +338,16 @@ class _Bounded(io.BufferedReader):
     def __init__(self, file: BinaryIO, at_most: int) -> None:
         super().__init__(file)
         self.at_most = at_most
+        self.largest = 0
 
     def read(self, size: int | None = -1) -> bytes:
         if size is not None and size > self.at_most:
             raise _Unreadable("holds too many files")
+        self.largest = max(self.largest, size or 0)
         return super().read(size)
 
 
-def _open_zip(file: BinaryIO, max_directory: int, stack: contextlib.ExitStack) -> zipfile.ZipFile:
+def _open_zip(file: _Bounded, stack: contextlib.ExitStack) -> zipfile.ZipFile:
     """Open a zip until the stack is closed.
 
     Raises:
@@ -349,7 +355,7 @@ def _open_zip(file: BinaryIO, max_directory: int, stack: contextlib.ExitStack) -
         OSError: the disk cannot be read.
     """
     try:
-        return stack.enter_context(zipfile.ZipFile(_Bounded(file, max_directory)))
+        return stack.enter_context(zipfile.ZipFile(file))
     except Exception as error:
         cause = error.__context__ or error  # `zipfile` takes what cannot be read for no zip
         if _is_of_this_machine(cause):
@@ -370,7 +376,7 @@ def _open_class(path: Path, stack: contextlib.ExitStack) -> _Folder | _Archive:
         raise SubmissionsError(f"{_shown(path)} is neither a folder nor a zip")
     try:
         file = stack.enter_context(_open_regular(path))
-        opened = _open_zip(file, MAX_CLASS_DIRECTORY_BYTES, stack)
+        opened = _open_zip(_Bounded(file, MAX_CLASS_DIRECTORY_BYTES), stack)
     except _Unreadable as error:
         raise SubmissionsError(f"{_shown(path)} {error}") from None
     return _Archive.read(opened)
@@ -410,7 +416,7 @@ def _is_work(source: _Folder | _Archive) -> bool:
     """Whether this is the work of one student, with nothing beside it that may be another's."""
     names = source.names()
     place = source.inside("exercises").names() if names.get("exercises") == "folder" else names
-    is_there = any(_is_renamed(("", name), stem) for name in place for stem in _stems())
+    is_there = any(name.lower() == f"{stem}.py" for name in place for stem in _stems())
     return is_there and not _holds_others(names, _OF_COURSE)
 
 
@@ -538,7 +544,8 @@ class _Reading:
         notes: see `Submission`.
         closed: places that this machine could not look into, as the rest of a sentence.
         n_zips: how many were met,
-        n_bytes: and how large those are that were read into memory.
+        n_bytes: how large those are together that were read into memory,
+        n_directory_bytes: and the directories of all of them.
     """
 
     stack: contextlib.ExitStack
@@ -546,6 +553,7 @@ class _Reading:
     closed: list[str] = field(default_factory=list)
     n_zips: int = 0
     n_bytes: int = 0
+    n_directory_bytes: int = 0
 
     def note(self, path: tuple[str, ...], says: str) -> None:
         self.notes.append(f"{_place(path)} {says}")
@@ -630,7 +638,9 @@ def _files_in_zip(file: _File, reading: _Reading, within: str = "") -> Iterator[
         opened = reading.stack.enter_context(file.open())
         if isinstance(opened, zipfile.ZipExtFile):
             opened = reading.in_memory(opened)
-        inner = _Archive.read(_open_zip(opened, MAX_DIRECTORY_BYTES, reading.stack))
+        bounded = _Bounded(opened, MAX_DIRECTORY_BYTES - reading.n_directory_bytes)
+        inner = _Archive.read(_open_zip(bounded, reading.stack))
+        reading.n_directory_bytes += bounded.largest
     except Exception as error:
         reading.note_error(file.path, error)
         return
@@ -710,7 +720,7 @@ def _note_others(
     if chosen:
         is_so_called = _is_module if _is_module(chosen.path, stem) else _is_renamed
         copies = [file for file in others if is_so_called(file.path, stem)]
-        others = [file for file in others if file not in copies]
+        others = [file for file in others if not is_so_called(file.path, stem)]
         if copies:
             copies_of = f"{len(copies) + 1} {'different ' if compared else ''}copies of {name}"
             reading.notes.append(f"{copies_of}: {_shown(*chosen.path)} was taken")

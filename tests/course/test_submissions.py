@@ -387,11 +387,6 @@ def test_a_module_under_another_name_is_pointed_out(tmp_path, name, place):
     assert not notes(found["bob"])
 
 
-def test_who_hands_in_only_what_a_computer_renamed_is_a_class_of_one(tmp_path):
-    one = read_one(write(tmp_path / "ann", {"rope (1).py": "a"}))
-    assert (one.student, one.modules) == ("ann", {"rope": b"a"})
-
-
 @pytest.mark.parametrize("name", [*RENAMED, *OTHERWISE])
 def test_what_lies_beside_a_module_is_not_taken_but_named(tmp_path, name):
     one = read_one(write(tmp_path, {"ann/rope.py": "a stub", f"ann/{name}": "b"}))
@@ -866,6 +861,18 @@ def test_a_zip_of_too_many_files_is_refused_before_it_fills_the_memory(tmp_path,
     (tmp_path / "class.zip").write_bytes(zipped({f"{i}/rope.py": "" for i in range(500)}))
     with pytest.raises(SubmissionsError, match="holds too many files"):
         read_submissions(tmp_path / "class.zip")
+
+
+def test_all_zips_of_a_student_share_what_they_may_hold(tmp_path, monkeypatch):
+    monkeypatch.setattr(submissions, "MAX_DIRECTORY_BYTES", 10_000)
+    work = zipped({f"{i}.txt": "" for i in range(120)} | {"rope.py": "a"})
+    write(tmp_path, {"ann/1.zip": work, "ann/2.zip": work, "bob/1.zip": work})
+    write(tmp_path, {"cid/1.zip": zipped({"1.zip": work, "2.zip": work})})
+    found = read(tmp_path)
+    assert {one.modules["rope"] for one in found.values()} == {b"a"}
+    assert notes(found["ann"]) == "2.zip holds too many files"
+    assert notes(found["bob"]) == ""
+    assert notes(found["cid"]) == "1.zip/2.zip holds too many files"
 
 
 def test_a_module_may_have_one_megabyte_and_no_more(tmp_path):
