@@ -597,7 +597,7 @@ def _read(
             if stem not in modules and reading.closed:
                 unread.setdefault(stem, f"{reading.closed[0]}, where {stem}.py may be.")
             _note_others(stem, alike, chosen, modules.get(stem), reading)
-    if not modules and not unread:
+    if not modules and not notes:
         notes.append("there is no lesson to grade")
     if len(notes) > MAX_NOTES:
         notes[MAX_NOTES - 1 :] = [f"and {len(notes) - MAX_NOTES + 1:,} notes more"]
