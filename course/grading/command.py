@@ -175,7 +175,8 @@ def _units(path: Path, wanted: list[Lesson]) -> Iterator:
     for submission in _submissions(path):
         for lesson in wanted:
             source = submission.modules.get(lesson.stem)
-            yield Unit(submission.student, lesson.stem, source, submission.notes)
+            unread = submission.unread.get(lesson.stem, "")
+            yield Unit(submission.student, lesson.stem, source, submission.notes, unread)
 
 
 def _resemblances(path: Path, wanted: list[Lesson]) -> dict:

@@ -7,6 +7,9 @@ from typing import Any
 NOT_HANDED_IN = "was not handed in."
 """How the trouble ends of a lesson without a module."""
 
+WHOSE = "whose it is"
+"""How a note begins that is not the student's business, but the instructor's alone."""
+
 PASSED, WRONG, TO_DO, NOT_RUN = "passed", "wrong", "to do", "not run"
 """How a test, or an exercise, can end."""
 
@@ -58,7 +61,7 @@ class LessonResult:
         key: what the result depends on: the module, the course, and the seed, as a hash.
         exercises: all exercises of the lesson, in order.
         trouble: why the module could not be graded as it is, in a sentence; or nothing.
-        notes: what else an instructor may want to know, in sentences.
+        notes: what is odd about all that was handed in, in sentences; alike in every lesson.
         seconds: how long it took.
     """
 
@@ -74,6 +77,11 @@ class LessonResult:
     def handed_in(self) -> bool:
         """Whether there was a module, good or bad."""
         return not self.trouble.endswith(NOT_HANDED_IN)
+
+    @property
+    def notes_for_student(self) -> tuple[str, ...]:
+        """The notes without those that are for the instructor alone."""
+        return tuple(note for note in self.notes if not note.startswith(WHOSE))
 
     @property
     def points(self) -> int:

@@ -11,9 +11,13 @@ A class is a folder or a zip, in any of these layouts; which one it is, is seen 
 
 A submission that is given by itself is a class of one. Nobody who handed something in is left out:
 what cannot be read, or should not be, becomes a note.
+
+Of several copies of rope.py one counts, see `_choose`. Where none is called so, a copy under the
+name that a computer gave it is taken: "rope (1).py", "rope - Copy.py", "rope.py.txt".
 """
 
 import contextlib
+import errno
 import hashlib
 import io
 import itertools
@@ -24,29 +28,34 @@ import unicodedata
 import zipfile
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from course.grading.results import WHOSE
 from course.submission import MAX_MODULE_BYTES
-from course.syllabus import lessons
+from course.syllabus import find_lesson, lessons
 
 MAX_FILES = 20_000
 """In the folder of one student; beyond that nobody looks."""
 MAX_DEPTH = 8
 MAX_ZIPS = 5
-"""Of one student."""
+"""Of one student, those within zips too."""
 MAX_INNER_ZIP_BYTES = 64 << 20
-"""A student's zip within the zip of the class is read into memory."""
+"""Zips within zips are read into memory: those of one student together."""
 MAX_DIRECTORY_BYTES = 16 << 20
-"""The directory of a student's zip: some 100,000 files."""
+"""The directories of a student's zips together: some 100,000 files."""
 MAX_CLASS_DIRECTORY_BYTES = 64 << 20
+MAX_COMPARED = 10
+"""Copies of a module that are looked into, to see whether they differ."""
 MAX_NOTES = 20
 MAX_NAME_LENGTH = 80
 
-_NOT_WORK = {"solutions", "catalogue", "site-packages"}
-"""Folders whose rope.py is not the student's: the reference, known mistakes, other packages."""
+_NOT_WORK = {"solutions", "catalogue", "plots", "benchmarks", "site-packages"}
+"""Folders whose rope.py is not the student's: the course's own, and other packages."""
+_NOT_MEANT = _NOT_WORK | {"notebooks", "experiments"}
+"""Folders where 5_rope.ipynb is in its place, and not there instead of rope.py."""
 _OF_COURSE = {"benchmarks", "course", "data", "exercises", "notebooks", "solutions", "tests"}
 """Folders that may lie beside a student's `exercises`: nobody is called so."""
 _OF_NBGRADER = {"submitted", "source", "release", "autograded", "feedback", "downloaded", "graded"}
@@ -63,6 +72,13 @@ _CANVAS = [
 ]
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
 """How platforms call what an instructor downloads; of that, a student chose only `file`."""
+_COPY = r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?"
+"""What a computer puts behind the name of a second file: browsers make "rope (1).py", Canvas
+"rope-1.py", Windows "rope - Copy (2).py", a Mac "rope copy 2.py"."""
+_RENAMED = re.compile(rf"{_COPY}\.py(\.txt)?")
+"""What follows `rope`; some editors put .txt behind what somebody has called rope.py."""
+_EVERYBODYS = re.compile(rf"submission{_COPY}\.zip")
+"""How `course submit` calls the zip of whoever gives no name."""
 
 
 class SubmissionsError(Exception):
@@ -78,11 +94,14 @@ class Submission:
             `-_.,'+@()~` alone: safe in a terminal, a table or a file name.
         modules: the source of each lesson that was found, by the lesson's stem, as it came.
         notes: a sentence for everything that is odd.
+        unread: by the lesson's stem, why this machine could not read what may be there. That is
+            not the student's fault, so such a lesson is not graded.
     """
 
     student: str
     modules: Mapping[str, bytes]
     notes: tuple[str, ...]
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 def content_hash(module: bytes) -> str:
@@ -129,11 +148,13 @@ class _File:
         path: its parts, from the class on: the first is the student's folder, zip or file.
         open: opens it.
         odd: why it must not be opened, as the rest of a sentence; empty if it may.
+        error: of a folder, why it could not be looked into.
     """
 
     path: tuple[str, ...]
     open: Callable[[], BinaryIO] | None = None
     odd: str = ""
+    error: OSError | None = None
 
 
 class _Unreadable(Exception):
@@ -166,7 +187,7 @@ class _Folder:
             try:
                 entries = self._entries(self.path.joinpath(*folder), at_most=left + 1)
             except OSError as error:
-                yield _File(folder, odd=f"cannot be read: {error.strerror}")
+                yield _File(folder, error=error)
                 continue
             left -= len(entries)
             if left < 0:
@@ -236,19 +257,41 @@ def _is_wanted(path: tuple[str, ...]) -> bool:
     """Whether a file matters: a lesson's, a zip near the top, a link in place of `exercises`."""
     name = path[-1].lower()
     is_zip = name.endswith(".zip") and len(path) <= 3
-    may_be_module = any(_looks_like(path, stem) for stem in _stems().values())
-    return len(path) == 1 or is_zip or may_be_module or name == "exercises"
+    return (
+        len(path) == 1
+        or is_zip
+        or name == "exercises"
+        or any(_looks_like(path, stem) for stem in _stems())
+    )
 
 
 def _looks_like(path: tuple[str, ...], stem: str) -> bool:
-    """Whether a file may be the module of a lesson, if under another name: rope_final.py."""
-    name = path[-1].lower()
-    return stem in name and ".py" in name and not name.startswith("test_")
+    """Whether a file may be meant as the module of a lesson: rope_final.py, 5_rope.ipynb."""
+    name = _name(path).lower()
+    is_source = ".py" in name or name.endswith(".ipynb")
+    return stem in name and is_source and not name.startswith("test_")
 
 
-def _stems() -> dict[str, str]:
-    """The lessons' stems by the names of their files."""
-    return {f"{lesson.stem}.py": lesson.stem for lesson in lessons()}
+def _is_module(path: tuple[str, ...], stem: str) -> bool:
+    """Whether a file is called as the module of a lesson; Canvas puts -1, -2 behind it."""
+    name = _name(path).lower()
+    return (re.sub(r"-\d+(?=\.py$)", "", name) if len(path) == 1 else name) == f"{stem}.py"
+
+
+def _is_renamed(path: tuple[str, ...], stem: str) -> bool:
+    """Whether a file is called as a computer calls a second module of a lesson."""
+    name = _name(path).lower()
+    return name.startswith(stem) and _RENAMED.fullmatch(name[len(stem) :]) is not None
+
+
+def _name(path: tuple[str, ...]) -> str:
+    """What a student called a file; at the top, a platform has put more around it."""
+    match = _platform_name(path[0]) if len(path) == 1 else None
+    return match["file"] if match else path[-1]
+
+
+def _stems() -> list[str]:
+    return [lesson.stem for lesson in lessons()]
 
 
 def _open_regular(path: Path) -> BinaryIO:
@@ -295,30 +338,30 @@ class _Bounded(io.BufferedReader):
     def __init__(self, file: BinaryIO, at_most: int) -> None:
         super().__init__(file)
         self.at_most = at_most
+        self.largest = 0
 
     def read(self, size: int | None = -1) -> bytes:
         if size is not None and size > self.at_most:
             raise _Unreadable("holds too many files")
+        self.largest = max(self.largest, size or 0)
         return super().read(size)
 
 
-def _open_zip(file: BinaryIO, max_directory: int, stack: contextlib.ExitStack) -> zipfile.ZipFile:
+def _open_zip(file: _Bounded, stack: contextlib.ExitStack) -> zipfile.ZipFile:
     """Open a zip until the stack is closed.
 
     Raises:
         _Unreadable: it is none, it is damaged or too large.
+        OSError: the disk cannot be read.
     """
     try:
-        if isinstance(file, zipfile.ZipExtFile):
-            data = file.read(MAX_INNER_ZIP_BYTES + 1)
-            if len(data) > MAX_INNER_ZIP_BYTES:
-                raise _Unreadable(f"is larger than {MAX_INNER_ZIP_BYTES >> 20} MB")
-            file = io.BytesIO(data)
-        return stack.enter_context(zipfile.ZipFile(_Bounded(file, max_directory)))
-    except zipfile.BadZipFile:
-        raise _Unreadable("is damaged, or is no zip") from None
+        return stack.enter_context(zipfile.ZipFile(file))
     except Exception as error:
-        raise _Unreadable(_reason(error)) from None
+        cause = error.__context__ or error  # `zipfile` takes what cannot be read for no zip
+        if _is_of_this_machine(cause):
+            raise cause from None
+        is_none = isinstance(error, zipfile.BadZipFile)
+        raise _Unreadable("is damaged, or is no zip" if is_none else _reason(error)) from None
 
 
 # --- who is who -----------------------------------------------------------------------------
@@ -333,7 +376,7 @@ def _open_class(path: Path, stack: contextlib.ExitStack) -> _Folder | _Archive:
         raise SubmissionsError(f"{_shown(path)} is neither a folder nor a zip")
     try:
         file = stack.enter_context(_open_regular(path))
-        opened = _open_zip(file, MAX_CLASS_DIRECTORY_BYTES, stack)
+        opened = _open_zip(_Bounded(file, MAX_CLASS_DIRECTORY_BYTES), stack)
     except _Unreadable as error:
         raise SubmissionsError(f"{_shown(path)} {error}") from None
     return _Archive.read(opened)
@@ -373,7 +416,7 @@ def _is_work(source: _Folder | _Archive) -> bool:
     """Whether this is the work of one student, with nothing beside it that may be another's."""
     names = source.names()
     place = source.inside("exercises").names() if names.get("exercises") == "folder" else names
-    is_there = any(name.lower() in _stems() for name in place)
+    is_there = any(name.lower() == f"{stem}.py" for name in place for stem in _stems())
     return is_there and not _holds_others(names, _OF_COURSE)
 
 
@@ -482,121 +525,238 @@ def _read_all(
     with stack:
         for student, owner, is_alike in sorted(_students(owners), key=lambda one: one[0]):
             names = owners[owner]
-            alike = f"another student's name looks the same: this one handed in {_shown(names[0])}"
-            yield _read(student, source, names, [alike] if is_alike else [])
+            notes = []
+            if is_alike:
+                notes.append(f"{WHOSE}: {_shown(names[0])}; another student's name looks the same")
+            if any(_EVERYBODYS.fullmatch(name.lower()) for name in names):
+                notes.append(
+                    f"{WHOSE}, is open: `course submit` calls everybody's zip {_shown(names[0])}"
+                )
+            yield _read(student, source, names, notes)
+
+
+@dataclass
+class _Reading:
+    """What is found out while the work of one student is read.
+
+    Attributes:
+        stack: closes what was opened.
+        notes: see `Submission`.
+        closed: places that this machine could not look into, as the rest of a sentence.
+        n_zips: how many were met,
+        n_bytes: how large those are together that were read into memory,
+        n_directory_bytes: and the directories of all of them.
+    """
+
+    stack: contextlib.ExitStack
+    notes: list[str]
+    closed: list[str] = field(default_factory=list)
+    n_zips: int = 0
+    n_bytes: int = 0
+    n_directory_bytes: int = 0
+
+    def note(self, path: tuple[str, ...], says: str) -> None:
+        self.notes.append(f"{_place(path)} {says}")
+
+    def note_error(self, path: tuple[str, ...], error: Exception) -> None:
+        self.note(path, _reason(error))
+        if _is_of_this_machine(error):
+            self.closed.append(_closed(path, error))
+
+    def in_memory(self, zipped: zipfile.ZipExtFile) -> BinaryIO:
+        """A zip within a zip."""
+        left = MAX_INNER_ZIP_BYTES - self.n_bytes
+        data = zipped.read(left + 1)
+        if len(data) > left:
+            together = ", together with the zips before it" if self.n_bytes else ""
+            raise _Unreadable(f"is larger than {MAX_INNER_ZIP_BYTES >> 20} MB{together}")
+        self.n_bytes += len(data)
+        return io.BytesIO(data)
 
 
 def _read(
     student: str, source: _Folder | _Archive, names: list[str], notes: list[str]
 ) -> Submission:
     modules: dict[str, bytes] = {}
+    unread: dict[str, str] = {}
     with contextlib.ExitStack() as stack:
-        found = defaultdict(list)
+        reading, files = _Reading(stack, notes), []
         try:
-            for file in _files(source, names, stack, notes):
-                found[_stem(file.path)].append(file)
+            files.extend(_files(source, names, reading))
         except OSError as error:
-            notes.append(f"{_shown(*names)} {_reason(error)}")
-        for lesson in lessons():
-            if chosen := _choose(f"{lesson.stem}.py", found[lesson.stem], notes):
-                module = _bytes(chosen, notes)
-                if module is not None:
-                    modules[lesson.stem] = module
-    missing = [lesson.stem for lesson in lessons() if lesson.stem not in modules]
-    for file in found[None]:
-        meant = [f"{stem}.py" for stem in missing if _looks_like(file.path, stem)]
-        notes.extend(f"{_place(file.path)} was not read: it is not called {name}" for name in meant)
-    if missing:
-        names_of_missing = ", ".join(f"{stem}.py" for stem in missing)
-        notes.append(f"missing: {names_of_missing}" if modules else "there is no lesson to grade")
+            reading.note_error(tuple(names), error)
+        for stem in _stems():
+            alike = [file for file in files if _looks_like(file.path, stem)]
+            if chosen := _choose(stem, alike, reading):
+                try:
+                    modules[stem] = _bytes(chosen)
+                except Exception as error:
+                    reading.note(chosen.path, _reason(error))
+                    if _is_of_this_machine(error):
+                        unread[stem] = f"{_closed(chosen.path, error)}."
+            if stem not in modules and reading.closed:
+                unread.setdefault(stem, f"{reading.closed[0]}, where {stem}.py may be.")
+            _note_others(stem, alike, chosen, modules.get(stem), reading)
+    if not modules and not notes:
+        notes.append("there is no lesson to grade")
     if len(notes) > MAX_NOTES:
         notes[MAX_NOTES - 1 :] = [f"and {len(notes) - MAX_NOTES + 1:,} notes more"]
-    return Submission(student, modules, tuple(notes))
+    return Submission(student, modules, tuple(notes), unread)
 
 
-def _files(
-    source: _Folder | _Archive, names: list[str], stack: contextlib.ExitStack, notes: list[str]
-) -> Iterator[_File]:
+def _files(source: _Folder | _Archive, names: list[str], reading: _Reading) -> Iterator[_File]:
     """The files of one student that may be a lesson's, those in zips too; notes on the others."""
-    n_zips = 0
     for file in itertools.chain.from_iterable(map(source.below, names)):
-        if file.odd:
-            notes.append(f"{_place(file.path)} {file.odd}")
-        elif not file.path[-1].lower().endswith(".zip"):
-            yield from _unless_alone(file, notes)
-        elif (n_zips := n_zips + 1) > MAX_ZIPS:
-            notes.append(f"{_place(file.path)} was not opened: more than {MAX_ZIPS} zips")
+        if file.error:
+            reading.note_error(file.path, file.error)
+        elif file.odd:
+            reading.note(file.path, file.odd)
+        elif file.path[-1].lower().endswith(".zip"):
+            yield from _files_in_zip(file, reading)
         else:
-            yield from _files_in_zip(file, stack, notes)
+            yield from _unless_alone(file, reading)
 
 
-def _unless_alone(file: _File, notes: list[str]) -> Iterator[_File]:
-    if len(file.path) > 1 or _stem(file.path):
+def _unless_alone(file: _File, reading: _Reading) -> Iterator[_File]:
+    may_be_module = any(_looks_like(file.path, stem) for stem in _stems())
+    if len(file.path) > 1 or (may_be_module and _platform_name(file.path[0])):
         yield file
-    elif _platform_name(file.path[0]):
-        notes.append(f"{_place(file.path)} is neither a lesson nor a zip: it was not read")
+    elif not _platform_name(file.path[0]):
+        place = _place(file.path)
+        reading.notes.append(f"{WHOSE}, is open: {place} lies beside the students' folders")
     else:
-        notes.append(f"{_place(file.path)} lies beside the students' folders: whose it is, is open")
+        reading.note(file.path, "is neither a lesson nor a zip: it was not read")
 
 
-def _files_in_zip(file: _File, stack: contextlib.ExitStack, notes: list[str]) -> Iterator[_File]:
+def _files_in_zip(file: _File, reading: _Reading, within: str = "") -> Iterator[_File]:
+    """The files in a zip that may be a lesson's, and in the zips in it, but no deeper."""
+    reading.n_zips += 1
+    if reading.n_zips > MAX_ZIPS:
+        reading.note(file.path, f"was not opened: more than {MAX_ZIPS} zips")
+        return
     try:
-        inner = _Archive.read(
-            _open_zip(stack.enter_context(file.open()), MAX_DIRECTORY_BYTES, stack)
-        )
+        opened = reading.stack.enter_context(file.open())
+        if isinstance(opened, zipfile.ZipExtFile):
+            opened = reading.in_memory(opened)
+        bounded = _Bounded(opened, MAX_DIRECTORY_BYTES - reading.n_directory_bytes)
+        inner = _Archive.read(_open_zip(bounded, reading.stack))
+        reading.n_directory_bytes += bounded.largest
     except Exception as error:
-        notes.append(f"{_place(file.path)} {_reason(error)}")
+        reading.note_error(file.path, error)
         return
     for name in inner.names():
         for found in inner.below(name):
             path = (*file.path, *found.path)
             if found.odd:
-                notes.append(f"{_place(path)} {found.odd}")
-            elif found.path[-1].lower().endswith(".zip"):
-                notes.append(f"{_place(path)} is a zip within a zip: it was not opened")
-            else:
+                reading.note(path, found.odd)
+            elif not found.path[-1].lower().endswith(".zip"):
                 yield _File(path, found.open)
+            elif within:
+                reading.note(path, f"is a zip{within} within a zip: it was not opened")
+            else:
+                yield from _files_in_zip(_File(path, found.open), reading, " within a zip")
 
 
-def _stem(path: tuple[str, ...]) -> str | None:
-    """The lesson whose module a file is, by its name; a platform has put more around it."""
-    name = path[-1]
-    if len(path) == 1:
-        match = _platform_name(name)
-        name = re.sub(r"-\d+(?=\.py$)", "", match["file"]) if match else ""
-    return _stems().get(name.lower())
+def _choose(stem: str, alike: list[_File], reading: _Reading) -> _File | None:
+    """The file that counts as the module of a lesson.
 
-
-def _choose(name: str, files: list[_File], notes: list[str]) -> _File | None:
-    """The one of several copies that counts: in exercises/, nearest to the top, last in a zip."""
-    work = [file for file in files if not _NOT_WORK.intersection(file.path[1:-1])]
+    Of several it is the one in exercises/, then one in a folder called like the lesson, 5_rope,
+    then the nearest to the top. Of those that are left, the last counts: "attempt 10" comes after
+    "attempt 9", and what was handed in later on Canvas has the higher number there.
+    """
+    own = [file for file in alike if _is_module(file.path, stem)]
+    work = [file for file in own if not _NOT_WORK.intersection(file.path[1:-1])]
+    if own and not work:
+        reading.note(own[0].path, "is not the student's own place: it was not read")
     if not work:
-        if files:
-            notes.append(f"{_place(files[0].path)} is not the student's own place: it was not read")
-        return None
+        renamed = (file for file in alike if _is_renamed(file.path, stem))
+        work = [file for file in renamed if not _NOT_WORK.intersection(file.path[1:-1])]
+    folders = {stem, f"{find_lesson(stem).number}_{stem}"}
 
     def rank(file: _File) -> tuple:
-        in_exercises = len(file.path) > 1 and file.path[-2] == "exercises"
-        return not in_exercises, len(file.path), file.path[-1] != name, file.path
+        *above, name = file.path
+        return (
+            above[-1:] == ["exercises"],
+            not folders.isdisjoint(part.lower().removesuffix(".zip") for part in above[1:]),
+            -len(above),
+            [_in_order(part) for part in above],
+            name == f"{stem}.py",
+            _in_order(name),
+        )
 
-    chosen = min(reversed(work), key=rank)  # of equals, the last: so do all that unpack a zip
-    if len(work) > 1:
-        notes.append(f"{len(work)} copies of {name}: {_shown(*chosen.path)} was taken")
-    elif len(chosen.path) > 1 and chosen.path[-1] != name:
-        notes.append(f"{_place(chosen.path)} was taken for {name}")
-    return chosen
+    return max(reversed(work), key=rank, default=None)  # of equals the last, as who unpacks a zip
 
 
-def _bytes(file: _File, notes: list[str]) -> bytes | None:
+def _in_order(name: str) -> list:
+    """A name to sort by: numbers in it are compared as numbers; who is late is not last for it.
+
+    >>> sorted(["attempt 10", "attempt 9", "work (1).zip", "work.zip"], key=_in_order)
+    ['attempt 9', 'attempt 10', 'work.zip', 'work (1).zip']
+    """
+    stem = name.replace("LATE_", "").lower().removesuffix(".zip").removesuffix(".py")
+    parts = re.split("([0-9]+)", stem)
+    parts[1::2] = [(len(digits), digits) for part in parts[1::2] for digits in [part.lstrip("0")]]
+    return parts
+
+
+def _note_others(
+    stem: str,
+    alike: list[_File],
+    chosen: _File | None,
+    module: bytes | None,
+    reading: _Reading,
+) -> None:
+    """Notes on what was taken for a lesson where that may surprise, and on what was not."""
+    name, compared = f"{stem}.py", False
+    others = [
+        file
+        for file in alike
+        if file is not chosen and not _NOT_MEANT.intersection(file.path[1:-1])
+    ]
+    if module is not None:
+        others = [file for file in others if not _is_notebook(file)]
+        if compared := len(others) <= MAX_COMPARED:
+            others = [file for file in others if not _is_same(file, module)]
+    if chosen:
+        is_so_called = _is_module if _is_module(chosen.path, stem) else _is_renamed
+        copies = [file for file in others if is_so_called(file.path, stem)]
+        others = [file for file in others if not is_so_called(file.path, stem)]
+        if copies:
+            copies_of = f"{len(copies) + 1} {'different ' if compared else ''}copies of {name}"
+            reading.notes.append(f"{copies_of}: {_shown(*chosen.path)} was taken")
+        elif _name(chosen.path) != name and (len(chosen.path) > 1 or is_so_called is _is_renamed):
+            reading.note(chosen.path, f"was taken for {name}")
+    for file in others:
+        if module is not None:
+            why = f"{_place(chosen.path)} counts"
+        elif _is_notebook(file):
+            why = f"it is a notebook, and {name} is graded"
+        else:
+            why = f"it is not called {name}"
+        reading.note(file.path, f"was not read: {why}")
+
+
+def _is_notebook(file: _File) -> bool:
+    return file.path[-1].lower().endswith(".ipynb")
+
+
+def _is_same(file: _File, module: bytes) -> bool:
     try:
-        with file.open() as opened:
-            module = opened.read(MAX_MODULE_BYTES + 1)
-    except Exception as error:
-        notes.append(f"{_place(file.path)} {_reason(error)}")
-        return None
+        return _bytes(file) == module
+    except Exception:  # see `_reason`
+        return False
+
+
+def _bytes(file: _File) -> bytes:
+    """What is in a file.
+
+    Raises:
+        _Unreadable: it is too large. Any error: see `_reason`.
+    """
+    with file.open() as opened:
+        module = opened.read(MAX_MODULE_BYTES + 1)
     if len(module) > MAX_MODULE_BYTES:
-        notes.append(f"{_place(file.path)} is larger than {MAX_MODULE_BYTES >> 20} MB")
-        return None
+        raise _Unreadable(f"is larger than {MAX_MODULE_BYTES >> 20} MB")
     return module
 
 
@@ -612,6 +772,15 @@ def _reason(error: Exception) -> str:
     """
     if isinstance(error, _Unreadable):
         return str(error)
-    if isinstance(error, OSError) and error.strerror:
+    if _is_of_this_machine(error):
         return f"cannot be read: {error.strerror}"
     return "is damaged"
+
+
+def _is_of_this_machine(error: Exception) -> bool:
+    """Whether a file was not read for a reason that lies not in it. A forged zip is a reason."""
+    return isinstance(error, OSError) and bool(error.strerror) and error.errno != errno.EINVAL
+
+
+def _closed(path: tuple[str, ...], error: Exception) -> str:
+    return f"The grader could not read {_place(path)} ({error.strerror})"

@@ -15,12 +15,14 @@ class Unit:
 
     Attributes:
         source: the text of the module, or None if none was handed in.
+        unread: why the grader could not read what was handed in, in a sentence; or nothing.
     """
 
     student: str
     lesson: str
     source: bytes | None
     notes: tuple[str, ...] = ()
+    unread: str = ""
 
 
 def not_graded(unit: Unit, trouble: str) -> LessonResult:
@@ -37,6 +39,8 @@ def not_graded(unit: Unit, trouble: str) -> LessonResult:
 def key_of(unit: Unit, seed: int) -> str:
     """What a result depends on, as a hash: if it is the same, nothing need be done again."""
     source = b"none" if unit.source is None else b"some " + unit.source
+    if unit.unread:  # it was there, so what "none" earned is not its result
+        source = b"unread"
     return hashlib.sha256(b"%s %d %s" % (_course_hash(), seed, source)).hexdigest()
 
 

@@ -5,6 +5,7 @@ that a student's code makes (modules, mostly) stay on the stage and are known ou
 A stage can therefore stand in this process or in another one; the tests cannot tell.
 """
 
+import codecs
 import contextlib
 import functools
 import types
@@ -265,8 +266,8 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
     shown = _shown(path)
     module = types.ModuleType(f"{path.parent.name}.{path.stem}")
     module.__file__ = str(path)
-    if b"\0" in source:  # as in UTF-16, which some editors write
-        raise Wrong(f"{shown} is not saved as UTF-8; choose that encoding in your editor")
+    if trouble := _trouble_with_text(source):
+        raise Wrong(f"{shown} {trouble}")
     try:
         code = compile(source, str(path), "exec")
         refuse_borrowed_answers(source, code, shown)
@@ -275,6 +276,8 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
     except (Wrong, TimeIsUp, KeyboardInterrupt):
         raise
     except SyntaxError as error:
+        if "'utf-8' codec" in error.msg:  # it names no other encoding
+            raise Wrong(f"{shown} {_NOT_UTF_8}") from None
         text = f": {error.text.strip()}" if error.text else ""
         place = f", line {error.lineno}" if error.lineno else ""
         raise Wrong(f"{shown} is not valid Python: {error.msg}{place}{text}") from None
@@ -293,6 +296,24 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
                 "library cannot be reached; choose another name"
             )
     return module
+
+
+_NOT_UTF_8 = "is not saved as UTF-8; choose that encoding in your editor"
+
+
+def _trouble_with_text(source: bytes) -> str:
+    """Why a source cannot be a module, whatever its code is, as the rest of a sentence."""
+    lines = source.removeprefix(codecs.BOM_UTF8).splitlines()
+    if all(line.strip()[:1] in (b"", b"#") for line in lines):
+        return "is empty; was it saved?"
+    if b"\0" not in source:
+        return ""
+    with contextlib.suppress(UnicodeDecodeError):
+        source.decode("utf-8")
+        if source.count(b"\0") < len(source) // 4:
+            number = next(n for n, line in enumerate(lines, start=1) if b"\0" in line)
+            return f"is not valid Python: a null character, line {number}; write that line anew"
+    return _NOT_UTF_8  # but UTF-16, which some editors write
 
 
 def where(error: BaseException, path: Path) -> str:

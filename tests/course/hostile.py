@@ -671,12 +671,12 @@ attack(
 
 # --- sources that are no good ---------------------------------------------------------------
 
-module("no text", "holds bytes that are no UTF-8", b"x = '\xff\xfe\xfa'", "not valid Python")
-module("null bytes", "holds null bytes", STUB.encode() + b"\0", "not saved as UTF-8")
+module("no text", "holds bytes that are no UTF-8", b"x = '\xff\xfe\xfa'", "not saved as UTF-8")
+module("null bytes", "holds null bytes", STUB.encode() + b"\0", "a null character, line")
 module("binary", "is a binary file", bytes(range(256)) * 100, "not saved as UTF-8")
-module("no codec", "names an unknown encoding", b"# coding: passed\n", "unknown encoding")
+module("no codec", "names an unknown encoding", b"# coding: passed\n1", "unknown encoding")
 module("odd codec", "is written in UTF-7", "# coding: utf-7\n1/0".encode("utf-7"), "Zero|not valid")
-module("empty", "is empty", b"", "has no lookup")
+module("empty", "is empty", b"", "is empty; was it saved")
 module("deep parentheses", "nests 500,000 parentheses", b"(" * 500_000, "too many nested|Memory")
 module("deep signs", "nests 500,000 signs", b"x = " + b"-" * 500_000 + b"1", "cannot|not valid")
 module("deep calls", "nests 50,000 calls", b"x = f" + b"()" * 50_000, "cannot|not valid")

@@ -174,6 +174,27 @@ def test_a_lesson_that_is_named_twice_counts_once(tmp_path, monkeypatch):
     assert [[lesson.stem for lesson in lessons] for lessons in wanted] == [["rope"]]
 
 
+@pytest.mark.slow
+def test_what_cannot_be_read_here_is_not_graded_and_said(submissions, tmp_path, monkeypatch):
+    """Once it was graded; then its file can no longer be read. Its old points do not stand."""
+    assert run(submissions, "--out", tmp_path, "--jobs", 1).exit_code == 0
+    real_open = os.open
+
+    def refuse(path, *rest):
+        if str(path).endswith("cyd/learned.py"):
+            raise PermissionError(13, "Permission denied")
+        return real_open(path, *rest)
+
+    monkeypatch.setattr("course.grading.submissions.os.open", refuse)
+    result = run(submissions, "--out", tmp_path, "--jobs", 1)
+    assert result.exit_code == 1
+    rows = (tmp_path / "grades.csv").read_text(encoding="utf-8").splitlines()
+    assert [row.split(",")[:3] for row in rows[3:4]] == [["cyd", "0", "0"]]
+    page = (tmp_path / "feedback" / "cyd.html").read_text(encoding="utf-8")
+    assert "The grader could not read learned.py (Permission denied)." in page
+    assert "counts neither for nor against you" in page
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -125,6 +125,15 @@ def test_nothing_handed_in_is_a_sentence(judge):
     assert result.points == 0
 
 
+def test_what_the_grader_could_not_read_is_not_graded(judge):
+    unit = Unit("ann", "rope", None, ("a note",), unread="The grader could not read rope.py.")
+    result = judge.grade(unit)
+    assert (result.key, result.trouble, result.notes) == ("", unit.unread, unit.notes)
+    assert result.handed_in
+    nothing = replace(unit, unread="")
+    assert key_of(unit, 0) != key_of(nothing, 0), "an older result, of nothing, is not taken"
+
+
 def test_a_process_that_ends_costs_one_exercise(graded):
     result = graded(with_body("rotate_half", "import os; os._exit(0)"))
     wrong = exercise(result, "rotate_half")

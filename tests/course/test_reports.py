@@ -232,9 +232,38 @@ def test_the_other_wrong_tests_are_named_once():
     assert page.text("dd") == "tiny 1e-4"
 
 
+RENAMED = "rope (1).py was taken for rope.py"
+
+
+def test_what_is_odd_about_the_files_is_told_once():
+    own = [replace(result(lesson=stem), notes=(RENAMED,)) for stem in ("lookup", "rope")]
+    assert feedback(*own).says(f"What you handed in {RENAMED}")
+    assert " ".join(feedback(*own).words).count(RENAMED) == 1
+    assert not feedback(result()).says("What you handed in")
+    output = json.loads(gradescope_results(own))["output"]
+    assert output == f"34 of 34 points.\n\nWhat you handed in:\n- {RENAMED}"
+    for suite in ElementTree.fromstring(junit_xml(by_student(own)).encode()):
+        assert suite.find("properties/property[@name='note']").attrib["value"] == RENAMED
+
+
+def test_what_could_not_be_used_is_not_called_missing():
+    missing = not_tested(trouble="rope.py was not handed in.")
+    assert feedback(missing).says("rope.py was not handed in.")
+    unused = replace(missing, notes=("rope.py is larger than 1 MB",))
+    for said in (feedback(unused).says, json.dumps(gradescope_results([unused])).__contains__):
+        assert said("No rope.py that can be graded was handed in.")
+        assert said("rope.py is larger than 1 MB")
+        assert not said("rope.py was not handed in")
+
+
 def test_what_is_for_the_instructor_is_not_on_the_students_page():
-    page = feedback(replace(result(), notes=("rope.py was found twice",)))
-    assert not page.says("found twice")
+    note = f"{grading.WHOSE}: ann_1; another student's name looks the same"
+    own = replace(result(), notes=(note, RENAMED))
+    for text in (gradescope_results([own]), junit_xml(by_student([own]))):
+        assert RENAMED in text
+        assert "another student" not in text
+    assert not feedback(own).says("another student")
+    assert feedback(own).says(RENAMED)
 
 
 # --- hostile names and texts ----------------------------------------------------------------
@@ -272,6 +301,7 @@ def test_nothing_that_a_student_wrote_becomes_markup():
     for page in (feedback(hostile()), feedback(broken), class_page):
         assert page.says("</pre><script>alert(1)</script>")  # as text
         assert not re.search("[\x00-\x08\x0b-\x1f\ud800-\udfff]", " ".join(page.words))
+    assert feedback(hostile()).text("li").startswith("</pre><script>")  # a note
 
 
 def test_junit_is_valid_whatever_the_messages_hold():

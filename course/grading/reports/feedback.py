@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from course.grading.reports.classroom import points_of
+from course.grading.reports.message import notes_about
 from course.grading.reports.page import render
 from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, LessonResult
 
@@ -25,6 +26,7 @@ def feedback_page(student: str, results: Sequence[LessonResult]) -> str:
         "feedback.html",
         student=student,
         results=results,
+        notes=notes_about(results),
         points=points,
         worth=worth,
         everything_passes=counts[PASSED] == len(exercises),

@@ -6,8 +6,9 @@ An exercise is a test there, for it is what earns points: all of them or none.
 import json
 from collections.abc import Sequence
 
+from course.grading.names import printable
 from course.grading.reports.classroom import points_of
-from course.grading.reports.message import in_syllabus, plain_message
+from course.grading.reports.message import in_syllabus, notes_about, plain_message
 from course.grading.results import PASSED, ExerciseResult, LessonResult
 from course.syllabus import find_lesson
 
@@ -21,7 +22,7 @@ def gradescope_results(results: Sequence[LessonResult]) -> str:
     document = {
         "score": points,
         "execution_time": round(sum(result.seconds for result in results)),
-        "output": f"{points} of {worth} points.",
+        "output": "\n".join([f"{points} of {worth} points.", *_about_files(results)]),
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",
@@ -34,6 +35,11 @@ def gradescope_results(results: Sequence[LessonResult]) -> str:
         ],
     }
     return json.dumps(document, indent=1) + "\n"
+
+
+def _about_files(results: Sequence[LessonResult]) -> list[str]:
+    notes = [f"- {printable(note)}" for note in notes_about(results)]
+    return ["", "What you handed in:", *notes] if notes else []
 
 
 def _test(result: LessonResult, exercise: ExerciseResult, place: int) -> dict:

@@ -41,6 +41,8 @@ def _suite(result: LessonResult) -> ElementTree.Element:
     facts = {"student": printable(result.student), "points": result.points, "of": result.worth}
     for name, value in facts.items():
         ElementTree.SubElement(properties, "property", name=name, value=str(value))
+    for note in result.notes_for_student:
+        ElementTree.SubElement(properties, "property", name="note", value=printable(note))
     for exercise in result.exercises:
         suite.append(_case(result, exercise))
     return suite

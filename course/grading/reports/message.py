@@ -3,6 +3,7 @@
 import ast
 import re
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -64,7 +65,7 @@ def plain_message(result: LessonResult, exercise: ExerciseResult) -> str:
     if exercise.outcome == PASSED:
         return ""
     if exercise.outcome == NOT_RUN:
-        return printable(result.trouble) or f"{exercise.name} was not tested."
+        return printable(trouble_of(result)) or f"{exercise.name} was not tested."
     if exercise.outcome == TO_DO:
         return f"{exercise.name} is still to do.\n\n{_commands(result.lesson, exercise.name)}"
     told = message_about(result.lesson, exercise)
@@ -78,6 +79,21 @@ def plain_message(result: LessonResult, exercise: ExerciseResult) -> str:
         f"not run: {tests_left_out(told.n_not_run)}" if told.n_not_run else "",
     ]
     return printable("\n\n".join(part for part in parts if part))
+
+
+def trouble_of(result: LessonResult) -> str:
+    """Why nothing of a lesson could be tested, for its student.
+
+    Where something is odd about what was handed in, the module may have been among it.
+    """
+    if result.handed_in or not result.notes_for_student:
+        return result.trouble
+    return f"No {result.lesson}.py that can be graded was handed in."
+
+
+def notes_about(results: Iterable[LessonResult]) -> list[str]:
+    """What was noted about all that a student handed in, each sentence once."""
+    return list(dict.fromkeys(note for one in results for note in one.notes_for_student))
 
 
 def commands(lesson: str, exercise: str) -> dict[str, str]:

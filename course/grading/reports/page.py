@@ -14,7 +14,13 @@ import markupsafe
 
 from course.grading.names import file_stem, printable
 from course.grading.reports.classroom import is_graded
-from course.grading.reports.message import commands, in_syllabus, message_about, tests_left_out
+from course.grading.reports.message import (
+    commands,
+    in_syllabus,
+    message_about,
+    tests_left_out,
+    trouble_of,
+)
 from course.syllabus import find_lesson
 
 
@@ -41,6 +47,7 @@ def _templates() -> jinja2.Environment:
         is_graded=is_graded,
         message_about=message_about,
         tests_left_out=tests_left_out,
+        trouble_of=trouble_of,
     )
     templates.filters.update(dedent=textwrap.dedent, with_code=_with_code)
     return templates
