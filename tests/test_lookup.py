@@ -425,7 +425,7 @@ class TestTokenEmbedding:
         """The table is all there is to learn: V rows of C numbers, float32.
         An `nn.Parameter` is what an optimiser finds and a checkpoint holds."""
         table = lesson.TokenEmbedding(vocab_size, n_embd)
-        expect.equal(list(table.parameters), ["weight"])
+        expect.equal(list(table.parameters), ["weight"], what="the names of the parameters")
         expect.equal(table.trainable, ["weight"])
         expect.equal(table.parameters["weight"] * 0, torch.zeros(vocab_size, n_embd))
 

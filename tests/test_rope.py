@@ -67,24 +67,26 @@ class TestRopeTables:
         """D = 4: pair 1 has the rate 10000 ** (-2 / 4) = 1/100, so that position 100
         turns it by exactly 1: cos 1 = 0.5403.
         """
-        cos, _ = lesson.rope_tables(101, 4)
-        expect.close(cos[100, 1], torch.tensor(0.5403), tolerance=1e-3)
+        cos, _ = expect.tensors(lesson.rope_tables(101, 4), "cos", "sin")
+        expect.close(cos[100, 1], torch.tensor(0.5403), tolerance=1e-3, what="cos[100, 1]")
 
     def test_the_last_pair_stops_short_of_the_base(self, lesson):
         """D = 6, base 1000: the rates are 1, 1000 ** (-2 / 6) = 1/10 and
         1000 ** (-4 / 6) = 1/100. Row 1 has the sines of 1, 0.1 and 0.01.
         """
-        _, sin = lesson.rope_tables(2, 6, 1000.0)
-        expect.close(sin[1, :3], torch.tensor([0.8415, 0.0998, 0.0100]), tolerance=1e-3)
+        _, sin = expect.tensors(lesson.rope_tables(2, 6, 1000.0), "cos", "sin")
+        want = torch.tensor([0.8415, 0.0998, 0.0100])
+        expect.close(sin[1, :3], want, tolerance=1e-3, what="sin[1, :3]")
 
     def test_all_pairs_come_once_and_then_again(self, lesson):
         """Features i and D/2 + i form pair i, so columns i and D/2 + i hold the same
         angle: the rates 1, 1/10, 1/100, and again 1, 1/10, 1/100.
         """
-        cos, sin = lesson.rope_tables(7, 6, 1000.0)
-        expect.close(cos[:, 3:], cos[:, :3])
-        expect.close(sin[:, 3:], sin[:, :3])
-        expect.close(cos[5, :3], torch.tensor([0.2837, 0.8776, 0.9988]), tolerance=1e-3)
+        cos, sin = expect.tensors(lesson.rope_tables(7, 6, 1000.0), "cos", "sin")
+        expect.close(cos[:, 3:], cos[:, :3], what="cos[:, 3:]")
+        expect.close(sin[:, 3:], sin[:, :3], what="sin[:, 3:]")
+        want = torch.tensor([0.2837, 0.8776, 0.9988])
+        expect.close(cos[5, :3], want, tolerance=1e-3, what="cos[5, :3]")
 
     @pytest.mark.parametrize("head_dim", [2, 4, 6, 64])
     def test_every_pair_is_right_up_to_position_4096(self, lesson, head_dim):
@@ -650,10 +652,10 @@ class TestAlibiBias:
         query 2 looks back two steps to key 0, one to key 1.
         """
         want = torch.tensor([[0.0, 0.0, 0.0], [-0.25, 0.0, 0.0], [-0.5, -0.25, 0.0]])
-        bias = lesson.alibi_bias(8, 3)
+        bias = expect.tensors(lesson.alibi_bias(8, 3), "bias")
         shape = tuple(bias.shape)
         expect.that(shape == (8, 3, 3), f"the bias has shape {shape}, but should have (8, 3, 3)")
-        expect.close(bias[1], want)
+        expect.close(bias[1], want, what="bias[1]")
 
     @pytest.mark.parametrize("n_heads", [1, 2, 4, 8, 16, 32])
     def test_slopes_fall_from_head_to_head(self, lesson, n_heads):
@@ -662,7 +664,8 @@ class TestAlibiBias:
         """
         got = lesson.alibi_bias(n_heads, 2)
         slopes = [0.5 ** (8 * h / n_heads) for h in range(1, n_heads + 1)]
-        expect.close(got[:, 1, 0], -torch.tensor(slopes), tolerance=1e-6)
+        expect.tensors(got, "bias")
+        expect.close(got[:, 1, 0], -torch.tensor(slopes), tolerance=1e-6, what="bias[:, 1, 0]")
 
     @pytest.mark.parametrize(
         "n_heads, length", [(1, 1), (1, 6), (2, 5), (4, 3), (8, 7), (8, 8), (16, 9)]
@@ -682,18 +685,20 @@ class TestAlibiBias:
         """Head 2 of 4 has slope 1/16, however long the text is."""
         length = draw.integer(10, 40)
         back = [[max(query - key, 0) for key in range(length)] for query in range(length)]
-        expect.close(lesson.alibi_bias(4, length)[1], -torch.tensor(back) / 16)
+        bias = expect.tensors(lesson.alibi_bias(4, length), "bias")
+        expect.close(bias[1], -torch.tensor(back) / 16, what="bias[1]")
 
     def test_later_keys_are_exactly_zero(self, lesson):
         """The bias is no mask: hiding later keys is left to the causal mask."""
-        later = lesson.alibi_bias(4, 6).triu()
-        expect.equal(later, torch.zeros(4, 6, 6))
+        later = expect.tensors(lesson.alibi_bias(4, 6), "bias").triu()
+        expect.equal(later, torch.zeros(4, 6, 6), what="bias.triu()")
 
     def test_far_keys_are_penalised_in_full(self, lesson):
         """130 steps back with slope 1/2 cost 65: a penalty is not cut off."""
         got = lesson.alibi_bias(n_heads=8, seq_len=131)
         want = -torch.arange(130.0, -1.0, -1.0) / 2
-        expect.close(got[0, 130], want)
+        expect.tensors(got, "bias")
+        expect.close(got[0, 130], want, what="bias[0, 130]")
 
     def test_each_call_makes_a_bias_of_its_own(self, lesson):
         """A bias kept from an earlier call serves only a call with the same sizes."""

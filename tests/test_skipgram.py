@@ -24,6 +24,23 @@ def in_order(pairs):
     return sorted(zip(centers.tolist(), contexts.tolist(), strict=True))
 
 
+def centers_and_contexts(got):
+    """What came back, once it is known to be two tensors (P,)."""
+    centers, contexts = expect.tensors(got, "centers", "contexts")
+    shapes = tuple(centers.shape), tuple(contexts.shape)
+    expect.that(
+        centers.dim() == contexts.dim() == 1 and len(centers) == len(contexts),
+        f"centers and contexts belong in one shape (P,); these are {shapes[0]} and {shapes[1]}",
+    )
+    return centers, contexts
+
+
+def expect_pairs(got, want):
+    """Expect these pairs, in any order."""
+    what = "the pairs (center, context), sorted"
+    expect.equal(in_order(centers_and_contexts(got)), want, what=what)
+
+
 def every_pair(ids, window):
     """All positions against all positions, by their distance."""
     places = torch.arange(len(ids))
@@ -37,25 +54,25 @@ class TestSkipgramPairs:
     def test_window_1_pairs_direct_neighbours(self, lesson):
         """Text 7 8 9: 8 sees 7 and 9, and each of them sees 8. In any order."""
         got = lesson.skipgram_pairs(torch.tensor([7, 8, 9]), 1)
-        expect.equal(in_order(got), [(7, 8), (8, 7), (8, 9), (9, 8)])
+        expect_pairs(got, [(7, 8), (8, 7), (8, 9), (9, 8)])
 
     def test_window_2_also_pairs_the_next_but_one(self, lesson):
         """Text 6 7 8 9: the six pairs of window 1, and 6-8 and 7-9 both ways."""
         got = lesson.skipgram_pairs(torch.tensor([6, 7, 8, 9]), 2)
         one = [(6, 7), (7, 6), (7, 8), (8, 7), (8, 9), (9, 8)]
-        expect.equal(in_order(got), sorted([*one, (6, 8), (8, 6), (7, 9), (9, 7)]))
+        expect_pairs(got, sorted([*one, (6, 8), (8, 6), (7, 9), (9, 7)]))
 
     def test_equal_words_at_different_places_are_a_pair(self, lesson):
         """5 5 6: the two fives are neighbours, so 5 is a context of 5, twice.
         Only a position is no pair with itself.
         """
         got = lesson.skipgram_pairs(torch.tensor([5, 5, 6]), 1)
-        expect.equal(in_order(got), [(5, 5), (5, 5), (5, 6), (6, 5)])
+        expect_pairs(got, [(5, 5), (5, 5), (5, 6), (6, 5)])
 
     def test_a_pair_that_occurs_twice_counts_twice(self, lesson):
         """1 2 1 2 has three neighbourhoods of a 1 and a 2, each seen both ways."""
         got = lesson.skipgram_pairs(torch.tensor([1, 2, 1, 2]), 1)
-        expect.equal(in_order(got), [(1, 2)] * 3 + [(2, 1)] * 3)
+        expect_pairs(got, [(1, 2)] * 3 + [(2, 1)] * 3)
 
     @pytest.mark.parametrize(
         ("length", "window"),
@@ -69,7 +86,7 @@ class TestSkipgramPairs:
         here sorted. Words at the ends of the text have fewer neighbours.
         """
         ids = draw.ids(6, length)
-        expect.equal(in_order(lesson.skipgram_pairs(ids, window)), every_pair(ids, window))
+        expect_pairs(lesson.skipgram_pairs(ids, window), every_pair(ids, window))
 
     @pytest.mark.parametrize("window", [4, 6, 1000])
     def test_window_may_be_wider_than_the_text(self, lesson, window):
@@ -77,7 +94,7 @@ class TestSkipgramPairs:
         the four others.
         """
         got = lesson.skipgram_pairs(torch.arange(5), window)
-        expect.equal(in_order(got), [(i, j) for i in range(5) for j in range(5) if i != j])
+        expect_pairs(got, [(i, j) for i in range(5) for j in range(5) if i != j])
 
     @pytest.mark.parametrize("window", [1, 3])
     @pytest.mark.parametrize("length", [0, 1])
@@ -86,7 +103,9 @@ class TestSkipgramPairs:
         be indexed and joined to others.
         """
         nothing = torch.zeros(0, dtype=torch.int64)
-        centers, contexts = lesson.skipgram_pairs(torch.full((length,), 3), window)
+        centers, contexts = centers_and_contexts(
+            lesson.skipgram_pairs(torch.full((length,), 3), window)
+        )
         expect.equal((centers, contexts), (nothing, nothing))
 
     @pytest.mark.parametrize("dtype", INTEGERS, ids=show_dtype)
@@ -95,17 +114,17 @@ class TestSkipgramPairs:
         are int64 all the same, and hold the same words.
         """
         ids = draw.ids(100, 300, dtype=dtype)
-        centers, contexts = lesson.skipgram_pairs(ids, 2)
+        centers, contexts = centers_and_contexts(lesson.skipgram_pairs(ids, 2))
         expect.that(
             centers.dtype == contexts.dtype == torch.int64,
             f"pairs are int64; these are {show_dtype(centers.dtype)}, {show_dtype(contexts.dtype)}",
         )
-        expect.equal(in_order((centers, contexts)), every_pair(ids, 2))
+        expect_pairs((centers, contexts), every_pair(ids, 2))
 
     def test_ids_may_lie_apart_in_memory(self, lesson, draw):
         """Every second word of a text is a text, too."""
         ids = draw.ids(9, 14)[::2]
-        expect.equal(in_order(lesson.skipgram_pairs(ids, 2)), every_pair(ids, 2))
+        expect_pairs(lesson.skipgram_pairs(ids, 2), every_pair(ids, 2))
 
     @pytest.mark.parametrize("window", [0, -1])
     def test_window_below_1_is_refused(self, lesson, window):
@@ -130,7 +149,7 @@ class TestSkipgramPairs:
         sum of ids[:-1] * ids[1:].
         """
         ids = draw.ids(1000, 100_000)
-        centers, contexts = lesson.skipgram_pairs(ids, 1)
+        centers, contexts = centers_and_contexts(lesson.skipgram_pairs(ids, 1))
         expect.equal((centers.shape, contexts.shape), ((199_998,), (199_998,)))
         times = (2 * ids.sum() - ids[0] - ids[-1]).item()
         products = 2 * (ids[:-1] * ids[1:]).sum().item()
@@ -566,6 +585,12 @@ def weights_after(lesson, start, *args, **kwargs):
     return torch.cat(list(model.parameters.values()))
 
 
+def losses_of(lesson, *args, **options):
+    """What a training returns, once it is known to be a float for each epoch."""
+    losses = lesson.train_skipgram(*args, **options)
+    return expect.floats(losses, options.get("epochs", 5))
+
+
 def different_trainings(lesson, start, seeds, enough, *args, **kwargs):
     """How many different lists of losses the seeds lead to; once there are enough, so many."""
     found = []
@@ -573,8 +598,12 @@ def different_trainings(lesson, start, seeds, enough, *args, **kwargs):
         if len(found) == enough:
             break
         losses = torch.tensor(
-            lesson.train_skipgram(
-                model_of(lesson, *start), *args, **kwargs, generator=lesson.generator(seed)
+            losses_of(
+                lesson,
+                model_of(lesson, *start),
+                *args,
+                **kwargs,
+                generator=lesson.generator(seed),
             )
         )
         if not any(torch.allclose(losses, other, rtol=0, atol=1e-4) for other in found):
@@ -589,18 +618,17 @@ class TestTrainSkipgram:
         """A list of floats: plain numbers can be plotted and saved. epochs=5 is the
         default.
         """
-        losses = lesson.train_skipgram(
-            drawn_model(lesson, draw), *some_pairs(draw, 6), torch.ones(8) / 8, **options
+        losses_of(
+            lesson, drawn_model(lesson, draw), *some_pairs(draw, 6), torch.ones(8) / 8, **options
         )
-        expect.equal([type(loss).__name__ for loss in losses], ["float"] * options.get("epochs", 5))
 
     def test_no_epochs_change_nothing(self, lesson, draw):
         """epochs=0 makes no step, has no loss to return and none to report."""
         start = 0.3 * draw.normal(2, 8, 3)
         model = model_of(lesson, *start)
         recorder = lesson.prop(Recorder, model)
-        losses = lesson.train_skipgram(
-            model, *some_pairs(draw, 6), torch.ones(8) / 8, epochs=0, on_epoch=recorder
+        losses = losses_of(
+            lesson, model, *some_pairs(draw, 6), torch.ones(8) / 8, epochs=0, on_epoch=recorder
         )
         expect.equal(losses, [])
         expect.equal(recorder.attribute("told"), [])
@@ -616,7 +644,8 @@ class TestTrainSkipgram:
         and ln 2 for each of its K negatives. n_negatives=5 is the default.
         """
         model = model_of(lesson, draw.normal(8, 3), torch.zeros(8, 3))
-        losses = lesson.train_skipgram(
+        losses = losses_of(
+            lesson,
             model,
             *some_pairs(draw, 10),
             torch.ones(8) / 8,
@@ -634,7 +663,8 @@ class TestTrainSkipgram:
         epoch, however the five fall into batches: a short one counts by its size.
         """
         model = model_of_logits(lesson, 9.0, 9.0, 40.0, -20.0, 0.0)
-        losses = lesson.train_skipgram(
+        losses = losses_of(
+            lesson,
             model,
             torch.tensor([0, 1, 0, 1, 0]),
             torch.tensor([2, 2, 2, 2, 3]),
@@ -655,7 +685,8 @@ class TestTrainSkipgram:
         logits[[3, 150]] = 0.0
         noise = torch.zeros(200)
         noise[[3, 150]] = torch.tensor([0.25, 0.75])
-        losses = lesson.train_skipgram(
+        losses = losses_of(
+            lesson,
             model_of_logits(lesson, *logits.tolist()),
             draw.ids(200, 10),
             torch.full((10,), 77),
@@ -672,7 +703,8 @@ class TestTrainSkipgram:
         probability 0.05, so 500 negatives cost 500 * 0.05 * 10 = 250 on average, here
         over 16 * 500 draws; anything from 175 to 325 will do.
         """
-        losses = lesson.train_skipgram(
+        losses = losses_of(
+            lesson,
             model_of_logits(lesson, 40.0, -40.0, 10.0),
             torch.zeros(16, dtype=torch.int64),
             torch.zeros(16, dtype=torch.int64),
@@ -690,7 +722,8 @@ class TestTrainSkipgram:
         eight times costs one of these numbers, the mean of different words none.
         """
         costs = [10.0**power for power in range(1, 9)]
-        losses = lesson.train_skipgram(
+        losses = losses_of(
+            lesson,
             model_of_logits(lesson, 40.0, *costs),
             torch.zeros(8, dtype=torch.int64),
             torch.zeros(8, dtype=torch.int64),
@@ -710,7 +743,8 @@ class TestTrainSkipgram:
         """No weight moves, so the losses differ only by the words that were drawn.
         Negatives that never change would be learned by heart.
         """
-        losses = lesson.train_skipgram(
+        losses = losses_of(
+            lesson,
             model_of(lesson, torch.ones(50, 1), 3 * draw.normal(50, 1)),
             *some_pairs(draw, 16, vocab_size=50),
             torch.ones(50) / 50,
@@ -789,7 +823,8 @@ class TestTrainSkipgram:
         centers = draw.ids(16, 400)
         contexts = 16 + centers // 2 * 2 + draw.ids(2, 400)
         model = model_of(lesson, 0.3 * draw.normal(32, 64), torch.zeros(32, 64))
-        losses = lesson.train_skipgram(
+        losses = losses_of(
+            lesson,
             model,
             centers,
             contexts,
@@ -810,7 +845,8 @@ class TestTrainSkipgram:
         """Epochs are counted from 0, and the losses are those that are returned."""
         model = drawn_model(lesson, draw)
         recorder = lesson.prop(Recorder, model)
-        losses = lesson.train_skipgram(
+        losses = losses_of(
+            lesson,
             model,
             *some_pairs(draw, 6),
             torch.ones(8) / 8,
@@ -849,7 +885,8 @@ class TestTrainSkipgram:
         for seed in 1, 2:
             model = model_of(lesson, *start)
             lesson.seed(seed)
-            losses = lesson.train_skipgram(
+            losses = losses_of(
+                lesson,
                 model,
                 *pairs,
                 torch.ones(8) / 8,
@@ -864,7 +901,8 @@ class TestTrainSkipgram:
         """A generator that is never asked, or seeded anew, gives the same every time."""
         start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 12)
         losses = [
-            lesson.train_skipgram(
+            losses_of(
+                lesson,
                 model_of(lesson, *start),
                 *pairs,
                 torch.ones(8) / 8,
@@ -900,7 +938,7 @@ class TestTrainSkipgram:
         for seed in 1, 1, 2:
             model = model_of(lesson, *start)
             lesson.seed(seed)
-            losses.append(lesson.train_skipgram(model, *pairs, torch.ones(8) / 8, epochs=2))
+            losses.append(losses_of(lesson, model, *pairs, torch.ones(8) / 8, epochs=2))
         expect.close(losses[1], losses[0])
         expect.that(losses[2] != losses[0], "another global seed leads to the same losses")
 
@@ -937,7 +975,8 @@ class TestTrainSkipgram:
         """
         center, context = 0.3 * draw.normal(2, 300, 3)
         centers, contexts = some_pairs(draw, 12, vocab_size=120)
-        losses = lesson.train_skipgram(
+        losses = losses_of(
+            lesson,
             model_of(lesson, center, context),
             centers.to(dtype),
             contexts.to(dtype),
@@ -959,7 +998,7 @@ def cosine_with_each(query, vectors):
 
 def expect_nearest(got, cosines, count, dtype=torch.float32):
     """Expect the rows of the highest cosines; rows that are equally near may swap places."""
-    indices, similarities = got
+    indices, similarities = expect.tensors(got, "indices", "similarities")
     order = cosines.argsort(descending=True)[:count]
     expect.close(similarities, cosines[order].to(dtype))
     of_rows = cosines[indices.long()]
@@ -971,7 +1010,7 @@ def expect_nearest(got, cosines, count, dtype=torch.float32):
 
 def rows_and_similarities(got):
     """What came back; the rows as a list, since their dtype is free."""
-    indices, similarities = got
+    indices, similarities = expect.tensors(got, "indices", "similarities")
     return indices.tolist(), similarities
 
 

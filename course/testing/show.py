@@ -8,7 +8,7 @@ import torch
 
 from course.testing.door import Call, Handle
 from course.testing.plain import Foreign
-from course.testing.stage import GeneratorSeed
+from course.testing.stage import GeneratorSeed, with_article
 
 _SMALL = 16
 """A tensor with more elements is shown by its shape alone."""
@@ -28,7 +28,7 @@ def show(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return _show_tensor(value)
     if isinstance(value, Foreign):
-        return f"a {value.type_name}"
+        return with_article(value.type_name)
     if isinstance(value, Handle):
         return f"<{value._name}>"
     if isinstance(value, GeneratorSeed):

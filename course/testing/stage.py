@@ -289,7 +289,7 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
         value = module.__dict__.get(name, types)
         if not isinstance(value, types.ModuleType):
             raise Wrong(
-                f"{shown} gives the name {name} to {_with_article(type(value).__name__)}, so the "
+                f"{shown} gives the name {name} to {with_article(type(value).__name__)}, so the "
                 "library cannot be reached; choose another name"
             )
     return module
@@ -408,8 +408,13 @@ def _same(before: Any, after: Any) -> bool:
     return True
 
 
-def _with_article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+def with_article(noun: str) -> str:
+    """The name of a type with the article that one says aloud before it.
+
+    >>> with_article("list"), with_article("int"), with_article("ndarray")
+    ('a list', 'an int', 'an ndarray')
+    """
+    return f"{'an' if noun[0] in 'aeio' or noun.startswith('nd') else 'a'} {noun}"
 
 
 def _message(error: BaseException) -> str:
