@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from course.build import stub_from
 from course.syllabus import find_lesson
 from course.testing import expect
 from course.testing.case import Case
@@ -224,13 +225,31 @@ def ends_in_its_stub(source: bytes, exercise: str) -> bool:
     return False
 
 
+@functools.lru_cache(maxsize=64)
+def lines_to_do_once_begun(source: bytes, lesson: str, exercise: str) -> list[int]:
+    """The lines at which an exercise says that it is to do; none if it stands as it was built."""
+    of_student, as_built = (
+        next((node for node in _definitions(text) if getattr(node, "name", "") == exercise), None)
+        for text in (source, _stub_of(lesson))
+    )
+    if of_student is None or as_built is None or ast.dump(of_student) == ast.dump(as_built):
+        return []
+    return sorted(node.lineno for node in ast.walk(of_student) if _says_to_do(node))
+
+
+@functools.cache
+def _stub_of(lesson: str) -> bytes:
+    solution = find_lesson(lesson).module("solutions").read_text(encoding="utf-8")
+    return stub_from(solution, lesson).encode()
+
+
 def _may_end_otherwise(function: ast.FunctionDef) -> bool:
     returns = any(isinstance(node, ast.Return) for node in ast.walk(function))
     return returns or not _says_to_do(function.body[-1])
 
 
-def _says_to_do(statement: ast.stmt) -> bool:
-    match statement:
+def _says_to_do(node: ast.AST) -> bool:
+    match node:
         case ast.Raise(exc=ast.Call(func=ast.Name(id="NotImplementedError"), args=[said])):
             return isinstance(said, ast.Constant) and str(said.value).startswith("TODO ")
     return False

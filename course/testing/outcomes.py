@@ -45,7 +45,8 @@ class StudentError(Exception):
     Attributes:
         kinds: the names of its class and of the classes that one derives from.
         message: what it says.
-        where: the deepest line of the student's file on its way, as "file:line: text".
+        where: the line of the student's file that began it, then the deepest if that is another
+            one, as "file:line: text".
     """
 
     def __init__(self, kinds: tuple[str, ...], message: str, where: str) -> None:

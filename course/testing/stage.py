@@ -296,19 +296,46 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
 
 
 def where(error: BaseException, path: Path) -> str:
-    """The deepest line of a file that an exception passed through, as "file:line: text"."""
-    import linecache
+    """The lines of a file that an exception passed through, as "file:line: text".
 
-    line = None
+    The line that began it, then the deepest if that is another one: "f.py:60: print(lookup(w, x)),
+    in f.py:27: raise IndexError(". Of an endless recursion the line at which it comes round.
+    """
+    passed = list(_passed(error, path))
+    if not passed:
+        return ""
+    if isinstance(error, RecursionError) and (turn := _turn(passed)):
+        names = " and ".join(dict.fromkeys(code.co_qualname for code, _ in turn))
+        what = "calls itself" if len(turn) == 1 else "call each other"
+        return f"{_line(path, turn[0][1])}, where {names} {what}"
+    lines = dict.fromkeys((passed[0][1], passed[-1][1]))
+    return ", in ".join(_line(path, line) for line in lines)
+
+
+def _passed(error: BaseException, path: Path) -> Iterator[tuple[types.CodeType, int]]:
+    """The functions of a file that an exception passed through, each with the line there."""
     traceback = error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == str(path):
-            line = traceback.tb_lineno
+            yield traceback.tb_frame.f_code, traceback.tb_lineno
         traceback = traceback.tb_next
-    if line is None:
-        return ""
+
+
+def _turn(passed: list[tuple[types.CodeType, int]]) -> list[tuple[types.CodeType, int]]:
+    """One turn of a recursion: from a function to where it is reached again; else nothing."""
+    first_at: dict[types.CodeType, int] = {}
+    for place, (code, _) in enumerate(passed):
+        if code in first_at:
+            return passed[first_at[code] : place]
+        first_at[code] = place
+    return []
+
+
+def _line(path: Path, number: int) -> str:
+    import linecache
+
     linecache.checkcache(str(path))
-    return f"{_shown(path)}:{line}: {linecache.getline(str(path), line).strip()}"
+    return f"{_shown(path)}:{number}: {linecache.getline(str(path), number).strip()}"
 
 
 @contextlib.contextmanager

@@ -22,11 +22,12 @@ SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
 
 @dataclass
 class Run:
-    """The exit status and the printed text of one test run, and the folder of the module."""
+    """The exit status and the printed text of one test run, the folder of the module, its text."""
 
     status: int
     text: str
     folder: str
+    source: str | bytes | None
 
     @property
     def flat(self) -> str:
@@ -48,7 +49,7 @@ def run(tmp_path: Path):
         arguments = ["-q", "-p", "no:cacheprovider", "--modules", str(tmp_path), *options]
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             status = pytest.main([str(ROOT / "tests" / "test_rope.py"), *arguments])
-        return Run(int(status), printed.getvalue(), f"{tmp_path.name}/")
+        return Run(int(status), printed.getvalue(), f"{tmp_path.name}/", source)
 
     return run_on
 
@@ -380,6 +381,51 @@ def test_an_exception_shows_the_line_of_the_student(run):
     result = run(with_body("rotate_half", "return args[0].chunk(2, dim=7)"))
     assert "rotate_half raised IndexError: Dimension out of range" in result.flat
     assert "return args[0].chunk(2, dim=7)" in result.flat
+
+
+def test_an_exception_in_given_code_names_the_line_that_led_there(run):
+    result = run(with_body("rotate_half", "refuse(args[0])") + "\ndef refuse(x):\n    1 / 0\n")
+    last = len(result.source.splitlines())
+    place = (
+        f"at {result.folder}rope.py:{last - 3}: refuse(args[0]), in {result.folder}rope.py:{last}"
+    )
+    assert f"{place}: 1 / 0" in result.flat
+
+
+def test_a_call_at_the_bottom_of_the_file_is_named_before_what_it_called(run):
+    result = run(SOLUTION + "\nprint(alibi_bias(3, 5))\n")
+    last = len(result.source.splitlines())
+    assert f"rope.py:{last}: print(alibi_bias(3, 5)), in {result.folder}rope.py:" in result.flat
+    assert "raise ValueError(" in result.flat
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return rotate_half(*args)", "rotate_half calls itself"),
+        ("return other(*args)", "rotate_half and other call each other"),
+    ],
+)
+def test_an_endless_recursion_is_said_to_be_one(run, body, words):
+    other = "\ndef other(x):\n    return rotate_half(x)\n"
+    result = run(with_body("rotate_half", body) + other)
+    line = len(result.source.splitlines()) - 3
+    assert f"at {result.folder}rope.py:{line}: {body}, where {words}" in result.flat
+
+
+@pytest.mark.parametrize("name", ["ntk_base", "RotaryEmbedding"])
+def test_a_stub_left_below_finished_code_is_pointed_out(run, name):
+    stub = stub_from(SOLUTION, "rope")
+    text = f'raise NotImplementedError("TODO rope.{name}")'
+    before, after = stub.split(text, 1)
+    indent = before[len(before.rstrip(" ")) :]
+    begun = f"{before}a_line = 1\n{indent}{text}{after}"
+    lines = [str(number) for number, line in enumerate(begun.splitlines(), start=1) if text in line]
+    result = run(begun, "--exercise", name, "--exercise", "rotate_half")
+    raises = "raise" if len(lines) > 1 else "raises"
+    where = f"{result.folder}rope.py:{' and '.join(lines)} {raises} NotImplementedError"
+    assert f"{name} is still to do: {where}" in result.flat
+    assert result.flat.count("still to do") == 1
 
 
 def test_a_message_that_cannot_be_shown_does_no_harm(run):
