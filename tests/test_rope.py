@@ -131,12 +131,6 @@ class TestRotateHalf:
         """The point (3, 4) turned by 90 degrees is (-4, 3)."""
         expect.close(lesson.rotate_half(torch.tensor([3.0, 4.0])), torch.tensor([-4.0, 3.0]))
 
-    def test_changed_arguments_are_seen(self, lesson):
-        """The second call is about other numbers in the same tensor."""
-        before, after = torch.tensor([5.0, 6.0]), torch.tensor([3.0, 4.0])
-        want = torch.tensor([-4.0, 3.0])
-        expect.sees_changes(lesson.rotate_half, (before,), (after,), want)
-
     def test_first_half_becomes_minus_the_second(self, lesson):
         """The halves (1, 2) and (3, 4) become (-3, -4) and (1, 2): points (1, 3) and
         (2, 4), each turned by 90 degrees.
@@ -186,6 +180,12 @@ class TestRotateHalf:
         """Anything made on the way belongs on the device of x, not on the CPU."""
         expect.close(lesson.rotate_half(meta(2, 3, 4)), meta(2, 3, 4))
 
+    def test_changed_arguments_are_seen(self, lesson):
+        """The second call is about other numbers in the same tensor."""
+        before, after = torch.tensor([5.0, 6.0]), torch.tensor([3.0, 4.0])
+        want = torch.tensor([-4.0, 3.0])
+        expect.sees_changes(lesson.rotate_half, (before,), (after,), want)
+
 
 @exercise("apply_rope")
 class TestApplyRope:
@@ -193,14 +193,6 @@ class TestApplyRope:
         """With cos = 1 and sin = 0 only x itself remains."""
         x = draw.normal(3, 1, 6)
         expect.close(lesson.apply_rope(x, torch.ones(1, 6), torch.zeros(1, 6)), x)
-
-    def test_changed_arguments_are_seen(self, lesson, draw):
-        """The second call is about other numbers in the same tensor."""
-        before, after = draw.normal(3, 5, 6), draw.normal(3, 5, 6)
-        tables_of_five = tables(5, 6)
-        expect.sees_changes(
-            lesson.apply_rope, (before, *tables_of_five), (after, *tables_of_five), turned(after)
-        )
 
     def test_point_one_zero_shows_the_angle(self, lesson):
         """(1, 0) turned by the angle m is (cos m, sin m): at positions 1 and 2 these
@@ -296,6 +288,14 @@ class TestApplyRope:
     def test_result_stays_on_the_device(self, lesson):
         """Anything made on the way belongs on the device of x, not on the CPU."""
         expect.close(lesson.apply_rope(meta(2, 3, 4), meta(3, 4), meta(3, 4)), meta(2, 3, 4))
+
+    def test_changed_arguments_are_seen(self, lesson, draw):
+        """The second call is about other numbers in the same tensor."""
+        before, after = draw.normal(3, 5, 6), draw.normal(3, 5, 6)
+        tables_of_five = tables(5, 6)
+        expect.sees_changes(
+            lesson.apply_rope, (before, *tables_of_five), (after, *tables_of_five), turned(after)
+        )
 
 
 @exercise("RotaryEmbedding")

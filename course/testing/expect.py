@@ -19,7 +19,7 @@ import torch
 from course.testing.door import Call, Function, Handle
 from course.testing.outcomes import StudentError, Wrong
 from course.testing.plain import Foreign
-from course.testing.show import show, show_call, show_dtype, show_number
+from course.testing.show import is_shown_whole, show, show_call, show_dtype, show_number
 from course.testing.stage import with_article
 from course.testing.telling import telling_difference
 
@@ -378,10 +378,24 @@ def _first_place(got: torch.Tensor, want: torch.Tensor, off: torch.Tensor) -> li
     if not place:
         return [] if show(got) != show(want) else [f"differs: {apart}"]
     count = int(off.sum())
-    return [
-        f"differs {'at' if count == 1 else 'first at'} [{', '.join(map(str, place))}]: "
+    line = (
+        f"differs {'at' if count == 1 else 'first at'} {_in_brackets(place)}: "
         f"{apart} ({count} of {off.numel()} entries differ)"
-    ]
+    )
+    return [line, *_row_there(got, want, place)]
+
+
+def _row_there(got: torch.Tensor, want: torch.Tensor, place: tuple[int, ...]) -> list[str]:
+    """The rows that the place is in, of tensors that are too large to be shown whole."""
+    row = place[:-1]
+    if is_shown_whole(want) or not is_shown_whole(want[row]):
+        return []
+    at = _in_brackets(row)
+    return [f"got{at}  {show(got[row])}", f"want{at} {show(want[row])}"]
+
+
+def _in_brackets(place: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, place))}]"
 
 
 def _apart(got: Any, want: Any) -> str:

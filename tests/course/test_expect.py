@@ -142,6 +142,21 @@ def test_the_right_number_of_a_wrong_type_looks_different(got, want, lines):
     assert [line.strip() for line in message_of(expect.close, got, want).splitlines()][-2:] == lines
 
 
+def test_of_tensors_too_large_to_show_a_row_is_shown():
+    want = torch.arange(24.0).reshape(2, 3, 4)
+    got = want.clone()
+    got[1, 2, 3] = 5
+    lines = message_of(expect.close, got, want).splitlines()[-3:]
+    assert lines == [
+        "  differs at [1, 2, 3]: got 5, want 23 (1 of 24 entries differ)",
+        "  got[1, 2]  [20, 21, 22, 5]",
+        "  want[1, 2] [20, 21, 22, 23]",
+    ]
+    long = torch.zeros(2, 30)
+    assert message_of(expect.close, long + 1, long).endswith("(60 of 60 entries differ)")
+    assert message_of(expect.close, X + 1, X).endswith("(4 of 4 entries differ)")
+
+
 @pytest.mark.parametrize(
     ("got", "words"),
     [
