@@ -423,7 +423,7 @@ class TestTokenEmbedding:
     @pytest.mark.parametrize("vocab_size, n_embd", [(7, 3), (3, 7)])
     def test_one_parameter_called_weight(self, lesson, vocab_size, n_embd):
         """The table is all there is to learn: V rows of C numbers, float32.
-        An `nn.Parameter` is what an optimiser finds and a checkpoint holds."""
+        An `nn.Parameter` is what an optimizer finds and a checkpoint holds."""
         table = lesson.TokenEmbedding(vocab_size, n_embd)
         expect.equal(list(table.parameters), ["weight"], what="the names of the parameters")
         expect.equal(table.trainable, ["weight"])
@@ -436,7 +436,7 @@ class TestTokenEmbedding:
         expect.equal(got, torch.tensor([[[5.0, 6.0], [1.0, 2.0], [5.0, 6.0]]]))
 
     def test_forward_follows_weight(self, lesson, draw):
-        """When an optimiser has changed `weight`, the next call must show it."""
+        """When an optimizer has changed `weight`, the next call must show it."""
         table, ids = lesson.TokenEmbedding(7, 3), draw.ids(7, 2, 4)
         table(ids)
         for weight in draw.normal(7, 3), draw.normal(7, 3):

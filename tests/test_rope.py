@@ -693,7 +693,7 @@ class TestAlibiBias:
         later = expect.tensors(lesson.alibi_bias(4, 6), "bias").triu()
         expect.equal(later, torch.zeros(4, 6, 6), what="bias.triu()")
 
-    def test_far_keys_are_penalised_in_full(self, lesson):
+    def test_far_keys_are_penalized_in_full(self, lesson):
         """130 steps back with slope 1/2 cost 65: a penalty is not cut off."""
         got = lesson.alibi_bias(n_heads=8, seq_len=131)
         want = -torch.arange(130.0, -1.0, -1.0) / 2

@@ -51,7 +51,7 @@ def every_pair(ids, window):
 
 @exercise("skipgram_pairs")
 class TestSkipgramPairs:
-    def test_window_1_pairs_direct_neighbours(self, lesson):
+    def test_window_1_pairs_direct_neighbors(self, lesson):
         """Text 7 8 9: 8 sees 7 and 9, and each of them sees 8. In any order."""
         got = lesson.skipgram_pairs(torch.tensor([7, 8, 9]), 1)
         expect_pairs(got, [(7, 8), (8, 7), (8, 9), (9, 8)])
@@ -63,14 +63,14 @@ class TestSkipgramPairs:
         expect_pairs(got, sorted([*one, (6, 8), (8, 6), (7, 9), (9, 7)]))
 
     def test_equal_words_at_different_places_are_a_pair(self, lesson):
-        """5 5 6: the two fives are neighbours, so 5 is a context of 5, twice.
+        """5 5 6: the two fives are neighbors, so 5 is a context of 5, twice.
         Only a position is no pair with itself.
         """
         got = lesson.skipgram_pairs(torch.tensor([5, 5, 6]), 1)
         expect_pairs(got, [(5, 5), (5, 5), (5, 6), (6, 5)])
 
     def test_a_pair_that_occurs_twice_counts_twice(self, lesson):
-        """1 2 1 2 has three neighbourhoods of a 1 and a 2, each seen both ways."""
+        """1 2 1 2 has three neighborhoods of a 1 and a 2, each seen both ways."""
         got = lesson.skipgram_pairs(torch.tensor([1, 2, 1, 2]), 1)
         expect_pairs(got, [(1, 2)] * 3 + [(2, 1)] * 3)
 
@@ -83,7 +83,7 @@ class TestSkipgramPairs:
     )
     def test_pairs_are_all_within_the_window(self, lesson, draw, length, window):
         """Every two positions that are 1..window apart, both ways round, shown
-        here sorted. Words at the ends of the text have fewer neighbours.
+        here sorted. Words at the ends of the text have fewer neighbors.
         """
         ids = draw.ids(6, length)
         expect_pairs(lesson.skipgram_pairs(ids, window), every_pair(ids, window))
@@ -144,8 +144,8 @@ class TestSkipgramPairs:
 
     @limit(60)
     def test_a_long_text_is_soon_done(self, lesson, draw):
-        """100 000 words have 99 999 neighbourhoods, each seen both ways: every word is a
-        center twice, but the first and the last only once. Neighbours multiply to the
+        """100 000 words have 99 999 neighborhoods, each seen both ways: every word is a
+        center twice, but the first and the last only once. Neighbors multiply to the
         sum of ids[:-1] * ids[1:].
         """
         ids = draw.ids(1000, 100_000)
@@ -168,7 +168,7 @@ class TestNoiseDistribution:
 
     @pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
     def test_another_power_may_be_asked_for(self, lesson, power):
-        """1 keeps the frequencies, 0 makes them equal, 2 favours frequent words.
+        """1 keeps the frequencies, 0 makes them equal, 2 favors frequent words.
         With 0.5, counts 9, 4 and 1 weigh 3, 2 and 1.
         """
         weights = [9.0**power, 4.0**power, 1.0]
@@ -839,7 +839,7 @@ class TestTrainSkipgram:
         logits = weights["center.weight"][:16] @ weights["context.weight"][16:].T
         beside = torch.arange(16)[:, None] // 2 == torch.arange(16) // 2
         gap = (logits[beside].mean() - logits[~beside].mean()).item()
-        expect.that(gap > 1.5, f"the logits of neighbours are only {gap:.2f} above the others")
+        expect.that(gap > 1.5, f"the logits of neighbors are only {gap:.2f} above the others")
 
     def test_on_epoch_is_told_number_and_loss(self, lesson, draw):
         """Epochs are counted from 0, and the losses are those that are returned."""
@@ -1203,7 +1203,7 @@ class TestAnalogy:
         ("inputs", "others"), [((1, 1, 4), 4), ((1, 4, 1), 4), ((4, 1, 1), 4), ((2, 2, 2), 5)]
     )
     def test_a_row_may_be_given_twice(self, lesson, draw, inputs, others):
-        """ "1 is to 1 as 4 is to ?" asks for the neighbours of 4. It names 2 different
+        """ "1 is to 1 as 4 is to ?" asks for the neighbors of 4. It names 2 different
         rows, so 4 of 6 can be answers.
         """
         vectors = draw.normal(6, 4)

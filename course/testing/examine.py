@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -114,7 +115,7 @@ class Examination:
         if case.exercise in self._settled or _is_its_own_stub(finding):
             return finding
         used = self._used_by(case)
-        if not used:
+        if not used or self._is_endless_without(used, finding):
             return finding
         self._settled.add(case.exercise)  # whatever is found out now holds for all its tests
         other = () if company else used
@@ -126,6 +127,20 @@ class Examination:
             return finding
         self._company[case.exercise] = other
         return in_other
+
+    def _is_endless_without(self, used: tuple[str, ...], finding: Finding) -> bool:
+        """Whether a test came to no end in a line that is in none of the exercises it uses."""
+        where = getattr(finding.failure, "where", "")
+        lines = re.findall(r"(?:^|, in )[^:]+\.py:(\d+): ", where)
+        if not isinstance(finding.failure, TimedOut) or not lines:
+            return False
+        line = int(lines[-1])
+        names = [
+            getattr(node, "name", "")
+            for node in _definitions(self._source)
+            if node.lineno <= line <= node.end_lineno
+        ]
+        return not set(names).intersection(used)
 
     def _used_by(self, case: Case) -> tuple[str, ...]:
         return used_exercises(self._source, case.lesson, case.exercise)
@@ -163,7 +178,7 @@ class Examination:
         except TimeIsUp as error:
             sentence = f"{case.exercise} did not come to an end in {case.seconds} s"
             where = [f"at      {error.where}"] if error.where else []
-            return TimedOut(expect.message(sentence, expect.last_call(), *where))
+            return TimedOut(expect.message(sentence, expect.last_call(), *where), error.where)
         except Exception as failure:
             return failure
         finally:

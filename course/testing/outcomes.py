@@ -10,7 +10,15 @@ class Stopped(Wrong):
 
 
 class TimedOut(Stopped):
-    """The student's code did not come to an end."""
+    """The student's code did not come to an end.
+
+    Attributes:
+        where: the line of the student's file that was running, as "file:line: text", if known.
+    """
+
+    def __init__(self, text: str, where: str = "") -> None:
+        super().__init__(text)
+        self.where = where
 
 
 class Prints(Wrong):

@@ -5,7 +5,7 @@ import io
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -130,6 +130,31 @@ def test_what_is_wrong_and_slow_is_not_waited_for(monkeypatch):
     assert set(outcomes["turned(x)"]) == {"passed"}
     assert outcomes["x"][0] == "wrong"
     assert outcomes["x"][-3:] == ["not run"] * 3
+
+
+@pytest.mark.parametrize(
+    ("slow", "tries"),
+    [
+        ("def apply_rope(x, cos, sin):\n    rotate_half(x)\n    while True: pass", 1),
+        ("def rotate_half(x):\n    while True: pass", 2),
+    ],
+    ids=["the exercise", "one that it uses"],
+)
+def test_an_endless_loop_is_not_waited_for_twice(monkeypatch, slow, tries):
+    """Unless it is in an exercise that this one uses, and for which it is not to be blamed."""
+    source = f"{SOLUTION}\n\n{slow}\n".encode()
+    module = run_module(source, ROOT / "exercises" / "rope.py")
+    examination = Examination(lambda: Stage(module), source)
+    lent, attempt = [], Examination.attempt
+    monkeypatch.setattr(
+        Examination,
+        "attempt",
+        lambda self, case, others=(): lent.append(others) or attempt(self, case, others),
+    )
+    cases = [one for one in collect([find_lesson("rope").tests]) if one.exercise == "apply_rope"]
+    finding = examination.run(replace(cases[0], seconds=0.5))
+    assert len(lent) == tries
+    assert finding.outcome == ("wrong" if tries == 1 else "passed")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from solutions.skipgram import nearest_by_cosine, negative_sampling_loss
 
 def _check_window(window):
     if window < 1:
-        raise ValueError(f"window must be at least 1, or no word has a neighbour; got {window}")
+        raise ValueError(f"window must be at least 1, or no word has a neighbor; got {window}")
 
 
 def _pairs_at(ids, distances):
@@ -31,7 +31,7 @@ def _pairs_at(ids, distances):
 
 @mistake(
     "skipgram_pairs",
-    says="skipgram_pairs ignores `window`: it pairs direct neighbours only.",
+    says="skipgram_pairs ignores `window`: it pairs direct neighbors only.",
     look="Where in the body does `window` stand?",
 )
 def window_ignored(ids, window):
@@ -63,9 +63,9 @@ def window_one_too_wide(ids, window):
 @mistake(
     "skipgram_pairs",
     says="skipgram_pairs pairs words at distance `window` only, not at all distances up to it.",
-    look="With window 2, what has become of the direct neighbours?",
+    look="With window 2, what has become of the direct neighbors?",
 )
-def only_the_farthest_neighbour(ids, window):
+def only_the_farthest_neighbor(ids, window):
     _check_window(window)
     return _pairs_at(ids, [window])
 
@@ -628,7 +628,7 @@ class constant_start(_TwoTables):
 
 @mistake(
     "SkipGram",
-    says="SkipGram holds its tables as buffers, which no optimiser trains.",
+    says="SkipGram holds its tables as buffers, which no optimizer trains.",
     look="What makes a tensor of a module a parameter?",
 )
 class tables_as_buffers(_TwoTables):
@@ -1410,7 +1410,7 @@ def no_step_made(model, centers, contexts, noise, **options):
 @mistake(
     "train_skipgram",
     says="train_skipgram trains the context table only.",
-    look="Which parameters does the optimiser know?",
+    look="Which parameters does the optimizer know?",
 )
 def centers_not_trained(model, centers, contexts, noise, **options):
     def of_contexts(parameters, lr):
@@ -1422,7 +1422,7 @@ def centers_not_trained(model, centers, contexts, noise, **options):
 @mistake(
     "train_skipgram",
     says="train_skipgram trains a copy, and the model that was passed in stays as it was.",
-    look="Whose parameters does the optimiser change?",
+    look="Whose parameters does the optimizer change?",
 )
 def copy_trained(model, centers, contexts, noise, **options):
     import copy
