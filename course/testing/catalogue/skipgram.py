@@ -418,7 +418,7 @@ def zeros_lifted_by_a_little(counts, power=0.75):
 
 @mistake(
     "noise_distribution",
-    says="noise_distribution always computes in float32, also for float64 counts.",
+    says="noise_distribution returns float32, also for float64 counts.",
     look="Which dtype comes back for float64 counts? Only integers need another one.",
 )
 def always_float32(counts, power=0.75):
@@ -628,7 +628,7 @@ class constant_start(_TwoTables):
 
 @mistake(
     "SkipGram",
-    says="SkipGram holds its tables as buffers, which no optimizer trains.",
+    says="SkipGram holds its tables as buffers or plain tensors, which no optimizer trains.",
     look="What makes a tensor of a module a parameter?",
 )
 class tables_as_buffers(_TwoTables):
@@ -809,7 +809,7 @@ class uint8_as_a_mask(_TwoTables):
 
 @mistake(
     "SkipGram",
-    says="SkipGram always computes in float32, also with float64 tables.",
+    says="SkipGram returns float32, also with float64 tables.",
     look="Which dtype comes back after model.to(torch.float64)?",
 )
 class logits_always_float32(_TwoTables):
@@ -1081,7 +1081,7 @@ def logarithm_to_base_2(positive, negative):
 
 @mistake(
     "negative_sampling_loss",
-    says="negative_sampling_loss always computes in float32, also for float64 logits.",
+    says="negative_sampling_loss returns float32, also for float64 logits.",
     look="Which dtype comes back for float64 logits?",
 )
 def loss_always_float32(positive, negative):
@@ -2100,7 +2100,7 @@ def one_minus_the_cosine(query, vectors, top_k=5):
 
 @mistake(
     "nearest_by_cosine",
-    says="nearest_by_cosine always computes in float32, also for float64 rows.",
+    says="nearest_by_cosine returns float32, also for float64 rows.",
     look="Which dtype comes back for float64 rows?",
 )
 def similarities_always_float32(query, vectors, top_k=5):
