@@ -17,7 +17,7 @@ from course.testing.door import Lesson, excerpt
 from course.testing.draw import Draw
 from course.testing.outcomes import NotRun, Prints, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.show import show
-from course.testing.stage import Stage
+from course.testing.stage import Stage, asks_for_input
 
 SECONDS_ONCE_WRONG = 10
 """How long the tests of an exercise may have taken for more of them to be run after one failed."""
@@ -202,12 +202,29 @@ def _told(failure: Exception | None, exercise: str) -> tuple[str, Exception | No
     last_call = expect.last_call()
     if isinstance(failure, StudentError):
         where = [f"at      {failure.where}"] if failure.where else []
-        sentence = f"{exercise} raised {failure}".rstrip()
+        sentence = _in_plain_words(failure, exercise) or f"{exercise} raised {failure}".rstrip()
         return "wrong", failure, expect.message(sentence, last_call, *where)
     got = [f"got     {show(last_call.result)}"] if last_call else []
     sentence = f"the test could not go on with what {exercise} returned"
     reason = f"because {type(failure).__name__}: {failure}"
     return "wrong", failure, expect.message(sentence, last_call, *got, reason)
+
+
+def _in_plain_words(error: StudentError, exercise: str) -> str | None:
+    """A sentence for an exception that does not say itself what to do."""
+    if asks_for_input(error.message):
+        return f"{exercise} asks for input, which no test can type; take the input(...) out"
+    if found := re.search(
+        r"Module \[(\w+)\] is missing the required \"forward\"|_forward_unimplemented\(\) got",
+        error.message,
+    ):
+        return (
+            f"{found[1] or exercise} has no method forward; is its name misspelled, or its def not "
+            "indented as far as that of __init__?"
+        )
+    if re.match(r"cannot assign \w+ before Module.__init__\(\) call", error.message):
+        return f"{exercise} raised {error}; begin __init__ with super().__init__()"
+    return None
 
 
 # --- what the text of a module tells ---------------------------------------------------------

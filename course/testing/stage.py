@@ -281,6 +281,11 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
     except SystemExit:
         raise Wrong(f"{shown} calls sys.exit while it is imported; take that out") from None
     except BaseException as error:  # also what pytest.skip raises
+        if asks_for_input(_message(error)):
+            raise Wrong(
+                f"{shown} asks for input while it is imported; take that out\n"
+                f"  {where(error, path)}"
+            ) from None
         raise Wrong(
             f"{shown} cannot be imported: {type(error).__name__}: {_message(error)}\n"
             f"  {where(error, path)}"
@@ -293,6 +298,11 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
                 "library cannot be reached; choose another name"
             )
     return module
+
+
+def asks_for_input(message: str) -> bool:
+    """Whether an exception says that `input()` was called where nobody can answer."""
+    return message.startswith(("pytest: reading from stdin", "EOF when reading a line"))
 
 
 def where(error: BaseException, path: Path) -> str:

@@ -226,10 +226,11 @@ def test_a_syntax_error_is_one_sentence(run):
         ("import nowhere_to_be_found", "No module named 'nowhere_to_be_found'"),
         ("raise SystemExit(0)", "rope.py calls sys.exit while it is imported"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("name = input('? ')", "rope.py asks for input while it is imported; take that out"),
         ("\ufeff" + SOLUTION, "5 rope: 20 of 20 points"),
         (SOLUTION.replace("\n", "\r\n"), "5 rope: 20 of 20 points"),
     ],
-    ids=["missing", "binary", "import", "exit", "error", "byte-order-mark", "crlf"],
+    ids=["missing", "binary", "import", "exit", "error", "input", "byte-order-mark", "crlf"],
 )
 def test_a_file_that_does_not_load_is_one_sentence(run, source, sentence):
     result = run(source)
@@ -451,6 +452,35 @@ def test_a_stub_left_below_finished_code_is_pointed_out(run, name):
     where = f"{result.folder}rope.py:{' and '.join(lines)} {raises} NotImplementedError"
     assert f"{name} is still to do: {where}" in result.flat
     assert result.flat.count("still to do") == 1
+
+
+def test_an_exercise_that_asks_for_input_is_told_so(run):
+    result = run(with_body("rotate_half", "input('? ')"))
+    assert "rotate_half asks for input, which no test can type; take the input(...) out" in (
+        result.flat
+    )
+    assert "OSError" not in result.flat
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        (
+            "def forward",
+            "def foward",
+            "RotaryEmbedding has no method forward; is its name misspelled",
+        ),
+        (
+            "super().__init__()",
+            "pass",
+            "before Module.__init__() call; begin __init__ with super().__init__()",
+        ),
+    ],
+)
+def test_what_pytorch_says_of_a_module_is_said_simply(run, right, wrong, words):
+    assert right in SOLUTION
+    result = run(SOLUTION.replace(right, wrong), "--exercise", "RotaryEmbedding")
+    assert words in result.flat
 
 
 def test_a_message_that_cannot_be_shown_does_no_harm(run):
