@@ -114,7 +114,7 @@ _IN_WORDS = {2: "two", 3: "three"}
 
 def _wrong_kind(got: Any, sentence: str) -> Wrong:
     refused.append(got)
-    return Wrong(message(sentence, _call_that_gave(got), f"got     {show(got)}"))
+    return Wrong(message(sentence, _call_that_gave(got), f"got     {_show_with_type(got)}"))
 
 
 def _kind_and_shape(value: Any) -> str:
@@ -409,10 +409,13 @@ def _apart(got: Any, want: Any) -> str:
 
 
 def _show_with_type(value: Any) -> str:
-    """A number as Python writes it, which tells 120 from 120.0 and from a tensor with 120 in it."""
+    """As `show`, but numbers so that 120 looks different from 120.0 and from a tensor with 120."""
     if isinstance(value, torch.Tensor) and value.dim() == 0 and value.device.type != "meta":
-        return f"tensor({value.item()})"
-    return str(value) if isinstance(value, float) else show(value)
+        return f"tensor({_show_with_type(value.item())})"
+    if isinstance(value, list) and len(value) <= 10:
+        return f"[{', '.join(map(_show_with_type, value))}]"
+    text = show(value)
+    return f"{text}.0" if isinstance(value, float) and text.lstrip("-").isdigit() else text
 
 
 def _on_meta(value: Any) -> Any:

@@ -198,7 +198,7 @@ def _print_exercise(terminal, wrong: list[dict], diagnosis: Diagnosis | None, no
         sentence, _, details = first["text"].partition("\n")
         terminal.write_line(_wrapped(sentence), red=True, bold=True)
         for line in details.splitlines():
-            terminal.write_line(_wrapped(line) if len(line) > 80 else line)
+            terminal.write_line(textwrap.fill(line, 80, subsequent_indent="    "))
         return
     terminal.write_sep("-", f"{first['exercise']}: {_words(first['test'])}", red=True)
     sentence, _, details = first["text"].partition("\n")

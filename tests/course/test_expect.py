@@ -135,6 +135,7 @@ def test_what_is_compared_is_named(got, want, words):
         (120, 120.0, ["got     120", "want    120.0"]),
         (torch.tensor(4.0), 4.0, ["got     tensor(4.0)", "want    4.0"]),
         (torch.tensor(4), torch.tensor(4.0), ["got     tensor(4)", "want    tensor(4.0)"]),
+        ([torch.tensor(4.2), 1.0], [4.2, 1], ["got     [tensor(4.2), 1.0]", "want    [4.2, 1]"]),
         (5.0, 6.0, ["got     5", "want    6"]),
     ],
 )
