@@ -46,6 +46,17 @@ def kept() -> dict[str, list[Path]]:
     }
 
 
+def newest() -> str:
+    """The name of the archive that was made last.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not kept():
+        raise ValueError("nothing was kept so far")
+    return list(kept())[-1]
+
+
 def put_back(name: str) -> str | None:
     """Put the files of an archive back in their places; first, keep what is there.
 

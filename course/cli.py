@@ -205,7 +205,13 @@ def _files_of(lesson: str) -> tuple[Path, ...]:
 @main.command(short_help="Start a lesson afresh, keeping what you have.")
 @click.argument("lesson", required=False)
 @click.option("--list", "only_list", is_flag=True, help="Show what was kept, and when.")
-@click.option("--restore", metavar="NAME", help="Put back what was kept under this NAME.")
+@click.option(
+    "--restore",
+    metavar="[NAME]",
+    is_flag=False,
+    flag_value="",
+    help="Put back what was kept under this NAME; without a NAME, what was kept last.",
+)
 def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
     """Make the module and the notebook of a LESSON what they were at first.
 
@@ -216,12 +222,13 @@ def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
     Examples:
       course reset rope
       course reset --list
+      course reset --restore
       course reset --restore 2026-09-30_18-25-00
     """
     from course import archive
     from course.build import BuildError, start_afresh
 
-    if [bool(lesson), only_list, bool(restore)].count(True) != 1:
+    if [bool(lesson), only_list, restore is not None].count(True) != 1:
         raise click.UsageError("say just one of these: a LESSON, --list, or --restore NAME")
     try:
         if only_list:
@@ -232,8 +239,9 @@ def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
             if not archive.kept():
                 click.echo("nothing was kept so far")
             return
-        if restore:
-            kept, done = archive.put_back(restore), f"{restore} is back in its place"
+        if restore is not None:
+            name = restore or archive.newest()
+            kept, done = archive.put_back(name), f"{name} is back in its place"
         else:
             kept = start_afresh(*_files_of(lesson))
             done = f"{lesson} is as it was at first"

@@ -1,6 +1,7 @@
 """The syllabus as Python objects, read from `syllabus.toml`."""
 
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -86,18 +87,29 @@ def lessons() -> tuple[Lesson, ...]:
 
 
 def find_lesson(name: str) -> Lesson:
-    """A lesson by its stem or its number.
+    """A lesson by its stem, its number, or the name of one of its files.
 
-    >>> find_lesson("5").stem
-    'rope'
+    >>> find_lesson("5").stem, find_lesson("Rope.py").stem, find_lesson("5_rope").stem
+    ('rope', 'rope', 'rope')
     >>> find_lesson("roap")
     Traceback (most recent call last):
     ValueError: there is no lesson "roap"; did you mean "rope"?
     """
+    wanted = Path(name.lower()).stem
     for lesson in lessons():
-        if name in (lesson.stem, str(lesson.number), f"{lesson.number}_{lesson.stem}"):
+        if wanted in (lesson.stem, str(lesson.number), lesson.text.stem):
             return lesson
     raise ValueError(f'there is no lesson "{name}"; {_suggestion(name)}')
+
+
+def chosen_lessons(names: Iterable[str]) -> list[Lesson]:
+    """The lessons of these names in order, each once, however often it was named.
+
+    >>> [lesson.stem for lesson in chosen_lessons(["rope", "1", "5"])]
+    ['lookup', 'rope']
+    """
+    chosen = {find_lesson(name) for name in names}
+    return [lesson for lesson in lessons() if lesson in chosen]
 
 
 def _suggestion(name: str) -> str:

@@ -4,6 +4,8 @@ Text: course/lessons/5_rope.md. Shapes: T positions, D features of a head, H hea
 
 Convention: split halves, as in GPT-NeoX and the Llama of `transformers`. Feature i is paired
 with feature D/2 + i; the RoFormer paper pairs 2i with 2i + 1 (see `interleaved_to_half`).
+
+What holds for every exercise: course/lessons/README.md.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 Text: course/lessons/6_skipgram.md. Shapes: N tokens of text, V words, C features, P pairs,
 K negatives per pair.
+
+What holds for every exercise: course/lessons/README.md.
 """
 
 from collections.abc import Callable
@@ -45,7 +47,7 @@ def noise_distribution(counts: Tensor, power: float = 0.75) -> Tensor:
         power: 1 keeps the frequencies, 0 makes them equal, 0.75 lifts the rare words.
 
     Returns:
-        (V,), floating.
+        (V,), of the dtype of floating counts, else float32.
 
     Raises:
         ValueError: a negative count, or all counts zero.
@@ -73,7 +75,7 @@ class SkipGram(nn.Module):
 
     `center.weight` and `context.weight`, (V, C) each, are its parameters; they start small.
     `forward(centers, contexts)` gives the dot product of each pair: (P,) with (P,) -> (P,),
-    and (P,) with (P, K) -> (P, K).
+    and (P,) with (P, K) -> (P, K). Ids may be of any integer dtype.
 
     Source: Mikolov et al. (2013), arXiv:1310.4546, section 2.
 
@@ -128,7 +130,7 @@ def train_skipgram(
 
     Args:
         model: with the parameters and the forward of `SkipGram`.
-        centers, contexts: the true pairs, (P,) each.
+        centers, contexts: the true pairs, (P,) each, of any integer dtype.
         noise: the distribution of the negatives, (V,); a word of probability 0 is never drawn.
         epochs: passes over all pairs, reshuffled each time; 0 returns [].
         batch_size: pairs per step; the last batch of an epoch may be shorter.

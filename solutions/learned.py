@@ -1,6 +1,8 @@
 """Lesson 3: a second table, indexed by position.
 
 Text: course/lessons/3_learned.md. Shapes: B sentences, T tokens, V words, C features.
+
+What holds for every exercise: course/lessons/README.md.
 """
 
 import torch

@@ -56,8 +56,9 @@ def token_by_token(x):
     return torch.tanh(x) + x.square()
 
 
-def sum_of_features(x):
-    return x.cumsum(dim=1).sum(dim=-1, keepdim=True)
+def two_sums_of_features(x):
+    total = x.cumsum(dim=1).sum(dim=-1, keepdim=True)
+    return total.repeat(1, 1, 2)
 
 
 def a_little_of_the_position(x):
@@ -280,9 +281,15 @@ class TestEquivarianceGap:
         expect.equal(lesson.equivariance_gap(layer, x, torch.arange(5)), 0.0)
 
     def test_another_width_comes_out(self, lesson, draw):
-        """A layer may give (B, T, 1) for (B, T, C); tokens still are axis 1."""
-        layer, x, perm = lesson.prop(sum_of_features), draw.normal(3, 5, 4), draw.permutation(5)
-        gap = (sum_of_features(x)[:, perm] - sum_of_features(x[:, perm])).abs().max().item()
+        """A layer may give (B, T, 2) for (B, T, C); tokens still are axis 1."""
+        layer, x, perm = (
+            lesson.prop(two_sums_of_features),
+            draw.normal(3, 5, 4),
+            draw.permutation(5),
+        )
+        gap = (
+            (two_sums_of_features(x)[:, perm] - two_sums_of_features(x[:, perm])).abs().max().item()
+        )
         expect.close(lesson.equivariance_gap(layer, x, perm), gap, tolerance=1e-5)
 
     def test_a_billionth_shows_in_float64(self, lesson, draw):
@@ -468,11 +475,16 @@ class TestCausalToyAttention:
             expect.close(lesson.causal_toy_attention(mixed)[:, :t], before[:, :t])
 
     def test_mask_fits_every_length(self, lesson, draw):
-        """A long sentence, a short one, a long one: nothing is kept from one
-        call to the next."""
-        for length in 6, 3, 20, 9:
-            x = draw.normal(2, length, 3)
-            expect.close(lesson.causal_toy_attention(x), averages(x, causal=True))
+        """Nothing is kept from one call to the next, and no mask has a length of its
+        own. Of 300 tokens, a 1 and then zeros, each averages those up to itself."""
+        long = torch.zeros(1, 300, 1)
+        long[0, 0] = 1.0
+        means = (1 / torch.arange(1.0, 301.0)).view(1, 300, 1)
+        middle, short, other = draw.normal(2, 6, 3), draw.normal(2, 3, 3), draw.normal(2, 9, 3)
+        expect.close(lesson.causal_toy_attention(middle), averages(middle, causal=True))
+        expect.close(lesson.causal_toy_attention(short), averages(short, causal=True))
+        expect.close(lesson.causal_toy_attention(long), means)
+        expect.close(lesson.causal_toy_attention(other), averages(other, causal=True))
 
     def test_transposed_argument(self, lesson, draw):
         """A transposed tensor has its numbers in another order in memory;

@@ -319,9 +319,11 @@ class TestRotaryEmbedding:
 
     @pytest.mark.parametrize("offset", [1, 2, 5, 30])
     def test_positions_count_from_the_offset(self, lesson, draw, offset):
-        """Row t stands at position offset + t: offset tokens are already in the cache."""
+        """Row t stands at position offset + t: offset tokens are already in the cache.
+        Attention makes (B, H, T, D) as a transposed (B, T, H, D).
+        """
         rotary = lesson.RotaryEmbedding(40, 6)
-        x = draw.normal(2, 3, 4, 6)
+        x = draw.normal(2, 4, 3, 6).transpose(1, 2)
         expect.close(rotary(x, offset), turned(x, start=offset), tolerance=1e-4)
 
     def test_token_by_token_is_all_at_once(self, lesson, draw):

@@ -196,9 +196,11 @@ class TestSinusoidalPositionalEmbedding:
         expect.close(got, encoding(range(seq_len), n_embd, base), tolerance=BOUND)
 
     def test_the_formula_does_not_run_out(self, lesson):
-        """Position 2999 of a table made for 16: nothing repeats, nothing is clamped."""
-        got = lesson.SinusoidalPositionalEmbedding(16, 6)(3000)
-        expect.close(got, encoding(range(3000), 6), tolerance=1e-3)
+        """Position 5999 of a table made for 16: nothing repeats, nothing is clamped, and
+        5000 rows made ahead are not enough.
+        """
+        got = lesson.SinusoidalPositionalEmbedding(16, 6)(6000)
+        expect.close(got, encoding(range(6000), 6), tolerance=1e-3)
 
     def test_long_and_short_sequences_in_turn(self, lesson):
         """A long sequence must not change what a short one gets later."""

@@ -741,12 +741,16 @@ class TestTrainSkipgram:
 
     def test_negatives_are_fresh_in_every_epoch(self, lesson, draw):
         """No weight moves, so the losses differ only by the words that were drawn.
-        Negatives that never change would be learned by heart.
+        Negatives that never change would be learned by heart. Each of the 16 pairs has
+        two of its own: if all had the same two, the loss would be the cost of these.
         """
+        logits = 3 * draw.normal(50, 1)
+        centers, contexts = some_pairs(draw, 16, vocab_size=50)
         losses = losses_of(
             lesson,
-            model_of(lesson, torch.ones(50, 1), 3 * draw.normal(50, 1)),
-            *some_pairs(draw, 16, vocab_size=50),
+            model_of(lesson, torch.ones(50, 1), logits),
+            centers,
+            contexts,
             torch.ones(50) / 50,
             epochs=4,
             n_negatives=2,
@@ -756,6 +760,15 @@ class TestTrainSkipgram:
         expect.that(
             max(losses) - min(losses) > 1e-3,
             f"all four epochs cost the same, {show(losses)}: their negatives were the same",
+        )
+        of_drawn, of_pairs = (
+            nn.functional.softplus(some) for some in (logits[:, 0], -logits[contexts, 0])
+        )
+        of_two_words = of_drawn[:, None] + of_drawn + of_pairs.mean()
+        near = [(of_two_words - loss).abs().min().item() < 2e-5 for loss in losses]
+        expect.that(
+            not all(near),
+            "all 16 pairs of a batch were given the same two negatives, not each its own",
         )
 
     def test_trains_both_tables_in_place(self, lesson, draw):
@@ -1328,13 +1341,14 @@ class TestParseGloveLine:
         ("line", "n_embd"),
         [
             *[("king", 1), ("king 0.5", 2), ("king 0.5 1 2\n", 50), ("", 1)],
-            *[("0.5", 2), ("7 0.5", 3)],  # the word may be a number, but not be missing
+            # the word may be a number, but not be missing
+            *[("0.5", 2), ("7 0.5", 3), ("7 0.5", 2)],
         ],
         ids=spelled,
     )
     def test_too_few_numbers_are_refused(self, lesson, line, n_embd):
         """A short line is a broken file, or one of another width; the message shows
-        it.
+        it. The first field belongs to the word: "7 0.5" has one number, not two.
         """
         expect.rejects(
             lesson.parse_glove_line,

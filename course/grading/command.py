@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from course.grading.results import LessonResult
-from course.syllabus import Lesson, find_lesson, lessons
+from course.syllabus import Lesson, chosen_lessons, lessons
 
 
 @click.command(short_help="Grade a class, safe from hostile code.")
@@ -110,7 +110,7 @@ def _grade(
     gradebook: str | None,
 ) -> int:
     from course.grading.grade import GradingError, Settings, Store, grade_all
-    from course.grading.reports import write_reports
+    from course.grading.reports import pages_of_others, write_reports
     from course.grading.sandbox import SandboxError, missing
     from course.grading.submissions import SubmissionsError
 
@@ -122,8 +122,8 @@ def _grade(
         if gradebook:
             from course.grading.gradebook import check_gradebook, enter_points
 
-            check_gradebook(gradebook)  # before the work, not after it
-        wanted = [find_lesson(name) for name in chosen] or _lessons_in(submissions)
+            is_new = not check_gradebook(gradebook)  # before the work, not after it
+        wanted = chosen_lessons(chosen) or _lessons_in(submissions)
         if out.resolve().is_relative_to(submissions.resolve()):
             raise click.UsageError(
                 f"--out {out} lies within {submissions}, where it would be taken for a student's; "
@@ -143,7 +143,14 @@ def _grade(
             enter_points(results, gradebook)
     except (GradingError, SubmissionsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    _say(results, [*written, gradebook] if gradebook else written)
+    _say(results, written)
+    if gradebook:
+        click.echo(f"  {gradebook}{' (there was none, so it was made)' if is_new else ''}")
+    if others := pages_of_others(results, out):
+        click.echo(
+            f"{len(others)} older pages are in there of students who are not among these, such as "
+            f"{others[0]}."
+        )
     click.echo(f"The inputs were drawn with --seed {settings.seed}.")
     return 1 if any(not result.key for result in results) else 0
 
@@ -200,8 +207,12 @@ def _with_progress(graded: Iterator[tuple[LessonResult, bool]], total: int) -> l
 
 def _say(results: list[LessonResult], written: list[Path]) -> None:
     students = {result.student for result in results}
-    troubles = [result for result in results if result.trouble]
-    click.echo(f"{len(students)} students, {len(results)} results, {len(troubles)} with trouble")
+    missing = sum(not result.handed_in for result in results)
+    troubles = sum(bool(result.trouble) for result in results) - missing
+    click.echo(
+        f"{len(students)} students, {len(results)} results: {missing} modules not handed in, "
+        f"{troubles} with trouble"
+    )
     for path in written:
         click.echo(f"  {path}")
 

@@ -46,12 +46,15 @@ class GradebookError(GradingError):
     """Why points cannot be entered, in one sentence."""
 
 
-def check_gradebook(database: str) -> None:
+def check_gradebook(database: str) -> bool:
     """See whether points can be entered in a database, and change nothing.
 
     Args:
         database: the file, or the URL that nbgrader knows it by, "sqlite:///gradebook.db". If
             there is no such file, it can be made.
+
+    Returns:
+        Whether there is such a database.
 
     Raises:
         GradebookError: they cannot.
@@ -61,7 +64,7 @@ def check_gradebook(database: str) -> None:
         folder = Path(url.database).absolute().parent
         if not folder.is_dir():
             raise GradebookError(f"there is no folder {folder} for the gradebook")
-        return
+        return False
     with _in_a_sentence(database):
         engine = create_engine(url)
         with engine.connect() as connection:
@@ -77,6 +80,7 @@ def check_gradebook(database: str) -> None:
             f"{database} was made by another version of nbgrader; `nbgrader db upgrade` brings it "
             "up to date"
         )
+    return True
 
 
 def enter_points(results: Sequence[LessonResult], database: str) -> None:

@@ -8,7 +8,9 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -16,11 +18,12 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from itertools import chain, islice
 from multiprocessing import forkserver
+from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from typing import TYPE_CHECKING, Any
 
 from course.grading.results import LessonResult
-from course.grading.sandbox import SandboxError
+from course.grading.sandbox import SandboxError, mapped_bytes
 from course.grading.start import shared_nursery
 from course.grading.unit import Unit, not_graded
 
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
 
 UNITS_AHEAD = 60
 """How many units for each judge are looked at in advance: ten students with all their lessons."""
+
+MAX_BYTES = 3 * 10**9
+"""Of memory for one judge, beyond what it begins with: ten times what it needs."""
 
 
 def judged(
@@ -57,11 +63,12 @@ def _with_judges(
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["course.grading.preloaded"])
     _start_server()
-    with ExitStack() as processes:
+    asked_to_end, until_closed = context.Pipe(duplex=False)
+    with asked_to_end, until_closed, ExitStack() as processes:
         nursery = processes.enter_context(shared_nursery(settings.limits, settings.confined))
 
         def appoint() -> ProcessPoolExecutor:
-            judge = ProcessPoolExecutor(1, context, _begin, (settings, nursery))
+            judge = ProcessPoolExecutor(1, context, _begin, (settings, nursery, asked_to_end))
             return processes.enter_context(judge)
 
         def employ(number: int) -> None:
@@ -90,7 +97,8 @@ def _with_judges(
                     else:
                         yield unit, result
                     employ(number)
-        except BaseException:  # the user has had enough: only what was begun is brought to its end
+        except BaseException:  # the user has had enough: nobody waits for what was begun
+            until_closed.close()
             for judge in judges:
                 judge.shutdown(wait=False, cancel_futures=True)
             raise
@@ -161,9 +169,11 @@ _judge: "Judge | None" = None
 """The judge of this process."""
 
 
-def _begin(settings: "Settings", nursery: socket.socket) -> None:
+def _begin(settings: "Settings", nursery: socket.socket, asked_to_end: Connection) -> None:
     global _judge
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    warnings.simplefilter("ignore")  # of PyTorch, about the answers of strangers
+    _bound_memory()
+    threading.Thread(target=_end_when_asked, args=[asked_to_end], daemon=True).start()
     from course.grading.judge import Judge  # with PyTorch, which nobody else needs here
 
     try:
@@ -172,9 +182,22 @@ def _begin(settings: "Settings", nursery: socket.socket) -> None:
         _leave(1)
 
 
-def _end_with_parent() -> None:
-    """A pool's processes would wait for ever for a parent that was killed."""
-    wait_for([multiprocessing.parent_process().sentinel])
+def _bound_memory() -> None:
+    """Two answers of a few bytes may stand for millions of numbers, and a test multiplies them."""
+    if sys.platform == "linux":
+        import resource
+
+        most, (_, hard) = mapped_bytes() + MAX_BYTES, resource.getrlimit(resource.RLIMIT_AS)
+        if hard == resource.RLIM_INFINITY or most < hard:
+            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def _end_when_asked(asked_to_end: Connection) -> None:
+    """A pool's processes would finish their unit first, and wait for ever for a killed parent.
+
+    The workers of a judge are ended by its nursery.
+    """
+    wait_for([multiprocessing.parent_process().sentinel, asked_to_end])
     _leave(1)
 
 

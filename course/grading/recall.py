@@ -15,11 +15,12 @@ from typing import Any
 
 import torch
 
-from course.grading.remote import Conversation, RemoteModule, RemoteStage
+from course.grading.remote import TOO_LARGE, Conversation, RemoteModule, RemoteStage
 from course.grading.sandbox import SandboxError
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
 from course.testing.examine import Examination, Finding
+from course.testing.outcomes import Stopped
 
 MAX_BYTES = 64 * 2**20
 """About so much a judge remembers; beyond that, it forgets all and begins anew."""
@@ -87,14 +88,25 @@ class RecallingExamination(Examination):
         self._known.follow()
         if self._known.point.end:
             return self._known.point.end
-        finding = super().attempt(case, lent)
-        if isinstance(finding.failure, SandboxError | Flaw | MemoryError):
+        finding = self._attempt_in_memory(case, lent)
+        if isinstance(finding.failure, SandboxError | Flaw):
             raise finding.failure
         finding = _to_keep(finding)
         if not self._known.is_broken:
             self._known.point.end = finding
         self._memory.count(self._known.n_bytes + _bytes_in([finding.trace, finding.refused]))
         return finding
+
+    def _attempt_in_memory(self, case: Case, lent: tuple[str, ...]) -> Finding:
+        """How a test ends; if the memory of this process, which needs little, ran out: stopped."""
+        try:
+            finding = super().attempt(case, lent)
+            if not isinstance(finding.failure, MemoryError):
+                return finding
+        except MemoryError:
+            pass
+        self._known.is_broken = True
+        return Finding(case, "wrong", Stopped(TOO_LARGE), TOO_LARGE)
 
     def _new_stage(self) -> RemoteStage:
         return RemoteStage(self._known)

@@ -31,6 +31,8 @@ MAX_BYTES = 256 * 2**20
 MAX_TEXT = 5000
 """Of each text in an answer that is neither result nor argument."""
 
+TOO_LARGE = "the code gave larger answers than anybody needs"
+
 
 class RemoteModule:
     """A student's module in a worker; if the worker comes to an end, there will be another one.
@@ -77,7 +79,7 @@ class RemoteModule:
         if time.monotonic() >= self._end:
             raise Stopped("there was no time left for this submission")
         if self._bytes_left <= 0:
-            raise Stopped("the code gave larger answers than anybody needs")
+            raise Stopped(TOO_LARGE)
         if self._worker is None:
             self.load()
         connection = self._worker[1]

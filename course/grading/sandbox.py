@@ -38,6 +38,7 @@ ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "MALLOC_MMAP_THRESHOLD_": str(2**30),  # memory that is freed is used again, not given
     "MALLOC_TRIM_THRESHOLD_": str(2**30),  # back to be asked for anew, page by page
+    "MPLCONFIGDIR": "/tmp",  # or a module that imports Matplotlib could not be loaded
     "OMP_THREAD_LIMIT": "1",  # PyTorch would die of the threads that it cannot start
     "PATH": "/usr/bin:/bin",
     "TORCHINDUCTOR_CACHE_DIR": "/",  # or importing an optimizer looks for one to write to
@@ -235,7 +236,7 @@ def _confine(connection: int, limits: Limits, rules: _Rules, nursery: int) -> No
     for standard in (0, 1, 2):
         os.dup2(nothing, standard)
 
-    memory = _mapped_bytes() + limits.memory_bytes
+    memory = mapped_bytes() + limits.memory_bytes
     for name, soft, hard in (
         ("RLIMIT_AS", memory, memory),
         ("RLIMIT_CPU", limits.cpu_seconds, limits.cpu_seconds + 1),  # soft can be ignored
@@ -255,7 +256,7 @@ def _confine(connection: int, limits: Limits, rules: _Rules, nursery: int) -> No
     seccomp.enter(rules.system_calls)
 
 
-def _mapped_bytes() -> int:
+def mapped_bytes() -> int:
     """The address space of this process: PyTorch maps gigabytes that it never touches."""
     pages = int(Path("/proc/self/statm").read_bytes().split()[0])
     return pages * os.sysconf("SC_PAGE_SIZE")

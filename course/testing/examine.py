@@ -22,6 +22,9 @@ from course.testing.stage import Stage, asks_for_input
 SECONDS_ONCE_WRONG = 10
 """How long the tests of an exercise may have taken for more of them to be run after one failed."""
 
+MAX_BYTES_TO_READ = 2**17
+"""A longer module is run, but not taken apart: that takes a thousand times as much memory."""
+
 
 @dataclass(frozen=True, eq=False)
 class Finding:
@@ -289,7 +292,9 @@ def _says_to_do(node: ast.AST) -> bool:
 
 @functools.lru_cache(maxsize=4)
 def _definitions(source: bytes) -> list[ast.stmt]:
-    """The statements of a module; none if it is not valid Python."""
+    """The statements of a module; none if it is not valid Python, or longer than anybody writes."""
+    if len(source) > MAX_BYTES_TO_READ:
+        return []
     try:
         return ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

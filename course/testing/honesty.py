@@ -95,15 +95,18 @@ _BORROWS = "{who} takes its answers from solutions/{place}; what you write yours
 def refuse_borrowed_answers(source: bytes, code: types.CodeType, who: str) -> None:
     """Expect a student's file to import neither the solutions nor the tools that test it.
 
+    Nor what is not there when it is graded, or what passes here would earn nothing there.
+
     Args:
         code: what the source compiles to.
 
     Raises:
         Wrong: it does.
     """
-    if not {"course", "solutions"}.intersection(_names_in(code)):
+    if not {"course", "exercises", "solutions"}.intersection(_names_in(code)):
         return  # as nearly always; to look for the line takes ten times as long
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -116,6 +119,11 @@ def refuse_borrowed_answers(source: bytes, code: types.CodeType, who: str) -> No
                 raise Wrong(
                     f"{who} imports {name}, line {node.lineno}, which is there to test it; "
                     "take that out"
+                )
+            if node in tree.body and name.partition(".")[0] in ("course", "exercises"):
+                raise Wrong(
+                    f"{who} imports {name}, line {node.lineno}, which is not there when it is "
+                    "graded; write what you need into this file"
                 )
 
 

@@ -21,7 +21,9 @@ def telling_difference(got: Tensor, want: Tensor) -> str | None:
     >>> telling_difference(torch.tensor([0.0, 5.0, 6.0]), torch.tensor([5.0, 6.0, 7.0]))
     'every entry stands one place too far'
     """
-    if want.numel() > _LARGE or len(want.unique()) < 3:  # too plain: many changes would do
+    if max(got.numel(), want.numel()) > _LARGE:
+        return None
+    if len(want.unique()) < 3:  # too plain: many changes would do
         return None
     got, want = got.double(), want.double()
     for explain in (_axes_swapped, _sign, _factor, _constant, _shifted, _reordered, _partly):

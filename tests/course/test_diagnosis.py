@@ -4,17 +4,19 @@ import ast
 from pathlib import Path
 
 import pytest
+import torch
 
 from course.syllabus import find_lesson
 from course.testing.case import collect
-from course.testing.diagnosis import Diagnosis, diagnose, suspects
+from course.testing.diagnosis import Diagnosis, _same, diagnose, suspects
 from course.testing.examine import Examination
 from course.testing.stage import Stage, load_module
 
 
 @pytest.fixture(scope="module")
 def cases():
-    return {stem: collect([find_lesson(stem).tests]) for stem in ("lookup", "rope", "sinusoidal")}
+    stems = ("lookup", "permutation", "rope", "sinusoidal")
+    return {stem: collect([find_lesson(stem).tests]) for stem in stems}
 
 
 @pytest.fixture
@@ -33,6 +35,21 @@ def diagnosis_of(cases, tmp_path: Path):
         return diagnose([examination.run(case) for case in mine], suspects(mine, seed=0))
 
     return examine
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64", "bool", "complex64"])
+def test_whole_numbers_of_rare_dtypes_are_compared(diagnosis_of, dtype):
+    definition = f"""
+def inverse_permutation(perm):
+    return perm.to(torch.{dtype})
+"""
+    diagnosis_of("permutation", "inverse_permutation", definition)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64, torch.int8])
+def test_the_width_of_whole_numbers_does_not_count(dtype):
+    assert _same(torch.tensor([2, 0, 1]), torch.tensor([2, 0, 1], dtype=dtype))
+    assert not _same(torch.tensor([2, 0, 1], dtype=dtype), torch.tensor([2, 1, 0]))
 
 
 def test_what_is_right_is_not_diagnosed(diagnosis_of):

@@ -14,9 +14,12 @@ import pytest
 from click.testing import CliRunner
 
 from course.build import stub_from
+from course.files import write_whole
 from course.grading import judges
 from course.grading.command import grade
 from course.grading.grade import GradingError, Settings, Store, grade_all
+from course.grading.remote import SECONDS_TO_LOAD
+from course.grading.reports import pages_of_others
 from course.grading.results import from_text
 from course.grading.sandbox import missing
 from course.grading.unit import Unit, key_of, not_graded
@@ -150,8 +153,25 @@ def run(*arguments: str):
 def test_the_command_says_what_it_found(submissions, tmp_path):
     result = run(submissions, "--out", tmp_path / "out", "--jobs", 1)
     assert result.exit_code == 0, result.output
-    assert "4 students, 4 results, 1 with trouble" in result.output
+    assert "4 students, 4 results: 0 modules not handed in, 1 with trouble" in result.output
     assert (tmp_path / "out" / "grades.csv").exists()
+    assert "older pages" not in result.output
+
+
+def test_pages_of_those_who_left_are_spoken_of(tmp_path):
+    for student in ("ann", "bob"):
+        write_whole(tmp_path / "feedback" / f"{student}.html", "")
+    left = pages_of_others([not_graded(Unit("ann", "rope", b""), "")], tmp_path)
+    assert left == [tmp_path / "feedback" / "bob.html"]
+
+
+def test_a_lesson_that_is_named_twice_counts_once(tmp_path, monkeypatch):
+    submissions = tmp_path / "class"
+    (submissions / "ann").mkdir(parents=True)
+    wanted = []
+    monkeypatch.setattr("course.grading.command._units", lambda _, lessons: wanted.append(lessons))
+    run(submissions, "--out", tmp_path / "out", *("--lesson", "rope", "--lesson", "5") * 2)
+    assert [[lesson.stem for lesson in lessons] for lessons in wanted] == [["rope"]]
 
 
 @pytest.mark.parametrize(
@@ -264,6 +284,19 @@ def test_ctrl_c_stops_everybody_with_a_sentence(submissions, tmp_path, seconds):
         assert time.monotonic() < deadline, [_command_of(p) for p in left]
         time.sleep(0.1)
     assert graded(submissions, out) == POINTS
+
+
+@pytest.mark.slow
+def test_ctrl_c_does_not_wait_for_an_endless_loop(tmp_path):
+    for student in ("ann", "bob"):
+        (tmp_path / "class" / student).mkdir(parents=True)
+        (tmp_path / "class" / student / "learned.py").write_text("while True: pass\n", "utf-8")
+    command = [sys.executable, "-m", "course", "grade", str(tmp_path / "class")]
+    process = subprocess.Popen([*command, "--out", str(tmp_path / "out")], start_new_session=True)
+    time.sleep(8)
+    assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(SECONDS_TO_LOAD / 2) == 1
 
 
 def test_a_judge_gets_the_lessons_that_it_knows():

@@ -331,11 +331,15 @@ def test_the_command_enters_the_points(database, tmp_path):
     for student, source in {"ann": solution, "bob": stub_from(solution, "learned")}.items():
         (tmp_path / "class" / student).mkdir(parents=True)
         (tmp_path / "class" / student / "learned.py").write_text(source, encoding="utf-8")
-    options = ["--out", str(tmp_path / "out"), "--jobs", "1", "--gradebook", database]
-    done = CliRunner().invoke(grade, [str(tmp_path / "class"), *options])
+    options = ["--out", str(tmp_path / "out"), "--jobs", "1", "--gradebook"]
+    done = CliRunner().invoke(grade, [str(tmp_path / "class"), *options, database])
     assert done.exit_code == 0, done.output
-    assert database in done.output
+    assert f"  {database}\n" in done.output
     assert scores(database) == {("ann", "3_learned"): 15, ("bob", "3_learned"): 0}
+    other = str(tmp_path / "another.db")
+    done = CliRunner().invoke(grade, [str(tmp_path / "class"), *options, other])
+    assert f"  {other} (there was none, so it was made)\n" in done.output
+    assert scores(other) == scores(database)
 
 
 def test_the_command_looks_at_the_gradebook_before_it_grades(tmp_path):

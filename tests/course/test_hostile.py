@@ -18,17 +18,23 @@ import pytest
 import torch
 
 from course import ROOT
+from course.build import stub_from
 from course.grading import judge as judging
 from course.grading import remote, wire
+from course.grading.grade import Settings
 from course.grading.judge import Judge
+from course.grading.judges import judged
 from course.grading.remote import RemoteStage
 from course.grading.results import WRONG
 from course.grading.sandbox import Limits, missing
 from course.grading.unit import Unit
 from course.grading.wire import Closed, Silence, WireError, dumps, loads, receive, send
+from course.syllabus import find_lesson
 from course.testing import case
+from course.testing.examine import MAX_BYTES_TO_READ, used_exercises
 from course.testing.plain import Foreign, plain
 from course.testing.stage import GeneratorSeed, Ref
+from course.testing.telling import telling_difference
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))  # pytest by itself finds no module beside a test
@@ -162,6 +168,52 @@ def test_a_flaw_of_the_grader_costs_one_result_that_is_not_kept(judge, monkeypat
     assert (result.key, result.points) == ("", 0)
     assert result.trouble.endswith("could not go on with it: ZeroDivisionError: division by zero")
     assert judge.grade(unit).points > 0
+
+
+UNFOLDS = """
+def apply_rope(x, cos, sin):
+    return torch.zeros(1).expand(30_000, 1)
+"""
+
+
+@needs_sandbox
+@pytest.mark.slow
+def test_what_small_answers_unfold_to_does_not_fill_the_machine():
+    stub = stub_from(find_lesson("rope").module("solutions").read_text(encoding="utf-8"), "rope")
+    unit = Unit("eve", "rope", f"{stub}\n\n{UNFOLDS}".encode())
+    ((_, result),) = judged(iter([unit]), Settings(), jobs=1)
+    assert (bool(result.key), result.points) == (True, 0)
+    said = [test.message for exercise in result.exercises for test in exercise.tests]
+    assert any("can't allocate memory" in one for one in said)
+
+
+AS_LISTS = """
+def skipgram_pairs(ids, window):
+    one = torch.zeros(1, dtype=torch.int64).expand(2**22, *[1] * AXES)
+    return one, one
+"""
+
+
+@needs_sandbox
+@pytest.mark.slow
+@pytest.mark.parametrize("axes", [2, 15])  # with 2 there is memory for the test, but no more
+def test_what_no_memory_holds_as_lists_is_wrong_rather_than_not_graded(axes):
+    stem = "skipgram"
+    stub = stub_from(find_lesson(stem).module("solutions").read_text(encoding="utf-8"), stem)
+    unit = Unit("eve", stem, f"{stub}\n\nAXES = {axes}\n{AS_LISTS}".encode())
+    ((_, result),) = judged(iter([unit]), Settings(), jobs=1)
+    assert (bool(result.key), result.points) == (True, 0)
+    assert what_is_said(result) == remote.TOO_LARGE
+
+
+def test_what_no_memory_holds_is_not_compared_by_other_numbers():
+    assert telling_difference(torch.zeros(1).expand(2**44), torch.arange(5.0)) is None
+
+
+def test_a_module_longer_than_anybody_writes_is_not_taken_apart():
+    source = f"{SOLUTION}\n\ndef long():\n    {'[];' * (MAX_BYTES_TO_READ // 3)}\n".encode()
+    assert used_exercises(SOLUTION.encode(), "lookup", "TokenEmbedding")
+    assert used_exercises(source, "lookup", "TokenEmbedding") == ()
 
 
 def test_attacks_are_told_apart():

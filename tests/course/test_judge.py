@@ -113,6 +113,12 @@ def test_a_module_that_does_not_load_is_one_sentence(graded, source, sentence):
     assert {one.outcome for one in result.exercises} == {NOT_RUN}
 
 
+def test_who_has_looked_at_a_plot_meanwhile_loses_nothing(graded):
+    """Matplotlib wants a folder to write to as soon as it is imported."""
+    result = graded(f"import matplotlib.pyplot as plt\n{ROPE}")
+    assert (result.trouble, result.points) == ("", 20)
+
+
 def test_nothing_handed_in_is_a_sentence(judge):
     result = judge.grade(Unit("ann", "rope", None))
     assert result.trouble == "rope.py was not handed in."

@@ -345,9 +345,19 @@ def test_canvas_finds_students_and_assignments():
     assert jane == ["doe, jane", "", "doe, jane", "doe, jane", "", "", "18"]
 
 
-def test_canvas_gets_no_lesson_that_nobody_could_be_tested_in():
-    own = [result(), not_tested(lesson="skipgram", trouble="skipgram.py was not handed in.")]
+def test_canvas_gets_no_lesson_that_nobody_has_begun():
+    names = [exercise.name for exercise in find_lesson("lookup").exercises]
+    stub = result(lesson="lookup", **dict.fromkeys(names, TO_DO))
+    own = [result(), stub, not_tested(lesson="skipgram", trouble="skipgram.py was not handed in.")]
     assert table(canvas_csv(by_student(own)))[0][5:] == ["What and Where 5: rope"]
+
+
+def test_canvas_keeps_what_it_has_where_nothing_was_handed_in():
+    own = [result("ann"), not_tested("bob", "rope", "rope.py was not handed in.")]
+    *_, ann, bob = table(canvas_csv(by_student(own)))
+    assert (ann[5:], bob[5:]) == (["20"], [""])
+    *_, bob = table(canvas_csv(by_student([result("ann"), not_tested("bob", "rope", "Broken.")])))
+    assert bob[5:] == ["0"]
 
 
 def test_no_student_can_say_what_points_are_possible():

@@ -43,6 +43,8 @@ def test_a_lesson_starts_afresh_and_comes_back(repository):
     work(rope, b"2")
     assert reset("--restore", name).exit_code == 0
     assert files_of(rope) == mine
+    assert reset("--restore").output.startswith(f"{list(archive.kept())[1]} is back in its place")
+    assert b"my notebook 2" in files_of(rope)[1]
     everything = [path.read_bytes() for path in archive.FOLDER.rglob("*") if path.is_file()]
     assert b"my notebook 2" in everything
 
@@ -94,6 +96,7 @@ def test_a_crash_loses_nothing(repository, monkeypatch, crash):
         ([], "say just one of these: a LESSON, --list, or --restore NAME"),
         (["rope", "--list"], "say just one of these: a LESSON, --list, or --restore NAME"),
         (["roap"], 'there is no lesson "roap"; did you mean "rope"?'),
+        (["--restore"], "nothing was kept so far"),
         (["--restore", "x"], 'there is no archive "x"; there are: none yet'),
         (["--restore", "../x"], 'there is no archive "../x"; there are: none yet'),
     ],

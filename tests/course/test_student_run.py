@@ -330,6 +330,8 @@ def test_leaving_the_process_is_no_pass(tmp_path, inside):
         ("import importlib; importlib.import_module('solutions.rope')", "takes its answers from"),
         ("from course.testing import expect", "imports course.testing.expect, line 1"),
         ("import course.borrow", "imports course.borrow, line 1"),
+        ("from course.syllabus import lessons", "imports course.syllabus.lessons, line 1, which"),
+        ("from exercises.lookup import lookup", "imports exercises.lookup.lookup, line 1, which"),
     ],
 )
 def test_borrowed_answers_do_not_pass(run, monkeypatch, imports, sentence):

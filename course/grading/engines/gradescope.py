@@ -16,7 +16,7 @@ import click
 
 from course import ROOT
 from course.files import add_to_zip, write_whole_bytes
-from course.syllabus import Lesson, find_lesson, lessons
+from course.syllabus import Lesson, chosen_lessons, lessons
 
 _SCRIPTS = Path(__file__).with_name("autograder")
 _NEEDED = ("pyproject.toml", "README.md", "LICENSE", "course/**/*", "solutions/*", "tests/test_*")
@@ -50,7 +50,7 @@ def gradescope(chosen: tuple[str, ...], out: Path, torch_index: str) -> None:
       course gradescope --lesson rope --out rope.zip
     """
     try:
-        wanted = [find_lesson(name) for name in chosen] or list(lessons())
+        wanted = chosen_lessons(chosen) or list(lessons())
         write_whole_bytes(out, autograder(wanted, torch_index))
     except ValueError as error:
         raise click.UsageError(str(error)) from None

@@ -44,13 +44,13 @@ def write_reports(
         OSError: a file cannot be written.
     """
     students = by_student(results)
+    feedback, gradescope = out / _FEEDBACK, out / "gradescope"
     about_class = {
         out / "index.html": overview_page(students, resemblances),
         out / "grades.csv": grades_csv(students),
         out / "canvas.csv": canvas_csv(students),
         out / "junit.xml": junit_xml(students),
     }
-    feedback, gradescope = out / "feedback", out / "gradescope"
     for student, own in students.items():
         name = file_stem(student)
         write_whole(feedback / f"{name}.html", feedback_page(student, own))
@@ -58,3 +58,15 @@ def write_reports(
     for path, text in about_class.items():
         write_whole(path, text)
     return [*about_class, feedback, gradescope]
+
+
+def pages_of_others(results: Sequence[LessonResult], out: Path) -> list[Path]:
+    """The pages in the folder of students who have no result: they left, or are of another class.
+
+    They stay, for nobody else may have a copy.
+    """
+    own = {f"{file_stem(result.student)}.html" for result in results}
+    return sorted(path for path in (out / _FEEDBACK).glob("*.html") if path.name not in own)
+
+
+_FEEDBACK = "feedback"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from course.grading.names import printable
 from course.grading.reports.classroom import Students, is_graded, points_of
-from course.grading.results import LessonResult
+from course.grading.results import PASSED, WRONG, LessonResult
 from course.syllabus import Lesson, lessons
 
 _FORMULA = tuple("=+-@\t\r＝＋－＠")
@@ -42,11 +42,12 @@ def canvas_csv(students: Students) -> str:
     submission calls its student stands in all three places. An assignment is found by its title,
     "What and Where 5: rope", or made. Canvas shows what would change before it imports.
 
-    A lesson is left out where nobody's module could be tested: it is probably not due yet.
+    An empty cell changes nothing in Canvas: a module that was not handed in has none, for it may
+    have been last week's. A lesson is left out where nobody has begun: it is probably not due yet.
 
     Source: lib/gradebook_importer.rb of Canvas.
     """
-    due = [lesson for lesson in lessons() if _was_tested(lesson, students)]
+    due = [lesson for lesson in lessons() if _was_begun(lesson, students)]
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     titles = [f"What and Where {lesson.number}: {lesson.stem}" for lesson in due]
     rows = [
@@ -54,7 +55,10 @@ def canvas_csv(students: Students) -> str:
             # Canvas reads a row with these words as the points that are possible.
             student.replace("Points Possible", "Points_Possible"),
             *("", student, student, ""),
-            *(_lesson_cells(lesson, results)[0] for lesson in due),
+            *(
+                _lesson_cells(lesson, [one for one in results if one.handed_in])[0]
+                for lesson in due
+            ),
         ]
         for student, results in students.items()
     ]
@@ -71,9 +75,10 @@ def _lesson_cells(lesson: Lesson, results: Sequence[LessonResult]) -> list[int |
     return [""] * (1 + len(lesson.exercises))
 
 
-def _was_tested(lesson: Lesson, students: Students) -> bool:
+def _was_begun(lesson: Lesson, students: Students) -> bool:
+    """Whether anybody's module is more than its stub."""
     return any(
-        exercise.tests
+        exercise.outcome in (PASSED, WRONG)
         for results in students.values()
         for result in results
         if result.lesson == lesson.stem

@@ -390,7 +390,28 @@ class a_buffer_of_positions(nn.Module):
         return F.embedding(self.positions[:seq_len], self.weight)
 
 
+@mistake(
+    "LearnedPositionalEmbedding",
+    says="LearnedPositionalEmbedding leaves row 0 out and starts with row 1.",
+    look="Which row belongs to the first token?",
+)
+class row_zero_left_out(LearnedPositionalEmbedding):
+    def forward(self, seq_len):
+        super().forward(seq_len)
+        return self.weight[1 : seq_len + 1]
+
+
 # --- GPTEmbedding -------------------------------------------------------------------------------
+
+
+def _refuse_bad(module, ids):
+    """Raise what the reference raises, without a draw: a student's code draws its dropout once."""
+    mode = module.dropout.training
+    module.dropout.training = False
+    try:
+        GPTEmbedding.forward(module, ids)
+    finally:
+        module.dropout.training = mode
 
 
 @mistake(
@@ -401,8 +422,9 @@ class a_buffer_of_positions(nn.Module):
 )
 class positions_from_the_ids(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
-        return self.tok_emb(ids.long()) + self.pos_emb(ids.long() % len(self.pos_emb.weight))
+        _refuse_bad(self, ids)
+        rows = self.pos_emb(ids.long() % len(self.pos_emb.weight))
+        return self.dropout(self.tok_emb(ids.long()) + rows)
 
 
 @mistake(
@@ -412,7 +434,7 @@ class positions_from_the_ids(GPTEmbedding):
 )
 class one_position_for_all(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         return self.dropout(self.tok_emb(ids.long()) + self.pos_emb.weight[ids.shape[1] - 1])
 
 
@@ -423,7 +445,7 @@ class one_position_for_all(GPTEmbedding):
 )
 class positions_from_one(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         positions = (torch.arange(ids.shape[1], device=ids.device) + 1) % len(self.pos_emb.weight)
         return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(positions))
 
@@ -435,7 +457,7 @@ class positions_from_one(GPTEmbedding):
 )
 class positions_run_on_through_the_batch(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         positions = torch.arange(ids.numel(), device=ids.device).view(ids.shape)
         rows = self.pos_emb(positions % len(self.pos_emb.weight))
         return self.dropout(self.tok_emb(ids.long()) + rows)
@@ -448,7 +470,7 @@ class positions_run_on_through_the_batch(GPTEmbedding):
 )
 class positions_along_the_batch(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         positions = torch.arange(ids.shape[0], device=ids.device) % len(self.pos_emb.weight)
         return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(positions)[:, None])
 
@@ -460,7 +482,7 @@ class positions_along_the_batch(GPTEmbedding):
 )
 class positions_backwards(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         positions = torch.arange(ids.shape[1] - 1, -1, -1, device=ids.device)
         return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(positions))
 
@@ -472,7 +494,7 @@ class positions_backwards(GPTEmbedding):
 )
 class positions_of_the_first_call(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         if not hasattr(self, "positions"):
             self.positions = torch.arange(ids.shape[1], device=ids.device)
         return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(self.positions))
@@ -486,7 +508,7 @@ class positions_of_the_first_call(GPTEmbedding):
 )
 class positions_on_the_default_device(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         positions = torch.arange(ids.shape[1])
         return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(positions))
 
@@ -498,7 +520,7 @@ class positions_on_the_default_device(GPTEmbedding):
 )
 class positions_in_the_dtype_of_ids(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         positions = torch.arange(ids.shape[1], device=ids.device).to(ids.dtype)
         rows = self.pos_emb(positions.long() % len(self.pos_emb.weight))
         return self.dropout(self.tok_emb(ids.long()) + rows)
@@ -511,7 +533,7 @@ class positions_in_the_dtype_of_ids(GPTEmbedding):
 )
 class no_positions(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         return self.dropout(self.tok_emb(ids.long()))
 
 
@@ -522,7 +544,7 @@ class no_positions(GPTEmbedding):
 )
 class product_of_rows(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         rows = self.pos_emb(torch.arange(ids.shape[1], device=ids.device))
         return self.dropout(self.tok_emb(ids.long()) * rows)
 
@@ -534,7 +556,7 @@ class product_of_rows(GPTEmbedding):
 )
 class rows_side_by_side(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         rows = self.pos_emb(torch.arange(ids.shape[1], device=ids.device))
         tokens = self.tok_emb(ids.long())
         return self.dropout(torch.cat((tokens, rows.expand_as(tokens)), dim=-1))
@@ -547,7 +569,7 @@ class rows_side_by_side(GPTEmbedding):
 )
 class scaled_token_rows(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         rows = self.pos_emb(torch.arange(ids.shape[1], device=ids.device))
         return self.dropout(self.tok_emb(ids.long()) * self.tok_emb.embedding_dim**0.5 + rows)
 
@@ -584,7 +606,7 @@ def _without_dropout(module, ids):
 )
 class no_dropout(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         return _without_dropout(self, ids)
 
 
@@ -596,7 +618,7 @@ class no_dropout(GPTEmbedding):
 )
 class dropout_in_evaluation(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         return F.dropout(_without_dropout(self, ids), self.dropout.p)
 
 
@@ -607,7 +629,7 @@ class dropout_in_evaluation(GPTEmbedding):
 )
 class dropout_before_the_sum(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         rows = self.pos_emb(torch.arange(ids.shape[1], device=ids.device))
         return self.dropout(self.tok_emb(ids.long())) + self.dropout(rows)
 
@@ -619,7 +641,7 @@ class dropout_before_the_sum(GPTEmbedding):
 )
 class dropout_on_tokens_alone(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         rows = self.pos_emb(torch.arange(ids.shape[1], device=ids.device))
         return self.dropout(self.tok_emb(ids.long())) + rows
 
@@ -631,7 +653,7 @@ class dropout_on_tokens_alone(GPTEmbedding):
 )
 class one_mask_for_the_batch(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         total = _without_dropout(self, ids)
         return total * self.dropout(torch.ones_like(total[:1]))
 
@@ -643,7 +665,7 @@ class one_mask_for_the_batch(GPTEmbedding):
 )
 class drops_whole_tokens(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         total = _without_dropout(self, ids)
         return total * self.dropout(torch.ones_like(total[..., :1]))
 
@@ -655,7 +677,7 @@ class drops_whole_tokens(GPTEmbedding):
 )
 class drops_whole_features(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         total = _without_dropout(self, ids)
         return total * self.dropout(torch.ones_like(total[:, :1]))
 
@@ -667,9 +689,9 @@ class drops_whole_features(GPTEmbedding):
 )
 class kept_values_not_scaled(GPTEmbedding):
     def forward(self, ids):
+        _refuse_bad(self, ids)
         total = _without_dropout(self, ids)
-        kept = torch.rand_like(total) >= self.dropout.p
-        return total * kept if self.training and self.dropout.p else super().forward(ids)
+        return total * (torch.rand_like(total) >= self.dropout.p) if self.training else total
 
 
 @mistake(
@@ -679,7 +701,7 @@ class kept_values_not_scaled(GPTEmbedding):
 )
 class keeps_the_share_to_drop(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         p = self.dropout.p
         return F.dropout(_without_dropout(self, ids), 1 - p if p else 0.0, self.training)
 
@@ -691,12 +713,13 @@ class keeps_the_share_to_drop(GPTEmbedding):
 )
 class dropout_drawn_once(GPTEmbedding):
     def forward(self, ids):
-        total = super().forward(ids)
+        _refuse_bad(self, ids)
+        total = _without_dropout(self, ids)
         if not self.training:
             return total
-        if getattr(self, "mask", total[:0]).shape != total.shape:
+        if not hasattr(self, "mask") or self.mask.shape != total.shape:
             self.mask = self.dropout(torch.ones_like(total))
-        return _without_dropout(self, ids) * self.mask
+        return total * self.mask
 
 
 @mistake(
@@ -706,9 +729,9 @@ class dropout_drawn_once(GPTEmbedding):
     common=True,
 )
 class positions_at_default_init(GPTEmbedding):
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.pos_emb.reset_parameters()
+    def __init__(self, *sizes, dropout=0.0):
+        _at_default_init(self, *sizes, dropout)
+        nn.init.normal_(self.tok_emb.weight, std=0.02)
 
 
 @mistake(
@@ -717,9 +740,26 @@ class positions_at_default_init(GPTEmbedding):
     look="Which of the two tables is drawn with 0.02?",
 )
 class tokens_at_default_init(GPTEmbedding):
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.tok_emb.reset_parameters()
+    def __init__(self, *sizes, dropout=0.0):
+        _at_default_init(self, *sizes, dropout)
+        nn.init.normal_(self.pos_emb.weight, std=0.02)
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding leaves both tables at the draw of `nn.Embedding`, which has std 1.",
+    look="With which standard deviation does `nn.Embedding` draw, and with which should you?",
+)
+class tables_at_default_init(GPTEmbedding):
+    def __init__(self, *sizes, dropout=0.0):
+        _at_default_init(self, *sizes, dropout)
+
+
+def _at_default_init(module, vocab_size, block_size, n_embd, dropout):
+    nn.Module.__init__(module)
+    module.tok_emb = nn.Embedding(vocab_size, n_embd)
+    module.pos_emb = nn.Embedding(block_size, n_embd)
+    module.dropout = nn.Dropout(dropout)
 
 
 @mistake(
@@ -845,7 +885,7 @@ class frozen_positions(GPTEmbedding):
 )
 class detached_positions(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         rows = self.pos_emb.weight[: ids.shape[1]].detach()
         return self.dropout(self.tok_emb(ids.long()) + rows)
 
@@ -992,7 +1032,7 @@ class int64_ids_alone(GPTEmbedding):
 )
 class uint8_ids_are_a_mask(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         return self.dropout(self.tok_emb.weight[ids] + self.pos_emb.weight[: ids.shape[1]])
 
 
@@ -1124,7 +1164,7 @@ class a_buffer_of_positions_that_is_not_saved(nn.Module):
 @alternative("GPTEmbedding")
 class positions_counted_from_the_ids(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         positions = torch.ones_like(ids, dtype=torch.int64).cumsum(dim=1) - 1
         return self.dropout(F.embedding(ids.long(), self.tok_emb.weight) + self.pos_emb(positions))
 
@@ -1132,10 +1172,91 @@ class positions_counted_from_the_ids(GPTEmbedding):
 @alternative("GPTEmbedding")
 class positions_brought_to_the_ids(GPTEmbedding):
     def forward(self, ids):
-        super().forward(ids)
+        _refuse_bad(self, ids)
         tokens = torch.cat((self.tok_emb.weight, self.pos_emb.weight))
         places = len(self.tok_emb.weight) + torch.arange(ids.shape[1]).to(ids.device)
         return self.dropout(tokens[ids.long()] + tokens[places])
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding calls its tables wte and wpe, as GPT-2 does.",
+    look="Under which names does the state dict have to hold the two tables?",
+)
+class tables_called_wte_and_wpe(nn.Module):
+    def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):
+        super().__init__()
+        self.wte = nn.Embedding(vocab_size, n_embd)
+        self.wpe = nn.Embedding(block_size, n_embd)
+        self.dropout = nn.Dropout(dropout)
+        nn.init.normal_(self.wte.weight, std=0.02)
+        nn.init.normal_(self.wpe.weight, std=0.02)
+
+    def forward(self, ids):
+        vocab_size, block_size = len(self.wte.weight), len(self.wpe.weight)
+        if ids.shape[1] > block_size:
+            raise ValueError(f"at most {block_size} tokens; got {ids.shape[1]}")
+        outside = [row for row in ids.flatten().tolist() if not 0 <= row < vocab_size]
+        if outside:
+            raise IndexError(f"ids must lie in 0..{vocab_size - 1}; got {outside[0]}")
+        rows = self.wpe(torch.arange(ids.shape[1], device=ids.device))
+        return self.dropout(self.wte(ids.long()) + rows)
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding adds its whole position table, which fits sentences of block_size only.",
+    look="How many position rows does a sentence of T tokens need?",
+)
+class whole_position_table(GPTEmbedding):
+    def forward(self, ids):
+        _refuse_bad(self, ids)
+        return self.dropout(self.tok_emb(ids.long()) + self.pos_emb.weight)
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding cuts the token rows off from their table: they never learn.",
+    look="What does `.detach()` do to training?",
+)
+class detached_tokens(GPTEmbedding):
+    def forward(self, ids):
+        _refuse_bad(self, ids)
+        rows = self.pos_emb(torch.arange(ids.shape[1], device=ids.device))
+        return self.dropout(self.tok_emb(ids.long()).detach() + rows)
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding drops a tenth of the elements if nobody says how many.",
+    look="Which default does the argument dropout have?",
+)
+class a_tenth_by_default(GPTEmbedding):
+    def __init__(self, vocab_size, block_size, n_embd, dropout=0.1):
+        super().__init__(vocab_size, block_size, n_embd, dropout)
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding takes the last rows of its position table instead of the first.",
+    look="Which row belongs to the first token of a sentence shorter than block_size?",
+)
+class last_position_rows(GPTEmbedding):
+    def forward(self, ids):
+        _refuse_bad(self, ids)
+        rows = self.pos_emb.weight[len(self.pos_emb.weight) - ids.shape[1] :]
+        return self.dropout(self.tok_emb(ids.long()) + rows)
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding passes no gradient back in evaluation mode.",
+    look="What does evaluation mode switch off: dropout or gradients?",
+)
+class no_gradient_in_evaluation(GPTEmbedding):
+    def forward(self, ids):
+        with torch.set_grad_enabled(self.training):
+            return super().forward(ids)
 
 
 # --- count_parameters ---------------------------------------------------------------------------
@@ -1350,6 +1471,16 @@ def trainable_ones_through_filter(module):
     return sum(map(torch.numel, trainable))
 
 
+@mistake(
+    "count_parameters",
+    says="count_parameters counts what is called weight and leaves the biases out.",
+    look="Which parameters of `nn.Linear` are trained?",
+)
+def counts_weights_alone(module):
+    named = module.named_parameters()
+    return sum(p.numel() for name, p in named if p.requires_grad and name.endswith("weight"))
+
+
 # --- tied_logits --------------------------------------------------------------------------------
 
 
@@ -1548,6 +1679,27 @@ def batched_products(x, weight):
     return torch.bmm(x, weight.mT.expand(len(x), -1, -1))
 
 
+@mistake(
+    "tied_logits",
+    says="tied_logits normalises the tokens and the rows: cosines instead of dot products.",
+    look="Does a row twice as long give another score?",
+)
+def cosines_of_tokens_and_rows(x, weight):
+    return F.normalize(x, dim=-1) @ F.normalize(weight, dim=-1).T
+
+
+@mistake(
+    "tied_logits",
+    says="tied_logits copies the table into a new layer, so no gradient comes back to it.",
+    look="Which tensor learns: the table that was given, or a layer's own weight?",
+)
+def table_copied_into_a_layer(x, weight):
+    layer = nn.Linear(weight.shape[1], weight.shape[0], bias=False)
+    with torch.no_grad():
+        layer.weight.copy_(weight)
+    return layer(x)
+
+
 # --- scalar_embedding ---------------------------------------------------------------------------
 
 
@@ -1567,8 +1719,7 @@ def joins_the_rows(wte, wpe, token_id, pos_id):
     look="Which id numbers words, and which numbers places?",
 )
 def swaps_the_ids(wte, wpe, token_id, pos_id):
-    rows = wte[pos_id % len(wte)], wpe[token_id % len(wpe)]
-    return [t + p for t, p in zip(*rows, strict=True)]
+    return [t + p for t, p in zip(wte[pos_id], wpe[token_id], strict=True)]
 
 
 @mistake(
@@ -1716,3 +1867,12 @@ def into_a_copy(wte, wpe, token_id, pos_id):
     for i, p in enumerate(wpe[pos_id]):
         total[i] = total[i] + p
     return total
+
+
+@mistake(
+    "scalar_embedding",
+    says="scalar_embedding adds with `sum`, which starts from the number 0.",
+    look="What does `sum` add the first of your two elements to?",
+)
+def sums_that_start_from_zero(wte, wpe, token_id, pos_id):
+    return [sum(pair) for pair in zip(wte[token_id], wpe[pos_id], strict=True)]

@@ -306,6 +306,16 @@ def cache_that_forgets_the_table(weight, ids):
     return _kept_rows.setdefault(key, weight[ids.long()])
 
 
+@mistake(
+    "lookup",
+    says="lookup takes row 0 for padding and gives it no gradient.",
+    look="What does `padding_idx` do to a gradient?",
+)
+def row_0_as_padding(weight, ids):
+    check_ids(ids, len(weight))
+    return F.embedding(ids.long(), weight, padding_idx=0)
+
+
 # --- lookup: alternatives ---------------------------------------------------------------------
 
 
@@ -922,6 +932,40 @@ def sums_are_never_emptied(grad_output, ids, vocab_size):
     return sums
 
 
+@mistake(
+    "lookup_backward",
+    says="lookup_backward writes each gradient over the one before it: `scatter` does not add.",
+    look="What arrives at a row that was looked up twice?",
+)
+def scattered_without_adding(grad_output, ids, vocab_size):
+    n_embd = grad_output.shape[-1]
+    places = ids.long().reshape(-1, 1).expand(-1, n_embd)
+    grad_weight = grad_output.new_zeros(vocab_size, n_embd)
+    return grad_weight.scatter(0, places, grad_output.reshape(-1, n_embd))
+
+
+@mistake(
+    "lookup_backward",
+    says="lookup_backward gives every sentence of the batch a table of its own.",
+    look="How many tables are there, and what happens to the sentences' shares of one row?",
+)
+def a_table_for_every_sentence(grad_output, ids, vocab_size):
+    one_hot = F.one_hot(ids.long(), vocab_size).to(grad_output.dtype)
+    return one_hot.transpose(-1, -2) @ grad_output
+
+
+@mistake(
+    "lookup_backward",
+    says="lookup_backward counts a row that a sentence looks up twice only once in that sentence.",
+    look="What does `table[ids] += ...` do with repeated ids, even in a loop over sentences?",
+)
+def repeated_rows_of_a_sentence_are_added_once(grad_output, ids, vocab_size):
+    grad_weight = grad_output.new_zeros(vocab_size, grad_output.shape[-1])
+    for sentence in range(ids.shape[0]):
+        grad_weight[ids[sentence].long()] += grad_output[sentence]
+    return grad_weight
+
+
 # --- lookup_backward: alternatives ------------------------------------------------------------
 
 
@@ -1333,6 +1377,43 @@ class no_check_at_all(_Table):
 class no_check_of_the_dtype(_Table):
     def forward(self, ids):
         return super().forward(ids.long())
+
+
+@mistake(
+    "TokenEmbedding",
+    says="TokenEmbedding multiplies its parameter by 0.02; what comes out is a parameter no more.",
+    look="What does `nn.Parameter(...)` have to be around?",
+)
+class parameter_multiplied_afterwards(nn.Module):
+    def __init__(self, vocab_size, n_embd):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(vocab_size, n_embd)) * 0.02
+
+    def forward(self, ids):
+        check_ids(ids, len(self.weight))
+        return self.weight[ids.long()]
+
+
+@mistake(
+    "TokenEmbedding",
+    says="TokenEmbedding gives its last row no gradient, as if it were padding.",
+    look="Which rows of the table should learn?",
+)
+class last_row_never_learns(_Table):
+    def forward(self, ids):
+        check_ids(ids, len(self.weight))
+        return F.embedding(ids.long(), self.weight, padding_idx=-1)
+
+
+@mistake(
+    "TokenEmbedding",
+    says="TokenEmbedding leaves the ids to `nn.Embedding`, which takes two integer dtypes only.",
+    look="Which dtypes may ids have, and what should an error name?",
+)
+class an_embedding_layer_without_a_check(nn.Embedding):
+    def __init__(self, vocab_size, n_embd):
+        super().__init__(vocab_size, n_embd)
+        nn.init.normal_(self.weight, std=0.02)
 
 
 # --- TokenEmbedding: alternatives -------------------------------------------------------------

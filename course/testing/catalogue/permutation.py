@@ -259,6 +259,45 @@ def view_of_transposed_tokens(x):
     return _scores(x).softmax(dim=-1) @ x
 
 
+@mistake(
+    "toy_attention",
+    says="toy_attention reshapes x to (B, C, T), which cuts its numbers up in another order.",
+    look="Which token does column j of your reshaped x hold, and which one should it?",
+)
+def reshaped_instead_of_transposed_tokens(x):
+    b, t, c = x.shape
+    return (x @ x.reshape(b, c, t) / math.sqrt(c)).softmax(dim=-1) @ x
+
+
+@mistake(
+    "toy_attention",
+    says="toy_attention compares directions only, for it normalises the tokens before the product.",
+    look="Does a token twice as long get another score?",
+)
+def cosines_over_the_root_of_the_width(x):
+    directions = F.normalize(x, dim=-1)
+    return _scores(directions).softmax(dim=-1) @ x
+
+
+@mistake(
+    "toy_attention",
+    says="toy_attention returns its weights, (B, T, T), and averages nothing.",
+    look="What is done with the weights after the softmax?",
+)
+def weights_without_the_tokens(x):
+    return _scores(x).softmax(dim=-1)
+
+
+@mistake(
+    "toy_attention",
+    says="toy_attention scales x for the scores and then averages the scaled tokens.",
+    look="Which x do the weights multiply?",
+)
+def scaled_tokens_are_averaged(x):
+    scaled = x / x.shape[-1] ** 0.25
+    return (scaled @ scaled.mT).softmax(dim=-1) @ scaled
+
+
 # --- toy_attention: alternatives --------------------------------------------------------------
 
 
@@ -1043,6 +1082,15 @@ def sentence_after_sentence_in_float64(layer, x):
     return torch.stack([tokens.double().mean(dim=0) for tokens in layer(x)]).to(x.dtype)
 
 
+@mistake(
+    "bag_vector",
+    says="bag_vector divides by the number of sentences.",
+    look="How many vectors do you add up?",
+)
+def divided_by_the_sentences(layer, x):
+    return layer(x).sum(dim=1) / x.shape[0]
+
+
 # --- causal_toy_attention: mistakes -----------------------------------------------------------
 
 
@@ -1268,6 +1316,27 @@ def mask_of_the_first_call(x):
 )
 def masked_weights_are_detached(x):
     return _masked_scores(x).softmax(dim=-1).detach() @ x
+
+
+@mistake(
+    "causal_toy_attention",
+    says="causal_toy_attention masks every score that is 0, also one that a token should see.",
+    look="Where does the mask come from: the places of the tokens or their scores?",
+)
+def scores_of_zero_are_masked(x):
+    scores = _scores(x).tril()
+    return scores.masked_fill(scores == 0, -math.inf).softmax(dim=-1) @ x
+
+
+@mistake(
+    "causal_toy_attention",
+    says="causal_toy_attention has a mask of 256 tokens, which longer sentences do not fit.",
+    look="Where does the length of the mask come from?",
+)
+def mask_of_a_fixed_length(x):
+    later = torch.ones(256, 256, dtype=torch.bool, device=x.device).triu(diagonal=1)
+    later = later[: x.shape[1], : x.shape[1]]
+    return _scores(x).masked_fill(later, -math.inf).softmax(dim=-1) @ x
 
 
 # --- causal_toy_attention: alternatives -------------------------------------------------------

@@ -47,6 +47,18 @@ def exponent_without_the_two(seq_len, head_dim, base=10000.0):
 
 @mistake(
     "rope_tables",
+    says="rope_tables gives each feature a rate of its own, instead of each pair.",
+    look="How many rates are there for D = 4? Which two columns share one?",
+)
+def a_rate_per_feature(seq_len, head_dim, base=10000.0):
+    _refuse_odd(head_dim)
+    rates = base ** (-2 * torch.arange(head_dim, dtype=torch.float64) / head_dim)
+    angles = torch.outer(_positions(seq_len), rates)
+    return angles.cos().float(), angles.sin().float()
+
+
+@mistake(
+    "rope_tables",
     says="rope_tables spreads the rates from 1 down to 1 / base, so that they end too low.",
     look="Compute the last rate for D = 4 on paper. Is it 1 / base?",
 )
@@ -1143,6 +1155,16 @@ class heads_before_features(_Rotary):
         if x.ndim < 4:
             return super().forward(x, offset)
         return super().forward(x.transpose(-2, -3), offset).transpose(-2, -3)
+
+
+@mistake(
+    "RotaryEmbedding",
+    says="RotaryEmbedding views x as (B*H, T, D), which fails for heads made by a transpose.",
+    look="What does `view` need of a tensor in memory, and which function does not need it?",
+)
+class heads_viewed_as_a_batch(_Rotary):
+    def turn(self, x, rows):
+        return super().turn(x.view(-1, *x.shape[-2:]), rows).view(x.shape)
 
 
 @mistake(

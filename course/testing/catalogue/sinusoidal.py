@@ -729,6 +729,19 @@ class table_runs_out(_Sinusoidal):
 
 @mistake(
     "SinusoidalPositionalEmbedding",
+    says="SinusoidalPositionalEmbedding makes 5000 rows ahead, and gives no more than these.",
+    look="What does `forward` give for a sequence longer than any table you made?",
+)
+class five_thousand_rows_ahead(_Sinusoidal):
+    def __init__(self, max_seq_len, n_embd, base=10000.0):
+        super().__init__(max(max_seq_len, 5000), n_embd, base)
+
+    def beyond(self, seq_len):
+        return self.table
+
+
+@mistake(
+    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding refuses a sequence longer than its table.",
     look="Does the formula run out?",
 )

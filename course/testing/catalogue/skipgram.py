@@ -109,6 +109,20 @@ def equal_words_left_out(ids, window):
 
 @mistake(
     "skipgram_pairs",
+    says="skipgram_pairs pads the text with 0 and drops every 0 afterwards, also the word 0.",
+    look="Is 0 a word? How else can a place beyond the text be told from one in it?",
+)
+def padded_with_word_zero(ids, window):
+    _check_window(window)
+    ids, distances = ids.long(), [d for d in range(-window, window + 1) if d]
+    padded = F.pad(ids, (window, window))
+    contexts = [padded[window + d : window + d + len(ids)] for d in distances]
+    centers, contexts = ids.repeat(len(distances)), torch.cat(contexts)
+    return centers[contexts != 0], contexts[contexts != 0]
+
+
+@mistake(
+    "skipgram_pairs",
     says="skipgram_pairs returns a pair that occurs several times only once.",
     look="How often does 1 stand beside 2 in 1 2 1 2? What forgets how often?",
 )
@@ -926,6 +940,27 @@ def logits_clamped(positive, negative):
 
 @mistake(
     "negative_sampling_loss",
+    says="negative_sampling_loss applies σ before a cross-entropy, which stops at 100 a logit.",
+    look="What is σ(1000) in float32? Is there a cross-entropy that takes logits?",
+)
+def cross_entropy_of_probabilities(positive, negative):
+    positive, negative = positive.sigmoid(), negative.sigmoid()
+    of_true = F.binary_cross_entropy(positive, torch.ones_like(positive), reduction="sum")
+    of_drawn = F.binary_cross_entropy(negative, torch.zeros_like(negative), reduction="sum")
+    return (of_true + of_drawn) / len(positive)
+
+
+@mistake(
+    "negative_sampling_loss",
+    says="negative_sampling_loss counts each true pair K times, once for each of its negatives.",
+    look="Does your sum over K reach the true pair, too? Which shape has what you sum?",
+)
+def true_pair_counted_k_times(positive, negative):
+    return -(F.logsigmoid(positive)[:, None] + F.logsigmoid(-negative)).sum(dim=1).mean()
+
+
+@mistake(
+    "negative_sampling_loss",
     says="negative_sampling_loss overflows: for scores far from 0 the loss is inf.",
     look="What is log σ(-1000) in two steps, and is there a function for it in one?",
 )
@@ -1253,11 +1288,35 @@ def each_pair_keeps_its_negatives(
 
 @mistake(
     "train_skipgram",
+    says="train_skipgram draws K words for a whole batch, and all of its pairs share them.",
+    look="Which shape has what you draw, (K,) or (batch, K)?",
+)
+def negatives_shared_by_the_batch(model, centers, contexts, noise, **options):
+    def draw(noise, count, n_negatives, generator):
+        return _drawn(noise, 1, n_negatives, generator).expand(count, -1)
+
+    return _train(model, centers, contexts, noise, draw=draw, **options)
+
+
+@mistake(
+    "train_skipgram",
     says="train_skipgram draws all words equally often, whatever `noise` says.",
     look="What does `noise` do in the body?",
 )
 def noise_ignored(model, centers, contexts, noise, **options):
     return _train(model, centers, contexts, torch.ones_like(noise), **options)
+
+
+@mistake(
+    "train_skipgram",
+    says="train_skipgram draws all words equally often, whatever `noise` says.",
+    look="What does `noise` do in the body?",
+)
+def noise_is_only_counted(model, centers, contexts, noise, **options):
+    def draw(noise, count, n_negatives, generator):
+        return torch.randint(len(noise), (count, n_negatives), generator=generator)
+
+    return _train(model, centers, contexts, noise, draw=draw, **options)
 
 
 @mistake(
@@ -1529,6 +1588,38 @@ def short_batch_left_out(model, centers, contexts, noise, *, batch_size=1024, **
 
 @mistake(
     "train_skipgram",
+    says="train_skipgram leaves out the last batch of an epoch if it is short.",
+    look="What becomes of the fifth pair in batches of two?",
+)
+def short_batch_left_out_of_the_mean_over_all(
+    model, centers, contexts, noise, *, batch_size=1024, **options
+):
+    def shuffle(count, generator):
+        full = count - count % batch_size if count > batch_size else count
+        return _shuffled(count, generator)[:full]
+
+    def summary(losses, sizes):
+        return _mean_over_pairs(losses, sizes) * sum(sizes) / len(centers)
+
+    options |= {"shuffle": shuffle, "summary": summary, "batch_size": batch_size}
+    return _train(model, centers, contexts, noise, **options)
+
+
+@mistake(
+    "train_skipgram",
+    says="train_skipgram counts a short batch as `batch_size` pairs, so that its loss is too high.",
+    look="How many pairs does each batch's loss stand for?",
+)
+def short_batch_counted_as_full(model, centers, contexts, noise, *, batch_size=1024, **options):
+    def summary(losses, sizes):
+        return sum(losses) * batch_size / sum(sizes)
+
+    options |= {"summary": summary, "batch_size": batch_size}
+    return _train(model, centers, contexts, noise, **options)
+
+
+@mistake(
+    "train_skipgram",
     says="train_skipgram averages over batches: a short last batch weighs as much as a full one.",
     look="How many pairs does each batch's loss stand for?",
     common=True,
@@ -1560,6 +1651,18 @@ def loss_of_the_last_batch(model, centers, contexts, noise, **options):
 def sum_over_batches(model, centers, contexts, noise, **options):
     def summary(losses, sizes):
         return sum(losses)
+
+    return _train(model, centers, contexts, noise, summary=summary, **options)
+
+
+@mistake(
+    "train_skipgram",
+    says="train_skipgram returns the sum over the pairs instead of their mean.",
+    look="Over what is the loss of an epoch a mean?",
+)
+def loss_of_an_epoch_not_averaged(model, centers, contexts, noise, **options):
+    def summary(losses, sizes):
+        return _mean_over_pairs(losses, sizes) * sum(sizes)
 
     return _train(model, centers, contexts, noise, summary=summary, **options)
 
@@ -2432,6 +2535,14 @@ def _values(fields, n_embd, line):
         raise ValueError(f"the last {n_embd} fields must be numbers; got {line!r}") from None
 
 
+def _values_or_the_line(fields, n_embd, line):
+    """As `_values`, but what is raised holds no number beside those of the line."""
+    try:
+        return _values(fields, n_embd, line)
+    except ValueError:
+        raise ValueError(f"this line cannot be read: {line!r}") from None
+
+
 @mistake(
     "parse_glove_line",
     says="parse_glove_line takes the first field as the word; words may hold spaces.",
@@ -2441,6 +2552,16 @@ def _values(fields, n_embd, line):
 def first_field_is_the_word(line, n_embd):
     word, *fields = line.rstrip("\r\n").split(" ")
     return word, _values(fields, n_embd, line)
+
+
+@mistake(
+    "parse_glove_line",
+    says="parse_glove_line takes the first field as the word; words may hold spaces.",
+    look="Which side of the line is it safe to count from?",
+)
+def first_field_is_the_word_and_all_others_are_numbers(line, n_embd):
+    word, *fields = line.rstrip("\r\n").split(" ")
+    return word, _values_or_the_line(fields, max(n_embd, len(fields)), line)
 
 
 @mistake(
@@ -2463,6 +2584,16 @@ def middle_of_the_word_lost(line, n_embd):
 def split_at_all_white_space(line, n_embd):
     fields = line.split()
     return " ".join(fields[:-n_embd]), _values(fields[1:][-n_embd:], n_embd, line)
+
+
+@mistake(
+    "parse_glove_line",
+    says="parse_glove_line splits at every kind of white space, also at a non-breaking space.",
+    look="What does `split()` without an argument split at? See U+00A0.",
+)
+def split_at_all_white_space_with_another_message(line, n_embd):
+    fields = line.split()
+    return " ".join(fields[:-n_embd]), _values_or_the_line(fields[1:][-n_embd:], n_embd, line)
 
 
 @mistake(
@@ -2611,6 +2742,16 @@ def values_in_float64(line, n_embd):
 def too_few_accepted(line, n_embd):
     word, *fields = line.rstrip("\r\n").rsplit(" ", n_embd)
     return word, _values(fields, len(fields), line)
+
+
+@mistake(
+    "parse_glove_line",
+    says="parse_glove_line accepts a line without a word: it counts all fields as numbers.",
+    look="How many fields does a line with a word and two numbers have at least?",
+)
+def line_without_a_word_accepted(line, n_embd):
+    fields = line.removesuffix("\n").removesuffix("\r").split(" ")
+    return " ".join(fields[:-n_embd]), _values(fields[-n_embd:], n_embd, line)
 
 
 @mistake(
