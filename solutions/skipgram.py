@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 
 def skipgram_pairs(ids: Tensor, window: int) -> tuple[Tensor, Tensor]:
-    """Every word with each of its neighbours: the training pairs of skip-gram.
+    """Every word with each of its neighbors: the training pairs of skip-gram.
 
     Args:
         ids: a text, (N,), integers.
-        window: the largest distance of a neighbour, at least 1.
+        window: the largest distance of a neighbor, at least 1.
 
     Returns:
         (centers, contexts), each int64, (P,): every ordered pair of positions that are
@@ -34,7 +34,7 @@ def skipgram_pairs(ids: Tensor, window: int) -> tuple[Tensor, Tensor]:
     (tensor([7, 8, 8, 9]), tensor([8, 9, 7, 8]))
     """
     if window < 1:
-        raise ValueError(f"window must be at least 1, or no word has a neighbour; got {window}")
+        raise ValueError(f"window must be at least 1, or no word has a neighbor; got {window}")
     # two tensors (P,); about 6 lines. A loop over distances is short, a loop over words is slow.
     ### BEGIN SOLUTION
     ids = ids.long()
@@ -76,7 +76,7 @@ def noise_distribution(counts: Tensor, power: float = 0.75) -> Tensor:
 
 
 class SkipGram(nn.Module):
-    """Two tables of word vectors, one for the word in the center, one for its neighbours.
+    """Two tables of word vectors, one for the word in the center, one for its neighbors.
 
     Args:
         vocab_size: V.

@@ -591,12 +591,6 @@ class TestTiedLogits:
         x, weight = draw.normal(n_batch, length, width), draw.normal(vocab_size, width)
         expect.close(lesson.tied_logits(x, weight), dot_products(x, weight))
 
-    def test_changed_arguments_are_seen(self, lesson, draw):
-        """Training changes the table in place; the next scores are those of the new one."""
-        before = draw.normal(2, 3, 4), draw.normal(5, 4)
-        after = draw.normal(2, 3, 4), draw.normal(5, 4)
-        expect.sees_changes(lesson.tied_logits, before, after, dot_products(*after))
-
     def test_scores_are_neither_scaled_nor_normalized(self, lesson, draw):
         """Logits are plain dot products: twice the vector, twice the scores."""
         x, weight = draw.normal(2, 3, 4), 10 * draw.normal(5, 4)
@@ -630,6 +624,12 @@ class TestTiedLogits:
         x, weight = draw.normal(2, 3, 4), draw.normal(5, 4)
         expect.follows_device(lesson.tied_logits, x, weight)
         expect.stays_on_device(lesson.tied_logits, x, weight)
+
+    def test_changed_arguments_are_seen(self, lesson, draw):
+        """Training changes the table in place; the next scores are those of the new one."""
+        before = draw.normal(2, 3, 4), draw.normal(5, 4)
+        after = draw.normal(2, 3, 4), draw.normal(5, 4)
+        expect.sees_changes(lesson.tied_logits, before, after, dot_products(*after))
 
 
 # --- scalar_embedding ---------------------------------------------------------------------------

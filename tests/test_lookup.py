@@ -101,14 +101,6 @@ class TestLookup:
         for weight in draw.normal(7, 3), draw.normal(7, 3):
             expect.equal(lesson.lookup(weight, ids), each_row(weight, ids))
 
-    def test_changed_arguments_are_seen(self, lesson, draw):
-        """Training changes the table in place; the next rows are the new ones."""
-        before, after = (
-            (draw.normal(7, 3), draw.ids(7, 2, 4)),
-            (draw.normal(7, 3), draw.ids(7, 2, 4)),
-        )
-        expect.sees_changes(lesson.lookup, before, after, each_row(*after))
-
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=show_dtype)
     def test_gradient_goes_to_the_rows_looked_up(self, lesson, draw, dtype):
         """Each looked-up copy sends its gradient back to its row; copies of
@@ -186,6 +178,14 @@ class TestLookup:
         weight, ids = draw.normal(7, 3), draw.ids(7, 2, 4)
         expect.follows_device(lesson.lookup, weight, ids)
 
+    def test_changed_arguments_are_seen(self, lesson, draw):
+        """Training changes the table in place; the next rows are the new ones."""
+        before, after = (
+            (draw.normal(7, 3), draw.ids(7, 2, 4)),
+            (draw.normal(7, 3), draw.ids(7, 2, 4)),
+        )
+        expect.sees_changes(lesson.lookup, before, after, each_row(*after))
+
 
 @exercise("one_hot_lookup")
 class TestOneHotLookup:
@@ -248,14 +248,6 @@ class TestOneHotLookup:
             weight, ids = draw.normal(vocab_size, 3), draw.ids(vocab_size, 2, 5)
             expect.close(lesson.one_hot_lookup(weight, ids), each_row(weight, ids))
 
-    def test_changed_arguments_are_seen(self, lesson, draw):
-        """Training changes the table in place; the next rows are the new ones."""
-        before, after = (
-            (draw.normal(7, 3), draw.ids(7, 2, 4)),
-            (draw.normal(7, 3), draw.ids(7, 2, 4)),
-        )
-        expect.sees_changes(lesson.one_hot_lookup, before, after, each_row(*after))
-
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=show_dtype)
     def test_gradient_goes_to_the_rows_looked_up(self, lesson, draw, dtype):
         """The gradient at the table is the one-hot matrix, transposed, times the
@@ -269,6 +261,14 @@ class TestOneHotLookup:
         """One-hot rows for a table on the GPU have to be made on the GPU."""
         weight, ids = draw.normal(7, 3), draw.ids(7, 2, 4)
         expect.follows_device(lesson.one_hot_lookup, weight, ids)
+
+    def test_changed_arguments_are_seen(self, lesson, draw):
+        """Training changes the table in place; the next rows are the new ones."""
+        before, after = (
+            (draw.normal(7, 3), draw.ids(7, 2, 4)),
+            (draw.normal(7, 3), draw.ids(7, 2, 4)),
+        )
+        expect.sees_changes(lesson.one_hot_lookup, before, after, each_row(*after))
 
 
 @exercise("one_hot_bytes")
@@ -313,12 +313,6 @@ class TestLookupBackward:
         grad_output = torch.tensor([[1.0, 2.0], [5.0, 6.0], [10.0, 20.0], [100.0, 200.0]])
         got = lesson.lookup_backward(grad_output, torch.tensor([1, 2, 1, 1]), 3)
         expect.close(got, torch.tensor([[0.0, 0.0], [111.0, 222.0], [5.0, 6.0]]))
-
-    def test_changed_arguments_are_seen(self, lesson, draw):
-        """The second call is about other numbers in the same tensors."""
-        before = (draw.normal(2, 4, 3), draw.ids(7, 2, 4), 7)
-        after = (draw.normal(2, 4, 3), draw.ids(7, 2, 4), 7)
-        expect.sees_changes(lesson.lookup_backward, before, after, sum_of_each_row(*after))
 
     @pytest.mark.parametrize("shape", SHAPES, ids=str)
     def test_every_gradient_reaches_its_row(self, lesson, draw, shape):
@@ -417,15 +411,21 @@ class TestLookupBackward:
         grad_output, ids = draw.normal(2, 4, 3), draw.ids(7, 2, 4)
         expect.follows_device(lesson.lookup_backward, grad_output, ids, 7)
 
+    def test_changed_arguments_are_seen(self, lesson, draw):
+        """The second call is about other numbers in the same tensors."""
+        before = (draw.normal(2, 4, 3), draw.ids(7, 2, 4), 7)
+        after = (draw.normal(2, 4, 3), draw.ids(7, 2, 4), 7)
+        expect.sees_changes(lesson.lookup_backward, before, after, sum_of_each_row(*after))
+
 
 @exercise("TokenEmbedding")
 class TestTokenEmbedding:
     @pytest.mark.parametrize("vocab_size, n_embd", [(7, 3), (3, 7)])
     def test_one_parameter_called_weight(self, lesson, vocab_size, n_embd):
         """The table is all there is to learn: V rows of C numbers, float32.
-        An `nn.Parameter` is what an optimiser finds and a checkpoint holds."""
+        An `nn.Parameter` is what an optimizer finds and a checkpoint holds."""
         table = lesson.TokenEmbedding(vocab_size, n_embd)
-        expect.equal(list(table.parameters), ["weight"])
+        expect.equal(list(table.parameters), ["weight"], what="the names of the parameters")
         expect.equal(table.trainable, ["weight"])
         expect.equal(table.parameters["weight"] * 0, torch.zeros(vocab_size, n_embd))
 
@@ -436,7 +436,7 @@ class TestTokenEmbedding:
         expect.equal(got, torch.tensor([[[5.0, 6.0], [1.0, 2.0], [5.0, 6.0]]]))
 
     def test_forward_follows_weight(self, lesson, draw):
-        """When an optimiser has changed `weight`, the next call must show it."""
+        """When an optimizer has changed `weight`, the next call must show it."""
         table, ids = lesson.TokenEmbedding(7, 3), draw.ids(7, 2, 4)
         table(ids)
         for weight in draw.normal(7, 3), draw.normal(7, 3):

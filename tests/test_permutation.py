@@ -103,11 +103,6 @@ class TestToyAttention:
         got = lesson.toy_attention(torch.tensor([[[1.0], [0.0]]]))
         expect.close(got, torch.tensor([[[0.7310586], [0.5]]]))
 
-    def test_changed_arguments_are_seen(self, lesson, draw):
-        """The second call is about other numbers in the same tensor."""
-        before, after = draw.normal(2, 3, 4), draw.normal(2, 3, 4)
-        expect.sees_changes(lesson.toy_attention, (before,), (after,), averages(after))
-
     def test_scores_are_divided_by_the_root_of_the_width(self, lesson):
         """C = 4, so √C = 2: the first token has the score 4 / 2 = 2 with itself
         and 0 with the second, which makes e² / (e² + 1) = 0.8808."""
@@ -165,6 +160,11 @@ class TestToyAttention:
         """For tokens on the GPU everything has to be made on the GPU."""
         x = draw.normal(2, 4, 3)
         expect.follows_device(lesson.toy_attention, x)
+
+    def test_changed_arguments_are_seen(self, lesson, draw):
+        """The second call is about other numbers in the same tensor."""
+        before, after = draw.normal(2, 3, 4), draw.normal(2, 3, 4)
+        expect.sees_changes(lesson.toy_attention, (before,), (after,), averages(after))
 
 
 @exercise("inverse_permutation")
@@ -435,12 +435,6 @@ class TestCausalToyAttention:
         got = lesson.causal_toy_attention(torch.tensor([[[1.0], [0.0], [0.0]]]))
         expect.close(got, torch.tensor([[[1.0], [1 / 2], [1 / 3]]]))
 
-    def test_changed_arguments_are_seen(self, lesson, draw):
-        """The second call is about other numbers in the same tensor."""
-        before, after = draw.normal(2, 3, 4), draw.normal(2, 3, 4)
-        want = averages(after, causal=True)
-        expect.sees_changes(lesson.causal_toy_attention, (before,), (after,), want)
-
     def test_first_token_sees_itself_only(self, lesson, draw):
         """An average over a single token is that token."""
         x = draw.normal(3, 4, 5)
@@ -518,3 +512,9 @@ class TestCausalToyAttention:
         """For tokens on the GPU the mask has to be made on the GPU."""
         x = draw.normal(2, 4, 3)
         expect.follows_device(lesson.causal_toy_attention, x)
+
+    def test_changed_arguments_are_seen(self, lesson, draw):
+        """The second call is about other numbers in the same tensor."""
+        before, after = draw.normal(2, 3, 4), draw.normal(2, 3, 4)
+        want = averages(after, causal=True)
+        expect.sees_changes(lesson.causal_toy_attention, (before,), (after,), want)

@@ -67,24 +67,26 @@ class TestRopeTables:
         """D = 4: pair 1 has the rate 10000 ** (-2 / 4) = 1/100, so that position 100
         turns it by exactly 1: cos 1 = 0.5403.
         """
-        cos, _ = lesson.rope_tables(101, 4)
-        expect.close(cos[100, 1], torch.tensor(0.5403), tolerance=1e-3)
+        cos, _ = expect.tensors(lesson.rope_tables(101, 4), "cos", "sin")
+        expect.close(cos[100, 1], torch.tensor(0.5403), tolerance=1e-3, what="cos[100, 1]")
 
     def test_the_last_pair_stops_short_of_the_base(self, lesson):
         """D = 6, base 1000: the rates are 1, 1000 ** (-2 / 6) = 1/10 and
         1000 ** (-4 / 6) = 1/100. Row 1 has the sines of 1, 0.1 and 0.01.
         """
-        _, sin = lesson.rope_tables(2, 6, 1000.0)
-        expect.close(sin[1, :3], torch.tensor([0.8415, 0.0998, 0.0100]), tolerance=1e-3)
+        _, sin = expect.tensors(lesson.rope_tables(2, 6, 1000.0), "cos", "sin")
+        want = torch.tensor([0.8415, 0.0998, 0.0100])
+        expect.close(sin[1, :3], want, tolerance=1e-3, what="sin[1, :3]")
 
     def test_all_pairs_come_once_and_then_again(self, lesson):
         """Features i and D/2 + i form pair i, so columns i and D/2 + i hold the same
         angle: the rates 1, 1/10, 1/100, and again 1, 1/10, 1/100.
         """
-        cos, sin = lesson.rope_tables(7, 6, 1000.0)
-        expect.close(cos[:, 3:], cos[:, :3])
-        expect.close(sin[:, 3:], sin[:, :3])
-        expect.close(cos[5, :3], torch.tensor([0.2837, 0.8776, 0.9988]), tolerance=1e-3)
+        cos, sin = expect.tensors(lesson.rope_tables(7, 6, 1000.0), "cos", "sin")
+        expect.close(cos[:, 3:], cos[:, :3], what="cos[:, 3:]")
+        expect.close(sin[:, 3:], sin[:, :3], what="sin[:, 3:]")
+        want = torch.tensor([0.2837, 0.8776, 0.9988])
+        expect.close(cos[5, :3], want, tolerance=1e-3, what="cos[5, :3]")
 
     @pytest.mark.parametrize("head_dim", [2, 4, 6, 64])
     def test_every_pair_is_right_up_to_position_4096(self, lesson, head_dim):
@@ -128,12 +130,6 @@ class TestRotateHalf:
     def test_one_pair_makes_a_quarter_turn(self, lesson):
         """The point (3, 4) turned by 90 degrees is (-4, 3)."""
         expect.close(lesson.rotate_half(torch.tensor([3.0, 4.0])), torch.tensor([-4.0, 3.0]))
-
-    def test_changed_arguments_are_seen(self, lesson):
-        """The second call is about other numbers in the same tensor."""
-        before, after = torch.tensor([5.0, 6.0]), torch.tensor([3.0, 4.0])
-        want = torch.tensor([-4.0, 3.0])
-        expect.sees_changes(lesson.rotate_half, (before,), (after,), want)
 
     def test_first_half_becomes_minus_the_second(self, lesson):
         """The halves (1, 2) and (3, 4) become (-3, -4) and (1, 2): points (1, 3) and
@@ -184,6 +180,12 @@ class TestRotateHalf:
         """Anything made on the way belongs on the device of x, not on the CPU."""
         expect.close(lesson.rotate_half(meta(2, 3, 4)), meta(2, 3, 4))
 
+    def test_changed_arguments_are_seen(self, lesson):
+        """The second call is about other numbers in the same tensor."""
+        before, after = torch.tensor([5.0, 6.0]), torch.tensor([3.0, 4.0])
+        want = torch.tensor([-4.0, 3.0])
+        expect.sees_changes(lesson.rotate_half, (before,), (after,), want)
+
 
 @exercise("apply_rope")
 class TestApplyRope:
@@ -191,14 +193,6 @@ class TestApplyRope:
         """With cos = 1 and sin = 0 only x itself remains."""
         x = draw.normal(3, 1, 6)
         expect.close(lesson.apply_rope(x, torch.ones(1, 6), torch.zeros(1, 6)), x)
-
-    def test_changed_arguments_are_seen(self, lesson, draw):
-        """The second call is about other numbers in the same tensor."""
-        before, after = draw.normal(3, 5, 6), draw.normal(3, 5, 6)
-        tables_of_five = tables(5, 6)
-        expect.sees_changes(
-            lesson.apply_rope, (before, *tables_of_five), (after, *tables_of_five), turned(after)
-        )
 
     def test_point_one_zero_shows_the_angle(self, lesson):
         """(1, 0) turned by the angle m is (cos m, sin m): at positions 1 and 2 these
@@ -294,6 +288,14 @@ class TestApplyRope:
     def test_result_stays_on_the_device(self, lesson):
         """Anything made on the way belongs on the device of x, not on the CPU."""
         expect.close(lesson.apply_rope(meta(2, 3, 4), meta(3, 4), meta(3, 4)), meta(2, 3, 4))
+
+    def test_changed_arguments_are_seen(self, lesson, draw):
+        """The second call is about other numbers in the same tensor."""
+        before, after = draw.normal(3, 5, 6), draw.normal(3, 5, 6)
+        tables_of_five = tables(5, 6)
+        expect.sees_changes(
+            lesson.apply_rope, (before, *tables_of_five), (after, *tables_of_five), turned(after)
+        )
 
 
 @exercise("RotaryEmbedding")
@@ -652,10 +654,10 @@ class TestAlibiBias:
         query 2 looks back two steps to key 0, one to key 1.
         """
         want = torch.tensor([[0.0, 0.0, 0.0], [-0.25, 0.0, 0.0], [-0.5, -0.25, 0.0]])
-        bias = lesson.alibi_bias(8, 3)
+        bias = expect.tensors(lesson.alibi_bias(8, 3), "bias")
         shape = tuple(bias.shape)
         expect.that(shape == (8, 3, 3), f"the bias has shape {shape}, but should have (8, 3, 3)")
-        expect.close(bias[1], want)
+        expect.close(bias[1], want, what="bias[1]")
 
     @pytest.mark.parametrize("n_heads", [1, 2, 4, 8, 16, 32])
     def test_slopes_fall_from_head_to_head(self, lesson, n_heads):
@@ -664,7 +666,8 @@ class TestAlibiBias:
         """
         got = lesson.alibi_bias(n_heads, 2)
         slopes = [0.5 ** (8 * h / n_heads) for h in range(1, n_heads + 1)]
-        expect.close(got[:, 1, 0], -torch.tensor(slopes), tolerance=1e-6)
+        expect.tensors(got, "bias")
+        expect.close(got[:, 1, 0], -torch.tensor(slopes), tolerance=1e-6, what="bias[:, 1, 0]")
 
     @pytest.mark.parametrize(
         "n_heads, length", [(1, 1), (1, 6), (2, 5), (4, 3), (8, 7), (8, 8), (16, 9)]
@@ -684,18 +687,20 @@ class TestAlibiBias:
         """Head 2 of 4 has slope 1/16, however long the text is."""
         length = draw.integer(10, 40)
         back = [[max(query - key, 0) for key in range(length)] for query in range(length)]
-        expect.close(lesson.alibi_bias(4, length)[1], -torch.tensor(back) / 16)
+        bias = expect.tensors(lesson.alibi_bias(4, length), "bias")
+        expect.close(bias[1], -torch.tensor(back) / 16, what="bias[1]")
 
     def test_later_keys_are_exactly_zero(self, lesson):
         """The bias is no mask: hiding later keys is left to the causal mask."""
-        later = lesson.alibi_bias(4, 6).triu()
-        expect.equal(later, torch.zeros(4, 6, 6))
+        later = expect.tensors(lesson.alibi_bias(4, 6), "bias").triu()
+        expect.equal(later, torch.zeros(4, 6, 6), what="bias.triu()")
 
-    def test_far_keys_are_penalised_in_full(self, lesson):
+    def test_far_keys_are_penalized_in_full(self, lesson):
         """130 steps back with slope 1/2 cost 65: a penalty is not cut off."""
         got = lesson.alibi_bias(n_heads=8, seq_len=131)
         want = -torch.arange(130.0, -1.0, -1.0) / 2
-        expect.close(got[0, 130], want)
+        expect.tensors(got, "bias")
+        expect.close(got[0, 130], want, what="bias[0, 130]")
 
     def test_each_call_makes_a_bias_of_its_own(self, lesson):
         """A bias kept from an earlier call serves only a call with the same sizes."""

@@ -2,11 +2,13 @@
 
 import ast
 import functools
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from course.build import stub_from
 from course.syllabus import find_lesson
 from course.testing import expect
 from course.testing.case import Case
@@ -15,7 +17,7 @@ from course.testing.door import Lesson, excerpt
 from course.testing.draw import Draw
 from course.testing.outcomes import NotRun, Prints, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.show import show
-from course.testing.stage import Stage
+from course.testing.stage import Stage, asks_for_input
 
 SECONDS_ONCE_WRONG = 10
 """How long the tests of an exercise may have taken for more of them to be run after one failed."""
@@ -116,7 +118,7 @@ class Examination:
         if case.exercise in self._settled or _is_its_own_stub(finding):
             return finding
         used = self._used_by(case)
-        if not used:
+        if not used or self._is_endless_without(used, finding):
             return finding
         self._settled.add(case.exercise)  # whatever is found out now holds for all its tests
         other = () if company else used
@@ -128,6 +130,20 @@ class Examination:
             return finding
         self._company[case.exercise] = other
         return in_other
+
+    def _is_endless_without(self, used: tuple[str, ...], finding: Finding) -> bool:
+        """Whether a test came to no end in a line that is in none of the exercises it uses."""
+        where = getattr(finding.failure, "where", "")
+        lines = re.findall(r"(?:^|, in )[^:]+\.py:(\d+): ", where)
+        if not isinstance(finding.failure, TimedOut) or not lines:
+            return False
+        line = int(lines[-1])
+        names = [
+            getattr(node, "name", "")
+            for node in _definitions(self._source)
+            if node.lineno <= line <= node.end_lineno
+        ]
+        return not set(names).intersection(used)
 
     def _used_by(self, case: Case) -> tuple[str, ...]:
         return used_exercises(self._source, case.lesson, case.exercise)
@@ -165,7 +181,7 @@ class Examination:
         except TimeIsUp as error:
             sentence = f"{case.exercise} did not come to an end in {case.seconds} s"
             where = [f"at      {error.where}"] if error.where else []
-            return TimedOut(expect.message(sentence, expect.last_call(), *where))
+            return TimedOut(expect.message(sentence, expect.last_call(), *where), error.where)
         except Exception as failure:
             return failure
         finally:
@@ -189,12 +205,29 @@ def _told(failure: Exception | None, exercise: str) -> tuple[str, Exception | No
     last_call = expect.last_call()
     if isinstance(failure, StudentError):
         where = [f"at      {failure.where}"] if failure.where else []
-        sentence = f"{exercise} raised {failure}".rstrip()
+        sentence = _in_plain_words(failure, exercise) or f"{exercise} raised {failure}".rstrip()
         return "wrong", failure, expect.message(sentence, last_call, *where)
     got = [f"got     {show(last_call.result)}"] if last_call else []
     sentence = f"the test could not go on with what {exercise} returned"
     reason = f"because {type(failure).__name__}: {failure}"
     return "wrong", failure, expect.message(sentence, last_call, *got, reason)
+
+
+def _in_plain_words(error: StudentError, exercise: str) -> str | None:
+    """A sentence for an exception that does not say itself what to do."""
+    if asks_for_input(error.message):
+        return f"{exercise} asks for input, which no test can type; take the input(...) out"
+    if found := re.search(
+        r"Module \[(\w+)\] is missing the required \"forward\"|_forward_unimplemented\(\) got",
+        error.message,
+    ):
+        return (
+            f"{found[1] or exercise} has no method forward; is its name misspelled, or its def not "
+            "indented as far as that of __init__?"
+        )
+    if re.match(r"cannot assign \w+ before Module.__init__\(\) call", error.message):
+        return f"{exercise} raised {error}; begin __init__ with super().__init__()"
+    return None
 
 
 # --- what the text of a module tells ---------------------------------------------------------
@@ -227,13 +260,31 @@ def ends_in_its_stub(source: bytes, exercise: str) -> bool:
     return False
 
 
+@functools.lru_cache(maxsize=64)
+def lines_to_do_once_begun(source: bytes, lesson: str, exercise: str) -> list[int]:
+    """The lines at which an exercise says that it is to do; none if it stands as it was built."""
+    of_student, as_built = (
+        next((node for node in _definitions(text) if getattr(node, "name", "") == exercise), None)
+        for text in (source, _stub_of(lesson))
+    )
+    if of_student is None or as_built is None or ast.dump(of_student) == ast.dump(as_built):
+        return []
+    return sorted(node.lineno for node in ast.walk(of_student) if _says_to_do(node))
+
+
+@functools.cache
+def _stub_of(lesson: str) -> bytes:
+    solution = find_lesson(lesson).module("solutions").read_text(encoding="utf-8")
+    return stub_from(solution, lesson).encode()
+
+
 def _may_end_otherwise(function: ast.FunctionDef) -> bool:
     returns = any(isinstance(node, ast.Return) for node in ast.walk(function))
     return returns or not _says_to_do(function.body[-1])
 
 
-def _says_to_do(statement: ast.stmt) -> bool:
-    match statement:
+def _says_to_do(node: ast.AST) -> bool:
+    match node:
         case ast.Raise(exc=ast.Call(func=ast.Name(id="NotImplementedError"), args=[said])):
             return isinstance(said, ast.Constant) and str(said.value).startswith("TODO ")
     return False

@@ -3,6 +3,7 @@
 expect.close(got, want)        values, shape, dtype and device
 expect.equal(got, want)        the same, exactly
 expect.that(fact, sentence)    anything else; the sentence says what went wrong
+expect.tensors(got, "rows"), expect.floats(got, 5)   the kind of a result, before it is taken apart
 expect.rejects(call, ValueError, good=..., bad=..., mentions=...)
 expect.follows_device(call, *args), expect.stays_on_device(call, *args)
 """
@@ -18,7 +19,8 @@ import torch
 from course.testing.door import Call, Function, Handle
 from course.testing.outcomes import StudentError, Wrong
 from course.testing.plain import Foreign
-from course.testing.show import show, show_call, show_dtype, show_number
+from course.testing.show import is_shown_whole, show, show_call, show_dtype, show_number
+from course.testing.stage import with_article
 from course.testing.telling import telling_difference
 
 _TOLERANCE = {
@@ -65,11 +67,59 @@ def close(got: Any, want: Any, *, tolerance: float | None = None, what: str = ""
         _compare(got, want, got, want, tolerance, what)
 
 
-def equal(got: Any, want: Any) -> None:
-    """Expect exactly the same value, shape, dtype and device."""
+def equal(got: Any, want: Any, *, what: str = "") -> None:
+    """Expect exactly the same value, shape, dtype and device; the message names `what` it is of."""
     __tracebackhide__ = True
     with _noted(got):
-        _compare(got, want, got, want, 0.0)
+        _compare(got, want, got, want, 0.0, what)
+
+
+def tensors(got: Any, *names: str) -> Any:
+    """Expect a tensor, or as many of them as there are names, and give them back.
+
+    To be asked before a test takes a result apart, so that a message need not speak of the test.
+    """
+    __tracebackhide__ = True
+    n_names = len(names)
+    several = f"{_IN_WORDS.get(n_names, n_names)} tensors belong, {' and '.join(names)}"
+    wanted = several if n_names > 1 else "a tensor belongs"
+    parts = got
+    if n_names == 1:
+        parts = [got]
+    elif isinstance(got, torch.Tensor) and got.dim() and len(got) == n_names:
+        parts = list(got)  # rows of one tensor can be taken apart like a tuple
+    if not isinstance(parts, list | tuple) or len(parts) != n_names:
+        raise _wrong_kind(got, f"{_kind_and_shape(got)} came back where {wanted}")
+    for name, part in zip(names, parts, strict=True):
+        if not isinstance(part, torch.Tensor):
+            of_which = f"{_kind(part)} as {name}" if n_names > 1 else _kind(part)
+            raise _wrong_kind(got, f"{of_which} came back where a tensor belongs")
+    return got
+
+
+def floats(got: Any, count: int) -> Any:
+    """Expect a list of so many Python floats, and give it back."""
+    __tracebackhide__ = True
+    wanted = f"a list of {count} float{'s' * (count != 1)} belongs"
+    if not isinstance(got, list | tuple) or len(got) != count:
+        raise _wrong_kind(got, f"{_kind_and_shape(got)} came back where {wanted}")
+    for item in got:
+        if type(item) is not float:
+            raise _wrong_kind(got, f"a list with {_kind(item)} in it came back where {wanted}")
+    return got
+
+
+_IN_WORDS = {2: "two", 3: "three"}
+
+
+def _wrong_kind(got: Any, sentence: str) -> Wrong:
+    refused.append(got)
+    return Wrong(message(sentence, _call_that_gave(got), f"got     {_show_with_type(got)}"))
+
+
+def _kind_and_shape(value: Any) -> str:
+    shape = f" {tuple(value.shape)}" if isinstance(value, torch.Tensor) else ""
+    return f"{_kind(value)}{shape}"
 
 
 def that(fact: bool, sentence: str) -> None:
@@ -240,7 +290,8 @@ def _compare(
     __tracebackhide__ = True
 
     def wrong(sentence: str, *details: str) -> Wrong:
-        shown = [f"got     {show(whole_got)}", f"want    {show(whole_want)}"]
+        show_it = _show_with_type if show(whole_got) == show(whole_want) else show
+        shown = [f"got     {show_it(whole_got)}", f"want    {show_it(whole_want)}"]
         if what and tolerance:
             size = abs(want) if isinstance(want, float) else 1.0
             shown.append(f"within  {show_number(tolerance * max(1.0, size))}")
@@ -250,35 +301,38 @@ def _compare(
                 sentence = f"the gradient at {_place_in_words(place)} is wrong: {sentence}"
         return Wrong(message(sentence, call, *shown, *details))
 
+    named = f"{what}: " if what else ""
     if isinstance(want, torch.Tensor):
         if not isinstance(got, torch.Tensor):
-            raise wrong(f"{_kind(got)} came back where a tensor belongs")
+            raise wrong(f"{named}{_kind(got)} came back where a tensor belongs")
         for trait, of_got, of_want in _traits(got, want):
             if of_got != of_want:
                 also = telling_difference(got, want) if trait == "shape" else None
                 note = [also] if also else []
-                raise wrong(f"the {trait} is {of_got}, but should be {of_want}", *note)
+                raise wrong(f"{named}the {trait} is {of_got}, but should be {of_want}", *note)
         difference = _difference(got, want, tolerance)
         if difference:
             sentence, place = difference
-            raise wrong(f"{what}: {sentence}" if what else sentence, place)
+            raise wrong(f"{named}{sentence}", *place)
     elif isinstance(want, list | tuple):
+        if what and isinstance(got, list | tuple) and len(got) != len(want):
+            raise wrong(f"{named}{len(got)} where there should be {len(want)}")
         if not isinstance(got, list | tuple) or len(got) != len(want):
-            raise wrong(f"{_kind(got)} came back where {_kind(want)} belongs")
+            raise wrong(f"{named}{_kind(got)} came back where {_kind(want)} belongs")
         for got_part, want_part in zip(got, want, strict=True):
             _compare(got_part, want_part, whole_got, whole_want, tolerance, what)
     elif isinstance(want, float):
         if type(got) is not float:
-            raise wrong(f"{_kind(got)} came back where a float belongs")
+            raise wrong(f"{named}{_kind(got)} came back where a float belongs")
         allowed = (1e-6 if tolerance is None else tolerance) * max(1.0, abs(want))
         if not (got == want or abs(got - want) <= allowed):
             plain_to_see = got is whole_got and show(got) != show(want)
             differs = () if plain_to_see else (f"differs: {_apart(got, want)}",)
             raise wrong(f"{what or 'the number'} is not the one it should be", *differs)
     elif type(got) is not type(want):
-        raise wrong(f"{_kind(got)} came back where {_kind(want)} belongs")
+        raise wrong(f"{named}{_kind(got)} came back where {_kind(want)} belongs")
     elif got != want:
-        raise wrong("the value is not the one it should be")
+        raise wrong(f"{named}the value is not the one it should be")
 
 
 def _traits(got: torch.Tensor, want: torch.Tensor) -> list[tuple[str, str, str]]:
@@ -292,8 +346,8 @@ def _traits(got: torch.Tensor, want: torch.Tensor) -> list[tuple[str, str, str]]
 
 def _difference(
     got: torch.Tensor, want: torch.Tensor, tolerance: float | None
-) -> tuple[str, ...] | None:
-    """What to say about values that differ, or None."""
+) -> tuple[str, list[str]] | None:
+    """What to say about values that differ, and a line on where; or None."""
     if want.device.type == "meta" or want.numel() == 0:
         return None
     if not want.is_floating_point():
@@ -309,19 +363,39 @@ def _difference(
         return None
     if want.is_floating_point() and not torch.isfinite(wide_got[off]).all():
         return "some values are not finite", _first_place(got, want, off)
-    sentence = telling_difference(got, want) or "the values are not the ones they should be"
+    sentence = telling_difference(got, want) or (
+        "the values are not the ones they should be"
+        if want.dim()
+        else "the value is not the one it should be"
+    )
     return sentence, _first_place(got, want, off)
 
 
-def _first_place(got: torch.Tensor, want: torch.Tensor, off: torch.Tensor) -> str:
+def _first_place(got: torch.Tensor, want: torch.Tensor, off: torch.Tensor) -> list[str]:
+    """A line about the first entry that differs; for a single number, only if it is not shown."""
     place = tuple(off.nonzero()[0].tolist())
-    where = f"[{', '.join(map(str, place))}]" if place else "the number"
+    apart = _apart(got[place].item(), want[place].item())
+    if not place:
+        return [] if show(got) != show(want) else [f"differs: {apart}"]
     count = int(off.sum())
-    return (
-        f"differs {'at' if count == 1 else 'first at'} {where}: "
-        f"{_apart(got[place].item(), want[place].item())} "
-        f"({count} of {off.numel()} entries differ)"
+    line = (
+        f"differs {'at' if count == 1 else 'first at'} {_in_brackets(place)}: "
+        f"{apart} ({count} of {off.numel()} entries differ)"
     )
+    return [line, *_row_there(got, want, place)]
+
+
+def _row_there(got: torch.Tensor, want: torch.Tensor, place: tuple[int, ...]) -> list[str]:
+    """The rows that the place is in, of tensors that are too large to be shown whole."""
+    row = place[:-1]
+    if is_shown_whole(want) or not is_shown_whole(want[row]):
+        return []
+    at = _in_brackets(row)
+    return [f"got{at}  {show(got[row])}", f"want{at} {show(want[row])}"]
+
+
+def _in_brackets(place: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, place))}]"
 
 
 def _apart(got: Any, want: Any) -> str:
@@ -332,6 +406,16 @@ def _apart(got: Any, want: Any) -> str:
     if shown[0] == shown[1]:
         shown = repr(got), repr(want)
     return f"got {shown[0]}, want {shown[1]}"
+
+
+def _show_with_type(value: Any) -> str:
+    """As `show`, but numbers so that 120 looks different from 120.0 and from a tensor with 120."""
+    if isinstance(value, torch.Tensor) and value.dim() == 0 and value.device.type != "meta":
+        return f"tensor({_show_with_type(value.item())})"
+    if isinstance(value, list) and len(value) <= 10:
+        return f"[{', '.join(map(_show_with_type, value))}]"
+    text = show(value)
+    return f"{text}.0" if isinstance(value, float) and text.lstrip("-").isdigit() else text
 
 
 def _on_meta(value: Any) -> Any:
@@ -367,7 +451,7 @@ def _kind(value: Any) -> str:
     if value is None:
         return "nothing (None)"
     name = value.type_name if isinstance(value, Foreign) else type(value).__name__
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return with_article(name)
 
 
 def _check_message(raised: StudentError, mentions: tuple) -> None:

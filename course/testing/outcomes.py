@@ -10,7 +10,15 @@ class Stopped(Wrong):
 
 
 class TimedOut(Stopped):
-    """The student's code did not come to an end."""
+    """The student's code did not come to an end.
+
+    Attributes:
+        where: the line of the student's file that was running, as "file:line: text", if known.
+    """
+
+    def __init__(self, text: str, where: str = "") -> None:
+        super().__init__(text)
+        self.where = where
 
 
 class Prints(Wrong):
@@ -45,7 +53,8 @@ class StudentError(Exception):
     Attributes:
         kinds: the names of its class and of the classes that one derives from.
         message: what it says.
-        where: the deepest line of the student's file on its way, as "file:line: text".
+        where: the line of the student's file that began it, then the deepest if that is another
+            one, as "file:line: text".
     """
 
     def __init__(self, kinds: tuple[str, ...], message: str, where: str) -> None:

@@ -14,7 +14,7 @@ from course.board import course_board, lesson_board, next_steps
 from course.syllabus import lessons
 from course.testing.case import Case
 from course.testing.diagnosis import Diagnosis, diagnose, suspects
-from course.testing.examine import Finding
+from course.testing.examine import Finding, lines_to_do_once_begun
 from course.testing.opened import Opened
 from course.testing.outcomes import Prints
 
@@ -40,8 +40,19 @@ def facts_of(case: Case, opened: Opened, found: Finding | None, printed: str, of
         "not_loaded": found is None,
         "printed": printed,
         "printed_at_import": opened.printed,
+        "still_to_do": _still_to_do(path, case) if found and found.outcome == "to do" else "",
         "of": of,
     }
+
+
+def _still_to_do(path: Path, case: Case) -> str:
+    """For an exercise that was begun: the lines that say it is to do; else nothing."""
+    if not path.exists():
+        return ""
+    lines = lines_to_do_once_begun(path.read_bytes(), case.lesson, case.exercise)
+    raises = "raise" if len(lines) > 1 else "raises"
+    where = f"{path.parent.name}/{path.name}:{' and '.join(map(str, lines))}"
+    return f"{case.exercise} is still to do: {where} {raises} NotImplementedError" * bool(lines)
 
 
 def _line_of(path: Path, exercise: str) -> str:
@@ -125,6 +136,7 @@ def print_summary(terminal, tally: Tally, own: bool) -> None:
         own: whether the student's own exercises ran; then the board says what comes next.
     """
     print_wrong(terminal, tally)
+    print_still_to_do(terminal, tally)
     print_printed_at_import(terminal, tally)
     if tally.tests:
         ran = tally.status()
@@ -147,6 +159,14 @@ def print_wrong(terminal, tally: Tally, only: tuple[str, str] | None = None) -> 
             shown.add(wrong[0]["text"])
             not_run = sum(test["outcome"] == "not run" for test in tests)
             _print_exercise(terminal, wrong, diagnosis, not_run)
+
+
+def print_still_to_do(terminal, tally: Tally) -> None:
+    """A sentence for each exercise that was begun, but still says that it is to do."""
+    to_do = {test.get("still_to_do", "") for tests in tally.tests.values() for test in tests}
+    for sentence in sorted(to_do - {""}):
+        terminal.write_line("")
+        terminal.write_line(_wrapped(sentence))
 
 
 def print_printed_at_import(terminal, tally: Tally) -> None:
@@ -177,8 +197,8 @@ def _print_exercise(terminal, wrong: list[dict], diagnosis: Diagnosis | None, no
     if first["not_loaded"]:  # it is about the whole file: no single test can add to it
         sentence, _, details = first["text"].partition("\n")
         terminal.write_line(_wrapped(sentence), red=True, bold=True)
-        if details:
-            terminal.write_line(details)
+        for line in details.splitlines():
+            terminal.write_line(textwrap.fill(line, 80, subsequent_indent="    "))
         return
     terminal.write_sep("-", f"{first['exercise']}: {_words(first['test'])}", red=True)
     sentence, _, details = first["text"].partition("\n")

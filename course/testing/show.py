@@ -8,7 +8,7 @@ import torch
 
 from course.testing.door import Call, Handle
 from course.testing.plain import Foreign
-from course.testing.stage import GeneratorSeed
+from course.testing.stage import GeneratorSeed, with_article
 
 _SMALL = 16
 """A tensor with more elements is shown by its shape alone."""
@@ -28,7 +28,7 @@ def show(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return _show_tensor(value)
     if isinstance(value, Foreign):
-        return f"a {value.type_name}"
+        return with_article(value.type_name)
     if isinstance(value, Handle):
         return f"<{value._name}>"
     if isinstance(value, GeneratorSeed):
@@ -85,12 +85,17 @@ def _show_tensor(tensor: torch.Tensor) -> str:
     description = f"a tensor {tuple(tensor.shape)} of {show_dtype(tensor.dtype)}"
     if tensor.device.type == "meta":
         return f"{description} on the meta device"
-    if tensor.numel() > _SMALL or tensor.layout is not torch.strided:
+    if not is_shown_whole(tensor):
         return description
     note = "" if tensor.dtype in (torch.float32, torch.int64) else f" ({show_dtype(tensor.dtype)})"
     if tensor.numel() == 0:
         return f"an empty tensor {tuple(tensor.shape)}{note}"
     return _nested(tensor.tolist()) + note
+
+
+def is_shown_whole(tensor: torch.Tensor) -> bool:
+    """Whether all numbers of a tensor are shown."""
+    return tensor.numel() <= _SMALL and tensor.layout is torch.strided
 
 
 def _nested(value: Any) -> str:

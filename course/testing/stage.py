@@ -284,6 +284,11 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
     except SystemExit:
         raise Wrong(f"{shown} calls sys.exit while it is imported; take that out") from None
     except BaseException as error:  # also what pytest.skip raises
+        if asks_for_input(_message(error)):
+            raise Wrong(
+                f"{shown} asks for input while it is imported; take that out\n"
+                f"  {where(error, path)}"
+            ) from None
         raise Wrong(
             f"{shown} cannot be imported: {type(error).__name__}: {_message(error)}\n"
             f"  {where(error, path)}"
@@ -292,7 +297,7 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
         value = module.__dict__.get(name, types)
         if not isinstance(value, types.ModuleType):
             raise Wrong(
-                f"{shown} gives the name {name} to {_with_article(type(value).__name__)}, so the "
+                f"{shown} gives the name {name} to {with_article(type(value).__name__)}, so the "
                 "library cannot be reached; choose another name"
             )
     return module
@@ -316,20 +321,52 @@ def _trouble_with_text(source: bytes) -> str:
     return _NOT_UTF_8  # but UTF-16, which some editors write
 
 
-def where(error: BaseException, path: Path) -> str:
-    """The deepest line of a file that an exception passed through, as "file:line: text"."""
-    import linecache
+def asks_for_input(message: str) -> bool:
+    """Whether an exception says that `input()` was called where nobody can answer."""
+    return message.startswith(("pytest: reading from stdin", "EOF when reading a line"))
 
-    line = None
+
+def where(error: BaseException, path: Path) -> str:
+    """The lines of a file that an exception passed through, as "file:line: text".
+
+    The line that began it, then the deepest if that is another one: "f.py:60: print(lookup(w, x)),
+    in f.py:27: raise IndexError(". Of an endless recursion the line at which it comes round.
+    """
+    passed = list(_passed(error, path))
+    if not passed:
+        return ""
+    if isinstance(error, RecursionError) and (turn := _turn(passed)):
+        names = " and ".join(dict.fromkeys(code.co_qualname for code, _ in turn))
+        what = "calls itself" if len(turn) == 1 else "call each other"
+        return f"{_line(path, turn[0][1])}, where {names} {what}"
+    lines = dict.fromkeys((passed[0][1], passed[-1][1]))
+    return ", in ".join(_line(path, line) for line in lines)
+
+
+def _passed(error: BaseException, path: Path) -> Iterator[tuple[types.CodeType, int]]:
+    """The functions of a file that an exception passed through, each with the line there."""
     traceback = error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == str(path):
-            line = traceback.tb_lineno
+            yield traceback.tb_frame.f_code, traceback.tb_lineno
         traceback = traceback.tb_next
-    if line is None:
-        return ""
+
+
+def _turn(passed: list[tuple[types.CodeType, int]]) -> list[tuple[types.CodeType, int]]:
+    """One turn of a recursion: from a function to where it is reached again; else nothing."""
+    first_at: dict[types.CodeType, int] = {}
+    for place, (code, _) in enumerate(passed):
+        if code in first_at:
+            return passed[first_at[code] : place]
+        first_at[code] = place
+    return []
+
+
+def _line(path: Path, number: int) -> str:
+    import linecache
+
     linecache.checkcache(str(path))
-    return f"{_shown(path)}:{line}: {linecache.getline(str(path), line).strip()}"
+    return f"{_shown(path)}:{number}: {linecache.getline(str(path), number).strip()}"
 
 
 @contextlib.contextmanager
@@ -429,8 +466,13 @@ def _same(before: Any, after: Any) -> bool:
     return True
 
 
-def _with_article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+def with_article(noun: str) -> str:
+    """The name of a type with the article that one says aloud before it.
+
+    >>> with_article("list"), with_article("int"), with_article("ndarray")
+    ('a list', 'an int', 'an ndarray')
+    """
+    return f"{'an' if noun[0] in 'aeio' or noun.startswith('nd') else 'a'} {noun}"
 
 
 def _message(error: BaseException) -> str:

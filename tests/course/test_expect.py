@@ -45,7 +45,7 @@ def test_what_is_close(got, want):
         (X.to_sparse(), X, "the layout is"),
         (X * torch.nan, X, "some values are not finite"),
         (None, X, "nothing (None) came back where a tensor belongs"),
-        (Foreign("ndarray"), X, "a ndarray came back where a tensor belongs"),
+        (Foreign("ndarray"), X, "an ndarray came back where a tensor belongs"),
         ([X], X, "a list of 1 came back where a tensor belongs"),
         (X, (X, X), "a tensor came back where a tuple of 2 belongs"),
         ((X, X + 1), (X, X), "every value is 1 too large"),
@@ -55,7 +55,7 @@ def test_what_is_close(got, want):
         (4, 3, "the value is not"),
         (float("nan"), 3.0, "the number is not"),
         (torch.tensor([1, 2]), torch.tensor([1, 3]), "the values are not"),
-        (torch.tensor(True), torch.tensor(False), "the values are not"),
+        (torch.tensor(True), torch.tensor(False), "the value is not"),
         (torch.full((3,), 1e30), torch.full((3,), torch.inf), "the values are not"),
     ],
 )
@@ -112,6 +112,86 @@ def test_what_was_measured_is_named_with_its_tolerance():
     assert "got     0.03\n  want    0.02\n  within  0.0004" in text
     text = message_of(expect.close, -TABLE, TABLE, what="the mean of each row")
     assert text.startswith("the mean of each row: every sign is flipped")
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "words"),
+    [
+        ([(8, 9)], [(7, 8), (8, 7)], "the pairs: 1 where there should be 2"),
+        (X, [X], "the pairs: a tensor came back where a list of 1 belongs"),
+        ([1, 2], [1, 3], "the pairs: the value is not the one it should be"),
+        (X[0, 0], X[1, 1], "the pairs: the value is not the one it should be"),
+        (X[:1], X, "the pairs: the shape is (1, 2), but should be (2, 2)"),
+    ],
+)
+def test_what_is_compared_is_named(got, want, words):
+    assert words in message_of(expect.equal, got, want, what="the pairs")
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "lines"),
+    [
+        (120.0, 120, ["got     120.0", "want    120"]),
+        (120, 120.0, ["got     120", "want    120.0"]),
+        (torch.tensor(4.0), 4.0, ["got     tensor(4.0)", "want    4.0"]),
+        (torch.tensor(4), torch.tensor(4.0), ["got     tensor(4)", "want    tensor(4.0)"]),
+        ([torch.tensor(4.2), 1.0], [4.2, 1], ["got     [tensor(4.2), 1.0]", "want    [4.2, 1]"]),
+        (5.0, 6.0, ["got     5", "want    6"]),
+    ],
+)
+def test_the_right_number_of_a_wrong_type_looks_different(got, want, lines):
+    assert [line.strip() for line in message_of(expect.close, got, want).splitlines()][-2:] == lines
+
+
+def test_of_tensors_too_large_to_show_a_row_is_shown():
+    want = torch.arange(24.0).reshape(2, 3, 4)
+    got = want.clone()
+    got[1, 2, 3] = 5
+    lines = message_of(expect.close, got, want).splitlines()[-3:]
+    assert lines == [
+        "  differs at [1, 2, 3]: got 5, want 23 (1 of 24 entries differ)",
+        "  got[1, 2]  [20, 21, 22, 5]",
+        "  want[1, 2] [20, 21, 22, 23]",
+    ]
+    long = torch.zeros(2, 30)
+    assert message_of(expect.close, long + 1, long).endswith("(60 of 60 entries differ)")
+    assert message_of(expect.close, X + 1, X).endswith("(4 of 4 entries differ)")
+
+
+@pytest.mark.parametrize(
+    ("got", "words"),
+    [
+        (None, "nothing (None) came back where two tensors belong, rows and scores"),
+        ((X,), "a tuple of 1 came back where two tensors belong, rows and scores"),
+        (torch.zeros(3, 2), "a tensor (3, 2) came back where two tensors belong, rows and scores"),
+        ((X, [1, 2]), "a list of 2 as scores came back where a tensor belongs"),
+        (5, "an int came back where two tensors belong, rows and scores"),
+    ],
+)
+def test_a_result_that_is_no_tensors_is_said_to_be_none(got, words):
+    assert words in message_of(expect.tensors, got, "rows", "scores")
+
+
+def test_tensors_that_can_be_taken_apart_are_given_back():
+    for got in ((X, X), [X, X], torch.zeros(2, 5)):
+        assert expect.tensors(got, "rows", "scores") is got
+    assert expect.tensors(X, "bias") is X
+    words = message_of(expect.tensors, None, "bias")
+    assert words.startswith("nothing (None) came back where a tensor belongs\n")
+
+
+@pytest.mark.parametrize(
+    ("got", "words"),
+    [
+        (None, "nothing (None) came back where a list of 2 floats belongs"),
+        ([1.0], "a list of 1 came back where a list of 2 floats belongs"),
+        ([1.0, X], "a list with a tensor in it came back where a list of 2 floats belongs"),
+        (X, "a tensor (2, 2) came back where a list of 2 floats belongs"),
+    ],
+)
+def test_a_result_that_is_no_list_of_floats_is_said_to_be_none(got, words):
+    assert expect.floats([1.0, 2.0], 2) == [1.0, 2.0]
+    assert words in message_of(expect.floats, got, 2)
 
 
 def test_nothing_is_told_of_values_too_plain_to_tell():

@@ -5,7 +5,7 @@ import io
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -22,11 +22,12 @@ SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
 
 @dataclass
 class Run:
-    """The exit status and the printed text of one test run, and the folder of the module."""
+    """The exit status and the printed text of one test run, the folder of the module, its text."""
 
     status: int
     text: str
     folder: str
+    source: str | bytes | None
 
     @property
     def flat(self) -> str:
@@ -48,7 +49,7 @@ def run(tmp_path: Path):
         arguments = ["-q", "-p", "no:cacheprovider", "--modules", str(tmp_path), *options]
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             status = pytest.main([str(ROOT / "tests" / "test_rope.py"), *arguments])
-        return Run(int(status), printed.getvalue(), f"{tmp_path.name}/")
+        return Run(int(status), printed.getvalue(), f"{tmp_path.name}/", source)
 
     return run_on
 
@@ -132,6 +133,31 @@ def test_what_is_wrong_and_slow_is_not_waited_for(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("slow", "tries"),
+    [
+        ("def apply_rope(x, cos, sin):\n    rotate_half(x)\n    while True: pass", 1),
+        ("def rotate_half(x):\n    while True: pass", 2),
+    ],
+    ids=["the exercise", "one that it uses"],
+)
+def test_an_endless_loop_is_not_waited_for_twice(monkeypatch, slow, tries):
+    """Unless it is in an exercise that this one uses, and for which it is not to be blamed."""
+    source = f"{SOLUTION}\n\n{slow}\n".encode()
+    module = run_module(source, ROOT / "exercises" / "rope.py")
+    examination = Examination(lambda: Stage(module), source)
+    lent, attempt = [], Examination.attempt
+    monkeypatch.setattr(
+        Examination,
+        "attempt",
+        lambda self, case, others=(): lent.append(others) or attempt(self, case, others),
+    )
+    cases = [one for one in collect([find_lesson("rope").tests]) if one.exercise == "apply_rope"]
+    finding = examination.run(replace(cases[0], seconds=0.5))
+    assert len(lent) == tries
+    assert finding.outcome == ("wrong" if tries == 1 else "passed")
+
+
+@pytest.mark.parametrize(
     ("exercise", "body", "used"),
     [
         ("rotate_half", "def rotate_half(x): return x", ()),
@@ -206,6 +232,7 @@ def test_a_syntax_error_is_one_sentence(run):
         ("import nowhere_to_be_found", "No module named 'nowhere_to_be_found'"),
         ("raise SystemExit(0)", "rope.py calls sys.exit while it is imported"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("name = input('? ')", "rope.py asks for input while it is imported; take that out"),
         ("\ufeff" + SOLUTION, "5 rope: 20 of 20 points"),
         (SOLUTION.replace("\n", "\r\n"), "5 rope: 20 of 20 points"),
     ],
@@ -221,6 +248,7 @@ def test_a_syntax_error_is_one_sentence(run):
         "import",
         "exit",
         "error",
+        "input",
         "byte-order-mark",
         "crlf",
     ],
@@ -402,6 +430,80 @@ def test_an_exception_shows_the_line_of_the_student(run):
     result = run(with_body("rotate_half", "return args[0].chunk(2, dim=7)"))
     assert "rotate_half raised IndexError: Dimension out of range" in result.flat
     assert "return args[0].chunk(2, dim=7)" in result.flat
+
+
+def test_an_exception_in_given_code_names_the_line_that_led_there(run):
+    result = run(with_body("rotate_half", "refuse(args[0])") + "\ndef refuse(x):\n    1 / 0\n")
+    last = len(result.source.splitlines())
+    place = (
+        f"at {result.folder}rope.py:{last - 3}: refuse(args[0]), in {result.folder}rope.py:{last}"
+    )
+    assert f"{place}: 1 / 0" in result.flat
+
+
+def test_a_call_at_the_bottom_of_the_file_is_named_before_what_it_called(run):
+    result = run(SOLUTION + "\nprint(alibi_bias(3, 5))\n")
+    last = len(result.source.splitlines())
+    assert f"rope.py:{last}: print(alibi_bias(3, 5)), in {result.folder}rope.py:" in result.flat
+    assert "raise ValueError(" in result.flat
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return rotate_half(*args)", "rotate_half calls itself"),
+        ("return other(*args)", "rotate_half and other call each other"),
+    ],
+)
+def test_an_endless_recursion_is_said_to_be_one(run, body, words):
+    other = "\ndef other(x):\n    return rotate_half(x)\n"
+    result = run(with_body("rotate_half", body) + other)
+    line = len(result.source.splitlines()) - 3
+    assert f"at {result.folder}rope.py:{line}: {body}, where {words}" in result.flat
+
+
+@pytest.mark.parametrize("name", ["ntk_base", "RotaryEmbedding"])
+def test_a_stub_left_below_finished_code_is_pointed_out(run, name):
+    stub = stub_from(SOLUTION, "rope")
+    text = f'raise NotImplementedError("TODO rope.{name}")'
+    before, after = stub.split(text, 1)
+    indent = before[len(before.rstrip(" ")) :]
+    begun = f"{before}a_line = 1\n{indent}{text}{after}"
+    lines = [str(number) for number, line in enumerate(begun.splitlines(), start=1) if text in line]
+    result = run(begun, "--exercise", name, "--exercise", "rotate_half")
+    raises = "raise" if len(lines) > 1 else "raises"
+    where = f"{result.folder}rope.py:{' and '.join(lines)} {raises} NotImplementedError"
+    assert f"{name} is still to do: {where}" in result.flat
+    assert result.flat.count("still to do") == 1
+
+
+def test_an_exercise_that_asks_for_input_is_told_so(run):
+    result = run(with_body("rotate_half", "input('? ')"))
+    assert "rotate_half asks for input, which no test can type; take the input(...) out" in (
+        result.flat
+    )
+    assert "OSError" not in result.flat
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        (
+            "def forward",
+            "def foward",
+            "RotaryEmbedding has no method forward; is its name misspelled",
+        ),
+        (
+            "super().__init__()",
+            "pass",
+            "before Module.__init__() call; begin __init__ with super().__init__()",
+        ),
+    ],
+)
+def test_what_pytorch_says_of_a_module_is_said_simply(run, right, wrong, words):
+    assert right in SOLUTION
+    result = run(SOLUTION.replace(right, wrong), "--exercise", "RotaryEmbedding")
+    assert words in result.flat
 
 
 def test_a_message_that_cannot_be_shown_does_no_harm(run):

@@ -201,7 +201,8 @@ class seeds_itself(LearnedPositionalEmbedding):
 
 @mistake(
     "LearnedPositionalEmbedding",
-    says="LearnedPositionalEmbedding keeps its table in a buffer, which no optimizer ever sees.",
+    says="LearnedPositionalEmbedding keeps its table in a buffer or a plain tensor, which no "
+    "optimizer sees.",
     look="What makes a tensor show up in `module.parameters()`?",
 )
 class table_in_a_buffer(LearnedPositionalEmbedding):

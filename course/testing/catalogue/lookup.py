@@ -1214,7 +1214,7 @@ class buffer_as_table(nn.Module):
 @mistake(
     "TokenEmbedding",
     says="TokenEmbedding has a table that is frozen.",
-    look="What does `requires_grad=False` say to the optimiser?",
+    look="What does `requires_grad=False` say to the optimizer?",
 )
 class frozen_table(_Table):
     def __init__(self, vocab_size, n_embd):
@@ -1271,7 +1271,7 @@ class table_shared_by_all(_Table):
 @mistake(
     "TokenEmbedding",
     says="TokenEmbedding looks up in a copy that it made at the start.",
-    look="What does forward return after the optimiser has changed `weight`?",
+    look="What does forward return after the optimizer has changed `weight`?",
 )
 class copy_made_at_the_start(_Table):
     def __init__(self, vocab_size, n_embd):

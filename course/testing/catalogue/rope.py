@@ -105,7 +105,7 @@ def default_base_1000(seq_len, head_dim, base=1000.0):
     look="Which two columns belong to pair 0 in split halves?",
     common=True,
 )
-def neighbours_share_an_angle(seq_len, head_dim, base=10000.0):
+def neighbors_share_an_angle(seq_len, head_dim, base=10000.0):
     _refuse_odd(head_dim)
     angles = torch.outer(_positions(seq_len), _right_rates(head_dim, base))
     angles = angles.repeat_interleave(2, dim=-1)
@@ -354,7 +354,7 @@ def halves_not_swapped(x):
     look="Which feature is the partner of feature 0 in this course?",
     common=True,
 )
-def neighbours_as_pairs(x):
+def neighbors_as_pairs(x):
     return torch.stack((-x[..., 1::2], x[..., 0::2]), dim=-1).flatten(-2)
 
 
@@ -562,7 +562,7 @@ def dtype_of_the_tables(x, cos, sin):
     look="Which column of the table belongs to feature 1?",
     common=True,
 )
-def neighbours_turned(x, cos, sin):
+def neighbors_turned(x, cos, sin):
     partner = torch.stack((-x[..., 1::2], x[..., 0::2]), dim=-1).flatten(-2)
     return (x * cos + partner * sin).to(x.dtype)
 
@@ -1169,7 +1169,7 @@ class heads_viewed_as_a_batch(_Rotary):
 
 @mistake(
     "RotaryEmbedding",
-    says="RotaryEmbedding turns neighbours, features 2i and 2i + 1, instead of i and D/2 + i.",
+    says="RotaryEmbedding turns neighbors, features 2i and 2i + 1, instead of i and D/2 + i.",
     look="Which feature is the partner of feature 0 in this course?",
 )
 class interleaved_pairs(_Rotary):
@@ -1825,7 +1825,7 @@ def floor_division_in_the_slopes(n_heads, seq_len):
 
 @mistake(
     "alibi_bias",
-    says="alibi_bias rewards far keys instead of penalising them.",
+    says="alibi_bias rewards far keys instead of penalizing them.",
     look="Which sign has the bias of a far key?",
 )
 def reward_for_distance(n_heads, seq_len):
@@ -1849,7 +1849,7 @@ def rows_as_keys(n_heads, seq_len):
     look="What stands above the diagonal?",
     common=True,
 )
-def later_keys_penalised(n_heads, seq_len):
+def later_keys_penalized(n_heads, seq_len):
     _refuse_heads(n_heads)
     return _bias(_right_slopes(n_heads), seq_len, torch.abs)
 
@@ -1878,7 +1878,7 @@ def later_keys_masked(n_heads, seq_len):
 
 @mistake(
     "alibi_bias",
-    says="alibi_bias counts steps from 1, so that a token penalises itself.",
+    says="alibi_bias counts steps from 1, so that a token penalizes itself.",
     look="How far is a query from its own key?",
 )
 def steps_from_one(n_heads, seq_len):

@@ -18,7 +18,7 @@ from solutions.skipgram import nearest_by_cosine, negative_sampling_loss
 
 def _check_window(window):
     if window < 1:
-        raise ValueError(f"window must be at least 1, or no word has a neighbour; got {window}")
+        raise ValueError(f"window must be at least 1, or no word has a neighbor; got {window}")
 
 
 def _pairs_at(ids, distances):
@@ -31,7 +31,7 @@ def _pairs_at(ids, distances):
 
 @mistake(
     "skipgram_pairs",
-    says="skipgram_pairs ignores `window`: it pairs direct neighbours only.",
+    says="skipgram_pairs ignores `window`: it pairs direct neighbors only.",
     look="Where in the body does `window` stand?",
 )
 def window_ignored(ids, window):
@@ -63,9 +63,9 @@ def window_one_too_wide(ids, window):
 @mistake(
     "skipgram_pairs",
     says="skipgram_pairs pairs words at distance `window` only, not at all distances up to it.",
-    look="With window 2, what has become of the direct neighbours?",
+    look="With window 2, what has become of the direct neighbors?",
 )
-def only_the_farthest_neighbour(ids, window):
+def only_the_farthest_neighbor(ids, window):
     _check_window(window)
     return _pairs_at(ids, [window])
 
@@ -432,7 +432,7 @@ def zeros_lifted_by_a_little(counts, power=0.75):
 
 @mistake(
     "noise_distribution",
-    says="noise_distribution always computes in float32, also for float64 counts.",
+    says="noise_distribution returns float32, also for float64 counts.",
     look="Which dtype comes back for float64 counts? Only integers need another one.",
 )
 def always_float32(counts, power=0.75):
@@ -642,7 +642,7 @@ class constant_start(_TwoTables):
 
 @mistake(
     "SkipGram",
-    says="SkipGram holds its tables as buffers, which no optimiser trains.",
+    says="SkipGram holds its tables as buffers or plain tensors, which no optimizer trains.",
     look="What makes a tensor of a module a parameter?",
 )
 class tables_as_buffers(_TwoTables):
@@ -823,7 +823,7 @@ class uint8_as_a_mask(_TwoTables):
 
 @mistake(
     "SkipGram",
-    says="SkipGram always computes in float32, also with float64 tables.",
+    says="SkipGram returns float32, also with float64 tables.",
     look="Which dtype comes back after model.to(torch.float64)?",
 )
 class logits_always_float32(_TwoTables):
@@ -1116,7 +1116,7 @@ def logarithm_to_base_2(positive, negative):
 
 @mistake(
     "negative_sampling_loss",
-    says="negative_sampling_loss always computes in float32, also for float64 logits.",
+    says="negative_sampling_loss returns float32, also for float64 logits.",
     look="Which dtype comes back for float64 logits?",
 )
 def loss_always_float32(positive, negative):
@@ -1469,7 +1469,7 @@ def no_step_made(model, centers, contexts, noise, **options):
 @mistake(
     "train_skipgram",
     says="train_skipgram trains the context table only.",
-    look="Which parameters does the optimiser know?",
+    look="Which parameters does the optimizer know?",
 )
 def centers_not_trained(model, centers, contexts, noise, **options):
     def of_contexts(parameters, lr):
@@ -1481,7 +1481,7 @@ def centers_not_trained(model, centers, contexts, noise, **options):
 @mistake(
     "train_skipgram",
     says="train_skipgram trains a copy, and the model that was passed in stays as it was.",
-    look="Whose parameters does the optimiser change?",
+    look="Whose parameters does the optimizer change?",
 )
 def copy_trained(model, centers, contexts, noise, **options):
     import copy
@@ -2203,7 +2203,7 @@ def one_minus_the_cosine(query, vectors, top_k=5):
 
 @mistake(
     "nearest_by_cosine",
-    says="nearest_by_cosine always computes in float32, also for float64 rows.",
+    says="nearest_by_cosine returns float32, also for float64 rows.",
     look="Which dtype comes back for float64 rows?",
 )
 def similarities_always_float32(query, vectors, top_k=5):
