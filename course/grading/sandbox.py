@@ -235,6 +235,7 @@ def _confine(connection: int, limits: Limits, rules: _Rules, nursery: int) -> No
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nothing, standard)
+    _close_all_but(0, 1, 2, connection, rules.files)  # looking for them takes one more
 
     memory = mapped_bytes() + limits.memory_bytes
     for name, soft, hard in (
@@ -248,7 +249,6 @@ def _confine(connection: int, limits: Limits, rules: _Rules, nursery: int) -> No
         resource.setrlimit(getattr(resource, name), (soft, hard))
 
     _succeed(libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
-    _close_all_but(0, 1, 2, connection, rules.files)
     landlock.enter(rules.files)
     os.close(rules.files)
     _drop_capabilities(libc)

@@ -222,7 +222,7 @@ return weight
 
 CONNECTION = """
 import os
-from course.grading.wire import dumps
+dumps = __import__("course.grading.wire", fromlist=["dumps"]).dumps
 
 def is_open(number):
     try:
