@@ -112,14 +112,13 @@ def _explained(
     suspect: Suspect, wrong: Sequence[Finding], passed: Sequence[Finding]
 ) -> tuple[str, ...]:
     """The failures that a mistake explains, if they are enough and it contradicts nothing."""
-    explained = []
+    explained, others = [], 0
     for seen in wrong:
-        if _alike(suspect.finding(seen.case), seen):
+        found = suspect.finding(seen.case)
+        if _alike(found, seen):
             explained.append(seen.case.name)
-        elif suspect.finding(seen.case).outcome != "passed":
+        elif found.outcome != "passed" or (others := others + 1) > len(wrong) / 2:
             return ()
-    if len(explained) < len(wrong) / 2:
-        return ()
     contradicted = any(suspect.finding(seen.case).outcome != "passed" for seen in passed)
     return () if contradicted else tuple(explained)
 
