@@ -86,6 +86,7 @@ def lessons() -> tuple[Lesson, ...]:
     )
 
 
+@cache
 def find_lesson(name: str) -> Lesson:
     """A lesson by its stem, its number, or the name of one of its files.
 
