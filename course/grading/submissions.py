@@ -29,7 +29,7 @@ import zipfile
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -257,12 +257,11 @@ def _is_wanted(path: tuple[str, ...]) -> bool:
     """Whether a file matters: a lesson's, a zip near the top, a link in place of `exercises`."""
     name = path[-1].lower()
     is_zip = name.endswith(".zip") and len(path) <= 3
-    return (
-        len(path) == 1
-        or is_zip
-        or name == "exercises"
-        or any(_looks_like(path, stem) for stem in _stems())
-    )
+    return len(path) == 1 or is_zip or name == "exercises" or _may_be_module(path)
+
+
+def _may_be_module(path: tuple[str, ...]) -> bool:
+    return any(_looks_like(path, stem) for stem in _stems())
 
 
 def _looks_like(path: tuple[str, ...], stem: str) -> bool:
@@ -290,8 +289,9 @@ def _name(path: tuple[str, ...]) -> str:
     return match["file"] if match else path[-1]
 
 
-def _stems() -> list[str]:
-    return [lesson.stem for lesson in lessons()]
+@cache
+def _stems() -> tuple[str, ...]:
+    return tuple(lesson.stem for lesson in lessons())
 
 
 def _open_regular(path: Path) -> BinaryIO:
@@ -618,12 +618,11 @@ def _files(source: _Folder | _Archive, names: list[str], reading: _Reading) -> I
 
 
 def _unless_alone(file: _File, reading: _Reading) -> Iterator[_File]:
-    may_be_module = any(_looks_like(file.path, stem) for stem in _stems())
-    if len(file.path) > 1 or (may_be_module and _platform_name(file.path[0])):
-        yield file
-    elif not _platform_name(file.path[0]):
+    if len(file.path) == 1 and not _platform_name(file.path[0]):
         place = _place(file.path)
         reading.notes.append(f"{WHOSE}, is open: {place} lies beside the students' folders")
+    elif len(file.path) > 1 or _may_be_module(file.path):
+        yield file
     else:
         reading.note(file.path, "is neither a lesson nor a zip: it was not read")
 

@@ -253,20 +253,15 @@ def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]
 
 def ends_in_its_stub(source: bytes, exercise: str) -> bool:
     """Whether an exercise can only end where it says that it is to do, in each of its functions."""
-    for node in _definitions(source):
-        if getattr(node, "name", "") == exercise:
-            functions = [one for one in ast.walk(node) if isinstance(one, ast.FunctionDef)]
-            return bool(functions) and not any(map(_may_end_otherwise, functions))
-    return False
+    node = _definition(source, exercise)
+    functions = [one for one in ast.walk(node) if isinstance(one, ast.FunctionDef)] if node else []
+    return bool(functions) and not any(map(_may_end_otherwise, functions))
 
 
 @functools.lru_cache(maxsize=64)
 def lines_to_do_once_begun(source: bytes, lesson: str, exercise: str) -> list[int]:
     """The lines at which an exercise says that it is to do; none if it stands as it was built."""
-    of_student, as_built = (
-        next((node for node in _definitions(text) if getattr(node, "name", "") == exercise), None)
-        for text in (source, _stub_of(lesson))
-    )
+    of_student, as_built = (_definition(text, exercise) for text in (source, _stub_of(lesson)))
     if of_student is None or as_built is None or ast.dump(of_student) == ast.dump(as_built):
         return []
     return sorted(node.lineno for node in ast.walk(of_student) if _says_to_do(node))
@@ -288,6 +283,11 @@ def _says_to_do(node: ast.AST) -> bool:
         case ast.Raise(exc=ast.Call(func=ast.Name(id="NotImplementedError"), args=[said])):
             return isinstance(said, ast.Constant) and str(said.value).startswith("TODO ")
     return False
+
+
+def _definition(source: bytes, exercise: str) -> ast.stmt | None:
+    named = (node for node in _definitions(source) if getattr(node, "name", "") == exercise)
+    return next(named, None)
 
 
 @functools.lru_cache(maxsize=4)

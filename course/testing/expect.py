@@ -75,24 +75,21 @@ def equal(got: Any, want: Any, *, what: str = "") -> None:
 
 
 def tensors(got: Any, *names: str) -> Any:
-    """Expect a tensor, or as many of them as there are names, and give them back.
+    """Expect a tensor, or two of them if there are two names, and give back what came.
 
     To be asked before a test takes a result apart, so that a message need not speak of the test.
     """
     __tracebackhide__ = True
-    n_names = len(names)
-    several = f"{_IN_WORDS.get(n_names, n_names)} tensors belong, {' and '.join(names)}"
-    wanted = several if n_names > 1 else "a tensor belongs"
-    parts = got
-    if n_names == 1:
-        parts = [got]
-    elif isinstance(got, torch.Tensor) and got.dim() and len(got) == n_names:
-        parts = list(got)  # rows of one tensor can be taken apart like a tuple
-    if not isinstance(parts, list | tuple) or len(parts) != n_names:
+    are_two = len(names) == 2
+    wanted = f"two tensors belong, {' and '.join(names)}" if are_two else "a tensor belongs"
+    parts = got if are_two else [got]
+    if isinstance(parts, torch.Tensor) and parts.dim() and len(parts) == 2:
+        parts = list(parts)  # rows of one tensor can be taken apart like a tuple
+    if not isinstance(parts, list | tuple) or len(parts) != len(names):
         raise _wrong_kind(got, f"{_kind_and_shape(got)} came back where {wanted}")
     for name, part in zip(names, parts, strict=True):
         if not isinstance(part, torch.Tensor):
-            of_which = f"{_kind(part)} as {name}" if n_names > 1 else _kind(part)
+            of_which = f"{_kind(part)} as {name}" if are_two else _kind(part)
             raise _wrong_kind(got, f"{of_which} came back where a tensor belongs")
     return got
 
@@ -107,9 +104,6 @@ def floats(got: Any, count: int) -> Any:
         if type(item) is not float:
             raise _wrong_kind(got, f"a list with {_kind(item)} in it came back where {wanted}")
     return got
-
-
-_IN_WORDS = {2: "two", 3: "three"}
 
 
 def _wrong_kind(got: Any, sentence: str) -> Wrong:
