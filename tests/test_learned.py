@@ -6,7 +6,10 @@ from torch import nn
 
 from course.testing import exercise, expect
 
-FLOATS = [torch.float32, torch.float64, torch.bfloat16]
+OTHER_INTEGERS = [torch.int32, torch.int16, torch.int8, torch.uint8]
+"""Beside int64, which most tests use."""
+OTHER_FLOATS = [torch.float64, torch.bfloat16]
+"""Beside float32, which most tests use."""
 
 
 def shapes(tensors):
@@ -77,13 +80,13 @@ class TestLearnedPositionalEmbedding:
         weight = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
         expect.equal(position_table(lesson, weight)(3), weight[:3])
 
-    @pytest.mark.parametrize("seq_len", [0, 1, 6, 7])
+    @pytest.mark.parametrize("seq_len", [0, 1, 7])
     def test_any_length_up_to_the_whole_table(self, lesson, draw, seq_len):
         """Length 7 needs positions 0..6, and the table has those; length 0 is (0, C)."""
         weight = draw.normal(7, 4)
         expect.equal(position_table(lesson, weight)(seq_len), weight[:seq_len])
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
     def test_the_rows_have_the_dtype_of_the_table(self, lesson, draw, dtype):
         """`module.to(dtype)` converts the parameter; what is made of it follows."""
         weight = draw.normal(6, 3, dtype=dtype)
@@ -127,11 +130,11 @@ class TestLearnedPositionalEmbedding:
         """What the caller draws next still depends on the caller's seed."""
         expect_not_reseeded(lesson, lambda: lesson.LearnedPositionalEmbedding(4, 3)(2))
 
-    @pytest.mark.parametrize("seq_len", [5, 9, -1])
-    def test_a_length_that_the_table_lacks_is_refused(self, lesson, seq_len):
+    def test_a_length_that_the_table_lacks_is_refused(self, lesson):
         """Of 4 rows, `weight[:9]` silently gives 4, and `weight[:-1]` gives 3."""
         module = lesson.LearnedPositionalEmbedding(4, 3)
-        expect.rejects(module, ValueError, good=(4,), bad=(seq_len,), mentions=((seq_len, 4),))
+        for seq_len in 5, 9, -1:
+            expect.rejects(module, ValueError, bad=(seq_len,), mentions=((seq_len, 4),))
 
 
 # --- GPTEmbedding -------------------------------------------------------------------------------
@@ -161,14 +164,11 @@ class TestGPTEmbedding:
         expect.equal(shapes(module.state_dict), want)
         expect.equal(sorted(module.trainable), sorted(want))
 
-    @pytest.mark.parametrize(
-        ("sizes", "want"), [((65, 256, 384), 123_264), ((4096, 64, 128), 532_480)], ids=str
-    )
-    def test_parameters_number_vocabulary_plus_block_times_width(self, lesson, sizes, want):
-        """(65 + 256) · 384 = 123,264 and (4096 + 64) · 128 = 532,480."""
-        embedding = lesson.GPTEmbedding(*sizes)
+    def test_parameters_number_vocabulary_plus_block_times_width(self, lesson):
+        """(65 + 256) · 384 = 123,264."""
+        embedding = lesson.GPTEmbedding(65, 256, 384)
         embedding.to("meta")  # the shapes will do
-        expect.equal(sum(p.numel() for p in embedding.parameters.values()), want)
+        expect.equal(sum(p.numel() for p in embedding.parameters.values()), 123_264)
 
     def test_token_row_plus_position_row(self, lesson):
         """Token 2 at position 0: [5, 6] + [10, 20]; token 0 at 1: [1, 2] + [30, 40]."""
@@ -186,52 +186,43 @@ class TestGPTEmbedding:
         """One module reads short and long sentences in turn, up to block_size."""
         tok, pos = draw.normal(9, 2), draw.normal(6, 2)
         module = gpt_embedding(lesson, tok, pos)
-        for length in 3, 6, 1, 5:
+        for length in 3, 6, 1:
             ids = draw.ids(9, 2, length)
             expect.close(module(ids), sums(tok, pos, ids))
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
     def test_the_result_has_the_dtype_of_the_tables(self, lesson, draw, dtype):
         """`module.to(dtype)` converts both tables; their sum follows."""
         tok, pos = draw.normal(7, 3, dtype=dtype), draw.normal(5, 3, dtype=dtype)
         ids = draw.ids(7, 2, 4)
         expect.close(gpt_embedding(lesson, tok, pos)(ids), sums(tok, pos, ids))
 
-    @pytest.mark.parametrize(
-        ("dtype", "largest"),
-        [
-            (torch.int64, 299),
-            (torch.int32, 299),
-            (torch.int16, 299),
-            (torch.int8, 127),
-            (torch.uint8, 255),
-        ],
-        ids=str,
-    )
-    def test_ids_may_be_any_integers(self, lesson, draw, dtype, largest):
+    def test_ids_may_be_any_integers(self, lesson, draw):
         """Datasets are kept in small integers; uint8 must not be read as a mask."""
         tok, pos = draw.normal(300, 3), draw.normal(4, 3)
-        ids = torch.tensor([[0, largest, 1, 100], [largest, 44, largest - 1, 0]])
-        got = gpt_embedding(lesson, tok, pos)(ids.to(dtype))
-        expect.close(got, sums(tok, pos, ids))
+        module = gpt_embedding(lesson, tok, pos)
+        for dtype in OTHER_INTEGERS:
+            largest = min(torch.iinfo(dtype).max, 299)
+            ids = torch.tensor([[0, largest, 1, 100], [largest, 44, largest - 1, 0]])
+            expect.close(module(ids.to(dtype)), sums(tok, pos, ids))
 
-    @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8], ids=str)
-    def test_small_ids_may_stand_in_a_long_sentence(self, lesson, draw, dtype):
+    def test_small_ids_may_stand_in_a_long_sentence(self, lesson, draw):
         """Position 299 does not fit the dtype of the ids."""
         tok, pos, ids = draw.normal(9, 2), draw.normal(300, 2), draw.ids(9, 2, 300)
-        got = gpt_embedding(lesson, tok, pos)(ids.to(dtype))
-        expect.close(got, sums(tok, pos, ids))
+        module = gpt_embedding(lesson, tok, pos)
+        for dtype in torch.int8, torch.uint8:
+            expect.close(module(ids.to(dtype)), sums(tok, pos, ids))
 
     def test_ids_may_be_a_transposed_view(self, lesson, draw):
         """`ids.T` has its rows scattered in memory, and is as good as any ids."""
         tok, pos, ids = draw.normal(7, 2), draw.normal(5, 2), draw.ids(7, 4, 3).T
         expect.close(gpt_embedding(lesson, tok, pos)(ids), sums(tok, pos, ids))
 
-    @pytest.mark.parametrize("shape", [(0, 4), (2, 0)], ids=str)
-    def test_no_ids_give_no_rows(self, lesson, shape):
+    def test_no_ids_give_no_rows(self, lesson):
         """Ids (B, T) with B or T of 0 give an empty (B, T, C)."""
         module = lesson.GPTEmbedding(7, 5, 3)
-        expect.equal(module(torch.zeros(shape, dtype=torch.int64)), torch.zeros(*shape, 3))
+        for shape in (0, 4), (2, 0):
+            expect.equal(module(torch.zeros(shape, dtype=torch.int64)), torch.zeros(*shape, 3))
 
     def test_positions_are_made_where_the_ids_are(self, lesson, draw):
         """A `torch.arange` without a device is not on the GPU when the ids are.
@@ -284,40 +275,27 @@ class TestGPTEmbedding:
         ids = draw.ids(4, 2, 3)
         expect_not_reseeded(lesson, lambda: lesson.GPTEmbedding(4, 5, 3, dropout=0.5)(ids))
 
-    @pytest.mark.parametrize("length", [5, 9])
-    def test_a_sentence_longer_than_the_block_is_refused(self, lesson, draw, length):
+    def test_a_sentence_longer_than_the_block_is_refused(self, lesson, draw):
         """With block_size 4 there is no row for position 4."""
-        good, bad = (draw.ids(7, 2, 4),), (draw.ids(7, 2, length),)
         module = lesson.GPTEmbedding(7, 4, 3)
-        expect.rejects(module, ValueError, good=good, bad=bad, mentions=((length, 4),))
+        for length in 5, 9:
+            bad = draw.ids(7, 2, length)
+            expect.rejects(module, ValueError, bad=(bad,), mentions=((length, 4),))
 
-    @pytest.mark.parametrize(
-        ("word", "dtype"),
-        [
-            (5, torch.int64),
-            (300, torch.int64),
-            (2**32, torch.int64),
-            (-1, torch.int64),
-            (-5, torch.int64),
-            (-1, torch.int8),
-            (255, torch.uint8),
-        ],
-        ids=str,
-    )
-    def test_an_id_without_a_row_is_refused(self, lesson, word, dtype):
+    def test_an_id_without_a_row_is_refused(self, lesson):
         """5 words have rows 0..4; row -1 would silently be the last one."""
-        good, bad = torch.tensor([[0, 4, 1], [2, 3, 0]]), torch.tensor([[0, 1, 2], [3, word, 4]])
         module = lesson.GPTEmbedding(5, 4, 3)
-        expect.rejects(module, IndexError, good=(good.to(dtype),), bad=(bad.to(dtype),))
+        words = {5: torch.int64, 2**32: torch.int64, -1: torch.int64, 255: torch.uint8}
+        for word, dtype in words.items():
+            bad = torch.tensor([[0, 1, 2], [3, word, 4]])
+            expect.rejects(module, IndexError, bad=(bad.to(dtype),))
 
     # --- dropout
 
     def test_dropout_rests_by_default(self, lesson, draw):
-        """dropout=0.0 drops nothing, in training mode neither."""
+        """dropout=0.0 drops nothing, in training mode neither, in which a module begins."""
         tok, pos, ids = draw.normal(9, 40), draw.normal(8, 40), draw.ids(9, 5, 8)
-        module = gpt_embedding(lesson, tok, pos)
-        module.train()
-        expect.close(module(ids), sums(tok, pos, ids))
+        expect.close(gpt_embedding(lesson, tok, pos)(ids), sums(tok, pos, ids))
 
     def test_dropout_rests_in_evaluation_mode(self, lesson, draw):
         """`module.eval()` is for predicting: nothing is dropped, nothing scaled."""
@@ -326,45 +304,39 @@ class TestGPTEmbedding:
         module.train(False)
         expect.close(module(ids), sums(tok, pos, ids))
 
-    @pytest.mark.parametrize("p", [0.2, 0.5, 0.75])
-    def test_dropout_zeroes_or_scales_each_sum(self, lesson, draw, p):
-        """In training an element is 0 or (token + position) / (1 - p)."""
+    def test_dropout_zeroes_or_scales_each_sum(self, lesson, draw):
+        """In training an element is 0 or (token + position) / (1 - p), here 4 times that."""
         tok, pos, ids = positive(draw, 9, 40), positive(draw, 8, 40), draw.ids(9, 5, 8)
-        module = gpt_embedding(lesson, tok, pos, dropout=p)
+        module = gpt_embedding(lesson, tok, pos, dropout=0.75)
         module.train(False)
         module(ids)
         module.train()
         got = module(ids)
-        expect.close(got, (got != 0) * sums(tok, pos, ids) / (1 - p))
+        expect.close(got, (got != 0) * sums(tok, pos, ids) * 4)
 
-    @pytest.mark.parametrize("p", [0.1, 0.5, 0.8])
+    @pytest.mark.parametrize("p", [0.1, 0.8])
     def test_dropout_drops_this_share(self, lesson, draw, p):
         """Of 20,000 elements about p · 20,000 are zero (right code misses at 7 σ)."""
         tok, pos, ids = positive(draw, 9, 100), positive(draw, 50, 100), draw.ids(9, 4, 50)
         module = gpt_embedding(lesson, tok, pos, dropout=p)
-        module.train()
         share = (module(ids) == 0).double().mean().item()
         expect.that(
             abs(share - p) < 0.025, f"dropout={p} zeroed {share:.1%} of the elements, not {p:.0%}"
         )
 
-    @pytest.mark.parametrize(
-        ("dim", "what"), [(0, "sentences"), (1, "tokens"), (2, "features")], ids=str
-    )
-    def test_dropout_decides_for_each_element(self, lesson, draw, dim, what):
+    def test_dropout_decides_for_each_element(self, lesson, draw):
         """No sentence, token or feature shares its fate with the next one."""
         tok, pos, ids = positive(draw, 9, 70), positive(draw, 30, 70), draw.ids(9, 4, 30)
         module = gpt_embedding(lesson, tok, pos, dropout=0.5)
-        module.train()
         kept = module(ids) != 0
-        alike = kept.eq(kept.select(dim, 0).unsqueeze(dim)).all().item()
-        expect.that(not alike, f"all {what} lose the same elements")
+        for dim, what in enumerate(["sentences", "tokens", "features"]):
+            alike = kept.eq(kept.select(dim, 0).unsqueeze(dim)).all().item()
+            expect.that(not alike, f"all {what} lose the same elements")
 
     def test_dropout_is_drawn_anew_for_each_call(self, lesson, draw):
         """Two passes over the same ids lose different elements."""
         tok, pos, ids = positive(draw, 9, 70), positive(draw, 8, 70), draw.ids(9, 4, 8)
         module = gpt_embedding(lesson, tok, pos, dropout=0.5)
-        module.train()
         first, second = module(ids), module(ids)
         expect.that(not first.equal(second), "two calls lose the same elements")
 
@@ -372,7 +344,6 @@ class TestGPTEmbedding:
         """An element passes back 0 or upstream / (1 - p), the same to both tables."""
         ids, upstream = torch.tensor([[3, 0, 4, 2]]), positive(draw, 1, 4, 40)
         module = gpt_embedding(lesson, positive(draw, 5, 40), positive(draw, 4, 40), dropout=0.5)
-        module.train()
         gradients = module.gradients(ids, upstream=upstream)
         pos = gradients["pos_emb.weight"]
         expect.close(pos, (pos != 0) * upstream[0] / 0.5)
@@ -536,11 +507,11 @@ class TestCountParameters:
         expect.equal(lesson.count_parameters(lesson.prop(Positions)), 16)
 
     def test_each_call_counts_anew(self, lesson):
-        """6 elements, 0 after they were frozen, and 6 again."""
+        """6 elements, and 0 after they were frozen."""
         module = lesson.prop(Thawing)
-        for training, want in ((True, 6), (False, 0), (True, 6)):
-            module.train(training)
-            expect.equal(lesson.count_parameters(module), want)
+        expect.equal(lesson.count_parameters(module), 6)
+        module.train(False)
+        expect.equal(lesson.count_parameters(module), 0)
 
     def test_layers_within_layers_count(self, lesson):
         """4 · 2 + 2 for a layer that stands there twice, 2 inside, 6 in a list."""
@@ -584,7 +555,7 @@ class TestTiedLogits:
         got = lesson.tied_logits(torch.tensor([[[1.0, 2.0]]]), weight)
         expect.close(got, torch.tensor([[[5.0, 11.0]]]))
 
-    @pytest.mark.parametrize("sizes", [(2, 3, 5, 7), (3, 1, 4, 2), (1, 6, 3, 6), (4, 4, 4, 4)])
+    @pytest.mark.parametrize("sizes", [(2, 3, 5, 7), (3, 1, 4, 2), (4, 4, 4, 4)])
     def test_every_token_against_every_row(self, lesson, draw, sizes):
         """(B, T, C) and (V, C) give (B, T, V), a dot product in each place."""
         n_batch, length, width, vocab_size = sizes
@@ -648,14 +619,13 @@ class TestScalarEmbedding:
         expect.equal(got, [9.0, 18.0, 36.0])
         expect.that(isinstance(got, list), "the numbers come back in a tuple; a list is asked for")
 
-    @pytest.mark.parametrize("width", [1, 3, 20])
+    @pytest.mark.parametrize("width", [1, 20])
     def test_every_pair_of_rows(self, lesson, draw, width):
-        """4 tokens at 3 positions: 12 sums, each of its own two rows."""
+        """Of 4 tokens and 3 positions, each sum is that of its own two rows."""
         wte, wpe = draw.normal(4, width).tolist(), draw.normal(3, width).tolist()
-        for token_id in range(4):
-            for pos_id in range(3):
-                want = [wte[token_id][i] + wpe[pos_id][i] for i in range(width)]
-                expect.close(lesson.scalar_embedding(wte, wpe, token_id, pos_id), want)
+        for token_id, pos_id in (0, 2), (3, 0), (1, 1):
+            want = [wte[token_id][i] + wpe[pos_id][i] for i in range(width)]
+            expect.close(lesson.scalar_embedding(wte, wpe, token_id, pos_id), want)
 
     def test_ids_may_be_named(self, lesson):
         """Token 0, position 2: 1 + 300."""

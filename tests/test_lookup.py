@@ -8,10 +8,14 @@ import torch
 from course.testing import exercise, expect
 from course.testing.show import show_dtype
 
-SHAPES = [(), (6,), (3, 4), (2, 3, 4), (1, 5, 1)]
-INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
-FLOATS = [torch.float32, torch.float64, torch.bfloat16]
-OUT_OF_RANGE = [-1, -5, 5, 6, 300, 2**32 + 1]
+SHAPES = [(), (2, 3, 4), (1, 5, 1)]
+OTHER_INTEGERS = [torch.int32, torch.int16, torch.int8, torch.uint8]
+"""Beside int64, which most tests use."""
+SMALL_INTEGERS = [torch.int8, torch.uint8]
+"""Where nothing asks for the dtype: what serves with these serves with int32 and int16, too."""
+OTHER_FLOATS = [torch.float64, torch.bfloat16]
+"""Beside float32, which most tests use."""
+OUT_OF_RANGE = [-1, 5, 300, 2**32 + 1]
 """Ids that a table of 5 rows does not have; the last one is 1 in its lower 32 bits."""
 
 
@@ -57,13 +61,13 @@ class TestLookup:
         weight, ids = draw.normal(7, 5), draw.ids(7, *shape)
         expect.equal(lesson.lookup(weight, ids), each_row(weight, ids))
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_rows_come_as_they_are(self, lesson, draw, dtype):
         """A row is copied, not computed: its dtype stays, and so does every bit."""
         weight, ids = draw.normal(7, 3, dtype=dtype) / 3, draw.ids(7, 2, 5)
         expect.equal(lesson.lookup(weight, ids), each_row(weight, ids))
 
-    @pytest.mark.parametrize("dtype", INTEGERS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", OTHER_INTEGERS, ids=show_dtype)
     def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
         """The dtype of the ids only says how they are stored, not which rows
         they name; the table may have more rows than that dtype can count."""
@@ -101,12 +105,11 @@ class TestLookup:
         for weight in draw.normal(7, 3), draw.normal(7, 3):
             expect.equal(lesson.lookup(weight, ids), each_row(weight, ids))
 
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=show_dtype)
-    def test_gradient_goes_to_the_rows_looked_up(self, lesson, draw, dtype):
+    def test_gradient_goes_to_the_rows_looked_up(self, lesson, draw):
         """Each looked-up copy sends its gradient back to its row; copies of
         the same row add up, and a row that was not looked up gets zero."""
-        weight, ids = draw.normal(7, 3, dtype=dtype), draw.ids(5, 2, 6)
-        upstream = draw.normal(2, 6, 3, dtype=dtype)
+        weight, upstream = draw.normal(7, 3), draw.normal(2, 6, 3)
+        ids = torch.tensor([[0, 3, 1, 3, 4, 0], [4, 4, 0, 1, 1, 4]])
         got = lesson.lookup.gradients(weight, ids, upstream=upstream)[0]
         expect.close(got, sum_of_each_row(upstream, ids, 7))
 
@@ -114,64 +117,34 @@ class TestLookup:
     def test_id_without_a_row_is_an_index_error(self, lesson, draw, row):
         """A table of 5 rows has the ids 0 to 4. An id of -1 is no shorthand for
         the last row: it is a mistake that would go unnoticed."""
-        weight, good = draw.normal(5, 3), torch.tensor([[0, 4, 2], [1, 4, 0]])
-        bad = torch.tensor([[0, 4, 2], [1, row, 0]])
-        expect.rejects(
-            lesson.lookup, IndexError, good=(weight, good), bad=(weight, bad), mentions=((row, 5),)
-        )
+        weight, bad = draw.normal(5, 3), torch.tensor([[0, 4, 2], [1, row, 0]])
+        expect.rejects(lesson.lookup, IndexError, bad=(weight, bad), mentions=((row, 5),))
 
     @pytest.mark.parametrize(
         "row, dtype", [(-3, torch.int8), (200, torch.uint8)], ids=["int8", "uint8"]
     )
     def test_small_dtypes_are_checked_too(self, lesson, draw, row, dtype):
         """A table of 100 rows has the ids 0 to 99, in whatever dtype."""
-        weight, good = draw.normal(100, 3), torch.tensor([0, 1, 99], dtype=dtype)
-        bad = torch.tensor([0, row, 99], dtype=dtype)
-        expect.rejects(
-            lesson.lookup,
-            IndexError,
-            good=(weight, good),
-            bad=(weight, bad),
-            mentions=((row, 100),),
-        )
+        weight, bad = draw.normal(100, 3), torch.tensor([0, row, 99], dtype=dtype)
+        expect.rejects(lesson.lookup, IndexError, bad=(weight, bad), mentions=((row, 100),))
 
     def test_one_of_several_bad_ids_is_named(self, lesson, draw):
         """Both 9 and -2 are outside of 0..4; the message names one, and the 5."""
         weight, bad = draw.normal(5, 3), torch.tensor([1, 9, -2])
-        good = torch.tensor([1, 4, 2])
-        expect.rejects(
-            lesson.lookup,
-            IndexError,
-            good=(weight, good),
-            bad=(weight, bad),
-            mentions=((9, 5), (-2, 5)),
-        )
+        expect.rejects(lesson.lookup, IndexError, bad=(weight, bad), mentions=((9, 5), (-2, 5)))
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", [torch.float32, *OTHER_FLOATS], ids=show_dtype)
     def test_floats_are_a_type_error(self, lesson, draw, dtype):
         """There is no row 1.5, and who passes 1.0 has probably mixed up two
         tensors: rounding quietly would hide it."""
-        weight, ids = draw.normal(5, 3), torch.tensor([1, 0, 2])
-        expect.rejects(
-            lesson.lookup,
-            TypeError,
-            good=(weight, ids),
-            bad=(weight, ids.to(dtype)),
-            mentions=("float", "1."),
-        )
+        weight, bad = draw.normal(5, 3), torch.tensor([1, 0, 2], dtype=dtype)
+        expect.rejects(lesson.lookup, TypeError, bad=(weight, bad), mentions=("float", "1."))
 
     def test_bools_are_a_type_error(self, lesson, draw):
         """True and False are answers, not numbers of rows; PyTorch would take
         them as a mask."""
         weight, bad = draw.normal(3, 2), torch.tensor([True, False, True])
-        good = torch.tensor([1, 0, 1])
-        expect.rejects(
-            lesson.lookup,
-            TypeError,
-            good=(weight, good),
-            bad=(weight, bad),
-            mentions=("bool", "True"),
-        )
+        expect.rejects(lesson.lookup, TypeError, bad=(weight, bad), mentions=("bool", "True"))
 
     def test_result_is_where_the_table_is(self, lesson, draw):
         """A table on the GPU gives rows on the GPU."""
@@ -202,11 +175,10 @@ class TestOneHotLookup:
         weight, ids = draw.normal(5, 7), draw.ids(5, *shape)
         expect.close(lesson.one_hot_lookup(weight, ids), each_row(weight, ids))
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
-    def test_result_has_the_dtype_of_the_table(self, lesson, draw, dtype):
+    def test_result_has_the_dtype_of_the_table(self, lesson, draw):
         """Ones and zeros are exact in every dtype, so nothing need be rounded.
         (Ids are not: bfloat16 cannot tell 257 from 256.)"""
-        weight = draw.normal(300, 3, dtype=dtype) / 3
+        weight = draw.normal(300, 3, dtype=torch.bfloat16) / 3
         ids = torch.tensor([[0, 299, 256], [257, 258, 298]])
         expect.close(lesson.one_hot_lookup(weight, ids), each_row(weight, ids))
 
@@ -216,7 +188,7 @@ class TestOneHotLookup:
         got = lesson.one_hot_lookup(weight, torch.tensor([1]))
         expect.close(got, weight[1:], tolerance=1e-14)
 
-    @pytest.mark.parametrize("dtype", INTEGERS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", SMALL_INTEGERS, ids=show_dtype)
     def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
         """The dtype of the ids only says how they are stored, not which rows
         they name; the table may have more rows than that dtype can count."""
@@ -244,16 +216,15 @@ class TestOneHotLookup:
 
     def test_two_tables_stay_apart(self, lesson, draw):
         """One-hot rows are as long as the table in this call has rows."""
-        for vocab_size in 9, 4, 6:
+        for vocab_size in 9, 4:
             weight, ids = draw.normal(vocab_size, 3), draw.ids(vocab_size, 2, 5)
             expect.close(lesson.one_hot_lookup(weight, ids), each_row(weight, ids))
 
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=show_dtype)
-    def test_gradient_goes_to_the_rows_looked_up(self, lesson, draw, dtype):
+    def test_gradient_goes_to_the_rows_looked_up(self, lesson, draw):
         """The gradient at the table is the one-hot matrix, transposed, times the
         gradient at the result: gradients of the same row add up."""
-        weight, ids = draw.normal(7, 3, dtype=dtype), draw.ids(5, 2, 6)
-        upstream = draw.normal(2, 6, 3, dtype=dtype)
+        weight, upstream = draw.normal(7, 3), draw.normal(2, 6, 3)
+        ids = torch.tensor([[0, 3, 1, 3, 4, 0], [4, 4, 0, 1, 1, 4]])
         got = lesson.one_hot_lookup.gradients(weight, ids, upstream=upstream)[0]
         expect.close(got, sum_of_each_row(upstream, ids, 7))
 
@@ -330,7 +301,7 @@ class TestLookupBackward:
         expect.equal(got[:3], torch.zeros(3, 3))
         expect.equal(got[7:], torch.zeros(2, 3))
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_result_has_the_dtype_of_the_gradient(self, lesson, draw, dtype):
         """Gradients come in the dtype of the table and go back in it. (Whole
         numbers here, so that each dtype adds them without rounding.)"""
@@ -345,7 +316,7 @@ class TestLookupBackward:
         want = torch.tensor([[1.0 + 1e-12], [1.0]], dtype=torch.float64)
         expect.close(got, want, tolerance=1e-14)
 
-    @pytest.mark.parametrize("dtype", INTEGERS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", SMALL_INTEGERS, ids=show_dtype)
     def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
         """The dtype of the ids only says how they are stored, not which rows
         they name; the table may have more rows than that dtype can count."""
@@ -397,12 +368,11 @@ class TestLookupBackward:
             got = lesson.lookup_backward(grad_output, ids, 6)
         expect.close(got, sum_of_each_row(grad_output, ids, 6))
 
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=show_dtype)
-    def test_gradient_of_the_gradient_is_a_lookup(self, lesson, draw, dtype):
+    def test_gradient_of_the_gradient_is_a_lookup(self, lesson, draw):
         """Row k of the result is a sum of entries of `grad_output`, so what
         arrives at row k goes back to each place where k was looked up."""
-        ids, grad_output = draw.ids(5, 2, 6), draw.normal(2, 6, 3, dtype=dtype)
-        upstream = draw.normal(7, 3, dtype=dtype)
+        ids, grad_output = draw.ids(5, 2, 6), draw.normal(2, 6, 3)
+        upstream = draw.normal(7, 3)
         got = lesson.lookup_backward.gradients(grad_output, ids, 7, upstream=upstream)[0]
         expect.close(got, each_row(upstream, ids))
 
@@ -420,14 +390,14 @@ class TestLookupBackward:
 
 @exercise("TokenEmbedding")
 class TestTokenEmbedding:
-    @pytest.mark.parametrize("vocab_size, n_embd", [(7, 3), (3, 7)])
-    def test_one_parameter_called_weight(self, lesson, vocab_size, n_embd):
+    def test_one_parameter_called_weight(self, lesson):
         """The table is all there is to learn: V rows of C numbers, float32.
         An `nn.Parameter` is what an optimizer finds and a checkpoint holds."""
-        table = lesson.TokenEmbedding(vocab_size, n_embd)
-        expect.equal(list(table.parameters), ["weight"], what="the names of the parameters")
+        table = lesson.TokenEmbedding(7, 3)
+        parameters = table.parameters
+        expect.equal(list(parameters), ["weight"], what="the names of the parameters")
         expect.equal(table.trainable, ["weight"])
-        expect.equal(table.parameters["weight"] * 0, torch.zeros(vocab_size, n_embd))
+        expect.equal(parameters["weight"] * 0, torch.zeros(7, 3))
 
     def test_forward_looks_up_weight(self, lesson):
         """With the rows (1, 2), (3, 4), (5, 6) in `weight`, id 2 gives (5, 6)."""
@@ -439,22 +409,26 @@ class TestTokenEmbedding:
         """When an optimizer has changed `weight`, the next call must show it."""
         table, ids = lesson.TokenEmbedding(7, 3), draw.ids(7, 2, 4)
         table(ids)
-        for weight in draw.normal(7, 3), draw.normal(7, 3):
-            table.set(weight=weight)
+        weight = draw.normal(7, 3)
+        table.set(weight=weight)
+        expect.equal(table(ids), each_row(weight, ids))
+
+    def test_result_has_a_row_for_every_id(self, lesson, draw):
+        """Ids of shape (...) give (..., C): one axis more, with the row in it."""
+        weight = draw.normal(7, 5)
+        table = table_holding(lesson, weight)
+        for shape in SHAPES:
+            ids = draw.ids(7, *shape)
             expect.equal(table(ids), each_row(weight, ids))
 
-    @pytest.mark.parametrize("shape", SHAPES, ids=str)
-    def test_result_has_a_row_for_every_id(self, lesson, draw, shape):
-        """Ids of shape (...) give (..., C): one axis more, with the row in it."""
-        weight, ids = draw.normal(7, 5), draw.ids(7, *shape)
-        expect.equal(table_holding(lesson, weight)(ids), each_row(weight, ids))
-
-    @pytest.mark.parametrize("dtype", INTEGERS, ids=show_dtype)
-    def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
+    def test_ids_of_every_integer_dtype(self, lesson, draw):
         """The dtype of the ids only says how they are stored, not which rows
         they name; the table may have more rows than that dtype can count."""
-        weight, ids = draw.normal(300, 3), some_ids(dtype)
-        expect.equal(table_holding(lesson, weight)(ids), each_row(weight, ids))
+        weight = draw.normal(300, 3)
+        table = table_holding(lesson, weight)
+        for dtype in OTHER_INTEGERS:
+            ids = some_ids(dtype)
+            expect.equal(table(ids), each_row(weight, ids))
 
     def test_uint8_ids_are_numbers_not_a_mask(self, lesson):
         """Three ids give three rows. PyTorch reads a uint8 index as a mask:
@@ -463,13 +437,14 @@ class TestTokenEmbedding:
         got = table(torch.tensor([0, 1, 1], dtype=torch.uint8))
         expect.equal(got, torch.tensor([[1.0, 2.0], [3.0, 4.0], [3.0, 4.0]]))
 
-    @pytest.mark.parametrize("shape", [(0,), (2, 0)], ids=str)
-    def test_no_ids_give_no_rows(self, lesson, shape):
+    def test_no_ids_give_no_rows(self, lesson):
         """No id is out of range if there is none: (2, 0) gives (2, 0, C)."""
-        got = lesson.TokenEmbedding(7, 3)(torch.zeros(shape, dtype=torch.int64))
-        expect.equal(got, torch.zeros(*shape, 3))
+        table = lesson.TokenEmbedding(7, 3)
+        for shape in (0,), (2, 0):
+            got = table(torch.zeros(shape, dtype=torch.int64))
+            expect.equal(got, torch.zeros(*shape, 3))
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_result_has_the_dtype_of_the_table(self, lesson, draw, dtype):
         """`table.to(dtype)` converts the parameters; the rows are theirs."""
         table, weight, ids = (
@@ -481,35 +456,34 @@ class TestTokenEmbedding:
         table.set(weight=weight)
         expect.equal(table(ids), each_row(weight, ids))
 
-    @pytest.mark.parametrize("vocab_size, n_embd", [(500, 200), (150, 700)])
-    def test_spread_at_the_start_is_002(self, lesson, draw, vocab_size, n_embd):
+    def test_spread_at_the_start_is_002(self, lesson, draw):
         """N(0, 0.02²) has mean 0 and standard deviation 0.02, whatever the sizes
         of the table are. (Square 0.02 and you have the variance.)"""
         lesson.seed(draw.integer(0, 10**6))
-        weight = lesson.TokenEmbedding(vocab_size, n_embd).parameters["weight"].double()
+        weight = lesson.TokenEmbedding(160, 250).parameters["weight"].double()
         expect.close(
-            weight.std().item(), 0.02, tolerance=4e-4, what="the standard deviation of the table"
+            weight.std().item(), 0.02, tolerance=5e-4, what="the standard deviation of the table"
         )
-        expect.close(weight.mean().item(), 0.0, tolerance=5e-4, what="the mean of the table")
+        expect.close(weight.mean().item(), 0.0, tolerance=6e-4, what="the mean of the table")
 
     def test_every_row_is_drawn_alike(self, lesson, draw):
         """No row is special, the first one neither: 2500 numbers each, all with
         mean 0 and standard deviation 0.02."""
         lesson.seed(draw.integer(0, 10**6))
-        weight = lesson.TokenEmbedding(30, 2500).parameters["weight"].double()
-        mean, std = torch.zeros(30).double(), torch.full((30,), 0.02).double()
+        weight = lesson.TokenEmbedding(12, 2500).parameters["weight"].double()
+        mean, std = torch.zeros(12).double(), torch.full((12,), 0.02).double()
         expect.close(weight.mean(dim=1), mean, tolerance=0.0032, what="the mean of each row")
         expect.close(
             weight.std(dim=1), std, tolerance=0.0023, what="the standard deviation of each row"
         )
-        alike = [(a, b) for a in range(30) for b in range(a) if torch.equal(weight[a], weight[b])]
+        alike = [(a, b) for a in range(12) for b in range(a) if torch.equal(weight[a], weight[b])]
         expect.that(not alike, f"two rows are the same, {alike[:1]}: each token needs its own")
 
     def test_start_is_a_bell_curve(self, lesson, draw):
         """Of normal numbers 4.55 % lie beyond two standard deviations and 0.27 %
         beyond three; uniform ones never get that far."""
         lesson.seed(draw.integer(0, 10**6))
-        weight = lesson.TokenEmbedding(500, 200).parameters["weight"].double()
+        weight = lesson.TokenEmbedding(160, 250).parameters["weight"].double()
         beyond = [(weight.abs() > k * 0.02).double().mean().item() for k in (2, 3)]
         expect.that(abs(beyond[0] - 0.0455) < 0.006, f"{beyond[0]:.1%} lie beyond ±0.04, not 4.6 %")
         expect.that(
@@ -540,11 +514,10 @@ class TestTokenEmbedding:
 
     def test_two_tables_stay_apart(self, lesson, draw):
         """Each module has a table of its own."""
-        first, second = lesson.TokenEmbedding(7, 3), lesson.TokenEmbedding(7, 3)
-        a, b = first.parameters["weight"], second.parameters["weight"]
-        expect.that(not torch.equal(a, b), "two tables were made with the same numbers")
-        first.set(weight=draw.normal(7, 3))
-        expect.equal(second.parameters["weight"], b)
+        one, other, ids = draw.normal(7, 3), draw.normal(7, 3), draw.ids(7, 2, 4)
+        table = table_holding(lesson, one)
+        table_holding(lesson, other)(ids)
+        expect.equal(table(ids), each_row(one, ids))
 
     def test_gradient_goes_to_the_rows_looked_up(self, lesson, draw):
         """Each looked-up copy sends its gradient to its row of `weight`; copies
@@ -561,20 +534,20 @@ class TestTokenEmbedding:
         table(torch.arange(7))
         expect.equal(table.parameters["weight"], weight)
 
-    @pytest.mark.parametrize("row", OUT_OF_RANGE)
-    def test_id_without_a_row_is_an_index_error(self, lesson, row):
+    def test_id_without_a_row_is_an_index_error(self, lesson):
         """A table of 5 rows has the ids 0 to 4; the same errors as `lookup`."""
-        good, bad = torch.tensor([[0, 4], [1, 4]]), torch.tensor([[0, 4], [row, 1]])
         table = lesson.TokenEmbedding(5, 3)
-        expect.rejects(table, IndexError, good=(good,), bad=(bad,), mentions=((row, 5),))
+        for row in OUT_OF_RANGE:
+            bad = torch.tensor([[0, 4], [row, 1]])
+            expect.rejects(table, IndexError, bad=(bad,), mentions=((row, 5),))
 
-    @pytest.mark.parametrize("dtype", [*FLOATS, torch.bool], ids=show_dtype)
-    def test_other_than_integers_are_a_type_error(self, lesson, dtype):
+    def test_other_than_integers_are_a_type_error(self, lesson):
         """Floats and bools number no rows; the same errors as `lookup`."""
-        ids = torch.tensor([1, 0, 1])
         table = lesson.TokenEmbedding(5, 3)
-        names = ("bool", "True") if dtype == torch.bool else ("float", "1.")
-        expect.rejects(table, TypeError, good=(ids,), bad=(ids.to(dtype),), mentions=names)
+        for dtype in torch.float32, *OTHER_FLOATS, torch.bool:
+            bad = torch.tensor([1, 0, 1], dtype=dtype)
+            names = ("bool", "True") if dtype == torch.bool else ("float", "1.")
+            expect.rejects(table, TypeError, bad=(bad,), mentions=names)
 
     def test_result_is_where_the_table_is(self, lesson, draw):
         """A table moved to the GPU gives rows on the GPU."""

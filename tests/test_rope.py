@@ -11,7 +11,9 @@ import torch
 
 from course.testing import exercise, expect
 
-FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+OTHER_FLOATS = [torch.float64, torch.float16, torch.bfloat16]
+"""Beside float32, which most tests use."""
+
 ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 """What every sensible order of operations stays within when it turns a few numbers below 5."""
 
@@ -88,15 +90,17 @@ class TestRopeTables:
         want = torch.tensor([0.2837, 0.8776, 0.9988])
         expect.close(cos[5, :3], want, tolerance=1e-3, what="cos[5, :3]")
 
-    @pytest.mark.parametrize("head_dim", [2, 4, 6, 64])
-    def test_every_pair_is_right_up_to_position_4096(self, lesson, head_dim):
+    @pytest.mark.parametrize("length, head_dim", [(4097, 8), (20, 64)])
+    def test_every_pair_is_right_up_to_position_4096(self, lesson, length, head_dim):
         """Every angle is position * 10000 ** (-2i / D), for each of the D/2 pairs.
         Angles need float32 at least: bfloat16 cannot tell position 257 from 256.
         """
-        expect.close(lesson.rope_tables(4097, head_dim), tables(4097, head_dim), tolerance=1e-3)
+        want = tables(length, head_dim)
+        expect.close(lesson.rope_tables(length, head_dim), want, tolerance=1e-3)
 
-    @pytest.mark.parametrize("base", [50.0, 500000.0])
-    @pytest.mark.parametrize("length, head_dim", [(1, 8), (9, 6), (300, 10)])
+    @pytest.mark.parametrize(
+        "length, head_dim, base", [(1, 8, 50.0), (9, 6, 500000.0), (300, 10, 50.0)]
+    )
     def test_base_sets_the_rates(self, lesson, length, head_dim, base):
         """Pair i turns base ** (-2i / D) radians a position, whatever the base."""
         want = tables(length, head_dim, base)
@@ -113,16 +117,19 @@ class TestRopeTables:
         """Tables kept from an earlier call serve only a call with the same length,
         width and base.
         """
-        for length, head_dim, base in [(5, 4, 10000.0), (5, 4, 100.0), (7, 4, 100.0), (3, 8, 9.0)]:
+        for length, head_dim, base in [
+            (5, 4, 10000.0),
+            (5, 4, 100.0),
+            (7, 4, 100.0),
+            (7, 8, 100.0),
+        ]:
             got = lesson.rope_tables(seq_len=length, head_dim=head_dim, base=base)
             expect.close(got, tables(length, head_dim, base), tolerance=1e-3)
 
-    @pytest.mark.parametrize("odd", [1, 5, 63])
+    @pytest.mark.parametrize("odd", [1, 5])
     def test_odd_width_is_refused(self, lesson, odd):
         """Features turn in pairs; with an odd width one would be left over."""
-        expect.rejects(
-            lesson.rope_tables, ValueError, good=(4, odd + 1), bad=(4, odd), mentions=(odd,)
-        )
+        expect.rejects(lesson.rope_tables, ValueError, bad=(4, odd), mentions=(odd,))
 
 
 @exercise("rotate_half")
@@ -143,9 +150,7 @@ class TestRotateHalf:
         got = lesson.rotate_half(torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]))
         expect.close(got, torch.tensor([[-4.0, -5.0, -6.0, 1.0, 2.0, 3.0]]))
 
-    @pytest.mark.parametrize(
-        "shape", [(64,), (3, 10), (4, 3, 2), (2, 3, 5, 8), (2, 1, 3, 4, 6)], ids=str
-    )
+    @pytest.mark.parametrize("shape", [(64,), (4, 3, 2), (2, 1, 3, 4, 6)], ids=str)
     def test_only_the_last_axis_is_halved(self, lesson, draw, shape):
         """Whatever stands before it (batch, heads, positions) stays as it is."""
         x, half = draw.normal(*shape), shape[-1] // 2
@@ -157,7 +162,7 @@ class TestRotateHalf:
         x = draw.normal(3, 5, 6)
         expect.close(lesson.rotate_half(lesson.rotate_half(x)), -x)
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
     def test_dtype_stays(self, lesson, draw, dtype):
         """Moving numbers and changing signs is exact in every dtype."""
         x = draw.normal(3, 4, dtype=dtype)
@@ -210,7 +215,7 @@ class TestApplyRope:
         got = lesson.apply_rope(torch.tensor([[1.0, 2.0, 3.0, 4.0]]), *tables(1, 4, start=3))
         expect.close(got, torch.tensor([[-1.4134, 1.8791, -2.8289, 4.0582]]), tolerance=1e-4)
 
-    @pytest.mark.parametrize("length, head_dim", [(1, 2), (7, 4), (5, 6), (4, 4), (9, 64)])
+    @pytest.mark.parametrize("length, head_dim", [(5, 6), (4, 4), (9, 64)])
     def test_every_pair_turns_by_its_own_angle(self, lesson, draw, length, head_dim):
         """Features i and D/2 + i of row t turn by the angle in row t, columns i and
         D/2 + i.
@@ -220,7 +225,7 @@ class TestApplyRope:
         expect.close(got, turned(x, start=11), tolerance=1e-4)
 
     @pytest.mark.parametrize(
-        "shape", [(2, 5, 6), (4, 4, 4), (2, 3, 5, 6), (5, 5, 5, 8), (3, 1, 2, 5, 4)], ids=str
+        "shape", [(2, 5, 6), (4, 4, 4), (5, 5, 5, 8), (3, 1, 2, 5, 4)], ids=str
     )
     def test_positions_are_the_next_to_last_axis(self, lesson, draw, shape):
         """Batch and heads stand before it, and share the angles. Equal sizes must not
@@ -230,7 +235,7 @@ class TestApplyRope:
         got = lesson.apply_rope(x, *tables(*shape[-2:], base=50.0))
         expect.close(got, turned(x, base=50.0), tolerance=1e-4)
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
     def test_float32_tables_leave_the_dtype_of_x(self, lesson, draw, dtype):
         """A bfloat16 query has to meet bfloat16 keys; that its angles were computed
         more precisely is no reason to widen it.
@@ -239,7 +244,7 @@ class TestApplyRope:
         got = lesson.apply_rope(x, *tables(3, 6))
         expect.close(got, turned(x), tolerance=ROUNDING[dtype])
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
     def test_tables_may_have_the_dtype_of_x(self, lesson, draw, dtype):
         """So they have after `model.to(dtype)`."""
         x = draw.normal(2, 3, 6, dtype=dtype)
@@ -263,24 +268,20 @@ class TestApplyRope:
         expect.close(after, before, tolerance=1e-4)
 
     def test_scores_depend_on_the_distance_alone(self, lesson, draw):
-        """Shift queries and keys by 25 positions, and every dot product stays: only
-        the difference of the two angles counts.
+        """Shift queries and keys by 25 positions, from 2 to 27, and every dot product
+        stays: only the difference of the two angles counts.
         """
         q, k = draw.normal(4, 6), draw.normal(4, 6)
-        here, there = tables(4, 6, start=2), tables(4, 6, start=27)
+        there = tables(4, 6, start=27)
         want = turned(q, start=2) @ turned(k, start=2).T
-        expect.close(
-            lesson.apply_rope(q, *here) @ lesson.apply_rope(k, *here).T, want, tolerance=1e-4
-        )
         expect.close(
             lesson.apply_rope(q, *there) @ lesson.apply_rope(k, *there).T, want, tolerance=1e-4
         )
 
-    @pytest.mark.parametrize("shape", [(5, 6), (2, 3, 4, 8)], ids=str)
-    def test_gradient_turns_backwards(self, lesson, draw, shape):
+    def test_gradient_turns_backwards(self, lesson, draw):
         """The transpose of a rotation is the rotation by minus the angle."""
-        x, upstream = draw.normal(*shape), draw.normal(*shape)
-        cos, sin = tables(*shape[-2:], start=3)
+        x, upstream = draw.normal(2, 3, 4, 8), draw.normal(2, 3, 4, 8)
+        cos, sin = tables(4, 8, start=3)
         gradients = lesson.apply_rope.gradients(x, cos, sin, upstream=upstream)
         want = turned(upstream, start=3, direction=-1)
         expect.close(gradients[0], want, tolerance=1e-4)
@@ -306,9 +307,7 @@ class TestRotaryEmbedding:
         got = rotary(torch.tensor([[1.0, 0.0]]), offset=1)
         expect.close(got, torch.tensor([[0.5403, 0.8415]]), tolerance=1e-4)
 
-    @pytest.mark.parametrize(
-        "shape", [(5, 6), (2, 3, 4), (2, 3, 5, 8), (5, 5, 5, 6), (7, 64)], ids=str
-    )
+    @pytest.mark.parametrize("shape", [(7, 64), (2, 3, 4), (5, 5, 5, 6)], ids=str)
     def test_positions_count_from_zero(self, lesson, draw, shape):
         """Row t of the next to last axis stands at position t; batch and heads stand
         before it.
@@ -317,7 +316,7 @@ class TestRotaryEmbedding:
         x = draw.normal(*shape)
         expect.close(rotary(x), turned(x), tolerance=1e-4)
 
-    @pytest.mark.parametrize("offset", [1, 2, 5, 30])
+    @pytest.mark.parametrize("offset", [1, 30])
     def test_positions_count_from_the_offset(self, lesson, draw, offset):
         """Row t stands at position offset + t: offset tokens are already in the cache.
         Attention makes (B, H, T, D) as a transposed (B, T, H, D).
@@ -328,16 +327,16 @@ class TestRotaryEmbedding:
 
     def test_token_by_token_is_all_at_once(self, lesson, draw):
         """With a key/value cache token t comes alone, T = 1, with offset t."""
-        rotary = lesson.RotaryEmbedding(6, 4)
-        x = draw.normal(2, 6, 4)
-        alone = [rotary(x[:, t : t + 1], offset=t) for t in range(6)]
+        rotary = lesson.RotaryEmbedding(3, 4)
+        x = draw.normal(2, 3, 4)
+        alone = [rotary(x[:, t : t + 1], offset=t) for t in range(3)]
         expect.close(torch.cat(alone, dim=1), turned(x), tolerance=1e-4)
 
     def test_an_offset_is_forgotten_after_its_call(self, lesson, draw):
         """Each call says where its tokens stand; the next prompt starts at 0 again."""
         rotary = lesson.RotaryEmbedding(9, 4)
         x = draw.normal(3, 4)
-        for offset in (4, 0, 6):
+        for offset in (4, 6):
             expect.close(rotary(x, offset=offset), turned(x, start=offset), tolerance=1e-4)
         expect.close(rotary(x), turned(x), tolerance=1e-4)
 
@@ -355,7 +354,7 @@ class TestRotaryEmbedding:
         one below the number of positions, is as good.
         """
         x = draw.normal(5, 8)
-        for base in (4.0, 50.0, 500000.0):
+        for base in (4.0, 500000.0):
             rotary = lesson.RotaryEmbedding(12, 8, base)
             expect.close(rotary(x, 7), turned(x, base, start=7), tolerance=1e-4)
 
@@ -374,8 +373,8 @@ class TestRotaryEmbedding:
         """Positions 4090 to 4096: the angles are large, and have to be computed in
         float32 or better.
         """
-        rotary = lesson.RotaryEmbedding(4097, 64)
-        x = draw.normal(2, 7, 64)
+        rotary = lesson.RotaryEmbedding(4097, 8)
+        x = draw.normal(2, 7, 8)
         expect.close(rotary(x, 4090), turned(x, start=4090), tolerance=1e-2)
 
     def test_nothing_is_trained(self, lesson):
@@ -399,7 +398,7 @@ class TestRotaryEmbedding:
         rotary.to("meta")
         expect.close(rotary(meta(2, 3, 5, 4), 2), meta(2, 3, 5, 4))
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
     def test_result_has_the_dtype_of_x(self, lesson, draw, dtype):
         """The module stays in float32, its input need not; position 1000 is too much
         for bfloat16, so no angle may be computed in it.
@@ -428,9 +427,8 @@ class TestRotaryEmbedding:
         rotary = lesson.RotaryEmbedding(40, 6)
         q, k = draw.normal(1, 6), draw.normal(1, 6)
         want = (q * turned(k, start=2)).sum()
-        for m in (0, 1, 30):
-            score = (rotary(q, offset=m) * rotary(k, offset=m + 2)).sum()
-            expect.close(score, want, tolerance=1e-4)
+        score = (rotary(q, offset=30) * rotary(k, offset=32)).sum()
+        expect.close(score, want, tolerance=1e-4)
 
     def test_gradient_turns_backwards(self, lesson, draw):
         """The transpose of a rotation is the rotation by minus the angle. Queries are
@@ -441,7 +439,7 @@ class TestRotaryEmbedding:
         want = turned(upstream, start=2, direction=-1)
         expect.close(gradients[0], want, tolerance=1e-4)
 
-    @pytest.mark.parametrize("length, last", [(3, 5), (1, 7), (8, 0)])
+    @pytest.mark.parametrize("length, last", [(3, 5), (1, 7)])
     def test_the_last_position_is_max_seq_len_minus_one(self, lesson, draw, length, last):
         """offset + T may be 8, the length of the tables, and no more. Slicing alone
         would not complain: it returns fewer rows.
@@ -465,34 +463,23 @@ class TestRotaryEmbedding:
             mentions=(9, 8),
         )
 
-    @pytest.mark.parametrize("shape", [(9, 5, 4), (9, 11, 5, 4)], ids=str)
-    def test_only_positions_are_limited(self, lesson, draw, shape):
+    def test_only_positions_are_limited(self, lesson, draw):
         """Batch and heads may be larger than max_seq_len: T is the next to last axis."""
-        x = draw.normal(*shape)
+        x = draw.normal(9, 11, 5, 4)
         expect.close(lesson.RotaryEmbedding(5, 4)(x), turned(x), tolerance=1e-4)
 
-    @pytest.mark.parametrize("offset", [-1, -3, -100])
-    def test_negative_offset_is_refused(self, lesson, draw, offset):
+    def test_negative_offset_is_refused(self, lesson, draw):
         """In Python a negative index counts from the end; a position does not."""
-        x = draw.normal(2, 4)
-        expect.rejects(
-            lesson.RotaryEmbedding(8, 4),
-            ValueError,
-            good=(x, 0),
-            bad=(x, offset),
-            mentions=(offset,),
-        )
+        rotary, x = lesson.RotaryEmbedding(8, 4), draw.normal(2, 4)
+        for offset in (-1, -3, -100):
+            expect.rejects(rotary, ValueError, bad=(x, offset), mentions=(offset,))
 
-    @pytest.mark.parametrize("width", [1, 2, 4, 8, 12])
-    def test_another_head_width_is_refused(self, lesson, draw, width):
+    def test_another_head_width_is_refused(self, lesson, draw):
         """The tables have head_dim = 6 columns, each for one feature of x."""
-        expect.rejects(
-            lesson.RotaryEmbedding(8, 6),
-            ValueError,
-            good=(draw.normal(2, 3, 6),),
-            bad=(draw.normal(2, 3, width),),
-            mentions=(width,),
-        )
+        rotary = lesson.RotaryEmbedding(8, 6)
+        for width in (1, 4, 12):
+            x = draw.normal(2, 3, width)
+            expect.rejects(rotary, ValueError, bad=(x,), mentions=(width,))
 
 
 def rows_before(n_heads, head_dim):
@@ -524,7 +511,7 @@ class TestInterleavedToHalf:
 
     @pytest.mark.parametrize(
         "n_heads, head_dim, n_inputs",
-        [(1, 8, 3), (2, 6, 5), (3, 6, 18), (4, 10, 7), (5, 4, 1), (6, 16, 64)],
+        [(1, 8, 3), (3, 6, 18), (5, 4, 1), (4, 10, 7)],
     )
     def test_every_row_moves_as_a_whole(self, lesson, draw, n_heads, head_dim, n_inputs):
         """In each head row 2i goes to i, and row 2i + 1 to D/2 + i. Columns belong to
@@ -534,13 +521,13 @@ class TestInterleavedToHalf:
         want = weight[rows_before(n_heads, head_dim)]
         expect.close(lesson.interleaved_to_half(weight, n_heads), want)
 
-    @pytest.mark.parametrize("n_heads, head_dim, n_inputs", [(1, 6, 4), (3, 8, 5), (2, 10, 20)])
-    def test_attention_scores_stay_the_same(self, lesson, draw, n_heads, head_dim, n_inputs):
+    def test_attention_scores_stay_the_same(self, lesson, draw):
         """Interleaved weights turned in interleaved pairs, and reordered weights
         turned in split halves, must give the same dot products of queries and keys.
         """
-        x = draw.normal(7, n_inputs, dtype=torch.float64)
-        wq, wk = draw.normal(2, n_heads * head_dim, n_inputs, dtype=torch.float64)
+        n_heads, head_dim = 3, 8
+        x = draw.normal(7, 5, dtype=torch.float64)
+        wq, wk = draw.normal(2, n_heads * head_dim, 5, dtype=torch.float64)
 
         def scores(wq, wk, turn):
             heads = [(x @ w.T).unflatten(1, (n_heads, head_dim)).transpose(0, 1) for w in (wq, wk)]
@@ -551,7 +538,7 @@ class TestInterleavedToHalf:
         wk_half = lesson.interleaved_to_half(wk, n_heads)
         expect.close(scores(wq_half, wk_half, turned), scores(wq, wk, turned_interleaved))
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
     def test_dtype_stays(self, lesson, draw, dtype):
         """Rows move; no number changes."""
         weight = draw.normal(12, 5, dtype=dtype)
@@ -582,7 +569,6 @@ class TestInterleavedToHalf:
         expect.rejects(
             lesson.interleaved_to_half,
             ValueError,
-            good=(draw.normal(4 * n_heads, 3), n_heads),
             bad=(draw.normal(n_rows, 3), n_heads),
             mentions=(n_rows, n_heads, 2 * n_heads),
         )
@@ -598,8 +584,9 @@ class TestNtkBase:
         """D / (D - 2) = 6 / 4 = 1.5, so factor 4 gives 500 * 4 ** 1.5 = 500 * 8."""
         expect.close(lesson.ntk_base(500.0, 4.0, 6), 4000.0, tolerance=1e-5)
 
-    @pytest.mark.parametrize("head_dim", [4, 6, 10, 64, 128])
-    @pytest.mark.parametrize("base, factor", [(10000.0, 8.0), (10000.0, 1.5), (500000.0, 2.0)])
+    @pytest.mark.parametrize(
+        "base, factor, head_dim", [(10000.0, 8.0, 6), (10000.0, 1.5, 64), (500000.0, 2.0, 128)]
+    )
     def test_slowest_pair_is_stretched_by_the_factor(self, lesson, base, factor, head_dim):
         """The wavelength of the last pair, 2 pi * base ** ((D - 2) / D), has to grow
         by exactly the factor.
@@ -628,7 +615,6 @@ class TestNtkBase:
         expect.rejects(
             lesson.ntk_base,
             ValueError,
-            good=(10000.0, 1.0, 8),
             bad=(10000.0, factor, 8),
             mentions=(factor,),
         )
@@ -641,7 +627,6 @@ class TestNtkBase:
         expect.rejects(
             lesson.ntk_base,
             ValueError,
-            good=(10000.0, 2.0, 4),
             bad=(10000.0, 2.0, head_dim),
             mentions=(head_dim,),
         )
@@ -659,7 +644,7 @@ class TestAlibiBias:
         expect.that(shape == (8, 3, 3), f"the bias has shape {shape}, but should have (8, 3, 3)")
         expect.close(bias[1], want, what="bias[1]")
 
-    @pytest.mark.parametrize("n_heads", [1, 2, 4, 8, 16, 32])
+    @pytest.mark.parametrize("n_heads", [1, 2, 8, 32])
     def test_slopes_fall_from_head_to_head(self, lesson, n_heads):
         """Head h = 1..H has slope 2 ** (-8 h / H). The last one always has 2 ** -8 =
         1/256; eight heads have 1/2, 1/4, ..., 1/256.
@@ -669,9 +654,7 @@ class TestAlibiBias:
         expect.tensors(got, "bias")
         expect.close(got[:, 1, 0], -torch.tensor(slopes), tolerance=1e-6, what="bias[:, 1, 0]")
 
-    @pytest.mark.parametrize(
-        "n_heads, length", [(1, 1), (1, 6), (2, 5), (4, 3), (8, 7), (8, 8), (16, 9)]
-    )
+    @pytest.mark.parametrize("n_heads, length", [(1, 1), (2, 5), (4, 3), (8, 8), (16, 9)])
     def test_penalty_grows_with_the_distance(self, lesson, n_heads, length):
         """Each step back costs a slope: -slope * (query - key), and 0 for later keys."""
         want = [
@@ -704,17 +687,15 @@ class TestAlibiBias:
 
     def test_each_call_makes_a_bias_of_its_own(self, lesson):
         """A bias kept from an earlier call serves only a call with the same sizes."""
-        for n_heads, length in [(2, 3), (2, 5), (4, 5), (2, 3)]:
+        for n_heads, length in [(2, 3), (2, 5), (4, 5)]:
             steps = torch.arange(length)
             distance = (steps[:, None] - steps).relu()
             want = -torch.stack([distance * 0.5 ** (8 * (h + 1) / n_heads) for h in range(n_heads)])
             expect.close(lesson.alibi_bias(n_heads, length), want)
 
-    @pytest.mark.parametrize("n_heads", [3, 6, 12, 24, 0, -2])
+    @pytest.mark.parametrize("n_heads", [3, 6, 12, 0, -2])
     def test_only_powers_of_two_are_accepted(self, lesson, n_heads):
         """1, 2, 4, 8, ...: for other numbers of heads the paper mixes two sets of
         slopes.
         """
-        expect.rejects(
-            lesson.alibi_bias, ValueError, good=(4, 3), bad=(n_heads, 3), mentions=(n_heads,)
-        )
+        expect.rejects(lesson.alibi_bias, ValueError, bad=(n_heads, 3), mentions=(n_heads,))

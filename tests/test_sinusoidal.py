@@ -59,12 +59,12 @@ class TestInverseFrequencies:
         """Width 2 has one pair, and its exponent is 0: base ** 0 = 1."""
         expect_frequencies(lesson.inverse_frequencies(2), [1.0])
 
-    @pytest.mark.parametrize("n_embd", [4, 6, 10, 64, 384, 768])
+    @pytest.mark.parametrize("n_embd", [4, 10, 768])
     def test_every_frequency_at_base_10000(self, lesson, n_embd):
         """10000 ** (-2i / C) for i = 0 .. C/2 - 1; the last one stays above 1/10000."""
         expect_frequencies(lesson.inverse_frequencies(n_embd), frequencies(n_embd))
 
-    @pytest.mark.parametrize("base", [2.0, 100.0, 500_000.0])
+    @pytest.mark.parametrize("base", [2.0, 500_000.0])
     def test_every_frequency_at_another_base(self, lesson, base):
         """The base sets the slowest pair; the fastest one always turns by 1."""
         expect_frequencies(lesson.inverse_frequencies(12, base), frequencies(12, base))
@@ -76,16 +76,14 @@ class TestInverseFrequencies:
 
     def test_bases_and_widths_do_not_mix(self, lesson):
         """One call leaves nothing behind for the next one."""
-        for n_embd, base in (6, 10000.0), (6, 1000.0), (10, 1000.0), (6, 10000.0):
+        for n_embd, base in (6, 10000.0), (6, 1000.0), (10, 1000.0):
             got = lesson.inverse_frequencies(n_embd, base)
             expect_frequencies(got, frequencies(n_embd, base))
 
     @pytest.mark.parametrize("n_embd", [5, 1, 0, -2])
     def test_a_width_without_pairs_is_refused(self, lesson, n_embd):
         """Every sine needs its cosine, and there must be at least one pair."""
-        expect.rejects(
-            lesson.inverse_frequencies, ValueError, good=(6,), bad=(n_embd,), mentions=(n_embd,)
-        )
+        expect.rejects(lesson.inverse_frequencies, ValueError, bad=(n_embd,), mentions=(n_embd,))
 
 
 # --- sinusoidal_encoding ------------------------------------------------------------------------
@@ -107,14 +105,14 @@ class TestSinusoidalEncoding:
         expect.close(lesson.sinusoidal_encoding(2, 4, base=100.0)[1], want, tolerance=BOUND)
 
     @pytest.mark.parametrize(
-        ("length", "n_embd"), [(4, 2), (3, 4), (7, 6), (5, 10), (40, 32), (9, 9 * 14)], ids=str
+        ("length", "n_embd"), [(4, 2), (3, 4), (7, 6), (9, 126), (300, 8)], ids=str
     )
     def test_every_entry(self, lesson, length, n_embd):
         """Columns 2i and 2i + 1: sine and cosine of position · 10000 ** (-2i / C)."""
         got = lesson.sinusoidal_encoding(length, n_embd)
         expect.close(got, encoding(range(length), n_embd), tolerance=BOUND)
 
-    @pytest.mark.parametrize("base", [2.0, 500.0, 500_000.0])
+    @pytest.mark.parametrize("base", [2.0, 500_000.0])
     def test_every_entry_at_another_base(self, lesson, base):
         """The base reaches the angles."""
         got = lesson.sinusoidal_encoding(11, 8, base)
@@ -135,24 +133,21 @@ class TestSinusoidalEncoding:
         )
 
     def test_second_pair_turns_a_hundred_times_slower(self, lesson):
-        """Width 4: its frequency is 1/100, so position 300 looks like 3 in pair 0."""
-        table = lesson.sinusoidal_encoding(301, 4)
-        expect.close(table[300, 2:], table[3, :2], tolerance=2 * BOUND)
+        """Width 4: its frequency is 1/100, so position 100 looks like 1 in pair 0."""
+        table = lesson.sinusoidal_encoding(101, 4)
+        expect.close(table[100, 2:], table[1, :2], tolerance=2 * BOUND)
 
-    @pytest.mark.parametrize("n_embd", [2, 6, 16])
-    def test_error_stays_below_1e_4_up_to_position_10000(self, lesson, n_embd):
-        """float32 angles near 10000 are 0.001 apart, too coarse for a sine."""
-        got = lesson.sinusoidal_encoding(10_001, n_embd)
-        expect.close(got, encoding(range(10_001), n_embd), tolerance=BOUND)
-
-    def test_error_stays_below_1e_4_when_all_pairs_are_fast(self, lesson):
-        """With base 2 every angle grows into the thousands."""
-        got = lesson.sinusoidal_encoding(10_001, 12, base=2.0)
-        expect.close(got[9_900:], encoding(range(9_900, 10_001), 12, base=2.0), tolerance=BOUND)
+    @pytest.mark.parametrize("base", [1.5, 5.0])
+    def test_error_stays_below_1e_4_up_to_position_10000(self, lesson, base):
+        """float32 angles near 10000 are 0.001 apart, too coarse for a sine. With base 1.5
+        both pairs turn that far; a frequency rounded to float32 is too coarse as well.
+        """
+        got = lesson.sinusoidal_encoding(10_001, 4, base=base)
+        expect.close(got, encoding(range(10_001), 4, base=base), tolerance=BOUND)
 
     def test_lengths_widths_and_bases_do_not_mix(self, lesson):
         """One call leaves nothing behind for the next one."""
-        calls = [(5, 6, 10000.0), (5, 6, 100.0), (8, 6, 100.0), (3, 4, 100.0), (5, 6, 10000.0)]
+        calls = [(5, 6, 10000.0), (5, 6, 100.0), (8, 6, 100.0), (3, 4, 100.0)]
         for length, n_embd, base in calls:
             got = lesson.sinusoidal_encoding(length, n_embd, base)
             expect.close(got, encoding(range(length), n_embd, base), tolerance=BOUND)
@@ -160,9 +155,7 @@ class TestSinusoidalEncoding:
     @pytest.mark.parametrize("n_embd", [5, 1, 0, -2])
     def test_a_width_without_pairs_is_refused(self, lesson, n_embd):
         """Every sine needs its cosine, and there must be at least one pair."""
-        expect.rejects(
-            lesson.sinusoidal_encoding, ValueError, good=(4, 6), bad=(4, n_embd), mentions=(n_embd,)
-        )
+        expect.rejects(lesson.sinusoidal_encoding, ValueError, bad=(4, n_embd), mentions=(n_embd,))
 
 
 # --- SinusoidalPositionalEmbedding --------------------------------------------------------------
@@ -175,18 +168,17 @@ class TestSinusoidalPositionalEmbedding:
         want = torch.tensor([[0.0, 1.0], [0.841471, 0.540302], [0.909297, -0.416147]])
         expect.close(lesson.SinusoidalPositionalEmbedding(5, 2)(3), want, tolerance=BOUND)
 
-    @pytest.mark.parametrize("seq_len", [1, 8, 9, 10, 37])
+    @pytest.mark.parametrize("seq_len", [1, 9, 10])
     def test_shorter_and_longer_than_the_table(self, lesson, seq_len):
         """9 rows are ready; the formula gives any further one."""
         got = lesson.SinusoidalPositionalEmbedding(9, 6)(seq_len)
         expect.close(got, encoding(range(seq_len), 6), tolerance=BOUND)
 
-    @pytest.mark.parametrize("seq_len", [4, 5, 21])
-    @pytest.mark.parametrize("base", [100.0, 500_000.0])
-    def test_another_base(self, lesson, seq_len, base):
+    @pytest.mark.parametrize("seq_len", [4, 21])
+    def test_another_base(self, lesson, seq_len):
         """The base holds for the rows in the table and for those beyond it."""
-        got = lesson.SinusoidalPositionalEmbedding(5, 8, base=base)(seq_len)
-        expect.close(got, encoding(range(seq_len), 8, base), tolerance=BOUND)
+        got = lesson.SinusoidalPositionalEmbedding(5, 8, base=500_000.0)(seq_len)
+        expect.close(got, encoding(range(seq_len), 8, 500_000.0), tolerance=BOUND)
 
     def test_any_table_and_any_length(self, lesson, draw):
         """Rows from the table or beyond it, at any even width and any base."""
@@ -199,24 +191,24 @@ class TestSinusoidalPositionalEmbedding:
         """Position 5999 of a table made for 16: nothing repeats, nothing is clamped, and
         5000 rows made ahead are not enough.
         """
-        got = lesson.SinusoidalPositionalEmbedding(16, 6)(6000)
-        expect.close(got, encoding(range(6000), 6), tolerance=1e-3)
+        got = lesson.SinusoidalPositionalEmbedding(16, 2)(6000)
+        expect.close(got, encoding(range(6000), 2), tolerance=1e-3)
 
     def test_long_and_short_sequences_in_turn(self, lesson):
         """A long sequence must not change what a short one gets later."""
         module = lesson.SinusoidalPositionalEmbedding(4, 6)
-        for seq_len in 3, 12, 2, 7, 12, 4:
+        for seq_len in 3, 12, 7, 2:
             expect.close(module(seq_len), encoding(range(seq_len), 6), tolerance=BOUND)
 
     def test_two_modules_share_nothing(self, lesson):
         """Each has its own width and base, also for rows beyond its table."""
         one = lesson.SinusoidalPositionalEmbedding(4, 6)
         two = lesson.SinusoidalPositionalEmbedding(4, 6, base=100.0)
-        three = lesson.SinusoidalPositionalEmbedding(6, 4)
+        three = lesson.SinusoidalPositionalEmbedding(4, 4)
         for seq_len in 3, 9:
             expect.close(one(seq_len), encoding(range(seq_len), 6), tolerance=BOUND)
             expect.close(two(seq_len), encoding(range(seq_len), 6, 100.0), tolerance=BOUND)
-            expect.close(three(seq_len), encoding(range(seq_len), 4), tolerance=BOUND)
+        expect.close(three(9), encoding(range(9), 4), tolerance=BOUND)
 
     def test_nothing_is_trained(self, lesson):
         """A parameter would be counted, saved and changed by the optimizer."""
@@ -230,39 +222,39 @@ class TestSinusoidalPositionalEmbedding:
         module = lesson.SinusoidalPositionalEmbedding(5, 4)
         expect.that(len(module.buffers) > 0, "the module has no buffer")
 
-    @pytest.mark.parametrize("seq_len", [7, 8, 30])
     @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
-    def test_rows_follow_to_a_dtype(self, lesson, seq_len, dtype):
+    def test_rows_follow_to_a_dtype(self, lesson, dtype):
         """8 rows are in the table; those beyond it must follow, too."""
         module = lesson.SinusoidalPositionalEmbedding(8, 6)
         module.to(dtype)
         tolerance = BOUND if dtype == torch.float64 else None
-        expect.close(module(seq_len), encoding(range(seq_len), 6, dtype=dtype), tolerance=tolerance)
+        for seq_len in 8, 30:
+            want = encoding(range(seq_len), 6, dtype=dtype)
+            expect.close(module(seq_len), want, tolerance=tolerance)
 
     def test_rows_follow_to_a_dtype_after_a_long_sequence(self, lesson):
         """Whatever a call of length 30 left behind has to follow as well."""
         module = lesson.SinusoidalPositionalEmbedding(8, 6)
         module(30)
         module.to(torch.float64)
-        for seq_len in 5, 30, 41:
+        for seq_len in 5, 30:
             want = encoding(range(seq_len), 6, dtype=torch.float64)
             expect.close(module(seq_len), want, tolerance=BOUND)
 
-    @pytest.mark.parametrize("n_embd", [6, 16])
-    def test_bfloat16_rounds_the_values_not_the_angles(self, lesson, n_embd):
+    def test_bfloat16_rounds_the_values_not_the_angles(self, lesson):
         """Above 256 bfloat16 skips integers: angles made in it would be far off."""
-        module = lesson.SinusoidalPositionalEmbedding(300, n_embd)
+        module = lesson.SinusoidalPositionalEmbedding(300, 6)
         module.to(torch.bfloat16)
         for seq_len in 290, 400:
-            want = encoding(range(seq_len), n_embd, dtype=torch.bfloat16)
+            want = encoding(range(seq_len), 6, dtype=torch.bfloat16)
             expect.close(module(seq_len), want)
 
-    @pytest.mark.parametrize("seq_len", [7, 8, 30])
-    def test_rows_follow_to_a_device(self, lesson, seq_len):
+    def test_rows_follow_to_a_device(self, lesson):
         """On a GPU they must be on the GPU; the "meta" device stands in for it."""
         module = lesson.SinusoidalPositionalEmbedding(8, 6)
         module.to("meta")
-        expect.equal(module(seq_len), torch.empty(seq_len, 6, device="meta"))
+        for seq_len in 8, 30:
+            expect.equal(module(seq_len), torch.empty(seq_len, 6, device="meta"))
 
     def test_rows_follow_to_a_device_after_a_long_sequence(self, lesson):
         """Whatever a call of length 30 left behind has to follow as well."""
@@ -272,12 +264,10 @@ class TestSinusoidalPositionalEmbedding:
     def test_a_width_without_pairs_is_refused(self, lesson, n_embd):
         """Every sine needs its cosine, and there must be at least one pair."""
         make = lesson.SinusoidalPositionalEmbedding
-        expect.rejects(make, ValueError, good=(4, 6), bad=(4, n_embd), mentions=(n_embd,))
+        expect.rejects(make, ValueError, bad=(4, n_embd), mentions=(n_embd,))
 
 
 # --- offset_rotation ----------------------------------------------------------------------------
-
-OFFSETS = [0, 1, -1, 7, -40, 1000, -1000]
 
 
 @exercise("offset_rotation")
@@ -294,7 +284,7 @@ class TestOffsetRotation:
         """pe[p + 0] is pe[p], so R is the identity."""
         expect.close(lesson.offset_rotation(0, 6), torch.eye(6))
 
-    @pytest.mark.parametrize("k", OFFSETS)
+    @pytest.mark.parametrize("k", [1, -1, 7, -40])
     def test_position_p_becomes_position_p_plus_k(self, lesson, k):
         """R @ pe[p] == pe[p + k] for all p; a column vector, so pe @ R.T for a table."""
         matrix = lesson.offset_rotation(k, 6)
@@ -308,20 +298,18 @@ class TestOffsetRotation:
         base = float(draw.integer(2, 99_999))
         expect.close(lesson.offset_rotation(k, n_embd, base), rotation(k, n_embd, base))
 
-    @pytest.mark.parametrize("n_embd", [2, 4, 10, 64])
-    @pytest.mark.parametrize("k", [3, -1000])
+    @pytest.mark.parametrize(("k", "n_embd"), [(3, 2), (-1, 4), (3, 64)])
     def test_every_entry(self, lesson, k, n_embd):
         """A 2 × 2 block per pair on the diagonal, each with its own angle; else 0."""
         got = lesson.offset_rotation(k, n_embd)
         expect.close(got, rotation(k, n_embd), tolerance=1e-5)
 
-    @pytest.mark.parametrize("k", OFFSETS)
+    @pytest.mark.parametrize("k", [1000, -1000])
     def test_entries_are_within_1e_5_up_to_offset_1000(self, lesson, k):
         """float32 angles near 1000 are 0.00006 apart, too coarse for a cosine."""
         expect.close(lesson.offset_rotation(k, 16), rotation(k, 16), tolerance=1e-5)
 
-    @pytest.mark.parametrize("base", [2.0, 100.0, 500_000.0])
-    @pytest.mark.parametrize("k", [5, -999])
+    @pytest.mark.parametrize(("k", "base"), [(-999, 2.0), (-999, 500_000.0)])
     def test_another_base(self, lesson, k, base):
         """The base sets the angle of each block."""
         got = lesson.offset_rotation(k, 8, base)
@@ -342,9 +330,7 @@ class TestOffsetRotation:
     @pytest.mark.parametrize("n_embd", [5, 1, 0, -2])
     def test_a_width_without_pairs_is_refused(self, lesson, n_embd):
         """Every sine needs its cosine, and there must be at least one pair."""
-        expect.rejects(
-            lesson.offset_rotation, ValueError, good=(3, 6), bad=(3, n_embd), mentions=(n_embd,)
-        )
+        expect.rejects(lesson.offset_rotation, ValueError, bad=(3, n_embd), mentions=(n_embd,))
 
 
 # --- relative_similarity ------------------------------------------------------------------------
@@ -367,7 +353,7 @@ class TestRelativeSimilarity:
         pe = torch.tensor([[3.0, 4.0], [0.0, 2.0]])
         expect.close(lesson.relative_similarity(pe, 0), torch.tensor([25.0, 4.0]))
 
-    @pytest.mark.parametrize("k", range(6))
+    @pytest.mark.parametrize("k", [0, 1, 2, 5])
     def test_every_distance_in_any_table(self, lesson, draw, k):
         """6 rows have 6 - k pairs of rows that are k apart."""
         pe = draw.normal(6, 4)
@@ -379,7 +365,7 @@ class TestRelativeSimilarity:
         want = sum(math.cos(4 * w) for w in frequencies(6))
         expect.close(got, torch.full((26,), want))
 
-    @pytest.mark.parametrize("shape", [(1, 4), (2, 2), (9, 32), (5, 6)], ids=str)
+    @pytest.mark.parametrize("shape", [(1, 4), (2, 2), (9, 32)], ids=str)
     def test_any_table_size(self, lesson, draw, shape):
         """T rows of C features, tall or wide."""
         pe, k = draw.normal(*shape), shape[0] // 2
@@ -398,7 +384,7 @@ class TestRelativeSimilarity:
         pe = draw.normal(4, 7).T
         expect.close(lesson.relative_similarity(pe, 3), similarities(pe, 3))
 
-    @pytest.mark.parametrize("k", [0, 2, 5])
+    @pytest.mark.parametrize("k", [0, 2])
     def test_a_table_that_learns_gets_its_gradient(self, lesson, draw, k):
         """Row p gets its partners p + k and p - k, each times its upstream."""
         pe, upstream = draw.normal(6, 4), draw.normal(6 - k)
@@ -413,10 +399,8 @@ class TestRelativeSimilarity:
         """With pe on a GPU it is on the GPU; "meta" stands in for one."""
         expect.follows_device(lesson.relative_similarity, draw.normal(6, 4), 2)
 
-    @pytest.mark.parametrize("k", [5, 8, -1, -5])
+    @pytest.mark.parametrize("k", [5, 8, -1])
     def test_a_distance_that_no_two_rows_have_is_refused(self, lesson, draw, k):
         """5 rows are at most 4 apart; a negative k would slice from the end."""
         pe = draw.normal(5, 4)
-        expect.rejects(
-            lesson.relative_similarity, ValueError, good=(pe, 4), bad=(pe, k), mentions=(k,)
-        )
+        expect.rejects(lesson.relative_similarity, ValueError, bad=(pe, k), mentions=(k,))

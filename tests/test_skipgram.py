@@ -9,8 +9,11 @@ from torch import nn
 from course.testing import exercise, expect, limit
 from course.testing.show import show, show_dtype
 
-INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
-FLOATS = [torch.float32, torch.float64, torch.bfloat16]
+SMALL_INTEGERS = [torch.int8, torch.uint8]
+"""What serves with these serves with int32 and int16, too; most tests use int64."""
+
+OTHER_FLOATS = [torch.float64, torch.bfloat16]
+"""Beside float32, which most tests use."""
 
 
 def spelled(text):
@@ -76,10 +79,7 @@ class TestSkipgramPairs:
 
     @pytest.mark.parametrize(
         ("length", "window"),
-        [
-            *[(2, 1), (2, 2), (3, 2), (6, 3), (6, 5), (6, 8)],
-            *[(17, 1), (17, 2), (17, 3), (17, 5), (17, 8)],
-        ],
+        [(2, 1), (6, 5), (6, 8), (17, 3), (17, 8)],
     )
     def test_pairs_are_all_within_the_window(self, lesson, draw, length, window):
         """Every two positions that are 1..window apart, both ways round, shown
@@ -88,7 +88,7 @@ class TestSkipgramPairs:
         ids = draw.ids(6, length)
         expect_pairs(lesson.skipgram_pairs(ids, window), every_pair(ids, window))
 
-    @pytest.mark.parametrize("window", [4, 6, 1000])
+    @pytest.mark.parametrize("window", [5, 1000])
     def test_window_may_be_wider_than_the_text(self, lesson, window):
         """Five words are at most 4 apart: from window 4 on, each word pairs with
         the four others.
@@ -96,19 +96,16 @@ class TestSkipgramPairs:
         got = lesson.skipgram_pairs(torch.arange(5), window)
         expect_pairs(got, [(i, j) for i in range(5) for j in range(5) if i != j])
 
-    @pytest.mark.parametrize("window", [1, 3])
     @pytest.mark.parametrize("length", [0, 1])
-    def test_fewer_than_two_words_make_no_pair(self, lesson, length, window):
+    def test_fewer_than_two_words_make_no_pair(self, lesson, length):
         """A pair needs two words. Two empty int64 tensors, (0,) each, can still
         be indexed and joined to others.
         """
         nothing = torch.zeros(0, dtype=torch.int64)
-        centers, contexts = centers_and_contexts(
-            lesson.skipgram_pairs(torch.full((length,), 3), window)
-        )
+        centers, contexts = centers_and_contexts(lesson.skipgram_pairs(torch.full((length,), 3), 2))
         expect.equal((centers, contexts), (nothing, nothing))
 
-    @pytest.mark.parametrize("dtype", INTEGERS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", SMALL_INTEGERS, ids=show_dtype)
     def test_pairs_are_int64_for_ids_of_every_dtype(self, lesson, draw, dtype):
         """The text of 300 words is longer than int8 and uint8 can count, the pairs
         are int64 all the same, and hold the same words.
@@ -130,13 +127,7 @@ class TestSkipgramPairs:
     def test_window_below_1_is_refused(self, lesson, window):
         """No word is at distance 0 from another, and no distance is negative."""
         ids = torch.tensor([1, 2, 3])
-        expect.rejects(
-            lesson.skipgram_pairs,
-            ValueError,
-            good=(ids, 1),
-            bad=(ids, window),
-            mentions=(window,),
-        )
+        expect.rejects(lesson.skipgram_pairs, ValueError, bad=(ids, window), mentions=(window,))
 
     def test_pairs_are_on_the_device_of_the_ids(self, lesson, draw):
         """What comes from a GPU stays there; the "meta" device stands in for it."""
@@ -166,16 +157,16 @@ class TestNoiseDistribution:
         got = lesson.noise_distribution(torch.tensor([81.0, 16.0, 1.0]))
         expect.close(got, torch.tensor([27 / 36, 8 / 36, 1 / 36]))
 
-    @pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
+    @pytest.mark.parametrize("power", [0.0, 0.5, 2.0])
     def test_another_power_may_be_asked_for(self, lesson, power):
-        """1 keeps the frequencies, 0 makes them equal, 2 favors frequent words.
+        """1 would keep the frequencies, 0 makes them equal, 2 favors frequent words.
         With 0.5, counts 9, 4 and 1 weigh 3, 2 and 1.
         """
         weights = [9.0**power, 4.0**power, 1.0]
         got = lesson.noise_distribution(torch.tensor([9.0, 4.0, 1.0]), power)
         expect.close(got, torch.tensor([weight / sum(weights) for weight in weights]))
 
-    @pytest.mark.parametrize("size", [1, 7, 1000])
+    @pytest.mark.parametrize("size", [1, 1000])
     def test_probabilities_sum_to_1(self, lesson, draw, size):
         """Each is a share of the whole: the weight of one word by that of all."""
         counts = draw.ids(500, size) + 1
@@ -195,13 +186,13 @@ class TestNoiseDistribution:
         of_more = lesson.noise_distribution(10 * counts)
         expect.close(lesson.noise_distribution(counts), of_more)
 
-    @pytest.mark.parametrize("dtype", INTEGERS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", SMALL_INTEGERS, ids=show_dtype)
     def test_integer_counts_give_float32(self, lesson, dtype):
         """Counts are whole numbers, their shares are not: 3 ** 3 = 27 of 63."""
         got = lesson.noise_distribution(torch.tensor([81, 16, 81, 1], dtype=dtype))
         expect.close(got, torch.tensor([27 / 63, 8 / 63, 27 / 63, 1 / 63]))
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_floating_counts_keep_their_dtype(self, lesson, dtype):
         """What comes as float64 leaves as float64, and so for the others."""
         got = lesson.noise_distribution(torch.tensor([16, 81, 0, 1], dtype=dtype))
@@ -225,7 +216,6 @@ class TestNoiseDistribution:
         expect.rejects(
             lesson.noise_distribution,
             ValueError,
-            good=(torch.tensor([3, 2]),),
             bad=(torch.tensor(counts),),
             mentions=(smallest,),
         )
@@ -236,7 +226,6 @@ class TestNoiseDistribution:
         expect.rejects(
             lesson.noise_distribution,
             ValueError,
-            good=(torch.tensor([0, 2], dtype=dtype),),
             bad=(torch.zeros(3, dtype=dtype),),
             mentions=("all zero", "all-zero", 0, 0.0),
         )
@@ -264,21 +253,18 @@ def tables_and_model(lesson, draw, vocab_size, n_embd):
 
 @exercise("SkipGram")
 class TestSkipGram:
-    @pytest.mark.parametrize(("vocab_size", "n_embd"), [(7, 3), (4, 9)])
-    def test_parameters_are_two_tables(self, lesson, vocab_size, n_embd):
+    def test_parameters_are_two_tables(self, lesson):
         """A row for each word in each: one for the word as center, one as context."""
-        model = lesson.SkipGram(vocab_size, n_embd)
+        model = lesson.SkipGram(7, 3)
         shapes = {name: tuple(weight.shape) for name, weight in model.parameters.items()}
-        expect.equal(
-            shapes, dict.fromkeys(["center.weight", "context.weight"], (vocab_size, n_embd))
-        )
+        expect.equal(shapes, dict.fromkeys(["center.weight", "context.weight"], (7, 3)))
         expect.equal(sorted(model.trainable), ["center.weight", "context.weight"])
 
     def test_centers_start_small_and_random(self, lesson):
         """Large rows make large logits, whose sigmoid is flat: nothing is learned.
         Rows that start alike stay alike.
         """
-        rows = lesson.SkipGram(500, 64).parameters["center.weight"]
+        rows = lesson.SkipGram(50, 16).parameters["center.weight"]
         size = rows.square().mean().sqrt().item()
         expect.that(1e-5 < size < 0.5, f"center.weight should start small; its rms is {size:.3g}")
         varied = rows.std(dim=0).min() > 0 and rows.std(dim=1).min() > 0
@@ -286,7 +272,7 @@ class TestSkipGram:
 
     def test_contexts_start_small_random_or_at_zero(self, lesson):
         """One table may start at zero: the other's rows are its first gradients."""
-        rows = lesson.SkipGram(500, 64).parameters["context.weight"]
+        rows = lesson.SkipGram(50, 16).parameters["context.weight"]
         size = rows.square().mean().sqrt().item()
         expect.that(size < 0.5, f"context.weight should start small; its rms is {size:.3g}")
         varied = rows.std(dim=0).min() > 0 and rows.std(dim=1).min() > 0
@@ -337,9 +323,8 @@ class TestSkipGram:
         ("vocab_size", "n_embd", "shapes"),
         [
             (7, 3, [(5,), (3,), (1,)]),
-            (7, 3, [(5, 4), (3, 3), (1, 3), (4, 1), (1, 1)]),
+            (7, 3, [(5, 4), (3, 3), (1, 3), (4, 1)]),
             (9, 1, [(4,), (2, 3)]),
-            (300, 4, [(6, 2), (4, 4)]),
         ],
         ids=str,
     )
@@ -359,7 +344,7 @@ class TestSkipGram:
             got = model(no_centers, torch.zeros(shape, dtype=torch.int64))
             expect.equal(got, torch.zeros(shape))
 
-    @pytest.mark.parametrize("dtype", INTEGERS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", SMALL_INTEGERS, ids=show_dtype)
     def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
         """The dtype of an id says how it is stored, not which row it names; PyTorch
         alone would read uint8 as a mask.
@@ -380,8 +365,9 @@ class TestSkipGram:
         and the other way round. Words that come twice add up, others get 0.
         """
         center, context, model = tables_and_model(lesson, draw, 6, 3)
-        for shape in (5,), (5, 4), (4, 4):
-            centers, contexts = draw.ids(4, shape[0]), draw.ids(4, *shape)
+        centers = torch.tensor([0, 3, 1, 0, 3])
+        for shape in (5,), (5, 4):
+            contexts = draw.ids(4, *shape)
             upstream = draw.normal(*shape)
             got = model.gradients(centers, contexts, upstream=upstream)
             want_center, want_context = torch.zeros(6, 3), torch.zeros(6, 3)
@@ -393,7 +379,7 @@ class TestSkipGram:
             expect.close(got["center.weight"], want_center)
             expect.close(got["context.weight"], want_context)
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_logits_follow_the_dtype_of_the_tables(self, lesson, draw, dtype):
         """A model that was moved to float64 or bfloat16 computes in it."""
         center, context = draw.normal(2, 7, 3).to(dtype) / 2
@@ -425,7 +411,7 @@ def loss_by_formula(positive, negative):
 
 @exercise("negative_sampling_loss")
 class TestNegativeSamplingLoss:
-    @pytest.mark.parametrize(("n_pairs", "n_negatives"), [(1, 1), (3, 1), (3, 5)])
+    @pytest.mark.parametrize(("n_pairs", "n_negatives"), [(1, 1), (3, 5)])
     def test_untrained_loss_is_k_plus_1_times_ln_2(self, lesson, n_pairs, n_negatives):
         """σ(0) = 1/2: a true pair and each of its K drawn ones cost ln 2 = 0.6931."""
         got = lesson.negative_sampling_loss(torch.zeros(n_pairs), torch.zeros(n_pairs, n_negatives))
@@ -441,9 +427,7 @@ class TestNegativeSamplingLoss:
         wrong = lesson.negative_sampling_loss(torch.tensor([high]), torch.tensor([[high]]))
         expect.close(wrong, torch.tensor(math.log(4 / 3) + math.log(4)))
 
-    @pytest.mark.parametrize(
-        ("n_pairs", "n_negatives"), [(1, 1), (5, 4), (4, 4), (1, 6), (6, 1), (40, 15)]
-    )
+    @pytest.mark.parametrize(("n_pairs", "n_negatives"), [(5, 4), (4, 4), (1, 6), (6, 1)])
     def test_negatives_add_up_and_pairs_are_averaged(self, lesson, draw, n_pairs, n_negatives):
         """Each pair pays for its true logit and for all of its K drawn ones; the loss
         is what a pair pays on average, so it is divided by P, not by P * K.
@@ -455,11 +439,10 @@ class TestNegativeSamplingLoss:
     def test_the_same_pairs_twice_cost_the_same(self, lesson, draw):
         """A mean over pairs does not grow with their number."""
         positive, negative = draw.normal(4), draw.normal(4, 3)
-        once = lesson.negative_sampling_loss(positive, negative)
         twice = lesson.negative_sampling_loss(positive.repeat(2), negative.repeat(2, 1))
-        expect.close(twice, once)
+        expect.close(twice, loss_by_formula(positive, negative))
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_loss_keeps_the_dtype(self, lesson, draw, dtype):
         """What comes as float64 leaves as float64, and so for the others."""
         positive, negative = draw.normal(5, dtype=dtype), draw.normal(5, 3, dtype=dtype)
@@ -468,7 +451,7 @@ class TestNegativeSamplingLoss:
 
     @pytest.mark.parametrize(
         ("logit", "dtype"),
-        [(50.0, FLOATS[0]), (120.0, FLOATS[0]), *((1000.0, dtype) for dtype in FLOATS)],
+        [(120.0, torch.float32), (1000.0, torch.float32), (1000.0, torch.bfloat16)],
         ids=lambda value: str(value) if type(value) is float else show_dtype(value),
     )
     def test_sure_and_wrong_costs_the_logit(self, lesson, logit, dtype):
@@ -486,27 +469,27 @@ class TestNegativeSamplingLoss:
         got = lesson.negative_sampling_loss(torch.tensor([logit]), torch.tensor([[-logit] * 2]))
         expect.close(got, torch.tensor(0.0))
 
-    @pytest.mark.parametrize(("n_pairs", "n_negatives"), [(1, 1), (5, 3), (4, 4)])
-    def test_gradient_is_how_wrong_each_logit_is(self, lesson, draw, n_pairs, n_negatives):
+    def test_gradient_is_how_wrong_each_logit_is(self, lesson, draw):
         """(σ(positive) - 1) / P at a true pair, σ(negative) / P at a drawn one; here
         times the gradient at the loss.
         """
-        positive, negative = draw.normal(n_pairs), draw.normal(n_pairs, n_negatives)
+        positive, negative = draw.normal(5), draw.normal(5, 3)
         upstream = torch.tensor(1.7)
         got = lesson.negative_sampling_loss.gradients(positive, negative, upstream=upstream)
-        expect.close(got[0], 1.7 * (1 / (1 + torch.exp(-positive)) - 1) / n_pairs)
-        expect.close(got[1], 1.7 / (1 + torch.exp(-negative)) / n_pairs)
+        expect.close(got[0], 1.7 * (1 / (1 + torch.exp(-positive)) - 1) / 5)
+        expect.close(got[1], 1.7 / (1 + torch.exp(-negative)) / 5)
 
-    @pytest.mark.parametrize(("logit", "sigmoid"), [(-1000.0, 0), (0.0, 0.5), (1000.0, 1)])
-    def test_gradient_is_right_at_zero_and_far_out(self, lesson, logit, sigmoid):
+    def test_gradient_is_right_at_zero_and_far_out(self, lesson):
         """σ(-1000) = 0, σ(0) = 1/2, σ(1000) = 1: a logit that is as wrong as can be
         gets the gradient ±1, never nan; one of 0, where training begins, gets ±1/2.
+        Three pairs, each times 3 here, which is the gradient at the loss.
         """
-        positive, negative = torch.tensor([logit]), torch.tensor([[logit, logit]])
-        upstream = torch.tensor(1.0)
+        positive, sigmoid = torch.tensor([-1000.0, 0.0, 1000.0]), torch.tensor([0.0, 0.5, 1.0])
+        negative = positive[:, None].repeat(1, 2)
+        upstream = torch.tensor(3.0)
         got = lesson.negative_sampling_loss.gradients(positive, negative, upstream=upstream)
-        expect.close(got[0], torch.tensor([sigmoid - 1.0]))
-        expect.close(got[1], torch.full((1, 2), float(sigmoid)))
+        expect.close(got[0], sigmoid - 1)
+        expect.close(got[1], sigmoid[:, None].repeat(1, 2))
 
     def test_logits_may_lie_apart_in_memory(self, lesson, draw):
         """A transposed tensor is a tensor, too."""
@@ -613,14 +596,11 @@ def different_trainings(lesson, start, seeds, enough, *args, **kwargs):
 
 @exercise("train_skipgram")
 class TestTrainSkipgram:
-    @pytest.mark.parametrize("options", [{"epochs": 1}, {}], ids=["1", "default"])
-    def test_a_loss_for_each_epoch(self, lesson, draw, options):
+    def test_a_loss_for_each_epoch(self, lesson, draw):
         """A list of floats: plain numbers can be plotted and saved. epochs=5 is the
         default.
         """
-        losses_of(
-            lesson, drawn_model(lesson, draw), *some_pairs(draw, 6), torch.ones(8) / 8, **options
-        )
+        losses_of(lesson, drawn_model(lesson, draw), *some_pairs(draw, 6), torch.ones(8) / 8)
 
     def test_no_epochs_change_nothing(self, lesson, draw):
         """epochs=0 makes no step, has no loss to return and none to report."""
@@ -634,11 +614,7 @@ class TestTrainSkipgram:
         expect.equal(recorder.attribute("told"), [])
         expect.equal(list(model.parameters.values()), list(start))
 
-    @pytest.mark.parametrize(
-        "options",
-        [{"n_negatives": 1}, {"n_negatives": 7}, {}],
-        ids=["1", "7", "default"],
-    )
+    @pytest.mark.parametrize("options", [{"n_negatives": 1}, {}], ids=["1", "default"])
     def test_loss_of_a_blind_model_is_k_plus_1_times_ln_2(self, lesson, draw, options):
         """With all contexts zero every logit is 0: ln 2 = 0.6931 for the true pair,
         and ln 2 for each of its K negatives. n_negatives=5 is the default.
@@ -656,25 +632,25 @@ class TestTrainSkipgram:
         want = [(options.get("n_negatives", 5) + 1) * math.log(2)]
         expect.close(losses, want, tolerance=1e-4, what="the loss of an epoch")
 
-    @pytest.mark.parametrize("batch_size", [2, 5, 8])
+    @pytest.mark.parametrize("batch_size", [2, 3, 8])
     def test_epoch_loss_is_the_mean_over_its_pairs(self, lesson, batch_size):
-        """Four pairs at logit 40 cost 0, the fifth, at -20, costs 20; three negatives
-        at logit 0 cost ln 2 each; nothing moves. So 20 / 5 + 3 ln 2 = 6.08 in every
-        epoch, however the five fall into batches: a short one counts by its size.
+        """Two pairs at logit 40 cost 0, the third, at -20, costs 20; three negatives
+        at logit 0 cost ln 2 each; nothing moves. So 20 / 3 + 3 ln 2 = 8.75 in every
+        epoch, however the three fall into batches: a short one counts by its size.
         """
         model = model_of_logits(lesson, 9.0, 9.0, 40.0, -20.0, 0.0)
         losses = losses_of(
             lesson,
             model,
-            torch.tensor([0, 1, 0, 1, 0]),
-            torch.tensor([2, 2, 2, 2, 3]),
+            torch.tensor([0, 1, 0]),
+            torch.tensor([2, 2, 3]),
             only(4, 5),
             epochs=2,
             batch_size=batch_size,
             n_negatives=3,
             lr=STANDSTILL,
         )
-        want = [4 + 3 * math.log(2)] * 2
+        want = [20 / 3 + 3 * math.log(2)] * 2
         expect.close(losses, want, tolerance=1e-4, what="the loss of an epoch")
 
     def test_words_of_probability_0_are_never_drawn(self, lesson, draw):
@@ -697,18 +673,18 @@ class TestTrainSkipgram:
         )
         expect.close(losses, [500 * math.log(2)], tolerance=1e-4, what="the loss of an epoch")
 
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=show_dtype)
-    def test_negatives_are_as_frequent_as_the_noise_says(self, lesson, dtype):
+    def test_negatives_are_as_frequent_as_the_noise_says(self, lesson):
         """Word 1, at logit -40, costs 0 and word 2, at 10, costs 10. Word 2 has the
         probability 0.05, so 500 negatives cost 500 * 0.05 * 10 = 250 on average, here
-        over 16 * 500 draws; anything from 175 to 325 will do.
+        over 16 * 500 draws; anything from 175 to 325 will do. This noise is float64,
+        as counts in float64 make it; that of the other tests is float32.
         """
         losses = losses_of(
             lesson,
             model_of_logits(lesson, 40.0, -40.0, 10.0),
             torch.zeros(16, dtype=torch.int64),
             torch.zeros(16, dtype=torch.int64),
-            torch.tensor([0, 0.95, 0.05], dtype=dtype),
+            torch.tensor([0, 0.95, 0.05], dtype=torch.float64),
             epochs=1,
             n_negatives=500,
             lr=STANDSTILL,
@@ -717,17 +693,17 @@ class TestTrainSkipgram:
         expect.close(losses, [250.0], tolerance=0.3, what="the loss of an epoch")
 
     def test_negatives_are_fresh_at_every_step(self, lesson):
-        """Eight steps of one pair, which costs 0, with one negative: words 1 to 8 cost
-        10, 100, ..., 10 ** 8, and each has probability 1/8. One and the same word
-        eight times costs one of these numbers, the mean of different words none.
+        """Seven steps of one pair, which costs 0, with one negative: words 1 to 16 cost
+        10, 100, ..., 10 ** 16, and each has probability 1/16. One and the same word
+        seven times costs one of these numbers, the mean of different words none.
         """
-        costs = [10.0**power for power in range(1, 9)]
+        costs = [10.0**power for power in range(1, 17)]
         losses = losses_of(
             lesson,
             model_of_logits(lesson, 40.0, *costs),
-            torch.zeros(8, dtype=torch.int64),
-            torch.zeros(8, dtype=torch.int64),
-            torch.tensor([0] + [1 / 8] * 8),
+            torch.zeros(7, dtype=torch.int64),
+            torch.zeros(7, dtype=torch.int64),
+            torch.tensor([0] + [1 / 16] * 16),
             epochs=1,
             batch_size=1,
             n_negatives=1,
@@ -736,7 +712,7 @@ class TestTrainSkipgram:
         )
         expect.that(
             not any(math.isclose(losses[0], cost, rel_tol=1e-3) for cost in costs),
-            f"all eight steps cost the same, {show(losses[0])}: their negatives were the same",
+            f"all seven steps cost the same, {show(losses[0])}: their negatives were the same",
         )
 
     def test_negatives_are_fresh_in_every_epoch(self, lesson, draw):
@@ -752,14 +728,14 @@ class TestTrainSkipgram:
             centers,
             contexts,
             torch.ones(50) / 50,
-            epochs=4,
+            epochs=3,
             n_negatives=2,
             lr=STANDSTILL,
             generator=lesson.generator(7),
         )
         expect.that(
             max(losses) - min(losses) > 1e-3,
-            f"all four epochs cost the same, {show(losses)}: their negatives were the same",
+            f"all three epochs cost the same, {show(losses)}: their negatives were the same",
         )
         of_drawn, of_pairs = (
             nn.functional.softplus(some) for some in (logits[:, 0], -logits[contexts, 0])
@@ -793,19 +769,16 @@ class TestTrainSkipgram:
         expect.close(after, torch.cat(list(start)), tolerance=1e-6)
 
     def test_smaller_batches_make_more_steps(self, lesson, draw):
-        """Every batch is a step: with batches of 2 the 8 pairs make 4 steps in an
+        """Every batch is a step: with batches of 2 the 4 pairs make 2 steps in an
         epoch, in one batch they make a single one, and end elsewhere.
         """
-        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 8)
-        ends = {
-            size: weights_after(
-                lesson, start, *pairs, only(7, 8), epochs=1, batch_size=size, lr=0.1
-            )
-            for size in (2, 8, 1000)
-        }
-        expect.close(ends[1000], ends[8], tolerance=1e-3)
-        moved = (ends[2] - ends[8]).abs().max().item()
-        expect.that(moved > 1e-3, "batch_size=2 and batch_size=8 lead to the same weights")
+        start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 4)
+        two_steps, one_step = (
+            weights_after(lesson, start, *pairs, only(7, 8), epochs=1, batch_size=size, lr=0.1)
+            for size in (2, 4)
+        )
+        moved = (two_steps - one_step).abs().max().item()
+        expect.that(moved > 1e-3, "batch_size=2 and batch_size=4 lead to the same weights")
 
     def test_batch_size_and_lr_are_as_written(self, lesson, draw):
         """batch_size=1024 and lr=0.01, said aloud or not, lead to the same weights: two
@@ -833,9 +806,9 @@ class TestTrainSkipgram:
         The best logits lead to a loss of about 1.08; an untrained model has 6 ln 2 =
         4.16, and one that only knows which words are frequent about 2.70.
         """
-        centers = draw.ids(16, 400)
-        contexts = 16 + centers // 2 * 2 + draw.ids(2, 400)
-        model = model_of(lesson, 0.3 * draw.normal(32, 64), torch.zeros(32, 64))
+        centers = draw.ids(16, 300)
+        contexts = 16 + centers // 2 * 2 + draw.ids(2, 300)
+        model = model_of(lesson, 0.3 * draw.normal(32, 32), torch.zeros(32, 32))
         losses = losses_of(
             lesson,
             model,
@@ -843,11 +816,11 @@ class TestTrainSkipgram:
             contexts,
             (torch.arange(32) >= 16) / 16,
             epochs=3,
-            batch_size=40,
-            lr=0.04,
+            batch_size=30,
+            lr=0.055,
             generator=lesson.generator(draw.seed),
         )
-        expect.that(losses[-1] < 2.2, f"the last of 3 epochs has the loss {losses[-1]:.2f}")
+        expect.that(losses[-1] < 2.3, f"the last of 3 epochs has the loss {losses[-1]:.2f}")
         weights = model.parameters
         logits = weights["center.weight"][:16] @ weights["context.weight"][16:].T
         beside = torch.arange(16)[:, None] // 2 == torch.arange(16) // 2
@@ -903,7 +876,7 @@ class TestTrainSkipgram:
                 model,
                 *pairs,
                 torch.ones(8) / 8,
-                epochs=2,
+                epochs=1,
                 batch_size=8,
                 generator=lesson.generator(3),
             )
@@ -951,21 +924,21 @@ class TestTrainSkipgram:
         for seed in 1, 1, 2:
             model = model_of(lesson, *start)
             lesson.seed(seed)
-            losses.append(losses_of(lesson, model, *pairs, torch.ones(8) / 8, epochs=2))
+            losses.append(losses_of(lesson, model, *pairs, torch.ones(8) / 8, epochs=1))
         expect.close(losses[1], losses[0])
         expect.that(losses[2] != losses[0], "another global seed leads to the same losses")
 
     def test_every_epoch_has_an_order_of_its_own(self, lesson):
-        """Two pairs in steps of one: 2 orders an epoch, 8 in three epochs, and the order
+        """Two pairs in steps of one: 2 orders an epoch, 4 in two epochs, and the order
         shows in the losses, since the second pair finds what the first one moved. A
         single shuffle leaves 2 outcomes, none leaves 1.
         """
         start = torch.tensor([[0.5, 0.3, 0.2, 0.1], [0.4, -0.2, 0.3, -0.5]])[..., None]
         pairs = torch.tensor([0, 0]), torch.tensor([1, 2])
         count = different_trainings(
-            lesson, start, 14, 3, *pairs, only(3, 4), epochs=3, batch_size=1, lr=0.1
+            lesson, start, 24, 3, *pairs, only(3, 4), epochs=2, batch_size=1, lr=0.1
         )
-        expect.that(count == 3, f"14 seeds lead to only {count} different lists of losses")
+        expect.that(count == 3, f"24 seeds lead to only {count} different lists of losses")
 
     def test_batches_are_mixed_not_only_moved(self, lesson):
         """Six pairs in two batches: 20 ways to choose the first. Fixed batches in a
@@ -976,11 +949,11 @@ class TestTrainSkipgram:
         start = center[:, None], context[:, None]
         pairs = torch.tensor([0, 1, 0, 1, 0, 1]), torch.tensor([1, 2, 3, 4, 5, 6])
         count = different_trainings(
-            lesson, start, 14, 4, *pairs, only(7, 8), epochs=1, batch_size=3, lr=0.1
+            lesson, start, 14, 3, *pairs, only(7, 8), epochs=1, batch_size=3, lr=0.1
         )
-        expect.that(count == 4, f"14 seeds lead to only {count} different losses")
+        expect.that(count == 3, f"14 seeds lead to only {count} different losses")
 
-    @pytest.mark.parametrize("dtype", INTEGERS[1:], ids=show_dtype)
+    @pytest.mark.parametrize("dtype", SMALL_INTEGERS, ids=show_dtype)
     def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
         """The dtype of an id says how it is stored, not which word it names. All pairs
         are one batch, and word 299 is every negative: the first loss is that of the
@@ -1046,7 +1019,7 @@ class TestNearestByCosine:
 
     @pytest.mark.parametrize(
         ("size", "n_embd", "top_k"),
-        [(7, 3, 4), (5, 5, 5), (12, 4, 1), (30, 8, 29), (100, 2, 10), (1, 3, 1)],
+        [(5, 5, 5), (12, 4, 1), (30, 8, 29), (1, 3, 1)],
     )
     def test_similarity_is_the_cosine(self, lesson, draw, size, n_embd, top_k):
         """The dot product over both lengths; the top_k highest, in falling order."""
@@ -1079,11 +1052,10 @@ class TestNearestByCosine:
         got = lesson.nearest_by_cosine(query, vectors)
         expect_nearest(got, cosine_with_each(query, vectors), 5)
 
-    @pytest.mark.parametrize("top_k", [4, 100])
-    def test_never_more_than_all_rows(self, lesson, draw, top_k):
+    def test_never_more_than_all_rows(self, lesson, draw):
         """A table of 3 rows has 3 nearest ones, however many are asked for."""
         query, vectors = draw.normal(4), draw.normal(3, 4)
-        got = lesson.nearest_by_cosine(query, vectors, top_k)
+        got = lesson.nearest_by_cosine(query, vectors, 4)
         expect_nearest(got, cosine_with_each(query, vectors), 3)
 
     def test_default_of_five_suits_a_small_table(self, lesson, draw):
@@ -1108,7 +1080,7 @@ class TestNearestByCosine:
         expect.equal(sorted(rows), [0, 1, 2], what="indices, sorted")
         expect.equal(similarities.abs(), torch.zeros(3))
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_similarities_keep_the_dtype(self, lesson, draw, dtype):
         """What comes as float64 leaves as float64, and so for the others."""
         query, vectors = draw.normal(4, dtype=dtype), draw.normal(6, 4, dtype=dtype)
@@ -1168,9 +1140,7 @@ class TestAnalogy:
         got = lesson.analogy(2, 0, 3, ROYAL)
         expect_ranking(got, ([1, 4], torch.tensor([0.83205, 0.0])))
 
-    @pytest.mark.parametrize(
-        "scales", [(9, 1, 0.2, 3, 1), (0.2, 50, 1, 7, 0.5), (3, 3, 3, 3, 3)], ids=str
-    )
+    @pytest.mark.parametrize("scales", [(9, 1, 0.2, 3, 1), (0.2, 50, 1, 7, 0.5)], ids=str)
     def test_length_of_a_row_does_not_matter(self, lesson, scales):
         """A frequent word may have a long row. Scaled to length 1 the rows are those
         of "king - man + woman" again, with queen (3) at 0.9242.
@@ -1179,9 +1149,7 @@ class TestAnalogy:
         got = lesson.analogy(0, 2, 1, rows)
         expect_ranking(got, ([3, 4], torch.tensor([0.92424, -0.59628])))
 
-    @pytest.mark.parametrize(
-        ("size", "n_embd", "top_k"), [(7, 3, 2), (12, 5, 9), (9, 9, 6), (40, 4, 1), (30, 8, 10)]
-    )
+    @pytest.mark.parametrize(("size", "n_embd", "top_k"), [(7, 3, 2), (9, 9, 6), (30, 8, 10)])
     def test_nearest_rows_to_b_minus_a_plus_c(self, lesson, draw, size, n_embd, top_k):
         """The arithmetic is done on rows of length 1, and the answers are the rows
         nearest in cosine, in falling order, without a, b and c.
@@ -1199,7 +1167,7 @@ class TestAnalogy:
         got, _ = rows_and_similarities(lesson.analogy(0, 2, 3, rows, 1))
         expect.equal(got, [1], what="indices")
 
-    @pytest.mark.parametrize("top_k", [3, 4, 6, 50])
+    @pytest.mark.parametrize("top_k", [4, 50])
     def test_all_other_rows_at_most(self, lesson, draw, top_k):
         """Of 6 rows, 3 are inputs; 3 can be answers, however many are asked for."""
         vectors = draw.normal(6, 4)
@@ -1243,7 +1211,7 @@ class TestAnalogy:
         want = [3, 5, 4], torch.tensor([0.92424, 0.0, -0.59628])
         expect_ranking(got, want)
 
-    @pytest.mark.parametrize("dtype", FLOATS, ids=show_dtype)
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_similarities_keep_the_dtype(self, lesson, dtype):
         """What comes as float64 leaves as float64, and so for the others."""
         got = lesson.analogy(0, 2, 1, 3 * ROYAL.to(dtype))
@@ -1285,14 +1253,14 @@ class TestParseGloveLine:
         got = lesson.parse_glove_line("king 0.418012 -0.000037", 2)
         expect.close(got, ("king", torch.tensor([0.418012, -0.000037])), tolerance=1e-7)
 
-    @pytest.mark.parametrize("n_embd", [1, 7, 300])
+    @pytest.mark.parametrize("n_embd", [1, 300])
     def test_values_of_any_width(self, lesson, draw, n_embd):
         """A float32 tensor (C,), in the order of the line."""
         values = draw.normal(n_embd)
         line = " ".join(["king", *(f"{value:.2f}" for value in values.tolist())])
         expect.close(lesson.parse_glove_line(line, n_embd), ("king", values))
 
-    @pytest.mark.parametrize("word", [". . .", "at name@domain.com", "a b c d", "new york"])
+    @pytest.mark.parametrize("word", [". . .", "new york"])
     def test_a_word_may_hold_spaces(self, lesson, word):
         """Count from the end: the last two fields are the numbers, all before them is
         the word. The file of 840 billion tokens has words such as ". . .".
@@ -1302,7 +1270,7 @@ class TestParseGloveLine:
 
     @pytest.mark.parametrize(
         "word",
-        ["1\u00a01/2", "\u00a0", "\u00a0x", "x\u00a0", "\x85", "a\u2028b", "a\tb"],
+        ["1\u00a01/2", "\u00a0x", "x\u00a0", "a\u2028b", "a\tb"],
         ids=spelled,
     )
     def test_only_the_space_separates(self, lesson, word):
@@ -1312,7 +1280,7 @@ class TestParseGloveLine:
         got = lesson.parse_glove_line(f"{word} 0.5 -1", 2)
         expect.equal(got, (word, torch.tensor([0.5, -1.0])))
 
-    @pytest.mark.parametrize("word", ['"', "'", '"king"', ",", "#", "\\n", "Ελλάδα", "King", "ﬁ"])
+    @pytest.mark.parametrize("word", ['"', "'", '"king"', ",", "#", "\\n", "Ελλάδα", "ﬁ"])
     def test_the_word_comes_as_it_is(self, lesson, word):
         """No character has a meaning of its own, quotes are no quotes, and capitals
         stay.
@@ -1320,13 +1288,13 @@ class TestParseGloveLine:
         got = lesson.parse_glove_line(f"{word} 0.5 -1", 2)
         expect.equal(got, (word, torch.tensor([0.5, -1.0])))
 
-    @pytest.mark.parametrize("word", ["1", "-0.25", "1 2 3", "1e5", "nan", "route 66"])
+    @pytest.mark.parametrize("word", ["-0.25", "1 2 3", "nan", "route 66"])
     def test_a_number_may_be_a_word(self, lesson, word):
         """Only the last two fields are values, whatever the others look like."""
         got = lesson.parse_glove_line(f"{word} 0.5 0.5", 2)
         expect.equal(got, (word, torch.tensor([0.5, 0.5])))
 
-    @pytest.mark.parametrize("end", ["", "\n", "\r\n"], ids=spelled)
+    @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=spelled)
     def test_line_end_is_ignored(self, lesson, end):
         """Lines read from a file end in \\n, or in \\r\\n if it was written on Windows."""
         got = lesson.parse_glove_line(f"king 0.5 -1{end}", 2)
@@ -1340,9 +1308,9 @@ class TestParseGloveLine:
     @pytest.mark.parametrize(
         ("line", "n_embd"),
         [
-            *[("king", 1), ("king 0.5", 2), ("king 0.5 1 2\n", 50), ("", 1)],
+            *[("king", 1), ("king 0.5\n", 2), ("", 1)],
             # the word may be a number, but not be missing
-            *[("0.5", 2), ("7 0.5", 3), ("7 0.5", 2)],
+            *[("7 0.5", 3), ("7 0.5", 2)],
         ],
         ids=spelled,
     )
@@ -1353,22 +1321,19 @@ class TestParseGloveLine:
         expect.rejects(
             lesson.parse_glove_line,
             ValueError,
-            good=("king 0.5 1", 2),
             bad=(line, n_embd),
             mentions=(line.strip(), line.split(" ")[0], "0.5"),
         )
 
     def test_a_word_with_spaces_does_not_make_up_for_numbers(self, lesson):
         """ ". . 0.5" has three fields, but only one number; "." is none."""
-        expect.rejects(
-            lesson.parse_glove_line, ValueError, good=(". . 0.5 1", 2), bad=(". . 0.5", 2)
-        )
+        expect.rejects(lesson.parse_glove_line, ValueError, bad=(". . 0.5", 2))
 
     @pytest.mark.parametrize(
         ("line", "field"),
         [
-            *[("king {} 0.5", field) for field in ("x1", "0,5", "--1", "1.2.3")],
-            *[("king 0.5 {}\n", field) for field in ("x1", "0,5", "0.5-1")],
+            *[("king {} 0.5", field) for field in ("x1", "0,5", "1.2.3")],
+            *[("king 0.5 {}\n", field) for field in ("x1", "0.5-1")],
         ],
         ids=spelled,
     )
@@ -1377,7 +1342,6 @@ class TestParseGloveLine:
         expect.rejects(
             lesson.parse_glove_line,
             ValueError,
-            good=("king 0.5 1", 2),
             bad=(line.format(field), 2),
             mentions=(field,),
         )

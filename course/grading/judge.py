@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 
 from course.grading.names import printable
-from course.grading.nursery import Nursery
+from course.grading.nursery import Nursery, Worker
 from course.grading.recall import Memory, RecallingExamination
 from course.grading.remote import RemoteModule
 from course.grading.results import (
@@ -67,6 +67,7 @@ class Judge:
         self._cases = cases()
         self._suspects: dict[tuple[str, str], list[Suspect]] = {}
         self._memory = Memory()
+        self._idle: tuple[str, Worker | None] = "", None
 
     def __enter__(self) -> "Judge":
         return self
@@ -78,8 +79,18 @@ class Judge:
         """End all that was started."""
         self._nursery.close()
 
+    def dismiss_worker(self) -> None:
+        """End the worker that waits for another lesson of the latest student, if one does."""
+        (_, worker), self._idle = self._idle, ("", None)
+        if worker is not None:
+            self._nursery.kill(worker)
+
     def grade(self, unit: Unit) -> LessonResult:
         """The result of a unit, whatever its code does.
+
+        The lessons of one student share a worker for as long as all is right: one that follows
+        the others is cheaper by the cost of a process. A test that fails in a shared worker is run
+        again in a new one, so that no lesson is worse off for what another one leaves behind.
 
         Raises:
             SandboxError: nothing more can be graded here.
@@ -121,14 +132,15 @@ class Judge:
             trouble = f"{unit.lesson}.py {NOT_HANDED_IN}"
         else:
             name = f"exercises/{unit.lesson}.py"
-            module = RemoteModule(self._nursery, unit.source, name, SECONDS_PER_LESSON)
+            worker = self._worker_of(unit.student)
+            module = RemoteModule(self._nursery, unit.source, name, SECONDS_PER_LESSON, worker)
             try:
                 module.load()
                 findings = self._findings(lesson, unit.source, module)
             except Wrong as wrong:
                 trouble = printable(str(wrong))
             finally:
-                module.end()
+                self._idle = unit.student, module.leave()
         results = (
             self._result_of(lesson, exercise, findings.get(exercise.name, ()))
             for exercise in lesson.exercises
@@ -139,6 +151,15 @@ class Judge:
             known[text] = result  # what was stopped may fare better another time
             self._memory.count(len(unit.source))
         return result
+
+    def _worker_of(self, student: str) -> Worker | None:
+        """The worker that the latest module left, if that was this student's; else it ends."""
+        owner, worker = self._idle
+        if owner != student:
+            self.dismiss_worker()
+            return None
+        self._idle = "", None
+        return worker
 
     def _findings(
         self, lesson: Lesson, source: bytes, module: RemoteModule

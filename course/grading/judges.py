@@ -109,13 +109,14 @@ class _Waiting:
     """The next units. A judge gets a lesson that it knows, rather than one that another one knows.
 
     For what it has seen of a lesson, the answers of others and how the known mistakes fare, makes
-    the next unit of that lesson cheaper, and no judge knows what another one has seen.
+    the next unit of that lesson cheaper, and no judge knows what another one has seen. Of those
+    lessons it gets the unit that has waited longest: so those of one student follow each other.
     """
 
     def __init__(self, units: Iterator[Unit], at_most: int) -> None:
-        self._units = units
+        self._units = enumerate(units)
         self._room = at_most
-        self._by_lesson: dict[str, deque[Unit]] = {}
+        self._by_lesson: dict[str, deque[tuple[int, Unit]]] = {}
         self._judges_of: dict[str, set[int]] = {}
 
     def next_for(self, judge: int) -> Unit | None:
@@ -126,17 +127,19 @@ class _Waiting:
             return None
 
         def preference(lesson: str) -> tuple[bool, bool, int]:
-            judges = self._judges_of.get(lesson, set())
-            return judge in judges, not judges, len(self._by_lesson[lesson])
+            judges, units = self._judges_of.get(lesson, set()), self._by_lesson[lesson]
+            if judge in judges:
+                return True, True, -units[0][0]
+            return False, not judges, len(units)
 
         lesson = max(lessons, key=preference)
         self._judges_of.setdefault(lesson, set()).add(judge)
         self._room += 1
-        return self._by_lesson[lesson].popleft()
+        return self._by_lesson[lesson].popleft()[1]
 
     def _fill(self) -> None:
-        for unit in islice(self._units, self._room):
-            self._by_lesson.setdefault(unit.lesson, deque()).append(unit)
+        for place, unit in islice(self._units, self._room):
+            self._by_lesson.setdefault(unit.lesson, deque()).append((place, unit))
             self._room -= 1
 
 
@@ -202,7 +205,7 @@ def _end_when_asked(asked_to_end: Connection) -> None:
 
 
 _leave = os._exit
-"""Bound now: while a known mistake is tried out, `os._exit` refuses to end the process."""
+"""Bound now: while the reference is loaded, `os._exit` refuses to end the process."""
 
 
 def _grade(unit: Unit) -> LessonResult:

@@ -20,6 +20,9 @@ from course.grading.wire import Closed, receive, send
 from course.grading.worker import serve
 from course.testing.stage import Ref
 
+Worker = tuple[int, socket.socket]
+"""A worker, seen from the judge: its number, and our end of the connection to it."""
+
 
 class Nursery:
     """A nursery, seen from the judge. Use it in a `with` block, or `close` it."""
@@ -57,8 +60,8 @@ class Nursery:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def spawn(self) -> tuple[int, socket.socket]:
-        """A new worker: its number, and our end of the connection to it."""
+    def spawn(self) -> Worker:
+        """A new worker."""
         with contextlib.suppress(Closed):  # then there is no answer either
             send(self._connection, "spawn")
         text, descriptors, _, _ = socket.recv_fds(self._connection, 16, 1)
@@ -66,9 +69,11 @@ class Nursery:
             raise SandboxError("The process that starts the workers has ended.")
         return int(text), socket.socket(fileno=descriptors[0])
 
-    def kill(self, worker: int) -> str:
+    def kill(self, worker: Worker) -> str:
         """End a worker, and say what ended it, as the rest of a sentence about "the code"."""
-        return self._ask(["kill", worker])
+        number, connection = worker
+        connection.close()
+        return self._ask(["kill", number])
 
     def close(self) -> None:
         """End the nursery, and with it all its workers."""

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import inspect
-import socket
 import textwrap
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from typing import Any
 
 import torch
 
-from course.grading.nursery import Nursery
+from course.grading.nursery import Nursery, Worker
 from course.grading.wire import (
     Closed,
     Silence,
@@ -41,15 +40,28 @@ class RemoteModule:
         source: the text of the module.
         name: what to call it in messages, "exercises/rope.py".
         seconds: how long it may keep the judge busy, from now on.
+        worker: one that has served another module of the same student, to go on with: most of
+            what a worker costs is its beginning.
     """
 
-    def __init__(self, nursery: Nursery, source: bytes, name: str, seconds: float) -> None:
+    def __init__(
+        self,
+        nursery: Nursery,
+        source: bytes,
+        name: str,
+        seconds: float,
+        worker: Worker | None = None,
+    ) -> None:
         self._nursery = nursery
         self._source = source
         self._name = name
         self._end = time.monotonic() + seconds
         self._bytes_left = MAX_BYTES
-        self._worker: tuple[int, socket.socket] | None = None
+        self._worker = worker
+        self.shares_its_worker = worker is not None
+        """Whether another module may have left something behind that changes what this one does."""
+        self.was_lent_to = False
+        """Whether its worker has seen some of the reference, which no other lesson may have."""
 
     def load(self) -> None:
         """Run the module in a worker.
@@ -57,7 +69,19 @@ class RemoteModule:
         Raises:
             Wrong: in a sentence, why that is not possible.
         """
+        if self._worker is not None:
+            with contextlib.suppress(Wrong):
+                return self._load()
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Run the module in a worker of its own; raises as `load` does."""
+        self.end()
+        self.shares_its_worker = False
         self._worker = self._nursery.spawn()
+        self._load()
+
+    def _load(self) -> None:
         loading = Conversation(self, time.monotonic() + SECONDS_TO_LOAD)
         try:
             loading.take([["load", [self._source, self._name]]])
@@ -81,7 +105,7 @@ class RemoteModule:
         if self._bytes_left <= 0:
             raise Stopped(TOO_LARGE)
         if self._worker is None:
-            self.load()
+            self.begin_anew()
         connection = self._worker[1]
         deadline = min(deadline, self._end)
         try:
@@ -98,14 +122,19 @@ class RemoteModule:
         self._bytes_left -= len(text) + len(memory)
         return text, memory
 
+    def leave(self) -> Worker | None:
+        """The worker, for the next module of the same student, if there can be one."""
+        if self.was_lent_to:
+            self.end()
+        worker, self._worker = self._worker, None
+        return worker
+
     def end(self) -> str:
         """End the worker, and say what ended it."""
         if self._worker is None:
             return ""
-        number, connection = self._worker
-        self._worker = None
-        connection.close()
-        return self._nursery.kill(number)
+        worker, self._worker = self._worker, None
+        return self._nursery.kill(worker)
 
 
 _UNREADABLE = "the code gave an answer that cannot be read"

@@ -156,7 +156,7 @@ def loads(text: bytes, memory: bytearray) -> Any:
         raise WireError(f"what arrived is no message: {type(error).__name__}") from None
 
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+_encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
 _BARE = frozenset({type(None), bool, float, str})
 """What JSON has, too."""
@@ -169,8 +169,8 @@ def _written(value: Any, memory: list[bytes]) -> Any:
     """A value as JSON knows it: what JSON does not know becomes an object {kind: content}."""
     if type(value) in _BARE:
         return value
-    if isinstance(value, list):
-        return [_written(item, memory) for item in value]
+    if isinstance(value, list):  # mostly of bare items: to ask about each of them takes long
+        return [item if type(item) in _BARE else _written(item, memory) for item in value]
     if isinstance(value, torch.Tensor):
         return _written_tensor(value, memory)
     if isinstance(value, tuple):
@@ -207,13 +207,13 @@ def _hex(number: int) -> str:
 
 def _written_tensor(tensor: torch.Tensor, memory: list[bytes]) -> dict:
     name = _NAMES.get(tensor.dtype)
-    if tensor.layout is not torch.strided or tensor.device.type not in ("cpu", "meta") or not name:
+    if tensor.layout is not torch.strided or not (tensor.is_cpu or tensor.is_meta) or not name:
         layout = str(tensor.layout).removeprefix("torch.")
         return {"foreign": f"{layout} tensor of {tensor.dtype} on {tensor.device}"}
     shape = list(tensor.shape)
-    if _is_too_large(shape):
+    if max(tensor.numel(), *shape, 0) > MAX_ELEMENTS:
         raise WireError("the tensor is too large to be sent")
-    if tensor.device.type == "meta":
+    if tensor.is_meta:
         return {"meta": [name, shape]}
     if tensor.is_contiguous():
         whole, stride = tensor, None
@@ -230,7 +230,7 @@ def _underlying(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _bytes_of(tensor: torch.Tensor) -> bytes:
-    bare = tensor.detach()
+    bare = tensor.detach() if tensor.requires_grad else tensor
     if bare.dtype is torch.bfloat16:  # numpy has no such numbers
         bare = bare.view(torch.int16)
     return bare.numpy().tobytes()
@@ -263,7 +263,7 @@ def _read(value: Any, memory: _Memory, depth: int) -> Any:
     if depth == 0:
         raise ValueError("nested too deeply")
     if kind is list:
-        return [_read(item, memory, depth - 1) for item in value]
+        return [item if type(item) in _BARE else _read(item, memory, depth - 1) for item in value]
     ((kind, content),) = value.items()
     return _READ[kind](content, memory, depth - 1)
 
@@ -332,16 +332,14 @@ _READ = {
 
 
 def _shape(value: Any) -> list[int]:
-    sizes = [_whole(size) for size in _list(value)]
-    if len(sizes) > MAX_DIMENSIONS or any(size < 0 for size in sizes):
+    if len(_list(value)) > MAX_DIMENSIONS:
         raise ValueError("no shape of a tensor")
-    if _is_too_large(sizes):
+    for size in value:
+        if type(size) is not int or not 0 <= size <= MAX_ELEMENTS:
+            raise ValueError("no size of an axis, or too large a one")
+    if math.prod(value) > MAX_ELEMENTS:
         raise ValueError("too large a tensor, however little memory it takes")
-    return sizes
-
-
-def _is_too_large(sizes: list[int]) -> bool:
-    return max(math.prod(sizes), *sizes, 0) > MAX_ELEMENTS
+    return value
 
 
 def _whole(value: Any) -> int:

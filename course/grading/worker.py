@@ -31,12 +31,13 @@ def serve(connection: socket.socket) -> None:
     "wrong" or "student", then what there is to say, and what was printed meanwhile.
     """
     actor = _Actor()
-    sys.stdout = printed = _Limited()
+    printed = _Limited()
     while True:
         try:
             steps = receive(connection)
         except Closed:
             return
+        sys.stdout = printed
         for step in steps:
             answer = _answer(actor, *step)
             if answer[0] != "result":

@@ -10,6 +10,7 @@ catalogue gives in the same tests, on the same inputs. A wrong diagnosis is wors
   that the student passes.
 """
 
+import contextlib
 import functools
 import re
 import time
@@ -39,7 +40,8 @@ class Suspect:
         self.mistake = mistake
         self._cases = cases
         module = with_replaced(cases[0].lesson, mistake.exercise, mistake.variant)
-        self._examination = Examination(lambda: Stage(module), seed=seed)
+        unwatched = functools.partial(Stage, module, contextlib.nullcontext)
+        self._examination = Examination(unwatched, seed=seed)
         self._findings: dict[Case, Finding] = {}
 
     def finding(self, case: Case) -> Finding:

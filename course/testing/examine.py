@@ -286,8 +286,9 @@ def _says_to_do(node: ast.AST) -> bool:
 
 
 def _definition(source: bytes, exercise: str) -> ast.stmt | None:
-    named = (node for node in _definitions(source) if getattr(node, "name", "") == exercise)
-    return next(named, None)
+    """The definition of an exercise; of several, the last one is what counts in Python."""
+    latest_first = reversed(_definitions(source))
+    return next((node for node in latest_first if getattr(node, "name", "") == exercise), None)
 
 
 @functools.lru_cache(maxsize=4)

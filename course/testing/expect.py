@@ -4,14 +4,14 @@ expect.close(got, want)        values, shape, dtype and device
 expect.equal(got, want)        the same, exactly
 expect.that(fact, sentence)    anything else; the sentence says what went wrong
 expect.tensors(got, "rows"), expect.floats(got, 5)   the kind of a result, before it is taken apart
-expect.rejects(call, ValueError, good=..., bad=..., mentions=...)
+expect.rejects(call, ValueError, bad=..., mentions=...)
 expect.follows_device(call, *args), expect.stays_on_device(call, *args)
 """
 
 import contextlib
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -127,21 +127,22 @@ def rejects(
     function: Function,
     error: type[Exception],
     *,
-    good: tuple,
     bad: tuple,
+    good: tuple | None = None,
     mentions: tuple = (),
 ) -> None:
     """Expect bad arguments to be refused, with words, and good ones not to be.
 
     Args:
         error: the exception to be raised for the bad arguments.
-        good: positional arguments that are accepted; tried first.
         bad: positional arguments that are refused.
+        good: positional arguments that are just accepted, if no other test tries them; tried first.
         mentions: alternatives, one of which the message must hold; a tuple among them must be
             held whole. Numbers are found as numbers: 5 is not in "15".
     """
     __tracebackhide__ = True
-    function(*good)
+    if good is not None:
+        function(*good)
     name = error.__name__
     try:
         function(*bad)
@@ -299,11 +300,14 @@ def _compare(
     if isinstance(want, torch.Tensor):
         if not isinstance(got, torch.Tensor):
             raise wrong(f"{named}{_kind(got)} came back where a tensor belongs")
-        for trait, of_got, of_want in _traits(got, want):
+        for trait, said in _TRAITS.items():
+            of_got, of_want = getattr(got, trait), getattr(want, trait)
             if of_got != of_want:
                 also = telling_difference(got, want) if trait == "shape" else None
                 note = [also] if also else []
-                raise wrong(f"{named}the {trait} is {of_got}, but should be {of_want}", *note)
+                raise wrong(
+                    f"{named}the {trait} is {said(of_got)}, but should be {said(of_want)}", *note
+                )
         difference = _difference(got, want, tolerance)
         if difference:
             sentence, place = difference
@@ -329,20 +333,20 @@ def _compare(
         raise wrong(f"{named}the value is not the one it should be")
 
 
-def _traits(got: torch.Tensor, want: torch.Tensor) -> list[tuple[str, str, str]]:
-    return [
-        ("shape", str(tuple(got.shape)), str(tuple(want.shape))),
-        ("dtype", show_dtype(got.dtype), show_dtype(want.dtype)),
-        ("device", str(got.device), str(want.device)),
-        ("layout", str(got.layout), str(want.layout)),
-    ]
+_TRAITS: dict[str, Callable[[Any], str]] = {
+    "shape": lambda shape: str(tuple(shape)),
+    "dtype": show_dtype,
+    "device": str,
+    "layout": str,
+}
+"""What two tensors must have in common, in this order, and how a message says it."""
 
 
 def _difference(
     got: torch.Tensor, want: torch.Tensor, tolerance: float | None
 ) -> tuple[str, list[str]] | None:
     """What to say about values that differ, and a line on where; or None."""
-    if want.device.type == "meta" or want.numel() == 0:
+    if want.is_meta or want.numel() == 0 or torch.equal(got, want):
         return None
     if not want.is_floating_point():
         off = got != want

@@ -136,15 +136,15 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
             yield from _names_in(part)
 
 
-def _judge() -> list[tuple[Any, dict[str, Any]]]:
-    """What has to stay: by the object that holds it, its names and what they stand for."""
-    of_torch = ((torch, _OF_TORCH), (torch.Tensor, _OF_TENSORS))
+def _judge() -> tuple[list[dict[str, Any]], list[Any]]:
+    """What has to stay: all names of the modules that judge, and what the tests use of PyTorch."""
+    return [module.__dict__.copy() for module in _judging_modules()], _values_in_torch()
+
+
+def _values_in_torch() -> list[Any]:
     return [
-        *((module, module.__dict__.copy()) for module in _judging_modules()),
-        *(
-            (owner, dict(zip(names, map(owner.__dict__.get, names, _NOTHING), strict=False)))
-            for owner, names in of_torch
-        ),
+        *map(torch.__dict__.get, _OF_TORCH, _NOTHING),
+        *map(torch.Tensor.__dict__.get, _OF_TENSORS, _NOTHING),
     ]
 
 
@@ -154,19 +154,29 @@ def _judging_modules() -> list[types.ModuleType]:
     return [builtins, *(module for module in own if "catalogue" not in module.__name__)]
 
 
-def _put_back(before: list[tuple[Any, dict[str, Any]]]) -> list[str]:
+def _put_back(before: tuple[list[dict[str, Any]], list[Any]]) -> list[str]:
     """Undo what was replaced, builtins first, and name it."""
+    of_modules, of_torch = before
     replaced = []
-    for owner, names in before:
-        now = owner.__dict__
-        values = now.values() if len(now) == len(names) else map(now.get, names, _NOTHING)
-        if all(map(operator.is_, values, names.values())):
-            continue
-        for name, value in names.items():
-            if now.get(name, _ABSENT) is not value:
-                if value is _ABSENT:
-                    delattr(owner, name)
-                else:
-                    setattr(owner, name, value)
-                replaced.append(f"{owner.__name__}.{name}")
+    for module, names in zip(_judging_modules(), of_modules, strict=True):
+        now = module.__dict__
+        if len(now) != len(names) or not all(map(operator.is_, now.values(), names.values())):
+            replaced += _replaced(module, names)
+    if not all(map(operator.is_, _values_in_torch(), of_torch)):
+        replaced += _replaced(torch, dict(zip(_OF_TORCH, of_torch, strict=False)))
+        of_tensors = of_torch[len(_OF_TORCH) :]
+        replaced += _replaced(torch.Tensor, dict(zip(_OF_TENSORS, of_tensors, strict=True)))
+    return replaced
+
+
+def _replaced(owner: Any, names: dict[str, Any]) -> list[str]:
+    """What stands for something else than it did, which is undone."""
+    replaced = []
+    for name, value in names.items():
+        if owner.__dict__.get(name, _ABSENT) is not value:
+            if value is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+            replaced.append(f"{owner.__name__}.{name}")
     return replaced

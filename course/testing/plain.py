@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-_NUMBERS_AND_TEXT = (bool, int, float, complex, str, bytes, torch.dtype)
+_NUMBERS_AND_TEXT = frozenset({bool, int, float, complex, str, bytes, torch.dtype})
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,11 @@ def plain_tensor(tensor: torch.Tensor) -> torch.Tensor:
 
     Strides survive, so that a non-contiguous tensor stays one.
     """
-    with torch._C.DisableTorchFunctionSubclass():
-        bare = torch.Tensor.detach(tensor)
-        if type(bare) is not torch.Tensor:
-            bare = bare.as_subclass(torch.Tensor)
+    if type(tensor) is torch.Tensor:
+        bare = tensor.detach()
+    else:
+        with torch._C.DisableTorchFunctionSubclass():
+            bare = torch.Tensor.detach(tensor).as_subclass(torch.Tensor)
     if bare.layout is not torch.strided or bare.is_meta:
         return bare.clone()
     if bare.is_contiguous() and not bare.is_nested:

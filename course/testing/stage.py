@@ -9,7 +9,7 @@ import codecs
 import contextlib
 import functools
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,20 @@ class GeneratorSeed:
 
 
 class Stage:
-    """One student module, with the objects that it has made so far."""
+    """One student module, with the objects that it has made so far.
 
-    def __init__(self, module: types.ModuleType) -> None:
+    Args:
+        guard: what watches over the module's code while it runs, given a name for it; code of the
+            course's own needs no watching.
+    """
+
+    def __init__(
+        self,
+        module: types.ModuleType,
+        guard: Callable[[str], contextlib.AbstractContextManager] = honest,
+    ) -> None:
         self.module = module
+        self._guard = guard
         self._objects: dict[int, Any] = {}
         self._own: dict[str, Any] = {}
         self._lent: tuple[str, ...] = ()
@@ -87,8 +97,9 @@ class Stage:
         leaves = {} if upstream is None else _leaves(called, given)
         place = torch.device(default_device) if default_device else contextlib.nullcontext()
         with self._student(target), torch.inference_mode(inference), place:
-            with _unchanged_settings(_title(target)):
-                result = function(*given, **named)
+            settings = _settings()
+            result = function(*given, **named)
+            _expect_settings(settings, _title(target))
             gradients = {} if upstream is None else _gradients(result, upstream, leaves)
         self._check_unchanged(target, called, dict(enumerate(args)) | kwargs, given, named)
         return self._leave(result), gradients
@@ -218,7 +229,7 @@ class Stage:
     def _student(self, target: str | Ref) -> Iterator[None]:
         """Turn whatever the student's code raises into one of the three outcomes."""
         try:
-            with honest(_title(target)):
+            with self._guard(_title(target)):
                 yield
         except (Wrong, TimeIsUp, KeyboardInterrupt):
             raise
@@ -271,8 +282,10 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
     try:
         code = compile(source, str(path), "exec")
         refuse_borrowed_answers(source, code, shown)
-        with _unchanged_settings(shown), honest(shown):
+        settings = _settings()
+        with honest(shown):
             exec(code, module.__dict__)
+        _expect_settings(settings, shown)
     except (Wrong, TimeIsUp, KeyboardInterrupt):
         raise
     except SyntaxError as error:
@@ -369,24 +382,24 @@ def _line(path: Path, number: int) -> str:
     return f"{_shown(path)}:{number}: {linecache.getline(str(path), number).strip()}"
 
 
-@contextlib.contextmanager
-def _unchanged_settings(who: str) -> Iterator[None]:
-    """Refuse code that changes what all of PyTorch shares, and change it back."""
-    seed, dtype, gradients = _settings()
-    yield
+def _settings() -> tuple[int, torch.dtype, bool]:
+    """What all of PyTorch shares: the seed, the default dtype, and whether gradients are kept."""
+    return torch.initial_seed(), torch.get_default_dtype(), torch.is_grad_enabled()
+
+
+def _expect_settings(before: tuple[int, torch.dtype, bool], who: str) -> None:
+    """Refuse code that changed what all of PyTorch shares, and change it back."""
+    if _settings() == before:
+        return
+    seed, dtype, gradients = before
     if torch.initial_seed() != seed:
         raise Wrong(
             f"{who} calls torch.manual_seed; leave the seed to whoever calls, or everything drawn "
             "afterwards is the same each time"
         )
-    if _settings() != (seed, dtype, gradients):
-        torch.set_default_dtype(dtype)
-        torch.set_grad_enabled(gradients)
-        raise Wrong(f"{who} changes a setting of PyTorch (default dtype or gradients) for everyone")
-
-
-def _settings() -> tuple[int, torch.dtype, bool]:
-    return torch.initial_seed(), torch.get_default_dtype(), torch.is_grad_enabled()
+    torch.set_default_dtype(dtype)
+    torch.set_grad_enabled(gradients)
+    raise Wrong(f"{who} changes a setting of PyTorch (default dtype or gradients) for everyone")
 
 
 # --- small things ---------------------------------------------------------------------------
@@ -455,7 +468,7 @@ def _same(before: Any, after: Any) -> bool:
             return False
         if before.shape != after.shape or before.dtype != after.dtype:
             return False
-        if before.device.type == "meta" or torch.equal(before, after):
+        if before.is_meta or torch.equal(before, after):
             return True
         same = (before == after) | ((before != before) & (after != after))  # nan is nan here
         return bool(same.all())

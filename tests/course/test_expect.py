@@ -252,6 +252,23 @@ def test_a_refusal_without_them_is_not(call, mentions, words):
     assert words in message_of(rejects, call, mentions=mentions)
 
 
+def test_another_shape_is_named_where_there_are_no_values():
+    got, want = torch.empty(2, 3, device="meta"), torch.empty(3, 2, device="meta")
+    with pytest.raises(Wrong, match=r"the shape is \(2, 3\), but should be \(3, 2\)"):
+        expect.equal(got, want)
+
+
+def test_the_bad_arguments_may_be_tried_alone():
+    calls = []
+
+    def call(*args):
+        calls.append(args)
+        refuses("ValueError", "n_embd must be even; got 5")(*args)
+
+    expect.rejects(call, ValueError, bad=("bad",), mentions=(5,))
+    assert calls == [("bad",)]
+
+
 def test_refusing_the_good_arguments_too_is_no_refusal():
     def call(*args):
         raise StudentError(("ValueError", "Exception"), "no arguments are good enough", "")

@@ -49,6 +49,10 @@ LIMITS = Limits(cpu_seconds=5, memory_bytes=2 * 10**9 + os.getpid())
 SECONDS_PER_LESSON = 12
 NEIGHBOUR = Unit("bob", "lookup", SOLUTION.replace("seq_len *", "seq_len +", 1).encode("utf-8"))
 """An honest student with one mistake."""
+ANOTHER_LESSON = Unit(
+    "eve", "permutation", find_lesson("permutation").module("solutions").read_bytes()
+)
+"""Of the one who attacks: it is right, so whatever the attack left behind must not cost a point."""
 SECRET = "a secret of the machine that grades"
 QUICK = ("c exit", "forged at import: an exception", "large number", "frames")
 
@@ -100,6 +104,9 @@ def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, atta
     assert SECRET not in said
     assert len(said) <= judging.MAX_MESSAGE
     assert said.replace("\n", " ").isprintable()
+    another = judge.grade(unseen(ANOTHER_LESSON))
+    assert another.points == another.worth, what_is_said(another)
+    judge.dismiss_worker()
     assert left_behind() == []
     after = judge.grade(unseen(NEIGHBOUR))
     assert replace(after, seconds=0.0, key="") == neighbours_result
@@ -138,10 +145,9 @@ def processes_of_nursery() -> list[str]:
 @needs_sandbox
 def test_a_process_that_is_left_behind_would_be_seen(judge):
     assert len(processes_of_nursery()) == 1
-    _, connection = worker = judge._nursery.spawn()
+    worker = judge._nursery.spawn()
     assert len(processes_of_nursery()) == 2
-    connection.close()
-    judge._nursery.kill(worker[0])
+    judge._nursery.kill(worker)
     assert len(processes_of_nursery()) == 1
 
 

@@ -97,6 +97,74 @@ def rotate_half(x):
     assert exercise(result, "rotate_half").points == 0
 
 
+@pytest.fixture
+def workers(judge, monkeypatch):
+    """The numbers of the workers that a test starts."""
+    judge.dismiss_worker()
+    numbers, spawn = [], judge._nursery.spawn
+
+    def counted():
+        worker = spawn()
+        numbers.append(worker[0])
+        return worker
+
+    monkeypatch.setattr(judge._nursery, "spawn", counted)
+    return numbers
+
+
+def points_of_all_lessons(judge, **changed: str) -> list[int]:
+    """Of somebody who hands in all lessons, right but for what is appended to some of them."""
+    points = []
+    for lesson in lessons():
+        source = lesson.module("solutions").read_text(encoding="utf-8")
+        source += f"\n\n# {time.monotonic()}\n{changed.get(lesson.stem, '')}\n"
+        points.append(judge.grade(Unit("ann", lesson.stem, source.encode("utf-8"))).points)
+    return points
+
+
+ALL_POINTS = [lesson.points for lesson in lessons()]
+
+
+def test_right_lessons_of_one_student_share_a_worker(judge, workers):
+    assert points_of_all_lessons(judge) == ALL_POINTS
+    assert len(workers) == 1
+
+
+@pytest.mark.parametrize(
+    "left_behind",
+    [
+        "torch.stack = torch.outer = torch.arange = None",
+        "torch.Tensor.__getitem__ = lambda *_: 1 / 0",
+        "nn.Module.register_buffer = nn.Module.__init__",
+        "import sys; sys.settrace(lambda *_: 1 / 0)",
+        "import signal; signal.setitimer(signal.ITIMER_REAL, 0.02)",
+    ],
+)
+def test_what_one_lesson_leaves_behind_costs_no_other_a_point(judge, workers, left_behind):
+    points = points_of_all_lessons(judge, lookup=left_behind)
+    assert points[1:] == ALL_POINTS[1:]
+    assert len(workers) > 1
+
+
+def test_what_one_lesson_leaves_behind_helps_nobody_else(judge):
+    judge.grade(Unit("ann", "lookup", f"{LEAVES_SOMETHING}{LOOKUP}".encode()))
+    result = judge.grade(Unit("bob", "rope", b"from builtins import stolen"))
+    assert "cannot import name 'stolen'" in result.trouble
+
+
+LOOKUP = find_lesson("lookup").module("solutions").read_text(encoding="utf-8")
+LEAVES_SOMETHING = "import builtins\n\nbuiltins.stolen = 1\n"
+
+
+def test_what_is_lent_for_one_lesson_helps_no_other(judge, workers):
+    """Of the reference, `inverse_frequencies` would do half of `rope_tables`."""
+    wrong = "def inverse_frequencies(*_):\n    return torch.ones(4)"
+    points = points_of_all_lessons(judge, sinusoidal=wrong)
+    assert 0 < points[3] < ALL_POINTS[3]
+    assert points[4:] == ALL_POINTS[4:]
+    assert len(workers) == 3  # for what comes before, for the wrong one, for what follows
+
+
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
