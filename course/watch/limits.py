@@ -4,6 +4,7 @@ import contextlib
 import faulthandler
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -29,7 +30,8 @@ def end_after(seconds: float, log: TextIO) -> None:
     It works while the interpreter is stuck, inside one long call into C for instance. The file
     then says what was running.
     """
-    faulthandler.dump_traceback_later(seconds + GRACE, file=log, exit=True)
+    with _no_memory_limit():  # it begins a thread, also where a test before left no room for one
+        faulthandler.dump_traceback_later(seconds + GRACE, file=log, exit=True)
 
 
 def limit_memory() -> None:
@@ -45,4 +47,19 @@ def limit_memory() -> None:
     soft = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY_BYTES
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if hard == resource.RLIM_INFINITY or soft < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+@contextlib.contextmanager
+def _no_memory_limit() -> Iterator[None]:
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+    try:
+        yield
+    finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))

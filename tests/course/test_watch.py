@@ -268,6 +268,36 @@ def test_without_a_folder_to_watch_it_says_so(tmp_path, monkeypatch):
     assert sentence == "exercises, solutions, tests: missing; `course build` makes exercises/"
 
 
+FULL_MEMORY = """
+import sys
+from course.watch import limits
+
+limits.MEMORY_BYTES = 10**7
+limits.limit_memory()
+hoard = []
+for size in (10**6, 10**3):
+    try:
+        while True:
+            hoard.append(bytearray(size))
+    except MemoryError:
+        pass
+limits.end_after(60, sys.stderr)
+print(sum(map(len, hoard)) < 10**8)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can limit the memory")
+def test_a_test_is_watched_over_even_where_the_one_before_left_no_memory():
+    run = subprocess.run(
+        [sys.executable, "-c", FULL_MEMORY],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=ROOT,
+        timeout=60,
+    )
+    assert (run.stdout, run.stderr) == ("True\n", "")
+
+
 # --- slow ones ------------------------------------------------------------------------------
 
 
