@@ -164,6 +164,7 @@ def spawn(
     ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:
+        ours.close()  # or the worker would not notice when the other side hangs up
         _live(run, theirs, limits, rules, nursery)
     theirs.close()
     return Worker(pid, ours, limits)

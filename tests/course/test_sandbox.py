@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import json
 import os
+import select
 import signal
 import socket
 import statistics
@@ -232,6 +233,17 @@ signal.pause()
     while is_alive(worker) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not is_alive(worker)
+
+
+@pytest.mark.parametrize("confined", [True, False], ids=["confined", "trusted"])
+def test_a_worker_ends_when_the_other_side_hangs_up(confined):
+    worker = spawn(lambda connection: connection.recv(1), confined=confined)
+    worker.connection.close()
+    ended = os.pidfd_open(worker.pid)
+    select.select([ended], [], [], 10)
+    os.close(ended)
+    worker.kill()
+    assert worker.why_it_died() == "left its process (exit status 0)"
 
 
 def is_alive(pid: int) -> bool:
