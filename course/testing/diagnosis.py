@@ -8,13 +8,15 @@ catalogue gives in the same tests, on the same inputs. A wrong diagnosis is wors
 - Else, for there may be two mistakes at once, one explains at least half of the failures, more
   than any other does: it gives back the same values in every test that it fails, and fails none
   that the student passes.
+
+Which tests a mistake fails is known beforehand (`refusals.py`), so only those few are run that
+the student's code could be.
 """
 
 import contextlib
 import functools
 import re
 import time
-import types
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +24,13 @@ from typing import Any
 
 import torch
 
-from course.syllabus import find_lesson
 from course.testing.case import Case
 from course.testing.catalogue import Mistake, mistakes
 from course.testing.examine import Examination, Finding
 from course.testing.outcomes import NotRun, Prints, Stopped, StudentError
-from course.testing.stage import Stage, load_module
+from course.testing.refusals import refusals
+from course.testing.replaced import with_replaced
+from course.testing.stage import Stage
 
 SECONDS_PER_EXERCISE = 3.0
 """When the processor has worked so long on one exercise, no further mistake is tried."""
@@ -43,6 +46,11 @@ class Suspect:
         unwatched = functools.partial(Stage, module, contextlib.nullcontext)
         self._examination = Examination(unwatched, seed=seed)
         self._findings: dict[Case, Finding] = {}
+        self._outcomes = refusals(mistake, cases[0].lesson)
+
+    def outcome(self, case: Case) -> str:
+        """How it ends in a test: as was found out beforehand, or else by running it."""
+        return self._outcomes.get(case.name) or self.finding(case).outcome
 
     def finding(self, case: Case) -> Finding:
         """How the mistake fares in a test; those before it come first if it remembers them."""
@@ -57,6 +65,17 @@ class Suspect:
             if one == case:
                 break
         return self._findings[case]
+
+    def explains(self, seen: Finding) -> bool:
+        """Whether it fails a test just as the student's code did."""
+        if self.outcome(seen.case) != "wrong":
+            return False
+        found = self.finding(seen.case)
+        # what a test compares may lie closer together: pairs in another order are the same, sorted
+        return found.outcome == "wrong" and (
+            _same(found.trace, seen.trace)
+            or bool(seen.refused and _same(found.refused, seen.refused))
+        )
 
 
 def _what_counts(found: Finding) -> Finding:
@@ -91,68 +110,33 @@ def diagnose(
     wrong = [one for one in findings if one.outcome == "wrong" and not _only_prints(one)]
     wrong.sort(key=lambda finding: finding.seconds)
     passed = [one for one in findings if one.outcome == "passed" or _only_prints(one)]
-    deadline = time.process_time() + seconds
-
-    def in_time(suspect: Suspect) -> bool:
-        return time.process_time() < deadline
-
     if not wrong:
         return None
+    deadline = time.process_time() + seconds
+
+    def in_time(_: object) -> bool:
+        return time.process_time() < deadline
+
+    candidates = []
     for suspect in filter(in_time, known):
-        if all(_alike(suspect.finding(seen.case), seen) for seen in wrong + passed):
-            return Diagnosis(suspect.mistake, tuple(seen.case.name for seen in wrong))
-    parts = [(_explained(suspect, wrong, passed), suspect) for suspect in filter(in_time, known)]
-    most = max((len(part) for part, _ in parts), default=0)
-    best = [(part, suspect) for part, suspect in parts if len(part) == most]
-    if most and len(best) == 1:
-        (part, suspect), *_ = best
-        return Diagnosis(suspect.mistake, part)
-    return None
-
-
-def _explained(
-    suspect: Suspect, wrong: Sequence[Finding], passed: Sequence[Finding]
-) -> tuple[str, ...]:
-    """The failures that a mistake explains, if they are enough and it contradicts nothing."""
-    explained, others = [], 0
-    for seen in wrong:
-        found = suspect.finding(seen.case)
-        if _alike(found, seen):
-            explained.append(seen.case.name)
-        elif found.outcome != "passed" or (others := others + 1) > len(wrong) / 2:
-            return ()
-    contradicted = any(suspect.finding(seen.case).outcome != "passed" for seen in passed)
-    return () if contradicted else tuple(explained)
-
-
-def with_replaced(lesson: str, name: str, variant: Any) -> types.ModuleType:
-    """The reference of a lesson, in which one name stands for something else."""
-    reference = _reference(lesson)
-    module = types.ModuleType(reference.__name__)
-    module.__dict__.update(vars(reference))
-    module.__dict__[name] = variant
-    return module
-
-
-@functools.cache
-def _reference(lesson: str) -> types.ModuleType:
-    return load_module(find_lesson(lesson).module("solutions"))
+        if all(suspect.outcome(one.case) == "passed" for one in passed):
+            shared = [one for one in wrong if suspect.outcome(one.case) != "passed"]
+            if len(shared) >= len(wrong) / 2:
+                candidates.append((shared, suspect))
+    candidates.sort(key=lambda candidate: len(candidate[0]), reverse=True)
+    best: list[Diagnosis] = []
+    for shared, suspect in filter(in_time, candidates):
+        if best and len(shared) < len(best[0].explains):
+            break
+        if all(suspect.explains(one) for one in shared):
+            best.append(Diagnosis(suspect.mistake, tuple(one.case.name for one in shared)))
+            if len(shared) == len(wrong):
+                break
+    return best[0] if len(best) == 1 else None
 
 
 def _only_prints(finding: Finding) -> bool:
     return isinstance(finding.failure, Prints)
-
-
-def _alike(found: Finding, seen: Finding) -> bool:
-    """Whether a mistake fares in a test as the student's code did."""
-    if seen.outcome == "passed" or _only_prints(seen):
-        return found.outcome == "passed"
-    if found.outcome != "wrong":
-        return False
-    # what a test compares may lie closer together: pairs in another order are the same, sorted
-    return _same(found.trace, seen.trace) or bool(
-        seen.refused and _same(found.refused, seen.refused)
-    )
 
 
 def _same(a: Any, b: Any) -> bool:

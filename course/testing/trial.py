@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from course.syllabus import find_lesson
 from course.testing.case import collect
 from course.testing.catalogue import Alternative, Mistake, alternatives, mistakes
-from course.testing.diagnosis import Diagnosis, diagnose, suspects, with_replaced
+from course.testing.diagnosis import Diagnosis, diagnose, suspects
 from course.testing.examine import Examination
+from course.testing.replaced import with_replaced
 from course.testing.stage import Stage
 
 
