@@ -46,7 +46,7 @@ def key_of(unit: Unit, seed: int) -> str:
 
 _DECIDING = (
     *("tests/test_*.py", "solutions/*.py", "course/syllabus.toml"),
-    *("course/*.py", "course/testing/**/*.py", "course/grading/*.py"),
+    *("course/*.py", "course/testing/**/*.py", "course/testing/*.json", "course/grading/*.py"),
 )
 
 

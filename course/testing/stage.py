@@ -415,7 +415,7 @@ _PARTS = {
 """What a test may look at in a student's module, by the name that it has at the door."""
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=64)
 def compiled(source: str) -> types.CodeType:
     """What a source compiles to, if it is run more than once."""
     return compile(source, "lent", "exec")

@@ -8,7 +8,7 @@ import torch
 
 from course.syllabus import find_lesson
 from course.testing.case import collect
-from course.testing.diagnosis import Diagnosis, _same, diagnose, suspects
+from course.testing.diagnosis import Diagnosis, Suspect, _same, diagnose, suspects
 from course.testing.examine import Examination
 from course.testing.stage import Stage, load_module
 
@@ -61,13 +61,15 @@ def rotate_half(x):
     assert diagnosis_of("rope", "rotate_half", definition) is None
 
 
-def test_a_mistake_is_named_with_all_that_it_explains(diagnosis_of):
-    definition = """
+TURNED_BACKWARDS = """
 def rotate_half(x):
     first, second = x.chunk(2, dim=-1)
     return torch.cat((second, -first), dim=-1)
 """
-    diagnosis = diagnosis_of("rope", "rotate_half", definition)
+
+
+def test_a_mistake_is_named_with_all_that_it_explains(diagnosis_of):
+    diagnosis = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
     assert "turns backwards" in diagnosis.mistake.says
     assert len(diagnosis.explains) > 3
 
@@ -112,6 +114,24 @@ def lookup(weight, ids):
 """
     diagnosis = diagnosis_of("lookup", "lookup", definition)
     assert diagnosis.mistake.name == "cache that forgets the table"
+
+
+def test_only_what_fails_the_same_tests_is_run(diagnosis_of, monkeypatch):
+    finding, run = Suspect.finding, set()
+
+    def note(suspect, case):
+        run.add(suspect.mistake.name)
+        return finding(suspect, case)
+
+    monkeypatch.setattr(Suspect, "finding", note)
+    diagnosis = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
+    suspected = len(run)
+    assert diagnosis.mistake.name in run
+    monkeypatch.setattr("course.testing.diagnosis.refusals", lambda *_: {})
+    again = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
+    assert again.mistake == diagnosis.mistake  # and nothing had to be known beforehand
+    assert sorted(again.explains) == sorted(diagnosis.explains)
+    assert suspected < len(run) / 2
 
 
 @pytest.mark.parametrize(

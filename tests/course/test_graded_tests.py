@@ -6,6 +6,7 @@ import pytest
 
 from course.syllabus import lessons
 from course.testing.catalogue import alternatives, mistakes
+from course.testing.refusals import refusals
 from course.testing.trial import try_all
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
@@ -48,3 +49,10 @@ def test_mistakes_are_refused_and_alternatives_accepted(lesson):
         if verdict.diagnosis and verdict.diagnosis.mistake.says != verdict.entry.says
     ]
     assert said_of_others == []
+    outdated = []
+    for verdict in refused:
+        known = refusals(verdict.entry, lesson.stem)
+        fares = {name: "passed" for name in verdict.passed} | dict.fromkeys(verdict.failed, "wrong")
+        if not known or {name: fares.get(name) for name in known} != known:
+            outdated.append(verdict.entry.name)
+    assert outdated == [], "python -m course.testing.refusals"

@@ -1,7 +1,6 @@
 """Lesson 6: known mistakes and legitimate alternatives."""
 
 import math
-import random
 import re
 
 import numpy
@@ -253,7 +252,7 @@ def window_shrunk_at_random(ids, window):
     _check_window(window)
     ids, pairs = ids.tolist(), []
     for i, word in enumerate(ids):
-        reach = random.randint(1, window)
+        reach = int(torch.randint(1, window + 1, ()))
         around = [j for j in range(max(0, i - reach), min(len(ids), i + reach + 1)) if j != i]
         pairs += [(word, ids[j]) for j in around]
     return torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).unbind(1)
