@@ -18,7 +18,7 @@ import functools
 import re
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,15 +117,8 @@ def diagnose(
     def in_time(_: object) -> bool:
         return time.process_time() < deadline
 
-    candidates = []
-    for suspect in filter(in_time, known):
-        if all(suspect.outcome(one.case) == "passed" for one in passed):
-            shared = [one for one in wrong if suspect.outcome(one.case) != "passed"]
-            if len(shared) >= len(wrong) / 2:
-                candidates.append((shared, suspect))
-    candidates.sort(key=lambda candidate: len(candidate[0]), reverse=True)
     best: list[Diagnosis] = []
-    for shared, suspect in filter(in_time, candidates):
+    for suspect, shared in filter(in_time, _candidates(filter(in_time, known), wrong, passed)):
         if best and len(shared) < len(best[0].explains):
             break
         if all(suspect.explains(one) for one in shared):
@@ -133,6 +126,19 @@ def diagnose(
             if len(shared) == len(wrong):
                 break
     return best[0] if len(best) == 1 else None
+
+
+def _candidates(
+    known: Iterable[Suspect], wrong: Sequence[Finding], passed: Sequence[Finding]
+) -> list[tuple[Suspect, list[Finding]]]:
+    """The mistakes that fail none of what passed, with what they fail of the rest; most first."""
+    candidates = []
+    for suspect in known:
+        if all(suspect.outcome(one.case) == "passed" for one in passed):
+            shared = [one for one in wrong if suspect.outcome(one.case) != "passed"]
+            if len(shared) >= len(wrong) / 2:
+                candidates.append((suspect, shared))
+    return sorted(candidates, key=lambda candidate: len(candidate[1]), reverse=True)
 
 
 def _only_prints(finding: Finding) -> bool:
