@@ -14,7 +14,7 @@ import operator
 import os
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -34,19 +34,24 @@ _ABSENT = object()
 _NOTHING = itertools.repeat(_ABSENT)
 
 
+Judging = tuple[list[tuple[types.ModuleType, dict[str, Any]]], list[Any]]
+"""What has to stay: all names of the modules that judge, and what the tests use of PyTorch."""
+
+
 @contextlib.contextmanager
-def honest(who: str) -> Iterator[None]:
+def honest(who: str, before: Judging | None = None) -> Iterator[None]:
     """While a student's code runs: keep the process alive, and what judges it as it was.
 
     Args:
         who: what runs, as messages call it.
+        before: what has to stay, if it is not to be all that judges, as it is now.
 
     Raises:
         Wrong: the code tried to end the process, loaded the solutions, or replaced something;
             what it replaced has been put back.
     """
     _watch_files()
-    before, n_modules = _judge(), len(sys.modules)
+    before, n_modules = before or judging(_judging_modules()), len(sys.modules)
     _watched.append(who)
     leave, process = os._exit, os.getpid()
 
@@ -136,9 +141,9 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
             yield from _names_in(part)
 
 
-def _judge() -> tuple[list[dict[str, Any]], list[Any]]:
-    """What has to stay: all names of the modules that judge, and what the tests use of PyTorch."""
-    return [module.__dict__.copy() for module in _judging_modules()], _values_in_torch()
+def judging(modules: Iterable[types.ModuleType]) -> Judging:
+    """What judges, if these modules do, as it is now."""
+    return [(module, module.__dict__.copy()) for module in modules], _values_in_torch()
 
 
 def _values_in_torch() -> list[Any]:
@@ -154,11 +159,11 @@ def _judging_modules() -> list[types.ModuleType]:
     return [builtins, *(module for module in own if "catalogue" not in module.__name__)]
 
 
-def _put_back(before: tuple[list[dict[str, Any]], list[Any]]) -> list[str]:
+def _put_back(before: Judging) -> list[str]:
     """Undo what was replaced, builtins first, and name it."""
     of_modules, of_torch = before
     replaced = []
-    for module, names in zip(_judging_modules(), of_modules, strict=True):
+    for module, names in of_modules:
         now = module.__dict__
         if len(now) != len(names) or not all(map(operator.is_, now.values(), names.values())):
             replaced += _replaced(module, names)
