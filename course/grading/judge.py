@@ -28,7 +28,7 @@ from course.grading.results import (
 from course.grading.sandbox import Limits, SandboxError
 from course.grading.unit import Unit, key_of, not_graded
 from course.syllabus import Exercise, Lesson, lessons
-from course.testing.case import Case, collect
+from course.testing.case import Case, by_exercise, collect
 from course.testing.diagnosis import Diagnosis, Suspect, diagnose, suspects
 from course.testing.examine import Finding
 from course.testing.outcomes import NotRun, Prints, Stopped, TimedOut, Wrong
@@ -217,10 +217,11 @@ class Judge:
 @functools.cache
 def cases() -> dict[str, dict[str, list[Case]]]:
     """The graded tests, by lesson and exercise."""
-    found: dict[str, dict[str, list[Case]]] = {lesson.stem: {} for lesson in lessons()}
-    for case in collect(lesson.tests for lesson in lessons()):
-        found[case.lesson].setdefault(case.exercise, []).append(case)
-    return found
+    found = collect(lesson.tests for lesson in lessons())
+    return {
+        lesson.stem: by_exercise(case for case in found if case.lesson == lesson.stem)
+        for lesson in lessons()
+    }
 
 
 def _to_show(findings: Sequence[Finding], diagnosis: Diagnosis | None) -> str:

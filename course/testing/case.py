@@ -76,6 +76,14 @@ def collect(test_files: Iterable[Path]) -> list[Case]:
     return collector.cases
 
 
+def by_exercise(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    """Graded tests of one lesson, by the name of their exercise, in the order of both."""
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(case.exercise, []).append(case)
+    return found
+
+
 class _Collector:
     """A pytest plugin that keeps the graded tests it sees."""
 

@@ -13,8 +13,6 @@ Which tests a mistake fails is known beforehand (`refusals.py`), so only those f
 the student's code could be.
 """
 
-import contextlib
-import functools
 import re
 import time
 import warnings
@@ -26,11 +24,10 @@ import torch
 
 from course.testing.case import Case
 from course.testing.catalogue import Mistake, mistakes
-from course.testing.examine import Examination, Finding
+from course.testing.examine import Finding
 from course.testing.outcomes import NotRun, Prints, Stopped, StudentError
 from course.testing.refusals import refusals
-from course.testing.replaced import with_replaced
-from course.testing.stage import Stage
+from course.testing.replaced import examination_of
 
 SECONDS_PER_EXERCISE = 3.0
 """When the processor has worked so long on one exercise, no further mistake is tried."""
@@ -42,9 +39,7 @@ class Suspect:
     def __init__(self, mistake: Mistake, cases: Sequence[Case], seed: int) -> None:
         self.mistake = mistake
         self._cases = cases
-        module = with_replaced(cases[0].lesson, mistake.exercise, mistake.variant)
-        unwatched = functools.partial(Stage, module, contextlib.nullcontext)
-        self._examination = Examination(unwatched, seed=seed)
+        self._examination = examination_of(mistake, cases[0].lesson, seed)
         self._findings: dict[Case, Finding] = {}
         self._outcomes = refusals(mistake, cases[0].lesson)
 

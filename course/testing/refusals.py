@@ -6,7 +6,6 @@ finds it out anew, after graded tests or the catalogue have changed, and writes 
 each exercise the names of its tests, and for each of its mistakes a letter per test.
 """
 
-import contextlib
 import functools
 import json
 import sys
@@ -14,13 +13,12 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from course.syllabus import find_lesson, lessons
-from course.testing.case import Case, collect
+from course.files import write_whole
+from course.syllabus import Lesson, chosen_lessons, lessons
+from course.testing.case import Case, by_exercise, collect
 from course.testing.catalogue import Mistake, mistakes
-from course.testing.examine import Examination
 from course.testing.outcomes import NotRun, Stopped
-from course.testing.replaced import with_replaced
-from course.testing.stage import Stage
+from course.testing.replaced import examination_of
 
 _FILE = Path(__file__).with_suffix(".json")
 
@@ -49,8 +47,7 @@ def _written() -> dict:
 
 def letters_of(mistake: Mistake, cases: Sequence[Case], seed: int) -> str:
     """How a mistake fares in all tests of its exercise with one seed, a letter for each."""
-    module = with_replaced(cases[0].lesson, mistake.exercise, mistake.variant)
-    examination = Examination(lambda: Stage(module, contextlib.nullcontext), seed=seed)
+    examination = examination_of(mistake, cases[0].lesson, seed)
     if mistake.forget:
         mistake.forget()
     letters = ""
@@ -62,26 +59,28 @@ def letters_of(mistake: Mistake, cases: Sequence[Case], seed: int) -> str:
     return letters
 
 
-def _of_lesson(stem: str) -> dict[str, dict]:
-    cases: dict[str, list[Case]] = {}
-    for case in collect([find_lesson(stem).tests]):
-        cases.setdefault(case.exercise, []).append(case)
+def _of_lesson(lesson: Lesson) -> dict[str, dict]:
+    cases = by_exercise(collect([lesson.tests]))
     found = {
         exercise: {"tests": [case.name for case in tests], "mistakes": {}}
         for exercise, tests in cases.items()
     }
-    for mistake in mistakes(stem):
+    for mistake in mistakes(lesson.stem):
         rows = [letters_of(mistake, cases[mistake.exercise], seed) for seed in _SEEDS]
         letters = (some[0] if len(set(some)) == 1 else "?" for some in zip(*rows, strict=True))
         found[mistake.exercise]["mistakes"][mistake.name] = "".join(letters)
     return found
 
 
-def main(stems: Sequence[str]) -> None:
+def main(names: Sequence[str]) -> None:
     """Find it out for these lessons, or for all, and write it down."""
-    found = {stem: _of_lesson(stem) for stem in stems or [one.stem for one in lessons()]}
+    try:
+        chosen = chosen_lessons(names) or lessons()
+    except ValueError as error:
+        sys.exit(str(error))
+    found = {lesson.stem: _of_lesson(lesson) for lesson in chosen}
     text = json.dumps({**_written(), **found}, indent=1, ensure_ascii=False)
-    _FILE.write_text(f"{text}\n", encoding="utf-8")
+    write_whole(_FILE, f"{text}\n")
 
 
 if __name__ == "__main__":

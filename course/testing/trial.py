@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from course.syllabus import find_lesson
-from course.testing.case import collect
+from course.testing.case import by_exercise, collect
 from course.testing.catalogue import Alternative, Mistake, alternatives, mistakes
 from course.testing.diagnosis import Diagnosis, diagnose, suspects
 from course.testing.examine import Examination
@@ -36,10 +36,7 @@ class Verdict:
 
 def try_all(stem: str, entries: Iterable[Mistake | Alternative]) -> list[Verdict]:
     """Run each entry's tests on the reference with that one name replaced."""
-    cases = collect([find_lesson(stem).tests])
-    of_exercise = {exercise.name: [] for exercise in find_lesson(stem).exercises}
-    for case in cases:
-        of_exercise[case.exercise].append(case)
+    of_exercise = by_exercise(collect([find_lesson(stem).tests]))
     known = {name: suspects(of_one, seed=0) for name, of_one in of_exercise.items()}
     verdicts = []
     for entry in entries:
