@@ -1,7 +1,7 @@
 """What grading finds out: one result per submission and lesson, kept as a file of its own."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 NOT_HANDED_IN = "was not handed in."
@@ -96,7 +96,7 @@ class LessonResult:
 
 def to_text(result: LessonResult) -> str:
     """A result as the text of its file."""
-    return json.dumps(asdict(result), indent=1, ensure_ascii=True) + "\n"
+    return json.dumps(result, default=vars) + "\n"
 
 
 def from_text(text: str) -> LessonResult:
