@@ -1,10 +1,13 @@
 """The tests are tested: known mistakes are refused by their own exercise, alternatives accepted."""
 
+import json
 from collections import Counter
 
 import pytest
 
+from course import ROOT
 from course.syllabus import lessons
+from course.testing.case import by_exercise, collect
 from course.testing.catalogue import alternatives, mistakes
 from course.testing.refusals import refusals
 from course.testing.trial import try_all
@@ -27,6 +30,20 @@ def test_every_mistake_is_explained_in_a_sentence(lesson):
         assert len(mistake.look.split()) >= 3, mistake
     names = Counter((mistake.exercise, mistake.name) for mistake in mistakes(lesson.stem))
     assert max(names.values()) == 1
+
+
+@each_lesson
+def test_the_table_of_refusals_is_complete(lesson):
+    """`python -m course.testing.refusals` writes it anew."""
+    file = ROOT / "course/testing/refusals.json"
+    table = json.loads(file.read_text(encoding="utf-8"))[lesson.stem]
+    cases = by_exercise(collect([lesson.tests]))
+    assert table.keys() == cases.keys()
+    for exercise, row in table.items():
+        assert row["tests"] == [case.name for case in cases[exercise]]
+        known = {mistake.name for mistake in mistakes(lesson.stem) if mistake.exercise == exercise}
+        assert row["mistakes"].keys() == known
+        assert {len(letters) for letters in row["mistakes"].values()} == {len(row["tests"])}
 
 
 @pytest.mark.slow
