@@ -127,7 +127,7 @@ class Judge:
         if text in known:
             return known[text]
         lesson = self._lessons[unit.lesson]
-        trouble, findings = "", {}
+        trouble, findings, worker = "", {}, None
         if unit.source is None:
             trouble = f"{unit.lesson}.py {NOT_HANDED_IN}"
         else:
@@ -147,7 +147,8 @@ class Judge:
         )
         result = tuple(results), trouble
         failures = {type(one.failure) for found in findings.values() for one in found}
-        if findings and not failures.intersection((Stopped, TimedOut, NotRun)):
+        alone = worker is None  # what another module left behind is not to be remembered
+        if findings and alone and not failures.intersection((Stopped, TimedOut, NotRun)):
             known[text] = result  # what was stopped may fare better another time
             self._memory.count(len(unit.source))
         return result

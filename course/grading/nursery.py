@@ -10,6 +10,7 @@ import ctypes
 import gc
 import os
 import socket
+import tempfile
 from pathlib import Path
 
 import torch
@@ -141,6 +142,7 @@ def _warm_up() -> None:
     """Do now what each worker would do for the first time, and make it cheap to fork."""
     import resource  # noqa: F401
 
+    tempfile.tempdir = "/tmp"  # or whoever asks for it looks for one to write to, and finds none
     torch.set_num_threads(1)
     torch.empty(2, device="meta") + 1
     _rehearse()

@@ -63,6 +63,11 @@ class RemoteModule:
         self.was_lent_to = False
         """Whether its worker has seen some of the reference, which no other lesson may have."""
 
+    @property
+    def has_time_left(self) -> bool:
+        """Whether it may go on keeping the judge busy."""
+        return time.monotonic() < self._end
+
     def load(self) -> None:
         """Run the module in a worker.
 
@@ -100,7 +105,7 @@ class RemoteModule:
         Raises:
             TimeIsUp, Stopped.
         """
-        if time.monotonic() >= self._end:
+        if not self.has_time_left:
             raise Stopped("there was no time left for this submission")
         if self._bytes_left <= 0:
             raise Stopped(TOO_LARGE)

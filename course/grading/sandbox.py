@@ -41,6 +41,7 @@ ENVIRONMENT = {
     "MPLCONFIGDIR": "/tmp",  # or a module that imports Matplotlib could not be loaded
     "OMP_THREAD_LIMIT": "1",  # PyTorch would die of the threads that it cannot start
     "PATH": "/usr/bin:/bin",
+    "TORCHDYNAMO_DISABLE": "1",  # there is no compiler here; what it would compile runs as it is
     "TORCHINDUCTOR_CACHE_DIR": "/",  # or importing an optimizer looks for one to write to
 }
 """The environment variables to start a nursery with, and all that a worker has."""

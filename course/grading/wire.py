@@ -21,6 +21,8 @@ MAX_TEXT_BYTES = 2**20
 MAX_MEMORY_BYTES = 64 * 2**20
 MAX_ELEMENTS = 2**22
 """Of one tensor, and of each of its axes: a test may well take it apart row by row."""
+MAX_ELEMENTS_IN_ALL = 2**23
+"""Of all tensors of a message; what is expanded takes no memory, until somebody looks at it."""
 MAX_DIMENSIONS = 16
 MAX_ITEMS = 1000
 """Of one dictionary: keys can be chosen so that each collides with all others."""
@@ -245,6 +247,13 @@ class _Memory:
     def __init__(self, data: bytearray) -> None:
         self._data = data
         self._used = 0
+        self._elements = 0
+
+    def count(self, elements: int) -> None:
+        """So many elements more are in the message."""
+        self._elements += elements
+        if self._elements > MAX_ELEMENTS_IN_ALL:
+            raise ValueError("more numbers than anybody looks at")
 
     def take(self, length: int) -> bytearray:
         piece = self._data[self._used : self._used + length]
@@ -272,6 +281,7 @@ def _read_tensor(content: list, memory: _Memory, depth: int) -> torch.Tensor:
     dtype, shape, stride, length = _list(content)
     dtype, shape, piece = DTYPES[dtype], _shape(shape), memory.take(_whole(length))
     count = math.prod(shape)
+    memory.count(count)
     if stride is not None:
         stride = [_whole(step) for step in _list(stride)]
         if len(stride) != len(shape) or any(step < 0 for step in stride):

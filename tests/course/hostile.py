@@ -543,6 +543,21 @@ in_call("prints much", "prints 100 MB", "print('x' * 10**8)", "nothing|printed|p
 in_call("large message", "raises 10 MB", "raise ValueError('x' * 10**7)", "ValueError: xxx")
 in_call("large text", "returns 10 MB", "return 'x' * 10**7", "too large to be looked at")
 in_call("large tensor", "returns 40 MB", "return torch.zeros(10**7)", "too large")
+in_call(
+    "expanded tensors",
+    "returns 21,000 tensors of 4 million numbers each, in 64 bytes",
+    """
+t = torch.zeros(2, dtype=torch.complex128).as_strided((2, 2**21), (1, 0))
+return [t] * 21_000
+""",
+    "cannot be read",
+)
+in_call(
+    "no name",
+    "returns an object of a class without a name",
+    "return type('', (), {})()",
+    "a class without a name",
+)
 in_call("expanded", "returns little as much", "return torch.zeros(1).expand(1 << 50)", "too large")
 in_call("empty rows", "returns 2**40 empty rows", "return torch.zeros(1 << 40, 0)", "too large")
 in_call("large number", "returns a number of 5,000 digits", "return 10**5000", "too large")

@@ -130,6 +130,21 @@ def test_right_lessons_of_one_student_share_a_worker(judge, workers):
     assert len(workers) == 1
 
 
+FORGES_TO_DO = """
+import sys
+
+
+def forge(actor, verb, *rest, honestly=sys.modules["course.grading.worker"]._answer):
+    forge.next_lesson |= verb == "load"
+    forges = forge.next_lesson and verb == "call"
+    return ["to do", "rope.rotate_half"] if forges else honestly(actor, verb, *rest)
+
+
+forge.next_lesson = False
+sys.modules["course.grading.worker"]._answer = forge
+"""
+
+
 @pytest.mark.parametrize(
     "left_behind",
     [
@@ -138,6 +153,7 @@ def test_right_lessons_of_one_student_share_a_worker(judge, workers):
         "nn.Module.register_buffer = nn.Module.__init__",
         "import sys; sys.settrace(lambda *_: 1 / 0)",
         "import signal; signal.setitimer(signal.ITIMER_REAL, 0.02)",
+        FORGES_TO_DO,
     ],
 )
 def test_what_one_lesson_leaves_behind_costs_no_other_a_point(judge, workers, left_behind):
@@ -150,6 +166,28 @@ def test_what_one_lesson_leaves_behind_helps_nobody_else(judge):
     judge.grade(Unit("ann", "lookup", f"{LEAVES_SOMETHING}{LOOKUP}".encode()))
     result = judge.grade(Unit("bob", "rope", b"from builtins import stolen"))
     assert "cannot import name 'stolen'" in result.trouble
+
+
+def test_what_one_lesson_leaves_behind_is_not_remembered_of_a_text(judge):
+    """Eve hands in what bob will hand in, and sees to it that it fares badly in her worker."""
+    text = f"{ROPE}\n# TODO rope.rotate_half\n"
+    judge.grade(Unit("eve", "lookup", f"{FORGES_TO_DO}{LOOKUP}".encode()))
+    eves, bobs = (judge.grade(Unit(name, "rope", text.encode())) for name in ("eve", "bob"))
+    assert (eves.points, bobs.points) == (0, bobs.worth)
+
+
+def test_who_is_slow_after_another_lesson_keeps_what_passed(judge, monkeypatch):
+    monkeypatch.setattr("course.grading.judge.SECONDS_PER_LESSON", 6)
+    judge.grade(Unit("ann", "lookup", LOOKUP.encode()))
+    slow = with_body("apply_rope", "import time; time.sleep(60)")
+    result = judge.grade(Unit("ann", "rope", slow.encode()))
+    assert (result.trouble, exercise(result, "rotate_half").points) == ("", 2)
+    assert exercise(result, "apply_rope").points == 0
+
+
+def test_a_worker_gets_along_without_compiler_and_temporary_files(graded):
+    compiled = f"{ROPE}\n\nrotate_half = torch.compile(rotate_half, fullgraph=True)\n"
+    assert graded(f"import tempfile\n\ntempfile.gettempdir()\n{compiled}").points == 20
 
 
 LOOKUP = find_lesson("lookup").module("solutions").read_text(encoding="utf-8")

@@ -4,10 +4,11 @@ import itertools
 from dataclasses import replace
 
 import pytest
+import torch
 
 from course.build import stub_from
 from course.grading.judge import Judge
-from course.grading.recall import Memory
+from course.grading.recall import Memory, _bytes_in
 from course.grading.sandbox import SandboxError, missing
 from course.grading.unit import Unit
 from course.syllabus import lessons
@@ -113,6 +114,11 @@ def test_the_end_of_a_worker_is_not_remembered(judge):
     assert lost.points < 20
     assert found(judge, ROPE).points == 20
     assert found(judge, LEAVES) == lost
+
+
+def test_what_an_answer_keeps_in_memory_counts():
+    two = torch.zeros(1_000_000, dtype=torch.float64)[::999_999]
+    assert _bytes_in([two]) > 8_000_000
 
 
 def test_a_full_memory_begins_anew(judge, run, monkeypatch):
