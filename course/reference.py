@@ -46,7 +46,7 @@ def another_style(exercise: Exercise) -> tuple[str, str]:
     node = next(one for one in definitions.values() if _is_alternative_of(exercise, one))
     helpers = sorted(_helpers(node, definitions), key=lambda name: definitions[name].lineno)
     code = [_without_docstring(text, definitions[name]) for name in helpers]
-    code.append(re.sub(rf"\b{node.name}\b", exercise.name, _without_docstring(text, node)))
+    code.append(re.sub(rf"(?<![.\w]){node.name}\b", exercise.name, _without_docstring(text, node)))
     return node.name.replace("_", " "), "\n\n\n".join(code)
 
 

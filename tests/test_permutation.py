@@ -443,6 +443,12 @@ class TestCausalToyAttention:
         x = torch.tensor([[[1.0], [1000.0]]])
         expect.close(lesson.causal_toy_attention(x)[:, 0], x[:, 0])
 
+    def test_later_token_weighs_nothing_at_all(self, lesson):
+        """The first token scores 0 with itself, so a later one that is hidden by a score
+        of -30 still weighs e⁻³⁰ = 9e-14: the second token is large enough to show it."""
+        x = torch.tensor([[[0.0], [1e18]]])
+        expect.close(lesson.causal_toy_attention(x)[:, 0], x[:, 0])
+
     def test_scores_are_divided_by_the_root_of_the_width(self, lesson):
         """C = 4, so √C = 2: the second token has the score 4 / 2 = 2 with itself
         and 0 with the first, which makes e² / (e² + 1) = 0.8808."""

@@ -93,7 +93,7 @@ def grade(
         ) from None
     except OSError as error:
         raise click.ClickException(
-            f"{error.filename or out}: {error.strerror}. What was graded so far is kept: run the "
+            f"{error.filename or out}: {error.strerror}. Nothing that was graded is lost: run the "
             "same command again when that is mended."
         ) from None
 
@@ -148,11 +148,19 @@ def _grade(
         click.echo(f"  {gradebook}{' (there was none, so it was made)' if is_new else ''}")
     if others := pages_of_others(results, out):
         click.echo(
-            f"{len(others)} older pages are in there of students who are not among these, such as "
+            f"Older pages of students who are not among these are in there: {len(others)}, such as "
             f"{others[0]}."
         )
     click.echo(f"The inputs were drawn with --seed {settings.seed}.")
-    return 1 if any(not result.key for result in results) else 0
+    not_graded = [f"{result.student}'s {result.lesson}" for result in results if not result.key]
+    if not_graded:
+        click.secho(
+            f"Not graded, and left out of the totals: {', '.join(not_graded[:5])}"
+            f"{' and others' if len(not_graded) > 5 else ''}. Their pages say why.",
+            fg="red",
+            err=True,
+        )
+    return 1 if not_graded else 0
 
 
 def _submissions(path: Path) -> Iterator:
@@ -211,8 +219,8 @@ def _say(results: list[LessonResult], written: list[Path]) -> None:
     missing = sum(not result.handed_in for result in results)
     troubles = sum(bool(result.trouble) for result in results) - missing
     click.echo(
-        f"{len(students)} students, {len(results)} results: {missing} modules not handed in, "
-        f"{troubles} with trouble"
+        f"students: {len(students)}, results: {len(results)}; "
+        f"modules not handed in: {missing}, with trouble: {troubles}"
     )
     for path in written:
         click.echo(f"  {path}")

@@ -447,7 +447,7 @@ def _kind(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"a {type(value).__name__} of {len(value)}"
     if value is None:
-        return "nothing (None)"
+        return "nothing (None, as without a return)"
     name = value.type_name if isinstance(value, Foreign) else type(value).__name__
     return with_article(name)
 

@@ -44,7 +44,7 @@ def test_what_is_close(got, want):
         (X.to("meta"), X, "the device is meta, but should be cpu"),
         (X.to_sparse(), X, "the layout is"),
         (X * torch.nan, X, "some values are not finite"),
-        (None, X, "nothing (None) came back where a tensor belongs"),
+        (None, X, "nothing (None, as without a return) came back where a tensor belongs"),
         (Foreign("ndarray"), X, "an ndarray came back where a tensor belongs"),
         ([X], X, "a list of 1 came back where a tensor belongs"),
         (X, (X, X), "a tensor came back where a tuple of 2 belongs"),
@@ -161,7 +161,11 @@ def test_of_tensors_too_large_to_show_a_row_is_shown():
 @pytest.mark.parametrize(
     ("got", "words"),
     [
-        (None, "nothing (None) came back where two tensors belong, rows and scores"),
+        (
+            None,
+            "nothing (None, as without a return) came back where two tensors belong, rows and "
+            "scores",
+        ),
         ((X,), "a tuple of 1 came back where two tensors belong, rows and scores"),
         (torch.zeros(3, 2), "a tensor (3, 2) came back where two tensors belong, rows and scores"),
         ((X, [1, 2]), "a list of 2 as scores came back where a tensor belongs"),
@@ -177,13 +181,15 @@ def test_tensors_that_can_be_taken_apart_are_given_back():
         assert expect.tensors(got, "rows", "scores") is got
     assert expect.tensors(X, "bias") is X
     words = message_of(expect.tensors, None, "bias")
-    assert words.startswith("nothing (None) came back where a tensor belongs\n")
+    assert words.startswith(
+        "nothing (None, as without a return) came back where a tensor belongs\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("got", "words"),
     [
-        (None, "nothing (None) came back where a list of 2 floats belongs"),
+        (None, "nothing (None, as without a return) came back where a list of 2 floats belongs"),
         ([1.0], "a list of 1 came back where a list of 2 floats belongs"),
         ([1.0, X], "a list with a tensor in it came back where a list of 2 floats belongs"),
         (X, "a tensor (2, 2) came back where a list of 2 floats belongs"),

@@ -153,9 +153,9 @@ def run(*arguments: str):
 def test_the_command_says_what_it_found(submissions, tmp_path):
     result = run(submissions, "--out", tmp_path / "out", "--jobs", 1)
     assert result.exit_code == 0, result.output
-    assert "4 students, 4 results: 0 modules not handed in, 1 with trouble" in result.output
+    assert "students: 4, results: 4; modules not handed in: 0, with trouble: 1" in result.output
     assert (tmp_path / "out" / "grades.csv").exists()
-    assert "older pages" not in result.output
+    assert "Older pages" not in result.output
 
 
 def test_pages_of_those_who_left_are_spoken_of(tmp_path):
@@ -188,6 +188,7 @@ def test_what_cannot_be_read_here_is_not_graded_and_said(submissions, tmp_path, 
     monkeypatch.setattr("course.grading.submissions.os.open", refuse)
     result = run(submissions, "--out", tmp_path, "--jobs", 1)
     assert result.exit_code == 1
+    assert "Not graded, and left out of the totals: cyd's learned. Their pages" in result.output
     rows = (tmp_path / "grades.csv").read_text(encoding="utf-8").splitlines()
     assert [row.split(",")[:3] for row in rows[3:4]] == [["cyd", "0", "0"]]
     page = (tmp_path / "feedback" / "cyd.html").read_text(encoding="utf-8")
@@ -248,7 +249,7 @@ def test_a_full_disk_loses_nothing(submissions, small_disk):
         small_disk.resize(size)
         result = CliRunner().invoke(grade, arguments)
         assert result.exit_code == 1
-        assert "No space left on device. What was graded so far is kept" in result.output
+        assert "No space left on device. Nothing that was graded is lost" in result.output
         for file in out.rglob("*.json"):
             json.loads(file.read_text(encoding="utf-8"))
         assert [file.name for file in out.rglob(".*")] in ([], [".lock"])

@@ -178,7 +178,7 @@ def test_what_one_lesson_leaves_behind_is_not_remembered_of_a_text(judge):
 
 def test_who_is_slow_after_another_lesson_keeps_what_passed(judge, monkeypatch):
     monkeypatch.setattr("course.grading.judge.SECONDS_PER_LESSON", 6)
-    judge.grade(Unit("ann", "lookup", LOOKUP.encode()))
+    judge.grade(Unit("ann", "lookup", f"{LOOKUP}\n# by ann\n".encode()))
     slow = with_body("apply_rope", "import time; time.sleep(60)")
     result = judge.grade(Unit("ann", "rope", slow.encode()))
     assert (result.trouble, exercise(result, "rotate_half").points) == ("", 2)

@@ -217,6 +217,8 @@ def test_another_style_is_complete(exercise):
     defined = {node.name for node in body}
     used = {n.id for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Name)}
     assert {name for name in used if re.match("_[a-zA-Z]", name)} <= defined
+    of_others = {n.attr for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Attribute)}
+    assert exercise.name not in of_others  # an exercise that is called like a function of PyTorch
 
 
 def test_the_commands_of_every_day_need_no_torch(tmp_path):

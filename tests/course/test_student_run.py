@@ -353,6 +353,8 @@ def test_leaving_the_process_is_no_pass(tmp_path, inside):
         ("import course.borrow", "imports course.borrow, line 1"),
         ("from course.syllabus import lessons", "imports course.syllabus.lessons, line 1, which"),
         ("from exercises.lookup import lookup", "imports exercises.lookup.lookup, line 1, which"),
+        ("from .lookup import lookup", "imports exercises.lookup.lookup, line 1, which"),
+        ("from . import lookup", "imports exercises.lookup, line 1, which"),
     ],
 )
 def test_borrowed_answers_do_not_pass(run, monkeypatch, imports, sentence):
@@ -423,7 +425,7 @@ def test_a_deleted_function_is_named(run):
 
 def test_a_function_that_returns_nothing_is_told_so(run):
     result = run(with_body("rotate_half", "pass"))
-    assert "nothing (None) came back where a tensor belongs" in result.flat
+    assert "nothing (None, as without a return) came back where a tensor belongs" in result.flat
 
 
 def test_an_exception_shows_the_line_of_the_student(run):

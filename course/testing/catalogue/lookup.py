@@ -95,7 +95,7 @@ def ids_cut_to_32_bits(weight, ids):
 
 @mistake(
     "lookup",
-    says="lookup leaves it to PyTorch to complain, which names neither the id nor V.",
+    says="The message of the IndexError names neither the id nor V, and PyTorch's own does not.",
     look="Could you find the bad id with the help of this message alone?",
 )
 def error_without_numbers(weight, ids):
