@@ -48,8 +48,9 @@ def minus(x):
     return -x
 
 
-def attention(x):
-    scores = x @ x.transpose(1, 2) / x.shape[-1] ** 0.5
+def attention_to_the_unlike(x):
+    # not toy_attention itself, or it could be kept and called where that is to be written
+    scores = -(x @ x.transpose(1, 2))
     return scores.softmax(dim=-1) @ x
 
 
@@ -255,7 +256,8 @@ class TestEquivarianceGap:
 
     def test_attention_has_no_gap_but_rounding(self, lesson, draw):
         """Sums in another order round differently, about 1e-7; no more."""
-        layer, x, perm = lesson.prop(attention), draw.normal(2, 6, 3), draw.permutation(6)
+        layer = lesson.prop(attention_to_the_unlike)
+        x, perm = draw.normal(2, 6, 3), draw.permutation(6)
         expect.close(lesson.equivariance_gap(layer, x, perm), 0.0, tolerance=1e-5)
 
     @pytest.mark.parametrize("b, t, c", [(3, 5, 2), (2, 7, 4)])
@@ -385,10 +387,10 @@ class TestBagVector:
         """ "dog bites man" and "man bites dog" hold the same words. If the layer
         cannot see the order, nothing is left in the mean that could."""
         x = draw.normal(2, 3, 5)
-        layer = lesson.prop(attention)
+        layer = lesson.prop(attention_to_the_unlike)
         dog_bites_man = lesson.bag_vector(layer, x)
         expect.close(lesson.bag_vector(layer, x[:, [2, 1, 0]]), dog_bites_man)
-        expect.close(dog_bites_man, averages(x).mean(dim=1))
+        expect.close(dog_bites_man, attention_to_the_unlike(x).mean(dim=1))
 
     def test_order_shows_if_the_layer_sees_it(self, lesson):
         """Running sums of (1, 2, 4) are (1, 3, 7), on average 11 / 3; of
