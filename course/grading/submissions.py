@@ -24,6 +24,7 @@ import itertools
 import os
 import re
 import stat
+import string
 import unicodedata
 import zipfile
 from collections import defaultdict, deque
@@ -508,6 +509,12 @@ def _shown(*path: str | Path) -> str:
     return _plain("/".join(map(str, path)), " -_.,'+@()/:")
 
 
+def _exact(name: str) -> str:
+    """A name by which two that look alike can be told apart: what is unusual has its code."""
+    usual = string.ascii_letters + string.digits + " -_.,'"
+    return "".join(c if c in usual else f"(U+{ord(c):04X})" for c in name)
+
+
 def _plain(text: str, also: str) -> str:
     """Letters, marks and digits of any script and the characters of `also`; `_` for others."""
     text = unicodedata.normalize("NFC", text)
@@ -527,7 +534,7 @@ def _read_all(
             names = owners[owner]
             notes = []
             if is_alike:
-                notes.append(f"{WHOSE}: {_shown(names[0])}; another student's name looks the same")
+                notes.append(f"{WHOSE}: {_exact(names[0])}; another student's name looks the same")
             if any(_EVERYBODYS.fullmatch(name.lower()) for name in names):
                 notes.append(
                     f"{WHOSE}, is open: `course submit` calls everybody's zip {_shown(names[0])}"

@@ -547,6 +547,19 @@ def test_whose_name_looks_like_anothers_is_told_apart_with_a_note(tmp_path):
     assert [notes(one) for one in found.values()] == [*map(LIKE_ANOTHER.format, names[:3]), ""]
 
 
+def test_what_tells_two_names_apart_is_told(tmp_path):
+    names = [
+        "A<b",
+        "A>b",
+        "Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}",
+        "Zoe\N{COMBINING DIAERESIS}",
+    ]
+    found = read(write(tmp_path, {f"{name}/rope.py": str(n) for n, name in enumerate(names)}))
+    said = {one.modules["rope"].decode(): notes(one) for one in found.values()}
+    exact = ["A(U+003C)b", "A(U+003E)b", "Zo(U+00EB)", "Zoe(U+0308)"]
+    assert [said[str(n)] for n in range(4)] == [*map(LIKE_ANOTHER.format, exact)]
+
+
 def test_where_only_capitals_differ_nobody_takes_the_others_name(tmp_path):
     files = {"ann/rope.py": "ann", "Ann/rope.py": "Ann"}
     found = read(write(tmp_path, {"class.zip": zipped(files)}) / "class.zip")
