@@ -88,7 +88,7 @@ for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
 for number in (0, 1, 2):
     os.write(number, b"14 passed in 0.1 s")
 """,
-    "nothing \\(None\\) came back",
+    "nothing \\(None, as without a return\\) came back",
 )
 in_call(
     "forged files",
