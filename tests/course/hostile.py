@@ -301,13 +301,13 @@ attack(
     "fills the memory of the judge with every answer",
     f"{CONNECTION}\n"
     "def lookup(weight, ids):\n"
-    "    large = dumps(['result', ([torch.zeros(2**20)] * 15, {}), ''])\n"
+    "    large = dumps(['result', ([torch.zeros(2**18, dtype=torch.float64)] * 30, {}), ''])\n"
     "    while True:\n"
     "        at = 0\n"
     "        while at < len(large):\n"
     "            at += os.write(connection, large[at:])\n"
     "        os.read(connection, 10**6)\n",
-    "a list of 15 came back",
+    "a list of 30 came back",
 )
 attack(
     "nested answer",
