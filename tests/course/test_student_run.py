@@ -354,6 +354,7 @@ def test_leaving_the_process_is_no_pass(tmp_path, inside):
         ("from course.syllabus import lessons", "imports course.syllabus.lessons, line 1, which"),
         ("from exercises.lookup import lookup", "imports exercises.lookup.lookup, line 1, which"),
         ("from .lookup import lookup", "imports exercises.lookup.lookup, line 1, which"),
+        ("from  .lookup import lookup", "imports exercises.lookup.lookup, line 1, which"),
         ("from . import lookup", "imports exercises.lookup, line 1, which"),
     ],
 )
