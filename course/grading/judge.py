@@ -175,7 +175,8 @@ class Judge:
         self, lesson: Lesson, exercise: Exercise, findings: tuple[Finding, ...]
     ) -> ExerciseResult:
         """The result of an exercise; of findings that are remembered, it is remembered as well."""
-        known, key = self._memory.results, (exercise, findings)
+        told = (one if one.outcome == WRONG else (one.outcome, one.text) for one in findings)
+        known, key = self._memory.results, (exercise, tuple(told))
         if key not in known:
             known[key] = self._exercise_result(lesson, exercise, findings)
         return known[key]

@@ -6,11 +6,12 @@ answered. A judge keeps this as a tree. Where a module answers as another one di
 not run the test; where it does not, the test runs, and the tree has one branch more.
 """
 
+import functools
 import hashlib
 import time
 from collections import deque
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from course.grading.remote import TOO_LARGE, Conversation, RemoteModule, RemoteS
 from course.grading.sandbox import SandboxError
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
-from course.testing.examine import Examination, Finding
+from course.testing.examine import Examination, Finding, forget_frames
 from course.testing.outcomes import Stopped, ToDo
 
 MAX_BYTES = 64 * 2**20
@@ -30,7 +31,7 @@ class Flaw(Exception):
     """A flaw of the course's own, for which no student is to pay."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Point:
     """A point in the course of a test: what it asks there, or how it ends there.
 
@@ -187,12 +188,16 @@ _BYTES_OF_POINT = 500
 
 def _to_keep(finding: Finding) -> Finding:
     """A finding without what nobody looks at: a judge keeps thousands of them."""
-    error = finding.failure
-    while error is not None:  # the frames that it passed through hold all of a test's tensors
-        before = error.__cause__ or error.__context__
-        error.__traceback__ = error.__cause__ = error.__context__ = None
-        error = before
-    return replace(finding, trace=[]) if finding.outcome == "passed" else finding
+    if finding.outcome == "passed":
+        return _passed(finding.case)
+    forget_frames(finding)
+    return finding
+
+
+@functools.cache
+def _passed(case: Case) -> Finding:
+    """All passes of a test are one, so what is made of the findings of an exercise is, too."""
+    return Finding(case, "passed", None, "")
 
 
 def _bytes_in(value: Any) -> int:

@@ -24,7 +24,7 @@ import torch
 
 from course.testing.case import Case
 from course.testing.catalogue import Mistake, mistakes
-from course.testing.examine import Finding
+from course.testing.examine import Finding, forget_frames
 from course.testing.outcomes import NotRun, Prints, Stopped, StudentError
 from course.testing.refusals import refusals
 from course.testing.replaced import examination_of
@@ -77,6 +77,7 @@ def _what_counts(found: Finding) -> Finding:
     """A finding without what nobody compares: a judge keeps thousands of them."""
     if found.outcome == "passed":
         return replace(found, failure=None, text="", trace=[], refused=[])
+    forget_frames(found)
     return replace(found, failure=None, text="")
 
 

@@ -12,7 +12,8 @@ from course.grading.recall import Memory, _bytes_in
 from course.grading.sandbox import SandboxError, missing
 from course.grading.unit import Unit
 from course.syllabus import lessons
-from course.testing.examine import Examination
+from course.testing.examine import Examination, Finding, forget_frames
+from course.testing.outcomes import StudentError, Wrong
 
 pytestmark = [
     pytest.mark.slow,
@@ -25,6 +26,11 @@ SOLUTIONS = {
 ROPE = SOLUTIONS["rope"]
 TURNED = ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)")
 """Wrong in `rotate_half`, in nothing else."""
+ROUNDED = (
+    f"{ROPE}\n\ntables = rope_tables\n\ndef rope_tables(*args, **kwargs):\n"
+    "    return tuple(table + 1e-9 for table in tables(*args, **kwargs))\n"
+)
+"""Right, with other digits than the reference."""
 LEAVES = f"{ROPE}\n\ndef rotate_half(x):\n    import ctypes\n\n    ctypes.string_at(0)\n"
 PRINTS = (
     f"{ROPE}\n\nturned = rotate_half\n\ndef rotate_half(x):\n    print(x)\n    return turned(x)\n"
@@ -158,6 +164,30 @@ def test_what_is_remembered_holds_no_frames(judge):
             failures += 1
             assert point.end.failure.__traceback__ is None
     assert failures
+
+
+def test_neither_do_the_errors_that_a_test_met_before_it_failed():
+    failure, met = raised_in_another(Wrong("so")), raised_in_another(StudentError(("E",), "", ""))
+    forget_frames(Finding(None, "wrong", failure, "", trace=[met]))
+    for error in failure, met:
+        assert not (error.__traceback__ or error.__cause__ or error.__context__)
+
+
+def raised_in_another(error):
+    """An error with frames of its own, and with a context."""
+    try:
+        try:
+            raise KeyError
+        finally:
+            raise error
+    except Exception as raised:
+        return raised
+
+
+def test_two_that_differ_in_nothing_that_is_told_have_one_result(judge):
+    one, other = (found(judge, source).exercises[0] for source in (ROPE, ROUNDED))
+    assert one.outcome == "passed"
+    assert one is other
 
 
 def test_a_stub_of_any_depth_is_to_do(judge):
