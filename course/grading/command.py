@@ -184,7 +184,14 @@ def _units(path: Path, wanted: list[Lesson]) -> Iterator:
         for lesson in wanted:
             source = submission.modules.get(lesson.stem)
             unread = submission.unread.get(lesson.stem, "")
-            yield Unit(submission.student, lesson.stem, source, submission.notes, unread)
+            yield Unit(
+                student=submission.student,
+                lesson=lesson.stem,
+                source=source,
+                notes=submission.notes,
+                unread=unread,
+                canvas_id=submission.canvas_id,
+            )
 
 
 def _resemblances(path: Path, wanted: list[Lesson]) -> dict:

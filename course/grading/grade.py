@@ -89,7 +89,7 @@ class Store:
         except (OSError, ValueError):
             return None
         same = (result.student, result.lesson, result.key) == (unit.student, unit.lesson, key)
-        return replace(result, notes=unit.notes) if same else None
+        return replace(result, notes=unit.notes, canvas_id=unit.canvas_id) if same else None
 
     def keep(self, unit: Unit, result: LessonResult) -> None:
         """Write a result."""

@@ -116,6 +116,7 @@ class Judge:
             trouble=trouble,
             notes=unit.notes,
             seconds=round(time.monotonic() - start, 3),
+            canvas_id=unit.canvas_id,
         )
 
     def _exercises_and_trouble(self, unit: Unit) -> tuple[tuple[ExerciseResult, ...], str]:

@@ -63,6 +63,7 @@ class LessonResult:
         trouble: why the module could not be graded as it is, in a sentence; or nothing.
         notes: what is odd about all that was handed in, in sentences; alike in every lesson.
         seconds: how long it took.
+        canvas_id: the student's number on Canvas, if the class came from there.
     """
 
     student: str
@@ -72,6 +73,7 @@ class LessonResult:
     trouble: str
     notes: tuple[str, ...]
     seconds: float
+    canvas_id: str = ""
 
     @property
     def handed_in(self) -> bool:

@@ -29,7 +29,7 @@ import unicodedata
 import zipfile
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
@@ -65,12 +65,10 @@ _SOURCES = {".py", ".ipynb"}
 _HANDED_IN = _SOURCES | {".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz"}
 """Loose files that somebody may have handed in, although they cannot be graded as they are."""
 
-_CANVAS = [
-    re.compile(r"(?:LATE_)?(?P<name>anon_(?P<id>[^\W_]+))_\d{3,}_(?P<file>.+)"),
-    re.compile(
-        r"(?P<name>(?:(?!_assignsubmission_)\w)+?)(?:_LATE)?_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"
-    ),
-]
+_CANVAS = re.compile(
+    r"(?P<name>(?:(?!_assignsubmission_)\w)+?)(?:_LATE)?_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"
+)
+_CANVAS_WITHOUT_NAMES = re.compile(r"(?:LATE_)?(?P<name>anon_(?P<id>[^\W_]+))_\d{3,}_(?P<file>.+)")
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
 """How platforms call what an instructor downloads; of that, a student chose only `file`."""
 _COPY = r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?"
@@ -97,12 +95,14 @@ class Submission:
         notes: a sentence for everything that is odd.
         unread: by the lesson's stem, why this machine could not read what may be there. That is
             not the student's fault, so such a lesson is not graded.
+        canvas_id: the student's number on Canvas, if the class came from there.
     """
 
     student: str
     modules: Mapping[str, bytes]
     notes: tuple[str, ...]
     unread: Mapping[str, str] = field(default_factory=dict)
+    canvas_id: str = ""
 
 
 def content_hash(module: bytes) -> str:
@@ -439,11 +439,13 @@ class _Owner:
         shown: the name, safe to show.
         name: the name as it is, or nothing if a platform has given a number.
         number: the platform's.
+        is_on_canvas: whether that is Canvas, and the number the one that it knows a student by.
     """
 
     shown: str
     name: str
     number: str = ""
+    is_on_canvas: bool = False
 
 
 def _owners(names: Mapping[str, str]) -> dict[_Owner, list[str]]:
@@ -457,7 +459,7 @@ def _owners(names: Mapping[str, str]) -> dict[_Owner, list[str]]:
 
 def _owner(name: str, kind: str) -> _Owner | None:
     if match := _platform_name(name, kind):
-        return _Owner(_safe(match["name"]), "", match["id"])
+        return _Owner(_safe(match["name"]), "", match["id"], match.re is _CANVAS)
     stem, suffix = os.path.splitext(name)
     if kind != "folder" and suffix.lower() == ".zip":
         return _Owner(_safe(stem), stem)
@@ -467,7 +469,9 @@ def _owner(name: str, kind: str) -> _Owner | None:
 
 
 def _platform_name(name: str, kind: str = "file") -> re.Match | None:
-    forms = [_MOODLE] if kind == "folder" else [*_CANVAS, _MOODLE]  # Canvas makes no folders
+    forms = [_CANVAS_WITHOUT_NAMES, _CANVAS, _MOODLE]
+    if kind == "folder":  # Canvas makes none
+        forms = [_MOODLE]
     return next((match for form in forms if (match := form.fullmatch(name))), None)
 
 
@@ -539,7 +543,8 @@ def _read_all(
                 notes.append(
                     f"{WHOSE}, is open: `course submit` calls everybody's zip {_shown(names[0])}"
                 )
-            yield _read(student, source, names, notes)
+            read = _read(student, source, names, notes)
+            yield replace(read, canvas_id=owner.number) if owner.is_on_canvas else read
 
 
 @dataclass
@@ -550,6 +555,7 @@ class _Reading:
         stack: closes what was opened.
         notes: see `Submission`.
         closed: places that this machine could not look into, as the rest of a sentence.
+        met: what lies at the top of its zips, whatever it is, to say if there is no lesson.
         n_zips: how many were met,
         n_bytes: how large those are together that were read into memory,
         n_directory_bytes: and the directories of all of them.
@@ -558,6 +564,7 @@ class _Reading:
     stack: contextlib.ExitStack
     notes: list[str]
     closed: list[str] = field(default_factory=list)
+    met: list[str] = field(default_factory=list)
     n_zips: int = 0
     n_bytes: int = 0
     n_directory_bytes: int = 0
@@ -605,7 +612,10 @@ def _read(
                 unread.setdefault(stem, f"{reading.closed[0]}, where {stem}.py may be.")
             _note_others(stem, alike, chosen, modules.get(stem), reading)
     if not modules and not notes:
-        notes.append("there is no lesson to grade")
+        for name in names:
+            with contextlib.suppress(OSError):  # it is no folder
+                reading.met += source.inside(name).names()
+        notes.append(f"there is no lesson to grade{_only(reading.met)}")
     if len(notes) > MAX_NOTES:
         notes[MAX_NOTES - 1 :] = [f"and {len(notes) - MAX_NOTES + 1:,} notes more"]
     return Submission(student, modules, tuple(notes), unread)
@@ -622,6 +632,18 @@ def _files(source: _Folder | _Archive, names: list[str], reading: _Reading) -> I
             yield from _files_in_zip(file, reading)
         else:
             yield from _unless_alone(file, reading)
+
+
+def _only(met: list[str]) -> str:
+    """What there is instead of a lesson, as the end of a sentence.
+
+    >>> _only(["Essay.docx"]), _only(["a", "b", "c", "d", "e"]), _only([])
+    (', only Essay.docx', ', only a, b, c and 2 more', '')
+    """
+    if not met:
+        return ""
+    more = f" and {len(met) - 3:,} more" if len(met) > 3 else ""
+    return f", only {', '.join(map(_shown, met[:3]))}{more}"
 
 
 def _unless_alone(file: _File, reading: _Reading) -> Iterator[_File]:
@@ -650,6 +672,7 @@ def _files_in_zip(file: _File, reading: _Reading, within: str = "") -> Iterator[
     except Exception as error:
         reading.note_error(file.path, error)
         return
+    reading.met += inner.names()
     for name in inner.names():
         for found in inner.below(name):
             path = (*file.path, *found.path)

@@ -16,6 +16,7 @@ class Unit:
     Attributes:
         source: the text of the module, or None if none was handed in.
         unread: why the grader could not read what was handed in, in a sentence; or nothing.
+        canvas_id: the student's number on Canvas, if the class came from there.
     """
 
     student: str
@@ -23,6 +24,7 @@ class Unit:
     source: bytes | None
     notes: tuple[str, ...] = ()
     unread: str = ""
+    canvas_id: str = ""
 
 
 def not_graded(unit: Unit, trouble: str) -> LessonResult:
@@ -32,7 +34,14 @@ def not_graded(unit: Unit, trouble: str) -> LessonResult:
         ExerciseResult(one.name, NOT_RUN, 0, one.points, None, "", ()) for one in lesson.exercises
     )
     return LessonResult(
-        unit.student, unit.lesson, "", tuple(exercises), trouble, unit.notes, seconds=0.0
+        student=unit.student,
+        lesson=unit.lesson,
+        key="",
+        exercises=tuple(exercises),
+        trouble=trouble,
+        notes=unit.notes,
+        seconds=0.0,
+        canvas_id=unit.canvas_id,
     )
 
 

@@ -156,6 +156,21 @@ def test_the_command_says_what_it_found(submissions, tmp_path):
     assert "students: 4, results: 4; modules not handed in: 0, with trouble: 1" in result.output
     assert (tmp_path / "out" / "grades.csv").exists()
     assert "Older pages" not in result.output
+    shutil.copytree(submissions / "ann", tmp_path / "class" / "ann")
+    result = run(tmp_path / "class", "--out", tmp_path / "out", "--jobs", 1)
+    assert "Older pages of students who are not among these are in there: 3, such as" in (
+        result.output
+    )
+
+
+@pytest.mark.slow
+def test_the_id_on_canvas_is_that_of_the_latest_download(tmp_path):
+    for name in ("ann_123_700_learned.py", "ann_124_700_learned.py"):
+        (tmp_path / name[:7]).mkdir()
+        (tmp_path / name[:7] / name).write_text(STUB, encoding="utf-8")
+        result = run(tmp_path / name[:7], "--out", tmp_path / "out", "--jobs", 1)
+        assert result.exit_code == 0, result.output
+        assert f"\nann,{name[4:7]},,," in (tmp_path / "out" / "canvas.csv").read_text("utf-8")
 
 
 def test_pages_of_those_who_left_are_spoken_of(tmp_path):

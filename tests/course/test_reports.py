@@ -375,6 +375,11 @@ def test_canvas_finds_students_and_assignments():
     assert jane == ["doe, jane", "", "doe, jane", "doe, jane", "", "", "18"]
 
 
+def test_canvas_knows_by_its_own_id_whom_it_has_called_so():
+    own = [replace(result("doejane"), canvas_id="12345")]
+    assert table(canvas_csv(by_student(own)))[2][:5] == ["doejane", "12345", "", "", ""]
+
+
 def test_canvas_gets_no_lesson_that_nobody_has_begun():
     names = [exercise.name for exercise in find_lesson("lookup").exercises]
     stub = result(lesson="lookup", **dict.fromkeys(names, TO_DO))

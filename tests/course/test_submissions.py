@@ -426,6 +426,21 @@ def test_several_files_on_canvas_are_one_student(tmp_path):
     assert (one.student, list(one.modules), one.notes) == ("ann", STEMS, ())
 
 
+@pytest.mark.parametrize(
+    ("name", "canvas_id"),
+    [
+        ("ann_123_700_rope.py", "123"),
+        ("ann_LATE_123_700_rope.py", "123"),
+        ("anon_12345_700_rope.py", ""),
+        ("Ann A_123_assignsubmission_file_rope.py", ""),
+        ("ann/rope.py", ""),
+    ],
+)
+def test_canvas_has_its_own_id_of_whom_it_names(tmp_path, name, canvas_id):
+    one = read_one(write(tmp_path, {name: ""}))
+    assert one.canvas_id == canvas_id
+
+
 # --- nobody is left out ---------------------------------------------------------------------
 
 
@@ -435,8 +450,8 @@ def test_several_files_on_canvas_are_one_student(tmp_path):
         ("ann_12345_6789_work.rar", "ann", "work.rar is neither a lesson nor a zip"),
         ("work.7z", "work.7z", "whose it is"),
         ("rope.py", "rope.py", "whose it is, is open: rope.py lies beside the students' folders"),
-        ("ann/notes.txt", "ann", "there is no lesson to grade"),
-        ("ann/a/b/notes.txt", "ann", "there is no lesson to grade"),
+        ("ann/notes.txt", "ann", "there is no lesson to grade, only notes.txt"),
+        ("ann/a/b/notes.txt", "ann", "there is no lesson to grade, only a"),
         ("ann.zip", "ann", "is no zip"),
         ("ann/work.zip", "ann", "work.zip is damaged, or is no zip"),
     ],
@@ -449,6 +464,18 @@ def test_what_cannot_be_graded_is_a_submission_with_a_note(tmp_path, name, stude
         assert found["bob"].modules == {"rope": b"b"}
         assert found[student].modules == {}
         assert says in "\n".join(found[student].notes)
+
+
+def test_what_there_is_instead_of_a_lesson_is_named(tmp_path):
+    work = {"Essay.docx": "", "plan/a.txt": "", "b<i>.pdf": "", "c": "", "d": "", ".git/x": ""}
+    (tmp_path / "class").mkdir()
+    write(tmp_path / "class", {"bob.zip": zipped(work)})
+    write(tmp_path / "class", {f"ann/{name}": text for name, text in work.items()})
+    for one in read(tmp_path / "class").values():
+        (note,) = one.notes
+        assert note.startswith("there is no lesson to grade, only Essay.docx, ")
+        assert note.endswith(" and 2 more")
+        assert "<" not in note
 
 
 def test_an_empty_folder_is_a_submission(tmp_path):

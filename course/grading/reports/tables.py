@@ -38,14 +38,15 @@ def grades_csv(students: Students) -> str:
 def canvas_csv(students: Students) -> str:
     """Points by lesson in the layout of an export of Canvas's gradebook.
 
-    Canvas looks a student up by the SIS user id, then by the login, then by the name, so what a
-    submission calls its student stands in all three places. An assignment is found by its title,
-    "What and Where 5: rope", or made. Canvas shows what would change before it imports.
+    Canvas looks a student up by its own id, then by the SIS user id, the login, and the name. What
+    was downloaded from there has the first; else what a submission calls its student stands in the
+    other three places. An assignment is found by its title, "What and Where 5: rope", or made.
+    Canvas shows what would change before it imports.
 
     An empty cell changes nothing in Canvas: a module that was not handed in has none, for it may
     have been last week's. A lesson is left out where nobody has begun: it is probably not due yet.
 
-    Source: lib/gradebook_importer.rb of Canvas.
+    Source: lib/gradebook_importer.rb and lib/content_zipper.rb of Canvas.
     """
     due = [lesson for lesson in lessons() if _was_begun(lesson, students)]
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
@@ -54,7 +55,7 @@ def canvas_csv(students: Students) -> str:
         [
             # Canvas reads a row with these words as the points that are possible.
             student.replace("Points Possible", "Points_Possible"),
-            *("", student, student, ""),
+            *_known_to_canvas(student, results[0].canvas_id),
             *(
                 _lesson_cells(lesson, [one for one in results if one.handed_in])[0]
                 for lesson in due
@@ -64,6 +65,11 @@ def canvas_csv(students: Students) -> str:
     ]
     possible = ["Points Possible", "", "", "", "", *(lesson.points for lesson in due)]
     return _csv([[*header, *titles], possible, *rows])
+
+
+def _known_to_canvas(student: str, canvas_id: str) -> tuple[str, str, str, str]:
+    """Its own id, the SIS user id, the login, and the section, which it does not need."""
+    return (canvas_id, "", "", "") if canvas_id else ("", student, student, "")
 
 
 def _lesson_cells(lesson: Lesson, results: Sequence[LessonResult]) -> list[int | str]:
