@@ -463,10 +463,23 @@ def test_the_overview_names_the_most_frequent_mistakes_first():
     )
     text = " ".join(page.words)
     assert page.says("a frequent one. 4 students bob , cy , dee , eve a rare one. ann")
-    assert page.says("No known mistake explains it. fay")
+    assert page.says(f"No known mistake explains this: {MESSAGE.partition(chr(10))[0]} fay")
     in_class = text.partition("To talk about in class")[2].partition("Exercises")[0]
     assert "a frequent one." in in_class
     assert "a rare one." not in in_class
+
+
+def test_the_overview_shows_what_no_known_mistake_explains():
+    def wrong(student, message):
+        return with_exercise(
+            result(student), exercise("rotate_half", 2, WRONG, message=f"{message}\n\n  got  1")
+        )
+
+    two = [wrong("ann", "it is late"), wrong("bob", "it is late"), wrong("cy", "it is <b>cold")]
+    page = overview(*two)
+    assert page.says("No known mistake explains these: it is late ann , bob it is <b>cold cy")
+    page = overview(*(wrong(f"s{n:02}", f"it is {n} o'clock") for n in range(22)))
+    assert page.says("it is 19 o'clock s19 and 2 more")
 
 
 def test_the_overview_says_who_may_need_help_with_what():

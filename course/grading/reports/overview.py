@@ -17,6 +17,8 @@ MAX_SENTENCES = 500
 """Of troubles, and of notes; further ones are counted."""
 MAX_SENTENCE = 300
 """Its characters."""
+MAX_UNEXPLAINED = 20
+"""Of the messages about an exercise that no known mistake explains; further ones are counted."""
 MAX_NAMES = 50
 """Of students of whom one sentence is said; further ones are counted."""
 MAX_FRAGMENTS = 8
@@ -51,6 +53,7 @@ def overview_page(students: Students, resemblances: Mapping[str, Sequence[Resemb
             (lesson, pairs) for lesson in lessons() if (pairs := resemblances.get(lesson.stem))
         ],
         most_sentences=MAX_SENTENCES,
+        most_unexplained=MAX_UNEXPLAINED,
         most_names=MAX_NAMES,
         most_fragments=MAX_FRAGMENTS,
     )
@@ -95,13 +98,13 @@ class _ExerciseFacts:
     Attributes:
         counts: the number of students, by outcome.
         mistakes: the known mistakes, the most frequent first, each with whose it is.
-        unexplained: the students whose mistake is none of these.
+        unexplained: what those were told whose mistake is none of these.
     """
 
     exercise: Exercise
     counts: dict[str, int]
     mistakes: list[_Said]
-    unexplained: list[str]
+    unexplained: list[_Said]
 
 
 @dataclass(frozen=True)
@@ -139,12 +142,14 @@ def _exercise_facts(exercise: Exercise, results: Sequence[LessonResult]) -> _Exe
         if one.name == exercise.name
     ]
     counts = Counter(one.outcome for _, one in found)
-    wrong = [(one.advice, student) for student, one in found if one.outcome == WRONG]
+    wrong = [(student, one) for student, one in found if one.outcome == WRONG]
     return _ExerciseFacts(
         exercise=exercise,
         counts={outcome: counts[outcome] for outcome in (PASSED, WRONG, TO_DO, NOT_RUN)},
-        mistakes=_by_sentence((advice, student) for advice, student in wrong if advice),
-        unexplained=[student for advice, student in wrong if not advice],
+        mistakes=_by_sentence((one.advice, student) for student, one in wrong if one.advice),
+        unexplained=_by_sentence(
+            (one.first_wrong.message, student) for student, one in wrong if not one.advice
+        ),
     )
 
 
