@@ -91,6 +91,8 @@ def grade(
         raise click.ClickException(
             "Stopped. What was graded so far is kept: run the same command again to go on."
         ) from None
+    except BrokenPipeError:  # nobody reads on, as after `| head`: click ends quietly
+        raise
     except OSError as error:
         raise click.ClickException(
             f"{error.filename or out}: {error.strerror}. Nothing that was graded is lost: run the "
@@ -229,6 +231,8 @@ def _say(results: list[LessonResult], written: list[Path]) -> None:
         f"students: {len(students)}, results: {len(results)}; "
         f"modules not handed in: {missing}, with trouble: {troubles}"
     )
+    if noted := {result.student for result in results if result.notes}:
+        click.echo(f"students with notes on what they handed in, in the overview: {len(noted)}")
     for path in written:
         click.echo(f"  {path}")
 

@@ -17,11 +17,11 @@ from typing import Any
 import torch
 
 from course.grading.remote import TOO_LARGE, Conversation, RemoteModule, RemoteStage
-from course.grading.sandbox import SandboxError
+from course.grading.sandbox import SandboxError, ran_out_of_memory
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
 from course.testing.examine import Examination, Finding, forget_frames
-from course.testing.outcomes import Stopped, ToDo
+from course.testing.outcomes import Stopped, StudentError, ToDo, Wrong
 
 MAX_BYTES = 64 * 2**20
 """About so much a judge remembers; beyond that, it forgets all and begins anew."""
@@ -95,7 +95,8 @@ class RecallingExamination(Examination):
         if not self._module.shares_its_worker:
             return False
         if isinstance(finding.failure, ToDo):  # it is no wonder where the text says so
-            return f"TODO {finding.failure.name}".encode() not in self._source
+            said = f"TODO {finding.failure.name}".encode(errors="replace")
+            return said not in self._source
         return finding.outcome == "wrong"
 
     def _attempt(self, case: Case, lent: tuple[str, ...]) -> Finding:
@@ -122,7 +123,7 @@ class RecallingExamination(Examination):
         said = TOO_LARGE
         try:
             finding = super().attempt(case, lent)
-            if not isinstance(finding.failure, MemoryError):
+            if not _ran_out_of_memory(finding.failure):
                 return finding
         except MemoryError:
             pass
@@ -184,6 +185,12 @@ class _KnownCourse(Conversation):
 
 
 _BYTES_OF_POINT = 500
+
+
+def _ran_out_of_memory(failure: Exception | None) -> bool:
+    """Whether it was this process that did, not a worker that tells of it."""
+    told = isinstance(failure, Wrong | ToDo | StudentError)
+    return failure is not None and not told and ran_out_of_memory(failure)
 
 
 def _to_keep(finding: Finding) -> Finding:

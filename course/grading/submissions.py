@@ -34,6 +34,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
+from course.build import stub_from
 from course.grading.results import WHOSE
 from course.submission import MAX_MODULE_BYTES
 from course.syllabus import find_lesson, lessons
@@ -66,7 +67,8 @@ _HANDED_IN = _SOURCES | {".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz"}
 """Loose files that somebody may have handed in, although they cannot be graded as they are."""
 
 _CANVAS = re.compile(
-    r"(?P<name>(?:(?!_assignsubmission_)\w)+?)(?:_LATE)?_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"
+    r"(?P<name>(?:(?!_assignsubmission_)(?:\w|[^\0-\x7f]))+?)(?:_LATE)?"  # \w is no vowel sign
+    r"_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"
 )
 _CANVAS_WITHOUT_NAMES = re.compile(r"(?:LATE_)?(?P<name>anon_(?P<id>[^\W_]+))_\d{3,}_(?P<file>.+)")
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
@@ -307,9 +309,19 @@ def _open_regular(path: Path) -> BinaryIO:
     raise _Unreadable("is linked to another place, so that it may be another's: copy it to read it")
 
 
+def _name_in_zip(info: zipfile.ZipInfo) -> str:
+    """The name of a member: many programs, Canvas's among them, write UTF-8 and do not say so."""
+    if info.flag_bits & 0x800:
+        return info.filename
+    try:
+        return info.filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return info.filename
+
+
 def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> _File | None:
     """A member of a zip; of those that do not matter, only that there is a folder, or None."""
-    name = info.filename.replace("\\", "/")
+    name = _name_in_zip(info).replace("\\", "/")
     path = tuple(part for part in name.split("/") if part not in ("", "."))
     if not path or any(map(_is_hidden, path)):
         return None
@@ -689,9 +701,10 @@ def _files_in_zip(file: _File, reading: _Reading, within: str = "") -> Iterator[
 def _choose(stem: str, alike: list[_File], reading: _Reading) -> _File | None:
     """The file that counts as the module of a lesson.
 
-    Of several it is the one in exercises/, then one in a folder called like the lesson, 5_rope,
-    then the nearest to the top. Of those that are left, the last counts: "attempt 10" comes after
-    "attempt 9", and what was handed in later on Canvas has the higher number there.
+    Of several it is one that is more than the stub, then the one in exercises/, then one in a
+    folder called like the lesson, 5_rope, then the nearest to the top. Of those that are left, the
+    last counts: "attempt 10" comes after "attempt 9", and what was handed in later on Canvas has
+    the higher number there.
     """
     own = [file for file in alike if _is_module(file.path, stem)]
     work = [file for file in own if not _NOT_WORK.intersection(file.path[1:-1])]
@@ -700,6 +713,8 @@ def _choose(stem: str, alike: list[_File], reading: _Reading) -> _File | None:
     if not work:
         renamed = (file for file in alike if _is_renamed(file.path, stem))
         work = [file for file in renamed if not _NOT_WORK.intersection(file.path[1:-1])]
+    if 1 < len(work) <= MAX_COMPARED:
+        work = [file for file in work if not _is_same(file, _stub(stem))] or work
     folders = {stem, f"{find_lesson(stem).number}_{stem}"}
 
     def rank(file: _File) -> tuple:
@@ -714,6 +729,13 @@ def _choose(stem: str, alike: list[_File], reading: _Reading) -> _File | None:
         )
 
     return max(reversed(work), key=rank, default=None)  # of equals the last, as who unpacks a zip
+
+
+@cache
+def _stub(stem: str) -> bytes:
+    """The module of a lesson as it is given out."""
+    solution = find_lesson(stem).module("solutions").read_text(encoding="utf-8")
+    return stub_from(solution, stem).encode("utf-8")
 
 
 def _in_order(name: str) -> list:
@@ -771,7 +793,7 @@ def _is_notebook(file: _File) -> bool:
 
 def _is_same(file: _File, module: bytes) -> bool:
     try:
-        return _bytes(file) == module
+        return _bytes(file).splitlines() == module.splitlines()
     except Exception:  # see `_reason`
         return False
 

@@ -10,6 +10,7 @@ lives in this process or in another one. No test imports a student's module.
 """
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -198,16 +199,24 @@ class Handle(Function):
         return value
 
 
-def excerpt(value: Any) -> Any:
-    """A value to be kept for a while: of a large tensor its shape and some of its elements."""
-    if isinstance(value, list | tuple):
-        return [excerpt(item) for item in value]
-    if isinstance(value, dict):
-        return {key: excerpt(item) for key, item in value.items()}
-    if isinstance(value, torch.Tensor) and value.numel() > 2_000 and value.device.type == "cpu":
-        step = value.numel() // 2_000
+def excerpt(value: Any, most: int = 2_000) -> Any:
+    """A value to be kept for a while: of what is large, its size and about so many of its items.
+
+    >>> excerpt([(1, 2), 3]), excerpt(list(range(10)), most=3)
+    ([[1, 2], 3], [10, [0, 4, 8]])
+    """
+    if isinstance(value, list | tuple | dict) and value:
+        step = -(-len(value) // most)
+        most = max(most // len(value), 1)
+        if isinstance(value, dict):
+            items = itertools.islice(value.items(), 0, None, step)
+            return {key: excerpt(item, most) for key, item in items}
+        items = [excerpt(item, most) for item in value[::step]]
+        return items if step == 1 else [len(value), items]
+    if isinstance(value, torch.Tensor) and value.numel() > most and value.device.type == "cpu":
+        step = value.numel() // most
         return [tuple(value.shape), value.reshape(-1)[::step].clone()]
-    return value
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _outgoing(value: Any) -> Any:

@@ -293,7 +293,8 @@ def _may_end_otherwise(function: ast.FunctionDef) -> bool:
 def _says_to_do(node: ast.AST) -> bool:
     match node:
         case ast.Raise(exc=ast.Call(func=ast.Name(id="NotImplementedError"), args=[said])):
-            return isinstance(said, ast.Constant) and str(said.value).startswith("TODO ")
+            value = getattr(said, "value", None)
+            return isinstance(value, str) and value.startswith("TODO ")
     return False
 
 

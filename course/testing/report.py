@@ -230,7 +230,7 @@ def _print_exercise(terminal, wrong: list[dict], diagnosis: Diagnosis | None, no
     names = dict.fromkeys(_words(test["test"].partition("[")[0]) for test in others)
     names.pop(_words(first["test"].partition("[")[0]), None)
     if names:
-        terminal.write_line(_wrapped(f"also wrong: {', '.join(names)}", indent="  "))
+        terminal.write_line(_wrapped(f"other tests that fail: {', '.join(names)}", indent="  "))
 
 
 def board_of(ran: dict[str, str], known: dict[str, str]) -> str:

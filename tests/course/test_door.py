@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from course.testing.door import Handle, Lesson
+from course.testing.door import Handle, Lesson, excerpt
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.plain import Foreign, plain
 from course.testing.stage import Stage
@@ -180,3 +180,27 @@ def test_settings_of_everyone_are_left_alone(body, words):
         lesson_of(f=lambda: body() and None).f()
     assert torch.get_default_dtype() is torch.float32
     assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        [[]] * 300_000,
+        [[0] * 600] * 600,
+        [[[[0] * 20] * 20] * 20] * 20,
+        dict.fromkeys(range(100_000), (1, 2)),
+        [torch.zeros(1_000)] * 1_000,
+    ],
+    ids=["long", "wide", "deep", "dictionary", "tensors"],
+)
+def test_of_a_large_answer_little_is_kept(large):
+    assert n_items(excerpt(large)) < 20_000
+    assert n_items(excerpt(large)) < n_items(large) / 10
+
+
+def n_items(value) -> int:
+    if isinstance(value, dict):
+        return n_items([*value.items()])
+    if isinstance(value, list | tuple):
+        return 1 + sum(map(n_items, value))
+    return value.numel() if isinstance(value, torch.Tensor) else 1

@@ -391,7 +391,7 @@ def is_plain(value) -> bool:
     if isinstance(value, dict):
         return all(map(is_plain, value)) and all(map(is_plain, value.values()))
     if type(value) is torch.Tensor:
-        return max([value.numel(), *value.shape]) <= wire.MAX_ELEMENTS
+        return wire._extent(value.shape) <= wire.MAX_ELEMENTS
     if type(value) is int:
         return len(str(value)) < 4300
     return value is None or type(value) in (
@@ -451,6 +451,7 @@ def test_whatever_bytes_arrive_are_plain_or_refused():
         '{"tuple":[' * 20_000 + "]}" * 20_000,
         '{"meta":["int8",[1099511627776,0]]}',
         '{"meta":["int8",[4194305]]}',
+        '{"tensor":["int64",[4194304,4194304,0],null,0]}',
         '{"tensor":["int8",[4194305],[0],1]}',
         '{"tensor":["int8",[2,2],[1,-1],1]}',
         '{"tensor":["int8",[2],[1],1]}',
@@ -476,8 +477,14 @@ def test_a_bomb_is_refused_at_once(text):
 
 @pytest.mark.parametrize(
     "value",
-    [10**5000, torch.zeros(1).expand(2**40), torch.zeros(2**40, 0), "x" * wire.MAX_TEXT_BYTES],
-    ids=["number", "expanded", "rows", "text"],
+    [
+        10**5000,
+        torch.zeros(1).expand(2**40),
+        torch.zeros(2**40, 0),
+        torch.zeros(2**20, 2**20, 0),
+        "x" * wire.MAX_TEXT_BYTES,
+    ],
+    ids=["number", "expanded", "rows", "rows of rows", "text"],
 )
 def test_what_would_be_refused_is_not_even_sent(value):
     with pytest.raises(WireError):

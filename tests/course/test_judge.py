@@ -176,6 +176,25 @@ def test_what_one_lesson_leaves_behind_is_not_remembered_of_a_text(judge):
     assert (eves.points, bobs.points) == (0, bobs.worth)
 
 
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [("'TODO rope.rotate_half'", f"0x{'f' * 5000}"), ("'TODO \\ud800'", "''"), ("0", "b'TODO'")],
+    ids=["long number", "half character", "bytes"],
+)
+def test_whatever_a_stub_says_is_graded(judge, first, last):
+    """Also after another lesson, where a stub that the text does not speak of is asked again."""
+    body = (
+        f"if 1:\n        raise NotImplementedError({first})\n    raise NotImplementedError({last})"
+    )
+    for student in ("ann", "bob"):
+        if student == "bob":
+            judge.grade(Unit(student, "lookup", f"{LOOKUP}\n# by bob\n".encode()))
+        source = f"{with_body('rotate_half', body)}\n# {student}\n"
+        result = judge.grade(Unit(student, "rope", source.encode()))
+        assert (result.trouble, result.points) == ("", result.worth - 2)
+        assert exercise(result, "rotate_half").points == 0
+
+
 def test_who_is_slow_after_another_lesson_keeps_what_passed(judge, monkeypatch):
     monkeypatch.setattr("course.grading.judge.SECONDS_PER_LESSON", 6)
     judge.grade(Unit("ann", "lookup", f"{LOOKUP}\n# by ann\n".encode()))

@@ -136,6 +136,20 @@ def test_a_full_memory_begins_anew(judge, run, monkeypatch):
     assert run
 
 
+def test_a_lack_of_memory_is_nobody_elses(judge, monkeypatch):
+    """PyTorch has an error of its own for it, which looks like any other."""
+    lack = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
+    monkeypatch.setattr(judge, "_memory", Memory())
+    with monkeypatch.context() as patched:
+        patched.setattr(Examination, "attempt", lambda _, case, lent=(): finding_of(case, lack))
+        assert found(judge, ROPE).points == 0
+    assert found(judge, ROPE).points == found(judge, ROPE).worth
+
+
+def finding_of(case, failure):
+    return Finding(case, "wrong", failure, "not right")
+
+
 def test_the_end_of_the_nursery_is_no_students_fault(monkeypatch):
     with Judge(seed=3) as judge:
         nursery = judge._nursery

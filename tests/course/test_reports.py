@@ -246,6 +246,15 @@ def test_what_is_odd_about_the_files_is_told_once():
         assert suite.find("properties/property[@name='note']").attrib["value"] == RENAMED
 
 
+def test_lessons_that_were_not_handed_in_come_last_and_in_one_line_each():
+    missing = not_tested(lesson="lookup", trouble="lookup.py was not handed in.")
+    page = feedback(missing, result(rotate_half=WRONG))
+    text = " ".join(page.words)
+    assert page.says("Not handed in Nothing of this could be tested, so it earned no points yet.")
+    assert text.index("exercises/rope.py") < text.index("Not handed in")
+    assert text.endswith("1 An embedding is a table, not a layer: lookup.py was not handed in.")
+
+
 def test_what_could_not_be_used_is_not_called_missing():
     missing = not_tested(trouble="rope.py was not handed in.")
     assert feedback(missing).says("rope.py was not handed in.")
@@ -385,6 +394,13 @@ def test_canvas_gets_no_lesson_that_nobody_has_begun():
     stub = result(lesson="lookup", **dict.fromkeys(names, TO_DO))
     own = [result(), stub, not_tested(lesson="skipgram", trouble="skipgram.py was not handed in.")]
     assert table(canvas_csv(by_student(own)))[0][5:] == ["What and Where 5: rope"]
+
+
+def test_canvas_gets_0_where_nobody_has_done_more_than_the_stub():
+    to_do = dict.fromkeys((one.name for one in find_lesson("rope").exercises), TO_DO)
+    own = [result("ann", **to_do), not_tested("ann", "lookup", "lookup.py was not handed in.")]
+    header, _, ann = table(canvas_csv(by_student(own)))
+    assert (header[5:], ann[5:]) == (["What and Where 5: rope"], ["0"])
 
 
 def test_canvas_keeps_what_it_has_where_nothing_was_handed_in():

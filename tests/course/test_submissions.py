@@ -15,7 +15,7 @@ import pytest
 
 from course.grading import submissions
 from course.grading.submissions import Submission, SubmissionsError, content_hash, read_submissions
-from course.syllabus import lessons
+from course.syllabus import find_lesson, lessons
 
 STEMS = [lesson.stem for lesson in lessons()]
 
@@ -431,6 +431,9 @@ def test_several_files_on_canvas_are_one_student(tmp_path):
     [
         ("ann_123_700_rope.py", "123"),
         ("ann_LATE_123_700_rope.py", "123"),
+        ("müllerjörg_123_700_rope.py", "123"),
+        (unicodedata.normalize("NFD", "müllerjörg_123_700_rope.py"), "123"),
+        ("अनुराधाशर्मा_123_700_rope.py", "123"),
         ("anon_12345_700_rope.py", ""),
         ("Ann A_123_assignsubmission_file_rope.py", ""),
         ("ann/rope.py", ""),
@@ -439,6 +442,26 @@ def test_several_files_on_canvas_are_one_student(tmp_path):
 def test_canvas_has_its_own_id_of_whom_it_names(tmp_path, name, canvas_id):
     one = read_one(write(tmp_path, {name: ""}))
     assert one.canvas_id == canvas_id
+    assert one.modules == {"rope": b""}
+
+
+def test_a_zip_may_hold_utf_8_and_not_say_so(tmp_path):
+    data = zipped({"xxxxmann_123_700_rope.py": "", "umlxx_124_700_rope.py": ""})
+    data = data.replace(b"xxxxmann", "üßmann".encode()).replace(b"umlxx", "umlüÄ".encode("cp437"))
+    (tmp_path / "class.zip").write_bytes(data)
+    assert read(tmp_path / "class.zip").keys() == {"üßmann", "umlüÄ"}
+
+
+def test_a_copy_that_is_more_than_the_stub_wins(tmp_path):
+    stub = find_lesson("rope").module("exercises").read_bytes()
+    windows = stub.replace(b"\n", b"\r\n")
+    write(tmp_path, {"ann/new/rope.py": "work", "ann/old/rope.py": stub.decode()})
+    write(tmp_path, {"ann/exercises/rope.py": windows.decode()})
+    one = read_one(tmp_path)
+    assert one.modules == {"rope": b"work"}
+    assert one.notes == ("3 different copies of rope.py: ann/new/rope.py was taken",)
+    (tmp_path / "ann" / "new" / "rope.py").unlink()
+    assert read_one(tmp_path).modules["rope"].splitlines() == stub.splitlines()
 
 
 # --- nobody is left out ---------------------------------------------------------------------

@@ -75,7 +75,7 @@ def plain_message(result: LessonResult, exercise: ExerciseResult) -> str:
         textwrap.indent(told.details, "  "),
         textwrap.indent(told.why, "  "),
         _commands(result.lesson, exercise.name),
-        filled(f"also wrong: {', '.join(told.also_wrong)}" if told.also_wrong else ""),
+        filled(f"other tests that fail: {', '.join(told.also_wrong)}" if told.also_wrong else ""),
         f"not run: {tests_left_out(told.n_not_run)}" if told.n_not_run else "",
     ]
     return printable("\n\n".join(part for part in parts if part))

@@ -44,11 +44,13 @@ def canvas_csv(students: Students) -> str:
     Canvas shows what would change before it imports.
 
     An empty cell changes nothing in Canvas: a module that was not handed in has none, for it may
-    have been last week's. A lesson is left out where nobody has begun: it is probably not due yet.
+    have been last week's. Where some lessons were begun, those are left out that nobody has begun:
+    they are probably not due yet.
 
     Source: lib/gradebook_importer.rb and lib/content_zipper.rb of Canvas.
     """
-    due = [lesson for lesson in lessons() if _was_begun(lesson, students)]
+    begun = [lesson for lesson in lessons() if _was_begun(lesson, students)]
+    due = begun or [lesson for lesson in lessons() if _was_handed_in(lesson, students)]
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     titles = [f"What and Where {lesson.number}: {lesson.stem}" for lesson in due]
     rows = [
@@ -89,6 +91,15 @@ def _was_begun(lesson: Lesson, students: Students) -> bool:
         for result in results
         if result.lesson == lesson.stem
         for exercise in result.exercises
+    )
+
+
+def _was_handed_in(lesson: Lesson, students: Students) -> bool:
+    return any(
+        result.handed_in
+        for results in students.values()
+        for result in results
+        if result.lesson == lesson.stem
     )
 
 
