@@ -19,6 +19,15 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
+FEEDBACK = "feedback"
+"""The folder with the students' pages."""
+
+
+def feedback_path(student: str) -> str:
+    """Where a student's page lies among the reports."""
+    return f"{FEEDBACK}/{file_stem(student)}.html"
+
+
 def file_stem(student: str) -> str:
     """The name, without an ending, of the files about a student.
 

@@ -350,7 +350,8 @@ def test_all_files_can_be_written_and_read_whatever_is_in_them(tmp_path):
 def test_grades_have_a_column_for_each_lesson_and_exercise():
     header, ann = table(grades_csv(by_student([result(rotate_half=WRONG)])))
     row = dict(zip(header, ann, strict=True))
-    assert len(header) == 3 + sum(1 + len(lesson.exercises) for lesson in lessons())
+    assert len(header) == 4 + sum(1 + len(lesson.exercises) for lesson in lessons())
+    assert row["page"] == "feedback/ann.html"
     assert (row["student"], row["total"], row["of"]) == ("ann", "18", "20")
     assert (row["rope"], row["rope.rotate_half"], row["rope.ntk_base"]) == ("18", "0", "1")
 

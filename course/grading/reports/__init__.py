@@ -15,7 +15,7 @@ from pathlib import Path
 
 from course.files import write_whole
 from course.grading.copies import Resemblance
-from course.grading.names import file_stem
+from course.grading.names import FEEDBACK, feedback_path, file_stem
 from course.grading.reports.classroom import by_student
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
@@ -44,7 +44,7 @@ def write_reports(
         OSError: a file cannot be written.
     """
     students = by_student(results)
-    feedback, gradescope = out / _FEEDBACK, out / "gradescope"
+    feedback, gradescope = out / FEEDBACK, out / "gradescope"
     about_class = {
         out / "index.html": overview_page(students, resemblances),
         out / "grades.csv": grades_csv(students),
@@ -52,9 +52,8 @@ def write_reports(
         out / "junit.xml": junit_xml(students),
     }
     for student, own in students.items():
-        name = file_stem(student)
-        write_whole(feedback / f"{name}.html", feedback_page(student, own))
-        write_whole(gradescope / f"{name}.json", gradescope_results(own))
+        write_whole(out / feedback_path(student), feedback_page(student, own))
+        write_whole(gradescope / f"{file_stem(student)}.json", gradescope_results(own))
     for path, text in about_class.items():
         write_whole(path, text)
     return [*about_class, feedback, gradescope]
@@ -65,8 +64,5 @@ def pages_of_others(results: Sequence[LessonResult], out: Path) -> list[Path]:
 
     They stay, for nobody else may have a copy.
     """
-    own = {f"{file_stem(result.student)}.html" for result in results}
-    return sorted(path for path in (out / _FEEDBACK).glob("*.html") if path.name not in own)
-
-
-_FEEDBACK = "feedback"
+    own = {out / feedback_path(result.student) for result in results}
+    return sorted(path for path in (out / FEEDBACK).glob("*.html") if path not in own)

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 import markupsafe
 
-from course.grading.names import file_stem, printable
+from course.grading.names import feedback_path, printable
 from course.grading.reports.classroom import is_graded
 from course.grading.reports.message import (
     commands,
@@ -41,7 +41,7 @@ def _templates() -> jinja2.Environment:
     )
     templates.globals.update(
         commands=commands,
-        file_stem=file_stem,
+        feedback_path=feedback_path,
         find_lesson=find_lesson,
         in_syllabus=in_syllabus,
         is_graded=is_graded,

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from course.grading.names import printable
+from course.grading.names import feedback_path, printable
 from course.grading.reports.classroom import Students, is_graded, points_of
 from course.grading.results import PASSED, WRONG, LessonResult
 from course.syllabus import Lesson, lessons
@@ -16,7 +16,7 @@ _BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
 def grades_csv(students: Students) -> str:
-    """A row for each student: the total, what it is of, and every lesson with its exercises.
+    """A row for each student: the total, what it is of, every lesson with its exercises, the page.
 
     A lesson that was not graded is empty, which is not the same as 0, and does not count in the
     total; one that was not handed in has 0. The columns are always the same.
@@ -24,11 +24,13 @@ def grades_csv(students: Students) -> str:
     header = ["student", "total", "of"]
     for lesson in lessons():
         header += [lesson.stem, *(f"{lesson.stem}.{one.name}" for one in lesson.exercises)]
+    header.append("page")
     rows = [
         [
             student,
             *points_of(results),
             *(cell for lesson in lessons() for cell in _lesson_cells(lesson, results)),
+            feedback_path(student),
         ]
         for student, results in students.items()
     ]
