@@ -112,7 +112,8 @@ class RecallingExamination(Examination):
         finding = _to_keep(finding)
         if not self._known.is_broken:
             self._known.point.end = finding
-        self._memory.count(self._known.n_bytes + _bytes_in([finding.trace, finding.refused]))
+        kept = [finding.trace, finding.refused, finding.text]
+        self._memory.count(self._known.n_bytes + _bytes_in(kept))
         return finding
 
     def _attempt_in_memory(self, case: Case, lent: tuple[str, ...]) -> Finding:

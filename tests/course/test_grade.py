@@ -218,6 +218,7 @@ def test_what_cannot_be_read_here_is_not_graded_and_said(submissions, tmp_path, 
         ([], "name the folder, or the zip, that holds the SUBMISSIONS"),
         ([".", "--lesson", "roap"], 'there is no lesson "roap"; did you mean "rope"?'),
         ([".", "--jobs", "0"], "0 is not in the range"),
+        (["--self-test", "--lesson", "rope"], "--self-test grades nothing: leave the rest out"),
     ],
 )
 def test_bad_input_is_a_sentence(arguments, sentence, tmp_path, monkeypatch):

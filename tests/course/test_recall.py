@@ -127,6 +127,17 @@ def test_what_an_answer_keeps_in_memory_counts():
     assert _bytes_in([two]) > 8_000_000
 
 
+def test_what_is_told_takes_memory_as_well(judge, monkeypatch):
+    counted = []
+    for letter in "ab":  # the second time it is known what is asked
+        monkeypatch.setattr(judge._memory, "count", counted.append)
+        raising = f"{ROPE}\n\ndef rotate_half(x):\n    raise ValueError('{letter}' * 3000)\n"
+        tests = [test for one in found(judge, raising).exercises for test in one.tests]
+        n_told = sum(letter * 9 in test.message for test in tests)
+        first, counted[:] = counted[:], []
+    assert sum(first) > 2900 * n_told > 2900
+
+
 def test_a_full_memory_begins_anew(judge, run, monkeypatch):
     monkeypatch.setattr("course.grading.recall.MAX_BYTES", 1000)
     monkeypatch.setattr(judge, "_memory", Memory())
