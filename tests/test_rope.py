@@ -679,9 +679,9 @@ class TestAlibiBias:
         expect.equal(later, torch.zeros(4, 6, 6), what="bias.triu()")
 
     def test_far_keys_are_penalized_in_full(self, lesson):
-        """130 steps back with slope 1/4 cost 32.5: a penalty is not cut off."""
-        got = lesson.alibi_bias(n_heads=4, seq_len=131)
-        want = -torch.arange(130.0, -1.0, -1.0) / 4
+        """130 steps back with slope 1/2 cost 65: a penalty is not cut off."""
+        got = lesson.alibi_bias(n_heads=8, seq_len=131)
+        want = -torch.arange(130.0, -1.0, -1.0) / 2
         expect.tensors(got, "bias")
         expect.close(got[0, 130], want, what="bias[0, 130]")
 
