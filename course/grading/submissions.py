@@ -67,7 +67,7 @@ _HANDED_IN = _SOURCES | {".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz"}
 """Loose files that somebody may have handed in, although they cannot be graded as they are."""
 
 _CANVAS = re.compile(
-    r"(?P<name>(?:(?!_assignsubmission_)(?:\w|[^\0-\x7f]))+?)(?:_LATE)?"  # \w is no vowel sign
+    r"(?P<name>(?:(?!_assignsubmission_)[\w\x80-\U0010ffff])+?)(?:_LATE)?"  # \w is no vowel sign
     r"_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"
 )
 _CANVAS_WITHOUT_NAMES = re.compile(r"(?:LATE_)?(?P<name>anon_(?P<id>[^\W_]+))_\d{3,}_(?P<file>.+)")

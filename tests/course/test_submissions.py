@@ -7,6 +7,7 @@ import random
 import stat
 import struct
 import sys
+import time
 import tracemalloc
 import unicodedata
 import zipfile
@@ -443,6 +444,13 @@ def test_canvas_has_its_own_id_of_whom_it_names(tmp_path, name, canvas_id):
     one = read_one(write(tmp_path, {name: ""}))
     assert one.canvas_id == canvas_id
     assert one.modules == {"rope": b""}
+
+
+def test_no_name_takes_long_to_read():
+    start = time.process_time()
+    for letter in "é_1x":
+        assert submissions._platform_name(f"{letter * 250}.py") is None
+    assert time.process_time() - start < 0.5
 
 
 def test_a_zip_may_hold_utf_8_and_not_say_so(tmp_path):
