@@ -234,7 +234,7 @@ def _say(results: list[LessonResult], written: list[Path]) -> None:
         f"modules not handed in: {missing}, with trouble: {troubles}"
     )
     if noted := {result.student for result in results if result.notes}:
-        click.echo(f"students with notes on what they handed in, in the overview: {len(noted)}")
+        click.echo(f"students with notes on what they handed in: {len(noted)}; index.html has them")
     for path in written:
         click.echo(f"  {path}")
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 from course.build import stub_from
 from course.files import write_whole
 from course.grading import judges
-from course.grading.command import grade
+from course.grading.command import _say, grade
 from course.grading.grade import GradingError, Settings, Store, grade_all
 from course.grading.remote import SECONDS_TO_LOAD
 from course.grading.reports import pages_of_others
@@ -161,6 +162,14 @@ def test_the_command_says_what_it_found(submissions, tmp_path):
     assert "Older pages of students who are not among these are in there: 3, such as" in (
         result.output
     )
+
+
+def test_the_command_speaks_of_notes(capsys):
+    unit = Unit("ann", "rope", None, notes=("work.rar is neither a lesson nor a zip",))
+    _say([not_graded(unit, ""), not_graded(replace(unit, lesson="lookup"), "")], [])
+    assert "students with notes on what they handed in: 1; index.html" in capsys.readouterr().out
+    _say([not_graded(replace(unit, notes=()), "")], [])
+    assert "notes" not in capsys.readouterr().out
 
 
 @pytest.mark.slow
