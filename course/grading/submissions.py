@@ -310,7 +310,7 @@ def _open_regular(path: Path) -> BinaryIO:
 
 
 def _name_in_zip(info: zipfile.ZipInfo) -> str:
-    """The name of a member: many programs, Canvas's among them, write UTF-8 and do not say so."""
+    """The name of a member: some programs write UTF-8 and do not say so."""
     if info.flag_bits & 0x800:
         return info.filename
     try:
