@@ -7,6 +7,7 @@ README's badges, from the address in pyproject.toml.
 """
 
 import ast
+import functools
 import hashlib
 import re
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from course import ROOT, archive, notebook_files
 from course.files import write_whole
 from course.mistakes_text import with_common_mistakes
 from course.published import with_badges
-from course.syllabus import lessons
+from course.syllabus import find_lesson, lessons
 
 RECORD = ROOT / "exercises" / ".stubs"
 """The hash of every stub and notebook as it was built: one that still has it was not edited."""
@@ -53,6 +54,13 @@ def stub_from(solution: str, stem: str) -> str:
         return f'{block["indent"]}raise NotImplementedError("TODO {stem}.{name}")\n'
 
     return _BLOCK.sub(replace, solution)
+
+
+@functools.cache
+def stub_of(stem: str) -> bytes:
+    """The module of a lesson as it is given out."""
+    solution = find_lesson(stem).module("solutions").read_text(encoding="utf-8")
+    return stub_from(solution, stem).encode("utf-8")
 
 
 @dataclass(frozen=True)

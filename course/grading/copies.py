@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course.build import stub_from
+from course.build import stub_of
 from course.syllabus import find_lesson
 
 NOISE = 10
@@ -97,7 +97,7 @@ def find_resemblances(
         at_most: how many pairs; the memory for all scores is 20 bytes a pair.
     """
     reference = find_lesson(stem).module("solutions").read_bytes()
-    stub = frozenset(_lines(stub_from(reference.decode("utf-8"), stem).encode("utf-8")))
+    stub = frozenset(_lines(stub_of(stem)))
     common = {*_runs(reference).hashes.tolist(), *_runs(reference, stub).hashes.tolist()}
     students, prints = [], []
     for student, module in modules:

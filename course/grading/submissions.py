@@ -34,7 +34,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
-from course.build import stub_from
+from course.build import stub_of
 from course.grading.results import WHOSE
 from course.submission import MAX_MODULE_BYTES
 from course.syllabus import find_lesson, lessons
@@ -481,10 +481,8 @@ def _owner(name: str, kind: str) -> _Owner | None:
 
 
 def _platform_name(name: str, kind: str = "file") -> re.Match | None:
-    forms = [_CANVAS_WITHOUT_NAMES, _CANVAS, _MOODLE]
-    if kind == "folder":  # Canvas makes none
-        forms = [_MOODLE]
-    return next((match for form in forms if (match := form.fullmatch(name))), None)
+    of_canvas = [] if kind == "folder" else [_CANVAS_WITHOUT_NAMES, _CANVAS]  # which makes none
+    return next((match for form in [*of_canvas, _MOODLE] if (match := form.fullmatch(name))), None)
 
 
 def _students(owners: Iterable[_Owner]) -> Iterator[tuple[str, _Owner, bool]]:
@@ -714,7 +712,7 @@ def _choose(stem: str, alike: list[_File], reading: _Reading) -> _File | None:
         renamed = (file for file in alike if _is_renamed(file.path, stem))
         work = [file for file in renamed if not _NOT_WORK.intersection(file.path[1:-1])]
     if 1 < len(work) <= MAX_COMPARED:
-        work = [file for file in work if not _is_same(file, _stub(stem))] or work
+        work = [file for file in work if not _is_same(file, stub_of(stem))] or work
     folders = {stem, f"{find_lesson(stem).number}_{stem}"}
 
     def rank(file: _File) -> tuple:
@@ -729,13 +727,6 @@ def _choose(stem: str, alike: list[_File], reading: _Reading) -> _File | None:
         )
 
     return max(reversed(work), key=rank, default=None)  # of equals the last, as who unpacks a zip
-
-
-@cache
-def _stub(stem: str) -> bytes:
-    """The module of a lesson as it is given out."""
-    solution = find_lesson(stem).module("solutions").read_text(encoding="utf-8")
-    return stub_from(solution, stem).encode("utf-8")
 
 
 def _in_order(name: str) -> list:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from course.build import stub_from
+from course.build import stub_of
 from course.syllabus import find_lesson
 from course.testing import expect
 from course.testing.case import Case
@@ -273,16 +273,10 @@ def ends_in_its_stub(source: bytes, exercise: str) -> bool:
 @functools.lru_cache(maxsize=64)
 def lines_to_do_once_begun(source: bytes, lesson: str, exercise: str) -> list[int]:
     """The lines at which an exercise says that it is to do; none if it stands as it was built."""
-    of_student, as_built = (_definition(text, exercise) for text in (source, _stub_of(lesson)))
+    of_student, as_built = (_definition(text, exercise) for text in (source, stub_of(lesson)))
     if of_student is None or as_built is None or ast.dump(of_student) == ast.dump(as_built):
         return []
     return sorted(node.lineno for node in ast.walk(of_student) if _says_to_do(node))
-
-
-@functools.cache
-def _stub_of(lesson: str) -> bytes:
-    solution = find_lesson(lesson).module("solutions").read_text(encoding="utf-8")
-    return stub_from(solution, lesson).encode()
 
 
 def _may_end_otherwise(function: ast.FunctionDef) -> bool:
@@ -292,9 +286,12 @@ def _may_end_otherwise(function: ast.FunctionDef) -> bool:
 
 def _says_to_do(node: ast.AST) -> bool:
     match node:
-        case ast.Raise(exc=ast.Call(func=ast.Name(id="NotImplementedError"), args=[said])):
-            value = getattr(said, "value", None)
-            return isinstance(value, str) and value.startswith("TODO ")
+        case ast.Raise(
+            exc=ast.Call(
+                func=ast.Name(id="NotImplementedError"), args=[ast.Constant(value=str(said))]
+            )
+        ):
+            return said.startswith("TODO ")
     return False
 
 

@@ -51,8 +51,10 @@ def canvas_csv(students: Students) -> str:
 
     Source: lib/gradebook_importer.rb and lib/content_zipper.rb of Canvas.
     """
-    begun = [lesson for lesson in lessons() if _was_begun(lesson, students)]
-    due = begun or [lesson for lesson in lessons() if _was_handed_in(lesson, students)]
+    handed_in = [one for results in students.values() for one in results if one.handed_in]
+    begun = {one.lesson for one in handed_in if _is_begun(one)}
+    stems = begun or {one.lesson for one in handed_in}
+    due = [lesson for lesson in lessons() if lesson.stem in stems]
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     titles = [f"What and Where {lesson.number}: {lesson.stem}" for lesson in due]
     rows = [
@@ -85,24 +87,9 @@ def _lesson_cells(lesson: Lesson, results: Sequence[LessonResult]) -> list[int |
     return [""] * (1 + len(lesson.exercises))
 
 
-def _was_begun(lesson: Lesson, students: Students) -> bool:
-    """Whether anybody's module is more than its stub."""
-    return any(
-        exercise.outcome in (PASSED, WRONG)
-        for results in students.values()
-        for result in results
-        if result.lesson == lesson.stem
-        for exercise in result.exercises
-    )
-
-
-def _was_handed_in(lesson: Lesson, students: Students) -> bool:
-    return any(
-        result.handed_in
-        for results in students.values()
-        for result in results
-        if result.lesson == lesson.stem
-    )
+def _is_begun(result: LessonResult) -> bool:
+    """Whether the module is more than its stub."""
+    return any(exercise.outcome in (PASSED, WRONG) for exercise in result.exercises)
 
 
 def _csv(rows: Iterable[Sequence[int | str]]) -> str:
