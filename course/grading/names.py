@@ -2,7 +2,12 @@
 
 import hashlib
 import re
+import string
 import unicodedata
+from pathlib import Path
+
+MAX_NAME_LENGTH = 80
+"""A longer one is cut where it is shown."""
 
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d|index")
 """What Windows, or a web server, takes for something else."""
@@ -17,6 +22,34 @@ def printable(text: str) -> str:
     if all(map(str.isprintable, text.split("\n"))):  # as nearly always
         return text
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def safe_name(name: str) -> str:
+    """A name without what is unsafe to show, to put into a table or to call a file.
+
+    >>> safe_name("<b>Zoë</b>"), safe_name("..")
+    ('_b_Zoë__b_', 'unnamed')
+    """
+    return _plain(name, " -_.,'+@()").lstrip(" .-+@'").rstrip(" .") or "unnamed"
+
+
+def shown(*path: str | Path) -> str:
+    """A path for a sentence."""
+    return _plain("/".join(map(str, path)), " -_.,'+@()/:")
+
+
+def exact_name(name: str) -> str:
+    """A name by which two that look alike can be told apart: what is unusual has its code."""
+    usual = string.ascii_letters + string.digits + " -_.,'"
+    return "".join(c if c in usual else f"(U+{ord(c):04X})" for c in name)
+
+
+def _plain(text: str, also: str) -> str:
+    """Letters, marks and digits of any script and the characters of `also`; `_` for others."""
+    text = unicodedata.normalize("NFC", text)
+    if len(text) > MAX_NAME_LENGTH:
+        text = f"{text[: MAX_NAME_LENGTH - 3]}..."
+    return "".join(c if c in also or unicodedata.category(c)[0] in "LMN" else "_" for c in text)
 
 
 FEEDBACK = "feedback"

@@ -209,7 +209,7 @@ def test_what_cannot_be_read_here_is_not_graded_and_said(submissions, tmp_path, 
             raise PermissionError(13, "Permission denied")
         return real_open(path, *rest)
 
-    monkeypatch.setattr("course.grading.submissions.os.open", refuse)
+    monkeypatch.setattr("course.grading.submissions.files.os.open", refuse)
     result = run(submissions, "--out", tmp_path, "--jobs", 1)
     assert result.exit_code == 1
     assert "Not graded, and left out of the totals: cyd's learned. Their pages" in result.output

@@ -14,8 +14,17 @@ import zipfile
 
 import pytest
 
-from course.grading import submissions
-from course.grading.submissions import Submission, SubmissionsError, content_hash, read_submissions
+from course.grading.submissions import (
+    Submission,
+    SubmissionsError,
+    choice,
+    file_names,
+    layout,
+    own_files,
+    read_submissions,
+    submission,
+)
+from course.grading.submissions import files as submitted_files
 from course.syllabus import find_lesson, lessons
 
 STEMS = [lesson.stem for lesson in lessons()]
@@ -195,8 +204,7 @@ def test_many_submissions_stay_flat_in_memory(tmp_path):
     (tmp_path / "class.zip").write_bytes(zipped(files))
     with memory_at_most(10 << 20):  # the modules are 100 MB
         found = read_submissions(tmp_path / "class.zip")
-        hashes = {content_hash(one.modules["rope"]) for one in found}
-    assert hashes == {content_hash(bytes(500_000))}
+        assert sum(one.modules["rope"] == bytes(500_000) for one in found) == 200
 
 
 SPECIAL = [
@@ -330,7 +338,7 @@ def test_nothing_is_said_of_copies_that_are_the_same(tmp_path):
     files = ["rope.py", "old/rope.py", "rope (1).py", "rope_final.py"]
     write(tmp_path, {f"ann/{name}": "same" for name in files})
     assert read_one(tmp_path).notes == ()
-    write(tmp_path, {f"ann/old {n}/rope.py": "same" for n in range(submissions.MAX_COMPARED)})
+    write(tmp_path, {f"ann/old {n}/rope.py": "same" for n in range(choice.MAX_COMPARED)})
     assert "12 copies of rope.py" in notes(read_one(tmp_path))  # nobody compares without end
 
 
@@ -449,7 +457,7 @@ def test_canvas_has_its_own_id_of_whom_it_names(tmp_path, name, canvas_id):
 def test_no_name_takes_long_to_read():
     start = time.process_time()
     for letter in "é_1x":
-        assert submissions._platform_name(f"{letter * 250}.py") is None
+        assert file_names.platform_name(f"{letter * 250}.py") is None
     assert time.process_time() - start < 0.5
 
 
@@ -700,8 +708,8 @@ def test_pipes_do_not_block(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_put_there_at_the_last_moment_does_not_block(tmp_path):
     os.mkfifo(tmp_path / "rope.py")
-    with pytest.raises(submissions._Unreadable):
-        submissions._open_regular(tmp_path / "rope.py")
+    with pytest.raises(submitted_files.Unreadable):
+        submitted_files.open_regular(tmp_path / "rope.py")
 
 
 def test_what_may_not_be_read_is_a_note(tmp_path, monkeypatch):
@@ -718,8 +726,8 @@ def test_what_may_not_be_read_is_a_note(tmp_path, monkeypatch):
             raise PermissionError(13, "Permission denied")
         return real_scan(path)
 
-    monkeypatch.setattr(submissions.os, "open", refuse)
-    monkeypatch.setattr(submissions.os, "scandir", refuse_to_list)
+    monkeypatch.setattr(submitted_files.os, "open", refuse)
+    monkeypatch.setattr(submitted_files.os, "scandir", refuse_to_list)
     found = read(tmp_path)
     assert found["ann"].modules == {"lookup": b"a"}
     assert "rope.py cannot be read: Permission denied" in notes(found["ann"])
@@ -741,7 +749,7 @@ def test_what_this_machine_cannot_read_is_not_taken_for_missing(tmp_path, monkey
     def refuse(*_):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(submissions.os, "open", refuse)
+    monkeypatch.setattr(submitted_files.os, "open", refuse)
     found = read(tmp_path)
     assert found["ann"].modules == found["bob"].modules == {}
     assert {*found["ann"].unread} == {*STEMS}
@@ -759,7 +767,7 @@ def test_a_disk_that_fails_within_a_zip_is_not_a_damaged_zip(tmp_path, monkeypat
     def refuse(*_):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(submissions._Bounded, "read", refuse)
+    monkeypatch.setattr(submitted_files.Bounded, "read", refuse)
     assert {*read(tmp_path)["ann"].unread} == {*STEMS}
 
 
@@ -775,7 +783,7 @@ def test_a_submission_that_is_gone_when_its_turn_comes_is_a_note(tmp_path):
 
 
 def test_a_folder_with_too_many_files_is_not_read_to_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(submissions, "MAX_FILES", 50)
+    monkeypatch.setattr(submitted_files, "MAX_FILES", 50)
     write(tmp_path, {"ann/exercises/rope.py": "a", "bob/rope.py": "b"})
     write(tmp_path, {f"ann/many/{i}": "" for i in range(100)})
     found = read(tmp_path)
@@ -876,7 +884,7 @@ def test_zips_within_zips_count_as_others_do(tmp_path):
 
 
 def test_zips_within_zips_share_one_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(submissions, "MAX_INNER_ZIP_BYTES", 3 << 20)
+    monkeypatch.setattr(own_files, "MAX_INNER_ZIP_BYTES", 3 << 20)
     large = zipped({"x.bin": random.Random(7).randbytes(2 << 20), "rope.py": "a"})
     bomb = zipped({"x.zip": bytes(100 << 20)})
     write(tmp_path, {"ann.zip": zipped({"1.zip": large, "2.zip": large}), "bob.zip": bomb})
@@ -915,7 +923,7 @@ def test_a_bomb_that_lies_about_its_size_is_not_unpacked(tmp_path):
 
 
 def test_a_zip_in_the_zip_of_a_class_has_a_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(submissions, "MAX_INNER_ZIP_BYTES", 3 << 20)
+    monkeypatch.setattr(own_files, "MAX_INNER_ZIP_BYTES", 3 << 20)
     class_zip = zipped({"ann.zip": bytes(50 << 20), "bob.zip": zipped({"rope.py": "b"})})
     (tmp_path / "class.zip").write_bytes(class_zip)
     with memory_at_most(10 << 20):
@@ -925,17 +933,17 @@ def test_a_zip_in_the_zip_of_a_class_has_a_limit(tmp_path, monkeypatch):
 
 
 def test_a_zip_of_too_many_files_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(submissions, "MAX_DIRECTORY_BYTES", 10_000)
+    monkeypatch.setattr(own_files, "MAX_DIRECTORY_BYTES", 10_000)
     one = read_zip(tmp_path, zipped({f"{i}.txt": "" for i in range(500)}))
     assert (one.modules, one.notes[0]) == ({}, "ann.zip holds too many files")
-    monkeypatch.setattr(submissions, "MAX_CLASS_DIRECTORY_BYTES", 10_000)
+    monkeypatch.setattr(layout, "MAX_CLASS_DIRECTORY_BYTES", 10_000)
     (tmp_path / "class.zip").write_bytes(zipped({f"{i}/rope.py": "" for i in range(500)}))
     with pytest.raises(SubmissionsError, match="holds too many files"):
         read_submissions(tmp_path / "class.zip")
 
 
 def test_all_zips_of_a_student_share_what_they_may_hold(tmp_path, monkeypatch):
-    monkeypatch.setattr(submissions, "MAX_DIRECTORY_BYTES", 10_000)
+    monkeypatch.setattr(own_files, "MAX_DIRECTORY_BYTES", 10_000)
     work = zipped({f"{i}.txt": "" for i in range(120)} | {"rope.py": "a"})
     write(tmp_path, {"ann/1.zip": work, "ann/2.zip": work, "bob/1.zip": work})
     write(tmp_path, {"cid/1.zip": zipped({"1.zip": work, "2.zip": work})})
@@ -947,7 +955,7 @@ def test_all_zips_of_a_student_share_what_they_may_hold(tmp_path, monkeypatch):
 
 
 def test_a_module_may_have_one_megabyte_and_no_more(tmp_path):
-    limit = submissions.MAX_MODULE_BYTES
+    limit = submitted_files.MAX_MODULE_BYTES
     write(tmp_path, {"ann/rope.py": bytes(limit), "bob/rope.py": bytes(limit + 1)})
     found = read(tmp_path)
     assert len(found["ann"].modules["rope"]) == limit
@@ -957,7 +965,7 @@ def test_a_module_may_have_one_megabyte_and_no_more(tmp_path):
 
 def test_notes_are_few(tmp_path):
     files = [(f"{i}/../rope.py", "evil") for i in range(500)]
-    assert len(read_zip(tmp_path, zipped(files)).notes) == submissions.MAX_NOTES
+    assert len(read_zip(tmp_path, zipped(files)).notes) == submission.MAX_NOTES
 
 
 def test_a_damaged_zip_never_stops_the_others(tmp_path):

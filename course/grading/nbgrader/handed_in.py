@@ -9,7 +9,7 @@ from pathlib import Path
 from nbgrader.utils import parse_utc
 
 from course.grading.nbgrader.untrusted import Folder, Unreadable
-from course.grading.submissions import MAX_MODULE_BYTES
+from course.submission import MAX_MODULE_BYTES
 from course.syllabus import Lesson
 
 MAX_NOTEBOOK_BYTES = 20 << 20

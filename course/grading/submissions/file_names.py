@@ -1,0 +1,89 @@
+"""What the name of a file says: who handed it in, and whether it is a lesson's."""
+
+import re
+from functools import cache
+
+from course.syllabus import lessons
+
+SOURCES = {".py", ".ipynb"}
+MAX_DEPTH = 8
+"""So many folders deep may a module lie; beyond that nobody looks."""
+
+CANVAS = re.compile(
+    r"(?P<name>(?:(?!_assignsubmission_)[\w\x80-\U0010ffff])+?)(?:_LATE)?"  # \w is no vowel sign
+    r"_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"
+)
+_CANVAS_WITHOUT_NAMES = re.compile(r"(?:LATE_)?(?P<name>anon_(?P<id>[^\W_]+))_\d{3,}_(?P<file>.+)")
+_MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
+"""How platforms call what an instructor downloads; of that, a student chose only `file`."""
+_COPY = r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?"
+"""What a computer puts behind the name of a second file: browsers make "rope (1).py", Canvas
+"rope-1.py", Windows "rope - Copy (2).py", a Mac "rope copy 2.py"."""
+_RENAMED = re.compile(rf"{_COPY}\.py(\.txt)?")
+"""What follows `rope`; some editors put .txt behind what somebody has called rope.py."""
+EVERYBODYS = re.compile(rf"submission{_COPY}\.zip")
+"""How `course submit` calls the zip of whoever gives no name."""
+
+
+def platform_name(name: str, kind: str = "file") -> re.Match | None:
+    """A name taken apart that Canvas or Moodle gave: `name`, `id` and `file`."""
+    of_canvas = [] if kind == "folder" else [_CANVAS_WITHOUT_NAMES, CANVAS]  # which makes none
+    return next((match for form in [*of_canvas, _MOODLE] if (match := form.fullmatch(name))), None)
+
+
+def name_of(path: tuple[str, ...]) -> str:
+    """What a student called a file; at the top, a platform has put more around it."""
+    match = platform_name(path[0]) if len(path) == 1 else None
+    return match["file"] if match else path[-1]
+
+
+@cache
+def stems() -> tuple[str, ...]:
+    """What the modules of all lessons are called, without an ending."""
+    return tuple(lesson.stem for lesson in lessons())
+
+
+def looks_like(path: tuple[str, ...], stem: str) -> bool:
+    """Whether a file may be meant as the module of a lesson: rope_final.py, 5_rope.ipynb."""
+    name = name_of(path).lower()
+    is_source = ".py" in name or name.endswith(".ipynb")
+    return stem in name and is_source and not name.startswith("test_")
+
+
+def may_be_module(path: tuple[str, ...]) -> bool:
+    """Whether a file may be meant as the module of any lesson."""
+    return any(looks_like(path, stem) for stem in stems())
+
+
+def is_module(path: tuple[str, ...], stem: str) -> bool:
+    """Whether a file is called as the module of a lesson; Canvas puts -1, -2 behind it."""
+    name = name_of(path).lower()
+    return (re.sub(r"-\d+(?=\.py$)", "", name) if len(path) == 1 else name) == f"{stem}.py"
+
+
+def is_renamed(path: tuple[str, ...], stem: str) -> bool:
+    """Whether a file is called as a computer calls a second module of a lesson."""
+    name = name_of(path).lower()
+    return name.startswith(stem) and _RENAMED.fullmatch(name[len(stem) :]) is not None
+
+
+def is_notebook(path: tuple[str, ...]) -> bool:
+    """Whether a file is one of Jupyter's."""
+    return path[-1].lower().endswith(".ipynb")
+
+
+def is_hidden(name: str) -> bool:
+    """What computers leave behind: .git, .DS_Store, __MACOSX, __pycache__."""
+    return (name.startswith(".") and name != "..") or name in ("__MACOSX", "__pycache__")
+
+
+def is_wanted(path: tuple[str, ...]) -> bool:
+    """Whether a file matters: a lesson's, a zip near the top, a link in place of `exercises`."""
+    name = path[-1].lower()
+    is_zip = name.endswith(".zip") and len(path) <= 3
+    return len(path) == 1 or is_zip or name == "exercises" or may_be_module(path)
+
+
+def may_matter(path: tuple[str, ...]) -> bool:
+    """`is_wanted` wherever in the zip the class begins."""
+    return len(path) <= MAX_DEPTH and any(is_wanted(path[first:]) for first in range(3))
