@@ -602,6 +602,17 @@ def test_a_zip_as_course_submit_calls_it_may_be_anybodys(tmp_path, student):
     assert notes(found["ann"]) == ""
 
 
+ODD_MANIFESTS = ["", "[]", '{"name": 5}', '{"name"', "[" * 60_000, '{"name": "' + "x" * 10**6]
+
+
+@pytest.mark.parametrize("manifest", ODD_MANIFESTS, ids=range(len(ODD_MANIFESTS)))
+def test_an_odd_manifest_names_nobody(tmp_path, manifest):
+    zips = {"submission.zip": zipped({"rope.py": "a", "manifest.json": manifest})}
+    found = read(write(tmp_path, zips | {"bob.zip": zipped({"rope.py": "b"})}))
+    assert found["submission"].modules == {"rope": b"a"}
+    assert notes(found["submission"]).endswith("everybody's zip submission.zip")
+
+
 LIKE_ANOTHER = "whose it is: {}; another student's name looks the same"
 
 

@@ -313,6 +313,20 @@ def test_the_grader_takes_it(work, tmp_path, layout):
     assert ada.notes == ()
 
 
+def test_the_grader_tells_the_name_of_a_zip_that_is_called_like_all(work, tmp_path):
+    from course.grading.submissions import read_submissions
+
+    (work / "exercises" / "rope.py").write_bytes(b"x = 1\n")
+    given = tmp_path / "class"
+    given.mkdir()
+    submit("--out", str(given / "submission.zip"), "--name", "Ada <b>")
+    submit("--out", str(given / "submission (1).zip"))
+    named, unnamed = read_submissions(given)
+    said = "whose it is, is open: `course submit` calls everybody's zip "
+    assert unnamed.notes == (f"{said}submission (1).zip",)
+    assert named.notes == (f"{said}submission.zip; its manifest names Ada _b_",)
+
+
 @pytest.mark.parametrize("size", [submission.MAX_MODULE_BYTES, submission.MAX_MODULE_BYTES + 1])
 def test_a_module_is_too_large_for_both(work, size):
     from course.grading.submissions import read_submissions

@@ -19,6 +19,8 @@ computer gave it is taken: "rope (1).py", "rope - Copy.py", "rope.py.txt".
     layout.py         where in a class the students' work lies
     owners.py         whose it is, and what each student is called
     own_files.py      the files of one student, those in zips too
+    manifest.py       whose name stands in a zip of `course submit`
+    manifest.py       whose name stands in a zip of `course submit`
     choice.py         which of them counts
     files.py          files in a folder and in a zip, alike
     file_names.py     what the name of a file says

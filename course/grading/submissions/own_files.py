@@ -22,6 +22,7 @@ from course.grading.submissions.files import (
     place,
     reason,
 )
+from course.grading.submissions.manifest import named_in
 
 MAX_ZIPS = 5
 """Of one student, those within zips too."""
@@ -39,6 +40,7 @@ class Reading:
         stack: closes what was opened.
         notes: see `Submission`.
         closed: places that this machine could not look into, as the rest of a sentence.
+        named: whose name stands in the first of its zips that names somebody.
         met: what lies at the top of its zips, whatever it is, to say if there is no lesson.
         n_zips: how many were met,
         n_bytes: how large those are together that were read into memory,
@@ -48,6 +50,7 @@ class Reading:
     stack: contextlib.ExitStack
     notes: list[str]
     closed: list[str] = field(default_factory=list)
+    named: str = ""
     met: list[str] = field(default_factory=list)
     n_zips: int = 0
     n_bytes: int = 0
@@ -106,7 +109,9 @@ def _files_in_zip(file: File, reading: Reading, within: str = "") -> Iterator[Fi
         if isinstance(opened, zipfile.ZipExtFile):
             opened = reading.in_memory(opened)
         bounded = Bounded(opened, MAX_DIRECTORY_BYTES - reading.n_directory_bytes)
-        inner = Archive.read(open_zip(bounded, reading.stack))
+        zipped = open_zip(bounded, reading.stack)
+        inner = Archive.read(zipped)
+        reading.named = reading.named or named_in(zipped)
         reading.n_directory_bytes += bounded.largest
     except Exception as error:
         reading.note_error(file.path, error)

@@ -80,10 +80,6 @@ def _read_all(
                 notes.append(
                     f"{WHOSE}: {exact_name(names[0])}; another student's name looks the same"
                 )
-            if any(EVERYBODYS.fullmatch(name.lower()) for name in names):
-                notes.append(
-                    f"{WHOSE}, is open: `course submit` calls everybody's zip {shown(names[0])}"
-                )
             read = _read(student, source, names, notes)
             yield replace(read, canvas_id=owner.number) if owner.is_on_canvas else read
 
@@ -97,6 +93,11 @@ def _read(student: str, source: Folder | Archive, names: list[str], notes: list[
             files.extend(files_of(source, names, reading))
         except OSError as error:
             reading.note_error(tuple(names), error)
+        for name in names:
+            if EVERYBODYS.fullmatch(name.lower()):
+                named = f"; its manifest names {reading.named}" if reading.named else ""
+                zips = f"`course submit` calls everybody's zip {shown(name)}{named}"
+                notes.insert(0, f"{WHOSE}, is open: {zips}")
         for stem in stems():
             alike = [file for file in files if looks_like(file.path, stem)]
             if chosen := choose(stem, alike, reading):
