@@ -1,6 +1,7 @@
 """The end of a test run: what is wrong, in full but without repetition, and a short board."""
 
 import ast
+import contextlib
 import functools
 import re
 import textwrap
@@ -40,33 +41,41 @@ def facts_of(case: Case, opened: Opened, found: Finding | None, printed: str, of
         "not_loaded": found is None,
         "printed": printed,
         "printed_at_import": opened.printed,
-        "still_to_do": _still_to_do(path, case) if found and found.outcome == "to do" else "",
+        "remark": _remark(path, case, found.outcome) if found else "",
         "of": of,
     }
 
 
-def _still_to_do(path: Path, case: Case) -> str:
-    """For an exercise that was begun: the lines that say it is to do; else nothing."""
-    if not path.exists():
+def _remark(path: Path, case: Case, outcome: str) -> str:
+    """What the text of an exercise that did not pass has, and its tests do not tell; or nothing."""
+    if outcome == "passed" or not path.exists():
         return ""
-    lines = lines_to_do_once_begun(path.read_bytes(), case.lesson, case.exercise)
-    raises = "raise" if len(lines) > 1 else "raises"
-    where = f"{path.parent.name}/{path.name}:{' and '.join(map(str, lines))}"
-    return f"{case.exercise} is still to do: {where} {raises} NotImplementedError" * bool(lines)
+    source, file = path.read_bytes(), f"{path.parent.name}/{path.name}"
+    defined = _lines_of_definitions(source).get(case.exercise, [])
+    if len(defined) > 1:
+        lines = " and ".join(map(str, defined))
+        return f"{file} defines {case.exercise} on lines {lines}: Python uses only the last one"
+    begun = lines_to_do_once_begun(source, case.lesson, case.exercise) if outcome == "to do" else []
+    if begun:
+        raises = "raise" if len(begun) > 1 else "raises"
+        where = f"{file}:{' and '.join(map(str, begun))}"
+        return f"{case.exercise} is still to do: {where} {raises} NotImplementedError"
+    return ""
 
 
 def _line_of(path: Path, exercise: str) -> str:
-    """ ":31" for a definition on line 31 of a file; nothing if it is not there."""
-    line = _lines_of_definitions(path.read_bytes()).get(exercise) if path.exists() else None
-    return f":{line}" if line else ""
+    """ ":31" for a definition on line 31 of a file, the last if it has several; else nothing."""
+    lines = _lines_of_definitions(path.read_bytes()).get(exercise) if path.exists() else None
+    return f":{lines[-1]}" if lines else ""
 
 
 @functools.cache
-def _lines_of_definitions(source: bytes) -> dict[str, int]:
-    try:
-        return {getattr(node, "name", ""): node.lineno for node in ast.parse(source).body}
-    except (SyntaxError, ValueError):
-        return {}
+def _lines_of_definitions(source: bytes) -> dict[str, list[int]]:
+    lines: dict[str, list[int]] = {}
+    with contextlib.suppress(SyntaxError, ValueError):
+        for node in ast.parse(source).body:
+            lines.setdefault(getattr(node, "name", ""), []).append(node.lineno)
+    return lines
 
 
 class Tally:
@@ -136,7 +145,7 @@ def print_summary(terminal, tally: Tally, own: bool) -> None:
         own: whether the student's own exercises ran; then the board says what comes next.
     """
     print_wrong(terminal, tally)
-    print_still_to_do(terminal, tally)
+    print_remarks(terminal, tally)
     print_printed_at_import(terminal, tally)
     if tally.tests:
         ran = tally.status()
@@ -161,10 +170,10 @@ def print_wrong(terminal, tally: Tally, only: tuple[str, str] | None = None) -> 
             _print_exercise(terminal, wrong, diagnosis, not_run)
 
 
-def print_still_to_do(terminal, tally: Tally) -> None:
-    """A sentence for each exercise that was begun, but still says that it is to do."""
-    to_do = {test.get("still_to_do", "") for tests in tally.tests.values() for test in tests}
-    for sentence in sorted(to_do - {""}):
+def print_remarks(terminal, tally: Tally) -> None:
+    """A sentence for each exercise that is begun and still to do, or defined more than once."""
+    remarks = {test["remark"] for tests in tally.tests.values() for test in tests}
+    for sentence in sorted(remarks - {""}):
         terminal.write_line("")
         terminal.write_line(_wrapped(sentence))
 

@@ -15,7 +15,7 @@ from course.testing.report import (
     board_of,
     facts_of,
     print_printed_at_import,
-    print_still_to_do,
+    print_remarks,
     print_wrong,
 )
 from course.watch.page import Page
@@ -55,7 +55,7 @@ def verdict(
     page.write_line(board_of(ran, known))
     if wrong:
         print_wrong(page, tally, only=wrong)
-    print_still_to_do(page, tally)
+    print_remarks(page, tally)
     print_printed_at_import(page, tally)
     if not wrong:
         page.write_line(f"\n{next_steps(known, preferred)}")

@@ -480,6 +480,26 @@ def test_a_stub_left_below_finished_code_is_pointed_out(run, name):
     assert result.flat.count("still to do") == 1
 
 
+@pytest.mark.parametrize(
+    "body", ["raise NotImplementedError('TODO rope.rotate_half')", "return args[0]"]
+)
+def test_a_definition_that_a_later_one_hides_is_pointed_out(run, body):
+    source = with_body("rotate_half", body)
+    first, last = [
+        n for n, line in enumerate(source.splitlines(), start=1) if "def rotate_half" in line
+    ]
+    result = run(source, "--exercise", "rotate_half", "--exercise", "apply_rope")
+    said = f"rope.py defines rotate_half on lines {first} and {last}: Python uses only the last one"
+    assert said in result.flat
+    assert result.flat.count("only the last one") == 1
+
+
+def test_nothing_is_said_of_two_definitions_if_all_is_right(run):
+    result = run(f"def rotate_half():\n    pass\n\n\n{SOLUTION}", "--exercise", "rotate_half")
+    assert result.status == 0
+    assert "last one" not in result.flat
+
+
 def test_an_exercise_that_asks_for_input_is_told_so(run):
     result = run(with_body("rotate_half", "input('? ')"))
     assert "rotate_half asks for input, which no test can type; take the input(...) out" in (
