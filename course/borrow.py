@@ -16,9 +16,13 @@ from course.testing.stage import load_module
 class Names:
     """The exercises of a lesson, each an attribute: yours, or the reference's."""
 
-    def __init__(self, own: dict[str, Any], borrowed: dict[str, Any]) -> None:
+    def __init__(
+        self, own: dict[str, Any], borrowed: dict[str, Any], why_none_is_own: str = ""
+    ) -> None:
         self._own = own
         self._borrowed = borrowed
+        self.why_none_is_own = why_none_is_own
+        """Why the student's file could not be loaded; empty if it could."""
         self.used: list[str] = []
         """The names that were asked for so far."""
 
@@ -40,14 +44,15 @@ def names_of(stem: str) -> Names:
     For runs that are to come to an end with numbers that mean something.
     """
     lesson, status = find_lesson(stem), status_of_all()
+    mine, refusal = {}, ""
     try:
         mine = vars(load_module(lesson.module()))
-    except Wrong:  # a file that cannot be imported: all of it is borrowed
-        mine = {}
+    except Wrong as wrong:  # a file that cannot be imported: all of it is borrowed
+        refusal = str(wrong).partition("\n")[0]
     reference = vars(load_module(lesson.module("solutions")))
     names = [exercise.name for exercise in lesson.exercises]
     own = {name: mine[name] for name in names if status[name] == PASSED and name in mine}
-    return Names(own, {name: reference[name] for name in names if name not in own})
+    return Names(own, {name: reference[name] for name in names if name not in own}, refusal)
 
 
 def written_in(path: Path | None, lesson: Lesson) -> Names:

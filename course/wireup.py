@@ -48,15 +48,19 @@ def show(what: str, value: Tensor, expect: str, whose: str = "") -> None:
 
 def say_what_was_borrowed() -> None:
     """Name the functions above that are the reference's."""
+    all_names = [*map(names_of, ("lookup", "permutation", "learned", "sinusoidal", "rope"))]
     borrowed = [
         name
-        for lesson in map(names_of, ("lookup", "permutation", "learned", "sinusoidal", "rope"))
+        for lesson in all_names
         for name in dict.fromkeys(lesson.used)
         if lesson.whose(name) == "borrowed"
     ]
     if borrowed:
         print("\nBorrowed from the reference, because yours did not pass a check yet:")
         print(textwrap.fill(", ".join(borrowed), 80, initial_indent="  ", subsequent_indent="  "))
+        for lesson in all_names:
+            if lesson.why_none_is_own:
+                print(textwrap.fill(lesson.why_none_is_own, 80))
         print("`course` says what to do next; `course check` checks everything.")
     else:
         print("\nEvery function above is yours.")

@@ -144,7 +144,9 @@ def test_such_a_console_shows_what_is_wrong_as_well(half_done, console):
         assert "\\n" not in said and "\\u" not in said
     result = run(half_done, "-m", "course.wireup", env=environment, timeout=300)
     assert result.returncode == 0, result.stderr.decode(console)
-    assert "Does attention notice a shuffle?" in result.stdout.decode(console)
+    said = result.stdout.decode(console)
+    assert "Does attention notice a shuffle?" in said
+    assert "exercises/lookup.py is not valid Python" in said  # so all of it was borrowed
 
 
 # --- line ends ------------------------------------------------------------------------------
