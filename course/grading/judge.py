@@ -26,6 +26,7 @@ from course.grading.results import (
     TestResult,
 )
 from course.grading.sandbox import Limits, SandboxError
+from course.grading.sharing import keeps_to_itself
 from course.grading.unit import Unit, key_of, not_graded
 from course.syllabus import Exercise, Lesson, lessons
 from course.testing.case import Case, by_exercise, collect
@@ -33,8 +34,10 @@ from course.testing.diagnosis import Diagnosis, Suspect, diagnose, suspects
 from course.testing.examine import Finding
 from course.testing.outcomes import NotRun, Prints, Stopped, TimedOut, Wrong
 
+SECONDS_PER_EXERCISE = 30
+"""How long the tests of one exercise may keep the judge waiting, whatever others took."""
 SECONDS_PER_LESSON = 120
-"""How long one lesson of one submission may keep the judge waiting."""
+"""And how much longer those of a lesson may, together."""
 
 MAX_MESSAGE = 10_000
 """Characters of what is told of one test."""
@@ -88,9 +91,8 @@ class Judge:
     def grade(self, unit: Unit) -> LessonResult:
         """The result of a unit, whatever its code does.
 
-        The lessons of one student share a worker for as long as all is right: one that follows
-        the others is cheaper by the cost of a process. A test that fails in a shared worker is run
-        again in a new one, so that no lesson is worse off for what another one leaves behind.
+        The lessons of one student that keep to themselves share a worker: most of what one costs
+        is its beginning. Any other module has a worker of its own.
 
         Raises:
             SandboxError: nothing more can be graded here.
@@ -128,28 +130,30 @@ class Judge:
         if text in known:
             return known[text]
         lesson = self._lessons[unit.lesson]
-        trouble, findings, worker = "", {}, None
+        trouble, findings = "", {}
         if unit.source is None:
             trouble = f"{unit.lesson}.py {NOT_HANDED_IN}"
         else:
             name = f"exercises/{unit.lesson}.py"
-            worker = self._worker_of(unit.student)
-            module = RemoteModule(self._nursery, unit.source, name, SECONDS_PER_LESSON, worker)
+            shares = keeps_to_itself(unit.source)
+            worker = self._worker_of(unit.student) if shares else None
+            module = RemoteModule(self._nursery, unit.source, name, worker)
             try:
                 module.load()
                 findings = self._findings(lesson, unit.source, module)
             except Wrong as wrong:
                 trouble = printable(str(wrong))
             finally:
-                self._idle = unit.student, module.leave()
+                if shares:
+                    self._idle = unit.student, module.leave()
+                module.end()
         results = (
             self._result_of(lesson, exercise, findings.get(exercise.name, ()))
             for exercise in lesson.exercises
         )
         result = tuple(results), trouble
         failures = {type(one.failure) for found in findings.values() for one in found}
-        alone = worker is None  # what another module left behind is not to be remembered
-        if findings and alone and not failures.intersection((Stopped, TimedOut, NotRun)):
+        if findings and not failures.intersection((Stopped, TimedOut, NotRun)):
             known[text] = result  # what was stopped may fare better another time
             self._memory.count(len(unit.source))
         return result
@@ -167,10 +171,13 @@ class Judge:
         self, lesson: Lesson, source: bytes, module: RemoteModule
     ) -> dict[str, tuple[Finding, ...]]:
         examination = RecallingExamination(module, source, self.seed, self._memory)
-        return {
-            exercise: tuple(examination.run(case) for case in cases)
-            for exercise, cases in self._cases[lesson.stem].items()
-        }
+        findings, more = {}, float(SECONDS_PER_LESSON)
+        for exercise, cases in self._cases[lesson.stem].items():
+            start = time.monotonic()
+            module.allow(SECONDS_PER_EXERCISE + more)
+            findings[exercise] = tuple(examination.run(case) for case in cases)
+            more -= max(time.monotonic() - start - SECONDS_PER_EXERCISE, 0.0)
+        return findings
 
     def _result_of(
         self, lesson: Lesson, exercise: Exercise, findings: tuple[Finding, ...]

@@ -84,23 +84,6 @@ class RecallingExamination(Examination):
         self._known = _KnownCourse(module, Point(), deadline=0.0)
 
     def attempt(self, case: Case, lent: tuple[str, ...] = ()) -> Finding:
-        finding = self._attempt(case, lent)
-        if self._may_be_due_to_another(finding) and self._module.has_time_left:
-            self._module.begin_anew()
-            finding = self._attempt(case, lent)
-        return finding
-
-    def _may_be_due_to_another(self, finding: Finding) -> bool:
-        """Whether what went wrong may be what another module left behind in the worker."""
-        if not self._module.shares_its_worker:
-            return False
-        if isinstance(finding.failure, ToDo):  # it is no wonder where the text says so
-            said = f"TODO {finding.failure.name}".encode(errors="replace")
-            return said not in self._source
-        return finding.outcome == "wrong"
-
-    def _attempt(self, case: Case, lent: tuple[str, ...]) -> Finding:
-        self._module.was_lent_to |= bool(lent)
         beginning = self._memory.beginning(case, lent)
         self._known = _KnownCourse(self._module, beginning, time.monotonic() + case.seconds)
         self._known.follow()

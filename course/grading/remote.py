@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import inspect
+import math
 import textwrap
 import time
 from collections.abc import Callable, Iterator
@@ -39,7 +40,6 @@ class RemoteModule:
     Args:
         source: the text of the module.
         name: what to call it in messages, "exercises/rope.py".
-        seconds: how long it may keep the judge busy, from now on.
         worker: one that has served another module of the same student, to go on with: most of
             what a worker costs is its beginning.
     """
@@ -49,40 +49,28 @@ class RemoteModule:
         nursery: Nursery,
         source: bytes,
         name: str,
-        seconds: float,
         worker: Worker | None = None,
     ) -> None:
         self._nursery = nursery
         self._source = source
         self._name = name
-        self._end = time.monotonic() + seconds
+        self._end = math.inf
         self._bytes_left = MAX_BYTES
         self._worker = worker
-        self.shares_its_worker = worker is not None
-        """Whether another module may have left something behind that changes what this one does."""
-        self.was_lent_to = False
-        """Whether its worker has seen some of the reference, which no other lesson may have."""
 
-    @property
-    def has_time_left(self) -> bool:
-        """Whether it may go on keeping the judge busy."""
-        return time.monotonic() < self._end
+    def allow(self, seconds: float) -> None:
+        """Let it keep the judge busy for so long, from now on."""
+        self._end = time.monotonic() + seconds
 
     def load(self) -> None:
-        """Run the module in a worker.
+        """Run the module in the worker.
 
         Raises:
             Wrong: in a sentence, why that is not possible.
         """
         if self._worker is not None:
-            with contextlib.suppress(Wrong):
+            with contextlib.suppress(Wrong):  # it may have died since it served another module
                 return self._load()
-        self.begin_anew()
-
-    def begin_anew(self) -> None:
-        """Run the module in a worker of its own; raises as `load` does."""
-        self.end()
-        self.shares_its_worker = False
         self._worker = self._nursery.spawn()
         self._load()
 
@@ -105,20 +93,20 @@ class RemoteModule:
         Raises:
             TimeIsUp, Stopped.
         """
-        if not self.has_time_left:
-            raise Stopped("there was no time left for this submission")
+        if time.monotonic() >= self._end:
+            raise Stopped(_TOO_LONG)
         if self._bytes_left <= 0:
             raise Stopped(TOO_LARGE)
         if self._worker is None:
-            self.begin_anew()
+            self.load()
         connection = self._worker[1]
-        deadline = min(deadline, self._end)
+        until = min(deadline, self._end)
         try:
-            send_message(connection, request, deadline)
-            text, memory = receive_message(connection, deadline)
+            send_message(connection, request, until)
+            text, memory = receive_message(connection, until)
         except Silence:
             self.end()
-            raise TimeIsUp from None
+            raise (TimeIsUp() if until == deadline else Stopped(_TOO_LONG)) from None
         except Closed:
             raise Stopped(f"the code {self.end()}") from None
         except WireError:
@@ -128,9 +116,7 @@ class RemoteModule:
         return text, memory
 
     def leave(self) -> Worker | None:
-        """The worker, for the next module of the same student, if there can be one."""
-        if self.was_lent_to:
-            self.end()
+        """The worker, if it has not ended, for the next module of the same student."""
         worker, self._worker = self._worker, None
         return worker
 
@@ -142,6 +128,7 @@ class RemoteModule:
         return self._nursery.kill(worker)
 
 
+_TOO_LONG = "the tests of this exercise take too long together"
 _UNREADABLE = "the code gave an answer that cannot be read"
 
 

@@ -64,6 +64,7 @@ def judge():
         patch.setattr(case, "SECONDS_PER_TEST", 2)
         patch.setattr(judging, "cases", judging.cases.__wrapped__)  # others wait longer
         patch.setattr(remote, "SECONDS_TO_LOAD", 4)
+        patch.setattr(judging, "SECONDS_PER_EXERCISE", 1)
         patch.setattr(judging, "SECONDS_PER_LESSON", SECONDS_PER_LESSON)
         with Judge(limits=LIMITS) as judge:
             yield judge
@@ -144,6 +145,7 @@ def processes_of_nursery() -> list[str]:
 
 @needs_sandbox
 def test_a_process_that_is_left_behind_would_be_seen(judge):
+    judge.dismiss_worker()
     assert len(processes_of_nursery()) == 1
     worker = judge._nursery.spawn()
     assert len(processes_of_nursery()) == 2
@@ -153,6 +155,7 @@ def test_a_process_that_is_left_behind_would_be_seen(judge):
 
 @needs_sandbox
 def test_a_file_that_is_left_behind_would_be_seen(judge):
+    judge.dismiss_worker()
     with tempfile.NamedTemporaryFile(dir="/tmp", prefix=MARK) as file:
         assert left_behind() == [file.name]
     assert left_behind() == []

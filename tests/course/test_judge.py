@@ -159,7 +159,25 @@ sys.modules["course.grading.worker"]._answer = forge
 def test_what_one_lesson_leaves_behind_costs_no_other_a_point(judge, workers, left_behind):
     points = points_of_all_lessons(judge, lookup=left_behind)
     assert points[1:] == ALL_POINTS[1:]
-    assert len(workers) > 1
+    assert len(workers) == 2  # one for the module that may leave something, one for the others
+
+
+RUNS_ANOTHER_TEXT = """
+import sys
+
+def run(source, path, run_module=sys.modules["course.grading.worker"].run_module):
+    return run_module({rope!r} if path.stem == "rope" else source, path)
+
+sys.modules["course.grading.worker"].run_module = run
+"""
+
+
+def test_what_one_lesson_leaves_behind_helps_no_other(judge):
+    stub = f"{stub_from(ROPE, 'rope')}\n# ann's\n".encode()
+    source = f"{LOOKUP}{RUNS_ANOTHER_TEXT.format(rope=ROPE.encode())}".encode()
+    first = judge.grade(Unit("ann", "lookup", source))
+    assert first.points == first.worth
+    assert judge.grade(Unit("ann", "rope", stub)).points == 0
 
 
 def test_what_one_lesson_leaves_behind_helps_nobody_else(judge):
@@ -168,12 +186,13 @@ def test_what_one_lesson_leaves_behind_helps_nobody_else(judge):
     assert "cannot import name 'stolen'" in result.trouble
 
 
-def test_what_one_lesson_leaves_behind_is_not_remembered_of_a_text(judge):
-    """Eve hands in what bob will hand in, and sees to it that it fares badly in her worker."""
+def test_a_text_fares_as_well_wherever_it_runs(judge):
+    """Eve hands in what bob will hand in, and would see to it that it fares badly."""
     text = f"{ROPE}\n# TODO rope.rotate_half\n"
     judge.grade(Unit("eve", "lookup", f"{FORGES_TO_DO}{LOOKUP}".encode()))
-    eves, bobs = (judge.grade(Unit(name, "rope", text.encode())) for name in ("eve", "bob"))
-    assert (eves.points, bobs.points) == (0, bobs.worth)
+    for name in ("eve", "bob"):
+        result = judge.grade(Unit(name, "rope", text.encode()))
+        assert result.points == result.worth
 
 
 @pytest.mark.parametrize(
@@ -182,7 +201,6 @@ def test_what_one_lesson_leaves_behind_is_not_remembered_of_a_text(judge):
     ids=["long number", "half character", "bytes"],
 )
 def test_whatever_a_stub_says_is_graded(judge, first, last):
-    """Also after another lesson, where a stub that the text does not speak of is asked again."""
     body = (
         f"if 1:\n        raise NotImplementedError({first})\n    raise NotImplementedError({last})"
     )
@@ -195,13 +213,14 @@ def test_whatever_a_stub_says_is_graded(judge, first, last):
         assert exercise(result, "rotate_half").points == 0
 
 
-def test_who_is_slow_after_another_lesson_keeps_what_passed(judge, monkeypatch):
-    monkeypatch.setattr("course.grading.judge.SECONDS_PER_LESSON", 6)
-    judge.grade(Unit("ann", "lookup", f"{LOOKUP}\n# by ann\n".encode()))
-    slow = with_body("apply_rope", "import time; time.sleep(60)")
-    result = judge.grade(Unit("ann", "rope", slow.encode()))
-    assert (result.trouble, exercise(result, "rotate_half").points) == ("", 2)
-    assert exercise(result, "apply_rope").points == 0
+def test_a_slow_exercise_costs_no_other_a_point(judge, monkeypatch):
+    monkeypatch.setattr("course.grading.judge.SECONDS_PER_EXERCISE", 2)
+    monkeypatch.setattr("course.grading.judge.SECONDS_PER_LESSON", 2)
+    slow = with_body("rotate_half", "import time; time.sleep(0.6); return rotated(*args)")
+    source = f"{slow}\n{ROPE[ROPE.index('def rotate_half') :].replace('rotate_half', 'rotated', 1)}"
+    result = judge.grade(Unit("ann", "rope", f"{source}\n{slow[len(ROPE) :]}".encode()))
+    assert (result.trouble, result.points) == ("", 18)
+    assert "take too long together" in exercise(result, "rotate_half").first_wrong.message
 
 
 def test_a_worker_gets_along_without_compiler_and_temporary_files(graded):
@@ -216,10 +235,11 @@ LEAVES_SOMETHING = "import builtins\n\nbuiltins.stolen = 1\n"
 def test_what_is_lent_for_one_lesson_helps_no_other(judge, workers):
     """Of the reference, `inverse_frequencies` would do half of `rope_tables`."""
     wrong = "def inverse_frequencies(*_):\n    return torch.ones(4)"
-    points = points_of_all_lessons(judge, sinusoidal=wrong)
+    takes = "inverse_frequencies = rope_tables.__globals__.get('inverse_frequencies')"
+    points = points_of_all_lessons(judge, sinusoidal=wrong, rope=takes)
     assert 0 < points[3] < ALL_POINTS[3]
     assert points[4:] == ALL_POINTS[4:]
-    assert len(workers) == 3  # for what comes before, for the wrong one, for what follows
+    assert len(workers) == 2  # what looks for something has one to itself
 
 
 @pytest.mark.parametrize(
@@ -337,7 +357,7 @@ def usual(x):
 
 def test_a_worker_imports_nothing_for_what_is_usual(judge):
     """An optimizer alone would take a second in each worker."""
-    module = RemoteModule(judge._nursery, USUAL, "exercises/rope.py", 60)
+    module = RemoteModule(judge._nursery, USUAL, "exercises/rope.py")
     try:
         stage = RemoteStage(Conversation(module, time.monotonic() + 60))
         imported, _ = stage.call("usual", (torch.ones(1, 2),), {})
