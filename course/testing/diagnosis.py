@@ -68,7 +68,7 @@ class Suspect:
         found = self.finding(seen.case)
         # what a test compares may lie closer together: pairs in another order are the same, sorted
         return found.outcome == "wrong" and (
-            _same(found.trace, seen.trace)
+            (_same(found.trace, seen.trace) and found.text == _held_instead(seen.text))
             or bool(seen.refused and _same(found.refused, seen.refused))
         )
 
@@ -78,7 +78,14 @@ def _what_counts(found: Finding) -> Finding:
     if found.outcome == "passed":
         return replace(found, failure=None, text="", trace=[], refused=[])
     forget_frames(found)
-    return replace(found, failure=None, text="")
+    return replace(found, failure=None, text=_held_instead(found.text))
+
+
+def _held_instead(text: str) -> str:
+    """What a module holds that has no such parameter as a test sets; of names only how deep."""
+    if not re.match(r"the module has no parameter |\S+ has shape ", text):
+        return ""
+    return re.sub(r"'[^']*'", lambda name: "." * name[0].count("."), text)
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,8 @@ def diagnose(
             best.append(Diagnosis(suspect.mistake, tuple(one.case.name for one in shared)))
             if len(shared) == len(wrong):
                 break
-    return best[0] if len(best) == 1 else None
+    said = {one.mistake.says for one in best}  # variants of one mistake say the same
+    return best[0] if len(said) == 1 else None
 
 
 def _candidates(
@@ -158,7 +166,7 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
         if a.keys() == b.keys():
             return all(_same(a[key], b[key]) for key in a)
-        return _shapes(a) == _shapes(b)  # the names of buffers are free
+        return _anonymous(a) == _anonymous(b)  # the names of buffers are free
     if isinstance(a, float) and isinstance(b, float):
         return a == b or abs(a - b) <= 1e-3 * max(1.0, abs(a)) or (a != a and b != b)
     if isinstance(a, StudentError) and isinstance(b, StudentError):
@@ -179,5 +187,8 @@ _ROUNDING = {torch.bfloat16: 2e-2, torch.float16: 3e-3}
 """How far two results may lie apart, per unit, that differ in the order of their steps only."""
 
 
-def _shapes(values: dict) -> list[tuple[int, ...]]:
-    return sorted(tuple(getattr(value, "shape", ())) for value in values.values())
+def _anonymous(values: dict) -> list[tuple[int, tuple[int, ...]]]:
+    """The shapes of what has names, each with how deep it lies in the module: 1 for emb.weight."""
+    return sorted(
+        (str(name).count("."), tuple(getattr(value, "shape", ()))) for name, value in values.items()
+    )
