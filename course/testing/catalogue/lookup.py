@@ -210,12 +210,73 @@ def columns_instead_of_rows(weight, ids):
 
 @mistake(
     "lookup",
+    says="lookup picks columns of the table instead of rows.",
+    look="Which axis of `weight` is numbered by the ids?",
+)
+def columns_by_an_index_after_a_colon(weight, ids):
+    check_ids(ids, len(weight))
+    return weight[:, ids.long()]
+
+
+@mistake(
+    "lookup",
+    says="lookup picks columns of the table instead of rows.",
+    look="Which axis of `weight` is numbered by the ids?",
+)
+def columns_by_ids_of_whatever_dtype(weight, ids):
+    check_ids(ids, len(weight))
+    return weight[:, ids]
+
+
+@mistake(
+    "lookup",
+    says="lookup picks columns of the table instead of rows.",
+    look="Which axis of `weight` is numbered by the ids?",
+)
+def columns_turned_into_rows(weight, ids):
+    check_ids(ids, len(weight))
+    columns = weight[:, ids.long()]
+    return columns.permute(*reversed(range(columns.dim())))
+
+
+@mistake(
+    "lookup",
     says="lookup counts the rows from 1.",
     look="Which row does id 0 name?",
 )
 def rows_counted_from_1(weight, ids):
     check_ids(ids, len(weight))
     return weight[ids.long() - 1]
+
+
+@mistake(
+    "lookup",
+    says="lookup takes the table for the ids, and the ids for the table.",
+    look="In which order do the two arguments come, here and wherever you pass them on?",
+)
+def arguments_swapped(ids, weight):
+    check_ids(ids, len(weight))
+    return weight[ids.long()]
+
+
+@mistake(
+    "lookup",
+    says="lookup takes the table for the ids, and the ids for the table.",
+    look="In which order do the two arguments come, here and wherever you pass them on?",
+)
+def ids_indexed_by_the_table(weight, ids):
+    check_ids(ids, len(weight))
+    return ids[weight.long()]
+
+
+@mistake(
+    "lookup",
+    says="lookup takes the table for the ids, and the ids for the table.",
+    look="In which order do the two arguments come, here and wherever you pass them on?",
+)
+def arguments_of_f_embedding_swapped(weight, ids):
+    check_ids(ids, len(weight))
+    return F.embedding(weight, ids.long())
 
 
 @mistake(
@@ -446,6 +507,24 @@ def one_hot_rows_too_short(weight, ids):
 
 @mistake(
     "one_hot_lookup",
+    says="one_hot_lookup makes its one-hot rows only as long as the largest id asks for.",
+    look="How long is a one-hot row if the batch does not hold the last word?",
+)
+def one_hot_rows_too_short_for_int64_ids_only(weight, ids):
+    return F.one_hot(ids).to(weight.dtype) @ weight
+
+
+@mistake(
+    "one_hot_lookup",
+    says="one_hot_lookup multiplies whole numbers with a floating table, which PyTorch refuses.",
+    look="Which dtype does `F.one_hot` return, and which one has the table?",
+)
+def one_hot_rows_left_as_integers(weight, ids):
+    return F.one_hot(ids.long(), len(weight)) @ weight
+
+
+@mistake(
+    "one_hot_lookup",
     says="one_hot_lookup passes the ids to `F.one_hot`, which takes int64 only.",
     look="Which dtype may the ids have, and which one does `F.one_hot` want?",
     common=True,
@@ -669,6 +748,32 @@ def one_sentence(vocab_size, batch_size, seq_len, bytes_per_element=4):
 )
 def ids_only(vocab_size, batch_size, seq_len, bytes_per_element=4):
     return batch_size * seq_len * bytes_per_element
+
+
+def _as_if_made(vocab_size, batch_size, seq_len):
+    """The numbers in a one-hot tensor; it is made only where that fails at once."""
+    numbers = batch_size * seq_len * vocab_size
+    if numbers > 2**48:
+        torch.zeros(batch_size, seq_len, vocab_size)
+    return numbers
+
+
+@mistake(
+    "one_hot_bytes",
+    says="one_hot_bytes makes the tensor to measure it, which takes more memory than there is.",
+    look="Can you tell the size of a tensor from its sides, without making it?",
+)
+def measured_on_the_tensor_itself(vocab_size, batch_size, seq_len, bytes_per_element=4):
+    return _as_if_made(vocab_size, batch_size, seq_len) * bytes_per_element
+
+
+@mistake(
+    "one_hot_bytes",
+    says="one_hot_bytes makes the tensor to measure it, which takes more memory than there is.",
+    look="Can you tell the size of a tensor from its sides, without making it?",
+)
+def measured_on_a_tensor_of_float32(vocab_size, batch_size, seq_len, bytes_per_element=4):
+    return _as_if_made(vocab_size, batch_size, seq_len) * 4
 
 
 @alternative("one_hot_bytes")
@@ -1092,6 +1197,36 @@ class uniform_start(_Table):
 
 @mistake(
     "TokenEmbedding",
+    says="TokenEmbedding starts from uniform numbers.",
+    look="Which distribution does the N in N(0, 0.02²) stand for?",
+)
+class uniform_start_above_zero(_Table):
+    def start(self, vocab_size, n_embd):
+        return 0.02 * torch.rand(vocab_size, n_embd)
+
+
+@mistake(
+    "TokenEmbedding",
+    says="TokenEmbedding starts from uniform numbers.",
+    look="Which distribution does the N in N(0, 0.02²) stand for?",
+)
+class uniform_start_from_0_to_1(_Table):
+    def start(self, vocab_size, n_embd):
+        return torch.rand(vocab_size, n_embd)
+
+
+@mistake(
+    "TokenEmbedding",
+    says="TokenEmbedding starts from uniform numbers.",
+    look="Which distribution does the N in N(0, 0.02²) stand for?",
+)
+class uniform_start_within_the_standard_deviation(_Table):
+    def start(self, vocab_size, n_embd):
+        return 0.02 * (2 * torch.rand(vocab_size, n_embd) - 1)
+
+
+@mistake(
+    "TokenEmbedding",
     says="TokenEmbedding cuts the normal distribution off at two standard deviations.",
     look="Which share of normal numbers lies beyond ±0.04?",
 )
@@ -1241,6 +1376,21 @@ class table_inside_of_a_child(nn.Module):
 
 @mistake(
     "TokenEmbedding",
+    says="TokenEmbedding holds its table under another name.",
+    look="Which names does `named_parameters()` list?",
+)
+class table_called_table(nn.Module):
+    def __init__(self, vocab_size, n_embd):
+        super().__init__()
+        self.table = nn.Parameter(0.02 * torch.randn(vocab_size, n_embd))
+
+    def forward(self, ids):
+        check_ids(ids, len(self.table))
+        return self.table[ids.long()]
+
+
+@mistake(
+    "TokenEmbedding",
     says="TokenEmbedding adds a bias, a second parameter.",
     look="What does a table hold besides its rows?",
 )
@@ -1381,8 +1531,8 @@ class no_check_of_the_dtype(_Table):
 
 @mistake(
     "TokenEmbedding",
-    says="TokenEmbedding multiplies its parameter by 0.02; what comes out is a parameter no more.",
-    look="What does `nn.Parameter(...)` have to be around?",
+    says="TokenEmbedding keeps a tensor as its table that takes a gradient, but is no parameter.",
+    look="What turns a tensor into a parameter, and what does a product turn it into?",
 )
 class parameter_multiplied_afterwards(nn.Module):
     def __init__(self, vocab_size, n_embd):
