@@ -271,6 +271,36 @@ def reshaped_instead_of_transposed_tokens(x):
 
 @mistake(
     "toy_attention",
+    says="toy_attention multiplies x by `x.T`, which reverses all three axes.",
+    look="What are the shapes of x and of `x.T`, and which axis is the batch?",
+)
+def all_axes_reversed(x):
+    scores = x @ x.permute(2, 1, 0) / math.sqrt(x.shape[-1])
+    return scores.softmax(dim=-1) @ x
+
+
+@mistake(
+    "toy_attention",
+    says="toy_attention multiplies x by x without a transpose: (T, C) times (T, C).",
+    look="Which two shapes make scores of the shape (T, T)?",
+)
+def nothing_transposed(x):
+    scores = x @ x / math.sqrt(x.shape[-1])
+    return scores.softmax(dim=-1) @ x
+
+
+@mistake(
+    "toy_attention",
+    says="toy_attention swaps batch and tokens where it should swap tokens and features.",
+    look="Which two axes of (B, T, C) are to be swapped?",
+)
+def batch_and_tokens_swapped(x):
+    scores = x @ x.transpose(0, 1) / math.sqrt(x.shape[-1])
+    return scores.softmax(dim=-1) @ x
+
+
+@mistake(
+    "toy_attention",
     says="toy_attention compares directions only, for it normalises the tokens before the product.",
     look="Does a token twice as long get another score?",
 )
@@ -749,12 +779,22 @@ def one_side_is_not_shuffled(layer, x, perm):
 
 @mistake(
     "equivariance_gap",
-    says="equivariance_gap shuffles the result that was shuffled already.",
-    look="How often is each of the two results shuffled?",
+    says="equivariance_gap compares two results whose tokens stand in different orders.",
+    look="How often, and by which permutation, are the tokens of each result shuffled?",
 )
 def one_side_is_shuffled_twice(layer, x, perm):
     with torch.no_grad():
         return (layer(x) - layer(x[:, perm])[:, perm]).abs().max().item()
+
+
+@mistake(
+    "equivariance_gap",
+    says="equivariance_gap compares two results whose tokens stand in different orders.",
+    look="How often, and by which permutation, are the tokens of each result shuffled?",
+)
+def one_side_is_shuffled_by_the_inverse(layer, x, perm):
+    with torch.no_grad():
+        return (layer(x)[:, perm] - layer(x[:, perm.argsort()])).abs().max().item()
 
 
 @mistake(
@@ -958,6 +998,42 @@ def mean_before_the_layer(layer, x):
 
 @mistake(
     "bag_vector",
+    says="bag_vector averages first and applies the layer to the average.",
+    look="What does the layer get to see?",
+)
+def mean_without_an_axis_before_the_layer(layer, x):
+    return layer(x.mean(dim=1))
+
+
+@mistake(
+    "bag_vector",
+    says="bag_vector averages first and applies the layer to the average.",
+    look="What does the layer get to see?",
+)
+def mean_before_the_layer_then_all_axes_of_1_dropped(layer, x):
+    return layer(x.mean(dim=1, keepdim=True)).squeeze()
+
+
+@mistake(
+    "bag_vector",
+    says="bag_vector averages first and applies the layer to the average.",
+    look="What does the layer get to see?",
+)
+def mean_before_the_layer_then_its_first_token(layer, x):
+    return layer(x.mean(dim=1, keepdim=True))[:, 0]
+
+
+@mistake(
+    "bag_vector",
+    says="bag_vector averages first and applies the layer to the average.",
+    look="What does the layer get to see?",
+)
+def mean_before_the_layer_with_the_axis_kept(layer, x):
+    return layer(x.mean(dim=1, keepdim=True))
+
+
+@mistake(
+    "bag_vector",
     says="bag_vector averages the tokens and never asks the layer.",
     look="Where do you call `layer`?",
 )
@@ -1096,8 +1172,8 @@ def divided_by_the_sentences(layer, x):
 
 @mistake(
     "causal_toy_attention",
-    says="causal_toy_attention has no mask.",
-    look="Which tokens may the first token see?",
+    says="causal_toy_attention hides nothing: no mask reaches the softmax.",
+    look="Which tokens may the first token see? If you call `masked_fill`, who gets its result?",
 )
 def no_mask(x):
     return _scores(x).softmax(dim=-1) @ x
@@ -1122,6 +1198,15 @@ def token_itself_is_hidden(x):
     length = x.shape[1]
     hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(diagonal=0)
     return _scores(x).masked_fill(hidden, -math.inf).softmax(dim=-1) @ x
+
+
+@mistake(
+    "causal_toy_attention",
+    says="causal_toy_attention hides each token and all before it: the last one sees nothing.",
+    look="Where is the mask true: at the keys to be hidden, or at those to be kept?",
+)
+def mask_is_the_other_way_round(x):
+    return _scores(x).masked_fill(~_later(x), -math.inf).softmax(dim=-1) @ x
 
 
 @mistake(
@@ -1229,6 +1314,36 @@ def masked_scores_divided_by_the_length(x):
 )
 def masked_scores_divided_by_the_width(x):
     scores = x @ x.mT / x.shape[-1]
+    return scores.masked_fill(_later(x), -math.inf).softmax(dim=-1) @ x
+
+
+@mistake(
+    "causal_toy_attention",
+    says="causal_toy_attention multiplies x by `x.T`, which reverses all three axes.",
+    look="What are the shapes of x and of `x.T`, and which axis is the batch?",
+)
+def masked_with_all_axes_reversed(x):
+    scores = x @ x.permute(2, 1, 0) / math.sqrt(x.shape[-1])
+    return scores.masked_fill(_later(x), -math.inf).softmax(dim=-1) @ x
+
+
+@mistake(
+    "causal_toy_attention",
+    says="causal_toy_attention multiplies x by x without a transpose: (T, C) times (T, C).",
+    look="Which two shapes make scores of the shape (T, T)?",
+)
+def masked_with_nothing_transposed(x):
+    scores = x @ x / math.sqrt(x.shape[-1])
+    return scores.masked_fill(_later(x), -math.inf).softmax(dim=-1) @ x
+
+
+@mistake(
+    "causal_toy_attention",
+    says="causal_toy_attention swaps batch and tokens where it should swap tokens and features.",
+    look="Which two axes of (B, T, C) are to be swapped?",
+)
+def masked_with_batch_and_tokens_swapped(x):
+    scores = x @ x.transpose(0, 1) / math.sqrt(x.shape[-1])
     return scores.masked_fill(_later(x), -math.inf).softmax(dim=-1) @ x
 
 
