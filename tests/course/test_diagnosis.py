@@ -2,6 +2,7 @@
 
 import ast
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from course.testing.stage import Stage, load_module
 
 @pytest.fixture(scope="module")
 def cases():
-    stems = ("lookup", "permutation", "rope", "sinusoidal")
+    stems = ("lookup", "permutation", "learned", "rope", "sinusoidal")
     return {stem: collect([find_lesson(stem).tests]) for stem in stems}
 
 
@@ -114,6 +115,70 @@ def lookup(weight, ids):
 """
     diagnosis = diagnosis_of("lookup", "lookup", definition)
     assert diagnosis.mistake.name == "cache that forgets the table"
+
+
+GPT_EMBEDDING = """
+class GPTEmbedding(nn.Module):
+    def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):
+        super().__init__()
+        {tables}
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, ids):
+        {check}
+        return self.dropout({sum})
+"""
+BARE = {
+    "tables": "self.tok_emb = nn.Parameter(0.02 * torch.randn(vocab_size, n_embd)); "
+    "self.pos_emb = nn.Parameter(0.02 * torch.randn(block_size, n_embd))",
+    "sum": "self.tok_emb[ids.long()] + self.pos_emb[: ids.shape[1]]",
+}
+RENAMED = {
+    "tables": "self.words = nn.Embedding(vocab_size, n_embd); "
+    "self.places = nn.Embedding(block_size, n_embd); "
+    "[nn.init.normal_(one, std=0.02) for one in self.parameters()]",
+    "sum": "self.words(ids.long()) + self.places(torch.arange(ids.shape[1], device=ids.device))",
+}
+
+
+@pytest.mark.parametrize("check", ["pass", "len(self.tok_emb.weight)"])
+@pytest.mark.parametrize(
+    ("texts", "said"), [(BARE, "bare parameters"), (RENAMED, "other names")], ids=["bare", "names"]
+)
+def test_bare_tables_are_told_from_tables_under_other_names(diagnosis_of, texts, said, check):
+    definition = GPT_EMBEDDING.format(check=check, **texts)
+    assert said in diagnosis_of("learned", "GPTEmbedding", definition).mistake.says
+
+
+def test_a_table_under_another_name_is_not_taken_for_a_transposed_one(diagnosis_of):
+    definition = """
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_seq_len, n_embd):
+        super().__init__()
+        self.rows = nn.Parameter(0.02 * torch.randn(max_seq_len, n_embd))
+
+    def forward(self, seq_len):
+        return self.rows[:seq_len]
+"""
+    diagnosis = diagnosis_of("learned", "LearnedPositionalEmbedding", definition)
+    assert "another name" in diagnosis.mistake.says
+
+
+@pytest.mark.parametrize("says", ["It is off by one.", "It is off by two."])
+def test_of_two_that_explain_as_much_none_is_named_unless_they_say_the_same(says):
+    def suspect(says):
+        return SimpleNamespace(
+            mistake=SimpleNamespace(says=says),
+            outcome=lambda case: "wrong" if case.name == "first" else "passed",
+            explains=lambda finding: True,
+        )
+
+    findings = [
+        SimpleNamespace(case=SimpleNamespace(name=name), outcome="wrong", failure=None, seconds=0)
+        for name in ("first", "second")
+    ]
+    found = diagnose(findings, [suspect("It is off by one."), suspect(says)])
+    assert (found is not None) == (says == "It is off by one.")
 
 
 def test_only_what_fails_the_same_tests_is_run(diagnosis_of, monkeypatch):

@@ -40,7 +40,7 @@ class last_rows(LearnedPositionalEmbedding):
 
 @mistake(
     "LearnedPositionalEmbedding",
-    says="LearnedPositionalEmbedding looks up the single row number `seq_len`.",
+    says="LearnedPositionalEmbedding gives one row of its table, not the first `seq_len` rows.",
     look="What shape should come back, and how many rows is that?",
     common=True,
 )
@@ -48,6 +48,17 @@ class one_row(LearnedPositionalEmbedding):
     def forward(self, seq_len):
         super().forward(seq_len)
         return self.weight[seq_len - 1]
+
+
+@mistake(
+    "LearnedPositionalEmbedding",
+    says="LearnedPositionalEmbedding gives one row of its table, not the first `seq_len` rows.",
+    look="What shape should come back, and how many rows is that?",
+)
+class one_row_behind_the_last(LearnedPositionalEmbedding):
+    def forward(self, seq_len):
+        super().forward(seq_len)
+        return self.weight[seq_len]
 
 
 @mistake(
@@ -168,6 +179,28 @@ class uniform_draw(LearnedPositionalEmbedding):
 
 @mistake(
     "LearnedPositionalEmbedding",
+    says="LearnedPositionalEmbedding draws its table from a uniform distribution.",
+    look="Which function of torch.nn.init draws from a normal one?",
+)
+class uniform_draw_above_zero(LearnedPositionalEmbedding):
+    def __init__(self, max_seq_len, n_embd):
+        super().__init__(max_seq_len, n_embd)
+        nn.init.uniform_(self.weight, 0.0, 0.02)
+
+
+@mistake(
+    "LearnedPositionalEmbedding",
+    says="LearnedPositionalEmbedding draws its table from a uniform distribution.",
+    look="Which function of torch.nn.init draws from a normal one?",
+)
+class uniform_draw_within_the_deviation(LearnedPositionalEmbedding):
+    def __init__(self, max_seq_len, n_embd):
+        super().__init__(max_seq_len, n_embd)
+        nn.init.uniform_(self.weight, -0.02, 0.02)
+
+
+@mistake(
+    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding starts with a table of zeros.",
     look="What should the table hold before the first step of training?",
 )
@@ -235,7 +268,7 @@ class detached_rows(LearnedPositionalEmbedding):
 
 @mistake(
     "LearnedPositionalEmbedding",
-    says="LearnedPositionalEmbedding has its table one level down, as `emb.weight`.",
+    says="LearnedPositionalEmbedding holds its table under another name than `weight`.",
     look="Which name does the parameter carry in `module.named_parameters()`?",
 )
 class weight_one_level_down(nn.Module):
@@ -248,6 +281,22 @@ class weight_one_level_down(nn.Module):
         if not 0 <= seq_len <= len(self.emb.weight):
             raise ValueError(f"seq_len is at most {len(self.emb.weight)}; got {seq_len}")
         return self.emb.weight[:seq_len]
+
+
+@mistake(
+    "LearnedPositionalEmbedding",
+    says="LearnedPositionalEmbedding holds its table under another name than `weight`.",
+    look="Which name does the parameter carry in `module.named_parameters()`?",
+)
+class weight_called_table(nn.Module):
+    def __init__(self, max_seq_len, n_embd):
+        super().__init__()
+        self.table = nn.Parameter(0.02 * torch.randn(max_seq_len, n_embd))
+
+    def forward(self, seq_len):
+        if not 0 <= seq_len <= len(self.table):
+            raise ValueError(f"seq_len is at most {len(self.table)}; got {seq_len}")
+        return self.table[:seq_len]
 
 
 @mistake(
@@ -429,6 +478,17 @@ class positions_from_the_ids(GPTEmbedding):
 
 @mistake(
     "GPTEmbedding",
+    says="GPTEmbedding adds a position row chosen by the token's id, not by its place.",
+    look="What does the second table count: words or places?",
+)
+class positions_from_ids_of_any_size(GPTEmbedding):
+    def forward(self, ids):
+        _refuse_bad(self, ids)
+        return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(ids.long()))
+
+
+@mistake(
+    "GPTEmbedding",
     says="GPTEmbedding adds the position row of its length to every token of a sentence.",
     look="Do two tokens of the same word get different rows at different places?",
 )
@@ -447,6 +507,18 @@ class positions_from_one(GPTEmbedding):
     def forward(self, ids):
         _refuse_bad(self, ids)
         positions = (torch.arange(ids.shape[1], device=ids.device) + 1) % len(self.pos_emb.weight)
+        return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(positions))
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding counts positions from 1.",
+    look="Which row belongs to the first token of a sentence?",
+)
+class positions_from_one_to_behind_the_table(GPTEmbedding):
+    def forward(self, ids):
+        _refuse_bad(self, ids)
+        positions = torch.arange(1, ids.shape[1] + 1, device=ids.device)
         return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(positions))
 
 
@@ -473,6 +545,30 @@ class positions_along_the_batch(GPTEmbedding):
         _refuse_bad(self, ids)
         positions = torch.arange(ids.shape[0], device=ids.device) % len(self.pos_emb.weight)
         return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(positions)[:, None])
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding numbers the sentences of the batch, not the tokens of a sentence.",
+    look="Which axis of (B, T) is the position?",
+)
+class as_many_positions_as_sentences(GPTEmbedding):
+    def forward(self, ids):
+        _refuse_bad(self, ids)
+        positions = torch.arange(ids.shape[0], device=ids.device)
+        return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(positions))
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding numbers the sentences of the batch, not the tokens of a sentence.",
+    look="Which axis of (B, T) is the position?",
+)
+class as_many_positions_as_sentences_on_the_default_device(GPTEmbedding):
+    def forward(self, ids):
+        _refuse_bad(self, ids)
+        positions = torch.arange(ids.shape[0])
+        return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(positions))
 
 
 @mistake(
@@ -833,8 +929,8 @@ class positions_are_saved(GPTEmbedding):
 
 @mistake(
     "GPTEmbedding",
-    says="GPTEmbedding keeps its tables directly, as `tok_emb` and `pos_emb`, not as `….weight`.",
-    look="Which keys has `module.state_dict()`?",
+    says="GPTEmbedding keeps its tables as bare parameters, so that their keys lack `.weight`.",
+    look="Which keys has `module.state_dict()`? Which kind of module holds its table in `weight`?",
 )
 class tables_without_a_module(nn.Module):
     def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):
@@ -845,6 +941,28 @@ class tables_without_a_module(nn.Module):
 
     def forward(self, ids):
         return self.dropout(self.tok_emb[ids.long()] + self.pos_emb[: ids.shape[1]])
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding keeps its tables as bare parameters, so that their keys lack `.weight`.",
+    look="Which keys has `module.state_dict()`? Which kind of module holds its table in `weight`?",
+)
+class tables_without_a_module_checked(tables_without_a_module):
+    def forward(self, ids):
+        _refuse_outside_of(self.tok_emb, self.pos_emb, ids)
+        return super().forward(ids)
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding keeps its tables as bare parameters, so that their keys lack `.weight`.",
+    look="Which keys has `module.state_dict()`? Which kind of module holds its table in `weight`?",
+)
+class tables_without_a_module_read_as_modules(tables_without_a_module):
+    def forward(self, ids):
+        _refuse_outside_of(self.tok_emb.weight, self.pos_emb.weight, ids)
+        return super().forward(ids)
 
 
 @mistake(
@@ -1178,12 +1296,22 @@ class positions_brought_to_the_ids(GPTEmbedding):
         return self.dropout(tokens[ids.long()] + tokens[places])
 
 
+def _refuse_outside_of(tokens, positions, ids):
+    """Raise what the reference raises, for tables under whatever names."""
+    vocab_size, block_size = len(tokens), len(positions)
+    if ids.shape[1] > block_size:
+        raise ValueError(f"at most {block_size} tokens; got {ids.shape[1]}")
+    outside = [row for row in ids.flatten().tolist() if not 0 <= row < vocab_size]
+    if outside:
+        raise IndexError(f"ids must lie in 0..{vocab_size - 1}; got {outside[0]}")
+
+
 @mistake(
     "GPTEmbedding",
-    says="GPTEmbedding calls its tables wte and wpe, as GPT-2 does.",
-    look="Under which names does the state dict have to hold the two tables?",
+    says="GPTEmbedding holds its tables under other names than tok_emb.weight, pos_emb.weight.",
+    look="Which keys has `module.state_dict()`, and which should it have?",
 )
-class tables_called_wte_and_wpe(nn.Module):
+class tables_under_other_names(nn.Module):
     def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):
         super().__init__()
         self.wte = nn.Embedding(vocab_size, n_embd)
@@ -1193,14 +1321,20 @@ class tables_called_wte_and_wpe(nn.Module):
         nn.init.normal_(self.wpe.weight, std=0.02)
 
     def forward(self, ids):
-        vocab_size, block_size = len(self.wte.weight), len(self.wpe.weight)
-        if ids.shape[1] > block_size:
-            raise ValueError(f"at most {block_size} tokens; got {ids.shape[1]}")
-        outside = [row for row in ids.flatten().tolist() if not 0 <= row < vocab_size]
-        if outside:
-            raise IndexError(f"ids must lie in 0..{vocab_size - 1}; got {outside[0]}")
+        _refuse_outside_of(self.wte.weight, self.wpe.weight, ids)
         rows = self.wpe(torch.arange(ids.shape[1], device=ids.device))
         return self.dropout(self.wte(ids.long()) + rows)
+
+
+@mistake(
+    "GPTEmbedding",
+    says="GPTEmbedding holds its tables under other names than tok_emb.weight, pos_emb.weight.",
+    look="Which keys has `module.state_dict()`, and which should it have?",
+)
+class tables_under_other_names_looked_for_in_vain(tables_under_other_names):
+    def forward(self, ids):
+        _refuse_outside_of(self.tok_emb.weight, self.pos_emb.weight, ids)
+        return super().forward(ids)
 
 
 @mistake(
