@@ -74,6 +74,16 @@ def one_per_column(n_embd, base=10000.0):
 
 @mistake(
     "inverse_frequencies",
+    says="inverse_frequencies gives one frequency per column instead of one per pair.",
+    look="How many angles are there for C columns?",
+)
+def one_per_column_with_the_exponents_of_pairs(n_embd, base=10000.0):
+    check_width(n_embd)
+    return base ** (-2 * torch.arange(n_embd) / n_embd)
+
+
+@mistake(
+    "inverse_frequencies",
     says="inverse_frequencies gives each frequency twice, once per column.",
     look="How many angles are there for C columns?",
 )
@@ -1453,6 +1463,26 @@ def reversed_order(pe, k):
 def all_pairs(pe, k):
     _check_distance(pe, k)
     return pe @ pe.T
+
+
+@mistake(
+    "relative_similarity",
+    says="relative_similarity multiplies every row with every other, (T - k, T - k).",
+    look="How many numbers should come back, and which entries of your matrix are they?",
+)
+def all_pairs_of_the_two_slices(pe, k):
+    _check_distance(pe, k)
+    return pe[: len(pe) - k] @ pe[k:].T
+
+
+@mistake(
+    "relative_similarity",
+    says="relative_similarity multiplies every row with every other, (T - k, T - k).",
+    look="How many numbers should come back, and which entries of your matrix are they?",
+)
+def all_pairs_of_slices_counted_from_the_end(pe, k):
+    _check_distance(pe, k)
+    return pe[:-k] @ pe[k:].T
 
 
 @mistake(
