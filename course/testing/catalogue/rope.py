@@ -350,6 +350,16 @@ def halves_not_swapped(x):
 
 @mistake(
     "rotate_half",
+    says="rotate_half negates the first half and leaves both where they are.",
+    look="In which half of the result does x1 stand?",
+)
+def first_half_negated_only(x):
+    x1, x2 = x.chunk(2, dim=-1)
+    return torch.cat((-x1, x2), dim=-1)
+
+
+@mistake(
+    "rotate_half",
     says="rotate_half pairs neighbors, features 2i and 2i + 1, instead of i and D/2 + i.",
     look="Which feature is the partner of feature 0 in this course?",
     common=True,
@@ -386,6 +396,66 @@ def mirrored_features(x):
 def first_axis_halved(x):
     x1, x2 = x.tensor_split(2, dim=0)
     return torch.cat((-x2, x1), dim=0)
+
+
+@mistake(
+    "rotate_half",
+    says="rotate_half splits the first axis instead of the last.",
+    look="Along which axis do the features lie?",
+)
+def first_axis_chunked(x):
+    x1, x2 = x.chunk(2)
+    return torch.cat((-x2, x1))
+
+
+@mistake(
+    "rotate_half",
+    says="rotate_half splits the first axis instead of the last.",
+    look="Along which axis do the features lie?",
+)
+def first_axis_chunked_and_the_last_joined(x):
+    x1, x2 = x.chunk(2)
+    return torch.cat((-x2, x1), dim=-1)
+
+
+@mistake(
+    "rotate_half",
+    says="rotate_half splits the first axis instead of the last.",
+    look="Along which axis do the features lie?",
+)
+def first_axis_sliced(x):
+    half = len(x) // 2
+    return torch.cat((-x[half:], x[:half]))
+
+
+@mistake(
+    "rotate_half",
+    says="rotate_half splits the first axis instead of the last.",
+    look="Along which axis do the features lie?",
+)
+def first_axis_sliced_by_half_the_width(x):
+    half = x.shape[-1] // 2
+    return torch.cat((-x[half:], x[:half]), dim=-1)
+
+
+@mistake(
+    "rotate_half",
+    says="rotate_half joins its halves along the first axis instead of the last.",
+    look="Along which axis does `torch.cat` join if nothing is said?",
+)
+def joined_along_the_first_axis(x):
+    x1, x2 = x.chunk(2, dim=-1)
+    return torch.cat((-x2, x1))
+
+
+@mistake(
+    "rotate_half",
+    says="rotate_half joins its halves along the first axis instead of the last.",
+    look="Along which axis does `torch.cat` join if nothing is said?",
+)
+def slices_joined_along_the_first_axis(x):
+    half = x.shape[-1] // 2
+    return torch.cat((-x[..., half:], x[..., :half]))
 
 
 @mistake(
@@ -839,6 +909,36 @@ class offset_as_the_end(_Rotary):
 
 @mistake(
     "RotaryEmbedding",
+    says="RotaryEmbedding takes the rows up to T: it is right for offset 0 only.",
+    look="At which row do T rows end that begin at `offset`?",
+)
+class rows_end_at_the_length(_Rotary):
+    def rows(self, x, offset):
+        return slice(offset, x.shape[-2])
+
+
+@mistake(
+    "RotaryEmbedding",
+    says="RotaryEmbedding takes all rows from `offset` on, however many tokens there are.",
+    look="How many rows of the tables do T tokens need?",
+)
+class rows_to_the_end_of_the_table(_Rotary):
+    def rows(self, x, offset):
+        return slice(offset, None)
+
+
+@mistake(
+    "RotaryEmbedding",
+    says="RotaryEmbedding takes its whole tables, however many tokens there are.",
+    look="How many rows of the tables do T tokens need, and from where on?",
+)
+class whole_tables(_Rotary):
+    def rows(self, x, offset):
+        return slice(None)
+
+
+@mistake(
+    "RotaryEmbedding",
     says="RotaryEmbedding remembers the offset of earlier calls and adds it to the next one.",
     look="What does the module keep between two calls?",
 )
@@ -1143,6 +1243,16 @@ class second_axis_counted(_Rotary):
         self.check_offset(offset)
         self.check_end(offset + length)
         return self.turn(x, slice(offset, offset + length))
+
+
+@mistake(
+    "RotaryEmbedding",
+    says="RotaryEmbedding reads the number of positions from the second axis of x.",
+    look="Which axis is T in (T, D), in (B, T, D) and in (B, H, T, D)?",
+)
+class second_axis_counted_after_the_checks(_Rotary):
+    def rows(self, x, offset):
+        return slice(offset, offset + x.shape[1])
 
 
 @mistake(
