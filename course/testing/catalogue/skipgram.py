@@ -51,6 +51,19 @@ def window_one_too_narrow(ids, window):
 
 @mistake(
     "skipgram_pairs",
+    says="skipgram_pairs stops one word short of the window, but on one side only.",
+    look="Where does `range(i - window, i + window)` end, and does it hold its end?",
+)
+def window_one_too_narrow_on_the_right(ids, window):
+    _check_window(window)
+    centers, contexts = _pairs_at(ids, range(1, window))
+    before, after = _pairs_at(ids, [window])
+    half = len(before) // 2
+    return torch.cat((centers, after[:half])), torch.cat((contexts, before[:half]))
+
+
+@mistake(
+    "skipgram_pairs",
     says="skipgram_pairs goes one word beyond the window.",
     look="Which is the largest distance between a center and a context that came back?",
 )
@@ -140,6 +153,62 @@ def text_bent_into_a_ring(ids, window):
     _check_window(window)
     shifts = [*range(-window, 0), *range(1, window + 1)]
     return ids.long().repeat(2 * window), torch.cat([ids.long().roll(s) for s in shifts])
+
+
+def _pairs_from_before_the_beginning(ids, window, words):
+    """As loops over positions i and j do that let j be below 0."""
+    _check_window(window)
+    pairs = [_pairs_at(ids, range(1, min(window, len(ids) - 1) + 1))]
+    for i in range(min(window, len(ids))):
+        contexts = torch.tensor([words[j] for j in range(i - window, 0)], dtype=torch.int64)
+        pairs.append((ids[i].long().repeat(len(contexts)), contexts))
+    return tuple(map(torch.cat, zip(*pairs, strict=True)))
+
+
+@mistake(
+    "skipgram_pairs",
+    says="skipgram_pairs reaches beyond the beginning of the text, where -1 is the last word.",
+    look="Which word is `ids[-1]`? Where do the neighbors of the first word begin?",
+)
+def reaches_beyond_the_beginning(ids, window):
+    return _pairs_from_before_the_beginning(ids, window, ids.long())
+
+
+@mistake(
+    "skipgram_pairs",
+    says="skipgram_pairs reaches beyond the beginning of the text, where -1 is the last word.",
+    look="Which word is `ids[-1]`? Where do the neighbors of the first word begin?",
+)
+def reaches_beyond_the_beginning_of_a_list(ids, window):
+    return _pairs_from_before_the_beginning(ids, window, ids.tolist())
+
+
+def _fail_beyond_the_ends(ids, window, words):
+    """As loops over positions i and j do that let j be anything; these i are the first to fail."""
+    _check_window(window)
+    for i in {0, max(len(ids) - window, 0)} if len(ids) else ():
+        for j in range(i - window, i + window + 1):
+            if j != i:
+                words[j]
+    return torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64)
+
+
+@mistake(
+    "skipgram_pairs",
+    says="skipgram_pairs reaches beyond the end of the text.",
+    look="Which position has the last word, and how far does its window reach?",
+)
+def reaches_beyond_the_end(ids, window):
+    return _fail_beyond_the_ends(ids, window, ids)
+
+
+@mistake(
+    "skipgram_pairs",
+    says="skipgram_pairs reaches beyond the end of the text.",
+    look="Which position has the last word, and how far does its window reach?",
+)
+def reaches_beyond_the_end_of_a_list(ids, window):
+    return _fail_beyond_the_ends(ids, window, ids.tolist())
 
 
 @mistake(
@@ -388,7 +457,7 @@ def divided_by_the_sum_of_counts(counts, power=0.75):
 
 @mistake(
     "noise_distribution",
-    says="noise_distribution is a softmax: it grows with `e ** count` instead of `count ** power`.",
+    says="noise_distribution takes a softmax, which grows with an exponential instead of a power.",
     look="How much more likely is a word that occurs 16 times as often?",
     common=True,
 )
@@ -399,12 +468,53 @@ def softmax_of_the_counts(counts, power=0.75):
 
 @mistake(
     "noise_distribution",
+    says="noise_distribution takes a softmax, which grows with an exponential instead of a power.",
+    look="How much more likely is a word that occurs 16 times as often?",
+)
+def softmax_of_the_weights(counts, power=0.75):
+    _check_counts(counts)
+    return F.softmax(counts**power, dim=0)
+
+
+@mistake(
+    "noise_distribution",
+    says="noise_distribution takes a softmax, which grows with an exponential instead of a power.",
+    look="How much more likely is a word that occurs 16 times as often?",
+)
+def softmax_of_the_counts_as_floats(counts, power=0.75):
+    _check_counts(counts)
+    return F.softmax(counts.float(), dim=0)
+
+
+@mistake(
+    "noise_distribution",
+    says="noise_distribution takes a softmax, which grows with an exponential instead of a power.",
+    look="How much more likely is a word that occurs 16 times as often?",
+)
+def softmax_of_the_counts_as_they_come(counts, power=0.75):
+    _check_counts(counts)
+    return F.softmax(counts, dim=0)
+
+
+@mistake(
+    "noise_distribution",
     says="noise_distribution divides by the length of the weights as a vector, not by their sum.",
     look="What does F.normalize make 1 if it is not told otherwise?",
 )
 def scaled_to_length_1(counts, power=0.75):
     _check_counts(counts)
     return F.normalize(counts**power, dim=0)
+
+
+@mistake(
+    "noise_distribution",
+    says="noise_distribution divides by the largest weight, not by their sum.",
+    look="Which number should all probabilities together make?",
+)
+def divided_by_the_largest(counts, power=0.75):
+    _check_counts(counts)
+    weights = counts**power
+    return weights / weights.max()
 
 
 @mistake(
@@ -576,9 +686,8 @@ class _TwoTables(nn.Module):
 )
 class contexts_from_the_center_table(_TwoTables):
     def forward(self, centers, contexts):
-        center_rows, _ = self.rows(centers, contexts)
-        context_rows = self.center(contexts.long()).reshape(len(centers), -1, center_rows.shape[-1])
-        return (center_rows * context_rows).sum(dim=-1).reshape(contexts.shape)
+        center_rows, context_rows = self.center(centers.long()), self.center(contexts.long())
+        return torch.einsum("pc,p...c->p...", center_rows, context_rows)
 
 
 @mistake(
@@ -602,6 +711,37 @@ class one_table_for_both(_TwoTables):
     def __init__(self, vocab_size, n_embd):
         super().__init__(vocab_size, n_embd)
         self.context = self.center
+
+
+@mistake(
+    "SkipGram",
+    says="SkipGram holds its tables under other names than `center.weight` and `context.weight`.",
+    look="Which names does `model.named_parameters()` list, and which should it?",
+)
+class tables_under_other_names(nn.Module):
+    def __init__(self, vocab_size, n_embd):
+        super().__init__()
+        self.of_centers, self.of_contexts = _TwoTables(vocab_size, n_embd).children()
+
+    def forward(self, centers, contexts):
+        rows = self.of_centers(centers.long()), self.of_contexts(contexts.long())
+        return torch.einsum("pc,p...c->p...", *rows)
+
+
+@mistake(
+    "SkipGram",
+    says="SkipGram keeps its tables as bare parameters, so that their names lack `.weight`.",
+    look="Which names does `model.named_parameters()` list, and which should it?",
+)
+class tables_without_a_module(nn.Module):
+    def __init__(self, vocab_size, n_embd):
+        super().__init__()
+        self.center = nn.Parameter(0.02 * torch.randn(vocab_size, n_embd))
+        self.context = nn.Parameter(0.02 * torch.randn(vocab_size, n_embd))
+
+    def forward(self, centers, contexts):
+        rows = self.center[centers.long()], self.context[contexts.long()]
+        return torch.einsum("pc,p...c->p...", *rows)
 
 
 @mistake(
@@ -2192,6 +2332,35 @@ def distances_instead_of_cosines(query, vectors, top_k=5):
 
 @mistake(
     "nearest_by_cosine",
+    says="nearest_by_cosine returns distances in space, in which the length of a row counts, too.",
+    look="Which number should a row in the query's direction have?",
+)
+def distances_smallest_first(query, vectors, top_k=5):
+    distances, indices = (vectors - query).norm(dim=1).sort()
+    return indices[:top_k], distances[:top_k]
+
+
+@mistake(
+    "nearest_by_cosine",
+    says="nearest_by_cosine returns distances in space, in which the length of a row counts, too.",
+    look="Which number should a row in the query's direction have?",
+)
+def distances_with_a_minus(query, vectors, top_k=5):
+    return _best(-(vectors - query).norm(dim=1), top_k)
+
+
+@mistake(
+    "nearest_by_cosine",
+    says="nearest_by_cosine returns distances in space, in which the length of a row counts, too.",
+    look="Which number should a row in the query's direction have?",
+)
+def squared_distances(query, vectors, top_k=5):
+    distances, indices = (vectors - query).square().sum(dim=1).sort()
+    return indices[:top_k], distances[:top_k]
+
+
+@mistake(
+    "nearest_by_cosine",
     says="nearest_by_cosine returns distances, 1 minus the cosine.",
     look="Which number should a row in the query's direction have?",
 )
@@ -2561,6 +2730,26 @@ def first_field_is_the_word(line, n_embd):
 def first_field_is_the_word_and_all_others_are_numbers(line, n_embd):
     word, *fields = line.rstrip("\r\n").split(" ")
     return word, _values_or_the_line(fields, max(n_embd, len(fields)), line)
+
+
+@mistake(
+    "parse_glove_line",
+    says="parse_glove_line takes the first field as the word and all others as numbers.",
+    look="How many fields are numbers, and from which side of the line is it safe to count them?",
+)
+def first_field_is_the_word_and_nothing_is_counted(line, n_embd):
+    fields = line.split(" ")
+    return fields[0], torch.tensor([float(field) for field in fields[1:]])
+
+
+@mistake(
+    "parse_glove_line",
+    says="parse_glove_line takes the first field as the word and all others as numbers.",
+    look="How many fields are numbers, and from which side of the line is it safe to count them?",
+)
+def first_field_at_any_white_space_is_the_word(line, n_embd):
+    fields = line.split()
+    return fields[0], torch.tensor([float(field) for field in fields[1:]])
 
 
 @mistake(
