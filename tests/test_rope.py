@@ -274,9 +274,11 @@ class TestApplyRope:
         q, k = draw.normal(4, 6), draw.normal(4, 6)
         there = tables(4, 6, start=27)
         want = turned(q, start=2) @ turned(k, start=2).T
-        expect.close(
-            lesson.apply_rope(q, *there) @ lesson.apply_rope(k, *there).T, want, tolerance=1e-4
-        )
+        q, k = lesson.apply_rope(q, *there), lesson.apply_rope(k, *there)
+        for got in (q, k):
+            shape = tuple(expect.tensors(got, "x").shape)
+            expect.that(shape == (4, 6), f"the shape is {shape}, but should be (4, 6)")
+        expect.close(q @ k.T, want, tolerance=1e-4)
 
     def test_gradient_turns_backwards(self, lesson, draw):
         """The transpose of a rotation is the rotation by minus the angle."""

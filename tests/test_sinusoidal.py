@@ -319,6 +319,7 @@ class TestOffsetRotation:
         """R(-k) @ R(k) = R(0), the identity."""
         there, back = lesson.offset_rotation(13, 6), lesson.offset_rotation(-13, 6)
         expect.close(there, rotation(13, 6))
+        expect.close(back, rotation(-13, 6))
         expect.close(back @ there, torch.eye(6), tolerance=1e-4)
 
     def test_offsets_widths_and_bases_do_not_mix(self, lesson):

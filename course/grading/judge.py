@@ -40,7 +40,9 @@ SECONDS_PER_LESSON = 120
 """And how much longer those of a lesson may, together."""
 
 MAX_MESSAGE = 10_000
-"""Characters of what is told of one test."""
+"""Characters of what is told of the test that is shown."""
+MAX_OTHER_MESSAGE = 1_000
+"""And of each other test of the exercise: there are up to a hundred."""
 
 _PATIENCE = 600.0
 """Seconds to find out how the known mistakes of an exercise fare: done once, so never cut short."""
@@ -200,6 +202,7 @@ class Judge:
         diagnosis = None
         if outcome == WRONG:
             diagnosis = diagnose(findings, self._known(lesson.stem, exercise.name), _PATIENCE)
+        shown = _to_show(findings, diagnosis)
         return ExerciseResult(
             name=exercise.name,
             outcome=outcome,
@@ -207,13 +210,8 @@ class Judge:
             worth=exercise.points,
             mistake=diagnosis.mistake.name if diagnosis else None,
             advice=f"{diagnosis.mistake.says} {diagnosis.mistake.look}" if diagnosis else "",
-            tests=tuple(
-                TestResult(
-                    finding.case.name, finding.outcome, printable(finding.text[:MAX_MESSAGE])
-                )
-                for finding in findings
-            ),
-            shown=_to_show(findings, diagnosis),
+            tests=tuple(_test_result(finding, shown) for finding in findings),
+            shown=shown,
         )
 
     def _known(self, lesson: str, exercise: str) -> list[Suspect]:
@@ -232,6 +230,12 @@ def cases() -> dict[str, dict[str, list[Case]]]:
         lesson.stem: by_exercise(case for case in found if case.lesson == lesson.stem)
         for lesson in lessons()
     }
+
+
+def _test_result(finding: Finding, shown: str) -> TestResult:
+    name = finding.case.name
+    said = finding.text[: MAX_MESSAGE if name == shown else MAX_OTHER_MESSAGE]
+    return TestResult(name, finding.outcome, printable(said))
 
 
 def _to_show(findings: Sequence[Finding], diagnosis: Diagnosis | None) -> str:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from course.build import stub_from
-from course.grading.judge import Judge
+from course.grading.judge import MAX_OTHER_MESSAGE, Judge
 from course.grading.remote import Conversation, RemoteModule, RemoteStage
 from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, from_text, to_text
 from course.grading.sandbox import Limits, missing
@@ -221,6 +221,43 @@ def test_a_slow_exercise_costs_no_other_a_point(judge, monkeypatch):
     result = judge.grade(Unit("ann", "rope", f"{source}\n{slow[len(ROPE) :]}".encode()))
     assert (result.trouble, result.points) == ("", 18)
     assert "take too long together" in exercise(result, "rotate_half").first_wrong.message
+
+
+def test_long_messages_of_many_tests_are_cut(graded):
+    """Of one test the whole is shown; 50 MB for all tests of a student would help nobody."""
+    result = graded(with_body("rotate_half", "raise ValueError('\U0001d400' * 3_000)"))
+    told = sorted(len(test.message) for test in exercise(result, "rotate_half").tests)
+    assert told[-1] > 3_000
+    assert told[-2] == MAX_OTHER_MESSAGE
+
+
+FORGES_NO_GRADIENTS = """
+import sys
+
+Stage = sys.modules["course.testing.stage"].Stage
+
+def call(self, target, args, kwargs, upstream=None, honestly=Stage.call, **others):
+    returned, gradients = honestly(self, target, args, kwargs, upstream=upstream, **others)
+    return returned, {}
+
+Stage.call = call
+"""
+
+
+def test_gradients_that_do_not_come_are_missed(judge):
+    lesson = find_lesson("learned")
+    source = f"{lesson.module('solutions').read_text(encoding='utf-8')}{FORGES_NO_GRADIENTS}"
+    result = judge.grade(Unit("eve", "learned", source.encode()))
+    asked = ("LearnedPositionalEmbedding", "GPTEmbedding", "scalar_embedding")
+    assert [exercise(result, name).points for name in asked] == [0, 0, 0]
+
+
+def test_no_time_goes_into_a_result_of_the_wrong_shape(graded):
+    body = "return torch.zeros(48_000, 87, dtype=torch.int8)"  # times itself, this takes minutes
+    start = time.monotonic()
+    result = graded(with_body("apply_rope", body))
+    assert exercise(result, "apply_rope").points == 0
+    assert time.monotonic() - start < 20
 
 
 def test_a_worker_gets_along_without_compiler_and_temporary_files(graded):

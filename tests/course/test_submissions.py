@@ -704,8 +704,26 @@ def test_hard_links_are_not_read(tmp_path, secret):
     os.link(secret / "rope.py", tmp_path / "class" / "ann" / "rope.py")
     found = read(tmp_path / "class")
     assert found["ann"].modules == {}
-    assert "rope.py is linked to another place" in notes(found["ann"])
+    assert "rope.py cannot be read: it is linked to another place" in notes(found["ann"])
+    assert "it is linked to another place" in found["ann"].unread["rope"]  # so it is not graded
     assert found["bob"].modules == {"rope": b"b"}
+
+
+@pytest.mark.parametrize("others", ["Ann_2_assignsubmission_file_", "Bob"])
+def test_the_one_folder_of_a_platform_is_one_students(tmp_path, others):
+    files = {f"Eve_1_assignsubmission_file_/{name}/rope.py": name for name in (others, "x")}
+    (tmp_path / "class.zip").write_bytes(zipped(files))
+    assert list(read(tmp_path / "class.zip")) == ["Eve"]
+
+
+def test_names_longer_than_any_disk_has_are_read_at_once(tmp_path):
+    names = [f"{'_111' * 16_000}_0\n{n}" for n in range(5)]
+    (tmp_path / "class.zip").write_bytes(
+        zipped([("bob/rope.py", ""), *((name, "") for name in names)])
+    )
+    start = time.monotonic()
+    list(read_submissions(tmp_path / "class.zip"))
+    assert time.monotonic() - start < 5  # it took 18 s
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")

@@ -9,6 +9,8 @@ SOURCES = {".py", ".ipynb"}
 MAX_DEPTH = 8
 """So many folders deep may a module lie; beyond that nobody looks."""
 
+MAX_LENGTH = 255
+"""No disk has longer names; a zip may, and to take those apart would take minutes."""
 CANVAS = re.compile(
     r"(?P<name>(?:(?!_assignsubmission_)[\w\x80-\U0010ffff])+?)(?:_LATE)?"  # \w is no vowel sign
     r"_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"
@@ -27,6 +29,8 @@ EVERYBODYS = re.compile(rf"submission{_COPY}\.zip")
 
 def platform_name(name: str, kind: str = "file") -> re.Match | None:
     """A name taken apart that Canvas or Moodle gave: `name`, `id` and `file`."""
+    if len(name) > MAX_LENGTH:
+        return None
     of_canvas = [] if kind == "folder" else [_CANVAS_WITHOUT_NAMES, CANVAS]  # which makes none
     return next((match for form in [*of_canvas, _MOODLE] if (match := form.fullmatch(name))), None)
 

@@ -22,6 +22,9 @@ MAX_FILES = 20_000
 """In the folder of one student; beyond that nobody looks."""
 
 
+_NO_FILE = "is a link or a device, and was left alone"
+
+
 @dataclass(frozen=True)
 class File:
     """Something that may be read, or a reason why it is not.
@@ -84,7 +87,7 @@ class Folder:
 
     def _file(self, path: tuple[str, ...], kind: str) -> File:
         if kind == "odd":
-            return File(path, odd="is a link or a device, and was left alone")
+            return File(path, odd=_NO_FILE)
         return File(path, partial(open_regular, self.path.joinpath(*path)))
 
     @staticmethod
@@ -131,7 +134,12 @@ def _kind(entry: os.DirEntry) -> str:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file with one name, without waiting for anyone and following nothing."""
+    """Open a regular file with one name, without waiting for anyone and following nothing.
+
+    Raises:
+        Unreadable: it is no regular file.
+        OSError: it cannot be read, or it has two names, of which one may be another student's.
+    """
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     file = os.fdopen(os.open(path, flags), "rb")
@@ -139,7 +147,10 @@ def open_regular(path: Path) -> BinaryIO:
     if stat.S_ISREG(status.st_mode) and status.st_nlink <= 1:
         return file
     file.close()
-    raise Unreadable("is linked to another place, so that it may be another's: copy it to read it")
+    if not stat.S_ISREG(status.st_mode):
+        raise Unreadable(_NO_FILE)
+    said = "it is linked to another place, so that it may be another's: copy it to read it"
+    raise OSError(errno.EMLINK, said)
 
 
 def _name_in_zip(info: zipfile.ZipInfo) -> str:
@@ -164,7 +175,7 @@ def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> File | None:
         return File((*path[:2], ""))
     mode = info.external_attr >> 16
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        return File(path, odd="is a link or a device, and was left alone")
+        return File(path, odd=_NO_FILE)
     if info.flag_bits & 0x1:
         return File(path, odd="is encrypted")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

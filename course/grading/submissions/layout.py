@@ -63,7 +63,8 @@ def find_students(source: Folder | Archive, path: Path) -> tuple[Folder | Archiv
 def _without_wrapping(zipped: Archive) -> Archive:
     """Who zips a folder gets a zip that holds only that folder: go into it."""
     names = zipped.names()
-    if len(names) == 1 and "folder" in names.values() and "submitted" not in names:
+    is_a_folder = [*names.values()] == ["folder"]
+    if is_a_folder and "submitted" not in names and not platform_name(*names, "folder"):
         inner = zipped.inside(*names)
         a_class = len(owners_of(inner.names())) > 1 or "submitted" in inner.names()
         if a_class and not _is_work(inner):
