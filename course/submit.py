@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from course import dry_run, submission
+from course import ROOT, dry_run, submission
 from course.notebook_files import stems
 from course.progress import PASSED, TO_DO, UNCHECKED, WRONG, stubs_in
 from course.submission import SubmissionError, Work
@@ -57,6 +57,8 @@ def submit(out: Path, name: str, no_check: bool) -> None:
         f"\npacked {out}: {n_modules} of {len(lessons())} modules, "
         f"{n_notebooks} of {len(stems())} notebooks, {len(data) / 1000:,.0f} kB"
     )
+    if not Path.cwd().is_relative_to(ROOT):  # another clone of the course may lie here
+        click.echo(f"all of them from {ROOT}")
 
 
 def _findings(work: Work, check: bool) -> list[str]:

@@ -147,7 +147,7 @@ def _grade(
             enter_points(results, gradebook)
     except (GradingError, SubmissionsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    _say(results, written)
+    _say(submissions, results, written)
     if gradebook:
         click.echo(f"  {gradebook}{' (there was none, so it was made)' if is_new else ''}")
     if others := pages_of_others(results, out):
@@ -194,6 +194,7 @@ def _units(path: Path, wanted: list[Lesson]) -> Iterator:
                 source=source,
                 notes=submission.notes,
                 unread=unread,
+                refused=submission.refused.get(lesson.stem, ""),
                 canvas_id=submission.canvas_id,
             )
 
@@ -225,7 +226,7 @@ def _with_progress(graded: Iterator[tuple[LessonResult, bool]], total: int) -> l
     return sorted(results, key=lambda result: (result.student, order[result.lesson]))
 
 
-def _say(results: list[LessonResult], written: list[Path]) -> None:
+def _say(submissions: Path, results: list[LessonResult], written: list[Path]) -> None:
     students = {result.student for result in results}
     missing = sum(not result.handed_in for result in results)
     troubles = sum(bool(result.trouble) for result in results) - missing
@@ -233,6 +234,11 @@ def _say(results: list[LessonResult], written: list[Path]) -> None:
         f"students: {len(students)}, results: {len(results)}; "
         f"modules not handed in: {missing}, with trouble: {troubles}"
     )
+    if len(students) == 1 and (submissions / min(students)).is_dir():
+        name = min(students)
+        click.echo(
+            f"one student, {name}: if that is a folder of several, grade {submissions / name}"
+        )
     if noted := {result.student for result in results if result.notes}:
         click.echo(f"students with notes on what they handed in: {len(noted)}; index.html has them")
     for path in written:

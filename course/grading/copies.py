@@ -7,7 +7,7 @@ Sources are compared by the fingerprints of Schleimer, Wilkerson and Aiken (2003
 Local Algorithms for Document Fingerprinting", SIGMOD, sections 2 and 3, over tokens: comments,
 layout and the names of variables do not count, so that renaming, reordering and reformatting hide
 nothing. Nor does what everybody has: the lines of the stub, the code of the reference, and what
-more than a quarter of the class wrote.
+more than a quarter of the class wrote, and more than a few students.
 """
 
 import functools
@@ -29,7 +29,9 @@ NOISE = 10
 WINDOW = 4
 """The w of the paper: a shared run of NOISE + WINDOW - 1 tokens, about a line, is always found."""
 COMMON = 0.25
-"""What a larger share of the class has is common ground."""
+"""What a larger share of the class has is common ground,"""
+FEW = 5
+"""unless it is no more students than this: a small class has groups that copy, too."""
 DOUBT = 10
 """So many fingerprints are taken to differ before any is compared: little code proves little."""
 MIN_SCORE = 0.5
@@ -189,7 +191,7 @@ def _mix(numbers: np.ndarray) -> np.ndarray:
 def _weights(prints: list[_Prints], common: set[int]) -> dict[int, float]:
     """What each uncommon fingerprint counts: the fewer students have it, the more."""
     n_owners = Counter(value for one in prints for value in set(one.hashes.tolist()))
-    at_most = max(2, int(COMMON * len(prints)))
+    at_most = max(FEW, int(COMMON * len(prints)))
     return {
         value: _rarity(n, len(prints))
         for value, n in n_owners.items()

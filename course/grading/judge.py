@@ -134,7 +134,8 @@ class Judge:
         lesson = self._lessons[unit.lesson]
         trouble, findings = "", {}
         if unit.source is None:
-            trouble = f"{unit.lesson}.py {NOT_HANDED_IN}"
+            why = f"{unit.refused}." if unit.refused else NOT_HANDED_IN
+            trouble = f"{unit.lesson}.py {why}"
         else:
             name = f"exercises/{unit.lesson}.py"
             shares = keeps_to_itself(unit.source)

@@ -16,6 +16,7 @@ class Unit:
     Attributes:
         source: the text of the module, or None if none was handed in.
         unread: why the grader could not read what was handed in, in a sentence; or nothing.
+        refused: why what was handed in is no module, as the rest of a sentence; or nothing.
         canvas_id: the student's number on Canvas, if the class came from there.
     """
 
@@ -24,6 +25,7 @@ class Unit:
     source: bytes | None
     notes: tuple[str, ...] = ()
     unread: str = ""
+    refused: str = ""
     canvas_id: str = ""
 
 
@@ -50,6 +52,8 @@ def key_of(unit: Unit, seed: int) -> str:
     source = b"none" if unit.source is None else b"some " + unit.source
     if unit.unread:  # it was there, so what "none" earned is not its result
         source = b"unread"
+    elif unit.source is None and unit.refused:
+        source = b"refused " + unit.refused.encode()
     return hashlib.sha256(b"%s %d %s" % (_course_hash(), seed, source)).hexdigest()
 
 

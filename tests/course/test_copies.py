@@ -273,6 +273,12 @@ def test_stub_and_reference_are_common_ground_even_for_two(stem):
         assert find_resemblances(stem, [("ann", module), ("bob", module)]) == []
 
 
+def test_a_few_copies_in_a_small_class_are_found():
+    class_ = [*others(5), *((f"same {i}", with_own()) for i in range(3))]
+    pairs = {(one.first, one.second) for one in find_resemblances("rope", class_)}
+    assert pairs == {("same 0", "same 1"), ("same 0", "same 2"), ("same 1", "same 2")}
+
+
 def test_what_a_quarter_of_the_class_wrote_is_common_ground():
     def found(n_with_own):
         same = [(f"same {i}", with_own()) for i in range(n_with_own)]

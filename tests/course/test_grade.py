@@ -164,11 +164,21 @@ def test_the_command_says_what_it_found(submissions, tmp_path):
     )
 
 
-def test_the_command_speaks_of_notes(capsys):
+def test_a_folder_one_too_high_is_pointed_out(tmp_path, capsys):
+    (tmp_path / "class" / "submissions").mkdir(parents=True)
+    one = not_graded(Unit("submissions", "rope", None), "")
+    _say(tmp_path / "class", [one], [])
+    assert f"of several, grade {tmp_path / 'class' / 'submissions'}" in capsys.readouterr().out
+    _say(tmp_path / "class", [one, replace(one, student="ann")], [])
+    _say(tmp_path / "class" / "submissions", [one], [])
+    assert "of several" not in capsys.readouterr().out
+
+
+def test_the_command_speaks_of_notes(capsys, tmp_path):
     unit = Unit("ann", "rope", None, notes=("work.rar is neither a lesson nor a zip",))
-    _say([not_graded(unit, ""), not_graded(replace(unit, lesson="lookup"), "")], [])
+    _say(tmp_path, [not_graded(unit, ""), not_graded(replace(unit, lesson="lookup"), "")], [])
     assert "students with notes on what they handed in: 1; index.html" in capsys.readouterr().out
-    _say([not_graded(replace(unit, notes=()), "")], [])
+    _say(tmp_path, [not_graded(replace(unit, notes=()), "")], [])
     assert "notes" not in capsys.readouterr().out
 
 

@@ -307,6 +307,15 @@ def test_nothing_handed_in_is_a_sentence(judge):
     assert result.points == 0
 
 
+def test_what_cannot_be_graded_earns_nothing_and_was_handed_in(judge):
+    unit = Unit("ann", "rope", None, refused="is larger than 1 MB")
+    result = judge.grade(unit)
+    assert (result.points, result.trouble) == (0, "rope.py is larger than 1 MB.")
+    assert result.key
+    assert result.handed_in
+    assert key_of(unit, 0) != key_of(replace(unit, refused=""), 0)
+
+
 def test_what_the_grader_could_not_read_is_not_graded(judge):
     unit = Unit("ann", "rope", None, ("a note",), unread="The grader could not read rope.py.")
     result = judge.grade(unit)

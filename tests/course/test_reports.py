@@ -462,10 +462,16 @@ def test_the_overview_counts_how_every_exercise_ended():
         result("cy", rotate_half=TO_DO),
         not_tested("dee"),
     )
-    assert page.says("4 students, on average 14.0 points")
+    assert page.says("4 students, on average 14.0 of 20 points")
     assert page.says("3 of 4 modules could be tested; on average 14.0 of 20 points")
     assert page.labels[1] == "1 passed, 1 wrong, 1 to do, 1 not tested"
     assert page.says("rotate_half 1 1 1 1")
+
+
+def test_who_was_not_graded_does_not_count_in_the_average_of_the_class():
+    page = overview(result("ann"), replace(not_tested("dee"), key=""))
+    assert page.says("2 students, on average 20.0 of 20 points")
+    assert page.says("1 of 2 modules could be tested; on average 20.0 of 20 points")
 
 
 def test_the_overview_names_the_most_frequent_mistakes_first():

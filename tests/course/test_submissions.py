@@ -716,6 +716,15 @@ def test_the_one_folder_of_a_platform_is_one_students(tmp_path, others):
     assert list(read(tmp_path / "class.zip")) == ["Eve"]
 
 
+def test_why_what_was_handed_in_is_not_read_is_told_of_the_lesson(tmp_path):
+    huge = b"#" * (submitted_files.MAX_MODULE_BYTES + 1)
+    write(tmp_path, {"ann/rope.py": huge, "ann.zip": zipped({"lookup.py": huge}), "bob/x.py": ""})
+    (tmp_path / "bob" / "rope.py").symlink_to("x.py")
+    found = read(tmp_path)
+    assert found["ann"].refused == dict.fromkeys(("rope", "lookup"), "is larger than 1 MB")
+    assert found["bob"].refused == {"rope": "is a link or a device, and was left alone"}
+
+
 def test_names_longer_than_any_disk_has_are_read_at_once(tmp_path):
     names = [f"{'_111' * 16_000}_0\n{n}" for n in range(5)]
     (tmp_path / "class.zip").write_bytes(

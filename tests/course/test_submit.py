@@ -313,6 +313,14 @@ def test_the_grader_takes_it(work, tmp_path, layout):
     assert ada.notes == ()
 
 
+def test_whoever_stands_elsewhere_is_told_what_was_packed(work, tmp_path, monkeypatch):
+    monkeypatch.setattr("course.submit.ROOT", work)
+    monkeypatch.chdir(work / "exercises")
+    assert "all of them from" not in submit()
+    monkeypatch.chdir(tmp_path)
+    assert f"all of them from {work}" in submit()
+
+
 def test_the_grader_tells_the_name_of_a_zip_that_is_called_like_all(work, tmp_path):
     from course.grading.submissions import read_submissions
 

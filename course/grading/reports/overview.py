@@ -45,6 +45,8 @@ def overview_page(students: Students, resemblances: Mapping[str, Sequence[Resemb
     return render(
         "overview.html",
         rows=_rows(students),
+        mean=sum(one.mean for one in facts),
+        worth=sum(one.lesson.points for one in facts),
         frequent=[one for one in mistakes if len(one.students) > 1][:MAX_FREQUENT],
         lessons=facts,
         troubles=_by_sentence((one.trouble, one.student) for one in results if one.trouble),

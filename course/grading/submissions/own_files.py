@@ -40,6 +40,7 @@ class Reading:
         stack: closes what was opened.
         notes: see `Submission`.
         closed: places that this machine could not look into, as the rest of a sentence.
+        odd: files that are not to be opened.
         named: whose name stands in the first of its zips that names somebody.
         met: what lies at the top of its zips, whatever it is, to say if there is no lesson.
         n_zips: how many were met,
@@ -50,6 +51,7 @@ class Reading:
     stack: contextlib.ExitStack
     notes: list[str]
     closed: list[str] = field(default_factory=list)
+    odd: list[File] = field(default_factory=list)
     named: str = ""
     met: list[str] = field(default_factory=list)
     n_zips: int = 0
@@ -58,6 +60,10 @@ class Reading:
 
     def note(self, path: tuple[str, ...], says: str) -> None:
         self.notes.append(f"{place(path)} {says}")
+
+    def note_odd(self, file: File) -> None:
+        self.note(file.path, file.odd)
+        self.odd.append(file)
 
     def note_error(self, path: tuple[str, ...], error: Exception) -> None:
         self.note(path, reason(error))
@@ -81,7 +87,7 @@ def files_of(source: Folder | Archive, names: list[str], reading: Reading) -> It
         if file.error:
             reading.note_error(file.path, file.error)
         elif file.odd:
-            reading.note(file.path, file.odd)
+            reading.note_odd(file)
         elif file.path[-1].lower().endswith(".zip"):
             yield from _files_in_zip(file, reading)
         else:
@@ -90,8 +96,8 @@ def files_of(source: Folder | Archive, names: list[str], reading: Reading) -> It
 
 def _unless_alone(file: File, reading: Reading) -> Iterator[File]:
     if len(file.path) == 1 and not platform_name(file.path[0]):
-        lies = f"{place(file.path)} lies beside the students' folders"
-        reading.notes.append(f"{WHOSE}, is open: {lies}")
+        lies = f"{place(file.path)} lies beside the students' folders and was not read"
+        reading.notes.append(f"{WHOSE}, is open: {lies}; a folder with a name would do")
     elif len(file.path) > 1 or may_be_module(file.path):
         yield file
     else:
@@ -121,7 +127,7 @@ def _files_in_zip(file: File, reading: Reading, within: str = "") -> Iterator[Fi
         for found in inner.below(name):
             path = (*file.path, *found.path)
             if found.odd:
-                reading.note(path, found.odd)
+                reading.note_odd(File(path, odd=found.odd))
             elif not found.path[-1].lower().endswith(".zip"):
                 yield File(path, found.open)
             elif within:

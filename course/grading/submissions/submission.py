@@ -8,7 +8,7 @@ from pathlib import Path
 from course.grading.names import exact_name, shown
 from course.grading.results import WHOSE
 from course.grading.submissions.choice import choose, note_others
-from course.grading.submissions.file_names import EVERYBODYS, looks_like, stems
+from course.grading.submissions.file_names import EVERYBODYS, is_module, looks_like, stems
 from course.grading.submissions.files import (
     Archive,
     Folder,
@@ -35,6 +35,8 @@ class Submission:
         notes: a sentence for everything that is odd.
         unread: by the lesson's stem, why this machine could not read what may be there. That is
             not the student's fault, so such a lesson is not graded.
+        refused: by the lesson's stem, why what was handed in is no module to grade, as the rest
+            of a sentence. That earns nothing.
         canvas_id: the student's number on Canvas, if the class came from there.
     """
 
@@ -42,6 +44,7 @@ class Submission:
     modules: Mapping[str, bytes]
     notes: tuple[str, ...]
     unread: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
     canvas_id: str = ""
 
 
@@ -87,6 +90,7 @@ def _read_all(
 def _read(student: str, source: Folder | Archive, names: list[str], notes: list[str]) -> Submission:
     modules: dict[str, bytes] = {}
     unread: dict[str, str] = {}
+    refused: dict[str, str] = {}
     with contextlib.ExitStack() as stack:
         reading, files = Reading(stack, notes), []
         try:
@@ -100,11 +104,13 @@ def _read(student: str, source: Folder | Archive, names: list[str], notes: list[
                 notes.insert(0, f"{WHOSE}, is open: {zips}")
         for stem in stems():
             alike = [file for file in files if looks_like(file.path, stem)]
+            refused.update((stem, file.odd) for file in reading.odd if is_module(file.path, stem))
             if chosen := choose(stem, alike, reading):
                 try:
                     modules[stem] = read_bytes(chosen)
                 except Exception as error:
                     reading.note(chosen.path, reason(error))
+                    refused[stem] = reason(error)
                     if is_of_this_machine(error):
                         unread[stem] = f"{could_not_read(chosen.path, error)}."
             if stem not in modules and reading.closed:
@@ -117,7 +123,7 @@ def _read(student: str, source: Folder | Archive, names: list[str], notes: list[
         notes.append(f"there is no lesson to grade{_only(reading.met)}")
     if len(notes) > MAX_NOTES:
         notes[MAX_NOTES - 1 :] = [f"and {len(notes) - MAX_NOTES + 1:,} notes more"]
-    return Submission(student, modules, tuple(notes), unread)
+    return Submission(student, modules, tuple(notes), unread, refused)
 
 
 def _only(met: list[str]) -> str:
