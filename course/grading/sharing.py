@@ -31,11 +31,10 @@ _BUILTINS = """
 BUILTINS = frozenset(_BUILTINS.split())
 
 
-@functools.cache
-def words() -> frozenset[str]:
-    """The words by which what is imported, or an object, may be asked for a part of it."""
-    lines = Path(__file__).with_name("harmless_words.txt").read_text(encoding="utf-8").splitlines()
-    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+_LINES = Path(__file__).with_name("harmless_words.txt").read_text(encoding="utf-8").splitlines()
+WORDS = frozenset(word for line in _LINES if not line.startswith("#") for word in line.split())
+"""By these what is imported, or any object, may be asked for a part of it."""
+_FOREIGN = frozenset(dir(builtins)) - BUILTINS
 
 
 @functools.lru_cache(maxsize=16)
@@ -59,17 +58,17 @@ def _imports(node: ast.Import) -> bool:
 
 def _imports_from(node: ast.ImportFrom) -> bool:
     known = node.level == 0 and node.module in MODULES
-    return known and all(one.name in words() and one.asname != "self" for one in node.names)
+    return known and all(one.name in WORDS and one.asname != "self" for one in node.names)
 
 
 def _name(node: ast.Name) -> bool:
     if node.id == "self":
         return isinstance(node.ctx, ast.Load)
-    return node.id in BUILTINS or not (node.id.startswith("__") or hasattr(builtins, node.id))
+    return node.id not in _FOREIGN and not (node.id.startswith("__") and node.id != "__name__")
 
 
 def _attribute(node: ast.Attribute) -> bool:
-    if isinstance(node.ctx, ast.Load) and node.attr in words():
+    if isinstance(node.ctx, ast.Load) and node.attr in WORDS:
         return True
     match node.value:
         case ast.Name("self"):

@@ -168,7 +168,7 @@ def test_no_word_leads_to_what_others_use():
         if id(value) in seen:
             continue
         seen[id(value)] = value
-        for word in sharing.words():
+        for word in sharing.WORDS:
             part = inspect.getattr_static(value, word, None)
             assert not isinstance(part, dict | list | set | collections.deque), f"{path}.{word}"
             if isinstance(part, types.ModuleType):
