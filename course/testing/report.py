@@ -172,7 +172,7 @@ def print_wrong(terminal, tally: Tally, only: tuple[str, str] | None = None) -> 
 
 def print_remarks(terminal, tally: Tally) -> None:
     """A sentence for each exercise that is begun and still to do, or defined more than once."""
-    remarks = {test["remark"] for tests in tally.tests.values() for test in tests}
+    remarks = {test.get("remark", "") for tests in tally.tests.values() for test in tests}
     for sentence in sorted(remarks - {""}):
         terminal.write_line("")
         terminal.write_line(_wrapped(sentence))
