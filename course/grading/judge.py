@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 
 from course.grading.names import printable
-from course.grading.nursery import Nursery, Worker
+from course.grading.nursery import Nursery
 from course.grading.recall import Memory, RecallingExamination
 from course.grading.remote import RemoteModule
 from course.grading.results import (
@@ -26,7 +26,6 @@ from course.grading.results import (
     TestResult,
 )
 from course.grading.sandbox import Limits, SandboxError
-from course.grading.sharing import keeps_to_itself
 from course.grading.unit import Unit, key_of, not_graded
 from course.syllabus import Exercise, Lesson, lessons
 from course.testing.case import Case, by_exercise, collect
@@ -72,7 +71,6 @@ class Judge:
         self._cases = cases()
         self._suspects: dict[tuple[str, str], list[Suspect]] = {}
         self._memory = Memory()
-        self._idle: tuple[str, Worker | None] = "", None
 
     def __enter__(self) -> "Judge":
         return self
@@ -84,17 +82,8 @@ class Judge:
         """End all that was started."""
         self._nursery.close()
 
-    def dismiss_worker(self) -> None:
-        """End the worker that waits for another lesson of the latest student, if one does."""
-        (_, worker), self._idle = self._idle, ("", None)
-        if worker is not None:
-            self._nursery.kill(worker)
-
     def grade(self, unit: Unit) -> LessonResult:
         """The result of a unit, whatever its code does.
-
-        The lessons of one student that keep to themselves share a worker: most of what one costs
-        is its beginning. Any other module has a worker of its own.
 
         Raises:
             SandboxError: nothing more can be graded here.
@@ -138,17 +127,13 @@ class Judge:
             trouble = f"{unit.lesson}.py {why}"
         else:
             name = f"exercises/{unit.lesson}.py"
-            shares = keeps_to_itself(unit.source)
-            worker = self._worker_of(unit.student) if shares else None
-            module = RemoteModule(self._nursery, unit.source, name, worker)
+            module = RemoteModule(self._nursery, unit.source, name)
             try:
                 module.load()
                 findings = self._findings(lesson, unit.source, module)
             except Wrong as wrong:
                 trouble = printable(str(wrong))
             finally:
-                if shares:
-                    self._idle = unit.student, module.leave()
                 module.end()
         results = (
             self._result_of(lesson, exercise, findings.get(exercise.name, ()))
@@ -160,15 +145,6 @@ class Judge:
             known[text] = result  # what was stopped may fare better another time
             self._memory.count(len(unit.source))
         return result
-
-    def _worker_of(self, student: str) -> Worker | None:
-        """The worker that the latest module left, if that was this student's; else it ends."""
-        owner, worker = self._idle
-        if owner != student:
-            self.dismiss_worker()
-            return None
-        self._idle = "", None
-        return worker
 
     def _findings(
         self, lesson: Lesson, source: bytes, module: RemoteModule

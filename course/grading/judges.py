@@ -109,8 +109,7 @@ class _Waiting:
     """The next units. A judge gets a lesson that it knows, rather than one that another one knows.
 
     For what it has seen of a lesson, the answers of others and how the known mistakes fare, makes
-    the next unit of that lesson cheaper, and no judge knows what another one has seen. Of those
-    lessons it gets the unit that has waited longest: so those of one student follow each other.
+    the next unit of that lesson cheaper, and no judge knows what another one has seen.
     """
 
     def __init__(self, units: Iterator[Unit], at_most: int) -> None:

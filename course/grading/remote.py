@@ -40,41 +40,27 @@ class RemoteModule:
     Args:
         source: the text of the module.
         name: what to call it in messages, "exercises/rope.py".
-        worker: one that has served another module of the same student, to go on with: most of
-            what a worker costs is its beginning.
     """
 
-    def __init__(
-        self,
-        nursery: Nursery,
-        source: bytes,
-        name: str,
-        worker: Worker | None = None,
-    ) -> None:
+    def __init__(self, nursery: Nursery, source: bytes, name: str) -> None:
         self._nursery = nursery
         self._source = source
         self._name = name
         self._end = math.inf
         self._bytes_left = MAX_BYTES
-        self._worker = worker
+        self._worker: Worker | None = None
 
     def allow(self, seconds: float) -> None:
         """Let it keep the judge busy for so long, from now on."""
         self._end = time.monotonic() + seconds
 
     def load(self) -> None:
-        """Run the module in the worker.
+        """Run the module in a new worker.
 
         Raises:
             Wrong: in a sentence, why that is not possible.
         """
-        if self._worker is not None:
-            with contextlib.suppress(Wrong):  # it may have died since it served another module
-                return self._load()
         self._worker = self._nursery.spawn()
-        self._load()
-
-    def _load(self) -> None:
         loading = Conversation(self, time.monotonic() + SECONDS_TO_LOAD)
         try:
             loading.take([["load", [self._source, self._name]]])
@@ -114,11 +100,6 @@ class RemoteModule:
             raise Stopped(_UNREADABLE) from None
         self._bytes_left -= len(text) + len(memory)
         return text, memory
-
-    def leave(self) -> Worker | None:
-        """The worker, if it has not ended, for the next module of the same student."""
-        worker, self._worker = self._worker, None
-        return worker
 
     def end(self) -> str:
         """End the worker, and say what ended it."""

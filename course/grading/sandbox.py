@@ -74,7 +74,7 @@ class Limits:
         open_files: files open at a time, with the connection.
     """
 
-    cpu_seconds: int = 600  # it serves several lessons; the judge waits for none so long
+    cpu_seconds: int = 600  # the judge waits for no lesson so long
     memory_bytes: int = 2 * 10**9
     open_files: int = 64
 

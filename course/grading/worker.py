@@ -5,7 +5,6 @@ Whatever a student's code does here, all that it can change is the answers on on
 
 import builtins
 import functools
-import gc
 import io
 import linecache
 import socket
@@ -65,9 +64,6 @@ class _Actor:
         path = Path(name)
         text = source.decode("utf-8", errors="replace")
         linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
-        if self.stage is not None:
-            self.stage = None
-            gc.collect()  # an earlier module with all that it kept
         self.stage = Stage(run_module(source, path), self._guard)
 
     def fresh(self) -> None:

@@ -152,7 +152,7 @@ class Examination:
         line = int(lines[-1])
         names = [
             getattr(node, "name", "")
-            for node in statements_in(self._source)
+            for node in _definitions(self._source)
             if node.lineno <= line <= node.end_lineno
         ]
         return not set(names).intersection(used)
@@ -297,12 +297,12 @@ def _says_to_do(node: ast.AST) -> bool:
 
 def _definition(source: bytes, exercise: str) -> ast.stmt | None:
     """The definition of an exercise; of several, the last one is what counts in Python."""
-    latest_first = reversed(statements_in(source))
+    latest_first = reversed(_definitions(source))
     return next((node for node in latest_first if getattr(node, "name", "") == exercise), None)
 
 
 @functools.lru_cache(maxsize=4)
-def statements_in(source: bytes) -> list[ast.stmt]:
+def _definitions(source: bytes) -> list[ast.stmt]:
     """The statements of a module; none if it is not valid Python, or longer than anybody writes."""
     if len(source) > MAX_BYTES_TO_READ:
         return []
@@ -316,7 +316,7 @@ def statements_in(source: bytes) -> list[ast.stmt]:
 def _names_in(source: bytes) -> dict[str, set[str]]:
     """Which names each definition uses; "" stands for what runs when the file is loaded."""
     names_in: dict[str, set[str]] = {}
-    for node in statements_in(source):
+    for node in _definitions(source):
         used = names_in.setdefault(getattr(node, "name", ""), set())
         used.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
     return names_in

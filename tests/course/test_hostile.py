@@ -107,7 +107,6 @@ def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, atta
     assert said.replace("\n", " ").isprintable()
     another = judge.grade(unseen(ANOTHER_LESSON))
     assert another.points == another.worth, what_is_said(another)
-    judge.dismiss_worker()
     assert left_behind() == []
     after = judge.grade(unseen(NEIGHBOUR))
     assert replace(after, seconds=0.0, key="") == neighbours_result
@@ -145,7 +144,6 @@ def processes_of_nursery() -> list[str]:
 
 @needs_sandbox
 def test_a_process_that_is_left_behind_would_be_seen(judge):
-    judge.dismiss_worker()
     assert len(processes_of_nursery()) == 1
     worker = judge._nursery.spawn()
     assert len(processes_of_nursery()) == 2
@@ -155,7 +153,6 @@ def test_a_process_that_is_left_behind_would_be_seen(judge):
 
 @needs_sandbox
 def test_a_file_that_is_left_behind_would_be_seen(judge):
-    judge.dismiss_worker()
     with tempfile.NamedTemporaryFile(dir="/tmp", prefix=MARK) as file:
         assert left_behind() == [file.name]
     assert left_behind() == []

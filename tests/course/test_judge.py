@@ -97,21 +97,6 @@ def rotate_half(x):
     assert exercise(result, "rotate_half").points == 0
 
 
-@pytest.fixture
-def workers(judge, monkeypatch):
-    """The numbers of the workers that a test starts."""
-    judge.dismiss_worker()
-    numbers, spawn = [], judge._nursery.spawn
-
-    def counted():
-        worker = spawn()
-        numbers.append(worker[0])
-        return worker
-
-    monkeypatch.setattr(judge._nursery, "spawn", counted)
-    return numbers
-
-
 def points_of_all_lessons(judge, **changed: str) -> list[int]:
     """Of somebody who hands in all lessons, right but for what is appended to some of them."""
     points = []
@@ -123,11 +108,6 @@ def points_of_all_lessons(judge, **changed: str) -> list[int]:
 
 
 ALL_POINTS = [lesson.points for lesson in lessons()]
-
-
-def test_right_lessons_of_one_student_share_a_worker(judge, workers):
-    assert points_of_all_lessons(judge) == ALL_POINTS
-    assert len(workers) == 1
 
 
 FORGES_TO_DO = """
@@ -156,10 +136,9 @@ sys.modules["course.grading.worker"]._answer = forge
         FORGES_TO_DO,
     ],
 )
-def test_what_one_lesson_leaves_behind_costs_no_other_a_point(judge, workers, left_behind):
+def test_what_one_lesson_leaves_behind_costs_no_other_a_point(judge, left_behind):
     points = points_of_all_lessons(judge, lookup=left_behind)
     assert points[1:] == ALL_POINTS[1:]
-    assert len(workers) == 2  # one for the module that may leave something, one for the others
 
 
 RUNS_ANOTHER_TEXT = """
@@ -267,16 +246,6 @@ def test_a_worker_gets_along_without_compiler_and_temporary_files(graded):
 
 LOOKUP = find_lesson("lookup").module("solutions").read_text(encoding="utf-8")
 LEAVES_SOMETHING = "import builtins\n\nbuiltins.stolen = 1\n"
-
-
-def test_what_is_lent_for_one_lesson_helps_no_other(judge, workers):
-    """Of the reference, `inverse_frequencies` would do half of `rope_tables`."""
-    wrong = "def inverse_frequencies(*_):\n    return torch.ones(4)"
-    takes = "inverse_frequencies = rope_tables.__globals__.get('inverse_frequencies')"
-    points = points_of_all_lessons(judge, sinusoidal=wrong, rope=takes)
-    assert 0 < points[3] < ALL_POINTS[3]
-    assert points[4:] == ALL_POINTS[4:]
-    assert len(workers) == 2  # what looks for something has one to itself
 
 
 @pytest.mark.parametrize(
