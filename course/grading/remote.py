@@ -30,6 +30,8 @@ MAX_BYTES = 256 * 2**20
 """Of all answers of a module together; the judge keeps them to find out what went wrong."""
 MAX_TEXT = 5000
 """Of each text in an answer that is neither result nor argument."""
+MAX_NAME = 100
+"""Of what is said to be still to do: the name of an exercise."""
 
 TOO_LARGE = "the code gave larger answers than anybody needs"
 
@@ -138,8 +140,10 @@ class Conversation:
         self._printed.append(printed)
         if kind == "student":
             raise StudentError(*said)
+        if kind == "to do":
+            raise ToDo(said[:MAX_NAME])
         if kind != "result":
-            raise (ToDo if kind == "to do" else Wrong)(said)
+            raise Wrong(said)
         return said
 
     def answer_to(self, request: bytes) -> tuple[bytes, bytes]:
