@@ -173,7 +173,9 @@ def spawn(
 
 def ran_out_of_memory(error: BaseException) -> bool:
     """Whether this is Python's or PyTorch's way to say so."""
-    return isinstance(error, MemoryError) or "can't allocate memory" in str(error)
+    said = str(error)
+    by_pytorch = "can't allocate memory" in said or "std::bad_alloc" in said
+    return isinstance(error, MemoryError) or by_pytorch
 
 
 @dataclass(frozen=True)

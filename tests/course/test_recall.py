@@ -147,9 +147,10 @@ def test_a_full_memory_begins_anew(judge, run, monkeypatch):
     assert run
 
 
-def test_a_lack_of_memory_is_nobody_elses(judge, monkeypatch):
-    """PyTorch has an error of its own for it, which looks like any other."""
-    lack = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
+@pytest.mark.parametrize("says", ["can't allocate memory: you tried 8 bytes", "std::bad_alloc"])
+def test_a_lack_of_memory_is_nobody_elses(judge, monkeypatch, says):
+    """PyTorch has errors of its own for it, which look like any other."""
+    lack = RuntimeError(says)
     monkeypatch.setattr(judge, "_memory", Memory())
     with monkeypatch.context() as patched:
         patched.setattr(Examination, "attempt", lambda _, case, lent=(): finding_of(case, lack))
