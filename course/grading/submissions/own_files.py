@@ -97,7 +97,9 @@ def files_of(source: Folder | Archive, names: list[str], reading: Reading) -> It
 def _unless_alone(file: File, reading: Reading) -> Iterator[File]:
     if len(file.path) == 1 and not platform_name(file.path[0]):
         lies = f"{place(file.path)} lies beside the students' folders and was not read"
-        reading.notes.append(f"{WHOSE}, is open: {lies}; a folder with a name would do")
+        reading.notes.append(
+            f"{WHOSE}, is open: {lies}; it belongs in a folder with the student's name"
+        )
     elif len(file.path) > 1 or may_be_module(file.path):
         yield file
     else:
