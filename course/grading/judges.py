@@ -109,7 +109,8 @@ class _Waiting:
     """The next units. A judge gets a lesson that it knows, rather than one that another one knows.
 
     For what it has seen of a lesson, the answers of others and how the known mistakes fare, makes
-    the next unit of that lesson cheaper, and no judge knows what another one has seen.
+    the next unit of that lesson cheaper, and no judge knows what another one has seen. Of those
+    lessons it gets the unit that has waited longest.
     """
 
     def __init__(self, units: Iterator[Unit], at_most: int) -> None:

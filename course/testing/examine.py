@@ -279,6 +279,12 @@ def lines_to_do_once_begun(source: bytes, lesson: str, exercise: str) -> list[in
     return sorted(node.lineno for node in ast.walk(of_student) if _says_to_do(node))
 
 
+def lines_of_definitions(source: bytes, exercise: str) -> list[int]:
+    """The lines on which an exercise is defined; of several definitions the last one counts."""
+    nodes = _definitions(source)
+    return [node.lineno for node in nodes if getattr(node, "name", "") == exercise]
+
+
 def _may_end_otherwise(function: ast.FunctionDef) -> bool:
     returns = any(isinstance(node, ast.Return) for node in ast.walk(function))
     return returns or not _says_to_do(function.body[-1])

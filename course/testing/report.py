@@ -1,8 +1,5 @@
 """The end of a test run: what is wrong, in full but without repetition, and a short board."""
 
-import ast
-import contextlib
-import functools
 import re
 import textwrap
 from collections.abc import Sequence
@@ -15,7 +12,7 @@ from course.board import course_board, lesson_board, next_steps
 from course.syllabus import lessons
 from course.testing.case import Case
 from course.testing.diagnosis import Diagnosis, diagnose, suspects
-from course.testing.examine import Finding, lines_to_do_once_begun
+from course.testing.examine import Finding, lines_of_definitions, lines_to_do_once_begun
 from course.testing.opened import Opened
 from course.testing.outcomes import Prints
 
@@ -51,7 +48,7 @@ def _remark(path: Path, case: Case, outcome: str) -> str:
     if outcome == "passed" or not path.exists():
         return ""
     source, file = path.read_bytes(), f"{path.parent.name}/{path.name}"
-    defined = _lines_of_definitions(source).get(case.exercise, [])
+    defined = lines_of_definitions(source, case.exercise)
     if len(defined) > 1:
         lines = " and ".join(map(str, defined))
         return f"{file} defines {case.exercise} on lines {lines}: Python uses only the last one"
@@ -65,17 +62,8 @@ def _remark(path: Path, case: Case, outcome: str) -> str:
 
 def _line_of(path: Path, exercise: str) -> str:
     """ ":31" for a definition on line 31 of a file, the last if it has several; else nothing."""
-    lines = _lines_of_definitions(path.read_bytes()).get(exercise) if path.exists() else None
+    lines = lines_of_definitions(path.read_bytes(), exercise) if path.exists() else []
     return f":{lines[-1]}" if lines else ""
-
-
-@functools.cache
-def _lines_of_definitions(source: bytes) -> dict[str, list[int]]:
-    lines: dict[str, list[int]] = {}
-    with contextlib.suppress(SyntaxError, ValueError):
-        for node in ast.parse(source).body:
-            lines.setdefault(getattr(node, "name", ""), []).append(node.lineno)
-    return lines
 
 
 class Tally:

@@ -494,6 +494,13 @@ def test_a_definition_that_a_later_one_hides_is_pointed_out(run, body):
     assert result.flat.count("only the last one") == 1
 
 
+def test_a_file_nested_too_deeply_for_python_is_one_sentence(run):
+    result = run(f"{SOLUTION}\nx = {'-' * 20_000}1\n")
+    assert result.status == 1
+    assert "INTERNALERROR" not in result.text
+    assert f"{result.folder}rope.py cannot be imported: MemoryError" in result.flat
+
+
 def test_nothing_is_said_of_two_definitions_if_all_is_right(run):
     result = run(f"def rotate_half():\n    pass\n\n\n{SOLUTION}", "--exercise", "rotate_half")
     assert result.status == 0
