@@ -1,5 +1,12 @@
 """What and Where: how a transformer knows what a token is and where it stands."""
 
+import sys
+
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
+    # `python -m course` is about to begin, and has put the current folder first on the import
+    # path: in a folder of submissions, `import selectors` would run a student's.
+    del sys.path[0]
+
 from pathlib import Path
 
 __version__ = "0.1.0"

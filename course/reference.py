@@ -15,6 +15,7 @@ from course.syllabus import Exercise, find_lesson
 
 _Definition = ast.FunctionDef | ast.ClassDef
 _MARK = re.compile(r" *### (BEGIN|END) SOLUTION *")
+_ANSWER = re.compile(r"### BEGIN SOLUTION\n(.*?) *### END SOLUTION", re.DOTALL)
 
 
 def contract(exercise: Exercise) -> str:
@@ -32,6 +33,15 @@ def solution(exercise: Exercise) -> str:
     text = _text(_solutions(exercise))
     code = _without_docstring(text, _definitions(text)[exercise.name])
     return "\n".join(line for line in code.splitlines() if not _MARK.fullmatch(line))
+
+
+def answers(exercise: Exercise) -> list[str]:
+    """What the reference has where the stub of an exercise says that something is to do."""
+    text = _text(_solutions(exercise))
+    node = _definitions(text)[exercise.name]
+    within = range(node.lineno, node.end_lineno + 1)
+    blocks = _ANSWER.finditer(text)
+    return [one[1] for one in blocks if text.count("\n", 0, one.start()) + 1 in within]
 
 
 def another_style(exercise: Exercise) -> tuple[str, str]:

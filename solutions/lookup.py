@@ -40,11 +40,11 @@ def lookup(weight: Tensor, ids: Tensor) -> Tensor:
         ids: row numbers, (...), any integer dtype.
 
     Returns:
-        (..., C): row `ids[...]` of `weight`, in the table's dtype.
+        (..., C): row `ids[...]` of `weight` as it is, whatever stands in the other rows.
 
     Raises:
-        TypeError: the ids are not integers.
-        IndexError: an id lies outside 0..V-1 (a negative one too).
+        TypeError: the ids are not integers, but floats or bools.
+        IndexError: an id lies outside 0..V-1 (a negative one too); the message names it and V.
 
     Source: Bengio et al. (2003), "A Neural Probabilistic Language Model", JMLR 3, section 2.
 
@@ -91,6 +91,9 @@ def one_hot_bytes(
         vocab_size, batch_size, seq_len: its three sides, (B, T, V).
         bytes_per_element: 4 for float32, 2 for bfloat16, 8 for int64.
 
+    Returns:
+        An int, exact for any sizes.
+
     Source: arithmetic; the sizes of the example are GPT-2's (Radford et al., 2019, section 2.3).
 
     >>> one_hot_bytes(50257, 32, 1024)
@@ -105,14 +108,16 @@ def one_hot_bytes(
 def lookup_backward(grad_output: Tensor, ids: Tensor, vocab_size: int) -> Tensor:
     """The gradient that `lookup` sends to its table, written without autograd.
 
+    It works inside `torch.inference_mode()`, and need not be differentiable itself.
+
     Args:
         grad_output: the gradient of the loss at the output of `lookup`, (..., C).
         ids: the row numbers that were looked up, (...), integers in 0..V-1.
         vocab_size: V.
 
     Returns:
-        (V, C), in the dtype and on the device of `grad_output`: the gradients of a row that was
-        looked up several times add up; a row that was not looked up gets exactly zero.
+        (V, C), dense, in the dtype and on the device of `grad_output`: the gradients of a row that
+        was looked up several times add up; a row that was not looked up gets exactly zero.
 
     Source: the chain rule; PyTorch's `embedding_backward` computes the same.
 

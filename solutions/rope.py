@@ -21,7 +21,8 @@ def rope_tables(seq_len: int, head_dim: int, base: float = 10000.0) -> tuple[Ten
         base: sets the slowest pair.
 
     Returns:
-        (cos, sin), each (T, D), float32: the D/2 angles, repeated for both halves.
+        (cos, sin), each (T, D), float32: the D/2 angles, repeated for both halves. Within 1e-3
+        up to position 4096.
 
     Raises:
         ValueError: an odd width.
@@ -100,8 +101,10 @@ class RotaryEmbedding(nn.Module):
 
     It has no parameters: the tables are buffers, so they follow `.to(...)`.
     `forward(x, offset=0)` rotates (..., T, D) at positions offset .. offset + T - 1: with a
-    key/value cache the next token does not stand at position 0. It raises `ValueError` if
-    offset is negative, if offset + T is beyond max_seq_len, or if D is not head_dim.
+    key/value cache the next token does not stand at position 0. The result has the dtype of x,
+    whatever that of the tables is, and is at least as exact as float32 for a float64 x. It raises
+    `ValueError` if offset is negative, if offset + T is beyond max_seq_len, or if D is not
+    head_dim.
 
     Source: Su et al. (2021), arXiv:2104.09864, section 3.2.
 
@@ -179,6 +182,9 @@ def ntk_base(base: float, factor: float, head_dim: int) -> float:
         base: the base that the model was trained with.
         factor: how many times longer the context shall be, at least 1.
         head_dim: D, above 2.
+
+    Returns:
+        A Python float.
 
     Raises:
         ValueError: factor < 1 or head_dim <= 2.

@@ -22,7 +22,8 @@ def skipgram_pairs(ids: Tensor, window: int) -> tuple[Tensor, Tensor]:
 
     Returns:
         (centers, contexts), each int64, (P,): every ordered pair of positions that are
-        1..window apart, in any order.
+        1..window apart, in any order, also where both hold the same word. Fewer than two words
+        give two empty tensors; a million words at window 5 take less than a minute and 4 GB.
 
     Raises:
         ValueError: window < 1.
@@ -49,7 +50,7 @@ def noise_distribution(counts: Tensor, power: float = 0.75) -> Tensor:
     """The distribution that negatives are drawn from: counts ** power, scaled to sum to 1.
 
     Args:
-        counts: how often each word occurs, (V,), integer or floating.
+        counts: how often each word occurs, (V,), of any integer or floating dtype.
         power: 1 keeps the frequencies, 0 makes them equal, 0.75 lifts the rare words.
 
     Returns:
@@ -82,7 +83,8 @@ class SkipGram(nn.Module):
         vocab_size: V.
         n_embd: C.
 
-    `center.weight` and `context.weight`, (V, C) each, are its parameters; they start small.
+    `center.weight` and `context.weight`, (V, C) each, are its parameters. They start at random
+    and small, below 0.5 in the root mean square; `context` may start at zero.
     `forward(centers, contexts)` gives the dot product of each pair: (P,) with (P,) -> (P,),
     and (P,) with (P, K) -> (P, K). Ids may be of any integer dtype.
 
@@ -120,7 +122,7 @@ def negative_sampling_loss(positive: Tensor, negative: Tensor) -> Tensor:
 
     Returns:
         A scalar: the mean over pairs of -log σ(positive) - Σ_k log σ(-negative_k).
-        Finite for logits of ±1000.
+        Finite for logits of ±1000, and so is its gradient.
 
     Source: Mikolov et al. (2013), arXiv:1310.4546, section 2.2, equation 4.
 
@@ -150,18 +152,21 @@ def train_skipgram(
     """Train a `SkipGram` in place, with fresh negatives at every step.
 
     Args:
-        model: with the parameters and the forward of `SkipGram`.
+        model: with the parameters and the forward of `SkipGram`, whichever of the two you use.
         centers, contexts: the true pairs, (P,) each, of any integer dtype.
-        noise: the distribution of the negatives, (V,); a word of probability 0 is never drawn.
+        noise: the distribution of the negatives, (V,), float32 or float64; a word of probability
+            0 is never drawn.
         epochs: passes over all pairs, reshuffled each time; 0 returns [].
         batch_size: pairs per step; the last batch of an epoch may be shorter.
-        n_negatives: K, words drawn for each pair.
-        lr: Adam's learning rate.
-        generator: the source of all randomness, on the CPU.
+        n_negatives: K, words drawn for each pair, anew for each step and each draw on its own.
+        lr: the learning rate of Adam, or of another optimizer that learns as fast.
+        generator: the source of all randomness, on the CPU: the same seed and the same start give
+            the same result, and PyTorch's global generator is left alone; None means that one.
         on_epoch: called with (epoch, loss) after each epoch, counted from 0.
 
     Returns:
-        The loss of each epoch, the mean over its pairs.
+        The `negative_sampling_loss` of each epoch, a Python float: the mean over its pairs, each
+        before its step.
 
     Source: Mikolov et al. (2013), arXiv:1310.4546, section 2.2; Kingma and Ba (2015),
     arXiv:1412.6980 (Adam).
@@ -206,7 +211,8 @@ def nearest_by_cosine(query: Tensor, vectors: Tensor, top_k: int = 5) -> tuple[T
         top_k: how many to return; beyond V, all V.
 
     Returns:
-        (indices, similarities), best first. A row or a query of zeros has similarity 0.
+        (indices, similarities), best first, rows equally near in any order; indices of any
+        integer dtype. A row or a query of zeros has similarity 0.
 
     Source: Manning, Raghavan and Schütze (2008), "Introduction to Information Retrieval",
     section 6.3.1 (cosine similarity).
@@ -226,12 +232,12 @@ def analogy(a: int, b: int, c: int, vectors: Tensor, top_k: int = 5) -> tuple[Te
     """Answers to "a is to b as c is to ?": the rows nearest to b - a + c.
 
     Args:
-        a, b, c: row numbers.
+        a, b, c: row numbers, not always different ones.
         vectors: (V, C); the arithmetic is done on rows scaled to length 1.
-        top_k: how many to return, never a, b or c themselves.
+        top_k: how many to return, never rows a, b or c themselves; all others if there are fewer.
 
     Returns:
-        (indices, similarities), best first.
+        (indices, similarities) as in `nearest_by_cosine`; both empty if no row is left.
 
     Source: Mikolov, Yih and Zweig (2013), "Linguistic Regularities in Continuous Space Word
     Representations", NAACL, section 4; Levy and Goldberg (2014), CoNLL (as 3CosAdd).
@@ -253,22 +259,24 @@ def parse_glove_line(line: str, n_embd: int) -> tuple[str, Tensor]:
     """One line of a GloVe text file: a word and its vector, separated by single spaces.
 
     Args:
-        line: the text; one line end at its end is ignored.
-        n_embd: C. The last C fields are the numbers, all before them is the word, which may
-            hold spaces itself (". . ." is one).
+        line: the text; one line end at its end, of Windows too, is ignored. Only a space
+            separates: tabs and non-breaking spaces belong to the word.
+        n_embd: C. The last C fields are the numbers, all before them is the word as it is, which
+            may hold spaces itself (". . ." is one) or look like a number.
 
     Returns:
         (word, values), values float32, (C,).
 
     Raises:
-        ValueError: too few numbers, or one that cannot be read.
+        ValueError: too few numbers after a word, or one that cannot be read; the message names
+            the line or the field.
 
     Source: Pennington, Socher and Manning (2014), "GloVe", EMNLP; the format of its files.
 
     >>> parse_glove_line(". . . 0.5 -1", n_embd=2)
     ('. . .', tensor([ 0.5000, -1.0000]))
     """
-    # (word, (C,)); about 8 lines with the checks, whose messages name the line.
+    # (word, (C,)); about 8 lines with the checks.
     ### BEGIN SOLUTION
     word, *fields = line.removesuffix("\n").removesuffix("\r").rsplit(" ", n_embd)
     if len(fields) < n_embd:

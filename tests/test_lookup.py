@@ -368,14 +368,6 @@ class TestLookupBackward:
             got = lesson.lookup_backward(grad_output, ids, 6)
         expect.close(got, sum_of_each_row(grad_output, ids, 6))
 
-    def test_gradient_of_the_gradient_is_a_lookup(self, lesson, draw):
-        """Row k of the result is a sum of entries of `grad_output`, so what
-        arrives at row k goes back to each place where k was looked up."""
-        ids, grad_output = draw.ids(5, 2, 6), draw.normal(2, 6, 3)
-        upstream = draw.normal(7, 3)
-        got = lesson.lookup_backward.gradients(grad_output, ids, 7, upstream=upstream)[0]
-        expect.close(got, each_row(upstream, ids))
-
     def test_result_is_where_the_gradient_is(self, lesson, draw):
         """For a gradient on the GPU the sums have to be made on the GPU."""
         grad_output, ids = draw.normal(2, 4, 3), draw.ids(7, 2, 4)

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -14,7 +14,13 @@ from course.syllabus import Lesson, chosen_lessons, lessons
 
 @click.command(short_help="Grade a class, safe from hostile code.")
 @click.argument("submissions", type=click.Path(path_type=Path), required=False)
-@click.option("--lesson", "chosen", multiple=True, help="Grade this lesson only; may be repeated.")
+@click.option(
+    "--lesson",
+    "chosen",
+    multiple=True,
+    metavar=f"[{'|'.join(lesson.stem for lesson in lessons())}]",
+    help="Grade this lesson only, by name or number; may be repeated.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -46,6 +52,12 @@ from course.syllabus import Lesson, chosen_lessons, lessons
 @click.option(
     "--resume/--fresh", default=True, help="Keep results that are up to date, or grade all anew."
 )
+@click.option(
+    "--compare",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Say who gains or loses points against the results in this folder, an earlier --out.",
+)
 @click.option("--self-test", is_flag=True, help="Try to break out of the sandbox, and report.")
 @click.option("--unsandboxed", is_flag=True, help="Grade without a sandbox. Only code you trust.")
 def grade(
@@ -57,6 +69,7 @@ def grade(
     gradebook: str | None,
     seed: int | None,
     resume: bool,
+    compare: Path | None,
     self_test: bool,
     unsandboxed: bool,
 ) -> None:
@@ -71,10 +84,13 @@ def grade(
       course grade submissions.zip --lesson rope --out rope-graded
       course grade submissions/ --gradebook gradebook.db
       course grade submissions/ --scheduler tcp://192.168.1.10:8786
+      course grade submissions/ --out again --compare graded
       course grade --self-test
     """
+    from course.grading.import_path import UnsafePlace, safe_import_path
     from course.grading.sandbox import SandboxError
 
+    _open_standard_streams()
     try:
         if self_test and (submissions or chosen):
             raise click.UsageError("--self-test grades nothing: leave the rest out")
@@ -83,7 +99,10 @@ def grade(
         if submissions is None:
             raise click.UsageError("name the folder, or the zip, that holds the SUBMISSIONS")
         how = (jobs, seed, not resume, not unsandboxed, scheduler)
-        sys.exit(_grade(submissions, chosen, out, *how, gradebook))
+        with safe_import_path(submissions):
+            sys.exit(_grade(submissions, chosen, out, *how, gradebook, compare))
+    except UnsafePlace as error:
+        raise click.ClickException(str(error)) from None
     except SandboxError as error:
         raise click.ClickException(
             f"{error} Strangers' code is not run without a sandbox; `--unsandboxed` grades code "
@@ -97,9 +116,20 @@ def grade(
         raise
     except OSError as error:
         raise click.ClickException(
-            f"{error.filename or out}: {error.strerror}. Nothing that was graded is lost: run the "
-            "same command again when that is mended."
+            f"{error.filename or out}: {error.strerror or error}. Nothing that was graded is lost: "
+            "run the same command again when that is mended."
         ) from None
+
+
+def _open_standard_streams() -> None:
+    """Open those that are closed (`>&-`): else what is opened next would be taken for them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8")
 
 
 def _grade(
@@ -112,11 +142,12 @@ def _grade(
     confined: bool,
     scheduler: str | None,
     gradebook: str | None,
+    compare: Path | None,
 ) -> int:
     from course.grading.grade import GradingError, Settings, Store, grade_all
     from course.grading.reports import pages_of_others, write_reports
     from course.grading.sandbox import SandboxError, missing
-    from course.grading.submissions import SubmissionsError
+    from course.grading.submissions import SubmissionsError, modules_beside, read_submissions
 
     if confined and not scheduler and (lacking := missing()):
         raise SandboxError(" ".join(lacking))
@@ -127,27 +158,36 @@ def _grade(
             from course.grading.gradebook import check_gradebook, enter_points
 
             is_new = not check_gradebook(gradebook)  # before the work, not after it
-        wanted = chosen_lessons(chosen) or _lessons_in(submissions)
+        named = chosen_lessons(chosen)
         if out.resolve().is_relative_to(submissions.resolve()):
             raise click.UsageError(
                 f"--out {out} lies within {submissions}, where it would be taken for a student's; "
                 "choose a folder outside"
             )
-        n_students = sum(1 for _ in _submissions(submissions))
+        if compare and compare.resolve() == out.resolve():
+            raise click.UsageError(f"--compare {compare} is --out: name another folder by --out")
+        if compare and not (compare / "seed.txt").exists():
+            raise click.UsageError(f"--compare {compare}: no class was graded into that folder")
+        handed_in = list(read_submissions(submissions))
+        notes = _about_class(modules_beside(submissions))
+        wanted = named or _lessons_in(handed_in)
         store = Store(out)
         with store.locked():
+            if compare and seed is None:
+                seed = Store(compare).seed(None)  # other inputs would be a difference, too
             settings = Settings(store.seed(seed), confined=confined)
-            units = _units(submissions, wanted)
-            total = n_students * len(wanted)
+            units = _units(handed_in, wanted)
+            total = len(handed_in) * len(wanted)
             jobs = max(1, min(jobs, total))
             graded = grade_all(units, store, settings, jobs, fresh, scheduler)
             results = _with_progress(graded, total)
-            written = write_reports(results, _resemblances(submissions, wanted), out)
+            alike, known, concealed = _to_look_at(handed_in, wanted)
+            written = write_reports(results, alike, out, known, concealed, notes)
         if gradebook:
             enter_points(results, gradebook)
     except (GradingError, SubmissionsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    _say(submissions, results, written)
+    _say(submissions, results, written, notes)
     if gradebook:
         click.echo(f"  {gradebook}{' (there was none, so it was made)' if is_new else ''}")
     if others := pages_of_others(results, out):
@@ -155,36 +195,32 @@ def _grade(
             f"Older pages of students who are not among these are in there: {len(others)}, such as "
             f"{others[0]}."
         )
-    click.echo(f"The inputs were drawn with --seed {settings.seed}.")
-    not_graded = [f"{result.student}'s {result.lesson}" for result in results if not result.key]
-    if not_graded:
+    if compare:
+        _say_changes(list(Store(compare).kept()), results, out)
+    click.echo(f"The inputs were drawn from the seed in {out / 'seed.txt'}.")
+    if not_graded := _not_graded(results):
         click.secho(
-            f"Not graded, and left out of the totals: {', '.join(not_graded[:5])}"
-            f"{' and others' if len(not_graded) > 5 else ''}. Their pages say why.",
+            f"Not graded, and left out of the totals: {not_graded}. Their pages say why.",
             fg="red",
             err=True,
         )
+        for why in [*dict.fromkeys(one.trouble for one in results if not one.key)][:5]:
+            click.secho(f"  {why}", fg="red", err=True)
     return 1 if not_graded else 0
 
 
-def _submissions(path: Path) -> Iterator:
-    from course.grading.submissions import read_submissions
-
-    return iter(read_submissions(path))
-
-
-def _lessons_in(path: Path) -> list[Lesson]:
+def _lessons_in(handed_in: Sequence) -> list[Lesson]:
     """The lessons of which anybody handed something in; all of them if nobody did."""
     found: set[str] = set()
-    for submission in _submissions(path):
-        found.update(submission.modules)
+    for submission in handed_in:
+        found.update(submission.modules, submission.refused)
     return [lesson for lesson in lessons() if lesson.stem in found] or list(lessons())
 
 
-def _units(path: Path, wanted: list[Lesson]) -> Iterator:
+def _units(handed_in: Sequence, wanted: list[Lesson]) -> Iterator:
     from course.grading.unit import Unit
 
-    for submission in _submissions(path):
+    for submission in handed_in:
         for lesson in wanted:
             source = submission.modules.get(lesson.stem)
             unread = submission.unread.get(lesson.stem, "")
@@ -196,37 +232,71 @@ def _units(path: Path, wanted: list[Lesson]) -> Iterator:
                 unread=unread,
                 refused=submission.refused.get(lesson.stem, ""),
                 canvas_id=submission.canvas_id,
+                late=lesson.stem in submission.late,
             )
 
 
-def _resemblances(path: Path, wanted: list[Lesson]) -> dict:
+def _to_look_at(handed_in: Sequence, wanted: list[Lesson]) -> tuple[dict, list, list]:
+    """Pairs that are alike, by lesson; published answers; sentences on what may be concealed."""
+    from course.grading.answers import find_known
+    from course.grading.concealed import find_concealment
     from course.grading.copies import find_resemblances
+    from course.grading.source import read_source
 
     modules: dict[str, list] = {lesson.stem: [] for lesson in wanted}
-    for submission in _submissions(path):
+    for submission in handed_in:
         for stem in modules.keys() & submission.modules.keys():
             modules[stem].append((submission.student, submission.modules[stem]))
-    return {stem: find_resemblances(stem, own) for stem, own in modules.items()}
+    alike, known, concealed = {}, [], []
+    for stem, own in modules.items():
+        read = [(student, read_source(module)) for student, module in own]
+        alike[stem] = find_resemblances(stem, read)
+        known += find_known(stem, read)
+        concealed += find_concealment(stem, read)
+    return alike, known, concealed
 
 
 def _with_progress(graded: Iterator[tuple[LessonResult, bool]], total: int) -> list[LessonResult]:
     """All results, in the order of students and lessons, with a bar while they come."""
     start, results, done_now = time.monotonic(), [], 0
+    is_seen = sys.stdout.isatty()
+    said_at = start
 
     def rate(_: object) -> str:
         return f"{done_now / (time.monotonic() - start):.1f} a second" if done_now else ""
 
     with click.progressbar(
-        graded, length=total, label="Grading", show_pos=True, show_eta=True, item_show_func=rate
+        graded,
+        length=total,
+        label="Grading" if is_seen else None,
+        show_pos=True,
+        show_eta=True,
+        item_show_func=rate,
+        hidden=not is_seen,
     ) as bar:
         for result, was_there in bar:
             results.append(result)
             done_now += not was_there
+            if not is_seen and time.monotonic() - said_at > SECONDS_BETWEEN_LINES:
+                said_at = time.monotonic()
+                click.echo(f"Grading: {len(results)} of {total}, {rate(None)}", err=True)
     order = {lesson.stem: lesson.number for lesson in lessons()}
     return sorted(results, key=lambda result: (result.student, order[result.lesson]))
 
 
-def _say(submissions: Path, results: list[LessonResult], written: list[Path]) -> None:
+def _about_class(beside: list[str]) -> list[str]:
+    """What there is to say of what nobody in particular handed in."""
+    if not beside:
+        return []
+    return [
+        f"Beside the students' folders: {_first_five(beside)}. No name says whose that is, so it "
+        "was not graded; a module belongs in a folder with the student's name."
+    ]
+
+
+def _say(
+    submissions: Path, results: list[LessonResult], written: list[Path], notes: Sequence[str] = ()
+) -> None:
     students = {result.student for result in results}
     missing = sum(not result.handed_in for result in results)
     troubles = sum(bool(result.trouble) for result in results) - missing
@@ -241,12 +311,62 @@ def _say(submissions: Path, results: list[LessonResult], written: list[Path]) ->
         )
     if noted := {result.student for result in results if result.notes}:
         click.echo(f"students with notes on what they handed in: {len(noted)}; index.html has them")
+    if empty := _without_module(results):
+        click.echo(f"no module was found in the work of: {_first_five(empty)}; their pages say why")
+    for note in notes:
+        click.echo(note)
     for path in written:
         click.echo(f"  {path}")
 
 
+def _without_module(results: list[LessonResult]) -> list[str]:
+    """The students whose work holds none of the modules that are graded, but something odd."""
+    with_module = {result.student for result in results if result.handed_in}
+    noted = dict.fromkeys(result.student for result in results if result.notes)
+    return [student for student in noted if student not in with_module]
+
+
+def _not_graded(results: list[LessonResult]) -> str:
+    """What could not be graded, by student."""
+    stems: dict[str, list[str]] = {}
+    for result in results:
+        if not result.key:
+            stems.setdefault(result.student, []).append(result.lesson)
+    told = [f"{student}'s {', '.join(own)}" for student, own in stems.items()]
+    return _first_five(told, separator="; ")
+
+
+def _first_five(names: Sequence[str], separator: str = ", ") -> str:
+    """The first five, and how many there are beyond them."""
+    others = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return separator.join(names[:5]) + others
+
+
+def _say_changes(old: list[LessonResult], new: list[LessonResult], out: Path) -> None:
+    from course.files import write_whole
+    from course.grading.reports.changes import changes, changes_csv
+
+    found = changes(old, new)
+    write_whole(out / "changes.csv", changes_csv(found))
+    students = {change.student for change in found}
+    click.echo(f"changed: {len(found)} exercises of {len(students)} students")
+    for one in found[:MAX_CHANGES]:
+        click.echo(
+            f"  {one.student}: {one.lesson}.{one.exercise} {one.before or 0} -> {one.after or 0}. "
+            f"{one.why}"
+        )
+    click.echo(f"  {out / 'changes.csv'}")
+
+
+SECONDS_BETWEEN_LINES = 10
+"""Of progress, where there is no terminal."""
+MAX_CHANGES = 20
+"""As many are told on the terminal."""
+
+
 def _self_test() -> int:
     from course.grading.escapes import self_test
+    from course.grading.ways_out import ATTEMPTS
 
     outcomes = self_test()
     for outcome in outcomes:
@@ -256,4 +376,9 @@ def _self_test() -> int:
             click.echo(f"          {outcome.detail}")
     n_open = sum(not outcome.closed for outcome in outcomes)
     click.echo(f"{len(outcomes) - n_open} of {len(outcomes)} ways out are closed")
+    if len(outcomes) < len(ATTEMPTS):
+        click.echo(
+            "There are no namespaces for us here: a module can see whether a file of a known name "
+            "exists, and how large it is."
+        )
     return 1 if n_open else 0

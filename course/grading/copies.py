@@ -10,11 +10,7 @@ nothing. Nor does what everybody has: the lines of the stub, the code of the ref
 more than a quarter of the class wrote, and more than a few students.
 """
 
-import functools
-import keyword
 import math
-import re
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from course.build import stub_of
+from course.grading.source import MAX_TOKENS, TOKEN, Source, read_source, tokens_of
 from course.syllabus import find_lesson
 
 NOISE = 10
@@ -36,22 +33,6 @@ DOUBT = 10
 """So many fingerprints are taken to differ before any is compared: little code proves little."""
 MIN_SCORE = 0.5
 """Below this a pair is not worth a look."""
-MAX_TOKENS = 5_000
-"""Of one module; those of the lessons have fewer than 1,000."""
-
-_NOT_CODE = re.compile(
-    r"#.*"
-    r"|'''(?:[^'\\]+|\\[\s\S]|'(?!''))*(?:'''|\\?\Z)"
-    r'|"""(?:[^"\\]+|\\[\s\S]|"(?!""))*(?:"""|\\?\Z)'
-    r"|'(?:\\.|[^'\\\n])*'?|\"(?:\\.|[^\"\\\n])*\"?"
-)
-_TOKEN = re.compile(
-    r"(?P<space>\s+)"
-    r"|(?P<string>[A-Za-z]{0,2}(?:'(?:\\.|[^'\\])*'?|\"(?:\\.|[^\"\\])*\"?))"
-    r"|(?P<kept>(?<=\.)(?<!self\.)[^\W\d]\w*|\d[\w.]*)"  # .chunk, 0.02
-    r"|(?P<name>[^\W\d]\w*)"
-    r"|(?P<sign>.)"
-)
 
 
 @dataclass(frozen=True)
@@ -88,23 +69,23 @@ class _Prints:
 
 
 def find_resemblances(
-    stem: str, modules: Iterable[tuple[str, bytes]], at_most: int = 100
+    stem: str, modules: Iterable[tuple[str, Source]], at_most: int = 100
 ) -> list[Resemblance]:
     """Pairs of a class to look at, the most alike first.
 
     Args:
         stem: the lesson.
-        modules: each student with the bytes of the module. They need not parse. Only the
-            fingerprints are kept, so that a large class may be read one by one.
+        modules: each student with the module. Only the fingerprints are kept, so that a large
+            class may be read one by one.
         at_most: how many pairs; the memory for all scores is 20 bytes a pair.
     """
-    reference = find_lesson(stem).module("solutions").read_bytes()
-    stub = frozenset(_lines(stub_of(stem)))
+    reference = read_source(find_lesson(stem).module("solutions").read_bytes()).lines
+    stub = frozenset(read_source(stub_of(stem)).lines)
     common = {*_runs(reference).hashes.tolist(), *_runs(reference, stub).hashes.tolist()}
     students, prints = [], []
     for student, module in modules:
         students.append(student)
-        prints.append(_winnow(_runs(module, stub)))
+        prints.append(_winnow(_runs(module.lines, stub)))
     weights = _weights(prints, common)
     return [
         Resemblance(students[i], students[j], score, _fragments(prints[i], prints[j], weights))
@@ -115,25 +96,27 @@ def find_resemblances(
 # --- from a source to fingerprints ----------------------------------------------------------
 
 
-def _runs(module: bytes, without: frozenset[str] = frozenset()) -> _Prints:
+def _runs(lines: list[str], without: frozenset[str] = frozenset()) -> _Prints:
     """All runs of NOISE tokens in a definition, but for lines that the stub has."""
-    ids, lines, parts = [], [], []
-    part = 0
-    for number, line in enumerate(_lines(module), start=1):
+    kept, sizes, places = [], [], []
+    part = n_tokens = 0
+    for number, line in enumerate(lines, start=1):
         is_left_out = line != "" and line in without
         part += is_left_out or line.startswith(("def ", "class "))
-        if not is_left_out and len(ids) < MAX_TOKENS:
-            tokens = _token_ids(line[:MAX_TOKENS])
-            ids += tokens
-            lines += [number] * len(tokens)
-            parts += [part] * len(tokens)
+        if line and not is_left_out and n_tokens < MAX_TOKENS:
+            kept.append(tokens_of(line[:MAX_TOKENS]))
+            sizes.append(len(kept[-1]) // TOKEN)
+            places.append((number, part))
+            n_tokens += sizes[-1]
+    ids = np.frombuffer(b"".join(kept), np.uint32).astype(np.uint64) + np.uint64(1)
+    where = np.array(places, np.int64).reshape(-1, 2).repeat(sizes, axis=0)
     n_runs, last = max(len(ids) - NOISE + 1, 0), NOISE - 1
-    numbers, hashes = np.array(ids, np.uint64), np.zeros(n_runs, np.uint64)
+    hashes = np.zeros(n_runs, np.uint64)
     for i in range(NOISE if n_runs else 0):
-        hashes = _mix(hashes + numbers[i : i + n_runs])
-    spans = np.array([lines[:n_runs], lines[last:]], np.int64).reshape(2, n_runs).T
-    unbroken = np.array(parts[:n_runs]) == np.array(parts[last:])
-    return _Prints(hashes[unbroken], spans[unbroken])
+        hashes = _mix(hashes + ids[i : i + n_runs])
+    (first_lines, first_parts), (last_lines, last_parts) = where[:n_runs].T, where[last:].T
+    unbroken = first_parts == last_parts
+    return _Prints(hashes[unbroken], np.stack((first_lines, last_lines), axis=1)[unbroken])
 
 
 def _winnow(runs: _Prints) -> _Prints:
@@ -144,39 +127,6 @@ def _winnow(runs: _Prints) -> _Prints:
     least = WINDOW - 1 - windows[:, ::-1].argmin(axis=1)
     chosen = np.unique(np.arange(len(windows)) + least)
     return _Prints(runs.hashes[chosen], runs.lines[chosen])
-
-
-def _lines(module: bytes) -> list[str]:
-    """The lines of a source, without indentation, comments and docstrings."""
-    encoding = "utf-16" if module[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    text = module.decode(encoding, errors="replace").replace("\r\n", "\n").replace("\r", "\n")
-    return [line.strip() for line in _NOT_CODE.sub(_blank, text).split("\n")]
-
-
-def _blank(match: re.Match) -> str:
-    """Line ends in the place of a docstring, nothing in that of a comment; strings stay."""
-    text = match[0]
-    if text.startswith(("'''", '"""')):
-        return "\n" * text.count("\n")
-    return "" if text.startswith("#") else text
-
-
-@functools.lru_cache(maxsize=1 << 16)
-def _token_ids(line: str) -> tuple[int, ...]:
-    """A number for each token of a line: one for all names, one for all strings.
-
-    >>> _token_ids("x1, x2 = x.chunk(2)") == _token_ids("a,b=c.chunk( 2 )")
-    True
-    """
-    ids = []
-    for match in _TOKEN.finditer(line):
-        kind, text = match.lastgroup, match[0]
-        if kind == "space":
-            continue
-        if kind == "string" or (kind == "name" and not keyword.iskeyword(text)):
-            text = kind
-        ids.append(zlib.crc32(text.encode("utf-8", errors="replace")) + 1)
-    return tuple(ids)
 
 
 def _mix(numbers: np.ndarray) -> np.ndarray:

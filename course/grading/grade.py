@@ -7,7 +7,7 @@ out of date is done.
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,11 +15,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from course.files import write_whole
-from course.grading.judges import judged
+from course.grading.fitness import Fitness
+from course.grading.judges import UnableToJudge, judged
 from course.grading.names import file_stem
 from course.grading.results import LessonResult, from_text, to_text
 from course.grading.sandbox import Limits
-from course.grading.unit import Unit, key_of
+from course.grading.unit import Unit, judging_key, key_of
 
 
 class GradingError(Exception):
@@ -71,16 +72,39 @@ class Store:
         Nobody can know a new one beforehand, and prepare answers for its inputs.
         """
         file = self._out / "seed.txt"
-        seed = secrets.randbelow(2**31) if chosen is None else chosen
-        if chosen is None and file.exists():
+        if chosen is not None:
+            seed = chosen
+        elif file.exists():
             try:
                 seed = int(file.read_text(encoding="utf-8"))
             except ValueError:
                 raise GradingError(
                     f"{file} should hold a whole number; name one by --seed"
                 ) from None
+        else:
+            seed = secrets.randbits(128)  # so many cannot be tried, whatever is seen of the inputs
         write_whole(file, f"{seed}\n")
         return seed
+
+    def kept(self) -> Iterator[LessonResult]:
+        """Return all results that are there and whole, up to date or not."""
+        for path in sorted((self._out / "results").glob("*/*.json")):
+            with suppress(OSError, ValueError):
+                yield from_text(path.read_text(encoding="utf-8"))
+
+    def is_examined(self, key: str) -> bool:
+        """Test that the grader was found fit to judge a lesson, as it is now."""
+        return key in self._examined()
+
+    def note_examined(self, key: str) -> None:
+        """Keep that it was."""
+        write_whole(self._out / "examined.txt", "\n".join([*self._examined()[-99:], key, ""]))
+
+    def _examined(self) -> list[str]:
+        try:
+            return (self._out / "examined.txt").read_text(encoding="utf-8").split()
+        except (OSError, UnicodeError):
+            return []
 
     def find(self, unit: Unit, key: str) -> LessonResult | None:
         """The result of a unit, if it is there, whole and up to date."""
@@ -89,7 +113,9 @@ class Store:
         except (OSError, ValueError):
             return None
         same = (result.student, result.lesson, result.key) == (unit.student, unit.lesson, key)
-        return replace(result, notes=unit.notes, canvas_id=unit.canvas_id) if same else None
+        if not same:
+            return None
+        return replace(result, notes=unit.notes, canvas_id=unit.canvas_id, late=unit.late)
 
     def keep(self, unit: Unit, result: LessonResult) -> None:
         """Write a result."""
@@ -113,10 +139,17 @@ def grade_all(
         jobs: how many judges work side by side.
         fresh: grade again what is there already.
         scheduler: the address of a dask cluster that judges, instead of this machine.
+
+    Raises:
+        GradingError: the graded tests refuse the reference, or accept a stub, among others.
     """
+    fitness = Fitness()
 
     def missing() -> Iterator[Unit]:
         for unit in units:
+            key = judging_key(unit.lesson, settings.seed)
+            if fresh or not store.is_examined(key):
+                yield from fitness.units(unit.lesson)
             known = None if fresh else store.find(unit, key_of(unit, settings.seed))
             if known is None:
                 yield unit
@@ -124,13 +157,28 @@ def grade_all(
                 found.append(known)
 
     found: list[LessonResult] = []
-    for unit, result in _judges(settings, jobs, scheduler)(missing()):
+    for unit, result in _as_far_as_able(_judges(settings, jobs, scheduler)(missing())):
+        if fitness.is_about(unit):
+            if trouble := fitness.trouble(unit, result):
+                raise GradingError(trouble)
+            if fitness.is_shown(unit.lesson):
+                store.note_examined(judging_key(unit.lesson, settings.seed))
+            continue
         yield from ((known, True) for known in found)
         found.clear()
         if result.key:
             store.keep(unit, result)
         yield result, False
     yield from ((known, True) for known in found)
+
+
+def _as_far_as_able(
+    judged: Iterator[tuple[Unit, LessonResult]],
+) -> Iterator[tuple[Unit, LessonResult]]:
+    try:
+        yield from judged
+    except UnableToJudge as error:
+        raise GradingError(f"nothing can be graded here: {error}") from None
 
 
 def _judges(

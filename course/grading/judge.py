@@ -14,7 +14,7 @@ import torch
 from course.grading.names import printable
 from course.grading.nursery import Nursery
 from course.grading.recall import Memory, RecallingExamination
-from course.grading.remote import RemoteModule
+from course.grading.remote import RemoteModule, Reported, WorkerLost, quoted
 from course.grading.results import (
     NOT_HANDED_IN,
     NOT_RUN,
@@ -26,17 +26,15 @@ from course.grading.results import (
     TestResult,
 )
 from course.grading.sandbox import Limits, SandboxError
-from course.grading.unit import Unit, key_of, not_graded
+from course.grading.unit import Unit, key_of, module_key, not_graded
 from course.syllabus import Exercise, Lesson, lessons
 from course.testing.case import Case, by_exercise, collect
 from course.testing.diagnosis import Diagnosis, Suspect, diagnose, suspects
 from course.testing.examine import Finding
-from course.testing.outcomes import NotRun, Prints, Stopped, TimedOut, Wrong
+from course.testing.outcomes import NotRun, Stopped, TimedOut, Wrong
 
-SECONDS_PER_EXERCISE = 30
+SECONDS_PER_EXERCISE = 90
 """How long the tests of one exercise may keep the judge waiting, whatever others took."""
-SECONDS_PER_LESSON = 120
-"""And how much longer those of a lesson may, together."""
 
 MAX_MESSAGE = 10_000
 """Characters of what is told of the test that is shown."""
@@ -91,9 +89,14 @@ class Judge:
         if unit.unread:
             return not_graded(unit, unit.unread)
         try:
-            return self._grade(unit)
+            try:
+                return self._grade(unit)
+            except WorkerLost:
+                return self._grade(unit)
         except SandboxError:
             raise
+        except WorkerLost as lost:
+            return not_graded(unit, f"The grader could not run it, twice: the code {lost}.")
         except Exception as error:  # a flaw of the grader's: the class is not to pay for it
             said = printable(f"{type(error).__name__}: {error}"[:MAX_MESSAGE])
             return not_graded(unit, f"The grader itself could not go on with it: {said}")
@@ -110,6 +113,8 @@ class Judge:
             notes=unit.notes,
             seconds=round(time.monotonic() - start, 3),
             canvas_id=unit.canvas_id,
+            module=module_key(unit),
+            late=unit.late,
         )
 
     def _exercises_and_trouble(self, unit: Unit) -> tuple[tuple[ExerciseResult, ...], str]:
@@ -149,13 +154,10 @@ class Judge:
     def _findings(
         self, lesson: Lesson, source: bytes, module: RemoteModule
     ) -> dict[str, tuple[Finding, ...]]:
-        examination = RecallingExamination(module, source, self.seed, self._memory)
-        findings, more = {}, float(SECONDS_PER_LESSON)
+        examination, findings = RecallingExamination(module, source, self.seed, self._memory), {}
         for exercise, cases in self._cases[lesson.stem].items():
-            start = time.monotonic()
-            module.allow(SECONDS_PER_EXERCISE + more)
+            module.allow(SECONDS_PER_EXERCISE)
             findings[exercise] = tuple(examination.run(case) for case in cases)
-            more -= max(time.monotonic() - start - SECONDS_PER_EXERCISE, 0.0)
         return findings
 
     def _result_of(
@@ -199,28 +201,41 @@ class Judge:
         return self._suspects[lesson, exercise]
 
 
-@functools.cache
 def cases() -> dict[str, dict[str, list[Case]]]:
-    """The graded tests, by lesson and exercise."""
-    found = collect(lesson.tests for lesson in lessons())
+    """Return the graded tests, by lesson and exercise.
+
+    Raises:
+        RuntimeError: they cannot be read.
+    """
+    found, trouble = _collected()
+    if trouble:
+        raise RuntimeError(trouble)
     return {
         lesson.stem: by_exercise(case for case in found if case.lesson == lesson.stem)
         for lesson in lessons()
     }
 
 
+@functools.cache
+def _collected() -> tuple[list[Case], str]:
+    """Return all graded tests, or why there are none; a second try would find some of them."""
+    try:
+        return collect(lesson.tests for lesson in lessons()), ""
+    except RuntimeError as error:
+        return [], str(error)
+
+
 def _test_result(finding: Finding, shown: str) -> TestResult:
     name = finding.case.name
-    said = finding.text[: MAX_MESSAGE if name == shown else MAX_OTHER_MESSAGE]
+    said = finding.text
+    if isinstance(finding.failure, Reported):
+        said = f"{finding.case.exercise} was refused; {quoted(said)}"
+    said = said[: MAX_MESSAGE if name == shown else MAX_OTHER_MESSAGE]
     return TestResult(name, finding.outcome, printable(said))
 
 
 def _to_show(findings: Sequence[Finding], diagnosis: Diagnosis | None) -> str:
-    """The wrong test to show: what is explained comes first, what only prints comes last."""
-
-    def rank(finding: Finding) -> tuple[bool, bool]:
-        explained = diagnosis is not None and finding.case.name in diagnosis.explains
-        return not explained, isinstance(finding.failure, Prints)
-
-    wrong = [finding for finding in findings if finding.outcome == WRONG]
-    return min(wrong, key=rank).case.name if wrong else ""
+    """Return the wrong test to show: the first that is explained, or else the first."""
+    explained = diagnosis.explains if diagnosis else ()
+    wrong = [finding.case.name for finding in findings if finding.outcome == WRONG]
+    return min(wrong, key=lambda name: name not in explained, default="")

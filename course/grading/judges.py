@@ -22,9 +22,10 @@ from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from typing import TYPE_CHECKING, Any
 
+from course.grading.namespaces import end_with_parent
 from course.grading.results import LessonResult
-from course.grading.sandbox import SandboxError, mapped_bytes
-from course.grading.start import shared_nursery
+from course.grading.sandbox import SandboxError, confine_judge, mapped_bytes
+from course.grading.start import GRADER, shared_nursery
 from course.grading.unit import Unit, not_graded
 
 if TYPE_CHECKING:
@@ -162,37 +163,61 @@ def _start_server() -> None:
     if threading.current_thread() is not threading.main_thread():
         return
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited
+    if sys.platform == "linux":
+        os.environ[GRADER] = str(os.getpid())
     try:
         forkserver.ensure_running()
     finally:
+        os.environ.pop(GRADER, None)
         signal.signal(signal.SIGINT, handler)
 
 
+class UnableToJudge(Exception):
+    """Why no judge can grade anything here, in a sentence."""
+
+
 _judge: "Judge | None" = None
-"""The judge of this process."""
+"""The judge of this process,"""
+_trouble = ""
+"""and why it must not grade, if so."""
 
 
 def _begin(settings: "Settings", nursery: socket.socket, asked_to_end: Connection) -> None:
-    global _judge
+    global _judge, _trouble
     warnings.simplefilter("ignore")  # of PyTorch, about the answers of strangers
-    _bound_memory()
+    _trouble = _bound_memory()
     threading.Thread(target=_end_when_asked, args=[asked_to_end], daemon=True).start()
     from course.grading.judge import Judge  # with PyTorch, which nobody else needs here
 
     try:
         _judge = Judge(settings.seed, settings.limits, settings.confined, nursery)
+        if settings.confined:
+            end_with_parent(os.getppid())
+            confine_judge()
+    except PermissionError as error:
+        _trouble = f"A judge could not be confined: {error}."
     except (OSError, SandboxError):  # the nursery has ended; what was to be graded here is told so
         _leave(1)
+    except RuntimeError as error:
+        found = [line[1:].strip() for line in str(error).splitlines() if line.startswith("E ")]
+        place = [line.partition(" ")[2] for line in found if line.startswith("File ")]
+        _trouble = f"The graded tests cannot be read: {', '.join(found[-1:] + place[-1:])}."
 
 
-def _bound_memory() -> None:
-    """Two answers of a few bytes may stand for millions of numbers, and a test multiplies them."""
-    if sys.platform == "linux":
-        import resource
+def _bound_memory() -> str:
+    """Bound the memory of a judge; return why it has too little for that, or nothing.
 
-        most, (_, hard) = mapped_bytes() + MAX_BYTES, resource.getrlimit(resource.RLIMIT_AS)
-        if hard == resource.RLIM_INFINITY or most < hard:
-            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    Two answers of a few bytes may stand for millions of numbers, and a test multiplies them.
+    """
+    if sys.platform != "linux":
+        return ""
+    import resource
+
+    most, (_, hard) = mapped_bytes() + MAX_BYTES, resource.getrlimit(resource.RLIMIT_AS)
+    if resource.RLIM_INFINITY != hard < most:
+        return f"`ulimit -H -v` says {hard:,}, and a judge may need {most:,} bytes of memory."
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    return ""
 
 
 def _end_when_asked(asked_to_end: Connection) -> None:
@@ -209,4 +234,6 @@ _leave = os._exit
 
 
 def _grade(unit: Unit) -> LessonResult:
+    if _trouble:
+        raise UnableToJudge(_trouble)
     return _judge.grade(unit)

@@ -50,18 +50,30 @@ def prepare(readable: Iterable[str | Path]) -> int:
     Raises:
         OSError: the kernel refused.
     """
-    version = _version()
-    # Newer kernels know more kinds of access. All that this one knows are forbidden.
-    kinds_of_files = 13 + (version >= 2) + (version >= 3) + (version >= 5)
-    forbidden = _Ruleset(
-        files=(1 << kinds_of_files) - 1,
-        network=0b11 if version >= 4 else 0,  # to bind and to connect TCP sockets
-        other_processes=0b11 if version >= 6 else 0,  # abstract sockets and signals
-    )
-    ruleset = _call(_CREATE_RULESET, ctypes.byref(forbidden), ctypes.sizeof(forbidden), 0)
+    ruleset = _ruleset(0)
     for path in filter(os.path.exists, readable):
         _allow_reading(ruleset, path)
     return ruleset
+
+
+def prepare_reading() -> int:
+    """Write the rules down: all files may be read, and nothing else may be done with any.
+
+    Returns, raises: as `prepare`.
+    """
+    return _ruleset(_READ_FILE | _READ_DIR)
+
+
+def _ruleset(allowed: int) -> int:
+    """Forbid all kinds of access that this kernel knows, but for those that are allowed."""
+    version = _version()  # newer kernels know more kinds
+    kinds_of_files = 13 + (version >= 2) + (version >= 3) + (version >= 5)
+    forbidden = _Ruleset(
+        files=((1 << kinds_of_files) - 1) & ~allowed,
+        network=0b11 if version >= 4 else 0,  # to bind and to connect TCP sockets
+        other_processes=0b11 if version >= 6 else 0,  # abstract sockets and signals
+    )
+    return _call(_CREATE_RULESET, ctypes.byref(forbidden), ctypes.sizeof(forbidden), 0)
 
 
 def enter(ruleset: int) -> None:

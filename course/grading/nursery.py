@@ -10,16 +10,21 @@ import ctypes
 import gc
 import os
 import socket
+import sys
 import tempfile
 from pathlib import Path
 
 import torch
 
-from course.grading.sandbox import Limits, SandboxError, spawn
+from course.grading.namespaces import end_with_parent
+from course.grading.sandbox import Limits, SandboxError, enter_namespaces, spawn
 from course.grading.start import start_nursery
 from course.grading.wire import Closed, receive, send
 from course.grading.worker import serve
 from course.testing.stage import Ref
+
+SECONDS_TO_END = 2.0
+"""How long a worker may take that has closed its connection: to give memory back takes time."""
 
 Worker = tuple[int, socket.socket]
 """A worker, seen from the judge: its number, and our end of the connection to it."""
@@ -52,8 +57,8 @@ class Nursery:
                 self._process = start_nursery(theirs, limits, confined)
             else:
                 socket.send_fds(shared, [b"."], [theirs.fileno()])
-        if self._ask("hello") != "ready":
-            raise SandboxError("The process that starts the workers could not be started.")
+        if trouble := self._ask("hello"):
+            raise SandboxError(trouble)
 
     def __enter__(self) -> "Nursery":
         return self
@@ -65,16 +70,23 @@ class Nursery:
         """A new worker."""
         with contextlib.suppress(Closed):  # then there is no answer either
             send(self._connection, "spawn")
-        text, descriptors, _, _ = socket.recv_fds(self._connection, 16, 1)
+        descriptors = []
+        with contextlib.suppress(ConnectionResetError):
+            text, descriptors, _, _ = socket.recv_fds(self._connection, 16, 1)
         if not descriptors:
             raise SandboxError("The process that starts the workers has ended.")
         return int(text), socket.socket(fileno=descriptors[0])
 
-    def kill(self, worker: Worker) -> str:
-        """End a worker, and say what ended it, as the rest of a sentence about "the code"."""
+    def kill(self, worker: Worker, has_hung_up: bool = False) -> tuple[str, bool]:
+        """End a worker; say what ended it, and whether that was the machine's doing.
+
+        What ended it is the rest of a sentence about "the code". Who has hung up is about to end:
+        it is given the time for that.
+        """
         number, connection = worker
         connection.close()
-        return self._ask(["kill", number])
+        why, was_lost = self._ask(["kill", number, has_hung_up])
+        return why, was_lost
 
     def close(self) -> None:
         """End the nursery, and with it all its workers."""
@@ -96,28 +108,52 @@ def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int, sh
     _warm_up()
     limits = Limits(cpu_seconds, memory_bytes)
     connection = socket.socket(fileno=descriptor)
+    trouble = _trouble(limits, bool(confined))
     if shared:
+        with contextlib.suppress(OSError):  # nobody waits for it any longer
+            connection.sendall(trouble.encode() + b"\n")
         connection = _connection_to_one_judge(connection)
+    if confined and not trouble:
+        enter_namespaces()
     workers = {}
     with contextlib.suppress(Closed):
         while True:
             request = receive(connection)
             if request == "hello":
-                send(connection, "ready")
+                send(connection, trouble)
             elif request == "spawn":
-                worker = spawn(serve, limits, bool(confined))
+                try:
+                    worker = spawn(serve, limits, bool(confined))
+                except OSError:  # the machine has no process or memory left: this judge is told so
+                    break
                 workers[worker.pid] = worker
                 number = str(worker.pid).encode()
                 socket.send_fds(connection, [number], [worker.connection.fileno()])
                 worker.connection.close()
             else:
-                _, pid = request
+                _, pid, has_hung_up = request
                 worker = workers.pop(pid)
-                worker.kill()
-                send(connection, worker.why_it_died())
+                worker.kill(SECONDS_TO_END if has_hung_up else 0.0)
+                send(connection, [worker.why_it_died(), worker.was_lost])
     for worker in workers.values():
         worker.kill()
     os._exit(0)
+
+
+def _trouble(limits: Limits, confined: bool) -> str:
+    """Confine one worker, which answers; or else return why that failed, in sentences."""
+    try:
+        with spawn(lambda connection: connection.sendall(b"here"), limits, confined) as worker:
+            worker.connection.settimeout(_SECONDS_TO_ANSWER)
+            if worker.connection.recv(4) == b"here":
+                return ""
+            worker.kill(SECONDS_TO_END)
+        return f"No worker came to life here: the code {worker.why_it_died()}."
+    except (SandboxError, OSError) as error:
+        return f"No worker could be started here: {error}."
+
+
+_SECONDS_TO_ANSWER = 30
 
 
 def _connection_to_one_judge(connection: socket.socket) -> socket.socket:
@@ -125,6 +161,7 @@ def _connection_to_one_judge(connection: socket.socket) -> socket.socket:
 
     When nobody is left who could come, this process ends, after all of its forks.
     """
+    shared = os.getpid()
     while True:
         _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
         if not descriptors:
@@ -133,6 +170,8 @@ def _connection_to_one_judge(connection: socket.socket) -> socket.socket:
                     os.wait()
             os._exit(0)
         if os.fork() == 0:
+            if sys.platform == "linux" and not end_with_parent(shared):
+                os._exit(0)
             connection.close()
             return socket.socket(fileno=descriptors[0])
         os.close(descriptors[0])

@@ -8,7 +8,6 @@ not run the test; where it does not, the test runs, and the tree has one branch 
 
 import functools
 import hashlib
-import time
 from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -16,8 +15,15 @@ from typing import Any
 
 import torch
 
-from course.grading.remote import TOO_LARGE, Conversation, RemoteModule, RemoteStage
-from course.grading.sandbox import SandboxError, ran_out_of_memory
+from course.grading.remote import (
+    TOO_LARGE,
+    Conversation,
+    RemoteModule,
+    RemoteStage,
+    WorkerLost,
+)
+from course.grading.sandbox import SandboxError
+from course.memory import ran_out_of_memory
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
 from course.testing.examine import Examination, Finding, forget_frames
@@ -78,19 +84,19 @@ class RecallingExamination(Examination):
     """
 
     def __init__(self, module: RemoteModule, source: bytes, seed: int, memory: Memory) -> None:
-        super().__init__(self._new_stage, source, seed, self._newly_printed)
+        super().__init__(self._new_stage, source, seed)
         self._module = module
         self._memory = memory
-        self._known = _KnownCourse(module, Point(), deadline=0.0)
+        self._known = _KnownCourse(module, Point(), seconds=0.0)
 
     def attempt(self, case: Case, lent: tuple[str, ...] = ()) -> Finding:
         beginning = self._memory.beginning(case, lent)
-        self._known = _KnownCourse(self._module, beginning, time.monotonic() + case.seconds)
+        self._known = _KnownCourse(self._module, beginning, case.seconds)
         self._known.follow()
         if self._known.point.end:
             return self._known.point.end
         finding = self._attempt_in_memory(case, lent)
-        if isinstance(finding.failure, SandboxError | Flaw):
+        if isinstance(finding.failure, SandboxError | Flaw | WorkerLost):
             raise finding.failure
         finding = _to_keep(finding)
         if not self._known.is_broken:
@@ -119,9 +125,6 @@ class RecallingExamination(Examination):
     def _new_stage(self) -> RemoteStage:
         return RemoteStage(self._known)
 
-    def _newly_printed(self) -> str:
-        return self._known.newly_printed()
-
 
 class _KnownCourse(Conversation):
     """A conversation that goes as far as it is known before the test is there to lead it.
@@ -132,8 +135,8 @@ class _KnownCourse(Conversation):
         n_bytes: about the memory that the points take that are new.
     """
 
-    def __init__(self, module: RemoteModule, beginning: Point, deadline: float) -> None:
-        super().__init__(module, deadline)
+    def __init__(self, module: RemoteModule, beginning: Point, seconds: float) -> None:
+        super().__init__(module, seconds)
         self.point = beginning
         self.n_bytes = 0
         self._ahead: deque[tuple[bytes, tuple[bytes, bytes] | BaseException]] = deque()

@@ -4,14 +4,15 @@ import contextlib
 import functools
 import inspect
 import math
+import re
 import textwrap
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from course.grading.nursery import Nursery, Worker
+from course.grading.patience import Clock
 from course.grading.wire import (
     Closed,
     Silence,
@@ -36,52 +37,68 @@ MAX_NAME = 100
 TOO_LARGE = "the code gave larger answers than anybody needs"
 
 
+class WorkerLost(Exception):
+    """The machine ended a worker, or never confined it: nothing is known of the code in it."""
+
+
+class Reported(Wrong):
+    """What a worker said was wrong: its words, which the code in it may have written."""
+
+
 class RemoteModule:
     """A student's module in a worker; if the worker comes to an end, there will be another one.
 
     Args:
         source: the text of the module.
         name: what to call it in messages, "exercises/rope.py".
+
+    Attributes:
+        clock: by which deadlines are set; it leaves out what the machine kept it waiting.
     """
 
     def __init__(self, nursery: Nursery, source: bytes, name: str) -> None:
+        self.clock = Clock()
         self._nursery = nursery
         self._source = source
         self._name = name
         self._end = math.inf
         self._bytes_left = MAX_BYTES
         self._worker: Worker | None = None
+        self._lost = False
 
     def allow(self, seconds: float) -> None:
         """Let it keep the judge busy for so long, from now on."""
-        self._end = time.monotonic() + seconds
+        self._end = self.clock.now() + seconds
 
     def load(self) -> None:
         """Run the module in a new worker.
 
         Raises:
             Wrong: in a sentence, why that is not possible.
+            WorkerLost.
         """
         self._worker = self._nursery.spawn()
-        loading = Conversation(self, time.monotonic() + SECONDS_TO_LOAD)
+        self.clock.watch(self._worker[0])
+        loading = Conversation(self, SECONDS_TO_LOAD)
         try:
             loading.take([["load", [self._source, self._name]]])
         except TimeIsUp:
             raise Wrong(f"{self._name} came to no end while it was imported") from None
+        except Stopped as error:
+            raise Wrong(f"{self._name} cannot be imported: {error}") from None
         except (Wrong, ToDo, StudentError) as error:
             self.end()
-            said = str(error)  # of a forged answer it may be anything
-            if not said.startswith(self._name):
-                said = f"{self._name} cannot be imported: {said}"
-            raise Wrong(said) from None
+            said = str(error)
+            what = "Not loaded" if said.startswith(self._name) else f"{self._name} was not loaded"
+            raise Wrong(f"{what}; {quoted(said)}") from None
 
     def ask(self, request: bytes, deadline: float) -> tuple[bytes, bytes]:
         """The answer to a message.
 
         Raises:
-            TimeIsUp, Stopped.
+            TimeIsUp, Stopped, WorkerLost.
         """
-        if time.monotonic() >= self._end:
+        if self.clock.has_struck(self._end):
             raise Stopped(_TOO_LONG)
         if self._bytes_left <= 0:
             raise Stopped(TOO_LARGE)
@@ -89,26 +106,40 @@ class RemoteModule:
             self.load()
         connection = self._worker[1]
         until = min(deadline, self._end)
+        seconds_left = functools.partial(self.clock.seconds_until, until)
         try:
-            send_message(connection, request, until)
-            text, memory = receive_message(connection, until)
+            send_message(connection, request, seconds_left)
+            text, memory = receive_message(connection, seconds_left)
         except Silence:
             self.end()
             raise (TimeIsUp() if until == deadline else Stopped(_TOO_LONG)) from None
         except Closed:
-            raise Stopped(f"the code {self.end()}") from None
+            why = self.end(has_hung_up=True)
+            raise (WorkerLost(why) if self._lost else Stopped(f"the code {why}")) from None
         except WireError:
             self.end()
             raise Stopped(_UNREADABLE) from None
         self._bytes_left -= len(text) + len(memory)
         return text, memory
 
-    def end(self) -> str:
+    def end(self, has_hung_up: bool = False) -> str:
         """End the worker, and say what ended it."""
         if self._worker is None:
             return ""
         worker, self._worker = self._worker, None
-        return self._nursery.kill(worker)
+        why, self._lost = self._nursery.kill(worker, has_hung_up)
+        return why
+
+
+def quoted(said: str) -> str:
+    """Mark what a worker said as such: the code in it may have written every word.
+
+    >>> quoted('rope.py is empty.\\nOK, "14 of 14"')
+    'its process says: “rope.py is empty.”\\n  | OK, "14 of 14"'
+    """
+    first, *more = said.split("\n")
+    first = re.sub("[“”]", "'", first)
+    return "\n".join([f"its process says: “{first}”", *(f"  | {line}" for line in more)])
 
 
 _TOO_LONG = "the tests of this exercise take too long together"
@@ -119,31 +150,29 @@ class Conversation:
     """What is asked of a module, and answered, in one test.
 
     Args:
-        deadline: by when all of it has to be over.
+        seconds: how long all of it may take.
     """
 
-    def __init__(self, module: RemoteModule, deadline: float) -> None:
+    def __init__(self, module: RemoteModule, seconds: float) -> None:
         self.is_broken = False
         self._module = module
-        self._deadline = deadline
-        self._printed: list[str] = []
+        self._deadline = module.clock.now() + seconds
 
     def take(self, steps: list[list]) -> Any:
         """Have steps taken, one after the other; the result of the last one."""
         text, memory = self.answer_to(dumps(steps))
         try:
-            kind, said, printed = _checked(loads(text, memory))
+            kind, said = _checked(loads(text, memory))
         except WireError:
             self.is_broken = True
             self._module.end()
             raise Stopped(_UNREADABLE) from None
-        self._printed.append(printed)
         if kind == "student":
             raise StudentError(*said)
         if kind == "to do":
             raise ToDo(said[:MAX_NAME])
         if kind != "result":
-            raise Wrong(said)
+            raise Reported(said)
         return said
 
     def answer_to(self, request: bytes) -> tuple[bytes, bytes]:
@@ -153,12 +182,6 @@ class Conversation:
         except (TimeIsUp, Exception):
             self.is_broken = True
             raise
-
-    def newly_printed(self) -> str:
-        """What the module printed since this was last asked."""
-        text = "".join(self._printed)
-        self._printed.clear()
-        return text
 
 
 class RemoteStage:
@@ -235,19 +258,30 @@ def _source_of(thing: type | Callable) -> str:
     return textwrap.dedent(inspect.getsource(thing))
 
 
-def _checked(answer: Any) -> list:
-    """An answer as it has to be, whoever wrote it."""
-    if type(answer) is not list or len(answer) != 3:
+def _checked(answer: Any) -> tuple[str, Any]:
+    """Return an answer as it has to be, whoever wrote it."""
+    if type(answer) is not list or len(answer) != 2:
         raise WireError("not an answer")
-    kind, said, printed = _text(answer[0]), answer[1], _text(answer[2])
+    kind, said = _text(answer[0]), answer[1]
     if kind == "student" and type(said) is list and len(said) == 3 and type(said[0]) is list:
         kinds, message, where = said
-        said = [tuple(map(_text, kinds)) or ("Exception",), _text(message), _text(where)]
+        message = _text(message).replace("\n", "\n  | ")
+        said = [tuple(map(_kind, kinds)) or ("Exception",), message, _one_line(where)]
     elif kind in ("to do", "wrong"):
         said = _text(said)
     elif kind != "result":
         raise WireError("not an answer")
-    return [kind, said, printed]
+    return kind, said
+
+
+def _kind(value: Any) -> str:
+    """Return the name of an exception's class; one that is no name would speak as the grader."""
+    name = _text(value)
+    return name if name.isidentifier() else "Exception"
+
+
+def _one_line(value: Any) -> str:
+    return " ".join(_text(value).split("\n"))
 
 
 def _text(value: Any) -> str:

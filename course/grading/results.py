@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 NOT_HANDED_IN = "was not handed in."
-"""How the trouble ends of a lesson without a module."""
+"""The trouble of a lesson without a module, after the name of its file."""
 
 WHOSE = "whose it is"
 """How a note begins that is not the student's business, but the instructor's alone."""
@@ -58,12 +58,14 @@ class LessonResult:
 
     Attributes:
         student, lesson: whose, and the stem of the lesson.
-        key: what the result depends on: the module, the course, and the seed, as a hash.
+        key: what the result depends on: the module, its tests, and the seed, as a hash.
         exercises: all exercises of the lesson, in order.
         trouble: why the module could not be graded as it is, in a sentence; or nothing.
         notes: what is odd about all that was handed in, in sentences; alike in every lesson.
         seconds: how long it took.
         canvas_id: the student's number on Canvas, if the class came from there.
+        module: what was handed in, as a hash.
+        late: whether Canvas has marked it as late.
     """
 
     student: str
@@ -74,11 +76,13 @@ class LessonResult:
     notes: tuple[str, ...]
     seconds: float
     canvas_id: str = ""
+    module: str = ""
+    late: bool = False
 
     @property
     def handed_in(self) -> bool:
-        """Whether there was a module, good or bad."""
-        return not self.trouble.endswith(NOT_HANDED_IN)
+        """Whether there was a module, good or bad; what a module says of itself is no matter."""
+        return self.trouble != f"{self.lesson}.py {NOT_HANDED_IN}"
 
     @property
     def notes_for_student(self) -> tuple[str, ...]:
@@ -112,7 +116,7 @@ def from_text(text: str) -> LessonResult:
         exercises = tuple(_exercise(one) for one in fields.pop("exercises"))
         notes = tuple(fields.pop("notes"))
         return LessonResult(**fields, exercises=exercises, notes=notes)
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise ValueError(f"not a result: {error}") from None
 
 

@@ -12,10 +12,14 @@ gives up for good
 - privileges, the environment, the terminal, and all open files but the connection.
 
 A worker is one process with one thread and stays one, so killing it leaves nothing behind. All of
-this works the same for root and for anyone, on a laptop and in a container, without namespaces.
-`escapes.py` tries to break out. What it does not hide: whether a file of a known name exists, and
-how large it is; and the nursery's own memory, which every worker inherits. Hence the nursery is
-*started* with `ENVIRONMENT`, as a process of its own, and never learns anything worth knowing.
+this works the same for root and for anyone, on a laptop and in a container. Where there may be
+namespaces, a worker lives in some, too (`namespaces.py`), and does not even learn whether a file of
+a known name exists. `escapes.py` tries to break out. What is not hidden: the nursery's own memory,
+which every worker inherits. Hence the nursery is *started* with `ENVIRONMENT`, as a process of its
+own, and never learns anything worth knowing.
+
+The judge, which never runs a student's code but reads its answers, gives up what it does not need
+as well: `confine_judge`.
 """
 
 import ctypes
@@ -25,13 +29,14 @@ import site
 import socket
 import sys
 import sysconfig
+import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from course.grading import landlock, seccomp
+from course.grading import landlock, namespaces, seccomp
+from course.memory import ran_out_of_memory
 
 ENVIRONMENT = {
     "HOME": "/",
@@ -56,8 +61,11 @@ _READABLE = (
 )
 """What Python and PyTorch read of the system."""
 
-_SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_NO_NEW_PRIVILEGES = 1, 4, 38  # prctl(2)
+_SET_DUMPABLE, _SET_NO_NEW_PRIVILEGES = 4, 38  # prctl(2)
 _ENDED, _FAILED, _OUT_OF_MEMORY, _NOT_CONFINED = 0, 1, 77, 78  # exit statuses of a worker
+_LIMIT_REFUSED = 79
+_CONFINED = b"."
+"""What a worker says once it is confined, through a pipe that is closed before other code runs."""
 
 
 class SandboxError(RuntimeError):
@@ -74,7 +82,7 @@ class Limits:
         open_files: files open at a time, with the connection.
     """
 
-    cpu_seconds: int = 600  # the judge waits for no lesson so long
+    cpu_seconds: int = 900  # the judge waits for no lesson so long
     memory_bytes: int = 2 * 10**9
     open_files: int = 64
 
@@ -87,10 +95,12 @@ class Worker:
         connection: our end of its one connection.
     """
 
-    def __init__(self, pid: int, connection: socket.socket, limits: Limits) -> None:
+    def __init__(self, pid: int, connection: socket.socket, limits: Limits, confined: int) -> None:
         self.pid = pid
         self.connection = connection
         self._limits = limits
+        self._confined = confined
+        self._was_confined = False  # as far as to run other code, which can choose how it ends
         self._ending: tuple[int, float] | None = None  # status, seconds of processor time
         self._was_stopped = False
 
@@ -100,9 +110,12 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
-    def kill(self) -> None:
-        """Stop it now, if it has not ended, and wait until it is gone."""
+    def kill(self, patience: float = 0.0) -> None:
+        """Stop it, if it does not end by itself in so many seconds, and wait until it is gone."""
         self.connection.close()
+        end = time.monotonic() + patience
+        while not self._has_ended(os.WNOHANG) and time.monotonic() < end:
+            time.sleep(0.001)
         if not self._has_ended(os.WNOHANG):
             self._was_stopped = True
             os.kill(self.pid, signal.SIGKILL)  # not yet waited for, so the number is still its own
@@ -110,12 +123,11 @@ class Worker:
 
     def why_it_died(self) -> str:
         """What ended it, once `kill` was called: the rest of a sentence that begins "The code"."""
-        status, cpu_seconds = self._ending
+        status, _ = self._ending
         if os.WIFEXITED(status):
             return self._why_it_left(os.WEXITSTATUS(status))
         number = os.WTERMSIG(status)
-        spent = number == signal.SIGKILL and cpu_seconds >= self._limits.cpu_seconds
-        if spent or number == signal.SIGXCPU:
+        if number == signal.SIGXCPU or (number == signal.SIGKILL and self._is_spent()):
             return f"used more than {self._limits.cpu_seconds} s of processor time"
         if number != signal.SIGKILL:
             return f"crashed: {signal.strsignal(number)} (signal {number})"
@@ -123,18 +135,36 @@ class Worker:
             return "did not end by itself and was stopped"
         return "was killed by the system, most likely because the machine ran out of memory"
 
+    @property
+    def was_lost(self) -> bool:
+        """Test that the machine ended it, or never confined it; its code did nothing for that."""
+        status, _ = self._ending
+        if not self._was_confined:
+            return True
+        if os.WIFEXITED(status):
+            return False
+        return os.WTERMSIG(status) == signal.SIGKILL and not (self._was_stopped or self._is_spent())
+
+    def _is_spent(self) -> bool:
+        return self._ending[1] >= self._limits.cpu_seconds
+
     def _why_it_left(self, code: int) -> str:
         if code == _OUT_OF_MEMORY:
             return f"needed more than {self._limits.memory_bytes / 1e9:g} GB of memory"
-        if code == _NOT_CONFINED:
-            return "was not run: its process could not be confined"
-        return f"left its process (exit status {code})"
+        if self._was_confined:
+            return f"left its process (exit status {code})"
+        if code == _LIMIT_REFUSED:
+            lower = ", ".join(lower_limits(self._limits))
+            return f"was not run: this machine bounds its processes more narrowly ({lower})"
+        return "was not run: its process could not be confined"
 
     def _has_ended(self, options: int = 0) -> bool:
         if self._ending is None:
             pid, status, usage = os.wait4(self.pid, options)
             if pid == self.pid:
                 self._ending = status, usage.ru_utime + usage.ru_stime
+                self._was_confined = os.read(self._confined, 1) == _CONFINED
+                os.close(self._confined)
         return self._ending is not None
 
 
@@ -161,27 +191,40 @@ def spawn(
     """
     limits = limits or Limits()
     rules = _rules() if confined else None
-    nursery = os.getpid()
+    parent = 0 if _in_namespaces else os.getpid()  # as the worker sees it
     ours, theirs = socket.socketpair()
+    confined_here, confined_there = os.pipe()
     pid = os.fork()
     if pid == 0:
         ours.close()  # or the worker would not notice when the other side hangs up
-        _live(run, theirs, limits, rules, nursery)
+        _live(run, theirs, limits, rules, parent, confined_there)
     theirs.close()
-    return Worker(pid, ours, limits)
+    os.close(confined_there)
+    return Worker(pid, ours, limits, confined_here)
 
 
-def ran_out_of_memory(error: BaseException) -> bool:
-    """Whether this is Python's or PyTorch's way to say so."""
-    said = str(error)
-    by_pytorch = "can't allocate memory" in said or "std::bad_alloc" in said
-    return isinstance(error, MemoryError) or by_pytorch
+_in_namespaces = False
+
+
+def enter_namespaces() -> bool:
+    """Let all workers to come live in namespaces, where this machine has some for them.
+
+    Returns:
+        Whether it has.
+    """
+    global _in_namespaces
+    _rules()  # what they need of /proc is not there afterwards
+    _in_namespaces = namespaces.enter([*_READABLE, *_installation()])
+    return _in_namespaces
 
 
 @dataclass(frozen=True)
 class _Rules:
+    """What all workers of a nursery are held to, and the memory that they begin with."""
+
     files: int
     system_calls: ctypes.c_void_p
+    mapped_bytes: int
 
 
 @cache
@@ -189,7 +232,8 @@ def _rules() -> _Rules:
     """What all workers of this nursery are held to, prepared once."""
     if lacking := missing():
         raise SandboxError(" ".join(lacking))
-    return _Rules(landlock.prepare([*_READABLE, *_installation()]), seccomp.prepare())
+    files = landlock.prepare([*_READABLE, *_installation()])
+    return _Rules(files, seccomp.prepare(), mapped_bytes())
 
 
 def _installation() -> Iterator[str]:
@@ -206,13 +250,16 @@ def _live(
     connection: socket.socket,
     limits: Limits,
     rules: _Rules | None,
-    nursery: int,
+    parent: int,
+    confined: int,
 ) -> None:
     """The whole life of a worker, which never returns."""
     code = _NOT_CONFINED
     try:
         if rules is not None:
-            _confine(connection.fileno(), limits, rules, nursery)
+            _confine((connection.fileno(), confined), limits, rules, parent)
+        os.write(confined, _CONFINED)
+        os.close(confined)
         code = _FAILED
         run(connection)
         code = _ENDED
@@ -223,15 +270,14 @@ def _live(
         os._exit(code)
 
 
-def _confine(connection: int, limits: Limits, rules: _Rules, nursery: int) -> None:
-    """Give everything up but computing and one connection."""
+def _confine(kept: tuple[int, ...], limits: Limits, rules: _Rules, parent: int) -> None:
+    """Give everything up but computing, and these open files."""
     import resource
 
     libc = ctypes.CDLL(None, use_errno=True)
     os.setsid()  # no terminal, and its Ctrl-C is not for a worker
-    _succeed(libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0))
-    if os.getppid() != nursery:
-        os._exit(_NOT_CONFINED)  # it died just before
+    if not namespaces.end_with_parent(parent):
+        os._exit(_NOT_CONFINED)
 
     os.environ.clear()
     os.environ.update(ENVIRONMENT)
@@ -239,9 +285,9 @@ def _confine(connection: int, limits: Limits, rules: _Rules, nursery: int) -> No
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nothing, standard)
-    _close_all_but(0, 1, 2, connection, rules.files)  # looking for them takes one more
+    _close_all_but(0, 1, 2, *kept, rules.files)
 
-    memory = mapped_bytes() + limits.memory_bytes
+    memory = rules.mapped_bytes + limits.memory_bytes
     for name, soft, hard in (
         ("RLIMIT_AS", memory, memory),
         ("RLIMIT_CPU", limits.cpu_seconds, limits.cpu_seconds + 1),  # soft can be ignored
@@ -250,7 +296,10 @@ def _confine(connection: int, limits: Limits, rules: _Rules, nursery: int) -> No
         ("RLIMIT_CORE", 0, 0),
         ("RLIMIT_NPROC", 0, 0),  # does not bind root; seccomp does
     ):
-        resource.setrlimit(getattr(resource, name), (soft, hard))
+        try:
+            resource.setrlimit(getattr(resource, name), (soft, hard))
+        except (ValueError, OSError):
+            os._exit(_LIMIT_REFUSED)
 
     _succeed(libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     landlock.enter(rules.files)
@@ -260,6 +309,38 @@ def _confine(connection: int, limits: Limits, rules: _Rules, nursery: int) -> No
     seccomp.enter(rules.system_calls)
 
 
+def lower_limits(limits: Limits) -> list[str]:
+    """Return what this process may not have for its workers; with less, they might lose points."""
+    import resource
+
+    needed = {
+        "-t": (resource.RLIMIT_CPU, limits.cpu_seconds + 1, "s of processor time"),
+        "-v": (resource.RLIMIT_AS, _rules().mapped_bytes + limits.memory_bytes, "bytes of memory"),
+        "-n": (resource.RLIMIT_NOFILE, limits.open_files, "open files"),
+    }
+    hard = {option: resource.getrlimit(which)[1] for option, (which, _, _) in needed.items()}
+    return [
+        f"`ulimit -H {option}` says {hard[option]:,}, and {most:,} {unit} may be needed"
+        for option, (_, most, unit) in needed.items()
+        if resource.RLIM_INFINITY != hard[option] < most
+    ]
+
+
+def confine_judge() -> None:
+    """Give up, for good, to change any file, to use the network and to run another program.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    _succeed(libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    rules = landlock.prepare_reading()
+    landlock.enter(rules)
+    os.close(rules)
+    _drop_capabilities(libc)
+    seccomp.enter(seccomp.prepare_judge())
+
+
 def mapped_bytes() -> int:
     """The address space of this process: PyTorch maps gigabytes that it never touches."""
     pages = int(Path("/proc/self/statm").read_bytes().split()[0])
@@ -267,10 +348,11 @@ def mapped_bytes() -> int:
 
 
 def _close_all_but(*kept: int) -> None:
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
-        if descriptor not in kept:
-            with suppress(OSError):  # the one that listed them is closed already
-                os.close(descriptor)
+    first = 0
+    for descriptor in [*sorted(kept), namespaces.MAX_OPEN]:
+        if first < descriptor:  # an empty range would be taken for an endless one
+            os.closerange(first, descriptor)
+        first = descriptor + 1
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:

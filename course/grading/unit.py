@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import json
 from dataclasses import dataclass
 
 from course import ROOT
@@ -18,6 +19,7 @@ class Unit:
         unread: why the grader could not read what was handed in, in a sentence; or nothing.
         refused: why what was handed in is no module, as the rest of a sentence; or nothing.
         canvas_id: the student's number on Canvas, if the class came from there.
+        late: whether Canvas has marked it as late.
     """
 
     student: str
@@ -27,6 +29,7 @@ class Unit:
     unread: str = ""
     refused: str = ""
     canvas_id: str = ""
+    late: bool = False
 
 
 def not_graded(unit: Unit, trouble: str) -> LessonResult:
@@ -44,30 +47,63 @@ def not_graded(unit: Unit, trouble: str) -> LessonResult:
         notes=unit.notes,
         seconds=0.0,
         canvas_id=unit.canvas_id,
+        late=unit.late,
     )
 
 
 def key_of(unit: Unit, seed: int) -> str:
-    """What a result depends on, as a hash: if it is the same, nothing need be done again."""
-    source = b"none" if unit.source is None else b"some " + unit.source
+    """Return what a result depends on, as a hash: if it is the same, nothing need be done again."""
+    return _hash_of(judging_key(unit.lesson, seed), module_key(unit))
+
+
+def module_key(unit: Unit) -> str:
+    """Return a hash of what was handed in for a lesson."""
     if unit.unread:  # it was there, so what "none" earned is not its result
-        source = b"unread"
-    elif unit.source is None and unit.refused:
-        source = b"refused " + unit.refused.encode()
-    return hashlib.sha256(b"%s %d %s" % (_course_hash(), seed, source)).hexdigest()
-
-
-_DECIDING = (
-    *("tests/test_*.py", "solutions/*.py", "course/syllabus.toml"),
-    *("course/*.py", "course/testing/**/*.py", "course/testing/*.json", "course/grading/*.py"),
-)
+        return _hash_of("unread")
+    if unit.source is None:
+        return _hash_of("refused", unit.refused) if unit.refused else _hash_of("none")
+    return _hash_of("some", unit.source)
 
 
 @functools.cache
-def _course_hash() -> bytes:
-    """All that decides about a grade, as a hash."""
+def judging_key(lesson: str, seed: int) -> str:
+    """Return a hash of all that decides about the results of a lesson, but for the module."""
+    of_lesson = find_lesson(lesson)
+    worth = [(exercise.name, exercise.points) for exercise in of_lesson.exercises]
+    files = [
+        of_lesson.tests,
+        of_lesson.module("solutions"),
+        ROOT / "course" / "testing" / "catalogue" / f"{lesson}.py",
+        *(ROOT / "course" / f"{name.replace('.', '/')}.py" for name in _JUDGING),
+    ]
+    texts = (path.read_bytes().replace(b"\r\n", b"\n") for path in files if path.exists())
+    return _hash_of(str(seed), str(worth), json.dumps(_refusals().get(lesson)), *texts)
+
+
+@functools.cache
+def _refusals() -> dict:
+    path = ROOT / "course" / "testing" / "refusals.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+_JUDGING = (
+    *("memory", "syllabus", "testing.__init__", "testing.catalogue.__init__"),
+    *("testing.case", "testing.clock", "testing.diagnosis", "testing.door"),
+    *("testing.draw", "testing.examine", "testing.expect", "testing.honesty"),
+    *("testing.outcomes", "testing.plain", "testing.refusals", "testing.replaced"),
+    *("testing.show", "testing.stage", "testing.telling", "grading.judge"),
+    *("grading.landlock", "grading.names", "grading.namespaces", "grading.nursery"),
+    *("grading.patience", "grading.recall", "grading.remote", "grading.results"),
+    *("grading.sandbox", "grading.seccomp", "grading.start", "grading.unit"),
+    *("grading.wire", "grading.worker"),
+)
+"""The modules that judges and workers run; a test compares them with what these import."""
+
+
+def _hash_of(*parts: str | bytes) -> str:
     digest = hashlib.sha256()
-    for pattern in _DECIDING:
-        for path in sorted(ROOT.glob(pattern)):
-            digest.update(path.read_bytes())
-    return digest.digest()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(b"%d " % len(data))
+        digest.update(data)
+    return digest.hexdigest()

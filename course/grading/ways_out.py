@@ -33,24 +33,30 @@ class Attempt:
         act: does it.
         refusal: what `act` raises where the way is closed; anything else is a broken attempt.
         endless: `act` never returns; the way is closed if nothing is left after a `kill`.
+        needs_namespaces: it is tried only where workers live in namespaces, which close it.
     """
 
     sentence: str
     act: Callable[[], str]
-    refusal: type[Exception]
+    refusal: type[Exception] | tuple[type[Exception], ...]
     endless: bool
+    needs_namespaces: bool = False
 
 
 ATTEMPTS: list[Attempt] = []
 
 
 def attempt(
-    sentence: str, *, refusal: type[Exception] = PermissionError, endless: bool = False
+    sentence: str,
+    *,
+    refusal: type[Exception] | tuple[type[Exception], ...] = (PermissionError, FileNotFoundError),
+    endless: bool = False,
+    needs_namespaces: bool = False,
 ) -> Callable[[Callable[[], str]], Callable[[], str]]:
     """Make the decorated function an attempt."""
 
     def add(act: Callable[[], str]) -> Callable[[], str]:
-        ATTEMPTS.append(Attempt(sentence, act, refusal, endless))
+        ATTEMPTS.append(Attempt(sentence, act, refusal, endless, needs_namespaces))
         return act
 
     return add
@@ -139,12 +145,39 @@ def _inherited() -> str:
     return f"found {len(usable)} open: {usable}"
 
 
+@attempt("see whether the reference solutions are there", needs_namespaces=True)
+def _stat_solutions() -> str:
+    return f"{os.stat(ROOT / 'solutions' / 'rope.py').st_size} bytes"
+
+
+@attempt("see whether the list of users is there", needs_namespaces=True)
+def _stat_users() -> str:
+    return f"{os.stat('/etc/passwd').st_size} bytes"
+
+
+@attempt("see when somebody logged in last", needs_namespaces=True)
+def _stat_run() -> str:
+    return f"/run was changed at {os.stat('/run').st_mtime}"
+
+
 # --- other processes ------------------------------------------------------------------------
 
 
 @attempt("list the other processes")
 def _processes() -> str:
     return f"found {len([name for name in os.listdir('/proc') if name.isdigit()])}"
+
+
+@attempt("see whether another process is there", needs_namespaces=True)
+def _stat_process() -> str:
+    return f"process 1 is owned by {os.stat('/proc/1').st_uid}"
+
+
+@attempt("learn the number of the parent", needs_namespaces=True)
+def _parent() -> str:
+    if os.getppid() == 0:
+        raise PermissionError("it is outside")
+    return f"it is {os.getppid()}"
 
 
 @attempt("read the parent's environment")

@@ -9,7 +9,7 @@ import json
 import math
 import socket
 import struct
-import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -60,73 +60,82 @@ class Closed(Exception):
 # --- messages -------------------------------------------------------------------------------
 
 
-def send(connection: socket.socket, value: Any, deadline: float | None = None) -> None:
-    """Send a plain value; by `deadline`, in seconds of `time.monotonic()`, it must be on its way.
+SecondsLeft = Callable[[], float]
+"""How long may still be waited; asked again before anybody gives up."""
+
+
+def send(connection: socket.socket, value: Any, seconds_left: SecondsLeft | None = None) -> None:
+    """Send a plain value; it must be on its way before no seconds are left.
 
     Raises:
         WireError, Silence, Closed.
     """
-    send_message(connection, dumps(value), deadline)
+    send_message(connection, dumps(value), seconds_left)
 
 
-def send_message(connection: socket.socket, message: bytes, deadline: float | None) -> None:
+def send_message(
+    connection: socket.socket, message: bytes, seconds_left: SecondsLeft | None
+) -> None:
     """Send what `dumps` made; raises as `send` does."""
-    _wait_until(deadline, connection)
-    try:
-        connection.sendall(message)
-    except TimeoutError:
-        raise Silence from None
-    except (BrokenPipeError, ConnectionResetError):
-        raise Closed from None
+    rest = memoryview(message)
+    while rest:
+        _wait_at_most(seconds_left, connection)
+        try:
+            rest = rest[connection.send(rest) :]
+        except TimeoutError:
+            continue
+        except (BrokenPipeError, ConnectionResetError):
+            raise Closed from None
 
 
-def receive(connection: socket.socket, deadline: float | None = None) -> Any:
-    """The next value; by `deadline` it must have arrived whole.
+def receive(connection: socket.socket, seconds_left: SecondsLeft | None = None) -> Any:
+    """The next value; it must have arrived whole before no seconds are left.
 
     Raises:
         WireError, Silence, Closed.
     """
-    return loads(*receive_message(connection, deadline))
+    return loads(*receive_message(connection, seconds_left))
 
 
 def receive_message(
-    connection: socket.socket, deadline: float | None = None
+    connection: socket.socket, seconds_left: SecondsLeft | None = None
 ) -> tuple[bytearray, bytearray]:
     """The text and the memory of the next message; raises as `receive` does."""
     data = bytearray()
     while len(data) < _HEAD.size:
-        data += _some(connection, deadline)
+        data += _some(connection, seconds_left)
     text_length, memory_length = _HEAD.unpack_from(data)
     if text_length > MAX_TEXT_BYTES or memory_length > MAX_MEMORY_BYTES:
         raise WireError("a message is larger than any answer could be")
     memory_start = _HEAD.size + text_length
     end = memory_start + memory_length
     while len(data) < end:
-        data += _some(connection, deadline)
+        data += _some(connection, seconds_left)
     if len(data) > end:
         raise WireError("more arrived than was asked for")
     return data[_HEAD.size : memory_start], data[memory_start:]
 
 
-def _some(connection: socket.socket, deadline: float | None) -> bytes:
+def _some(connection: socket.socket, seconds_left: SecondsLeft | None) -> bytes:
     """What is there, as soon as something is."""
-    _wait_until(deadline, connection)
-    try:
-        data = connection.recv(2**18)
-    except TimeoutError:
-        raise Silence from None
-    except ConnectionResetError:
-        raise Closed from None
-    if not data:
-        raise Closed
-    return data
+    while True:
+        _wait_at_most(seconds_left, connection)
+        try:
+            data = connection.recv(2**18)
+        except TimeoutError:
+            continue
+        except ConnectionResetError:
+            raise Closed from None
+        if not data:
+            raise Closed
+        return data
 
 
-def _wait_until(deadline: float | None, connection: socket.socket) -> None:
+def _wait_at_most(seconds_left: SecondsLeft | None, connection: socket.socket) -> None:
     """Let the connection wait so long and no longer, even if one byte after another comes."""
-    if deadline is None:  # for ever, as a new connection does
+    if seconds_left is None:  # for ever, as a new connection does
         return
-    seconds = deadline - time.monotonic()
+    seconds = seconds_left()
     if seconds <= 0:
         raise Silence
     connection.settimeout(seconds)

@@ -5,23 +5,20 @@ Whatever a student's code does here, all that it can change is the answers on on
 
 import builtins
 import functools
-import io
 import linecache
 import socket
-import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from course.grading.sandbox import ran_out_of_memory
 from course.grading.wire import Closed, WireError, receive, send
+from course.memory import ran_out_of_memory
 from course.testing.honesty import honest, judging
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.stage import Stage, compiled, run_module
 
-MAX_PRINTED = 2000
 MAX_MESSAGE = 4000
 
 
@@ -31,24 +28,22 @@ def serve(connection: socket.socket) -> None:
     A request is a list of steps, each [verb, arguments] with or without a dictionary of named
     arguments; the first is to "load".
     The answer is that of the last step, or of the first that goes wrong: "result", "to do",
-    "wrong" or "student", then what there is to say, and what was printed meanwhile.
+    "wrong" or "student", then what there is to say.
     """
     actor = _Actor()
-    printed = _Limited()
     while True:
         try:
             steps = receive(connection)
         except Closed:
             return
-        sys.stdout = printed
         for step in steps:
             answer = _answer(actor, *step)
             if answer[0] != "result":
                 break
         try:
-            send(connection, [*answer, printed.taken()])
+            send(connection, answer)
         except WireError:
-            send(connection, ["wrong", "what came back is too large to be looked at", ""])
+            send(connection, ["wrong", "what came back is too large to be looked at"])
 
 
 class _Actor:
@@ -93,18 +88,3 @@ def _answer(actor: _Actor, verb: str, args: list, kwargs: dict | None = None) ->
         if ran_out_of_memory(error):
             raise
         return ["wrong", f"what came back cannot be looked at: {type(error).__name__}"]
-
-
-class _Limited(io.StringIO):
-    """Keeps the beginning of what is printed."""
-
-    def write(self, text: str) -> int:
-        super().write(text[: max(MAX_PRINTED - self.tell(), 0)])
-        return len(text)
-
-    def taken(self) -> str:
-        """What was kept since the last time."""
-        text = self.getvalue()
-        self.seek(0)
-        self.truncate()
-        return text

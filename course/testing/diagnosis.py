@@ -25,7 +25,7 @@ import torch
 from course.testing.case import Case
 from course.testing.catalogue import Mistake, mistakes
 from course.testing.examine import Finding, forget_frames
-from course.testing.outcomes import NotRun, Prints, Stopped, StudentError
+from course.testing.outcomes import NotRun, Stopped, StudentError
 from course.testing.refusals import refusals
 from course.testing.replaced import examination_of
 
@@ -110,9 +110,9 @@ def diagnose(
     """What explains the findings of one exercise, or None."""
     if any(isinstance(finding.failure, Stopped | NotRun) for finding in findings):
         return None
-    wrong = [one for one in findings if one.outcome == "wrong" and not _only_prints(one)]
+    wrong = [one for one in findings if one.outcome == "wrong"]
     wrong.sort(key=lambda finding: finding.seconds)
-    passed = [one for one in findings if one.outcome == "passed" or _only_prints(one)]
+    passed = [one for one in findings if one.outcome == "passed"]
     if not wrong:
         return None
     deadline = time.process_time() + seconds
@@ -143,10 +143,6 @@ def _candidates(
             if len(shared) >= len(wrong) / 2:
                 candidates.append((suspect, shared))
     return sorted(candidates, key=lambda candidate: len(candidate[1]), reverse=True)
-
-
-def _only_prints(finding: Finding) -> bool:
-    return isinstance(finding.failure, Prints)
 
 
 def _same(a: Any, b: Any) -> bool:

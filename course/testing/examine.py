@@ -15,7 +15,7 @@ from course.testing.case import Case
 from course.testing.clock import TimeIsUp
 from course.testing.door import Lesson, excerpt
 from course.testing.draw import Draw
-from course.testing.outcomes import NotRun, Prints, Stopped, StudentError, TimedOut, ToDo, Wrong
+from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.show import show
 from course.testing.stage import Stage, asks_for_input
 
@@ -67,7 +67,6 @@ class Examination:
         stage: makes the stage for the next test.
         source: the text of the module, to see which exercises use which.
         seed: another one gives the tests other inputs.
-        printed: what the module printed since it was last asked.
     """
 
     def __init__(
@@ -75,12 +74,10 @@ class Examination:
         stage: Callable[[], Stage],
         source: bytes = b"",
         seed: int = 0,
-        printed: Callable[[], str] = lambda: "",
     ) -> None:
         self.seed = seed
         self._stage = stage
         self._source = source
-        self._printed = printed
         self._stopped: set[str] = set()
         self._failed: set[str] = set()
         self._seconds: dict[str, float] = {}
@@ -165,12 +162,9 @@ class Examination:
         start = time.perf_counter()
         expect.calls.clear()
         expect.refused.clear()
-        self._printed()
         stage = self._stage()
         door = Lesson(stage, expect.calls)
         failure = self._failure(case, lent, stage, door)
-        if failure is None and (printed := self._printed()):
-            failure = Prints(case.exercise, printed)
         refused = [excerpt(one) for one in expect.refused] if failure else []
         told = _told(failure, case.exercise)
         return Finding(case, *told, door.trace, refused, time.perf_counter() - start)
@@ -179,14 +173,14 @@ class Examination:
         self, case: Case, lent: tuple[str, ...], stage: Stage, door: Lesson
     ) -> Exception | None:
         given = dict(case.parameters)
-        seed = case.seed(self.seed)
         if "draw" in case.fixtures:
-            given["draw"] = Draw(seed)
+            given["draw"] = Draw(case.seed(self.seed, "inputs"))
         if "lesson" in case.fixtures:
             given["lesson"] = door
         try:
             with stage.limited(case.seconds):
-                stage.seed(seed)  # what starts at random starts alike in every run
+                # what starts at random starts alike in every run
+                stage.seed(case.seed(self.seed, "module"))
                 if lent:
                     stage.lend(source_of(case.lesson, lent), lent)
                 case.function(**given)
@@ -247,20 +241,31 @@ def _in_plain_words(error: StudentError, exercise: str) -> str | None:
 
 @functools.lru_cache(maxsize=64)
 def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]:
-    """The earlier exercises of the lesson, if this one names one, itself or through what it uses.
+    """Return what may be lent to an exercise, if its text names any of that, itself or by others.
 
-    An exercise builds on earlier ones only: lending a later one could give the earlier away.
+    That is what its own reference calls. More would give away what it is about: a `one_hot_lookup`
+    that calls a right `lookup` has written nothing.
     """
+    called = _called_by_reference(lesson, exercise)
+    return called if _reached(source, exercise).intersection(called) else ()
+
+
+@functools.cache
+def _called_by_reference(lesson: str, exercise: str) -> tuple[str, ...]:
+    """Return the exercises that its reference calls, itself or through what it calls."""
+    reached = _reached(find_lesson(lesson).module("solutions").read_bytes(), exercise)
     names = [one.name for one in find_lesson(lesson).exercises]
-    earlier = names[: names.index(exercise)]
-    names_in = _names_in(source)
-    reached: set[str] = set()
-    to_read = {exercise, ""}
+    return tuple(name for name in names if name in reached and name != exercise)
+
+
+def _reached(source: bytes, exercise: str) -> set[str]:
+    """Return all names that a definition uses, itself or through definitions that it uses."""
+    names_in, reached, to_read = _names_in(source), set(), {exercise, ""}
     while to_read:
         name = to_read.pop()
         reached.add(name)
         to_read |= names_in.get(name, set()) - reached
-    return tuple(earlier) if reached.intersection(earlier) else ()
+    return reached
 
 
 def ends_in_its_stub(source: bytes, exercise: str) -> bool:

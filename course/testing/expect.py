@@ -160,11 +160,14 @@ def rejects(
     raise Wrong(message(f"{name} should have been raised, but the call went through", calls[-1]))
 
 
-def follows_device(function: Function, *args: Any) -> None:
+def follows_device(function: Function, *args: Any) -> bool:
     """Expect the result where the arguments are, tried on the "meta" device (shapes, no data).
 
     A module moves there after a first call; tensors among the arguments move, too. A body that
     has to look at the numbers, which "meta" does not have, is let off.
+
+    Returns:
+        Whether it was not let off.
     """
     __tracebackhide__ = True
     here = function(*args)
@@ -181,9 +184,10 @@ def follows_device(function: Function, *args: Any) -> None:
                     *(["at      " + raised.where] * bool(raised.where)),
                 )
             ) from raised
-        return
+        return False
     function._lesson.trace_only_where()
     _compare(there, _on_meta(here), there, _on_meta(here), None)
+    return True
 
 
 def stays_on_device(function: Function, *args: Any) -> None:

@@ -35,7 +35,7 @@ def open_module(path: Path, seed: int, printed: Callable[[], str]) -> Opened:
         module = _load(path)
     except Wrong as wrong:
         return Opened(path, None, str(wrong), printed())
-    examination = Examination(lambda: Stage(module), path.read_bytes(), seed, printed)
+    examination = Examination(lambda: Stage(module), path.read_bytes(), seed)
     return Opened(path, examination, "", printed())
 
 

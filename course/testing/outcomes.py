@@ -21,17 +21,6 @@ class TimedOut(Stopped):
         self.where = where
 
 
-class Prints(Wrong):
-    """The student's code is right but prints, which no function of this course does."""
-
-    def __init__(self, exercise: str, printed: str) -> None:
-        first_line = printed.strip().partition("\n")[0]
-        super().__init__(
-            f"{exercise} gives the right result, but prints; take the print out when you are done"
-            f"\n\n  printed  {first_line[:60]}"
-        )
-
-
 class NotRun(Exception):
     """A test that was left out, because the others of its exercise took too long already."""
 

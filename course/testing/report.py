@@ -14,7 +14,6 @@ from course.testing.case import Case
 from course.testing.diagnosis import Diagnosis, diagnose, suspects
 from course.testing.examine import Finding, lines_of_definitions, lines_to_do_once_begun
 from course.testing.opened import Opened
-from course.testing.outcomes import Prints
 
 
 def facts_of(case: Case, opened: Opened, found: Finding | None, printed: str, of: int) -> dict:
@@ -34,7 +33,6 @@ def facts_of(case: Case, opened: Opened, found: Finding | None, printed: str, of
         "where": f"{path.parent.name}/{path.name}{_line_of(path, case.exercise)}",
         "outcome": found.outcome if found else "wrong",
         "text": found.text if found else opened.refusal,
-        "only_prints": found is not None and isinstance(found.failure, Prints),
         "not_loaded": found is None,
         "printed": printed,
         "printed_at_import": opened.printed,
@@ -134,7 +132,7 @@ def print_summary(terminal, tally: Tally, own: bool) -> None:
     """
     print_wrong(terminal, tally)
     print_remarks(terminal, tally)
-    print_printed_at_import(terminal, tally)
+    print_printed(terminal, tally)
     if tally.tests:
         ran = tally.status()
         known = progress.status_of_all() | ran if own else ran
@@ -149,7 +147,6 @@ def print_wrong(terminal, tally: Tally, only: tuple[str, str] | None = None) -> 
     for key, tests in tally.tests.items():
         wrong = [test for test in tests if test["outcome"] == "wrong"]
         diagnosis = tally.diagnoses.get(key)
-        wrong.sort(key=lambda test: test["only_prints"])  # a forgotten print matters least
         if diagnosis:
             wrong.sort(key=lambda test: test["test"] not in diagnosis.explains)
         if wrong and wrong[0]["text"] not in shown and only in (None, key):
@@ -166,26 +163,27 @@ def print_remarks(terminal, tally: Tally) -> None:
         terminal.write_line(_wrapped(sentence))
 
 
-def print_printed_at_import(terminal, tally: Tally) -> None:
-    """A sentence for each file that prints when it is loaded."""
-    for sentence in _printed_at_import(tally):
-        terminal.write_line("")
-        terminal.write_line(_wrapped(sentence))
+def print_printed(terminal, tally: Tally) -> None:
+    """Write a sentence for each file that prints when it is loaded, and each right exercise."""
+    for (who, when), text in _printed(tally).items():
+        if lines := text.strip().splitlines():
+            sentence = (
+                f'{who} prints "{lines[0][:60]}"{when}; that costs no points, but take it out '
+            )
+            terminal.write_line("")
+            terminal.write_line(_wrapped(f"{sentence}when you are done"))
 
 
-def _printed_at_import(tally: Tally) -> list[str]:
-    """A sentence for each file that prints when it is loaded; that costs nothing."""
-    printed = {
-        test["where"].partition(":")[0]: test.get("printed_at_import", "").strip()
-        for tests in tally.tests.values()
-        for test in tests
-    }
-    return [
-        f'{file} prints "{text.splitlines()[0][:60]}" when it is loaded; that costs no points, but '
-        "take it out when you are done"
-        for file, text in printed.items()
-        if text
-    ]
+def _printed(tally: Tally) -> dict[tuple[str, str], str]:
+    """Return what each file printed, and when; a wrong exercise shows that with its test."""
+    printed: dict[tuple[str, str], str] = {}
+    for tests in tally.tests.values():
+        for test in tests:
+            file = test["where"].partition(":")[0]
+            printed[file, " when it is loaded"] = test.get("printed_at_import", "")
+            if _status(tests) == progress.PASSED and test["printed"]:
+                printed.setdefault((file, " while it is tested"), test["printed"])
+    return printed
 
 
 def _print_exercise(terminal, wrong: list[dict], diagnosis: Diagnosis | None, not_run: int) -> None:
@@ -218,8 +216,6 @@ def _print_exercise(terminal, wrong: list[dict], diagnosis: Diagnosis | None, no
         terminal.write_line(textwrap.indent("\n".join(shown), "    "))
     terminal.write_line("")
     terminal.write_line(f"  look at {first['where']}")
-    if first["only_prints"]:
-        return
     terminal.write_line(f"  hint    course hint {first['exercise']}")
     if not_run:
         tests = "1 other test" if not_run == 1 else f"{not_run} other tests"

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from course.memory import ran_out_of_memory
 from course.testing.clock import TimeIsUp, time_limit
 from course.testing.honesty import honest, refuse_borrowed_answers
 from course.testing.outcomes import StudentError, ToDo, Wrong
@@ -297,15 +298,8 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
     except SystemExit:
         raise Wrong(f"{shown} calls sys.exit while it is imported; take that out") from None
     except BaseException as error:  # also what pytest.skip raises
-        if asks_for_input(_message(error)):
-            raise Wrong(
-                f"{shown} asks for input while it is imported; take that out\n"
-                f"  {where(error, path)}"
-            ) from None
-        raise Wrong(
-            f"{shown} cannot be imported: {type(error).__name__}: {_message(error)}\n"
-            f"  {where(error, path)}"
-        ) from error
+        why, place = _why_not_imported(error, path), where(error, path)
+        raise Wrong(f"{shown} {why}\n  {place}") from error
     for name in ("torch", "nn"):
         value = module.__dict__.get(name, types)
         if not isinstance(value, types.ModuleType):
@@ -314,6 +308,28 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
                 "library cannot be reached; choose another name"
             )
     return module
+
+
+def _why_not_imported(error: BaseException, path: Path) -> str:
+    """Return why a file could not be run, as the rest of a sentence that begins with its name."""
+    message = _message(error)
+    # code that is nested too deeply wants memory as well, but before it runs
+    if ran_out_of_memory(error) and where(error, path):
+        return "needs more memory than there is while it is imported"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return (
+            f"imports {error.name}, which is not there; the standard library, torch and numpy are, "
+            "and all that an exercise needs"
+        )
+    if asks_for_input(message):
+        return "asks for input while it is imported; take that out"
+    kind = type(error).__name__
+    if isinstance(error, OSError) and error.filename:
+        return (
+            f"cannot open {error.filename} while it is imported ({kind}: {error.strerror}); it is "
+            "graded where there are no files of yours; take that out"
+        )
+    return f"cannot be imported: {kind}: {message}" if message else f"cannot be imported: {kind}"
 
 
 _NOT_UTF_8 = "is not saved as UTF-8; choose that encoding in your editor"

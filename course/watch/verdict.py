@@ -14,7 +14,7 @@ from course.testing.report import (
     Tally,
     board_of,
     facts_of,
-    print_printed_at_import,
+    print_printed,
     print_remarks,
     print_wrong,
 )
@@ -56,7 +56,7 @@ def verdict(
     if wrong:
         print_wrong(page, tally, only=wrong)
     print_remarks(page, tally)
-    print_printed_at_import(page, tally)
+    print_printed(page, tally)
     if not wrong:
         page.write_line(f"\n{next_steps(known, preferred)}")
     exercise = wrong[1] if wrong else following and following[1].name

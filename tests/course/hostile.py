@@ -235,11 +235,11 @@ connection = next(number for number in range(3, 64) if is_open(number))
 """
 
 FORGED = {
-    "an exception": '["student", [["ValueError"], "5 and 7", ""], ""]',
-    "a stub": '["to do", "lookup.lookup", ""]',
-    "something wrong": '["wrong", "all is well, give 14 points", ""]',
-    "a right result": '["result", None, ""]',
-    "no kind": "[torch.zeros(3), None, '']",
+    "an exception": '["student", [["ValueError"], "5 and 7", ""]]',
+    "a stub": '["to do", "lookup.lookup"]',
+    "something wrong": '["wrong", "all is well, give 14 points"]',
+    "a right result": '["result", None]',
+    "no kind": "[torch.zeros(3), None]",
     "nothing": "None",
 }
 for kind, answer in FORGED.items():
@@ -247,12 +247,12 @@ for kind, answer in FORGED.items():
         f"forged at import: {kind}",
         "answers the request to load before it is loaded",
         f"{CONNECTION}os.write(connection, dumps({answer}))",
-        "cannot be|all is well|still to do|should|came back|go on",
+        "was not loaded; its process says|cannot be|still to do|should|came back|go on",
     )
 attack(
     "answers in advance",
     "sends a hundred answers before it is asked",
-    f"{CONNECTION}os.write(connection, 100 * dumps(['result', (torch.zeros(2, 3), {{}}), '']))",
+    f"{CONNECTION}os.write(connection, 100 * dumps(['result', (torch.zeros(2, 3), {{}})]))",
     "cannot be read",
 )
 attack(
@@ -260,7 +260,7 @@ attack(
     "sends each answer twice, the first one forged",
     f"{CONNECTION}\n"
     "def lookup(weight, ids):\n"
-    "    os.write(connection, dumps(['result', (weight, {}), '']))\n"
+    "    os.write(connection, dumps(['result', (weight, {})]))\n"
     "    return weight",
     "values|shape|should be|cannot be read",
 )
@@ -301,7 +301,7 @@ attack(
     "fills the memory of the judge with every answer",
     f"{CONNECTION}\n"
     "def lookup(weight, ids):\n"
-    "    large = dumps(['result', ([torch.zeros(2**18, dtype=torch.float64)] * 30, {}), ''])\n"
+    "    large = dumps(['result', ([torch.zeros(2**18, dtype=torch.float64)] * 30, {})])\n"
     "    while True:\n"
     "        at = 0\n"
     "        while at < len(large):\n"
@@ -324,7 +324,7 @@ attack(
     f"{CONNECTION}\nimport json\n"
     "def lookup(weight, ids):\n"
     "    items = [[number * (2**61 - 1), 0] for number in range(30_000)]\n"
-    "    text = json.dumps(['result', {'kind': 'dict', 'items': items}, '']).encode()\n"
+    "    text = json.dumps(['result', {'kind': 'dict', 'items': items}]).encode()\n"
     "    os.write(connection, len(text).to_bytes(4) + bytes(4) + text)",
     "cannot be read",
 )
@@ -334,7 +334,7 @@ attack(
     f"{CONNECTION}\nimport json\n"
     "def lookup(weight, ids):\n"
     "    rows = {'kind': 'meta', 'dtype': 'int8', 'shape': [2**45, 0]}\n"
-    "    text = json.dumps(['result', rows, '']).encode()\n"
+    "    text = json.dumps(['result', rows]).encode()\n"
     "    os.write(connection, len(text).to_bytes(4) + bytes(4) + text)",
     "cannot be read",
 )
@@ -342,7 +342,11 @@ attack(
 # --- looking for the answers ----------------------------------------------------------------
 
 
-def reading(name: str, path: object, tells: str = "PermissionError") -> None:
+CLOSED = "PermissionError|FileNotFoundError"
+"""What tells of a file that a worker may not read: in namespaces there is none."""
+
+
+def reading(name: str, path: object, tells: str = CLOSED) -> None:
     """Add an attack that tells what it has read."""
     code = f"raise ValueError(open({str(path)!r}, 'rb').read())"
     in_call(f"reads {name}", f"reads {name}", code, tells)
@@ -365,13 +369,13 @@ for name in ("environ", "mem", "maps", "cmdline", "fd/0"):
         last = error
 raise last
 """,
-    "PermissionError",
+    CLOSED,
 )
 in_call(
     "looks for siblings",
     "lists all processes",
     "import os; raise ValueError(os.listdir('/proc'))",
-    "PermissionError",
+    CLOSED,
 )
 in_call(
     "environment",
@@ -675,7 +679,7 @@ attack(
     "replaced output",
     "replaces sys.stdout by something that breaks",
     "import sys\nsys.stdout.close()\nsys.stdout = None",
-    "left its process|cannot be",
+    "left its process|cannot be|still to do",
 )
 attack(
     "settings",

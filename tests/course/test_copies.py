@@ -7,11 +7,26 @@ import time
 
 import pytest
 
-from course import ROOT
-from course.grading.copies import MAX_TOKENS, NOISE, WINDOW, _runs, _winnow, find_resemblances
+from course import ROOT, reference
+from course.grading import copies
+from course.grading.answers import Known, find_known
+from course.grading.command import _to_look_at
+from course.grading.concealed import find_concealment
+from course.grading.copies import NOISE, WINDOW, _winnow
+from course.grading.source import MAX_TOKENS, read_source
+from course.grading.submissions import read_submissions
 from course.syllabus import find_lesson, lessons
 
 STEMS = [lesson.stem for lesson in lessons()]
+
+
+def find_resemblances(stem, modules, **how):
+    read = ((student, read_source(module)) for student, module in modules)
+    return copies.find_resemblances(stem, read, **how)
+
+
+def _runs(module):
+    return copies._runs(read_source(module).lines)
 
 
 # --- a class of students, made of the catalogue ---------------------------------------------
@@ -370,6 +385,258 @@ def test_only_the_most_alike_are_listed_if_there_are_many():
     every = find_resemblances("rope", class_)
     assert len(every) == 36
     assert find_resemblances("rope", class_, at_most=5) == every[:5]
+
+
+# --- published answers ----------------------------------------------------------------------
+
+
+def source_of(lesson, folder="solutions"):
+    return lesson.module(folder).read_text(encoding="utf-8")
+
+
+def known(stem, text):
+    """The published answers in one module; "all" if every one is the reference's."""
+    found = list(find_known(stem, [("ann", read_source(text.encode()))]))
+    assert all((one.student, one.lesson) == ("ann", stem) for one in found)
+    return [what for one in found for what in one.answers or ("all",)]
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_the_reference_word_for_word_is_known_and_the_stub_is_not(stem):
+    lesson = find_lesson(stem)
+    assert known(stem, source_of(lesson)) == ["all"]
+    assert known(stem, source_of(lesson).replace("\n", "\r\n") + "\nmine = 1\n") == ["all"]
+    assert known(stem, source_of(lesson, "exercises")) == []
+
+
+LONG = {
+    "permutation": ["`causal_toy_attention`"],
+    "learned": ["`GPTEmbedding`"],
+    "sinusoidal": ["`offset_rotation`"],
+    "rope": ["`rope_tables`"],
+    "skipgram": ["`skipgram_pairs`", "`SkipGram`", "`train_skipgram`", "`analogy`"],
+}
+"""Of the reference: what is long enough to say something. Those of lesson 1 are all short."""
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_the_reference_is_known_with_other_names_comments_and_layout(stem):
+    text = disguised(source_of(find_lesson(stem)), random.Random(0))
+    assert known(stem, text) == LONG.get(stem, [])
+
+
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        lambda text: text.replace("(", "(\n"),
+        lambda text: text.replace(")", ",)").replace("(,)", "()"),
+        lambda text: text.replace(
+            "= torch.cat((angles, angles), dim=-1)", "= ((torch.cat((angles, angles), dim=(-1))))"
+        ),
+        lambda text: text.replace("\n    angles", "; angles"),
+        lambda text: text.replace("(angles,", "\\\n  (angles,"),
+        lambda text: text.replace(": int", "").replace(" -> tuple[Tensor, Tensor]", ""),
+        lambda text: text.replace('"', "'"),
+        lambda text: text.replace("even_numbers", "k").replace("angles", "a"),
+        lambda text: text.replace("    ###", "    torch.manual_seed(0)\n    ###"),
+    ],
+    ids=[
+        *("line breaks", "trailing commas", "brackets", "one line", "continuation"),
+        *("annotations", "quotes", "names", "more around it"),
+    ],
+)
+def test_a_disguise_of_the_reference_hides_nothing(disguise):
+    text = re.sub("  # .*", "", source_of(find_lesson("rope")))
+    assert disguise(text) != text
+    assert known("rope", disguise(text)) == ["`rope_tables`"]
+
+
+def exercises():
+    return [(lesson.stem, one) for lesson in lessons() for one in lesson.exercises]
+
+
+def test_the_other_style_that_is_shown_is_known():
+    """Each exercise is handed in as `course show --solution` prints it, and checked in the stub."""
+    found = []
+    for stem, exercise in exercises():
+        code = reference.another_style(exercise)[1]
+        checked = re.sub(r"\n +_\w+\(.*\)(?=\n)", "\n    assert True", code)
+        assert known(stem, checked) == known(stem, code)
+        found += known(stem, code)
+    assert len(found) == 10
+    assert all(one.endswith("`, the other style") for one in found)
+
+
+def test_no_other_right_answer_of_the_catalogue_is_known():
+    n_others = 0
+    for stem in STEMS:
+        path = ROOT / "course" / "testing" / "catalogue" / f"{stem}.py"
+        shown = set()
+        for node in definitions(path):
+            of = [one for one in map(ast.unparse, node.decorator_list) if "alternative" in one]
+            if of and of[0] not in shown:
+                shown.add(of[0])  # the first one is what is shown
+            elif of:
+                n_others += 1
+                assert known(stem, ast.unparse(node)) == []
+    assert n_others > 100
+
+
+@pytest.mark.parametrize("name", ["rotate_half", "apply_rope", "interleaved_to_half", "ntk_base"])
+def test_a_short_answer_proves_nothing(name):
+    (exercise,) = (one for _, one in exercises() if one.name == name)
+    assert known("rope", reference.solution(exercise)) == []
+
+
+HINTED = {
+    "rope": """
+    rates = base ** (-torch.arange(0, head_dim, 2).double() / head_dim)
+    angles = torch.outer(torch.arange(seq_len).double(), rates)
+    angles = torch.cat((angles, angles), dim=-1)
+    return angles.cos().float(), angles.sin().float()
+""",
+    "sinusoidal": """
+    angles = k * inverse_frequencies(n_embd, base).double()
+    cos, sin = angles.cos(), angles.sin()
+    first = torch.stack((cos, sin), dim=-1)
+    second = torch.stack((-sin, cos), dim=-1)
+    blocks = torch.stack((first, second), dim=-2)
+    return torch.block_diag(*blocks).float()
+""",
+    "skipgram": """
+    ids = ids.long()
+    left, right = [ids[:0]], [ids[:0]]
+    for d in range(1, min(window, len(ids) - 1) + 1):
+        left.append(ids[:-d])
+        right.append(ids[d:])
+    return torch.cat(left + right), torch.cat(right + left)
+
+    unit = F.normalize(vectors, dim=-1)
+    near, values = nearest_by_cosine(unit[b] - unit[a] + unit[c], unit, top_k + 3)
+    keep = ~torch.isin(near, torch.tensor([a, b, c], device=near.device))
+    return near[keep][:top_k], values[keep][:top_k]
+""",
+}
+
+
+@pytest.mark.parametrize("stem", HINTED)
+def test_what_the_hints_lead_to_is_not_known(stem):
+    assert known(stem, HINTED[stem]) == []
+
+
+# --- concealed code -------------------------------------------------------------------------
+
+
+def concealed(text):
+    """What the sentence about one module says that it has."""
+    said = list(find_concealment("rope", [("ann", read_source(text.encode()))]))
+    assert all(student == "ann" for _, student in said)
+    return [re.fullmatch(r"`rope.py` has (.*): what code .*", one)[1] for one, _ in said]
+
+
+ENCODED = "aGVsbG8gd29ybGQsIHRoaXMgaXMgbm90IGhvbmVzdCBjb2RlLCBzb3JyeSE5"
+TEXT, NUMBERS = "a long text that looks encoded", "a long list of numbers"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("exec(x)", "`exec`"),
+        ("run = eval", "`eval`"),
+        ("f = compile (x, y, z)", "`compile`"),
+        ("import builtins as b", "`builtins`"),
+        ("builtins.exec(x)", "`builtins`"),
+        ("x = __builtins__[y]", "`__builtins__`"),
+        ("z = __import__(y)", "`__import__`"),
+        ("from marshal import loads; exec(loads(x))", "`exec` and `marshal`"),
+        ("ｅｘｅｃ(x)", "`exec`"),
+        ("y = f'{exec(x)}'", "`exec`"),
+        (f"x = '{ENCODED * 4}'", TEXT),
+        (f"x = b'{ENCODED * 4}'", TEXT),
+        ("x = (\n" + f"    '{ENCODED}'\n" * 4 + ")", TEXT),
+        (f'x = """\n{f"{ENCODED}{chr(10)}" * 4}"""', TEXT),
+        (f"x = '{ENCODED.encode().hex() * 2}'", TEXT),
+        ("x = b'" + "".join(rf"\x{n:02x}" for n in range(100)) + "'", TEXT),
+        ("x = '" + "c$@<O00001^Bc{|e`_!" * 12 + "'", TEXT),
+        (f"x = bytes({list(range(101))})", NUMBERS),
+        ("x = [\n" + "    104, 0x65, 3,\n" * 40 + "]", NUMBERS),
+        ("# -*- coding: utf-7 -*-", "the encoding `utf-7`"),
+        ("#!/usr/bin/python\n# vim: set fileencoding=utf_7 :", "the encoding `utf_7`"),
+    ],
+)
+def test_what_may_conceal_code_is_told(text, says):
+    assert concealed(text) == [says]
+    stub = source_of(find_lesson("rope"), "exercises")
+    assert concealed(text + "\n" + stub) == [says]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model.eval()\nself.eval()\nlayer = nn.Linear(2, 2).eval()",
+        "f = torch.compile(f)\nword = re.compile('a')",
+        "evaluate = execute = compiled = 1",
+        "def eval(self): return f(eval=True)",
+        "# exec(x), and " + ENCODED * 5,
+        "raise ValueError('call eval first')",
+        "raise ValueError(f'in eval mode there are {n}')",
+        f'"""See https://example.org/{ENCODED * 5}"""',
+        f'"""\n{"=" * 300}\n{"-" * 80}\n"""',
+        "print('" + "ab" * 200 + "')",
+        "x = torch.tensor([" + "0.5, " * 300 + "])",
+        "# -*- coding: utf-8 -*-\nx = 1",
+        "y = 1\nz = 2  # coding: utf-7 is told in the first two lines".replace("z", "x\nz"),
+    ],
+)
+def test_honest_code_conceals_nothing(text):
+    assert concealed(text) == []
+
+
+def test_nothing_of_the_course_conceals_code():
+    catalogue = (ROOT / "course" / "testing" / "catalogue").glob("*.py")
+    modules = [lesson.module(one) for lesson in lessons() for one in ("exercises", "solutions")]
+    for path in [*catalogue, *modules]:
+        assert concealed(path.read_text(encoding="utf-8")) == [], path
+    for lesson in lessons():
+        text = lesson.text.read_text(encoding="utf-8")
+        assert concealed("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))) == []
+
+
+def test_both_are_looked_for_in_what_was_handed_in(tmp_path):
+    stub, solution = (source_of(find_lesson("rope"), one) for one in ("exercises", "solutions"))
+    for student, text in {"ann": solution, "bob": f"{stub}\nexec(x)\n"}.items():
+        (tmp_path / student).mkdir()
+        (tmp_path / student / "rope.py").write_text(text, encoding="utf-8")
+    alike, answers, sentences = _to_look_at([*read_submissions(tmp_path)], [find_lesson("rope")])
+    assert alike == {"rope": []}
+    assert answers == [Known("ann", "rope", ())]
+    assert [student for _, student in sentences] == ["bob"]
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        *HOSTILE.values(),
+        b"1," * 500_000,
+        b"1  " * 330_000,
+        b"1" * 1_000_000,
+        b"f'{" * 330_000,
+        b"exec '" * 160_000,
+        b"x" * 1_000_000,
+        b"#coding" * 140_000,
+        b"exec" + b" " * 1_000_000,
+    ],
+    ids=[
+        *HOSTILE.keys(),
+        *("numbers", "no commas", "digits", "f-strings", "execs", "a word", "codings", "blanks"),
+    ],
+)
+def test_hostile_sources_are_looked_at_in_no_time(module):
+    start = time.process_time()
+    read = [("eve", read_source(module))]
+    assert list(find_known("rope", read)) == []
+    assert len(list(find_concealment("rope", read))) <= 1
+    assert time.process_time() - start < 10  # what is not linear takes minutes
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from course.testing import expect
 from course.testing.door import Handle, Lesson, excerpt
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.plain import Foreign, plain
@@ -204,3 +205,9 @@ def n_items(value) -> int:
     if isinstance(value, list | tuple):
         return 1 + sum(map(n_items, value))
     return value.numel() if isinstance(value, torch.Tensor) else 1
+
+
+def test_a_body_that_has_to_see_numbers_cannot_be_followed_to_a_device():
+    lesson = lesson_of(plain=lambda x: x + 1, seeing=lambda x: x * x.max().item())
+    assert expect.follows_device(lesson.plain, torch.ones(2)) is True
+    assert expect.follows_device(lesson.seeing, torch.ones(2)) is False

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from course.build import stub_from
 from course.files import write_whole
 from course.grading import judges
-from course.grading.command import _say, grade
+from course.grading.command import _not_graded, _say, grade
 from course.grading.grade import GradingError, Settings, Store, grade_all
 from course.grading.remote import SECONDS_TO_LOAD
 from course.grading.reports import pages_of_others
@@ -182,6 +182,27 @@ def test_the_command_speaks_of_notes(capsys, tmp_path):
     assert "notes" not in capsys.readouterr().out
 
 
+def test_whose_work_holds_no_module_is_named(capsys, tmp_path):
+    lacks = "rope.py was not handed in."
+    ann = not_graded(Unit("ann", "rope", None, notes=("ann.zip is damaged, or is no zip",)), lacks)
+    nothing_odd = replace(ann, student="bob", notes=())
+    has_another = replace(ann, student="cyd", lesson="lookup", trouble="")
+    _say(tmp_path, [ann, nothing_odd, replace(ann, student="cyd"), has_another], [])
+    assert "no module was found in the work of: ann; their" in capsys.readouterr().out
+    _say(tmp_path, [replace(ann, student=f"s{i}") for i in range(7)], [])
+    assert "in the work of: s0, s1, s2, s3, s4 and 2 more; their" in capsys.readouterr().out
+    _say(tmp_path, [nothing_odd], [])
+    assert "no module" not in capsys.readouterr().out
+
+
+def test_what_was_not_graded_is_told_by_student():
+    ann = not_graded(Unit("ann", "lookup", None), "Two claim it.")
+    results = [ann, replace(ann, lesson="rope"), replace(ann, student="bob", key="graded")]
+    assert _not_graded(results) == "ann's lookup, rope"
+    many = [replace(ann, student=f"s{i}") for i in range(7)]
+    assert _not_graded(many).endswith("s4's lookup and 2 more")
+
+
 @pytest.mark.slow
 def test_the_id_on_canvas_is_that_of_the_latest_download(tmp_path):
     for name in ("ann_123_700_learned.py", "ann_124_700_learned.py"):
@@ -190,6 +211,30 @@ def test_the_id_on_canvas_is_that_of_the_latest_download(tmp_path):
         result = run(tmp_path / name[:7], "--out", tmp_path / "out", "--jobs", 1)
         assert result.exit_code == 0, result.output
         assert f"\nann,{name[4:7]},,," in (tmp_path / "out" / "canvas.csv").read_text("utf-8")
+
+
+def test_modules_beside_the_students_folders_are_named(submissions, tmp_path, monkeypatch):
+    monkeypatch.setattr("course.grading.grade.grade_all", lambda *_: iter(()))
+    shutil.copytree(submissions, tmp_path / "class")
+    assert "Beside" not in run(tmp_path / "class", "--out", tmp_path / "out").output
+    for name in ("lookup.py", "rope (1).py"):
+        (tmp_path / "class" / name).write_text(STUB, encoding="utf-8")
+    result = run(tmp_path / "class", "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert "Beside the students' folders: lookup.py, rope (1).py. No name says" in result.output
+    assert "lookup.py, rope (1).py" in (tmp_path / "out" / "index.html").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_who_is_late_is_told_though_the_module_was_graded_before(tmp_path):
+    for mark, cell in (("", ""), ("_LATE", "yes"), ("", "")):
+        shutil.rmtree(tmp_path / "class", ignore_errors=True)
+        (tmp_path / "class").mkdir()
+        (tmp_path / "class" / f"ann{mark}_123_700_learned.py").write_text(STUB, encoding="utf-8")
+        run(tmp_path / "class", "--out", tmp_path / "out", "--jobs", 1)
+        assert f"\nann,0,15,{cell}," in (tmp_path / "out" / "grades.csv").read_text("utf-8")
+        page = (tmp_path / "out" / "feedback" / "ann.html").read_text("utf-8")
+        assert ("learned.py was handed in late" in page) == bool(mark)
 
 
 def test_pages_of_those_who_left_are_spoken_of(tmp_path):
@@ -206,6 +251,16 @@ def test_a_lesson_that_is_named_twice_counts_once(tmp_path, monkeypatch):
     monkeypatch.setattr("course.grading.command._units", lambda _, lessons: wanted.append(lessons))
     run(submissions, "--out", tmp_path / "out", *("--lesson", "rope", "--lesson", "5") * 2)
     assert [[lesson.stem for lesson in lessons] for lessons in wanted] == [["rope"]]
+
+
+def test_the_class_is_read_once(submissions, tmp_path, monkeypatch):
+    from course.grading import submissions as reader
+
+    real, read = reader.read_submissions, []
+    monkeypatch.setattr(reader, "read_submissions", lambda path: read.append(path) or real(path))
+    monkeypatch.setattr("course.grading.grade.grade_all", lambda *_: iter(()))
+    assert run(submissions, "--out", tmp_path / "out").exit_code == 0
+    assert read == [submissions]
 
 
 @pytest.mark.slow
@@ -228,6 +283,32 @@ def test_what_cannot_be_read_here_is_not_graded_and_said(submissions, tmp_path, 
     page = (tmp_path / "feedback" / "cyd.html").read_text(encoding="utf-8")
     assert "The grader could not read learned.py (Permission denied)." in page
     assert "counts neither for nor against you" in page
+
+
+@pytest.mark.slow
+def test_a_lesson_that_nobody_handed_in_readably_is_not_passed_over(tmp_path):
+    (tmp_path / "class" / "ann").mkdir(parents=True)
+    (tmp_path / "class" / "ann" / "learned.py").write_text(STUB, encoding="utf-8")
+    (tmp_path / "class" / "ann" / "rope.py").write_text("", encoding="utf-8")
+    os.link(tmp_path / "class" / "ann" / "rope.py", tmp_path / "backup")
+    result = run(tmp_path / "class", "--out", tmp_path / "out", "--jobs", 1)
+    assert result.exit_code == 0, result.output
+    assert "students: 1, results: 2; modules not handed in: 0" in result.output
+    assert "\nann,0,35," in (tmp_path / "out" / "grades.csv").read_text("utf-8-sig")
+
+
+@pytest.mark.slow
+def test_what_two_sources_claim_is_not_graded_and_said(submissions, tmp_path):
+    shutil.copytree(submissions, tmp_path / "class")
+    shutil.make_archive(str(tmp_path / "class" / "ann"), "zip", submissions / "bob")
+    result = run(tmp_path / "class", "--out", tmp_path / "out", "--jobs", 1)
+    assert result.exit_code == 1
+    assert "ann/ and ann.zip both claim the name ann: keep one." in result.output
+    rows = (tmp_path / "out" / "grades.csv").read_text(encoding="utf-8").splitlines()
+    assert [row.split(",")[0] for row in rows[1:]] == ["ann", "bob", "cyd", "dan"]
+    assert [row.split(",")[1:3] for row in rows[1:4:2]] == [["0", "0"], ["13", "15"]]
+    login = (tmp_path / "out" / "canvas.csv").read_text(encoding="utf-8").splitlines()[2]
+    assert login == "ann,,ann,ann,,"
 
 
 @pytest.mark.parametrize(
@@ -312,6 +393,55 @@ def test_a_grader_that_is_killed_goes_on_where_it_was(submissions, tmp_path):
     subprocess.run([*command, "--jobs", "1"], check=True, stdout=subprocess.DEVNULL)
     assert graded(submissions, tmp_path) == POINTS
     assert [p for p in _processes() if _fields_of(p)[3] in sessions] == []
+
+
+@pytest.mark.slow
+def test_workers_and_judges_end_within_two_seconds_of_a_killed_grader(tmp_path):
+    """While one module loops for ever, and another's judge computes."""
+    for name in ("eve", "mal"):
+        (tmp_path / "class" / name).mkdir(parents=True)
+        endless = f"{SOLUTION}\n# {name}\n\nwhile True:\n    pass\n"
+        (tmp_path / "class" / name / "learned.py").write_text(endless, encoding="utf-8")
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "course",
+            "grade",
+            str(tmp_path / "class"),
+            "--out",
+            str(tmp_path / "out"),
+            "--jobs",
+            "2",
+        ],
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not (busy := _busy_workers(process.pid)):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        started = _descendants(process.pid)
+        assert set(busy) <= set(started)
+    finally:
+        process.kill()
+        process.wait()
+    time.sleep(2)
+    assert [_command_of(p) for p in started if _fields_of(p)[0] not in ("gone", "Z")] == []
+
+
+def _busy_workers(grader: int) -> list[int]:
+    """Processes that lead a session of their own, as workers do, and compute."""
+    return [
+        process
+        for process in _descendants(grader)
+        if _fields_of(process)[3] == process and _fields_of(process)[0] == "R"
+    ]
+
+
+def _descendants(parent: int) -> list[int]:
+    children = _children_of(parent)
+    return [*children, *(one for child in children for one in _descendants(child))]
 
 
 @pytest.mark.slow

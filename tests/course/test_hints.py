@@ -290,7 +290,6 @@ def test_a_wrong_exercise_offers_a_hint_and_a_broken_file_does_not(sentence, off
             "text": sentence,
             "why": "",
             "where": "exercises/rope.py:31",
-            "only_prints": False,
             "not_loaded": not offered,
             "printed": "",
         }

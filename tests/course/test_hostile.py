@@ -46,7 +46,7 @@ needs_sandbox = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 
 LIMITS = Limits(cpu_seconds=5, memory_bytes=2 * 10**9 + os.getpid())
 """No other nursery on this machine has this number, so its processes can be told from others."""
-SECONDS_PER_LESSON = 12
+SECONDS_PER_EXERCISE = 3
 NEIGHBOUR = Unit("bob", "lookup", SOLUTION.replace("seq_len *", "seq_len +", 1).encode("utf-8"))
 """An honest student with one mistake."""
 ANOTHER_LESSON = Unit(
@@ -57,16 +57,20 @@ SECRET = "a secret of the machine that grades"
 QUICK = ("c exit", "forged at import: an exception", "large number", "frames")
 
 
+IDLE: list[str] = []
+"""The nursery, and the first process in its namespaces, if there are some here."""
+
+
 @pytest.fixture(scope="module")
 def judge():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SECRET", SECRET)
         patch.setattr(case, "SECONDS_PER_TEST", 2)
-        patch.setattr(judging, "cases", judging.cases.__wrapped__)  # others wait longer
+        patch.setattr(judging, "_collected", judging._collected.__wrapped__)  # others wait longer
         patch.setattr(remote, "SECONDS_TO_LOAD", 4)
-        patch.setattr(judging, "SECONDS_PER_EXERCISE", 1)
-        patch.setattr(judging, "SECONDS_PER_LESSON", SECONDS_PER_LESSON)
+        patch.setattr(judging, "SECONDS_PER_EXERCISE", SECONDS_PER_EXERCISE)
         with Judge(limits=LIMITS) as judge:
+            IDLE.extend(processes_of_nursery())
             yield judge
 
 
@@ -75,7 +79,7 @@ def neighbours_result(judge):
     """What the honest student gets when nobody else is there."""
     result = judge.grade(unseen(NEIGHBOUR))
     assert 0 < result.points < result.worth
-    return replace(result, seconds=0.0, key="")
+    return replace(result, seconds=0.0, key="", module="")
 
 
 def unseen(unit):
@@ -97,7 +101,7 @@ NUMBERS = itertools.count()
 def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, attack):
     start = time.monotonic()
     result = judge.grade(Unit("eve", "lookup", attack.source))
-    assert time.monotonic() - start < SECONDS_PER_LESSON + 10
+    assert time.monotonic() - start < 5 * SECONDS_PER_EXERCISE + 10
     assert result.points <= attack.points
     assert result.key, result.trouble  # the grader itself did not stumble
     said = what_is_said(result)
@@ -109,7 +113,7 @@ def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, atta
     assert another.points == another.worth, what_is_said(another)
     assert left_behind() == []
     after = judge.grade(unseen(NEIGHBOUR))
-    assert replace(after, seconds=0.0, key="") == neighbours_result
+    assert replace(after, seconds=0.0, key="", module="") == neighbours_result
 
 
 def what_is_said(result) -> str:
@@ -126,7 +130,7 @@ def left_behind() -> list[str]:
     folders = [Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path("/"), ROOT]
     folders += [ROOT / "exercises", ROOT / "solutions", ROOT / "tests"]
     files = [str(path) for folder in folders for path in folder.glob(f"*{MARK}*")]
-    return files + processes_of_nursery()[1:]
+    return files + [number for number in processes_of_nursery() if number not in IDLE]
 
 
 def processes_of_nursery() -> list[str]:
@@ -144,11 +148,11 @@ def processes_of_nursery() -> list[str]:
 
 @needs_sandbox
 def test_a_process_that_is_left_behind_would_be_seen(judge):
-    assert len(processes_of_nursery()) == 1
+    assert left_behind() == []
     worker = judge._nursery.spawn()
-    assert len(processes_of_nursery()) == 2
+    assert left_behind() == [str(worker[0])]
     judge._nursery.kill(worker)
-    assert len(processes_of_nursery()) == 1
+    assert left_behind() == []
 
 
 @needs_sandbox
@@ -229,12 +233,18 @@ def test_attacks_are_told_apart():
 # --- the wire -------------------------------------------------------------------------------
 
 
+def within(seconds: float):
+    """Return what tells how much of this time is left."""
+    end = time.monotonic() + seconds
+    return lambda: end - time.monotonic()
+
+
 def across(value):
     """A value after it was sent and received."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        send(ours, value, time.monotonic() + 5)
-        return receive(theirs, time.monotonic() + 5)
+        send(ours, value, within(5))
+        return receive(theirs, within(5))
 
 
 def same(a, b) -> bool:
@@ -409,10 +419,9 @@ def read_or_refused(text: bytes, memory: bytes) -> bool:
         return False
     assert is_plain(value)
     try:
-        kind, said, printed = remote._checked(value)
+        kind, said = remote._checked(value)
     except WireError:
         return True
-    assert type(printed) is str
     if kind == "student":
         assert len(said) == 3 and all(type(name) is str for name in said[0])
     return True
@@ -433,7 +442,7 @@ def test_whatever_bytes_arrive_are_plain_or_refused():
     chance = random.Random(3)
     read = 0
     for _ in range(4_000):
-        message = dumps(["result", (any_value(chance), {0: any_value(chance)}), ""])
+        message = dumps(["result", (any_value(chance), {0: any_value(chance)})])
         length, _ = wire._HEAD.unpack(message[: wire._HEAD.size])
         text, memory = message[8 : 8 + length], message[8 + length :]
         if chance.random() < 0.8:
@@ -502,34 +511,34 @@ def pair():
 def test_nobody_reads(pair):
     start = time.monotonic()
     with pytest.raises(Silence):
-        send(pair[0], bytes(10**7), start + 0.2)
+        send(pair[0], bytes(10**7), within(0.2))
     assert time.monotonic() - start < 2
 
 
 def test_nobody_is_there(pair):
     pair[1].close()
     with pytest.raises(Closed):
-        send(pair[0], 1, time.monotonic() + 1)
+        send(pair[0], 1, within(1))
     with pytest.raises(Closed):
-        receive(pair[0], time.monotonic() + 1)
+        receive(pair[0], within(1))
 
 
 def test_nobody_answers(pair):
     with pytest.raises(Silence):
-        receive(pair[0], time.monotonic() + 0.05)
+        receive(pair[0], within(0.05))
 
 
 def test_an_answer_that_is_late_is_none(pair):
     send(pair[1], "late")
     with pytest.raises(Silence):
-        receive(pair[0], time.monotonic() - 1)
+        receive(pair[0], within(-1))
 
 
 @pytest.mark.parametrize("lengths", [(2**32 - 1, 0), (0, 2**32 - 1), (wire.MAX_TEXT_BYTES + 1, 0)])
 def test_no_memory_is_made_for_what_is_only_announced(pair, lengths):
     pair[1].sendall(struct.pack("!II", *lengths))
     with pytest.raises(WireError):
-        receive(pair[0], time.monotonic() + 1)
+        receive(pair[0], within(1))
 
 
 @pytest.mark.parametrize(

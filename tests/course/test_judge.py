@@ -1,7 +1,11 @@
 """The judge finds what a student's own run finds, on a module that it never runs itself."""
 
+import os
 import platform
 import re
+import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +14,14 @@ import pytest
 import torch
 
 from course.build import stub_from
+from course.grading import remote
 from course.grading.judge import MAX_OTHER_MESSAGE, Judge
 from course.grading.remote import Conversation, RemoteModule, RemoteStage
 from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, from_text, to_text
 from course.grading.sandbox import Limits, missing
 from course.grading.unit import Unit, key_of
 from course.syllabus import find_lesson, lessons
+from course.testing.examine import Examination
 
 pytestmark = [
     pytest.mark.slow,
@@ -194,7 +200,6 @@ def test_whatever_a_stub_says_is_graded(judge, first, last):
 
 def test_a_slow_exercise_costs_no_other_a_point(judge, monkeypatch):
     monkeypatch.setattr("course.grading.judge.SECONDS_PER_EXERCISE", 2)
-    monkeypatch.setattr("course.grading.judge.SECONDS_PER_LESSON", 2)
     slow = with_body("rotate_half", "import time; time.sleep(0.6); return rotated(*args)")
     source = f"{slow}\n{ROPE[ROPE.index('def rotate_half') :].replace('rotate_half', 'rotated', 1)}"
     result = judge.grade(Unit("ann", "rope", f"{source}\n{slow[len(ROPE) :]}".encode()))
@@ -252,8 +257,8 @@ LEAVES_SOMETHING = "import builtins\n\nbuiltins.stolen = 1\n"
     ("source", "sentence"),
     [
         ("def (", "exercises/rope.py is not valid Python: invalid syntax, line 1: def ("),
-        ("import nowhere", "No module named 'nowhere'"),
-        ("1 / 0", "ZeroDivisionError: division by zero\n  exercises/rope.py:1: 1 / 0"),
+        ("import nowhere", "imports nowhere, which is not there; the standard library, torch"),
+        ("1 / 0", "ZeroDivisionError: division by zero”\n  |   exercises/rope.py:1: 1 / 0"),
         ("raise SystemExit", "exercises/rope.py calls sys.exit while it is imported"),
     ],
 )
@@ -320,11 +325,9 @@ def test_a_line_of_the_student_is_shown(graded):
     assert "return args[0].chunk(2, dim=7)" in message
 
 
-def test_a_print_is_told(graded):
+def test_a_print_costs_nothing(graded):
     body = "print('here'); x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)"
-    result = graded(with_body("rotate_half", body))
-    assert "printed  here" in exercise(result, "rotate_half").first_wrong.message
-    assert result.points == 18
+    assert graded(with_body("rotate_half", body)).points == 20
 
 
 def test_the_same_seed_gives_the_same_result_and_another_one_other_inputs(judge):
@@ -374,7 +377,7 @@ def test_a_worker_imports_nothing_for_what_is_usual(judge):
     """An optimizer alone would take a second in each worker."""
     module = RemoteModule(judge._nursery, USUAL, "exercises/rope.py")
     try:
-        stage = RemoteStage(Conversation(module, time.monotonic() + 60))
+        stage = RemoteStage(Conversation(module, 60))
         imported, _ = stage.call("usual", (torch.ones(1, 2),), {})
     finally:
         module.end()
@@ -396,3 +399,153 @@ def test_workers_are_forked_from_large_pages(judge):
 
 
 PAGES = ("Anonymous", "AnonHugePages")
+
+
+# --- what is lent ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lesson", "name", "body"),
+    [
+        ("lookup", "one_hot_lookup", "return lookup(weight, ids)"),
+        (
+            "permutation",
+            "causal_toy_attention",
+            "parts = [toy_attention(x[:, : t + 1])[:, -1:] for t in range(x.shape[1])]\n"
+            "    return torch.cat(parts, dim=1)",
+        ),
+        ("rope", "apply_rope", "return RotaryEmbedding(len(cos), x.shape[-1])(x)"),
+    ],
+)
+def test_calling_what_is_still_to_do_earns_nothing(judge, lesson, name, body):
+    """Nothing is lent to an exercise but what its own reference calls."""
+    stub = stub_from(find_lesson(lesson).module("solutions").read_text(encoding="utf-8"), lesson)
+    raises = f'    raise NotImplementedError("TODO {lesson}.{name}")'
+    assert raises in stub
+    result = judge.grade(Unit("ann", lesson, stub.replace(raises, f"    {body}").encode()))
+    assert (result.trouble, result.points) == ("", 0)
+
+
+# --- what a worker says ---------------------------------------------------------------------
+
+FORGES = """
+import os
+
+def is_open(number):
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+def say(*answer):
+    connection = next(number for number in range(3, 64) if is_open(number))
+    os.write(connection, __import__("course.grading.wire", fromlist=["wire"]).dumps(list(answer)))
+"""
+CLAIM = "was graded by hand: 14 of 14.”\\nPlease enter 14."
+QUOTED = "“was graded by hand: 14 of 14.'”\n  | Please enter 14."
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ("'wrong', CLAIM", f"exercises/rope.py was not loaded; its process says: {QUOTED}"),
+        ("'student', [[CLAIM], CLAIM, CLAIM]", "its process says: “Exception: was graded"),
+        ("'to do', CLAIM", "its process says: “was graded by hand"),
+    ],
+)
+def test_what_a_worker_says_of_the_module_is_quoted(graded, answer, sentence):
+    result = graded(f"{FORGES}CLAIM = '{CLAIM}'\nsay({answer})\n__import__('time').sleep(0.5)")
+    assert sentence in result.trouble
+    assert all(line.startswith("  | ") for line in result.trouble.split("\n")[1:])
+
+
+def test_what_a_worker_says_of_an_exercise_is_quoted(graded):
+    forge = FORGES.replace("\n", "\n    ")
+    for answer in ("'wrong', CLAIM", "'student', [[CLAIM], CLAIM, CLAIM]"):
+        body = f"{forge}CLAIM = '{CLAIM}'\n    say({answer})\n    __import__('time').sleep(0.5)"
+        said = exercise(graded(with_body("rotate_half", body)), "rotate_half").first_wrong.message
+        assert "Please" not in [line.strip()[:6] for line in said.split("\n")]
+        first = "rotate_half was refused; its process says: “was graded"
+        assert said.startswith((first, "rotate_half raised Exception: was graded"))
+
+
+# --- failures of the machine ----------------------------------------------------------------
+
+
+def killed_by_the_system(judge, monkeypatch, n_times: int) -> None:
+    """Let the next workers be killed from outside as soon as they are there."""
+    spawn, left = judge._nursery.spawn, iter(range(n_times))
+
+    def spawn_and_kill():
+        worker = spawn()
+        if next(left, None) is not None:
+            os.kill(worker[0], signal.SIGKILL)
+        return worker
+
+    monkeypatch.setattr(judge._nursery, "spawn", spawn_and_kill)
+
+
+def test_a_worker_that_the_system_killed_is_replaced_once(judge, monkeypatch):
+    killed_by_the_system(judge, monkeypatch, 1)
+    result = judge.grade(Unit("ann", "rope", f"{ROPE}\n# killed once\n".encode()))
+    assert (result.trouble, result.points) == ("", 20)
+
+
+def test_a_worker_that_the_system_killed_twice_is_no_zero(judge, monkeypatch):
+    killed_by_the_system(judge, monkeypatch, 2)
+    unit = Unit("ann", "rope", f"{ROPE}\n# killed twice\n".encode())
+    result = judge.grade(unit)
+    assert result.key == ""
+    assert "could not run it, twice: the code was killed by the system" in result.trouble
+    assert judge.grade(unit).points == 20  # and nothing of that is remembered
+
+
+@pytest.mark.parametrize("n_requests", [1, 2, 10])
+def test_a_worker_that_is_killed_in_the_midst_of_a_test_is_no_zero(judge, monkeypatch, n_requests):
+    workers, left = [], iter(range(n_requests))
+    spawn, send = judge._nursery.spawn, remote.send_message
+
+    def send_and_kill(connection, request, seconds_left):
+        if next(left, None) is None:
+            os.kill(workers[-1][0], signal.SIGKILL)
+        send(connection, request, seconds_left)
+
+    monkeypatch.setattr(judge._nursery, "spawn", lambda: workers.append(spawn()) or workers[-1])
+    monkeypatch.setattr(remote, "send_message", send_and_kill)
+    result = judge.grade(Unit("ann", "rope", f"{ROPE}\n# {n_requests}\n".encode()))
+    assert (result.key, result.points, len(workers)) == ("", 0, 2)
+    assert "killed by the system" in result.trouble
+
+
+def test_a_busy_machine_costs_nobody_a_point(monkeypatch):
+    """A test that may take 2 s takes 1.5 s of a processor that eight others want as well."""
+    processors = os.sched_getaffinity(0)
+    one = {min(processors)}
+    hogs = []
+    try:
+        os.sched_setaffinity(0, one)
+        body = (
+            "import time; end = time.process_time() + 1.5\n"
+            "    while time.process_time() < end: pass\n    return args[0].new_tensor([-2.0, 1.0])"
+        )
+        source = with_body("rotate_half", body).encode()
+        with Judge() as judge:
+            case = replace(judge._cases["rope"]["rotate_half"][0], seconds=2)
+            monkeypatch.setitem(judge._cases["rope"], "rotate_half", [case])
+            spin = [sys.executable, "-c", "while True: pass"]
+            hogs = [subprocess.Popen(spin) for _ in range(8)]
+            start = time.monotonic()
+            module = remote.RemoteModule(judge._nursery, source, "exercises/rope.py")
+            module.load()
+            finding = Examination(
+                lambda: RemoteStage(Conversation(module, case.seconds)), source
+            ).run(case)
+            module.end()
+        assert time.monotonic() - start > 2
+        assert "did not come to an end" not in finding.text
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+        os.sched_setaffinity(0, processors)

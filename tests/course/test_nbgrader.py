@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -25,15 +26,23 @@ from nbgrader.api import Gradebook
 from nbgrader.apps import api, autogradeapp, generateassignmentapp
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import compute_checksum, determine_grade
 from traitlets.config import Config
 
 from course.build import stub_from
+from course.grading.hard_links import names_within
 from course.grading.nbgrader import command, configure
 from course.grading.nbgrader.assignments import foreign_tests
 from course.grading.nbgrader.autograde import Autograde
 from course.grading.nbgrader.collect import MAX_BYTES, MAX_FILES, Collect
-from course.grading.nbgrader.handed_in import read_handed_in
-from course.grading.nbgrader.judged import MAX_NOTEBOOK_TEXT, TOO_LONG, as_typed, judged_notebook
+from course.grading.nbgrader.handed_in import MAX_NOTEBOOK_BYTES, read_handed_in
+from course.grading.nbgrader.judged import (
+    MAX_NOTEBOOK_TEXT,
+    NOT_FOUND,
+    TOO_LONG,
+    as_typed,
+    judged_notebook,
+)
 from course.grading.nbgrader.release import GenerateAssignment, stub_of
 from course.grading.nbgrader.students import is_plain, submitted_time
 from course.grading.nbgrader.untrusted import Folder, Unreadable
@@ -189,6 +198,13 @@ def unlocked(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return notebook
 
 
+def stripped(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """An answer, in a notebook from which some tool took all metadata."""
+    for cell in with_answer(notebook, "Rotations add up.").cells:
+        cell.metadata = {}
+    return notebook
+
+
 def emptied(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     notebook.cells = [cell for cell in notebook.cells if "nbgrader" not in cell.metadata]
     return notebook
@@ -252,6 +268,10 @@ def graded(laid_out, tmp_path_factory) -> Path:
     place = hand_in(folder, "kim", None, released(folder))
     os.link(folder / "source/5_rope/rope.py", place / "rope.py")
     os.mkfifo(place / "timestamp.txt")
+    hand_in(folder, "lea", SOLUTION, stripped(released(folder)))
+    place = hand_in(folder, "mia", SOLUTION, None)
+    with (place / "5_rope.ipynb").open("wb") as file:
+        file.truncate(MAX_NOTEBOOK_BYTES + 1)
     for name in LEFT_OUT[:3]:
         hand_in(folder, name, SOLUTION, released(folder))
     (folder / "submitted/max").symlink_to("ann")
@@ -280,16 +300,18 @@ def test_scores_are_the_judges_whatever_the_notebook_says(graded):
         "bob": {**NOTHING, "rope_tables": 3, "alibi_bias": 3, "why-relative": NOT_ANSWERED},
         "cleo": {**ALL_RIGHT, "why-relative": NOT_ANSWERED},
         "dora": {**ALL_RIGHT, "why-relative": TO_BE_READ},
-        "emil": {**ALL_RIGHT, "why-relative": NOT_ANSWERED},
+        "emil": {**ALL_RIGHT, "why-relative": TO_BE_READ},
         "fay": {**ALL_RIGHT, "why-relative": NOT_ANSWERED},
-        "gus": {**ALL_RIGHT, "why-relative": NOT_ANSWERED},
+        "gus": {**ALL_RIGHT, "why-relative": TO_BE_READ},
         "hal": {**NOTHING, "why-relative": TO_BE_READ},
-        "ida": {**NOTHING, "why-relative": NOT_ANSWERED},
+        "ida": {**NOTHING, "why-relative": TO_BE_READ},
         "jon": {**NOTHING, "why-relative": TO_BE_READ},
         "kim": {**NOTHING, "why-relative": NOT_ANSWERED},
+        "lea": {**ALL_RIGHT, "why-relative": TO_BE_READ},
+        "mia": {**ALL_RIGHT, "why-relative": TO_BE_READ},
     }
     assert exported(graded) == {
-        **dict.fromkeys(["ann", "cleo", "dora", "emil", "fay", "gus"], 20),
+        **dict.fromkeys(["ann", "cleo", "dora", "emil", "fay", "gus", "lea", "mia"], 20),
         **dict.fromkeys(["hal", "ida", "jon", "kim"], 0),
         "bob": 6,
     }
@@ -301,7 +323,11 @@ def test_what_is_odd_is_a_sentence(graded):
     said = (graded / "said.txt").read_text(encoding="utf-8")
     for sentence in (
         "emil: 5_rope.ipynb is no notebook, so its answers are missing.",
+        "emil: 5_rope.ipynb has no cell why-relative: find what was answered and grade it by hand.",
         "fay: 5_rope.ipynb was not handed in.",
+        "lea: 5_rope.ipynb has no cell why-relative: find what was answered and grade it by hand.",
+        "mia: 5_rope.ipynb is larger than 20 MB, so it was not read.",
+        "mia: 5_rope.ipynb has no cell why-relative: find what was answered and grade it by hand.",
         "ida: rope.py was not handed in.",
         "jon: rope.py is a link to another place, so it was not read.",
         "kim: rope.py is a link to another place, so it was not read.",
@@ -312,9 +338,11 @@ def test_what_is_odd_is_a_sentence(graded):
         "'submitted/max/5_rope' was left out: a link to another place is not followed",
     ):
         assert sentence in said
-    assert "Traceback" not in said
-    (first, *_) = autograded(graded, "emil").cells
-    assert "no notebook" in html.unescape(first.source)
+    for sentence in ("Traceback", "SAWarning", "fay: 5_rope.ipynb has no", "ann: 5_rope.ipynb"):
+        assert sentence not in said
+    emil, lea = (autograded(graded, student).cells[0].source for student in ("emil", "lea"))
+    assert "no notebook" in html.unescape(emil)
+    assert "has no cell why-relative" in html.unescape(lea)
 
 
 @sandboxed
@@ -336,10 +364,13 @@ def test_graders_see_tests_once_answers_as_typed_and_no_more_than_text_and_pictu
         }
         assert kinds <= {"text/plain", "image/png"}
         assert not any(cell.get("attachments") for cell in notebook.cells)
-    ann, dora, jon = (autograded(graded, student) for student in ("ann", "dora", "jon"))
+    students = ("ann", "dora", "jon", "lea")
+    ann, dora, jon, lea = (autograded(graded, student) for student in students)
     assert ann.cells[0].source.startswith("# Rotary positions")  # the lesson's own, as it was
     assert text_of(cell_called(ann, "why-relative").source) == "Rotations *add up*."
     assert text_of(cell_called(dora, "why-relative").source) == "The second one is the answer."
+    assert text_of(cell_called(lea, "why-relative").source) == NOT_FOUND
+    assert "Rotations add up." in [text_of(cell.source) for cell in lea.cells]
     pictures = [
         output.data["image/png"]
         for cell in jon.cells
@@ -388,18 +419,22 @@ def test_feedback_has_the_judges_messages_and_nothing_that_runs_or_is_secret(gra
 def test_scores_by_hand_stay_and_a_second_run_changes_nothing(graded, tmp_path):
     folder = tmp_path / "class"
     shutil.copytree(graded, folder, ignore=shutil.ignore_patterns("timestamp.txt", *LEFT_OUT))
-    for student in ("cleo", "dora", "emil", "fay", "gus", "hal", "ida", "jon", "kim"):
+    for student in ("cleo", "dora", "emil", "fay", "gus", "hal", "ida", "jon", "kim", "mia"):
         shutil.rmtree(folder / "submitted" / student)
     with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
-        grade = book.find_grade("why-relative", "5_rope", "5_rope", "ann")
-        grade.manual_score, grade.needs_manual_grade = 1.5, False
+        for student in ("ann", "lea"):
+            grade = book.find_grade("why-relative", "5_rope", "5_rope", student)
+            assert grade.needs_manual_grade
+            grade.manual_score, grade.needs_manual_grade = 1.5, False
         book.db.commit()
-    before = (folder / "autograded/ann/5_rope/5_rope.ipynb").stat().st_mtime_ns
+    written = [folder / "autograded" / name / "5_rope/5_rope.ipynb" for name in ("ann", "lea")]
+    before = [path.stat().st_mtime_ns for path in written]
     nbgrader(folder, "autograde", "5_rope")
-    assert (folder / "autograded/ann/5_rope/5_rope.ipynb").stat().st_mtime_ns == before
+    assert [path.stat().st_mtime_ns for path in written] == before
     with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
-        grade = book.find_grade("why-relative", "5_rope", "5_rope", "ann")
-        assert (grade.manual_score, grade.needs_manual_grade) == (1.5, False)
+        for student in ("ann", "lea"):
+            grade = book.find_grade("why-relative", "5_rope", "5_rope", student)
+            assert (grade.manual_score, grade.needs_manual_grade) == (1.5, False)
     changed = with_answer(released(folder), "Rotations add up to the offset.")
     nbformat.write(changed, folder / "submitted/ann/5_rope/5_rope.ipynb")
     nbgrader(folder, "autograde", "5_rope")
@@ -430,6 +465,19 @@ def test_who_is_killed_runs_the_command_again(laid_out, tmp_path):
     nbgrader(folder, "autograde", "5_rope")
     right = {**ALL_RIGHT, "why-relative": NOT_ANSWERED}
     assert scores(folder) == {f"student{number}": right for number in range(6)}
+
+
+@pytest.mark.slow
+def test_without_our_judge_no_command_of_nbgraders_goes_on(laid_out, tmp_path):
+    folder = tmp_path / "class"
+    shutil.copytree(laid_out, folder)
+    notebook = released(folder)
+    notebook.cells = [new_code_cell(f"open({str(tmp_path / 'was run')!r}, 'w')"), *notebook.cells]
+    hand_in(folder, "hal", SOLUTION, notebook)
+    (folder / "course.py").write_text("", encoding="utf-8")  # which keeps ours from being found
+    said = nbgrader(folder, "autograde", "5_rope", status=1)
+    assert "nbgrader would run students' notebooks" in said.splitlines()[-1]
+    assert not (tmp_path / "was run").exists()
 
 
 # --- before and after -----------------------------------------------------------------------
@@ -585,6 +633,23 @@ def test_of_a_large_submission_what_is_graded_is_collected_first(inbound, caplog
     assert caplog.text.count("the rest was not collected") == 2
 
 
+def test_a_notebook_that_is_not_collected_is_told_from_one_that_is_not_there(inbound, caplog):
+    for student in ("eve", "fay", "gus"):
+        (inbound / f"{student}+5_rope+2026-11-20 10:00:00 UTC+x").mkdir()
+    eve, fay, _ = sorted(inbound.iterdir())
+    with (eve / "5_rope.ipynb").open("wb") as file:
+        file.truncate(MAX_NOTEBOOK_BYTES + 1)
+    (fay / "5_rope.ipynb").symlink_to(eve / "5_rope.ipynb")
+    submitted = collected(inbound)
+    notebooks = [
+        read_handed_in(student, submitted / student / "5_rope", ROPE, ["5_rope"]).notebooks
+        for student in ("eve", "fay", "gus")
+    ]
+    assert notebooks == [{"5_rope": []}, {"5_rope": []}, {"5_rope": None}]
+    assert "5_rope.ipynb is larger than 20 MB" in caplog.text
+    assert "5_rope.ipynb is a link to another place" in caplog.text
+
+
 @pytest.mark.slow
 def test_names_in_a_students_zip_are_not_believed(laid_out, tmp_path):
     folder = tmp_path / "class"
@@ -674,6 +739,66 @@ def test_formgrader_reads_no_time_but_a_time(tmp_path):
     os.mkfifo(tmp_path / "submitted/cleo/5_rope/timestamp.txt")
     times = [submitted_time(formgrader, "5_rope", name) for name in ("ann", "bob", "cleo", "dora")]
     assert times == [datetime(2026, 11, 20, 10), None, None, None]
+
+
+def answer_cell(source: object, kind: str = "markdown", **nbgrader: object) -> dict:
+    """A cell as a student hands it in."""
+    return {"cell_type": kind, "source": source, "metadata": {"nbgrader": nbgrader}}
+
+
+STARTED = "Why? YOUR ANSWER"
+ANSWERED = "Because."
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown", "score"),
+    [
+        (None, STARTED, NOT_ANSWERED),  # no notebook
+        ([answer_cell(STARTED, grade_id="why")], STARTED, NOT_ANSWERED),
+        ([answer_cell("", grade_id="why")], STARTED, NOT_ANSWERED),
+        ([answer_cell([], grade_id="why")], STARTED, NOT_ANSWERED),
+        ([answer_cell([""], grade_id="why")], STARTED, NOT_ANSWERED),
+        ([answer_cell(STARTED, grade_id="why", points=9, solution=False)], STARTED, NOT_ANSWERED),
+        ([answer_cell(ANSWERED, grade_id="why", grade=False, locked=True)], ANSWERED, TO_BE_READ),
+        ([answer_cell(ANSWERED, "code", grade_id="why")], ANSWERED, TO_BE_READ),
+        ([answer_cell(one, grade_id="why") for one in (STARTED, ANSWERED)], ANSWERED, TO_BE_READ),
+        ([], NOT_FOUND, TO_BE_READ),  # a notebook that cannot be read
+        ([answer_cell(ANSWERED)], NOT_FOUND, TO_BE_READ),
+        ([answer_cell(ANSWERED, grade_id="because")], NOT_FOUND, TO_BE_READ),
+        ([answer_cell([[ANSWERED]], grade_id="why")], NOT_FOUND, TO_BE_READ),
+        ([{"input": ANSWERED, **answer_cell(None, grade_id="why")}], NOT_FOUND, TO_BE_READ),
+        ([{"cells": [answer_cell(ANSWERED, grade_id="why")]}], NOT_FOUND, TO_BE_READ),
+    ],
+)
+def test_an_answer_that_cannot_be_found_is_for_a_human_to_look_for(cells, shown, score):
+    known = new_markdown_cell(STARTED)
+    known.metadata["nbgrader"] = {"grade_id": "why", "grade": True, "solution": True, "points": 2}
+    known.metadata["nbgrader"]["checksum"] = compute_checksum(known)
+    result = LessonResult("ann", "rope", "", (), "", (), 0.0)
+    notebook = judged_notebook(cells, {"why": known}, [], result, (), "")
+    answer = cell_called(notebook, "why")
+    assert text_of(answer.source) == shown
+    assert determine_grade(answer) == (score, 2)
+
+
+@pytest.mark.parametrize(
+    ("files", "cells"),
+    [
+        ({}, None),
+        ({"5_rope.ipynb": '{"cells": []}'}, []),
+        ({"5_rope.ipynb": "no JSON"}, []),
+        ({"5_rope.ipynb": '{"worksheets": [{"cells": []}]}'}, []),  # nbformat 3
+        ({"5_rope (1).ipynb": '{"cells": []}'}, []),
+    ],
+)
+def test_a_notebook_that_cannot_be_read_is_told_from_one_that_is_not_there(files, cells, tmp_path):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    handed_in = read_handed_in("ann", tmp_path, ROPE, ["5_rope"])
+    assert handed_in.notebooks == {"5_rope": cells}
+    assert ("5_rope.ipynb was not handed in." in handed_in.remarks) is ("5_rope.ipynb" not in files)
+    other = "5_rope (1).ipynb is no notebook of this assignment."
+    assert (other in handed_in.remarks) is ("5_rope (1).ipynb" in files)
 
 
 def test_of_an_endless_notebook_the_answers_and_a_part_are_shown():
@@ -785,3 +910,66 @@ def test_of_a_folder_its_own_files_are_read_and_no_more(tmp_path):
     (tmp_path / "door").symlink_to(inside)
     with pytest.raises(Unreadable, match="link"), Folder(tmp_path / "door"):
         pass
+
+
+def test_a_file_of_several_names_is_read_if_all_lie_in_the_folder(tmp_path):
+    inside = tmp_path / "inside"
+    (inside / "deep/deeper").mkdir(parents=True)
+    (inside / "file").write_bytes(b"12345")
+    os.link(inside / "file", inside / "twin")
+    os.link(inside / "file", inside / "deep/deeper/third")
+    with Folder(inside) as folder:
+        assert folder.read("file", 5) == folder.read("twin", 5) == b"12345"
+        os.link(inside / "file", tmp_path / "outside")
+        with pytest.raises(Unreadable, match="file is a link to another place"):
+            folder.read("file", 5)
+        (inside / "door").symlink_to(tmp_path)  # which leads to the fourth name
+        with pytest.raises(Unreadable, match="file is a link to another place"):
+            folder.read("file", 5)
+
+
+def test_names_of_a_file_are_counted_among_so_many_files_and_folders(tmp_path):
+    for number in range(4):
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}/other").write_bytes(b"")
+    (tmp_path / "file").write_bytes(b"")
+    for number in range(4):
+        os.link(tmp_path / "file", tmp_path / f"{number}/file")
+    status = os.stat(tmp_path / "file")
+    counted = [
+        names_within(tmp_path, at_most)[status.st_dev, status.st_ino] for at_most in (0, 1, 100)
+    ]
+    assert counted[0] == 0 and counted[1] <= 1 and counted[2] == 5
+
+
+def test_a_file_of_somebody_elses_is_not_read_wherever_its_names_seem_to_lie(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"12345")
+    os.link(tmp_path / "file", tmp_path / "twin")
+    fstat = os.fstat
+
+    def with_another_owner(handle: int) -> os.stat_result:
+        mode, *more = fstat(handle)[:10]
+        more[3] += 0 if stat.S_ISDIR(mode) else 1
+        return os.stat_result((mode, *more))
+
+    with Folder(tmp_path) as folder:
+        monkeypatch.setattr(os, "fstat", with_another_owner)
+        with pytest.raises(Unreadable, match="file is a link to another place"):
+            folder.read("file", 5)
+
+
+def test_folders_without_end_are_no_hindrance(tmp_path):
+    (tmp_path / "file").write_bytes(b"12345")
+    os.link(tmp_path / "file", tmp_path / "twin")
+    place = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1200):  # deeper than Python's recursion, and than the number of open files
+        os.mkdir("deep", dir_fd=place)
+        below = os.open("deep", os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = below
+    os.close(place)
+    try:
+        with Folder(tmp_path) as folder:
+            assert folder.read("file", 5) == b"12345"
+    finally:
+        subprocess.run(["rm", "-r", tmp_path / "deep"], check=True)  # pytest's own way recurs

@@ -189,7 +189,7 @@ def test_a_saved_file_counts_at_once(beside):
     ("source", "sentence"),
     [
         ("def rotate_half(:\n", "rope.py is not valid Python"),
-        ("import nothing_of_this_name\n", "cannot be imported: ModuleNotFoundError"),
+        ("import nothing_of_this_name\n", "imports nothing_of_this_name, which is not there"),
     ],
 )
 def test_a_file_that_cannot_be_run_is_told(beside, displayed, source, sentence):

@@ -129,7 +129,8 @@ def images(picture: Figure) -> list[np.ndarray]:
 
 def assert_drawn(picture: Figure, *wanted: torch.Tensor) -> None:
     for got, want in zip(images(picture), wanted, strict=True):
-        np.testing.assert_allclose(got, want.double().numpy(), atol=1e-12)
+        # processors add in different orders: float32 may differ in its last bits
+        np.testing.assert_allclose(got, want.double().numpy(), rtol=1e-6, atol=1e-12)
 
 
 def words_beside(axis) -> list[str]:

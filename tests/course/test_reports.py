@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from course.grading import results as grading
+from course.grading.answers import Known
 from course.grading.copies import Fragment, Resemblance
 from course.grading.names import file_stem
 from course.grading.reports import write_reports
@@ -307,7 +308,9 @@ def test_nothing_that_a_student_wrote_becomes_markup():
     looks_like = Resemblance(NASTY, "ann", 0.9, (Fragment((1, 2), (3, 4)),))
     broken = not_tested("bob", trouble=f"{NASTY}\n{NASTY}")
     class_page = overview(hostile(), broken, resemblances={"rope": [looks_like]})
-    for page in (feedback(hostile()), feedback(broken), class_page):
+    known = [Known(NASTY, "rope", ()), Known(f"{NASTY}2", "rope", ("`rope_tables`",))]
+    known_page = with_known(["ann"], known, [(f"`rope.py` has `{NASTY}`", NASTY)])
+    for page in (feedback(hostile()), feedback(broken), class_page, known_page):
         assert page.says("</pre><script>alert(1)</script>")  # as text
         assert not re.search("[\x00-\x08\x0b-\x1f\ud800-\udfff]", " ".join(page.words))
     assert feedback(hostile()).text("li").startswith("</pre><script>")  # a note
@@ -350,10 +353,28 @@ def test_all_files_can_be_written_and_read_whatever_is_in_them(tmp_path):
 def test_grades_have_a_column_for_each_lesson_and_exercise():
     header, ann = table(grades_csv(by_student([result(rotate_half=WRONG)])))
     row = dict(zip(header, ann, strict=True))
-    assert len(header) == 4 + sum(1 + len(lesson.exercises) for lesson in lessons())
+    assert len(header) == 5 + sum(1 + len(lesson.exercises) for lesson in lessons())
     assert row["page"] == "feedback/ann.html"
     assert (row["student"], row["total"], row["of"]) == ("ann", "18", "20")
     assert (row["rope"], row["rope.rotate_half"], row["rope.ntk_base"]) == ("18", "0", "1")
+
+
+def test_what_canvas_marks_as_late_is_told_of_the_lesson():
+    own = [result("ann", "lookup"), replace(result("ann"), late=True), result("bob")]
+    header, ann, bob = table(grades_csv(by_student(own)))
+    assert header[:4] == ["student", "total", "of", "late"]
+    assert [row[:4] for row in (ann, bob)] == [["ann", "34", "34", "yes"], ["bob", "20", "20", ""]]
+    says = "rope.py was handed in late, says Canvas"
+    assert feedback(*own[:2]).says(f"What you handed in {says}")
+    assert not feedback(own[2]).says("late")
+    assert overview(*own).says(f"{says} ann")
+    assert grading.from_text(grading.to_text(own[1])).late
+
+
+def test_what_nobody_handed_in_is_a_note_about_the_class():
+    page = Page(overview_page(by_student([result()]), {}, about_class=["Nobody's: <b>.py."]))
+    assert page.says("Notes Nobody's: <b>.py.")
+    assert page.says("0 sentences about what could not be tested, 1 note")
 
 
 def test_not_graded_is_empty_and_not_handed_in_is_0():
@@ -534,6 +555,65 @@ def test_pairs_are_to_be_looked_at_and_no_verdict():
     assert page.says("ann bob 83 % 10–20 and 14–24; 30–31 and 40–41")
     assert page.says("Look side by side : 1 pair")
     assert overview(result()).says("No two modules share much code")
+
+
+CONCEALED = "`rope.py` has `exec`: what code it may make of that is compared with nobody's."
+
+
+def with_known(students, known, concealed=()):
+    return Page(overview_page(by_student(map(result, students)), {}, known, concealed))
+
+
+def test_published_answers_are_to_be_looked_at_and_no_verdict():
+    verbatim = [Known(student, "rope", ()) for student in ("ann", "bob")]
+    rewritten = [
+        Known("cy", "skipgram", ("`analogy`",)),
+        Known("dee", "rope", ("`rope_tables`",)),
+        Known("dee", "skipgram", ("`analogy`", "`SkipGram`, the other style")),
+    ]
+    page = with_known(["ann", "bob", "cy", "dee"], [*verbatim, *rewritten])
+    assert page.says("Published answers : 4 students")
+    assert page.says("something to look at, never a verdict")
+    assert page.says("Module Students rope.py ann , bob")
+    assert page.says("How many Students 3 answers dee 1 answer cy")
+    assert page.says(
+        "Which Students analogy cy , dee rope_tables dee SkipGram , the other style dee"
+    )
+
+
+def test_a_class_without_published_answers_is_told_so_in_a_sentence():
+    page = with_known(["ann"], [])
+    assert page.says("Published answers : 0 students")
+    assert page.says("Nobody handed in an answer of the reference that is long enough")
+    assert not page.says("word for word")
+    assert not page.says("How many")
+
+
+def test_what_may_be_concealed_is_a_note_of_the_class():
+    page = with_known(["ann", "bob"], [], [(CONCEALED, "bob")])
+    assert page.says("Notes rope.py has exec : what code it may make of that is compared with")
+    assert page.says("1 note")
+
+
+def test_what_is_to_be_looked_at_is_on_the_page_of_the_class_alone(tmp_path):
+    known = [Known("ann", "rope", ("`rope_tables`",))]
+    write_reports([result("ann")], {}, tmp_path, known, [(CONCEALED, "ann")])
+    for path in tmp_path.rglob("*.*"):
+        text = path.read_text(encoding="utf-8")
+        of_class = path.name == "index.html"
+        assert ("compared with nobody" in text) == ('<h2 id="known">' in text) == of_class, path
+
+
+def test_answers_of_three_hundred_students_take_few_rows():
+    known = [
+        Known(f"s{n}", lesson.stem, tuple(f"`{one.name}`" for one in lesson.exercises[: n % 7]))
+        for n in range(300)
+        for lesson in lessons()
+    ]
+    html = overview_page(by_student([result(f"s{n}") for n in range(300)]), {}, known)
+    section = html.partition('aria-labelledby="known"')[2]
+    assert section.count("<tr>") < 60
+    assert with_known(["ann"], known).says("Published answers : 300 students")
 
 
 def test_an_empty_class_is_said_to_be_one():

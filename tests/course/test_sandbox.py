@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -498,3 +499,136 @@ def test_pytorch_is_held_to_the_memory(with_torch):
 @pytest.mark.slow
 def test_a_worker_costs_little(with_torch):
     assert statistics.median(with_torch[1]) < 60  # about 9 of an idle machine, most of it fork
+
+
+# --- namespaces, and the judge --------------------------------------------------------------
+
+
+def in_a_process(act) -> str:
+    """What `act` gives in a process of its own, or how it was refused, as text."""
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            said = str(act())
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(theirs, said.encode())
+        os._exit(0)
+    os.close(theirs)
+    with open(ours, encoding="utf-8") as said:
+        text = said.read()
+    os.waitpid(pid, 0)
+    return text
+
+
+def in_namespaces(act) -> str:
+    """The same for a worker that lives in namespaces."""
+
+    def try_it():
+        return answer(act) if sandbox.enter_namespaces() else "there are none here"
+
+    said = in_a_process(try_it)
+    if said == "there are none here":
+        pytest.skip("this machine has no namespaces for us")
+    return said
+
+
+def test_a_worker_in_namespaces_sees_no_file_but_what_it_may_read():
+    def seen():
+        there = [
+            os.path.exists(path)
+            for path in ("/etc/passwd", "/proc/1", ROOT / "README.md", __file__)
+        ]
+        return there, os.path.exists(os.__file__)
+
+    assert in_namespaces(seen) == "([False, False, False, False], True)"
+
+
+def test_a_worker_in_namespaces_is_alone():
+    assert in_namespaces(lambda: (os.getppid(), os.getpid() < 10)) == "(0, True)"
+
+
+def test_where_there_are_no_namespaces_a_worker_does_without(monkeypatch):
+    def refuse(*_):
+        raise PermissionError
+
+    def try_it():
+        monkeypatch.setattr(sandbox.namespaces, "_enter", refuse)
+        return sandbox.enter_namespaces(), answer(lambda: 1 + 1)
+
+    assert in_a_process(try_it) == "(False, '2')"
+
+
+def test_when_a_nursery_is_killed_nothing_of_its_namespaces_is_left():
+    def nursery():
+        sandbox.enter_namespaces()
+        with spawn(lambda connection: time.sleep(60)):
+            time.sleep(60)
+
+    pid = os.fork()
+    if pid == 0:
+        with contextlib.suppress(BaseException):
+            nursery()
+        os._exit(0)
+    try:
+        deadline = time.monotonic() + 10
+        while len(below(pid)) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        started = below(pid)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    end = time.monotonic() + 2
+    while any(map(is_there, started)):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def below(pid: int) -> list[int]:
+    """The children of a process."""
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
+    return [int(number) for number in text.split()]
+
+
+def is_there(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+TO_CHANGE = {
+    "write": lambda: Path("/tmp/made-by-a-judge").write_bytes(b""),
+    "append": lambda: os.open(ROOT / "README.md", os.O_WRONLY | os.O_APPEND),
+    "make a folder": lambda: os.mkdir("/tmp/made-by-a-judge"),
+    "truncate": lambda: os.truncate(ROOT / "README.md", 10**6),
+    "change permissions": lambda: os.chmod(ROOT / "README.md", 0o600),
+    "touch": lambda: os.utime(ROOT / "README.md"),
+    "make a socket": lambda: socket.socket(),
+    "connect": lambda: socket.create_connection(("127.0.0.1", 9), timeout=1),
+    "become another program": lambda: os.execv("/bin/true", ["true"]),
+    "run a program": lambda: subprocess.run(["/bin/true"]),
+    "send a signal": lambda: os.kill(os.getppid(), 0),
+}
+
+
+@pytest.mark.parametrize("act", TO_CHANGE.values(), ids=TO_CHANGE)
+def test_a_judge_can_change_nothing(act):
+    def confined():
+        sandbox.confine_judge()
+        return act()
+
+    assert re.match("PermissionError|SubprocessError", in_a_process(confined))
+    assert not Path("/tmp/made-by-a-judge").exists()
+
+
+def test_a_judge_can_read_and_answer():
+    def confined():
+        ours, theirs = socket.socketpair()
+        sandbox.confine_judge()
+        theirs.sendall(b"hello")
+        return ours.recv(5), (ROOT / "README.md").read_bytes()[:6]
+
+    assert in_a_process(confined) == "(b'hello', b'# What')"

@@ -20,6 +20,7 @@ from course.grading.submissions import (
     choice,
     file_names,
     layout,
+    modules_beside,
     own_files,
     read_submissions,
     submission,
@@ -234,7 +235,7 @@ def test_no_name_of_one_student_makes_the_others_disappear(tmp_path, special, st
         tmp_path / "class.zip",
         tmp_path / "wrapped.zip",
     ):
-        assert {*read(path)} == {student, *(name.split("/")[0] for name in special)}
+        assert {*read(path)} == {student, *(name.split("/")[0] for name in special)} - {"rope.py"}
 
 
 def test_nbgraders_course_with_other_folders_is_refused_in_one_sentence(tmp_path):
@@ -400,7 +401,88 @@ def test_a_module_under_another_name_is_pointed_out(tmp_path, name, place):
 def test_what_lies_beside_a_module_is_not_taken_but_named(tmp_path, name):
     one = read_one(write(tmp_path, {"ann/rope.py": "a stub", f"ann/{name}": "b"}))
     assert one.modules == {"rope": b"a stub"}
-    assert notes(one) == f"{name} was not read: rope.py counts"
+    unknown = ", and which is newer is not known" if name in RENAMED else ""
+    assert notes(one) == f"{name} was not read: rope.py counts{unknown}"
+
+
+def write_at(folder, times):
+    """A folder and a zip with the same files, each changed at a time; 0 is an unknown one."""
+    write(folder / "class" / "ann", {name: name for name in times})
+    members = []
+    for name, seconds in times.items():
+        path = folder / "class" / "ann" / name
+        os.utime(path, (seconds or path.stat().st_mtime,) * 2)
+        then = time.gmtime(seconds)[:6] if seconds else (1980, 5, 5, 0, 0, 0)
+        members.append((zipfile.ZipInfo(name, then), name))
+    write(folder / "zips", {"ann.zip": zipped(members), "bob/x": ""})
+    return [folder / "class", folder / "zips"]
+
+
+NOT_KNOWN = "exercises/{} was not read: exercises/rope.py counts, and which is newer is not known"
+NOON = 1_700_000_000
+TIMES = [
+    (
+        {"rope.py": NOON, "rope (1).py": NOON + 9},
+        "rope (1).py",
+        "rope (1).py was taken, the newest",
+    ),
+    ({"rope.py": NOON + 9, "rope (1).py": NOON}, "rope.py", "exercises/rope.py is newer"),
+    ({"rope.py": NOON, "rope - Copy.py": NOON + 2}, "rope.py", NOT_KNOWN.format("rope - Copy.py")),
+    ({"rope.py": 0, "rope (1).py": 0}, "rope.py", NOT_KNOWN.format("rope (1).py")),
+    ({"rope (2).py": NOON + 9, "rope (3).py": NOON}, "rope (2).py", "(2).py was taken, the newest"),
+    (
+        {"rope.py": NOON, "rope (1).py": NOON + 60, "rope (2).py": NOON + 61},
+        "rope (2).py",
+        "3 different copies of rope.py: ann{}/exercises/rope (2).py was taken",
+    ),
+]
+
+
+@pytest.mark.parametrize(("times", "taken", "says"), TIMES)
+def test_of_two_beside_each_other_the_newer_counts_if_that_is_known(tmp_path, times, taken, says):
+    times = {f"exercises/{name}": seconds for name, seconds in times.items()}
+    for path, ending in zip(write_at(tmp_path, times), ("", ".zip"), strict=True):
+        one = read(path)["ann"]
+        assert one.modules == {"rope": f"exercises/{taken}".encode()}
+        assert notes(one).endswith(says.format(ending))
+
+
+def test_the_newer_of_two_is_looked_for_in_one_folder_alone(tmp_path):
+    path, _ = write_at(tmp_path, {"exercises/rope.py": NOON, "old/rope (1).py": NOON + 99})
+    one = read_one(path)
+    assert one.modules == {"rope": b"exercises/rope.py"}
+    assert notes(one) == "old/rope (1).py was not read: exercises/rope.py counts"
+
+
+def test_the_time_of_what_canvas_gives_out_is_its_own(tmp_path):
+    names = ["ann_123_700_rope.py", "ann_123_701_rope (1).py"]
+    (tmp_path / "class.zip").write_bytes(
+        zipped(
+            [
+                (zipfile.ZipInfo(name, (2026, 1, day, 0, 0, 0)), name)
+                for day, name in enumerate(names, start=1)
+            ]
+        )
+    )
+    one = read_one(tmp_path / "class.zip")
+    assert one.modules == {"rope": names[0].encode()}
+    assert notes(one) == f"{names[1]} was not read: {names[0]} counts"
+
+
+def test_a_newer_copy_that_is_the_stub_gives_way(tmp_path):
+    stub = find_lesson("rope").module("exercises").read_bytes()
+    for mine, given in (("rope.py", "rope (1).py"), ("rope (1).py", "rope.py")):
+        folder = write(tmp_path / mine / "ann", {mine: "work", given: stub})
+        os.utime(folder / mine, (NOON, NOON))
+        assert read_one(tmp_path / mine).modules == {"rope": b"work"}
+
+
+@pytest.mark.parametrize("date", [(2026, 2, 31, 0, 0, 0), (2026, 15, 1, 0, 0, 0)])
+def test_a_time_that_never_was_is_not_known(tmp_path, date):
+    members = [(zipfile.ZipInfo("rope.py", date), "a"), ("rope (1).py", "b")]
+    one = read_zip(tmp_path, zipped(members))
+    assert one.modules == {"rope": b"a"}
+    assert notes(one).endswith("which is newer is not known")
 
 
 def test_of_several_that_were_renamed_the_last_counts(tmp_path):
@@ -422,11 +504,6 @@ def test_of_two_entries_of_one_name_the_last_counts_as_when_unpacked(tmp_path):
     one = read_one(write(tmp_path, {"ann.zip": twice}))
     assert one.modules == {"rope": b"last"}
     assert "2 different copies of rope.py" in notes(one)
-
-
-def test_a_folder_and_a_zip_of_one_name_are_one_student(tmp_path):
-    one = read_one(write(tmp_path, {"a/rope.py": "a", "a.zip": zipped({"lookup.py": "b"})}))
-    assert one.modules == {"lookup": b"b", "rope": b"a"}
 
 
 def test_several_files_on_canvas_are_one_student(tmp_path):
@@ -452,6 +529,27 @@ def test_canvas_has_its_own_id_of_whom_it_names(tmp_path, name, canvas_id):
     one = read_one(write(tmp_path, {name: ""}))
     assert one.canvas_id == canvas_id
     assert one.modules == {"rope": b""}
+
+
+@pytest.mark.parametrize(
+    ("files", "late"),
+    [
+        ({"ann_LATE_123_700_rope.py": "a", "ann_123_701_lookup.py": "a"}, {"rope"}),
+        ({"ann_LATE_123_700_rope.py": "a", "ann_123_701_rope-1.py": "a"}, set()),
+        ({"ann_LATE_123_700_x.zip": zipped({"rope.py": "a", "lookup.py": ""})}, {"lookup", "rope"}),
+        ({"LATE_anon_x1_700_rope.py": "a"}, {"rope"}),
+        ({"ann_123_700_LATE_123_456_rope.py": "a", "ann_123_701_rope.py": "a"}, set()),
+        ({"ann_123_700_x.zip": zipped({"ann_LATE_123_700_x/rope.py": "a"})}, set()),
+        ({"ann_LATE_1_assignsubmission_file_/rope.py": "a"}, set()),
+        ({"ann_LATE_123_700_x/rope.py": "a"}, set()),
+        ({"ann/x_LATE_123_700_rope.py": "a", "ann/rope.py": "a"}, set()),
+    ],
+)
+def test_late_is_what_canvas_has_marked_so(tmp_path, files, late):
+    one = read(write(tmp_path, files | {"bob/rope.py": "b"}))
+    (ann,) = (own for student, own in one.items() if student != "bob")
+    assert (ann.late, ann.modules["rope"]) == (late, b"a")
+    assert not one["bob"].late
 
 
 def test_no_name_takes_long_to_read():
@@ -488,7 +586,7 @@ def test_a_copy_that_is_more_than_the_stub_wins(tmp_path):
     [
         ("ann_12345_6789_work.rar", "ann", "work.rar is neither a lesson nor a zip"),
         ("work.7z", "work.7z", "whose it is"),
-        ("rope.py", "rope.py", "whose it is, is open: rope.py lies beside the students' folders"),
+        ("jane.py", "jane.py", "whose it is, is open: jane.py lies beside the students' folders"),
         ("ann/notes.txt", "ann", "there is no lesson to grade, only notes.txt"),
         ("ann/a/b/notes.txt", "ann", "there is no lesson to grade, only a"),
         ("ann.zip", "ann", "is no zip"),
@@ -503,6 +601,36 @@ def test_what_cannot_be_graded_is_a_submission_with_a_note(tmp_path, name, stude
         assert found["bob"].modules == {"rope": b"b"}
         assert found[student].modules == {}
         assert says in "\n".join(found[student].notes)
+
+
+@pytest.mark.parametrize("name", ["lookup.py", "rope (1).py", "Rope.py", "skipgram.py.txt"])
+def test_a_module_beside_the_students_folders_is_nobodys_and_named(tmp_path, name):
+    for files in ({"bob/rope.py": "b"}, {"bob/rope.py": "b", "ann_123_456_rope.py": "a"}):
+        inner = {f"homework/{path}": text for path, text in (files | {name: "x"}).items()}
+        write(tmp_path, {"class.zip": zipped(files | {name: "x"}), "wrapped.zip": zipped(inner)})
+        for path in (
+            write(tmp_path / "class", files | {name: "x"}),
+            tmp_path / "class.zip",
+            tmp_path / "wrapped.zip",
+        ):
+            found = read(path)
+            assert [*found] == sorted(file.split("/")[0].split("_")[0] for file in files)
+            assert found["bob"].modules == {"rope": b"b"}
+            assert notes(found["bob"]) == ""
+            assert modules_beside(path) == [name]
+
+
+def test_a_link_in_place_of_a_module_is_nobodys_too(tmp_path):
+    write(tmp_path, {"bob/rope.py": "b"})
+    (tmp_path / "rope.py").symlink_to("bob/rope.py")
+    assert ([*read(tmp_path)], modules_beside(tmp_path)) == (["bob"], ["rope.py"])
+
+
+def test_a_renamed_module_by_itself_is_a_class_of_one(tmp_path):
+    files = {"rope (1).py": "a", "notes.txt": ""}
+    one = read_one(write(tmp_path / "ann", files))
+    assert (one.student, one.modules) == ("ann", {"rope": b"a"})
+    assert modules_beside(tmp_path / "ann") == []
 
 
 def test_what_there_is_instead_of_a_lesson_is_named(tmp_path):
@@ -528,6 +656,7 @@ def test_an_empty_folder_is_a_submission(tmp_path):
 
 HOSTILE_NAMES = [
     "<script>alert(1)</script>",
+    "_script_alert(1)__script_",
     "<script>alert(2)</script>",
     "=1+1",
     "line\nbreak",
@@ -540,8 +669,6 @@ HOSTILE_NAMES = [
     "a b",
     "O'Brien, Zoë (अनिल) 李",
     "Zoe\u0308",
-    "Zo\xeb",
-    "JANE",
     "jane",
     "jane~1",
     "-rf",
@@ -628,22 +755,73 @@ def test_what_tells_two_names_apart_is_told(tmp_path):
     names = [
         "A<b",
         "A>b",
-        "Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}",
-        "Zoe\N{COMBINING DIAERESIS}",
+        "Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}?",
+        "Zoe\N{COMBINING DIAERESIS}*",
     ]
     found = read(write(tmp_path, {f"{name}/rope.py": str(n) for n, name in enumerate(names)}))
     said = {one.modules["rope"].decode(): notes(one) for one in found.values()}
-    exact = ["A(U+003C)b", "A(U+003E)b", "Zo(U+00EB)", "Zoe(U+0308)"]
+    exact = ["A(U+003C)b", "A(U+003E)b", "Zo(U+00EB)(U+003F)", "Zoe(U+0308)(U+002A)"]
     assert [said[str(n)] for n in range(4)] == [*map(LIKE_ANOTHER.format, exact)]
 
 
-def test_where_only_capitals_differ_nobody_takes_the_others_name(tmp_path):
-    files = {"ann/rope.py": "ann", "Ann/rope.py": "Ann"}
-    found = read(write(tmp_path, {"class.zip": zipped(files)}) / "class.zip")
-    for student, one in found.items():
-        name = one.modules["rope"].decode()
-        assert student.startswith(f"{name}~")
-        assert notes(one) == LIKE_ANOTHER.format(name)
+ROPE = zipped({"rope.py": "x"})
+CLAIMS = [
+    ({"ann/rope.py": "a", "ann.zip": ROPE}, ["ann"], "ann/ and ann.zip both claim the name ann"),
+    ({"ann/rope.py": "a", "Ann.ZIP": ROPE}, ["Ann", "ann"], "Ann.ZIP and ann/ both claim the name"),
+    ({"ann/rope.py": "a", "Ann/rope.py": ""}, ["Ann", "ann"], "Ann/ and ann/ both claim the name"),
+    ({"ann.zip": ROPE, "ANN.zip": ROPE}, ["ANN", "ann"], "ANN.zip and ann.zip both claim the name"),
+    (
+        {"ann/rope.py": "a", "ann.zip/rope.py": "a", "ann.zip.zip": ROPE},
+        ["ann", "ann.zip"],
+        "ann/, ann.zip/ and ann.zip.zip all claim the name",
+    ),
+    (
+        {"Zo\xeb/rope.py": "a", "Zoe\u0308.zip": ROPE},
+        ["Zo\xeb"],
+        "Zo\xeb.zip and Zo\xeb/ both claim the name Zo\xeb: keep one.",
+    ),
+    (
+        {"Zo\xeb.zip": ROPE, "Zoe\u0308.zip": ROPE},
+        ["Zo\xeb"],
+        "Zoe(U+0308).zip and Zo(U+00EB).zip both claim the name Zo\xeb: keep one.",
+    ),
+    ({"<b>ann/rope.py": "a", "<b>ann.zip": ROPE}, ["_b_ann"], "_b_ann/ and _b_ann.zip both claim"),
+]
+
+
+@pytest.mark.parametrize(("files", "students", "says"), CLAIMS)
+def test_what_two_sources_claim_is_nobodys_until_one_is_gone(tmp_path, files, students, says):
+    """Anybody may call a zip like another's folder: neither is graded, the others are."""
+    files = files | {"bob/rope.py": "b"}
+    inner = {f"homework/{name}": content for name, content in files.items()}
+    write(tmp_path, {"class.zip": zipped(files), "wrapped.zip": zipped(inner)})
+    for path in (
+        write(tmp_path / "class", files),
+        tmp_path / "class.zip",
+        tmp_path / "wrapped.zip",
+    ):
+        found = read(path)
+        assert found.pop("bob").modules == {"rope": b"b"}
+        assert sorted(found) == sorted(students)  # nobody's login is spelled in another way
+        for one in found.values():
+            assert (one.modules, {*one.unread}) == ({}, {*STEMS})
+            assert one.unread["rope"].startswith(says)
+            assert one.unread["rope"].endswith(": keep one.")
+
+
+def test_two_sources_alone_are_claims_too(tmp_path):
+    files = {"homework/ann/rope.py": "a", "homework/ann.zip": ROPE}
+    one = read_one(write(tmp_path, {"class.zip": zipped(files)}) / "class.zip")
+    assert (one.student, {*one.unread}) == ("ann", {*STEMS})
+
+
+def test_a_name_that_is_safe_is_never_changed(tmp_path):
+    names = ["ann_b", "Ann<b", "ann>B", "<b>ivy"]
+    found = read(write(tmp_path, {f"{name}/rope.py": name for name in names}))
+    spelled = {one.modules["rope"].decode(): student for student, one in found.items()}
+    assert (spelled["ann_b"], spelled["<b>ivy"]) == ("ann_b", "_b_ivy")
+    assert spelled["Ann<b"].startswith("Ann_b~")
+    assert spelled["ann>B"].startswith("ann_B~")
 
 
 def test_a_platforms_number_is_not_anothers_name(tmp_path):
@@ -704,8 +882,34 @@ def test_hard_links_are_not_read(tmp_path, secret):
     os.link(secret / "rope.py", tmp_path / "class" / "ann" / "rope.py")
     found = read(tmp_path / "class")
     assert found["ann"].modules == {}
-    assert "rope.py cannot be read: it is linked to another place" in notes(found["ann"])
-    assert "it is linked to another place" in found["ann"].unread["rope"]  # so it is not graded
+    assert "rope.py is linked to another place" in notes(found["ann"])
+    assert not found["ann"].unread  # so it earns nothing: nobody escapes a 0 in that way
+    assert {*found["ann"].refused} == {"rope"}
+    assert found["bob"].modules == {"rope": b"b"}
+
+
+def test_hard_links_within_the_students_own_folder_are_read(tmp_path):
+    write(tmp_path, {"ann/exercises/rope.py": "a", "ann/.old/x": "", "bob/rope.py": "b"})
+    write(tmp_path, {"ann/work.zip": zipped({"lookup.py": "a"}), "bob/.old/x": ""})
+    os.link(tmp_path / "ann" / "exercises" / "rope.py", tmp_path / "ann" / ".old" / "backup")
+    os.link(tmp_path / "ann" / "work.zip", tmp_path / "ann" / "exercises" / "work")
+    os.link(tmp_path / "bob" / "rope.py", tmp_path / "bob" / ".old" / "rope.py")
+    os.link(tmp_path / "bob" / "rope.py", tmp_path / "hers")
+    found = read(tmp_path)
+    assert (found["ann"].modules, found["ann"].notes) == ({"lookup": b"a", "rope": b"a"}, ())
+    assert (found["bob"].modules, {*found["bob"].refused}) == ({}, {"rope"})
+
+
+def test_names_of_a_file_are_not_looked_for_without_end(tmp_path, monkeypatch):
+    few_files(monkeypatch)
+    write(tmp_path, {"ann/rope.py": "a", "bob/rope.py": "b"})
+    write(tmp_path, {f"ann/.git/{i}": "" for i in range(60)})
+    for student in ("ann", "bob"):
+        (tmp_path / student / ".git" / "deep").mkdir(parents=True)
+        (tmp_path / student / ".git" / "up").symlink_to(tmp_path)
+        os.link(tmp_path / student / "rope.py", tmp_path / student / ".git" / "deep" / "rope.py")
+    found = read(tmp_path)
+    assert {*found["ann"].refused} == {"rope"}
     assert found["bob"].modules == {"rope": b"b"}
 
 
@@ -718,7 +922,8 @@ def test_the_one_folder_of_a_platform_is_one_students(tmp_path, others):
 
 def test_why_what_was_handed_in_is_not_read_is_told_of_the_lesson(tmp_path):
     huge = b"#" * (submitted_files.MAX_MODULE_BYTES + 1)
-    write(tmp_path, {"ann/rope.py": huge, "ann.zip": zipped({"lookup.py": huge}), "bob/x.py": ""})
+    write(tmp_path, {"ann/rope.py": huge, "ann/x.zip": zipped({"lookup.py": huge})})
+    write(tmp_path, {"bob/x.py": ""})
     (tmp_path / "bob" / "rope.py").symlink_to("x.py")
     found = read(tmp_path)
     assert found["ann"].refused == dict.fromkeys(("rope", "lookup"), "is larger than 1 MB")
@@ -990,6 +1195,54 @@ def test_all_zips_of_a_student_share_what_they_may_hold(tmp_path, monkeypatch):
     assert notes(found["ann"]) == "2.zip holds too many files"
     assert notes(found["bob"]) == ""
     assert notes(found["cid"]) == "1.zip/2.zip holds too many files"
+
+
+def few_files(monkeypatch, at_most=50):
+    for where in (submitted_files, own_files):
+        monkeypatch.setattr(where, "MAX_FILES", at_most, raising=False)
+
+
+def test_zips_of_too_many_files_are_not_read_to_the_end(tmp_path, monkeypatch):
+    few_files(monkeypatch)
+    many = {f"folder{i}/": "" for i in range(1000)}
+    first = zipped({"exercises/rope.py": "a"} | many | {"exercises/lookup.py": "unseen"})
+    write(tmp_path, {f"ann/{n}.zip": first for n in range(5)} | {"bob/rope.py": "b"})
+    write(tmp_path, {"cid.zip": zipped({"1.zip": zipped(many), "2.zip": zipped({"rope.py": ""})})})
+    looked_at = []
+    member = submitted_files._member
+    monkeypatch.setattr(
+        submitted_files, "_member", lambda *file: looked_at.append(0) or member(*file)
+    )
+    found = read(tmp_path)
+    assert [one.modules for one in found.values()] == [{"rope": b"a"}, {"rope": b"b"}, {}]
+    assert found["ann"].notes[:2] == (
+        "0.zip holds more than 50 files; some were not seen",
+        "1.zip was not opened: more than 50 files in the zips before",
+    )
+    assert "1.zip holds more than 50 files" in notes(found["cid"])
+    assert len(looked_at) < 2 * 60
+
+
+def test_one_folder_in_the_zip_of_a_class_may_hold_as_many_as_one_on_the_disk(
+    tmp_path, monkeypatch
+):
+    few_files(monkeypatch)
+    files = {"ann/exercises/rope.py": "a"} | {f"ann/rope{i}.py": "" for i in range(200)}
+    (tmp_path / "class.zip").write_bytes(zipped(files | {"bob/rope.py": "b"}))
+    found = read(tmp_path / "class.zip")
+    assert [one.modules for one in found.values()] == [{"rope": b"a"}, {"rope": b"b"}]
+    assert found["ann"].notes[0] == "ann holds more than 50 files; some were not seen"
+
+
+def test_what_computers_leave_behind_counts_for_nothing(tmp_path, monkeypatch):
+    """Honest students zip whole folders, with tens of thousands of files of other packages."""
+    few_files(monkeypatch)
+    hidden = [".venv", "node_modules", "env/lib/site-packages", "__pycache__", ".git"]
+    files = {f"{folder}/{i}/rope.py": "x" for folder in hidden for i in range(100)}
+    files |= {"exercises/rope.py": "a"}
+    write(tmp_path, {"ann.zip": zipped(files)} | {f"bob/{name}": x for name, x in files.items()})
+    for one in read(tmp_path).values():
+        assert (one.modules, one.notes) == ({"rope": b"a"}, ())
 
 
 def test_a_module_may_have_one_megabyte_and_no_more(tmp_path):

@@ -6,7 +6,7 @@ machine, so the cluster itself never meets it. On every machine there must be th
 same version:
 
     dask scheduler
-    dask worker ADDRESS --nworkers auto --nthreads 1
+    PYTHONSAFEPATH=1 dask worker ADDRESS --nworkers auto --nthreads 1
     course grade submissions/ --scheduler ADDRESS
 """
 
@@ -19,6 +19,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from course.grading.grade import GradingError, Settings
+from course.grading.import_path import safe_import_path
 from course.grading.judge import Judge
 from course.grading.results import LessonResult
 from course.grading.unit import Unit, key_of, not_graded
@@ -153,7 +154,7 @@ def _grade(unit: Unit, key: str, settings: Settings) -> LessonResult | str:
     Raises:
         GradingError: this worker cannot judge anything.
     """
-    with _turn:
+    with _turn, safe_import_path():
         trouble = ""
         try:
             judge = _judge(settings)

@@ -21,7 +21,12 @@ from nbgrader.utils import parse_utc, rmtree
 from course.files import write_whole
 from course.grading.nbgrader.assignments import foreign_tests, lesson_of
 from course.grading.nbgrader.handed_in import HandedIn, read_handed_in
-from course.grading.nbgrader.judged import graded_cells, is_test, judged_notebook
+from course.grading.nbgrader.judged import (
+    graded_cells,
+    is_test,
+    judged_notebook,
+    missing_answers,
+)
 from course.grading.nbgrader.students import submitted
 from course.grading.results import LessonResult
 from course.syllabus import Lesson
@@ -45,6 +50,7 @@ class Autograde(converters.Autograde):
             NbGraderException: something could not be graded; the log says what, and why.
         """
         from course.grading.grade import GradingError  # it brings PyTorch along
+        from course.grading.import_path import UnsafePlace, safe_import_path
         from course.grading.sandbox import SandboxError, missing
 
         lesson = lesson_of(self.coursedir.assignment_id)
@@ -58,8 +64,10 @@ class Autograde(converters.Autograde):
         try:
             if lacking := missing():
                 raise SandboxError(" ".join(lacking))
-            self._grade(lesson)
-        except (GradingError, SandboxError, OSError) as error:
+            handed_in = Path(self.coursedir.root, self.coursedir.submitted_directory)
+            with safe_import_path(handed_in):
+                self._grade(lesson)
+        except (GradingError, SandboxError, UnsafePlace, OSError) as error:
             self.log.error("%s", error)
             raise NbGraderException(str(error)) from None
 
@@ -137,7 +145,8 @@ class Autograde(converters.Autograde):
         self, handed_in: HandedIn, released: dict[str, Released], result: LessonResult
     ) -> None:
         """Save the scores of a student and write the notebooks that show them."""
-        for remark in handed_in.remarks:
+        remarks = [*handed_in.remarks, *_missing(handed_in, released)]
+        for remark in remarks:
             self.log.warning("%s: %s", handed_in.student, remark)
         files = {"timestamp.txt": handed_in.timestamp, "submission_secret.txt": handed_in.secret}
         notebooks = {
@@ -146,7 +155,7 @@ class Autograde(converters.Autograde):
                 one.graded,
                 one.cells,
                 result,
-                handed_in.remarks,
+                remarks,
                 (handed_in.module or b"").decode("utf-8", errors="replace"),
             )
             for name, one in released.items()
@@ -182,12 +191,28 @@ class Autograde(converters.Autograde):
         time = {"timestamp": parse_utc(handed_in.timestamp)} if handed_in.timestamp else {}
         with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as book:
             book.update_or_create_student(student)
-            book.update_or_create_submission(assignment, student, **time)
+            # nbgrader reads while it makes a submission, which SQLAlchemy would save, half made
+            with book.db.no_autoflush:
+                book.update_or_create_submission(assignment, student, **time)
         for name, notebook in notebooks.items():
             about = {"notebook": name, "assignment": assignment, "student": student}
             resources = {"nbgrader": {**about, "db_url": self.coursedir.db_url}}
             SaveAutoGrades(parent=self).preprocess(notebook, resources)
             AssignLatePenalties(parent=self).preprocess(notebook, resources)
+
+
+def _missing(handed_in: HandedIn, released: dict[str, Released]) -> list[str]:
+    """A sentence for each notebook in which answers were not found."""
+    missing = {
+        name: missing_answers(handed_in.notebooks[name], one.graded)
+        for name, one in released.items()
+    }
+    return [
+        f"{name}.ipynb has no cell {' and no cell '.join(answers)}: find what was answered and "
+        "grade it by hand."
+        for name, answers in missing.items()
+        if answers
+    ]
 
 
 def _holds(folder: Path, files: dict[str, str]) -> bool:

@@ -12,10 +12,15 @@ SOURCES = ROOT / "solutions" / "notebooks"
 
 _CONFIG = '''"""The settings of nbgrader in this folder. What is said below `configure` holds."""
 
-from course.grading.nbgrader import configure
-
 c = get_config()
-configure(c)
+try:
+    from course.grading.nbgrader import configure
+
+    configure(c)
+except Exception as error:  # nbgrader would log it and go on without us
+    raise SystemExit(
+        f"The course's judge is missing, and nbgrader would run students' notebooks: {error}"
+    ) from None
 c.CourseDirectory.course_id = "what-and-where"
 '''
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nbgrader.utils import parse_utc
 
+from course.grading.names import shown
 from course.grading.nbgrader.untrusted import Folder, Unreadable
 from course.submission import MAX_MODULE_BYTES
 from course.syllabus import Lesson
@@ -24,14 +25,15 @@ class HandedIn:
 
     Attributes:
         module: the source of the module, if it is there.
-        notebooks: the cells of each notebook of the assignment, as they came.
+        notebooks: the cells of each notebook of the assignment, as they came: `[]` if it cannot be
+            read, None if none was handed in.
         timestamp, secret: the texts of nbgrader's two files, or nothing.
         remarks: a sentence for everything that is odd.
     """
 
     student: str
     module: bytes | None
-    notebooks: dict[str, list[dict]]
+    notebooks: dict[str, list[dict] | None]
     timestamp: str
     secret: str
     remarks: tuple[str, ...]
@@ -56,7 +58,7 @@ def read_handed_in(
             remarks.append(str(why))
             return None
 
-    cells: dict[str, list[dict]] = {name: [] for name in notebooks}
+    cells: dict[str, list[dict] | None] = {name: [] for name in notebooks}
     module, timestamp, secret = None, "", ""
     try:
         with Folder(path) as folder:
@@ -68,6 +70,13 @@ def read_handed_in(
                     cells[name] = [] if data is None else _cells(data)
                 except ValueError:
                     remarks.append(f"{name}.ipynb is no notebook, so its answers are missing.")
+            wanted = {f"{name}.ipynb": name for name in cells}
+            absent = wanted.keys() - set(present)
+            others = [name for name in present if name.endswith(".ipynb") and name not in wanted]
+            if absent and others:  # it may have got another name
+                remarks.append(f"{shown(others[0])} is no notebook of this assignment.")
+            else:
+                cells |= {wanted[file]: None for file in absent}
             if "timestamp.txt" in present:
                 timestamp = _text(read("timestamp.txt", 1000))
                 if not is_time(timestamp):

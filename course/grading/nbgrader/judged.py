@@ -32,6 +32,10 @@ MAX_OUTPUTS = 20
 MAX_WIDTH = 700
 """Pixels of a picture on a page."""
 NOT_SHOWN = "[neither text nor a PNG picture, so it is not shown]"
+NOT_FOUND = (
+    "[The cell of this answer was not found in the notebook that was handed in. "
+    "Look for the answer in its other cells, and in the file itself.]"
+)
 TOO_LONG = "*The notebook is too long: the rest of it is not shown.*"
 
 _KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -76,8 +80,27 @@ def is_test(cell: NotebookNode) -> bool:
     return cell.metadata["nbgrader"]["grade"] and not cell.metadata["nbgrader"]["solution"]
 
 
+def missing_answers(
+    cells: Sequence[Mapping] | None, graded: Mapping[str, NotebookNode]
+) -> list[str]:
+    """The names of the answers that earn points and of which the student's notebook has no cell.
+
+    Args:
+        cells: those of the student's notebook, as they came; None if there is none.
+        graded: those of the gradebook, as `graded_cells` gives them.
+    """
+    if cells is None:
+        return []
+    found = {_name(cell) for cell in cells if _text(cell) or cell.get("source") in ("", [], [""])}
+    return [name for name, cell in graded.items() if _is_answer(cell) and name not in found]
+
+
+def _is_answer(cell: NotebookNode) -> bool:
+    return cell.metadata["nbgrader"]["grade"] and cell.metadata["nbgrader"]["solution"]
+
+
 def judged_notebook(
-    cells: Sequence[Mapping],
+    cells: Sequence[Mapping] | None,
     graded: Mapping[str, NotebookNode],
     released: Iterable[NotebookNode],
     result: LessonResult,
@@ -87,7 +110,7 @@ def judged_notebook(
     """The notebook of a submission.
 
     Args:
-        cells: those of the student's notebook, as they came.
+        cells: those of the student's notebook, as they came; None if there is none.
         graded: those of the gradebook, as `graded_cells` gives them.
         released: those of the notebook that students got: whose texts are the instructor's own.
         result: what the judge found.
@@ -99,7 +122,10 @@ def judged_notebook(
         for cell in released
         if cell.cell_type == "markdown" and "nbgrader" not in cell.metadata
     }
-    answers = _answers(cells, graded)
+    # nbgrader gives 0 by itself to an answer as it was released, and others to a human to grade
+    answers = dict.fromkeys(missing_answers(cells, graded), NOT_FOUND)
+    cells = cells or []
+    answers |= _answers(cells, graded)
     left, room, whole = dict(graded), MAX_NOTEBOOK_TEXT, len(cells) <= MAX_CELLS
     shown = [new_markdown_cell(as_typed("\n\n".join(remarks)))] if remarks else []
     for cell in cells[:MAX_CELLS]:

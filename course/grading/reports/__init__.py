@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from course.files import write_whole
+from course.grading.answers import Known
 from course.grading.copies import Resemblance
 from course.grading.names import FEEDBACK, feedback_path, file_stem
 from course.grading.reports.classroom import by_student
@@ -29,6 +30,9 @@ def write_reports(
     results: Sequence[LessonResult],
     resemblances: Mapping[str, Sequence[Resemblance]],
     out: Path,
+    known: Sequence[Known] = (),
+    concealed: Sequence[tuple[str, str]] = (),
+    about_class: Sequence[str] = (),
 ) -> list[Path]:
     """Write all reports. Each file is replaced in one step; others in the folder stay.
 
@@ -36,6 +40,9 @@ def write_reports(
         results: of the whole class, in any order, at most one per student and lesson.
         resemblances: for the stem of a lesson, the pairs of students to look at.
         out: the folder; it is made if there is none.
+        known: the modules that hold published answers.
+        concealed: sentences on code that may be concealed, each with its student.
+        about_class: notes on what no student in particular handed in.
 
     Returns:
         What to look at: the files about the class, and the folders with one for each student.
@@ -45,8 +52,8 @@ def write_reports(
     """
     students = by_student(results)
     feedback, gradescope = out / FEEDBACK, out / "gradescope"
-    about_class = {
-        out / "index.html": overview_page(students, resemblances),
+    of_class = {
+        out / "index.html": overview_page(students, resemblances, known, concealed, about_class),
         out / "grades.csv": grades_csv(students),
         out / "canvas.csv": canvas_csv(students),
         out / "junit.xml": junit_xml(students),
@@ -54,9 +61,9 @@ def write_reports(
     for student, own in students.items():
         write_whole(out / feedback_path(student), feedback_page(student, own))
         write_whole(gradescope / f"{file_stem(student)}.json", gradescope_results(own))
-    for path, text in about_class.items():
+    for path, text in of_class.items():
         write_whole(path, text)
-    return [*about_class, feedback, gradescope]
+    return [*of_class, feedback, gradescope]
 
 
 def pages_of_others(results: Sequence[LessonResult], out: Path) -> list[Path]:

@@ -93,7 +93,13 @@ def trouble_of(result: LessonResult) -> str:
 
 def notes_about(results: Iterable[LessonResult]) -> list[str]:
     """What was noted about all that a student handed in, each sentence once."""
-    return list(dict.fromkeys(note for one in results for note in one.notes_for_student))
+    notes = (note for one in results for note in (*one.notes_for_student, *late_note(one)))
+    return list(dict.fromkeys(notes))
+
+
+def late_note(result: LessonResult) -> list[str]:
+    """That a lesson was late, if it was, as a note."""
+    return [f"{result.lesson}.py was handed in late, says Canvas"] if result.late else []
 
 
 def commands(lesson: str, exercise: str) -> dict[str, str]:

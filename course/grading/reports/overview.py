@@ -5,8 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from course.grading.answers import Known
 from course.grading.copies import Resemblance
 from course.grading.reports.classroom import Students, is_graded, points_of
+from course.grading.reports.message import late_note
 from course.grading.reports.page import render
 from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, LessonResult
 from course.syllabus import Exercise, Lesson, lessons
@@ -25,12 +27,21 @@ MAX_FRAGMENTS = 8
 """Of one pair that looks alike; further ones are counted."""
 
 
-def overview_page(students: Students, resemblances: Mapping[str, Sequence[Resemblance]]) -> str:
+def overview_page(
+    students: Students,
+    resemblances: Mapping[str, Sequence[Resemblance]],
+    known: Sequence[Known] = (),
+    concealed: Sequence[tuple[str, str]] = (),
+    about_class: Sequence[str] = (),
+) -> str:
     """The page, as HTML: one file below 2 MB, even for a large class.
 
     Args:
         students: the results of each.
         resemblances: for the stem of a lesson, the pairs of students to look at.
+        known: the modules that hold published answers.
+        concealed: sentences on code that may be concealed, each with its student.
+        about_class: notes on what no student in particular handed in.
     """
     results = [result for own in students.values() for result in own]
     facts = [
@@ -42,6 +53,8 @@ def overview_page(students: Students, resemblances: Mapping[str, Sequence[Resemb
         one for lesson in facts for exercise in lesson.exercises for one in exercise.mistakes
     ]
     mistakes.sort(key=_n_students, reverse=True)
+    verbatim = [one for one in known if not one.answers]
+    rewritten = [one for one in known if one.answers]
     return render(
         "overview.html",
         rows=_rows(students),
@@ -50,10 +63,22 @@ def overview_page(students: Students, resemblances: Mapping[str, Sequence[Resemb
         frequent=[one for one in mistakes if len(one.students) > 1][:MAX_FREQUENT],
         lessons=facts,
         troubles=_by_sentence((one.trouble, one.student) for one in results if one.trouble),
-        notes=_by_sentence((note, one.student) for one in results for note in one.notes),
+        notes=_by_sentence(
+            [
+                *concealed,
+                *((note, one.student) for one in results for note in (*one.notes, *late_note(one))),
+            ]
+        ),
+        about_class=about_class,
         resemblances=[
             (lesson, pairs) for lesson in lessons() if (pairs := resemblances.get(lesson.stem))
         ],
+        n_known=len({one.student for one in known}),
+        verbatim=_by_sentence((f"`{one.lesson}.py`", one.student) for one in verbatim),
+        by_number=_by_number(rewritten),
+        by_answer=_by_sentence(
+            (answer, one.student) for one in rewritten for answer in one.answers
+        ),
         most_sentences=MAX_SENTENCES,
         most_unexplained=MAX_UNEXPLAINED,
         most_names=MAX_NAMES,
@@ -79,6 +104,18 @@ def _by_sentence(said: Iterable[tuple[str, str]]) -> list[_Said]:
         students[_shortened(sentence)][student] = None
     grouped = [_Said(sentence, list(own)) for sentence, own in students.items()]
     return sorted(grouped, key=_n_students, reverse=True)
+
+
+def _by_number(known: Sequence[Known]) -> list[_Said]:
+    """How many published answers students have, the most first."""
+    n_answers = Counter()
+    for one in known:
+        n_answers[one.student] += len(one.answers)
+    said = _by_sentence(
+        (f"{number} {'answer' if number == 1 else 'answers'}", student)
+        for student, number in n_answers.items()
+    )
+    return sorted(said, key=lambda one: -n_answers[one.students[0]])
 
 
 def _n_students(said: _Said) -> int:

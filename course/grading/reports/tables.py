@@ -16,12 +16,12 @@ _BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
 def grades_csv(students: Students) -> str:
-    """A row for each student: the total, what it is of, every lesson with its exercises, the page.
+    """A row for each student: total, of how much, late or not, every lesson, exercise, the page.
 
     A lesson that was not graded is empty, which is not the same as 0, and does not count in the
     total; one that was not handed in has 0. The columns are always the same.
     """
-    header = ["student", "total", "of"]
+    header = ["student", "total", "of", "late"]
     for lesson in lessons():
         header += [lesson.stem, *(f"{lesson.stem}.{one.name}" for one in lesson.exercises)]
     header.append("page")
@@ -29,12 +29,13 @@ def grades_csv(students: Students) -> str:
         [
             student,
             *points_of(results),
+            "yes" if any(result.late for result in results) else "",
             *(cell for lesson in lessons() for cell in _lesson_cells(lesson, results)),
             feedback_path(student),
         ]
         for student, results in students.items()
     ]
-    return _BYTE_ORDER_MARK + _csv([header, *rows])
+    return _BYTE_ORDER_MARK + as_csv([header, *rows])
 
 
 def canvas_csv(students: Students) -> str:
@@ -70,7 +71,7 @@ def canvas_csv(students: Students) -> str:
         for student, results in students.items()
     ]
     possible = ["Points Possible", "", "", "", "", *(lesson.points for lesson in due)]
-    return _csv([[*header, *titles], possible, *rows])
+    return as_csv([[*header, *titles], possible, *rows])
 
 
 def _known_to_canvas(student: str, canvas_id: str) -> tuple[str, str, str, str]:
@@ -92,7 +93,8 @@ def _is_begun(result: LessonResult) -> bool:
     return any(exercise.outcome in (PASSED, WRONG) for exercise in result.exercises)
 
 
-def _csv(rows: Iterable[Sequence[int | str]]) -> str:
+def as_csv(rows: Iterable[Sequence[int | str]]) -> str:
+    """Return a table that is safe in a spreadsheet."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([_cell(one) for one in row] for row in rows)
     return text.getvalue()

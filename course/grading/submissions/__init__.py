@@ -10,16 +10,17 @@ A class is a folder or a zip, in any of these layouts; which one it is, is seen 
     Jane Doe_12345_assignsubmission_file_/     Moodle: a folder per student, or loose files
 
 A submission that is given by itself is a class of one. Nobody who handed something in is left out:
-what cannot be read, or should not be, becomes a note.
+what cannot be read, or should not be, becomes a note. What comes under the name of another's work,
+jane.zip beside jane/, is nobody's, and nor is the other: neither is read until one is gone.
 
-Of several copies of rope.py one counts. Where none is called so, a copy under the name that a
-computer gave it is taken: "rope (1).py", "rope - Copy.py", "rope.py.txt".
+Of several copies of rope.py one counts. Where none is called so, or where it is newer than the one
+beside it, a copy under the name that a computer gave it is taken: "rope (1).py", "rope - Copy.py",
+"rope.py.txt".
 
     submission.py     the submissions, one after the other
     layout.py         where in a class the students' work lies
     owners.py         whose it is, and what each student is called
     own_files.py      the files of one student, those in zips too
-    manifest.py       whose name stands in a zip of `course submit`
     manifest.py       whose name stands in a zip of `course submit`
     choice.py         which of them counts
     files.py          files in a folder and in a zip, alike
@@ -27,6 +28,6 @@ computer gave it is taken: "rope (1).py", "rope - Copy.py", "rope.py.txt".
 """
 
 from course.grading.submissions.layout import SubmissionsError
-from course.grading.submissions.submission import Submission, read_submissions
+from course.grading.submissions.submission import Submission, modules_beside, read_submissions
 
-__all__ = ["Submission", "SubmissionsError", "read_submissions"]
+__all__ = ["Submission", "SubmissionsError", "modules_beside", "read_submissions"]

@@ -12,10 +12,12 @@ MAX_DEPTH = 8
 MAX_LENGTH = 255
 """No disk has longer names; a zip may, and to take those apart would take minutes."""
 CANVAS = re.compile(
-    r"(?P<name>(?:(?!_assignsubmission_)[\w\x80-\U0010ffff])+?)(?:_LATE)?"  # \w is no vowel sign
-    r"_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"
+    r"(?P<name>(?:(?!_assignsubmission_)[\w\x80-\U0010ffff])+?)"  # \w is no vowel sign
+    r"(?P<late>_LATE)?_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"
 )
-_CANVAS_WITHOUT_NAMES = re.compile(r"(?:LATE_)?(?P<name>anon_(?P<id>[^\W_]+))_\d{3,}_(?P<file>.+)")
+_CANVAS_WITHOUT_NAMES = re.compile(
+    r"(?P<late>LATE_)?(?P<name>anon_(?P<id>[^\W_]+))_\d{3,}_(?P<file>.+)"
+)
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
 """How platforms call what an instructor downloads; of that, a student chose only `file`."""
 _COPY = r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?"
@@ -23,6 +25,8 @@ _COPY = r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?"
 "rope-1.py", Windows "rope - Copy (2).py", a Mac "rope copy 2.py"."""
 _RENAMED = re.compile(rf"{_COPY}\.py(\.txt)?")
 """What follows `rope`; some editors put .txt behind what somebody has called rope.py."""
+_LEFT_BEHIND = {"__MACOSX", "__pycache__", "node_modules", "site-packages"}
+"""Beside what begins with a dot: nobody writes these, and some hold tens of thousands of files."""
 EVERYBODYS = re.compile(rf"submission{_COPY}\.zip")
 """How `course submit` calls the zip of whoever gives no name."""
 
@@ -33,6 +37,12 @@ def platform_name(name: str, kind: str = "file") -> re.Match | None:
         return None
     of_canvas = [] if kind == "folder" else [_CANVAS_WITHOUT_NAMES, CANVAS]  # which makes none
     return next((match for form in [*of_canvas, _MOODLE] if (match := form.fullmatch(name))), None)
+
+
+def is_late(name: str, kind: str) -> bool:
+    """Whether Canvas has marked a file as late, in its own part of the name."""
+    match = platform_name(name, kind)
+    return bool(match and match.groupdict().get("late"))
 
 
 def name_of(path: tuple[str, ...]) -> str:
@@ -56,7 +66,8 @@ def looks_like(path: tuple[str, ...], stem: str) -> bool:
 
 def may_be_module(path: tuple[str, ...]) -> bool:
     """Whether a file may be meant as the module of any lesson."""
-    return any(looks_like(path, stem) for stem in stems())
+    name = path[-1].lower()  # in which few have a stem: a zip may hold very many
+    return any(stem in name and looks_like(path, stem) for stem in stems())
 
 
 def is_module(path: tuple[str, ...], stem: str) -> bool:
@@ -71,14 +82,19 @@ def is_renamed(path: tuple[str, ...], stem: str) -> bool:
     return name.startswith(stem) and _RENAMED.fullmatch(name[len(stem) :]) is not None
 
 
+def is_loose_module(name: str, kind: str) -> bool:
+    """Whether something at the top of a class is called as a module alone: whose, nobody knows."""
+    return kind != "folder" and any(is_renamed(("", name), stem) for stem in stems())
+
+
 def is_notebook(path: tuple[str, ...]) -> bool:
     """Whether a file is one of Jupyter's."""
     return path[-1].lower().endswith(".ipynb")
 
 
 def is_hidden(name: str) -> bool:
-    """What computers leave behind: .git, .DS_Store, __MACOSX, __pycache__."""
-    return (name.startswith(".") and name != "..") or name in ("__MACOSX", "__pycache__")
+    """What computers leave behind: .git, .venv, .DS_Store, __MACOSX, __pycache__."""
+    return (name.startswith(".") and name != "..") or name in _LEFT_BEHIND
 
 
 def is_wanted(path: tuple[str, ...]) -> bool:

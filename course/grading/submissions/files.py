@@ -7,22 +7,26 @@ import itertools
 import os
 import stat
 import zipfile
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
+from course.grading.hard_links import names_within
 from course.grading.names import shown
 from course.grading.submissions.file_names import MAX_DEPTH, is_hidden, is_wanted, may_matter
 from course.submission import MAX_MODULE_BYTES
 
 MAX_FILES = 20_000
-"""In the folder of one student; beyond that nobody looks."""
-
-
+"""In the folder of one student, and in the zips, that are not hidden; beyond that nobody looks."""
+TOO_MANY = "holds more than {:,} files; some were not seen"
 _NO_FILE = "is a link or a device, and was left alone"
+_ANOTHERS = "is linked to another place, so that it may be another's: a copy of it would be read"
+Names = Callable[[], Counter[tuple[int, int]]]
+"""How many names files have in a folder, counted when it is asked for; see `names_within`."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +37,14 @@ class File:
         path: its parts, from the class on: the first is the student's folder, zip or file.
         open: opens it.
         odd: why it must not be opened, as the rest of a sentence; empty if it may.
+        modified: when it was changed last, in seconds, to compare within one folder; or None.
         error: of a folder, why it could not be looked into.
     """
 
     path: tuple[str, ...]
     open: Callable[[], BinaryIO] | None = None
     odd: str = ""
+    modified: float | None = None
     error: OSError | None = None
 
 
@@ -63,8 +69,9 @@ class Folder:
         """The file of that name, or the files in the folder of that name, nearest first."""
         mode = os.lstat(self.path / name).st_mode
         kind = "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "odd"
+        own_names = cache(partial(names_within, self.path / name, MAX_FILES))
         if kind != "folder":
-            yield self._file((name,), kind)
+            yield self._file((name,), kind, own_names)
             return
         folders, left = deque([(name,)]), MAX_FILES
         while folders:
@@ -76,19 +83,26 @@ class Folder:
                 continue
             left -= len(entries)
             if left < 0:
-                yield File((name,), odd=f"holds more than {MAX_FILES:,} files; some were not seen")
+                yield File((name,), odd=TOO_MANY.format(MAX_FILES))
                 return
             for entry in entries:
                 path, kind = (*folder, entry.name), _kind(entry)
                 if kind == "folder":
                     folders.extend([path] if len(path) < MAX_DEPTH else [])
                 elif is_wanted(path) or (kind == "odd" and len(path) == 2):
-                    yield self._file(path, kind)
+                    yield self._file(path, kind, own_names, _modified(entry))
 
-    def _file(self, path: tuple[str, ...], kind: str) -> File:
+    def _file(
+        self,
+        path: tuple[str, ...],
+        kind: str,
+        own_names: Names,
+        modified: float | None = None,
+    ) -> File:
         if kind == "odd":
             return File(path, odd=_NO_FILE)
-        return File(path, partial(open_regular, self.path.joinpath(*path)))
+        opens = partial(open_regular, self.path.joinpath(*path), own_names)
+        return File(path, opens, modified=modified)
 
     @staticmethod
     def _entries(folder: Path, at_most: int | None = None) -> list[os.DirEntry]:
@@ -99,16 +113,24 @@ class Folder:
 
 
 class Archive:
-    """A zip, or a folder in it. Names are only compared, so none can lead anywhere."""
+    """A zip, or a folder in it. Names are only compared, so none can lead anywhere.
+
+    Attributes:
+        files: those in it, by the first part of their path.
+        n_files: how many there are together.
+    """
 
     def __init__(self, files: Iterable[File]) -> None:
         self.files = defaultdict(list)
-        for file in files:
+        self.n_files = 0
+        for self.n_files, file in enumerate(files, start=1):
             self.files[file.path[0]].append(file)
 
     @classmethod
-    def read(cls, opened: zipfile.ZipFile) -> "Archive":
-        return cls(file for info in opened.infolist() if (file := _member(opened, info)))
+    def read(cls, opened: zipfile.ZipFile, at_most: int | None = None) -> "Archive":
+        """The first `at_most` files that are not hidden."""
+        files = (file for info in opened.infolist() if (file := _member(opened, info)))
+        return cls(itertools.islice(files, at_most))
 
     def names(self) -> dict[str, str]:
         return {name: self._kind(files) for name, files in self.files.items()}
@@ -121,10 +143,13 @@ class Archive:
 
     def inside(self, name: str) -> "Archive":
         inner = (file for file in self.files[name] if len(file.path) > 1)
-        return Archive(File(file.path[1:], file.open, file.odd) for file in inner)
+        return Archive(replace(file, path=file.path[1:]) for file in inner)
 
     def below(self, name: str) -> Iterator[File]:
-        return (file for file in self.files[name] if file.odd or is_wanted(file.path))
+        files = self.files[name]
+        yield from (file for file in files[:MAX_FILES] if file.odd or is_wanted(file.path))
+        if len(files) > MAX_FILES:
+            yield File((name,), odd=TOO_MANY.format(MAX_FILES))
 
 
 def _kind(entry: os.DirEntry) -> str:
@@ -133,24 +158,41 @@ def _kind(entry: os.DirEntry) -> str:
     return "file" if entry.is_file(follow_symlinks=False) else "odd"
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file with one name, without waiting for anyone and following nothing.
+def _modified(entry: os.DirEntry) -> float | None:
+    with contextlib.suppress(OSError):
+        return entry.stat(follow_symlinks=False).st_mtime
+    return None
+
+
+def _modified_in_zip(info: zipfile.ZipInfo) -> float | None:
+    """Seconds since 1980, the year that stands in a zip where the time is unknown."""
+    with contextlib.suppress(ValueError):  # the 31st of February
+        since = datetime(*info.date_time) - datetime(1980, 1, 1)
+        return since.total_seconds() if info.date_time[0] > 1980 else None
+    return None
+
+
+def open_regular(path: Path, own_names: Names = Counter) -> BinaryIO:
+    """Open a regular file, without waiting for anyone and following nothing.
+
+    Args:
+        own_names: counts the names that files have in the student's folder, if it has several.
 
     Raises:
-        Unreadable: it is no regular file.
-        OSError: it cannot be read, or it has two names, of which one may be another student's.
+        Unreadable: it is no regular file, or it has further names, which may be another student's.
+        OSError: it cannot be read.
     """
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     file = os.fdopen(os.open(path, flags), "rb")
     status = os.fstat(file.fileno())
-    if stat.S_ISREG(status.st_mode) and status.st_nlink <= 1:
+    is_regular = stat.S_ISREG(status.st_mode)
+    if is_regular and (
+        status.st_nlink <= 1 or status.st_nlink <= own_names()[status.st_dev, status.st_ino]
+    ):
         return file
     file.close()
-    if not stat.S_ISREG(status.st_mode):
-        raise Unreadable(_NO_FILE)
-    said = "it is linked to another place, so that it may be another's: copy it to read it"
-    raise OSError(errno.EMLINK, said)
+    raise Unreadable(_ANOTHERS if is_regular else _NO_FILE)
 
 
 def _name_in_zip(info: zipfile.ZipInfo) -> str:
@@ -181,7 +223,7 @@ def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> File | None:
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         # Python unpacks the others without any limit on what comes out.
         return File(path, odd="is compressed in another way than zips usually are")
-    return File(path, partial(opened.open, info))
+    return File(path, partial(opened.open, info), modified=_modified_in_zip(info))
 
 
 class Bounded(io.BufferedReader):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from course.grading.names import shown
-from course.grading.submissions.file_names import SOURCES, platform_name, stems
+from course.grading.submissions.file_names import SOURCES, is_loose_module, platform_name
 from course.grading.submissions.files import (
     Archive,
     Bounded,
@@ -66,7 +66,9 @@ def _without_wrapping(zipped: Archive) -> Archive:
     is_a_folder = [*names.values()] == ["folder"]
     if is_a_folder and "submitted" not in names and not platform_name(*names, "folder"):
         inner = zipped.inside(*names)
-        a_class = len(owners_of(inner.names())) > 1 or "submitted" in inner.names()
+        beside = [name for name, kind in inner.names().items() if is_loose_module(name, kind)]
+        sources = [name for own in owners_of(inner.names()).values() for name in own]
+        a_class = len(sources + beside) > 1 or "submitted" in inner.names()
         if a_class and not _is_work(inner):
             return inner
     return zipped
@@ -76,7 +78,7 @@ def _is_work(source: Folder | Archive) -> bool:
     """Whether this is the work of one student, with nothing beside it that may be another's."""
     names = source.names()
     place = source.inside("exercises").names() if names.get("exercises") == "folder" else names
-    is_there = any(name.lower() == f"{stem}.py" for name in place for stem in stems())
+    is_there = any(is_loose_module(name, kind) for name, kind in place.items())
     return is_there and not _holds_others(names, _OF_COURSE)
 
 

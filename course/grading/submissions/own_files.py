@@ -5,12 +5,14 @@ import io
 import itertools
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from course.grading.results import WHOSE
 from course.grading.submissions.file_names import may_be_module, platform_name
 from course.grading.submissions.files import (
+    MAX_FILES,
+    TOO_MANY,
     Archive,
     Bounded,
     File,
@@ -45,7 +47,8 @@ class Reading:
         met: what lies at the top of its zips, whatever it is, to say if there is no lesson.
         n_zips: how many were met,
         n_bytes: how large those are together that were read into memory,
-        n_directory_bytes: and the directories of all of them.
+        n_directory_bytes: and the directories of all of them,
+        n_files: and how many files were seen in them.
     """
 
     stack: contextlib.ExitStack
@@ -57,6 +60,7 @@ class Reading:
     n_zips: int = 0
     n_bytes: int = 0
     n_directory_bytes: int = 0
+    n_files: int = 0
 
     def note(self, path: tuple[str, ...], says: str) -> None:
         self.notes.append(f"{place(path)} {says}")
@@ -112,18 +116,24 @@ def _files_in_zip(file: File, reading: Reading, within: str = "") -> Iterator[Fi
     if reading.n_zips > MAX_ZIPS:
         reading.note(file.path, f"was not opened: more than {MAX_ZIPS} zips")
         return
+    if reading.n_files > MAX_FILES:
+        reading.note(file.path, f"was not opened: more than {MAX_FILES:,} files in the zips before")
+        return
     try:
         opened = reading.stack.enter_context(file.open())
         if isinstance(opened, zipfile.ZipExtFile):
             opened = reading.in_memory(opened)
         bounded = Bounded(opened, MAX_DIRECTORY_BYTES - reading.n_directory_bytes)
         zipped = open_zip(bounded, reading.stack)
-        inner = Archive.read(zipped)
+        inner = Archive.read(zipped, MAX_FILES + 1 - reading.n_files)
         reading.named = reading.named or named_in(zipped)
         reading.n_directory_bytes += bounded.largest
     except Exception as error:
         reading.note_error(file.path, error)
         return
+    reading.n_files += inner.n_files
+    if reading.n_files > MAX_FILES:
+        reading.note(file.path, TOO_MANY.format(MAX_FILES))
     reading.met += inner.names()
     for name in inner.names():
         for found in inner.below(name):
@@ -131,7 +141,7 @@ def _files_in_zip(file: File, reading: Reading, within: str = "") -> Iterator[Fi
             if found.odd:
                 reading.note_odd(File(path, odd=found.odd))
             elif not found.path[-1].lower().endswith(".zip"):
-                yield File(path, found.open)
+                yield replace(found, path=path)
             elif within:
                 reading.note(path, f"is a zip{within} within a zip: it was not opened")
             else:

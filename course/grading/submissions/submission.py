@@ -8,7 +8,14 @@ from pathlib import Path
 from course.grading.names import exact_name, shown
 from course.grading.results import WHOSE
 from course.grading.submissions.choice import choose, note_others
-from course.grading.submissions.file_names import EVERYBODYS, is_module, looks_like, stems
+from course.grading.submissions.file_names import (
+    EVERYBODYS,
+    is_late,
+    is_loose_module,
+    is_module,
+    looks_like,
+    stems,
+)
 from course.grading.submissions.files import (
     Archive,
     Folder,
@@ -19,7 +26,7 @@ from course.grading.submissions.files import (
 )
 from course.grading.submissions.layout import SubmissionsError, find_students, open_class
 from course.grading.submissions.own_files import Reading, files_of
-from course.grading.submissions.owners import Owner, owners_of, told_apart
+from course.grading.submissions.owners import Owner, Sources, ambiguous, owners_of, told_apart
 
 MAX_NOTES = 20
 
@@ -33,11 +40,12 @@ class Submission:
             `-_.,'+@()~` alone: safe in a terminal, a table or a file name.
         modules: the source of each lesson that was found, by the lesson's stem, as it came.
         notes: a sentence for everything that is odd.
-        unread: by the lesson's stem, why this machine could not read what may be there. That is
-            not the student's fault, so such a lesson is not graded.
+        unread: by the lesson's stem, why this machine could not read what may be there, or whose
+            it is is not known. That is not the student's fault, so such a lesson is not graded.
         refused: by the lesson's stem, why what was handed in is no module to grade, as the rest
             of a sentence. That earns nothing.
         canvas_id: the student's number on Canvas, if the class came from there.
+        late: the stems of the lessons whose file Canvas has marked as late.
     """
 
     student: str
@@ -46,6 +54,7 @@ class Submission:
     unread: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     canvas_id: str = ""
+    late: frozenset[str] = frozenset()
 
 
 def read_submissions(path: str | Path) -> Iterator[Submission]:
@@ -60,34 +69,51 @@ def read_submissions(path: str | Path) -> Iterator[Submission]:
         SubmissionsError: at once, if it is neither or if nobody handed anything in.
     """
     with contextlib.ExitStack() as stack:
-        try:
-            path = Path(path).resolve()
-            source = open_class(path, stack)
-            source, names = find_students(source, path)
-            owners = owners_of(names)
-        except OSError as error:
-            raise SubmissionsError(f"{shown(path)} cannot be read: {error.strerror}") from None
+        source, names = _found(Path(path).resolve(), stack)
+        owners = owners_of(names)
         if not owners:
             raise SubmissionsError(f"{shown(path)} holds no submissions")
         return _read_all(source, owners, stack.pop_all())
 
 
+def modules_beside(path: str | Path) -> list[str]:
+    """The modules that lie beside the students' folders: whose they are, no name says.
+
+    Raises:
+        SubmissionsError: there is no class.
+    """
+    with contextlib.ExitStack() as stack:
+        _, names = _found(Path(path).resolve(), stack)
+        return [shown(name) for name, kind in names.items() if is_loose_module(name, kind)]
+
+
+def _found(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archive, Sources]:
+    try:
+        return find_students(open_class(path, stack), path)
+    except OSError as error:
+        raise SubmissionsError(f"{shown(path)} cannot be read: {error.strerror}") from None
+
+
 def _read_all(
-    source: Folder | Archive, owners: Mapping[Owner, list[str]], stack: contextlib.ExitStack
+    source: Folder | Archive, owners: Mapping[Owner, Sources], stack: contextlib.ExitStack
 ) -> Iterator[Submission]:
+    unclear = ambiguous(owners)
     with stack:
         for student, owner, is_alike in sorted(told_apart(owners), key=lambda one: one[0]):
-            names = owners[owner]
+            if owner in unclear:
+                yield Submission(student, {}, (), dict.fromkeys(stems(), unclear[owner]))
+                continue
             notes = []
             if is_alike:
-                notes.append(
-                    f"{WHOSE}: {exact_name(names[0])}; another student's name looks the same"
-                )
-            read = _read(student, source, names, notes)
+                exact = exact_name(next(iter(owners[owner])))
+                notes.append(f"{WHOSE}: {exact}; another student's name looks the same")
+            read = _read(student, source, owners[owner], notes)
             yield replace(read, canvas_id=owner.number) if owner.is_on_canvas else read
 
 
-def _read(student: str, source: Folder | Archive, names: list[str], notes: list[str]) -> Submission:
+def _read(student: str, source: Folder | Archive, names: Sources, notes: list[str]) -> Submission:
+    marked = {name for name, kind in names.items() if is_late(name, kind)}
+    late: set[str] = set()
     modules: dict[str, bytes] = {}
     unread: dict[str, str] = {}
     refused: dict[str, str] = {}
@@ -106,6 +132,7 @@ def _read(student: str, source: Folder | Archive, names: list[str], notes: list[
             alike = [file for file in files if looks_like(file.path, stem)]
             refused.update((stem, file.odd) for file in reading.odd if is_module(file.path, stem))
             if chosen := choose(stem, alike, reading):
+                late.update([stem] if chosen.path[0] in marked else [])
                 try:
                     modules[stem] = read_bytes(chosen)
                 except Exception as error:
@@ -123,7 +150,7 @@ def _read(student: str, source: Folder | Archive, names: list[str], notes: list[
         notes.append(f"there is no lesson to grade{_only(reading.met)}")
     if len(notes) > MAX_NOTES:
         notes[MAX_NOTES - 1 :] = [f"and {len(notes) - MAX_NOTES + 1:,} notes more"]
-    return Submission(student, modules, tuple(notes), unread, refused)
+    return Submission(student, modules, tuple(notes), unread, refused, late=frozenset(late))
 
 
 def _only(met: list[str]) -> str:

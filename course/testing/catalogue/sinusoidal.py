@@ -1064,6 +1064,20 @@ class an_empty_buffer_as_compass(nn.Module):
 
 
 @alternative("SinusoidalPositionalEmbedding")
+class width_read_from_a_buffer(nn.Module):
+    def __init__(self, max_seq_len, n_embd, base=10000.0):
+        super().__init__()
+        self.base = base
+        self.register_buffer("table", sinusoidal_encoding(max_seq_len, n_embd, base))
+        self.register_buffer("n_embd", torch.tensor(n_embd))
+
+    def forward(self, seq_len):
+        if seq_len <= len(self.table):
+            return self.table[:seq_len]
+        return sinusoidal_encoding(seq_len, self.n_embd.item(), self.base).to(self.table)
+
+
+@alternative("SinusoidalPositionalEmbedding")
 class float32_angles_on_the_spot(nn.Module):
     def __init__(self, max_seq_len, n_embd, base=10000.0):
         super().__init__()

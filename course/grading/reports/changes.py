@@ -1,0 +1,80 @@
+"""Who gains and who loses points, where a class is graded anew: to be read before it is published.
+
+A test was mended, say, or a contract made clearer; the modules may be the same.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from course.grading.reports.tables import as_csv
+from course.grading.results import PASSED, ExerciseResult, LessonResult
+
+
+@dataclass(frozen=True)
+class Change:
+    """An exercise of a student that earns other points than before.
+
+    Attributes:
+        before, after: the points, or nothing where there was no result.
+        why: in a sentence.
+    """
+
+    student: str
+    lesson: str
+    exercise: str
+    before: int | str
+    after: int | str
+    why: str
+
+
+def changes(old: Iterable[LessonResult], new: Iterable[LessonResult]) -> list[Change]:
+    """Return what changed for the students of `new`, by student and lesson."""
+    known = {(result.student, result.lesson): result for result in old}
+    found = []
+    for result in new:
+        before = known.get((result.student, result.lesson))
+        exercises = {one.name: one for one in before.exercises} if before else {}
+        for now in result.exercises:
+            was = exercises.get(now.name)
+            earned = was.points if was else ""
+            earns = now.points if result.key else ""
+            if earned != earns:
+                why = _why(before, was, result, now)
+                found.append(Change(result.student, result.lesson, now.name, earned, earns, why))
+    return found
+
+
+def _why(
+    before: LessonResult | None,
+    was: ExerciseResult | None,
+    result: LessonResult,
+    now: ExerciseResult,
+) -> str:
+    if before is None:
+        return "There was no result."
+    if not result.key:
+        return f"It was not graded: {_first_line(result.trouble)}"
+    if before.module != result.module:
+        return "Another module was handed in."
+    if was is None:
+        return "The exercise is new."
+    if now.outcome == PASSED:
+        refused = [test.name for test in was.tests if test.outcome != PASSED]
+        return f"The same module passes what refused it: {', '.join(refused) or was.outcome}."
+    if now.first_wrong is None:
+        return f"The same module is {now.outcome}. {_first_line(result.trouble)}".strip()
+    said = _first_line(now.first_wrong.message)
+    return f"The same module is refused by {now.first_wrong.name}: {said}"
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
+
+
+def changes_csv(found: Iterable[Change]) -> str:
+    """Return a row for each change."""
+    header = ["student", "lesson", "exercise", "before", "after", "why"]
+    rows = (
+        [one.student, one.lesson, one.exercise, one.before, one.after, one.why] for one in found
+    )
+    return as_csv([header, *rows])

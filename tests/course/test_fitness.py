@@ -1,0 +1,290 @@
+"""The grader examines itself first, and what was graded stays valid as long as it can."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from course import ROOT
+from course.build import stub_of
+from course.grading import grade as grading
+from course.grading import unit as units
+from course.grading.command import grade
+from course.grading.fitness import Fitness
+from course.grading.grade import GradingError, Settings, Store, grade_all
+from course.grading.reports.changes import changes, changes_csv
+from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, ExerciseResult, TestResult
+from course.grading.sandbox import missing
+from course.grading.unit import Unit, key_of, not_graded
+from course.syllabus import find_lesson, lessons
+
+sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
+
+REFERENCE = find_lesson("learned").module("solutions").read_bytes()
+
+
+# --- the reference and the stub -------------------------------------------------------------
+
+
+def result_of(unit: Unit, outcome: str, **others: str):
+    """A result in which all exercises ended alike, but for some."""
+    exercises = []
+    for one in find_lesson(unit.lesson).exercises:
+        ended = others.get(one.name, outcome)
+        tests = () if ended == NOT_RUN else (TestResult(f"test_{one.name}", ended),)
+        points = one.points if ended == PASSED else 0
+        exercises.append(ExerciseResult(one.name, ended, points, one.points, None, "", tests))
+    return replace(not_graded(unit, ""), key=key_of(unit, 0), exercises=tuple(exercises))
+
+
+def test_only_the_reference_with_all_points_and_the_stub_with_none_are_fit():
+    fitness = Fitness()
+    reference, stub = fitness.units("learned")
+    assert (reference.source, stub.source) == (REFERENCE, stub_of("learned"))
+    assert fitness.units("learned") == ()
+    assert fitness.trouble(reference, result_of(reference, PASSED)) == ""
+    assert not fitness.is_shown("learned")
+    assert fitness.trouble(stub, result_of(stub, TO_DO)) == ""
+    assert fitness.is_shown("learned")
+
+
+@pytest.mark.parametrize(
+    ("which", "outcome", "others", "sentence"),
+    [
+        (0, PASSED, {"tied_logits": WRONG}, "refuses the reference in tied_logits (test_tied_log"),
+        (0, PASSED, {"tied_logits": NOT_RUN}, "in tied_logits (which has no test); mend"),
+        (1, TO_DO, {"tied_logits": PASSED}, "gives the stub the points of tied_logits"),
+    ],
+)
+def test_what_is_not_fit_is_a_sentence(which, outcome, others, sentence):
+    fitness = Fitness()
+    unit = fitness.units("learned")[which]
+    said = fitness.trouble(unit, result_of(unit, outcome, **others))
+    assert said.startswith("nothing was graded, for test_learned.py")
+    assert sentence in said
+    assert not fitness.is_shown("learned")
+
+
+def a_course(folder: Path, **changed: tuple[str, str]) -> Path:
+    """A copy of the course in which a file of tests has another text in one place."""
+    for name in ("course", "solutions", "exercises"):
+        ignored = shutil.ignore_patterns("__pycache__", "site", "lab")
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    (folder / "tests").mkdir()
+    for path in [*ROOT.glob("tests/test_*.py"), ROOT / "pyproject.toml"]:
+        shutil.copy(path, folder / path.relative_to(ROOT))
+    for stem, (old, new) in changed.items():
+        path = folder / "tests" / f"test_{stem}.py"
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return folder
+
+
+def graded_by(course: Path, submissions: Path, out: Path, *options: str):
+    """Run the command of a copy of the course."""
+    return subprocess.run(
+        [
+            *(sys.executable, "-P", "-m", "course", "grade", str(submissions)),
+            *("--out", str(out), "--jobs", "1", *options),
+        ],
+        env={**os.environ, "PYTHONPATH": str(course)},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def submissions(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("class")
+    for name, source in {"ann": REFERENCE, "bob": stub_of("learned")}.items():
+        (folder / name).mkdir()
+        (folder / name / "learned.py").write_bytes(source + b"\n# handed in\n")
+    return folder
+
+
+WRONG_TEST = {
+    "wants another number": ("123_264", "123_265"),
+    "calls what is not there": ("lesson.count_parameters(", "lesson.count_params("),
+    "is no Python": ("import torch\n", "import torch\ndef (\n"),
+    "is lost": ('@exercise("tied_logits")', '@exercise("count_parameters")'),
+}
+
+
+@pytest.mark.slow
+@sandboxed
+@pytest.mark.parametrize("change", WRONG_TEST)
+def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions, change):
+    course = a_course(tmp_path / "course", learned=WRONG_TEST[change])
+    for _ in range(2):  # the second time, too
+        done = graded_by(course, submissions, tmp_path / "out", "--lesson", "learned")
+        said = done.stdout + done.stderr
+        assert done.returncode == 1, said
+        assert "Traceback" not in said
+        if "no Python" in change:
+            assert "The graded tests cannot be read: SyntaxError: invalid syntax, " in said
+            assert "test_learned.py" in said
+        else:
+            assert "nothing was graded" in said
+        assert "--unsandboxed" not in said
+        assert not (tmp_path / "out" / "grades.csv").exists()
+
+
+@pytest.mark.slow
+@sandboxed
+def test_a_second_run_examines_nothing(tmp_path, submissions, monkeypatch):
+    out = tmp_path / "out"
+    arguments = [str(submissions), "--lesson", "learned", "--out", str(out), "--jobs", "1"]
+    assert CliRunner().invoke(grade, arguments).exit_code == 0
+    monkeypatch.setattr(grading, "judged", lambda units, **_: iter([(u, None) for u in units]))
+    again = CliRunner().invoke(grade, arguments)
+    assert again.exit_code == 0, again.output
+    (out / "examined.txt").unlink()
+    with pytest.raises(AttributeError):  # now something is to be judged, and nobody is there
+        CliRunner().invoke(grade, arguments, catch_exceptions=False)
+
+
+def test_an_unfit_grader_stops_at_once(tmp_path, monkeypatch):
+    def judged(units, **_):
+        for unit in units:
+            yield unit, result_of(unit, WRONG)
+
+    monkeypatch.setattr(grading, "judged", judged)
+    ann = Unit("ann", "learned", REFERENCE)
+    with pytest.raises(GradingError, match="refuses the reference"):
+        list(grade_all([ann], Store(tmp_path), Settings(), 1))
+    assert not (tmp_path / "results").exists()
+
+
+# --- what a result depends on ---------------------------------------------------------------
+
+
+def test_what_judges_and_workers_import_is_what_a_result_depends_on():
+    script = (
+        "import sys, course.grading.judge, course.grading.nursery\n"
+        "from course.testing import catalogue\n"
+        "from course.syllabus import lessons\n"
+        "[catalogue.mistakes(lesson.stem) for lesson in lessons()]\n"
+        "print(*(name for name in sys.modules if name.startswith('course')))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    imported = {name for name in run.stdout.split() if "course.testing.catalogue." not in name}
+    packages = {"course", "course.grading", "course.testing", "course.testing.catalogue"}
+    for_stubs = {"archive", "build", "files", "marked", "mistakes_text"}
+    for_stubs |= {"notebook_files", "published"}  # of which judges use nothing but the stubs
+    expected = imported - packages - {f"course.{name}" for name in for_stubs}
+    judging = {f"course.{name}" for name in units._JUDGING if not name.endswith("__init__")}
+    assert judging == expected
+
+
+@pytest.fixture
+def course_copy(tmp_path, monkeypatch) -> Path:
+    copy = a_course(tmp_path / "course")
+    monkeypatch.setattr("course.syllabus.ROOT", copy)
+    monkeypatch.setattr(units, "ROOT", copy)
+    for cached in (units.judging_key, units._refusals, lessons, find_lesson):
+        cached.cache_clear()
+    yield copy
+    monkeypatch.undo()
+    for cached in (units.judging_key, units._refusals, lessons, find_lesson):
+        cached.cache_clear()
+
+
+def keys() -> dict[str, str]:
+    for cached in (units.judging_key, units._refusals, lessons, find_lesson):
+        cached.cache_clear()
+    return {lesson.stem: key_of(Unit("ann", lesson.stem, b""), 0) for lesson in lessons()}
+
+
+@pytest.mark.parametrize(
+    ("file", "outdated"),
+    [
+        ("course/colab.py", set()),
+        ("course/build.py", set()),
+        ("course/grading/copies.py", set()),
+        ("course/grading/reports/overview.py", set()),
+        ("course/lessons/5_rope.md", set()),
+        ("tests/test_rope.py", {"rope"}),
+        ("solutions/rope.py", {"rope"}),
+        ("course/testing/catalogue/rope.py", {"rope"}),
+        ("course/testing/expect.py", {lesson.stem for lesson in lessons()}),
+        ("course/grading/worker.py", {lesson.stem for lesson in lessons()}),
+    ],
+)
+def test_a_result_is_outdated_by_what_decides_about_it_alone(course_copy, file, outdated):
+    before = keys()
+    with open(course_copy / file, "a", encoding="utf-8") as opened:
+        opened.write("\n# a word\n")
+    after = keys()
+    assert {stem for stem in before if before[stem] != after[stem]} == outdated
+
+
+def test_points_and_known_refusals_of_a_lesson_outdate_it_alone(course_copy):
+    before = keys()
+    syllabus = course_copy / "course" / "syllabus.toml"
+    text = syllabus.read_text(encoding="utf-8")
+    place = text.index("points", text.index('name = "rotate_half"'))
+    syllabus.write_text(text[:place] + text[place:].replace("2", "3", 1), encoding="utf-8")
+    between = keys()
+    assert {stem for stem in before if before[stem] != between[stem]} == {"rope"}
+    refusals = course_copy / "course" / "testing" / "refusals.json"
+    known = json.loads(refusals.read_text(encoding="utf-8"))
+    known["lookup"]["lookup"]["tests"].pop()
+    refusals.write_text(json.dumps(known), encoding="utf-8")
+    after = keys()
+    assert {stem for stem in between if between[stem] != after[stem]} == {"lookup"}
+
+
+# --- what changed ---------------------------------------------------------------------------
+
+
+def test_who_gains_and_who_loses_is_said_with_the_reason():
+    unit = Unit("ann", "learned", b"")
+    fine, bad = (result_of(unit, PASSED, tied_logits=one) for one in (PASSED, WRONG))
+    assert changes([fine], [fine]) == []
+    (lost,) = changes([fine], [bad])
+    assert (lost.exercise, lost.before, lost.after) == ("tied_logits", 2, 0)
+    assert lost.why.startswith("The same module is refused by test_tied_logits:")
+    (gained,) = changes([bad], [fine])
+    assert gained.why == "The same module passes what refused it: test_tied_logits."
+    (other,) = changes([bad], [replace(fine, module="other")])
+    assert other.why == "Another module was handed in."
+    assert {one.why for one in changes([], [fine])} == {"There was no result."}
+    none = not_graded(unit, "The disk is gone.\nReally.")
+    assert {one.why for one in changes([fine], [none])} == {"It was not graded: The disk is gone."}
+    assert changes_csv([lost]).startswith("student,lesson,exercise,before,after,why\nann,learned,")
+
+
+@pytest.mark.slow
+@sandboxed
+def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions):
+    """A test was mended, and bob handed in another module."""
+    old = a_course(tmp_path / "old")
+    first = graded_by(old, submissions, tmp_path / "first", "--lesson", "learned")
+    assert first.returncode == 0, first.stderr
+    text = (old / "tests" / "test_learned.py").read_text(encoding="utf-8")
+    strict = text.replace("import torch\n", "import torch  # mended\n", 1)
+    (old / "tests" / "test_learned.py").write_text(strict, encoding="utf-8")
+    (submissions / "bob" / "learned.py").write_bytes(REFERENCE)
+    second = graded_by(
+        old, submissions, tmp_path / "second", "--lesson", "learned", "--compare", "first"
+    )
+    assert second.returncode == 2
+    compare = ["--compare", str(tmp_path / "first")]
+    second = graded_by(old, submissions, tmp_path / "second", "--lesson", "learned", *compare)
+    assert second.returncode == 0, second.stderr
+    assert "changed: 5 exercises of 1 students" in second.stdout
+    assert "bob: learned.tied_logits 0 -> 2. Another module was handed in." in second.stdout
+    seeds = {(tmp_path / name / "seed.txt").read_text("utf-8") for name in ("first", "second")}
+    assert len(seeds) == 1
+    table = (tmp_path / "second" / "changes.csv").read_text("utf-8-sig").splitlines()
+    assert len(table) == 6
+    same = graded_by(old, submissions, tmp_path / "first", "--lesson", "learned", *compare)
+    assert same.returncode == 2
+    assert "name another folder by --out" in same.stderr
