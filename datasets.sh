@@ -16,4 +16,4 @@ if ! "$python" -P -c 'import click, filelock, requests' 2>/dev/null; then
     echo "$python is not Python 3.11 or newer with the course's packages: run 'pip install -e .' in $root" >&2
     exit 1
 fi
-exec "$python" -P -m course.data.command "$@"
+exec "$python" -P -m course.cli.data "$@"

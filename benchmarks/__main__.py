@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.measuring import CANNOT_RUN, machine
 from course import ROOT
-from course.files import write_whole
+from course.system.files import write_whole
 
 PROGRAMS = {
     "grading": "Grading a class",

@@ -47,11 +47,10 @@ from benchmarks.measuring import (
     spent_in_children,
 )
 from course import ROOT
-from course.build import stub_from
 from course.grading.results import LessonResult, from_text
-from course.grading.sandbox import missing
-from course.syllabus import Lesson, find_lesson, lessons
-from course.testing.catalogue import alternatives, mistakes
+from course.grading.sandbox.sandbox import missing
+from course.mistakes import alternatives, mistakes
+from course.syllabus import Lesson, find_lesson, lessons, stub_from
 
 KINDS = ("right", "half-right", "wrong", "stub")
 
@@ -116,7 +115,7 @@ def _variants(lesson: Lesson, known: Callable) -> dict[str, list[str]]:
 
     Left out are those that build on a right one: at the end of a module they would call themselves.
     """
-    catalogue = ROOT / "course" / "testing" / "catalogue" / f"{lesson.stem}.py"
+    catalogue = ROOT / "course" / "mistakes" / f"{lesson.stem}.py"
     text = catalogue.read_text(encoding="utf-8")
     helpers = _definitions(text)
     imports = re.findall(r"^(?:import|from torch)\b.*", text, re.MULTILINE)
@@ -470,7 +469,7 @@ def _role(process: int, parents: str) -> str:
         command = Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return ""
-    if b"course.grading.nursery" in command:
+    if b"course.grading.sandbox.nursery" in command:
         return "nursery"
     return "server" if b"forkserver" in command else ""
 

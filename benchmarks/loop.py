@@ -27,8 +27,7 @@ from pathlib import Path
 
 from benchmarks.measuring import Spent, cannot_run, machine, positive, spent_in_children
 from course import ROOT
-from course.build import stub_from
-from course.syllabus import Lesson, find_lesson, lessons
+from course.syllabus import Lesson, find_lesson, lessons, stub_from
 
 VERDICT = re.compile(r"(exercises/.*|all lessons): [\d.]+ s; save to test again")
 STATES = ("right", "wrong", "stub")

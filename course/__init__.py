@@ -12,7 +12,12 @@ from pathlib import Path
 __version__ = "0.1.0"
 
 ROOT = Path(__file__).resolve().parent.parent
-"""The course repository: the folder that holds `exercises/`, `solutions/` and `tests/`."""
+
+
+def root() -> Path:
+    """Return the course repository: the folder that holds `exercises/`, `solutions/`, `tests/`."""
+    return ROOT
+
 
 IS_WHOLE = (ROOT / "pyproject.toml").exists()
 """Whether it is all there; where `pip` copied the package alone, the exercises are elsewhere."""

@@ -1,12 +1,15 @@
 """The syllabus as Python objects, read from `syllabus.toml`."""
 
+import ast
+import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from course import ROOT
+from course import root
 
 
 @dataclass(frozen=True)
@@ -47,19 +50,19 @@ class Lesson:
 
     @property
     def text(self) -> Path:
-        return ROOT / "course" / "lessons" / f"{self.number}_{self.stem}.md"
+        return root() / "course" / "lessons" / f"{self.number}_{self.stem}.md"
 
     @property
     def notebook(self) -> Path:
-        return ROOT / "notebooks" / f"{self.text.stem}.ipynb"
+        return root() / "notebooks" / f"{self.text.stem}.ipynb"
 
     @property
     def tests(self) -> Path:
-        return ROOT / "tests" / f"test_{self.stem}.py"
+        return root() / "tests" / f"test_{self.stem}.py"
 
     def module(self, folder: str = "exercises") -> Path:
         """The file of this lesson in `exercises` or `solutions`."""
-        return ROOT / folder / f"{self.stem}.py"
+        return root() / folder / f"{self.stem}.py"
 
 
 @cache
@@ -71,7 +74,7 @@ def lessons() -> tuple[Lesson, ...]:
     >>> sum(lesson.points for lesson in lessons())
     100
     """
-    text = (ROOT / "course" / "syllabus.toml").read_text(encoding="utf-8")
+    text = (root() / "course" / "syllabus.toml").read_text(encoding="utf-8")
     return tuple(
         Lesson(
             number,
@@ -114,8 +117,86 @@ def chosen_lessons(names: Iterable[str]) -> list[Lesson]:
 
 
 def _suggestion(name: str) -> str:
-    from difflib import get_close_matches
-
     stems = [lesson.stem for lesson in lessons()]
-    close = get_close_matches(name, stems, n=1)
-    return f'did you mean "{close[0]}"?' if close else f"the lessons are {', '.join(stems)}"
+    close = closest(name, stems)
+    return f'did you mean "{close}"?' if close else f"the lessons are {', '.join(stems)}"
+
+
+def exercises_called(name: str) -> tuple[Exercise, ...]:
+    """One exercise, or all of a lesson: by its name, its number or one of its files.
+
+    `lookup` is a lesson and an exercise; here it is the lesson, and `lookup.lookup` the exercise.
+
+    >>> [exercise.name for exercise in exercises_called("lookup.lookup")]
+    ['lookup']
+    >>> len(exercises_called("5")), len(exercises_called("tests/test_rope.py"))
+    (7, 7)
+    >>> exercises_called("rotate_hlaf")
+    Traceback (most recent call last):
+    ValueError: there is no lesson or exercise "rotate_hlaf"; did you mean "rotate_half"?
+    """
+    known: dict[str, tuple[Exercise, ...]] = {}
+    for lesson in lessons():
+        known.update({exercise.name: (exercise,) for exercise in lesson.exercises})
+        known.update({f"{lesson.stem}.{one.name}": (one,) for one in lesson.exercises})
+    for lesson in lessons():
+        known.update(dict.fromkeys((lesson.stem, str(lesson.number)), lesson.exercises))
+    path = Path(name)
+    wanted = path.stem.removeprefix("test_") if path.suffix == ".py" else name
+    if wanted in known:
+        return known[wanted]
+    close = closest(wanted, known)
+    if close and not wanted.isdigit():
+        raise ValueError(f'there is no lesson or exercise "{name}"; did you mean "{close}"?')
+    numbered = ", ".join(f"{lesson.number} {lesson.stem}" for lesson in lessons())
+    raise ValueError(f'there is no lesson or exercise "{name}"; the lessons are {numbered}')
+
+
+def name_for_check(exercise: Exercise) -> str:
+    """The name by which `course check` knows this exercise alone."""
+    shared = exercise.name in [lesson.stem for lesson in lessons()]
+    return f"{exercise.lesson}.{exercise.name}" if shared else exercise.name
+
+
+def closest(name: str, names: Collection[str], cutoff: float = 0.6) -> str | None:
+    """The name that is meant by a misspelt one; None if none is at least so similar (0 to 1)."""
+    lowered = {known.lower(): known for known in names}
+    found = get_close_matches(name.lower(), lowered, n=1, cutoff=cutoff)
+    return lowered[found[0]] if found else None
+
+
+# --- stubs -------------------------------------------------------------------------------------
+
+_BLOCK = re.compile(
+    r"^(?P<indent> *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION\n", re.MULTILINE | re.DOTALL
+)
+
+
+def stub_from(solution: str, stem: str) -> str:
+    r"""The stub of a solution's text.
+
+    >>> solution = "def f():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION\n"
+    >>> print(stub_from(solution, "rope"))
+    def f():
+        raise NotImplementedError("TODO rope.f")
+    <BLANKLINE>
+    """
+    owners = [
+        (node.lineno, node.end_lineno, node.name)
+        for node in ast.parse(solution).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    ]
+
+    def replace(block: re.Match) -> str:
+        line = solution.count("\n", 0, block.start()) + 1
+        name = next(name for first, last, name in owners if first <= line <= last)
+        return f'{block["indent"]}raise NotImplementedError("TODO {stem}.{name}")\n'
+
+    return _BLOCK.sub(replace, solution)
+
+
+@cache
+def stub_of(stem: str) -> bytes:
+    """The module of a lesson as it is given out."""
+    solution = find_lesson(stem).module("solutions").read_text(encoding="utf-8")
+    return stub_from(solution, stem).encode("utf-8")

@@ -15,14 +15,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course import ROOT
-from course.borrow import names_of
+from course import root
 from course.experiments.character_gpt import ALWAYS, LONGEST, CharacterGPT
 from course.experiments.kept import fingerprint, load_or_none
 from course.experiments.training import CONTEXT, Settings, Training
-from course.files import write_whole_bytes
+from course.student.borrow import names_of
+from course.system.files import write_whole_bytes
 
-FOLDER = ROOT / ".course" / "experiments" / "cache"
+
+def kept_in() -> Path:
+    """Return where its files are kept."""
+    return root() / ".course" / "experiments" / "cache"
+
 
 PROMPT = CONTEXT // 2
 """Characters that a model reads at once before it goes on one by one."""
@@ -93,17 +97,17 @@ class Cache:
 # --- the checkpoint ---------------------------------------------------------------------------
 
 
-def checkpoint(settings: Settings, text: str, folder: Path = FOLDER) -> Training:
+def checkpoint(settings: Settings, text: str) -> Training:
     """A training with interleaved RoPE that has come to its end: a kept one, or a new one."""
     training = Training("rope", settings, text)
     training.model.turned = InterleavedRope(settings.size.n_embd // settings.size.n_heads)
-    kept = folder / f"interleaved-{fingerprint(settings, text, ALWAYS)}.pt"
+    kept = kept_in() / f"interleaved-{fingerprint(settings, text, ALWAYS)}.pt"
     if weights := load_or_none(kept):
         training.model.load_state_dict(weights)
         return training
     while training.step < settings.steps:
         training.take_step()
-    folder.mkdir(parents=True, exist_ok=True)
+    kept_in().mkdir(parents=True, exist_ok=True)
     data = io.BytesIO()
     torch.save(training.model.state_dict(), data)
     write_whole_bytes(kept, data.getvalue())

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course.borrow import names_of
+from course.student.borrow import names_of
 
 if TYPE_CHECKING:
     from course.experiments.cached import Cache

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from course.borrow import names_of
+from course.student.borrow import names_of
 from course.syllabus import Lesson, lessons
 
 

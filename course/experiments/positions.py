@@ -18,20 +18,23 @@ from pathlib import Path
 
 import torch
 
-from course import ROOT
+from course import root
 from course.data.corpus import load_corpus
 from course.experiments.character_gpt import ALWAYS, SCHEMES, Size
 from course.experiments.kept import fingerprint, load_or_none, whose
 from course.experiments.stretch import stretched_losses
 from course.experiments.training import QUICK, Settings, Training
-from course.files import write_whole, write_whole_bytes
+from course.system.files import write_whole, write_whole_bytes
 
 LENGTHS = (64, 128, 256)
 """Characters that a model is asked about after its training."""
 
 STEPS_BETWEEN_NOTES = 100
 
-FOLDER = ROOT / ".course" / "experiments" / "positions"
+
+def kept_in() -> Path:
+    """Return where its files are kept."""
+    return root() / ".course" / "experiments" / "positions"
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,15 @@ def shoot_out(
     settings: Settings = QUICK,
     schemes: Sequence[str] = tuple(SCHEMES),
     on_step: Callable[[str, int], object] = lambda scheme, step: None,
-    folder: Path = FOLDER,
+    folder: Path | None = None,
 ) -> list[Result]:
     """Train a model for each scheme, as many at a time as there are processors.
 
     Args:
         on_step: told now and then how many steps a scheme has done.
-        folder: where results and unfinished trainings are kept.
+        folder: where results and unfinished trainings are kept; `kept_in()` unless given.
     """
+    folder = folder or kept_in()
     context = get_context("spawn")
     with context.Manager() as manager:
         steps = manager.dict()
@@ -107,7 +111,7 @@ def _until_done(
 
 
 def result_of(
-    scheme: str, settings: Settings, folder: Path = FOLDER, steps: dict[str, int] | None = None
+    scheme: str, settings: Settings, folder: Path, steps: dict[str, int] | None = None
 ) -> Result:
     """The result of one scheme: an earlier one of the same settings, code and text, or a new one.
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from course.borrow import names_of
 from course.experiments.character_gpt import LONGEST
 from course.experiments.training import CONTEXT, Training
+from course.student.borrow import names_of
 
 
 def stretched_losses(training: Training, lengths: Sequence[int]) -> dict[str, dict[int, float]]:

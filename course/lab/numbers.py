@@ -12,10 +12,10 @@ import matplotlib
 import torch
 from torch import Tensor
 
-from course.borrow import Names, written_in
 from course.lab.training import LONGEST, READ, SENTENCE, kingdom, train
 from course.plots.parts import AMOUNT, COLORS, SIGNED
-from course.progress import UNCHECKED, WRONG, status_of_all
+from course.student.borrow import Names, written_in
+from course.student.progress import UNCHECKED, WRONG, status_of_all
 from course.syllabus import find_lesson
 from course.testing.outcomes import Wrong
 from course.testing.stage import where

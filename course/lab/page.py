@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from course.files import write_whole
 from course.lab.numbers import export_numbers
+from course.system.files import write_whole
 
 SCRIPTS = (
     *("model.js", "drawing.js"),  # what is computed, and how it is drawn

@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course.borrow import Names
 from course.data.batches import get_batch
 from course.data.kingdom import kingdom_text
 from course.data.tokenizers import WordTokenizer
+from course.student.borrow import Names
 
 SENTENCE = "the cat sat on the mat ."
 LONGEST = 64  # rows of the position table

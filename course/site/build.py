@@ -8,11 +8,15 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from course import ROOT
+from course import root
 from course.site.executed import RunFailed, content_key
 from course.site.pages import write_pages
 
-SITE = ROOT / "site"
+
+def folder() -> Path:
+    """Return where the site lies if nobody says otherwise."""
+    return root() / "site"
+
 
 _STAMP = ".made-from"
 """In a site: a short name for all that it was made from. No other folder has it."""
@@ -22,7 +26,7 @@ class SiteError(Exception):
     """What stops a build, in one sentence."""
 
 
-def build_site(out: Path = SITE) -> str:
+def build_site(out: Path) -> str:
     """Build the site and put it in the place of the one that was there.
 
     Returns:
@@ -51,7 +55,7 @@ def build_site(out: Path = SITE) -> str:
     return warnings
 
 
-def is_current(out: Path = SITE) -> bool:
+def is_current(out: Path) -> bool:
     """Whether a site is there and was made from what the course is now."""
     return _is_site(out) and (out / _STAMP).read_text(encoding="utf-8") == _made_from()
 
@@ -66,7 +70,7 @@ def _run_sphinx(source: Path, site: Path) -> str:
         ran = subprocess.run(
             [sys.executable, "-m", "sphinx", "-q", "-b", "html", "-d", trees, source, site],
             cwd=source,  # Python looks there first
-            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(source), str(ROOT)])},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(source), str(root())])},
             capture_output=True,
             encoding="utf-8",
             errors="replace",
@@ -84,8 +88,8 @@ def _made_from() -> str:
 
 def _what_it_is_made_from() -> Iterator[Path]:
     """The texts and the code of the course, and of the tests those that students get."""
-    yield ROOT / "README.md"
+    yield root() / "README.md"
     for folder, pattern in (("course", "**/*"), ("solutions", "**/*"), ("tests", "test_*.py")):
-        for path in (ROOT / folder).glob(pattern):
+        for path in (root() / folder).glob(pattern):
             if path.is_file() and path.suffix != ".pyc":
                 yield path

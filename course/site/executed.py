@@ -21,20 +21,24 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbconvert.filters import strip_ansi
 from nbformat import NotebookNode
 
-from course import ROOT
-from course.files import write_whole
-from course.notebook_files import source_of, stems
-from course.notebook_text import notebook_from
+from course import root
+from course.building.notebook_files import source_of, stems
+from course.building.notebook_text import notebook_from
 from course.syllabus import lessons
+from course.system.files import write_whole
 
-KEPT = ROOT / ".course" / "site"
+
+def folder() -> Path:
+    """Return where executed notebooks are kept for the next build."""
+    return root() / ".course" / "site"
+
 
 SECONDS = 600
 """How long a cell may take, on a busy machine."""
 
 _SLIDER = "application/vnd.jupyter.widget-view+json"
 _USES = ("numpy", "torch", "matplotlib", "ipykernel")
-_NOT_USED = {"grading", "lab", "site", "update", "watch"}
+_NOT_USED = {"cli", "grading", "lab", "site"}
 """Folders of `course/` whose code no notebook runs."""
 
 
@@ -56,7 +60,7 @@ def content_key(paths: Iterable[Path], *more: str) -> str:
     """A short name for what stands in some files and texts: another as soon as one changes."""
     digest = hashlib.sha256("\n".join(more).encode("utf-8"))
     for path in sorted(paths):
-        digest.update(path.relative_to(ROOT).as_posix().encode("utf-8"))
+        digest.update(path.relative_to(root()).as_posix().encode("utf-8"))
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:20]
 
@@ -65,17 +69,17 @@ def _executed(stem: str) -> NotebookNode:
     text = notebook_from(source_of(stem).read_text(encoding="utf-8"), stem)
     versions = [f"{name} {importlib.metadata.version(name)}" for name in _USES]
     key = content_key(_what_a_run_depends_on(), text, platform.python_version(), *versions)
-    kept = KEPT / f"{stem}-{key}.ipynb"
+    kept = folder() / f"{stem}-{key}.ipynb"
     if not kept.exists():
         ran = nbformat.writes(_without_sliders(_run(stem, text)))
-        for older in KEPT.glob(f"{stem}-*.ipynb"):
+        for older in folder().glob(f"{stem}-*.ipynb"):
             older.unlink()
         write_whole(kept, ran)
     return nbformat.reads(kept.read_text(encoding="utf-8"), as_version=4)
 
 
 def _what_a_run_depends_on() -> Iterator[Path]:
-    course = ROOT / "course"
+    course = root() / "course"
     for path in course.rglob("*"):
         part = path.relative_to(course).parts[0]
         if path.suffix in (".py", ".toml", ".json") and part not in _NOT_USED:

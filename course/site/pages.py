@@ -14,16 +14,15 @@ import jinja2
 import nbformat
 from nbformat import NotebookNode
 
-from course import ROOT
-from course.build import stub_from
+from course import root
+from course.building.notebook_files import LAB, SHOOT_OUT, notebook_of
+from course.building.notebook_text import YOUR_ANSWER
+from course.building.published import address
 from course.lab.page import write_page
-from course.notebook_files import LAB, SHOOT_OUT, notebook_of
-from course.notebook_text import YOUR_ANSWER
-from course.published import address
+from course.messages.wording import counted
 from course.site.assets import ASSETS
 from course.site.executed import executed_notebooks
-from course.syllabus import Exercise, lessons
-from course.wording import counted
+from course.syllabus import Exercise, lessons, stub_from
 
 HERE = Path(__file__).parent
 
@@ -42,12 +41,12 @@ def write_pages(folder: Path) -> None:
     for stem, notebook in executed_notebooks().items():
         _write(folder, notebook_of(stem), nbformat.writes(_for_reading(notebook, stem)))
     _write_lab(folder)
-    _write(folder, ROOT / "helpers" / "plots.md", _rendered("plots.md", figures=_figures()))
-    _write(folder, ROOT / "index.md", _rendered("index.md", **_landing()))
+    _write(folder, root() / "helpers" / "plots.md", _rendered("plots.md", figures=_figures()))
+    _write(folder, root() / "index.md", _rendered("index.md", **_landing()))
 
 
 def _write_texts(folder: Path) -> None:
-    syllabus = ROOT / "course" / "lessons" / "README.md"
+    syllabus = root() / "course" / "lessons" / "README.md"
     every_exercise = _rendered("exercises_of_all_lessons.md")
     _write(folder, syllabus, syllabus.read_text(encoding="utf-8") + every_exercise)
     for lesson in lessons():
@@ -59,8 +58,8 @@ def _write_texts(folder: Path) -> None:
         text = re.sub(r"\n\*(Previous|Next): [^*]+\*\n", "", text)  # the theme has such links
         _write(folder, lesson.text, f"{text}\n{_hidden_contents(own_pages)}")
         _copy(folder, lesson.tests)  # a lesson links to it
-    _copy(folder, ROOT / "course" / "instructors.md")
-    _copy(folder, ROOT / "course" / "grading" / "engines" / "classroom.yml")
+    _copy(folder, root() / "course" / "instructors.md")
+    _copy(folder, root() / "course" / "grading" / "engines" / "classroom.yml")
 
 
 def _write_modules(folder: Path) -> None:
@@ -101,7 +100,7 @@ def _write_lab(folder: Path) -> None:
 def _landing() -> dict:
     """What the first page says of the others."""
     texts = [f"course/lessons/{lesson.text.stem}" for lesson in lessons()]
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = (root() / "README.md").read_text(encoding="utf-8")
     return {
         "address": address(),
         "start": re.search(r"<!-- start -->\n(```.*?```)", readme, re.DOTALL)[1],
@@ -122,7 +121,7 @@ def _landing() -> dict:
 
 def _figures() -> dict[str, list[str]]:
     """The names that `course.plots` offers, by the module that they come from."""
-    text = (ROOT / "course" / "plots" / "__init__.py").read_text(encoding="utf-8")
+    text = (root() / "course" / "plots" / "__init__.py").read_text(encoding="utf-8")
     imports = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom)]
     return {
         node.module.rpartition(".")[2]: [alias.name for alias in node.names] for node in imports
@@ -162,6 +161,6 @@ def _copy(folder: Path, path: Path) -> None:
 
 def _write(folder: Path, path: Path, text: str) -> None:
     """Write a text to where a file of the repository lies, but in another folder."""
-    copy = folder / path.relative_to(ROOT)
+    copy = folder / path.relative_to(root())
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_text(text, encoding="utf-8", newline="\n")

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from course.build import stub_of
-from course.syllabus import find_lesson
+from course.syllabus import find_lesson, stub_of
 from course.testing import expect
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from course import ROOT
+from course import root
 from course.testing.outcomes import Wrong
 
 _OF_TORCH = ("allclose", "equal", "isclose", "isfinite", "is_tensor", "tensor", "Tensor")
@@ -83,13 +83,13 @@ _watched: list[str] = []
 @functools.cache
 def _watch_files() -> None:
     """From now on, refuse to open a file of solutions/ while a student's code runs."""
-    solutions = os.path.realpath(ROOT / "solutions") + os.sep
+    solutions = os.path.realpath(root() / "solutions") + os.sep
 
     def refuse(event: str, args: tuple) -> None:
         if event != "open" or not _watched or not isinstance(args[0], str | bytes):
             return
         who, path = _watched[-1], os.path.realpath(os.fsdecode(args[0]))
-        if path.startswith(solutions) and path != os.path.realpath(ROOT / who):
+        if path.startswith(solutions) and path != os.path.realpath(root() / who):
             raise Wrong(_BORROWS.format(who=who, place=""))
 
     sys.addaudithook(refuse)
@@ -124,7 +124,7 @@ def refuse_borrowed_answers(source: bytes, code: types.CodeType, who: str) -> No
         for name in names:
             if name.partition(".")[0] == "solutions":
                 raise Wrong(_BORROWS.format(who=who, place=f", line {node.lineno}"))
-            if f"{name}.".startswith(("course.testing.", "course.borrow.", "course.notebook.")):
+            if f"{name}.".startswith(("course.testing.", "course.mistakes.", "course.student.")):
                 raise Wrong(
                     f"{who} imports {name}, line {node.lineno}, which is there to test it; "
                     "take that out"
@@ -159,8 +159,12 @@ def _values_in_torch() -> list[Any]:
 
 @functools.cache
 def _judging_modules() -> list[types.ModuleType]:
-    own = [sys.modules[name] for name in sys.modules if name.startswith("course.testing.")]
-    return [builtins, *(module for module in own if "catalogue" not in module.__name__)]
+    own = [
+        sys.modules[name]
+        for name in sys.modules
+        if name.startswith(("course.testing.", "course.student."))
+    ]
+    return [builtins, *own]
 
 
 def _put_back(before: Judging) -> list[str]:

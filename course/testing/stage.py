@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from course.memory import ran_out_of_memory
+from course.system.memory import ran_out_of_memory
 from course.testing.clock import TimeIsUp, time_limit
 from course.testing.honesty import honest, refuse_borrowed_answers
 from course.testing.outcomes import StudentError, ToDo, Wrong

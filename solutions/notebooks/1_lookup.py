@@ -13,8 +13,8 @@ import torch
 from course import plots
 from course.data.corpus import load_corpus
 from course.data.tokenizers import bpe_tokenizer
-from course.notebook import exercises
-from course.play import play
+from course.plots.play import play
+from course.student.notebook import exercises
 
 lookup = exercises("lookup")
 words = ["the", "cat", "sat", "on", "mat", ".", "dog", "king"]

@@ -14,8 +14,8 @@ from torch import nn
 
 from course import plots
 from course.data.kingdom import NOUNS
-from course.notebook import exercises
-from course.play import play
+from course.plots.play import play
+from course.student.notebook import exercises
 
 lookup, permutation = exercises("lookup"), exercises("permutation")
 words = ["the", "dog", "bites", "the", "man", "at", "night"]

@@ -19,8 +19,8 @@ from course import plots
 from course.data.batches import get_batch
 from course.data.kingdom import kingdom_text
 from course.data.tokenizers import CharTokenizer
-from course.notebook import exercises
-from course.play import play
+from course.plots.play import play
+from course.student.notebook import exercises
 
 learned = exercises("learned")
 torch.set_num_threads(1)  # a model as small as this is fastest on one

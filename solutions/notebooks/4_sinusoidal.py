@@ -13,8 +13,8 @@ import math
 import torch
 
 from course import plots
-from course.notebook import exercises
-from course.play import play
+from course.plots.play import play
+from course.student.notebook import exercises
 
 sinusoidal = exercises("sinusoidal")
 pe = sinusoidal.sinusoidal_encoding(64, 32)

@@ -15,8 +15,8 @@ import math
 import torch
 
 from course import plots
-from course.notebook import exercises
-from course.play import play
+from course.plots.play import play
+from course.student.notebook import exercises
 
 rope, sinusoidal = exercises("rope"), exercises("sinusoidal")
 

@@ -22,8 +22,8 @@ from course.data.corpus import load_corpus
 from course.data.glove import open_glove
 from course.data.kingdom import ANALOGIES, NOUNS, kingdom_text
 from course.data.tokenizers import WordTokenizer
-from course.notebook import exercises
-from course.play import play
+from course.plots.play import play
+from course.student.notebook import exercises
 
 skipgram = exercises("skipgram")
 torch.set_num_threads(1)  # batches this small are not worth sharing

@@ -21,8 +21,8 @@ from course import plots
 from course.data.batches import get_batch
 from course.data.kingdom import kingdom_text
 from course.data.tokenizers import WordTokenizer
-from course.notebook import exercises
-from course.play import play
+from course.plots.play import play
+from course.student.notebook import exercises
 
 learned, sinusoidal, rope = map(exercises, ("learned", "sinusoidal", "rope"))
 torch.set_num_threads(1)  # batches this small are not worth sharing

@@ -23,7 +23,7 @@ from course.data.corpus import load_corpus
 from course.experiments.character_gpt import Size
 from course.experiments.positions import shoot_out, smoothed
 from course.experiments.training import CONTEXT, QUICK, Training
-from course.play import play
+from course.plots.play import play
 
 torch.set_num_threads(1)  # batches this small are not worth sharing
 corpus = load_corpus()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from course import ROOT, archive, build
+from course import ROOT
 from course.syllabus import lessons
 
 
@@ -47,15 +47,13 @@ def repository(tmp_path, monkeypatch) -> Path:
     """A repository of solutions and texts alone, in a folder of its own."""
     notebooks = (ROOT / "solutions" / "notebooks").glob("*.py")
     modules = (lesson.module("solutions") for lesson in lessons())
-    texts = (ROOT / "README.md", *(lesson.text for lesson in lessons()))
+    texts = (ROOT / "README.md", ROOT / "pyproject.toml", *(lesson.text for lesson in lessons()))
     for source in (*modules, *texts, *notebooks):
         copy = tmp_path / source.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-    for module in ("archive", "build", "cli", "notebook_files", "notebook_text", "syllabus"):
-        monkeypatch.setattr(f"course.{module}.ROOT", tmp_path)
-    monkeypatch.setattr(archive, "FOLDER", tmp_path / ".course" / "backups")
-    monkeypatch.setattr(build, "RECORD", tmp_path / "exercises" / ".stubs")
+    lessons()  # the syllabus stays that of this repository
+    monkeypatch.setattr("course.ROOT", tmp_path)
     return tmp_path
 
 

@@ -7,8 +7,7 @@ has MARK in its name. `test_hostile.py` grades them all.
 from dataclasses import dataclass
 
 from course import ROOT
-from course.build import stub_from
-from course.syllabus import find_lesson
+from course.syllabus import find_lesson, stub_from
 
 SOLUTION = find_lesson("lookup").module("solutions").read_text(encoding="utf-8")
 STUB = stub_from(SOLUTION, "lookup")
@@ -222,7 +221,7 @@ return weight
 
 CONNECTION = """
 import os
-dumps = __import__("course.grading.wire", fromlist=["dumps"]).dumps
+dumps = __import__("course.grading.sandbox.wire", fromlist=["dumps"]).dumps
 
 def is_open(number):
     try:
@@ -354,7 +353,7 @@ def reading(name: str, path: object, tells: str = CLOSED) -> None:
 
 reading("the solutions", ROOT / "solutions" / "lookup.py", "takes its answers from solutions/")
 reading("the tests", ROOT / "tests" / "test_lookup.py")
-reading("the catalogue", ROOT / "course" / "testing" / "catalogue" / "lookup.py")
+reading("the catalogue", ROOT / "course" / "mistakes" / "lookup.py")
 reading("its own file", ROOT / "exercises" / "lookup.py")
 reading("the users", "/etc/passwd")
 in_call(
@@ -398,7 +397,7 @@ in_call(
 in_call(
     "imports the catalogue",
     "imports the right answers that the catalogue of mistakes has",
-    "import importlib; importlib.import_module('course.testing.catalogue.lookup')",
+    "import importlib; importlib.import_module('course.mistakes.lookup')",
     "No module named|PermissionError",
 )
 in_call(

@@ -20,7 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from course import ROOT, progress
+from course import ROOT
+from course.student import notes, progress
 from course.syllabus import lessons
 
 DAILY = [[], ["next"], ["show", "toy_attention"], ["hint"], ["submit", "--no-check"], ["--help"]]
@@ -142,7 +143,7 @@ def test_such_a_console_shows_what_is_wrong_as_well(half_done, console):
         spelled = " ".join(said.replace("√", "sqrt ").split())  # cp437 knows it
         assert "toy_attention multiplies the scores by sqrt C." in spelled
         assert "\\n" not in said and "\\u" not in said
-    result = run(half_done, "-m", "course.wireup", env=environment, timeout=300)
+    result = run(half_done, "-m", "course.experiments.wireup", env=environment, timeout=300)
     assert result.returncode == 0, result.stderr.decode(console)
     said = result.stdout.decode(console)
     assert "Does attention notice a shuffle?" in said
@@ -374,7 +375,7 @@ def test_git_leaves_alone_what_a_student_has_noted(checkout):
 
 def test_nothing_that_is_installed_lies_where_progress_does():
     """So that neither pip nor the removal of an environment can touch it."""
-    assert progress.FILE.parent == ROOT / ".course"
+    assert notes.file("progress").parent == ROOT / ".course"
     try:
         installed = importlib.metadata.files("what-and-where") or []
     except importlib.metadata.PackageNotFoundError:
@@ -425,10 +426,12 @@ DAMAGED += [
 
 @pytest.mark.parametrize("damaged", DAMAGED)
 def test_damaged_progress_costs_one_check(tmp_path, monkeypatch, damaged):
-    monkeypatch.setattr(progress, "FILE", tmp_path / ".course" / "progress.json")
-    progress.FILE.parent.mkdir()
-    progress.FILE.write_bytes(damaged.encode(errors="surrogateescape"))
+    monkeypatch.setattr(notes, "file", lambda name: tmp_path / ".course" / f"{name}.json")
+    notes.file("progress").parent.mkdir()
+    notes.file("progress").write_bytes(damaged.encode(errors="surrogateescape"))
     names = [exercise.name for lesson in lessons() for exercise in lesson.exercises]
     assert set(progress.status_of_all().values()) <= {progress.TO_DO, progress.UNCHECKED}
     progress.remember({"rope": dict.fromkeys(names[20:27], progress.WRONG)})
-    assert json.loads(progress.FILE.read_text(encoding="utf-8"))["rope"].keys() == set(names[20:27])
+    assert json.loads(notes.file("progress").read_text(encoding="utf-8"))["rope"].keys() == set(
+        names[20:27]
+    )

@@ -16,15 +16,14 @@ from pathlib import Path
 import pytest
 
 from course import ROOT
-from course.build import stub_from
-from course.grading.import_path import safe_import_path
-from course.grading.judge import Judge
+from course.grading.judge.import_path import safe_import_path
+from course.grading.judge.judge import Judge
+from course.grading.judge.unit import Unit
 from course.grading.reports.tables import canvas_csv
 from course.grading.results import from_text
-from course.grading.sandbox import Limits, missing
+from course.grading.sandbox.sandbox import Limits, missing
 from course.grading.submissions import read_submissions
-from course.grading.unit import Unit
-from course.syllabus import find_lesson
+from course.syllabus import find_lesson, stub_from
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))  # pytest by itself finds no module beside a test
@@ -213,7 +212,7 @@ def test_a_grader_that_is_stopped_meanwhile_goes_on(tmp_path):
 
 STOPPED = """
 import time
-from course.grading import patience
+from course.grading.sandbox import patience
 
 patience.SECONDS_AT_A_TIME = 0.1
 clock = patience.Clock()

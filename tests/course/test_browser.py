@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from course import ROOT
-from course.notebook_files import LAB, stems
-from course.notebook_text import notebook_from
+from course.building.notebook_files import LAB, stems
+from course.building.notebook_text import notebook_from
 from course.syllabus import find_lesson, lessons
 
 pytestmark = pytest.mark.browser
@@ -52,7 +52,7 @@ REDRAWN = f"""([cell, before]) => {{
 A_DRAWING_THAT_FAILS = """\
 # %%
 from course import plots
-from course.play import play
+from course.plots.play import play
 
 def draw(position=1):
     return plots.position_table([[1.0 / position]])

@@ -8,12 +8,13 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from course import ROOT, build
+from course import ROOT
+from course import mistakes as catalogue
+from course.building import build
+from course.building.mistakes_text import BEGIN, END, with_common_mistakes
+from course.building.notebook_files import stems
 from course.cli import main
-from course.mistakes_text import BEGIN, END, with_common_mistakes
-from course.notebook_files import stems
 from course.syllabus import find_lesson, lessons
-from course.testing import catalogue
 
 
 def test_the_exercises_in_git_were_built_from_the_solutions():
@@ -232,7 +233,9 @@ def test_a_crash_while_writing_leaves_the_old_text(rope_text, monkeypatch):
 
 
 def test_torch_is_not_imported_before_it_is_needed():
-    code = "import sys, course.build; print(sorted({'torch', 'pytest'} & set(sys.modules)))"
+    code = (
+        "import sys, course.building.build; print(sorted({'torch', 'pytest'} & set(sys.modules)))"
+    )
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
     assert result.stdout == "[]\n"

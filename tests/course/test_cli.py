@@ -7,9 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from course import ROOT, __version__
-from course.choose import exercises_called, name_for_check
 from course.cli import main
-from course.syllabus import lessons
+from course.syllabus import exercises_called, lessons, name_for_check
 
 
 def course(*arguments: str, **options) -> subprocess.CompletedProcess:
@@ -111,13 +110,13 @@ def test_a_missing_dataset_fails_the_check_only_if_it_was_named(tmp_path):
 
 def test_a_forced_build_says_how_to_have_the_work_back(monkeypatch):
     reports = {True: ["kept your exercises/rope.py as 2026-09-30_18-25-00"], False: []}
-    monkeypatch.setattr("course.build.build", lambda force: reports[force])
+    monkeypatch.setattr("course.building.build.build", lambda force: reports[force])
     assert "course reset --list" in CliRunner().invoke(main, ["build", "--force"]).output
     assert "course reset --list" not in CliRunner().invoke(main, ["build"]).output
 
 
 def test_the_wire_up_explains_itself():
-    command = [sys.executable, "-m", "course.wireup"]
+    command = [sys.executable, "-m", "course.experiments.wireup"]
     for arguments, status, words in ((["--help"], 0, "TinyShakespeare"), (["x"], 2, "unrecog")):
         result = subprocess.run([*command, *arguments], capture_output=True, text=True, cwd=ROOT)
         assert result.returncode == status
@@ -155,7 +154,7 @@ def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened
     status = {exercise.name: "to do" for lesson in lessons() for exercise in lesson.exercises}
     done = [exercise.name for lesson in lessons()[:2] for exercise in lesson.exercises]
     monkeypatch.setattr(
-        "course.progress.status_of_all", lambda: status | dict.fromkeys(done, "passed")
+        "course.student.progress.status_of_all", lambda: status | dict.fromkeys(done, "passed")
     )
     result = CliRunner().invoke(main, ["open", *arguments, "--no-browser"])
     assert result.exit_code == 0, result.output

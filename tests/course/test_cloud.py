@@ -15,9 +15,10 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from course import ROOT, build, colab, published
-from course.notebook_files import notebook_of, source_of, stems
-from course.notebook_text import notebook_from
+from course import ROOT
+from course.building import build, colab, published
+from course.building.notebook_files import notebook_of, source_of, stems
+from course.building.notebook_text import notebook_from
 
 ADDRESS = "https://github.com/ada/what-and-where"
 FIELDS = {
@@ -70,7 +71,7 @@ def test_a_dev_container_opens_files_that_are_there(container):
 @pytest.fixture
 def said(tmp_path, monkeypatch):
     """Say in a pyproject.toml of its own where the course is published."""
-    monkeypatch.setattr(published, "ROOT", tmp_path)
+    monkeypatch.setattr("course.ROOT", tmp_path)
 
     def say(urls: str) -> None:
         text = f'[project]\nname = "what-and-where"\n{urls}'

@@ -7,13 +7,14 @@ import time
 
 import pytest
 
-from course import ROOT, reference
-from course.grading import copies
-from course.grading.answers import Known, find_known
-from course.grading.command import _to_look_at
-from course.grading.concealed import find_concealment
-from course.grading.copies import NOISE, WINDOW, _winnow
-from course.grading.source import MAX_TOKENS, read_source
+from course import ROOT
+from course.building import reference
+from course.cli.grade import _to_look_at
+from course.grading.similarity import copies
+from course.grading.similarity.answers import Known, find_known
+from course.grading.similarity.concealed import find_concealment
+from course.grading.similarity.copies import NOISE, WINDOW, _winnow
+from course.grading.similarity.source import MAX_TOKENS, read_source
 from course.grading.submissions import read_submissions
 from course.syllabus import find_lesson, lessons
 
@@ -42,7 +43,7 @@ def definitions(path):
 def approaches(stem):
     """For each exercise, every way to write it that is known: reference, alternatives, mistakes."""
     known = {node.name: [node] for node in definitions(find_lesson(stem).module("solutions"))}
-    for node in definitions(ROOT / "course" / "testing" / "catalogue" / f"{stem}.py"):
+    for node in definitions(ROOT / "course" / "mistakes" / f"{stem}.py"):
         for entry in node.decorator_list:
             if re.match(r"(alternative|mistake)\(", ast.unparse(entry)):
                 node.name, node.decorator_list = entry.args[0].value, []
@@ -470,7 +471,7 @@ def test_the_other_style_that_is_shown_is_known():
 def test_no_other_right_answer_of_the_catalogue_is_known():
     n_others = 0
     for stem in STEMS:
-        path = ROOT / "course" / "testing" / "catalogue" / f"{stem}.py"
+        path = ROOT / "course" / "mistakes" / f"{stem}.py"
         shown = set()
         for node in definitions(path):
             of = [one for one in map(ast.unparse, node.decorator_list) if "alternative" in one]
@@ -593,7 +594,7 @@ def test_honest_code_conceals_nothing(text):
 
 
 def test_nothing_of_the_course_conceals_code():
-    catalogue = (ROOT / "course" / "testing" / "catalogue").glob("*.py")
+    catalogue = (ROOT / "course" / "mistakes").glob("*.py")
     modules = [lesson.module(one) for lesson in lessons() for one in ("exercises", "solutions")]
     for path in [*catalogue, *modules]:
         assert concealed(path.read_text(encoding="utf-8")) == [], path

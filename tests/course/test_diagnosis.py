@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from course.mistakes.diagnosis import Diagnosis, Suspect, _same, diagnose, suspects
 from course.syllabus import find_lesson
 from course.testing.case import collect
-from course.testing.diagnosis import Diagnosis, Suspect, _same, diagnose, suspects
 from course.testing.examine import Examination
 from course.testing.stage import Stage, load_module
 
@@ -192,7 +192,7 @@ def test_only_what_fails_the_same_tests_is_run(diagnosis_of, monkeypatch):
     diagnosis = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
     suspected = len(run)
     assert diagnosis.mistake.name in run
-    monkeypatch.setattr("course.testing.diagnosis.refusals", lambda *_: {})
+    monkeypatch.setattr("course.mistakes.diagnosis.refusals", lambda *_: {})
     again = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
     assert again.mistake == diagnosis.mistake  # and nothing had to be known beforehand
     assert sorted(again.explains) == sorted(diagnosis.explains)

@@ -19,8 +19,8 @@ import pytest
 from click.testing import CliRunner
 
 import course
+from course.cli.data import data
 from course.data import data_folder, fetch, request, sources
-from course.data.command import data
 from course.data.download import obtain
 from course.data.errors import DataError, Transient, Unreachable
 from course.data.sources import Dataset, Source, Version
@@ -528,7 +528,7 @@ import sys
 from pathlib import Path
 from course.data import fetch, sources
 sources.TABLE, fetch.WAITS = Path(sys.argv.pop(1)), (0, 0, 0)
-from course.data.command import data
+from course.cli.data import data
 data()
 """
 
@@ -690,7 +690,7 @@ def test_interrupt_says_how_to_go_on(run, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("course.data.command.obtain", interrupted)
+    monkeypatch.setattr("course.cli.data.obtain", interrupted)
     result = run("all")
     assert result.exit_code == 130
     assert "stopped; run the same command to go on" in result.output
@@ -702,7 +702,7 @@ def test_dim_goes_with_glove_only(run):
 
 def test_help_needs_no_http_library():
     code = (
-        "import sys, course.data.command; "
+        "import sys, course.cli.data; "
         "sys.exit(bool({'requests', 'filelock', 'torch'} & {*sys.modules}))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=course.ROOT).returncode == 0
@@ -732,7 +732,8 @@ needs_sh = pytest.mark.skipif(no_shell, reason="needs a POSIX shell")
 def checkout(tmp_path, server) -> Path:
     """A copy of the downloader in a folder with a space and an umlaut, with one small dataset."""
     root = tmp_path / "a cöurse"
-    shutil.copytree(course.ROOT / "course" / "data", root / "course" / "data")
+    for package in ("cli", "data", "system"):
+        shutil.copytree(course.ROOT / "course" / package, root / "course" / package)
     shutil.copy(course.ROOT / "course" / "__init__.py", root / "course")
     shutil.copy(course.ROOT / "datasets.sh", root)
     write_table(root / "course/data/sources.toml", dataset(text_at(server.add("/p", TEXT))))

@@ -17,13 +17,12 @@ import yaml
 from click.testing import CliRunner
 
 from course import ROOT
-from course.build import stub_from
 from course.grading.engines import cluster, gradescope
-from course.grading.grade import GradingError, Settings, Store, grade_all
-from course.grading.judge import Judge
-from course.grading.sandbox import missing
-from course.grading.unit import Unit
-from course.syllabus import find_lesson
+from course.grading.judge.grade import GradingError, Settings, Store, grade_all
+from course.grading.judge.judge import Judge
+from course.grading.judge.unit import Unit
+from course.grading.sandbox.sandbox import missing
+from course.syllabus import find_lesson, stub_from
 
 sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 
@@ -64,7 +63,7 @@ def dask_cluster(tmp_path_factory):
         textwrap.dedent("""
             import os, signal
             from course.grading.engines import cluster
-            from course.grading.judge import Judge
+            from course.grading.judge.judge import Judge
             class Mortal(Judge):
                 def grade(self, unit):
                     if unit.student == "the killer":
@@ -156,7 +155,7 @@ def test_the_zip_is_the_same_each_time_and_holds_what_gradescope_runs():
         assert opened.read("settings.sh") == b"lessons=(--lesson rope)\n"
         assert b"\r" not in opened.read("setup.sh") + opened.read("run_autograder")
     assert modes["setup.sh"] == modes["run_autograder"] == 0o755
-    assert {"pyproject.toml", "course/cli.py", "tests/test_rope.py"} <= modes.keys()
+    assert {"pyproject.toml", "course/cli/__init__.py", "tests/test_rope.py"} <= modes.keys()
     unwanted = [n for n in modes if "__pycache__" in n or n.startswith(("exercises", "tests/co"))]
     assert unwanted == []
 

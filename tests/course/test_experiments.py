@@ -20,7 +20,6 @@ import torch.nn.functional as F
 from click.testing import CliRunner
 
 from course import ROOT
-from course.borrow import names_of
 from course.cli import main
 from course.data.glove import WordVectors
 from course.data.kingdom import kingdom_text
@@ -30,6 +29,7 @@ from course.experiments.character_gpt import ALWAYS, LONGEST, SCHEMES, Character
 from course.experiments.stretch import SqueezedRope, stretched_losses
 from course.experiments.training import Settings, Training
 from course.experiments.twins import share_of_twins_found, with_twins
+from course.student.borrow import names_of
 
 SMALL = Settings(Size(n_layers=2, n_embd=16, n_heads=2), steps=6, batch_size=2, lr=0.01)
 TEXT = kingdom_text()[:8000]
@@ -171,7 +171,7 @@ def test_who_wrote_an_exercise_decides_which_result_is_found(monkeypatch):
 
 @pytest.mark.slow
 def test_the_command_compares_and_draws(folder, monkeypatch):
-    monkeypatch.setattr(positions, "FOLDER", folder)
+    monkeypatch.setattr(positions, "kept_in", lambda: folder)
     monkeypatch.setattr("course.experiments.training.QUICK", SMALL)
     results = []
     monkeypatch.setattr(
@@ -322,22 +322,22 @@ def test_the_loss_after_a_prompt_is_that_of_whole_windows(published):
 
 
 def test_a_checkpoint_is_kept_and_a_damaged_one_made_anew(tmp_path, monkeypatch):
-    first = cached.checkpoint(SMALL, TEXT, tmp_path)
+    monkeypatch.setattr(cached, "kept_in", lambda: tmp_path)
+    first = cached.checkpoint(SMALL, TEXT)
     (kept,) = tmp_path.iterdir()
     take_step = Training.take_step
     monkeypatch.setattr(Training, "take_step", None)
-    again = cached.checkpoint(SMALL, TEXT, tmp_path)
+    again = cached.checkpoint(SMALL, TEXT)
     monkeypatch.setattr(Training, "take_step", take_step)
     kept.write_bytes(b"damaged")
-    anew = cached.checkpoint(SMALL, TEXT, tmp_path)
+    anew = cached.checkpoint(SMALL, TEXT)
     for name, weights in first.model.state_dict().items():
         torch.testing.assert_close(again.model.state_dict()[name], weights, rtol=0, atol=0)
         torch.testing.assert_close(anew.model.state_dict()[name], weights, rtol=0, atol=0)
 
 
 def test_the_command_reads_a_checkpoint_rightly_and_wrongly(folder, monkeypatch):
-    monkeypatch.setattr(cached, "FOLDER", folder)
-    monkeypatch.setattr(cached.checkpoint, "__defaults__", (folder,))
+    monkeypatch.setattr(cached, "kept_in", lambda: folder)
     monkeypatch.setattr("course.experiments.training.QUICK", SMALL)
     ran = CliRunner().invoke(main, ["experiment", "cache", "--seed", "2"])
     assert ran.exit_code == 0, ran.output

@@ -1,5 +1,6 @@
 """The grader examines itself first, and what was graded stays valid as long as it can."""
 
+import ast
 import json
 import os
 import shutil
@@ -12,17 +13,16 @@ import pytest
 from click.testing import CliRunner
 
 from course import ROOT
-from course.build import stub_of
-from course.grading import grade as grading
-from course.grading import unit as units
-from course.grading.command import grade
-from course.grading.fitness import Fitness
-from course.grading.grade import GradingError, Settings, Store, grade_all
+from course.cli.grade import grade
+from course.grading.judge import grade as grading
+from course.grading.judge import unit as units
+from course.grading.judge.fitness import Fitness
+from course.grading.judge.grade import GradingError, Settings, Store, grade_all
+from course.grading.judge.unit import Unit, key_of, not_graded
 from course.grading.reports.changes import changes, changes_csv
 from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, ExerciseResult, TestResult
-from course.grading.sandbox import missing
-from course.grading.unit import Unit, key_of, not_graded
-from course.syllabus import find_lesson, lessons
+from course.grading.sandbox.sandbox import missing
+from course.syllabus import find_lesson, lessons, stub_of
 
 sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 
@@ -167,27 +167,26 @@ def test_an_unfit_grader_stops_at_once(tmp_path, monkeypatch):
 
 def test_what_judges_and_workers_import_is_what_a_result_depends_on():
     script = (
-        "import sys, course.grading.judge, course.grading.nursery\n"
-        "from course.testing import catalogue\n"
+        "import sys, course.grading.judge.judge, course.grading.sandbox.nursery\n"
+        "from course.mistakes import mistakes\n"
         "from course.syllabus import lessons\n"
-        "[catalogue.mistakes(lesson.stem) for lesson in lessons()]\n"
-        "print(*(name for name in sys.modules if name.startswith('course')))"
+        "[mistakes(lesson.stem) for lesson in lessons()]\n"
+        "own = [one.__file__ for name, one in sys.modules.items() if name.startswith('course')]\n"
+        "print(*own, sep='\\n')"
     )
     run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
-    imported = {name for name in run.stdout.split() if "course.testing.catalogue." not in name}
-    packages = {"course", "course.grading", "course.testing", "course.testing.catalogue"}
-    for_stubs = {"archive", "build", "files", "marked", "mistakes_text"}
-    for_stubs |= {"notebook_files", "published"}  # of which judges use nothing but the stubs
-    expected = imported - packages - {f"course.{name}" for name in for_stubs}
-    judging = {f"course.{name}" for name in units._JUDGING if not name.endswith("__init__")}
-    assert judging == expected
+    files = {file for some in units._JUDGING for file in (ROOT / "course").glob(some)}
+    files |= {ROOT / "course" / "mistakes" / f"{lesson.stem}.py" for lesson in lessons()}
+    imported = {Path(file) for file in run.stdout.splitlines()}
+    without_code = {file for file in imported if len(ast.parse(file.read_text()).body) < 2}
+    assert imported - without_code - files <= {ROOT / "course" / "__init__.py"}
+    assert not [file for file in files if file.parent.name == "judge" and file not in imported]
 
 
 @pytest.fixture
 def course_copy(tmp_path, monkeypatch) -> Path:
     copy = a_course(tmp_path / "course")
-    monkeypatch.setattr("course.syllabus.ROOT", copy)
-    monkeypatch.setattr(units, "ROOT", copy)
+    monkeypatch.setattr("course.ROOT", copy)
     for cached in (units.judging_key, units._refusals, lessons, find_lesson):
         cached.cache_clear()
     yield copy
@@ -205,16 +204,16 @@ def keys() -> dict[str, str]:
 @pytest.mark.parametrize(
     ("file", "outdated"),
     [
-        ("course/colab.py", set()),
-        ("course/build.py", set()),
-        ("course/grading/copies.py", set()),
+        ("course/building/colab.py", set()),
+        ("course/building/build.py", set()),
+        ("course/grading/similarity/copies.py", set()),
         ("course/grading/reports/overview.py", set()),
         ("course/lessons/5_rope.md", set()),
         ("tests/test_rope.py", {"rope"}),
         ("solutions/rope.py", {"rope"}),
-        ("course/testing/catalogue/rope.py", {"rope"}),
+        ("course/mistakes/rope.py", {"rope"}),
         ("course/testing/expect.py", {lesson.stem for lesson in lessons()}),
-        ("course/grading/worker.py", {lesson.stem for lesson in lessons()}),
+        ("course/grading/sandbox/worker.py", {lesson.stem for lesson in lessons()}),
     ],
 )
 def test_a_result_is_outdated_by_what_decides_about_it_alone(course_copy, file, outdated):
@@ -233,7 +232,7 @@ def test_points_and_known_refusals_of_a_lesson_outdate_it_alone(course_copy):
     syllabus.write_text(text[:place] + text[place:].replace("2", "3", 1), encoding="utf-8")
     between = keys()
     assert {stem for stem in before if before[stem] != between[stem]} == {"rope"}
-    refusals = course_copy / "course" / "testing" / "refusals.json"
+    refusals = course_copy / "course" / "mistakes" / "refusals.json"
     known = json.loads(refusals.read_text(encoding="utf-8"))
     known["lookup"]["lookup"]["tests"].pop()
     refusals.write_text(json.dumps(known), encoding="utf-8")

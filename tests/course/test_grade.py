@@ -14,17 +14,16 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from course.build import stub_from
-from course.files import write_whole
-from course.grading import judges
-from course.grading.command import _not_graded, _say, grade
-from course.grading.grade import GradingError, Settings, Store, grade_all
-from course.grading.remote import SECONDS_TO_LOAD
+from course.cli.grade import _not_graded, _say, grade
+from course.grading.judge import judges
+from course.grading.judge.grade import GradingError, Settings, Store, grade_all
+from course.grading.judge.unit import Unit, key_of, not_graded
 from course.grading.reports import pages_of_others
 from course.grading.results import from_text
-from course.grading.sandbox import missing
-from course.grading.unit import Unit, key_of, not_graded
-from course.syllabus import find_lesson
+from course.grading.sandbox.remote import SECONDS_TO_LOAD
+from course.grading.sandbox.sandbox import missing
+from course.syllabus import find_lesson, stub_from
+from course.system.files import write_whole
 from course.testing.honesty import honest
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
@@ -95,7 +94,7 @@ def test_a_judge_that_is_killed_loses_nothing(submissions, tmp_path, with_nurser
     found = [next(results)[0]]
     children = _children_of(os.getpid())
     (server,) = [p for p in children if "forkserver" in _command_of(p)]
-    (nursery,) = [p for p in children if "course.grading.nursery" in _command_of(p)]
+    (nursery,) = [p for p in children if "course.grading.sandbox.nursery" in _command_of(p)]
     to_kill = _children_of(server)
     if with_nurseries:
         to_kill += [nursery, *_children_of(nursery)]
@@ -214,7 +213,7 @@ def test_the_id_on_canvas_is_that_of_the_latest_download(tmp_path):
 
 
 def test_modules_beside_the_students_folders_are_named(submissions, tmp_path, monkeypatch):
-    monkeypatch.setattr("course.grading.grade.grade_all", lambda *_: iter(()))
+    monkeypatch.setattr("course.grading.judge.grade.grade_all", lambda *_: iter(()))
     shutil.copytree(submissions, tmp_path / "class")
     assert "Beside" not in run(tmp_path / "class", "--out", tmp_path / "out").output
     for name in ("lookup.py", "rope (1).py"):
@@ -248,7 +247,7 @@ def test_a_lesson_that_is_named_twice_counts_once(tmp_path, monkeypatch):
     submissions = tmp_path / "class"
     (submissions / "ann").mkdir(parents=True)
     wanted = []
-    monkeypatch.setattr("course.grading.command._units", lambda _, lessons: wanted.append(lessons))
+    monkeypatch.setattr("course.cli.grade._units", lambda _, lessons: wanted.append(lessons))
     run(submissions, "--out", tmp_path / "out", *("--lesson", "rope", "--lesson", "5") * 2)
     assert [[lesson.stem for lesson in lessons] for lessons in wanted] == [["rope"]]
 
@@ -258,7 +257,7 @@ def test_the_class_is_read_once(submissions, tmp_path, monkeypatch):
 
     real, read = reader.read_submissions, []
     monkeypatch.setattr(reader, "read_submissions", lambda path: read.append(path) or real(path))
-    monkeypatch.setattr("course.grading.grade.grade_all", lambda *_: iter(()))
+    monkeypatch.setattr("course.grading.judge.grade.grade_all", lambda *_: iter(()))
     assert run(submissions, "--out", tmp_path / "out").exit_code == 0
     assert read == [submissions]
 
@@ -330,7 +329,7 @@ def test_bad_input_is_a_sentence(arguments, sentence, tmp_path, monkeypatch):
 
 
 def test_a_machine_without_a_sandbox_refuses(submissions, tmp_path, monkeypatch):
-    monkeypatch.setattr("course.grading.sandbox.missing", lambda: ["Something is missing."])
+    monkeypatch.setattr("course.grading.sandbox.sandbox.missing", lambda: ["Something is missing."])
     result = run(submissions, "--out", tmp_path / "out")
     assert result.exit_code == 1
     assert "Something is missing. Strangers' code is not run without a sandbox" in result.output

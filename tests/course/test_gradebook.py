@@ -14,9 +14,8 @@ import pytest
 from click.testing import CliRunner
 from nbgrader.api import Gradebook
 
-from course.build import stub_from
-from course.grading.command import grade
-from course.grading.gradebook import GradebookError, check_gradebook, enter_points
+from course.cli.grade import grade
+from course.grading.nbgrader.gradebook import GradebookError, check_gradebook, enter_points
 from course.grading.results import (
     NOT_HANDED_IN,
     NOT_RUN,
@@ -25,8 +24,8 @@ from course.grading.results import (
     ExerciseResult,
     LessonResult,
 )
-from course.grading.sandbox import missing
-from course.syllabus import find_lesson
+from course.grading.sandbox.sandbox import missing
+from course.syllabus import find_lesson, stub_from
 
 
 def result(student: str, lesson: str, n_passed: int | None, key: str = "some") -> LessonResult:

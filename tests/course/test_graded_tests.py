@@ -6,11 +6,11 @@ from collections import Counter
 import pytest
 
 from course import ROOT
+from course.mistakes import alternatives, mistakes
+from course.mistakes.refusals import refusals
+from course.mistakes.trial import try_all
 from course.syllabus import lessons
 from course.testing.case import by_exercise, collect
-from course.testing.catalogue import alternatives, mistakes
-from course.testing.refusals import refusals
-from course.testing.trial import try_all
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
 
@@ -34,8 +34,8 @@ def test_every_mistake_is_explained_in_a_sentence(lesson):
 
 @each_lesson
 def test_the_table_of_refusals_is_complete(lesson):
-    """`python -m course.testing.refusals` writes it anew."""
-    file = ROOT / "course/testing/refusals.json"
+    """`python -m course.mistakes.refusals` writes it anew."""
+    file = ROOT / "course/mistakes/refusals.json"
     table = json.loads(file.read_text(encoding="utf-8"))[lesson.stem]
     cases = by_exercise(collect([lesson.tests]))
     assert table.keys() == cases.keys()
@@ -73,4 +73,4 @@ def test_mistakes_are_refused_and_alternatives_accepted(lesson):
         failing = known.keys() - passing  # wrong, or not run
         if not known or passing - set(verdict.passed) or failing - verdict.failed.keys():
             outdated.append(verdict.entry.name)
-    assert outdated == [], "python -m course.testing.refusals"
+    assert outdated == [], "python -m course.mistakes.refusals"

@@ -10,12 +10,13 @@ import tomllib
 import pytest
 from click.testing import CliRunner
 
-from course import ROOT, hints
-from course.board import next_steps
+from course import ROOT
 from course.cli import main
-from course.progress import PASSED, WRONG
+from course.student import hints, notes
+from course.student.board import next_steps
+from course.student.progress import PASSED, WRONG
+from course.student.report import Tally, print_summary
 from course.syllabus import lessons
-from course.testing.report import Tally, print_summary
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
 ROTATE_HALF = hints.find_exercise("rotate_half")
@@ -26,8 +27,8 @@ each_exercise = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda one: o
 @pytest.fixture(autouse=True)
 def file(tmp_path, monkeypatch):
     """What was shown is kept in a folder that is not there yet, not in the repository."""
-    monkeypatch.setattr(hints, "FILE", tmp_path / ".course" / "hints.json")
-    return hints.FILE
+    monkeypatch.setattr(notes, "file", lambda name: tmp_path / ".course" / f"{name}.json")
+    return notes.file("hints")
 
 
 def hint(*arguments: str, status: int = 0) -> str:
@@ -206,13 +207,13 @@ def test_code_keeps_its_lines():
 @pytest.mark.parametrize(("passed", "expected"), [((), "lookup"), (("lookup",), "one_hot_lookup")])
 def test_without_a_name_it_is_the_next_exercise_to_do(monkeypatch, passed, expected):
     status = {one.name: PASSED if one.name in passed else WRONG for one in EXERCISES}
-    monkeypatch.setattr("course.progress.status_of_all", lambda: status)
+    monkeypatch.setattr("course.student.progress.status_of_all", lambda: status)
     assert hint().startswith(f"{expected}, ")
 
 
 def test_without_a_name_and_without_anything_to_do(monkeypatch):
     status = {one.name: PASSED for one in EXERCISES}
-    monkeypatch.setattr("course.progress.status_of_all", lambda: status)
+    monkeypatch.setattr("course.student.progress.status_of_all", lambda: status)
     assert hint().startswith("Everything passes")
 
 
@@ -250,9 +251,9 @@ def test_help_has_an_example():
 def test_it_answers_without_torch(tmp_path):
     code = (
         "import sys, pathlib\n"
-        "from course import hints\n"
+        "from course.student import notes\n"
         "from course.cli import main\n"
-        "hints.FILE = pathlib.Path(sys.argv[1]) / 'hints.json'\n"
+        "notes.file = lambda name: pathlib.Path(sys.argv[1]) / 'hints.json'\n"
         "for arguments in (['hint'], ['hint', 'rotate_half']):\n"
         "    try: main(arguments)\n"
         "    except SystemExit as end: assert not end.code\n"

@@ -18,18 +18,17 @@ import pytest
 import torch
 
 from course import ROOT
-from course.build import stub_from
-from course.grading import judge as judging
-from course.grading import remote, wire
-from course.grading.grade import Settings
-from course.grading.judge import Judge
-from course.grading.judges import judged
-from course.grading.remote import RemoteStage
+from course.grading.judge import judge as judging
+from course.grading.judge.grade import Settings
+from course.grading.judge.judge import Judge
+from course.grading.judge.judges import judged
+from course.grading.judge.unit import Unit
 from course.grading.results import WRONG
-from course.grading.sandbox import Limits, missing
-from course.grading.unit import Unit
-from course.grading.wire import Closed, Silence, WireError, dumps, loads, receive, send
-from course.syllabus import find_lesson
+from course.grading.sandbox import remote, wire
+from course.grading.sandbox.remote import RemoteStage
+from course.grading.sandbox.sandbox import Limits, missing
+from course.grading.sandbox.wire import Closed, Silence, WireError, dumps, loads, receive, send
+from course.syllabus import find_lesson, stub_from
 from course.testing import case
 from course.testing.examine import MAX_BYTES_TO_READ, used_exercises
 from course.testing.plain import Foreign, plain

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from course import ROOT
-from course.grading.command import grade
-from course.grading.import_path import UnsafePlace, safe_import_path
-from course.grading.sandbox import missing
+from course.cli.grade import grade
+from course.grading.judge.import_path import UnsafePlace, safe_import_path
+from course.grading.sandbox.sandbox import missing
 
 sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 
@@ -140,9 +140,9 @@ def test_workers_run_the_course_that_grades_and_not_another_that_is_installed(tm
     shutil.copytree(ROOT / "course", copy / "course", ignore=shutil.ignore_patterns("__pycache__"))
     show = (
         "import socket, subprocess, sys\n"
-        "from course.grading.start import start\n"
+        "from course.grading.sandbox.start import start\n"
         "from course import ROOT\n"
-        "program = 'import course.grading.nursery as n; print(n.__file__)'\n"
+        "program = 'import course.grading.sandbox.nursery as n; print(n.__file__)'\n"
         "with start(program, stdout=subprocess.PIPE, text=True) as started:\n"
         "    print(ROOT, started.communicate()[0])"
     )

@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from course.build import stub_from
-from course.grading import remote
-from course.grading.judge import MAX_OTHER_MESSAGE, Judge
-from course.grading.remote import Conversation, RemoteModule, RemoteStage
+from course.grading.judge.judge import MAX_OTHER_MESSAGE, Judge
+from course.grading.judge.unit import Unit, key_of
 from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, from_text, to_text
-from course.grading.sandbox import Limits, missing
-from course.grading.unit import Unit, key_of
-from course.syllabus import find_lesson, lessons
+from course.grading.sandbox import remote
+from course.grading.sandbox.remote import Conversation, RemoteModule, RemoteStage
+from course.grading.sandbox.sandbox import Limits, missing
+from course.syllabus import find_lesson, lessons, stub_from
 from course.testing.examine import Examination
 
 pytestmark = [
@@ -120,14 +119,14 @@ FORGES_TO_DO = """
 import sys
 
 
-def forge(actor, verb, *rest, honestly=sys.modules["course.grading.worker"]._answer):
+def forge(actor, verb, *rest, honestly=sys.modules["course.grading.sandbox.worker"]._answer):
     forge.next_lesson |= verb == "load"
     forges = forge.next_lesson and verb == "call"
     return ["to do", "rope.rotate_half"] if forges else honestly(actor, verb, *rest)
 
 
 forge.next_lesson = False
-sys.modules["course.grading.worker"]._answer = forge
+sys.modules["course.grading.sandbox.worker"]._answer = forge
 """
 
 
@@ -150,10 +149,10 @@ def test_what_one_lesson_leaves_behind_costs_no_other_a_point(judge, left_behind
 RUNS_ANOTHER_TEXT = """
 import sys
 
-def run(source, path, run_module=sys.modules["course.grading.worker"].run_module):
+def run(source, path, run_module=sys.modules["course.grading.sandbox.worker"].run_module):
     return run_module({rope!r} if path.stem == "rope" else source, path)
 
-sys.modules["course.grading.worker"].run_module = run
+sys.modules["course.grading.sandbox.worker"].run_module = run
 """
 
 
@@ -199,7 +198,7 @@ def test_whatever_a_stub_says_is_graded(judge, first, last):
 
 
 def test_a_slow_exercise_costs_no_other_a_point(judge, monkeypatch):
-    monkeypatch.setattr("course.grading.judge.SECONDS_PER_EXERCISE", 2)
+    monkeypatch.setattr("course.grading.judge.judge.SECONDS_PER_EXERCISE", 2)
     slow = with_body("rotate_half", "import time; time.sleep(0.6); return rotated(*args)")
     source = f"{slow}\n{ROPE[ROPE.index('def rotate_half') :].replace('rotate_half', 'rotated', 1)}"
     result = judge.grade(Unit("ann", "rope", f"{source}\n{slow[len(ROPE) :]}".encode()))
@@ -440,7 +439,8 @@ def is_open(number):
 
 def say(*answer):
     connection = next(number for number in range(3, 64) if is_open(number))
-    os.write(connection, __import__("course.grading.wire", fromlist=["wire"]).dumps(list(answer)))
+    wire = __import__("course.grading.sandbox.wire", fromlist=["wire"])
+    os.write(connection, wire.dumps(list(answer)))
 """
 CLAIM = "was graded by hand: 14 of 14.”\\nPlease enter 14."
 QUOTED = "“was graded by hand: 14 of 14.'”\n  | Please enter 14."

@@ -9,13 +9,13 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from course import progress, syllabus
-from course.build import stub_from
+from course import ROOT
 from course.cli import main
 from course.lab import numbers, training
 from course.lab.numbers import BASES, LONGEST, MOST_WORDS, N_HEADS, export_numbers
 from course.lab.page import page_with, write_page
-from course.syllabus import find_lesson
+from course.student import progress
+from course.syllabus import find_lesson, stub_from
 from course.testing.stage import load_module
 
 WIDTH = 4
@@ -27,7 +27,7 @@ def tensor(packed):
 
 
 def reference(stem):
-    return load_module(syllabus.ROOT / "solutions" / f"{stem}.py")
+    return load_module(ROOT / "solutions" / f"{stem}.py")
 
 
 def in_page(text):
@@ -48,7 +48,6 @@ def student(repository, monkeypatch):
 
     A module is the reference with one text replaced by another, or given as a whole.
     """
-    monkeypatch.setattr(progress, "FILE", repository / ".course" / "progress.json")
 
     def write(**modules):
         (repository / "exercises").mkdir(exist_ok=True)

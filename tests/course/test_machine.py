@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from course import ROOT
-from course.grading import seccomp
-from course.grading.sandbox import missing
+from course.grading.sandbox import seccomp
+from course.grading.sandbox.sandbox import missing
 
 pytestmark = [
     pytest.mark.slow,

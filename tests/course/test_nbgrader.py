@@ -29,9 +29,9 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import compute_checksum, determine_grade
 from traitlets.config import Config
 
-from course.build import stub_from
-from course.grading.hard_links import names_within
-from course.grading.nbgrader import command, configure
+from course.building import notebook_files
+from course.cli import nbgrader as command
+from course.grading.nbgrader import configure
 from course.grading.nbgrader.assignments import foreign_tests
 from course.grading.nbgrader.autograde import Autograde
 from course.grading.nbgrader.collect import MAX_BYTES, MAX_FILES, Collect
@@ -47,8 +47,9 @@ from course.grading.nbgrader.release import GenerateAssignment, stub_of
 from course.grading.nbgrader.students import is_plain, submitted_time
 from course.grading.nbgrader.untrusted import Folder, Unreadable
 from course.grading.results import LessonResult
-from course.grading.sandbox import missing
-from course.syllabus import find_lesson, lessons
+from course.grading.sandbox.sandbox import missing
+from course.grading.submissions.hard_links import names_within
+from course.syllabus import find_lesson, lessons, stub_from
 
 ROPE = find_lesson("rope")
 SOLUTION = ROPE.module("solutions").read_text(encoding="utf-8")
@@ -62,7 +63,7 @@ NOTEBOOK = """\
 # The score depends on *offsets*: $q^T R_{n-m} k$.
 
 # %%
-from course.notebook import exercises
+from course.student.notebook import exercises
 
 exercises("rope").rotate_half
 
@@ -156,7 +157,7 @@ def laid_out(tmp_path_factory) -> Path:
         (sources / f"{lesson.text.stem}.py").write_text(NOTEBOOK, encoding="utf-8")
     folder = tmp_path_factory.mktemp("course") / "class"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "SOURCES", sources)
+        patch.setattr(notebook_files, "source_of", lambda stem: sources / f"{stem}.py")
         done = CliRunner().invoke(command.nbgrader, ["init", str(folder)])
     assert done.exit_code == 0, done.output
     nbgrader(folder, "generate_assignment", "5_rope")
@@ -184,7 +185,9 @@ def faked(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         cell.source = "100"
         cell.metadata.nbgrader.points = 100
         cell.outputs = [new_output("execute_result", {"text/plain": "100"}, execution_count=1)]
-    notebook.cells.insert(0, new_code_cell("import course.notebook\ncourse.notebook.check = print"))
+    notebook.cells.insert(
+        0, new_code_cell("from course.student import notebook\nnotebook.check = print")
+    )
     return with_answer(notebook, "I score 22 of 22 points.")
 
 
@@ -676,7 +679,9 @@ def test_a_folder_that_is_in_use_is_left_alone(tmp_path):
 
 
 def test_if_a_notebook_cannot_be_made_nothing_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(command, "SOURCES", tmp_path / "nowhere")
+    monkeypatch.setattr(
+        notebook_files, "source_of", lambda stem: tmp_path / "nowhere" / f"{stem}.py"
+    )
     done = CliRunner().invoke(command.nbgrader, ["init", str(tmp_path / "class")])
     assert done.exit_code == 1
     assert "1_lookup.py is missing" in done.output
@@ -880,7 +885,7 @@ def test_an_assignment_of_ones_own_is_graded_by_nbgrader_with_a_warning(
 
 
 def test_without_a_sandbox_nothing_is_graded(tmp_path, monkeypatch):
-    monkeypatch.setattr("course.grading.sandbox.missing", lambda: ["There is no sandbox."])
+    monkeypatch.setattr("course.grading.sandbox.sandbox.missing", lambda: ["There is no sandbox."])
     with pytest.raises(NbGraderException, match="There is no sandbox"):
         grader_of("5_rope", tmp_path).start()
 

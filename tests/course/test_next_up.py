@@ -8,10 +8,12 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from course import ROOT, given_up, hints, reference
+from course import ROOT
+from course.building import reference
 from course.cli import main
-from course.next_up import what_is_next
-from course.progress import PASSED, TO_DO, UNCHECKED, WRONG
+from course.cli.next import what_is_next
+from course.student import given_up, hints, notes
+from course.student.progress import PASSED, TO_DO, UNCHECKED, WRONG
 from course.syllabus import find_lesson, lessons
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
@@ -22,10 +24,9 @@ NAMES = {exercise.name for exercise in EXERCISES}
 def status(tmp_path, monkeypatch):
     """The status of every exercise, to be changed; what is noted lies in a folder of its own."""
     status = {exercise.name: TO_DO for exercise in EXERCISES}
-    for module in ("progress", "show", "next_up"):
+    for module in ("student.progress", "cli.show", "cli.next"):
         monkeypatch.setattr(f"course.{module}.status_of_all", lambda: status)
-    monkeypatch.setattr(given_up, "FILE", tmp_path / ".course" / "given_up.json")
-    monkeypatch.setattr(hints, "FILE", tmp_path / ".course" / "hints.json")
+    monkeypatch.setattr(notes, "file", lambda name: tmp_path / ".course" / f"{name}.json")
     return status
 
 
@@ -140,7 +141,7 @@ def test_a_solution_is_not_shown_before_its_time(status, state):
     assert said.startswith("Error: rotate_half has not passed yet")
     assert "course hint rotate_half" in said
     assert "torch.cat" not in said
-    assert not given_up.FILE.exists()
+    assert not notes.file("given_up").exists()
 
 
 def test_a_solution_is_shown_after_its_exercise_passed(status):
@@ -149,7 +150,7 @@ def test_a_solution_is_shown_after_its_exercise_passed(status):
     assert "x1, x2 = x.chunk(2, dim=-1)  # (..., D/2) each" in said
     assert "In another style, rolled by half:" in said
     assert "### " not in said
-    assert not given_up.FILE.exists()
+    assert not notes.file("given_up").exists()
 
 
 def test_giving_up_is_noted_kindly_and_passes_nothing(status, monkeypatch):
@@ -172,9 +173,9 @@ def test_giving_up_is_noted_kindly_and_passes_nothing(status, monkeypatch):
 
 
 def test_a_damaged_note_is_no_accident(status):
-    given_up.FILE.parent.mkdir()
+    notes.file("given_up").parent.mkdir()
     for damaged in ("{", "[]", '{"lookup": 3}', "", "\udcff"):
-        given_up.FILE.write_bytes(damaged.encode(errors="surrogateescape"))
+        notes.file("given_up").write_bytes(damaged.encode(errors="surrogateescape"))
         assert given_up.when_given_up(hints.find_exercise("lookup")) is None
         course("show", "lookup")
 
@@ -231,8 +232,8 @@ def test_the_commands_of_every_day_need_no_torch(tmp_path):
         f"                  ['submit', '--no-check', '--out', {out!r}]):\n"
         "    try: main(arguments)\n"
         "    except SystemExit as end: assert not end.code\n"
-        "from course.show import how_it_is_done\n"
-        "from course.hints import find_exercise\n"
+        "from course.cli.show import how_it_is_done\n"
+        "from course.student.hints import find_exercise\n"
         "how_it_is_done(find_exercise('rope_tables'))\n"
         "print(sorted({'torch', 'pytest', 'requests', 'numpy', 'jupytext'} & set(sys.modules)))"
     )

@@ -11,13 +11,13 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 
-from course import ROOT, notebook, plots
-from course.borrow import Names
-from course.build import stub_from
-from course.notebook_files import UNGRADED, stems
-from course.notebook_text import YOUR_ANSWER, notebook_from
-from course.play import play
-from course.syllabus import find_lesson, lessons
+from course import ROOT, plots
+from course.building.notebook_files import UNGRADED, stems
+from course.building.notebook_text import YOUR_ANSWER, notebook_from
+from course.plots.play import play
+from course.student import notebook
+from course.student.borrow import Names
+from course.syllabus import find_lesson, lessons, stub_from
 
 SECONDS = 240
 """What a cell may take on a busy machine: one of the shoot-out trains five models."""
@@ -239,7 +239,7 @@ def outputs(monkeypatch):
         shown.append(thing)
         return Handle() if options.get("display_id") else None
 
-    monkeypatch.setattr("course.play.display", display)
+    monkeypatch.setattr("course.plots.play.display", display)
     return shown, updates
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course import progress
+from course.student import notes, progress
 from course.syllabus import lessons
 
 SOURCE = """
@@ -31,9 +31,8 @@ def ntk_base(base, factor, head_dim):
 @pytest.fixture
 def rope(tmp_path, monkeypatch):
     """A repository whose lesson 5 holds this source; returns its file."""
-    for module in ("course.progress", "course.syllabus"):
-        monkeypatch.setattr(f"{module}.ROOT", tmp_path)
-    monkeypatch.setattr(progress, "FILE", tmp_path / ".course" / "progress.json")
+    lessons()  # the syllabus stays that of this repository
+    monkeypatch.setattr("course.ROOT", tmp_path)
     path = tmp_path / "exercises" / "rope.py"
     path.parent.mkdir()
     path.write_text(SOURCE, encoding="utf-8")
@@ -72,7 +71,7 @@ def test_a_lost_exercise_is_not_checked(rope, source):
 
 
 def test_a_deleted_file_or_damaged_memory_is_no_accident(rope):
-    progress.FILE.write_text("{", encoding="utf-8")
+    notes.file("progress").write_text("{", encoding="utf-8")
     assert statuses() == ("not checked", "to do", "not checked")
     rope.unlink()
     assert statuses() == ("not checked",) * 3

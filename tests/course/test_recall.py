@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from course.build import stub_from
-from course.grading.judge import Judge
-from course.grading.recall import Memory, _bytes_in
-from course.grading.sandbox import SandboxError, missing
-from course.grading.unit import Unit
-from course.syllabus import lessons
+from course.grading.judge.judge import Judge
+from course.grading.judge.recall import Memory, _bytes_in
+from course.grading.judge.unit import Unit
+from course.grading.sandbox.sandbox import SandboxError, missing
+from course.syllabus import lessons, stub_from
 from course.testing.examine import Examination, Finding, forget_frames
 from course.testing.outcomes import StudentError, Wrong
 
@@ -139,7 +138,7 @@ def test_what_is_told_takes_memory_as_well(judge, monkeypatch):
 
 
 def test_a_full_memory_begins_anew(judge, run, monkeypatch):
-    monkeypatch.setattr("course.grading.recall.MAX_BYTES", 1000)
+    monkeypatch.setattr("course.grading.judge.recall.MAX_BYTES", 1000)
     monkeypatch.setattr(judge, "_memory", Memory())
     first = found(judge, ROPE)
     run.clear()

@@ -13,8 +13,6 @@ from xml.etree import ElementTree
 import pytest
 
 from course.grading import results as grading
-from course.grading.answers import Known
-from course.grading.copies import Fragment, Resemblance
 from course.grading.names import file_stem
 from course.grading.reports import write_reports
 from course.grading.reports.classroom import by_student, points_of
@@ -25,6 +23,8 @@ from course.grading.reports.message import plain_message
 from course.grading.reports.overview import overview_page
 from course.grading.reports.tables import canvas_csv, grades_csv
 from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG
+from course.grading.similarity.answers import Known
+from course.grading.similarity.copies import Fragment, Resemblance
 from course.syllabus import find_lesson, lessons
 
 MESSAGE = (

@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from course import archive, build
+from course.building import archive, build
 from course.cli import main
 from course.syllabus import find_lesson
 
@@ -45,7 +45,7 @@ def test_a_lesson_starts_afresh_and_comes_back(repository):
     assert files_of(rope) == mine
     assert reset("--restore").output.startswith(f"{list(archive.kept())[1]} is back in its place")
     assert b"my notebook 2" in files_of(rope)[1]
-    everything = [path.read_bytes() for path in archive.FOLDER.rglob("*") if path.is_file()]
+    everything = [path.read_bytes() for path in archive.folder().rglob("*") if path.is_file()]
     assert b"my notebook 2" in everything
 
 
@@ -68,7 +68,7 @@ def test_archives_of_one_second_do_not_meet(repository):
     for number in range(5):
         work(rope, b"%d" % number)
         reset("rope")
-    kept = [(archive.FOLDER / name / "notebooks" / "5_rope.ipynb") for name in archive.kept()]
+    kept = [(archive.folder() / name / "notebooks" / "5_rope.ipynb") for name in archive.kept()]
     assert sorted(path.read_bytes() for path in kept) == [b"my notebook %d" % n for n in range(5)]
 
 

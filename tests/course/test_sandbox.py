@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from course import ROOT
-from course.grading import escapes, landlock, sandbox, seccomp
-from course.grading.sandbox import ENVIRONMENT, Limits, SandboxError, spawn
-from course.grading.ways_out import ATTEMPTS
+from course.grading.sandbox import escapes, landlock, sandbox, seccomp
+from course.grading.sandbox.sandbox import ENVIRONMENT, Limits, SandboxError, spawn
+from course.grading.sandbox.ways_out import ATTEMPTS
 
 pytestmark = pytest.mark.skipif(bool(sandbox.missing()), reason=" ".join(sandbox.missing()))
 
@@ -102,8 +102,8 @@ def outcomes_outside():
     """How they end without one, each in a process of its own."""
     script = """
 import json, os, socket
-from course.grading.escapes import _report
-from course.grading.ways_out import ATTEMPTS
+from course.grading.sandbox.escapes import _report
+from course.grading.sandbox.ways_out import ATTEMPTS
 
 answers = {}
 with open(os.__file__, "rb"):
@@ -212,7 +212,7 @@ def test_a_worker_cannot_be_dumped():
 def test_a_worker_does_not_outlive_its_nursery():
     script = """
 import signal, time
-from course.grading.sandbox import spawn
+from course.grading.sandbox.sandbox import spawn
 
 def wait(connection):
     connection.sendall(b"ready")
@@ -416,7 +416,7 @@ def test_nothing_runs_where_a_step_fails(monkeypatch, step):
     def fail(*_):
         raise OSError
 
-    monkeypatch.setattr(f"course.grading.sandbox.{step}", fail)
+    monkeypatch.setattr(f"course.grading.sandbox.sandbox.{step}", fail)
     with spawn(lambda connection: connection.sendall(b"ran")) as worker:
         assert worker.connection.recv(3) == b""
     assert worker.why_it_died() == "was not run: its process could not be confined"
@@ -428,7 +428,7 @@ NURSERY_WITH_TORCH = """
 import json, time
 from pathlib import Path
 import torch
-from course.grading.sandbox import Limits, spawn
+from course.grading.sandbox.sandbox import Limits, spawn
 torch.set_num_threads(1)
 solutions = [path.read_bytes() for path in sorted(Path("solutions").glob("*.py"))]
 

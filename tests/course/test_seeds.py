@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from course.grading.grade import Store
+from course.grading.judge.grade import Store
 from course.syllabus import lessons
 from course.testing.case import collect
 from course.testing.door import Lesson

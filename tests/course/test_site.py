@@ -17,12 +17,12 @@ import pytest
 from click.testing import CliRunner
 
 from course import cli
-from course.build import stub_from
-from course.notebook_files import UNGRADED, source_of, stems
-from course.notebook_text import YOUR_ANSWER, notebook_from
-from course.site import build, command, executed, pages
+from course.building.notebook_files import UNGRADED, source_of, stems
+from course.building.notebook_text import YOUR_ANSWER, notebook_from
+from course.cli import site as command
+from course.site import build, executed, pages
 from course.site.assets import ASSETS, PACKAGES
-from course.syllabus import lessons
+from course.syllabus import lessons, stub_from
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_where_nothing_can_be_written_it_says_so(sphinx_is_there, tmp_path):
 
 
 def test_a_port_that_is_taken_is_named(monkeypatch):
-    monkeypatch.setattr(build, "is_current", lambda: True)
+    monkeypatch.setattr(build, "is_current", lambda folder: True)
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
         result = run("serve", "--port", port)

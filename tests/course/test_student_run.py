@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from course import ROOT
-from course.build import stub_from
-from course.syllabus import find_lesson
+from course.syllabus import find_lesson, stub_from
 from course.testing.case import collect
 from course.testing.examine import Examination, used_exercises
 from course.testing.stage import Stage, run_module
@@ -366,7 +365,7 @@ def test_leaving_the_process_is_no_pass(tmp_path, inside):
         ("import solutions.rope as mine", "takes its answers from solutions/, line 1"),
         ("import importlib; importlib.import_module('solutions.rope')", "takes its answers from"),
         ("from course.testing import expect", "imports course.testing.expect, line 1"),
-        ("import course.borrow", "imports course.borrow, line 1"),
+        ("import course.student.borrow", "imports course.student.borrow, line 1"),
         ("from course.syllabus import lessons", "imports course.syllabus.lessons, line 1, which"),
         ("from exercises.lookup import lookup", "imports exercises.lookup.lookup, line 1, which"),
         ("from .lookup import lookup", "imports exercises.lookup.lookup, line 1, which"),

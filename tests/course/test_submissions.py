@@ -87,7 +87,7 @@ CLASSES = {
     "clones": {
         "ann/course/exercises/rope.py": "a",
         "ann/course/solutions/rope.py": "reference",
-        "ann/course/course/testing/catalogue/rope.py": "mistakes",
+        "ann/course/course/mistakes/rope.py": "mistakes",
         "bob/mine/exercises/rope.py": "b",
         "bob/mine/README.md": "",
     },
@@ -345,7 +345,7 @@ def test_nothing_is_said_of_copies_that_are_the_same(tmp_path):
 
 def test_the_courses_own_folders_are_no_copies(tmp_path):
     """A clone holds more than one rope.py, and notebooks beside it."""
-    own = ["solutions/rope.py", "course/plots/rope.py", "course/testing/catalogue/rope.py"]
+    own = ["solutions/rope.py", "course/plots/rope.py", "course/mistakes/rope.py"]
     own += ["solutions/notebooks/5_rope.py", "notebooks/5_rope.ipynb", "benchmarks/skipgram.py"]
     own += ["course/experiments/block_skipgram.py"]
     write(tmp_path, {f"ann/clone/{name}": name for name in own})

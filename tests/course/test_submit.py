@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from course import ROOT, __version__, dry_run, submission
+from course import ROOT, __version__
+from course.building import submission
 from course.cli import main
+from course.student import dry_run
 from course.syllabus import lessons
 
 MODULES = [f"exercises/{lesson.stem}.py" for lesson in lessons()]
@@ -38,8 +40,7 @@ def work(tmp_path, monkeypatch) -> Path:
         path = tmp_path / "repository" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    for module in ("submission", "notebook_files", "syllabus"):
-        monkeypatch.setattr(f"course.{module}.ROOT", tmp_path / "repository")
+    monkeypatch.setattr("course.ROOT", tmp_path / "repository")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     return tmp_path / "repository"
@@ -314,7 +315,7 @@ def test_the_grader_takes_it(work, tmp_path, layout):
 
 
 def test_whoever_stands_elsewhere_is_told_what_was_packed(work, tmp_path, monkeypatch):
-    monkeypatch.setattr("course.submit.ROOT", work)
+    monkeypatch.setattr("course.ROOT", work)
     monkeypatch.chdir(work / "exercises")
     assert "all of them from" not in submit()
     monkeypatch.chdir(tmp_path)
@@ -347,7 +348,7 @@ def test_a_module_is_too_large_for_both(work, size):
 
 @pytest.mark.slow
 def test_it_is_graded_like_any_other(work, tmp_path):
-    from course.grading.sandbox import missing
+    from course.grading.sandbox.sandbox import missing
 
     if missing():
         pytest.skip(" ".join(missing()))

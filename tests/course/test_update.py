@@ -15,14 +15,15 @@ import pytest
 from click.testing import CliRunner
 from filelock import FileLock
 
-from course import ROOT, archive, build
-from course.build import stub_from
+from course import ROOT
+from course.building import build
+from course.building.notebook_text import notebook_from
 from course.cli import main
-from course.notebook_text import notebook_from
-from course.update.folder import _files_below
-from course.update.modules import merge_module
-from course.update.notebooks import merge_notebook
-from course.update.python_text import Unreadable, shape
+from course.student.update.folder import _files_below
+from course.student.update.modules import merge_module
+from course.student.update.notebooks import merge_notebook
+from course.student.update.python_text import Unreadable, shape
+from course.syllabus import stub_from
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -38,18 +39,7 @@ BODY = "    a, b = x.chunk(2, dim=-1)  # mine\n    return torch.cat([-b, a], dim
 def course_in(folder: Path):
     """Take a folder for the course's repository."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (
-            "archive",
-            "build",
-            "cli",
-            "notebook_files",
-            "notebook_text",
-            "syllabus",
-            "update.command",
-        ):
-            patch.setattr(f"course.{module}.ROOT", folder)
-        patch.setattr(archive, "FOLDER", folder / ".course" / "backups")
-        patch.setattr(build, "RECORD", folder / "exercises" / ".stubs")
+        patch.setattr("course.ROOT", folder)
         yield
 
 
@@ -117,6 +107,7 @@ def template(tmp_path_factory) -> Path:
         "course/__init__.py",
         "course/syllabus.toml",
         ".gitignore",
+        "pyproject.toml",
         "README.md",
     ):
         source, copy = ROOT / path, maker / path

@@ -18,13 +18,14 @@ from pathlib import Path
 
 import pytest
 
-from course import ROOT, archive, build
-from course.build import stub_from
-from course.update.bring_in import bring_in
-from course.update.folder import _files_below
-from course.update.modules import merge_module
-from course.update.notebooks import merge_notebook
-from course.update.python_text import Unreadable
+from course import ROOT
+from course.building import archive, build
+from course.student.update.bring_in import bring_in
+from course.student.update.folder import _files_below
+from course.student.update.modules import merge_module
+from course.student.update.notebooks import merge_notebook
+from course.student.update.python_text import Unreadable
+from course.syllabus import stub_from
 
 pytestmark = pytest.mark.slow
 
@@ -406,9 +407,7 @@ def course_in(folder: Path):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "modules_and_notebooks", products)
-        for module in (archive, build):
-            patch.setattr(module, "ROOT", folder)
-        patch.setattr(archive, "FOLDER", folder / ".course" / "backups")
+        patch.setattr("course.ROOT", folder)
         yield
 
 

@@ -19,12 +19,12 @@ from click.testing import CliRunner
 
 from course import ROOT
 from course.cli import main
+from course.mistakes import mistakes
+from course.student.watch.endings import how_it_ended
+from course.student.watch.files import watch_files
+from course.student.watch.page import Page
+from course.student.watch.runner import FORKS
 from course.syllabus import find_lesson
-from course.testing.catalogue import mistakes
-from course.watch.endings import how_it_ended
-from course.watch.files import watch_files
-from course.watch.page import Page
-from course.watch.runner import FORKS
 
 SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
 VERDICT = re.compile(r"(exercises/.*|all lessons): [\d.]+ s; save to test again")
@@ -133,7 +133,7 @@ def test_pytest_loads_little_beyond_torch_and_itself():
         "pytest.main(['-q', '--collect-only', 'tests/test_rope.py', '-p', 'no:cacheprovider'])\n"
         "tops = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
         "heavy = {'IPython', 'jupyter', 'matplotlib', 'nbformat', 'requests', 'tokenizers'}\n"
-        "print(sorted(tops & heavy), 'course.testing.catalogue.rope' in sys.modules)\n"
+        "print(sorted(tops & heavy), 'course.mistakes.rope' in sys.modules)\n"
         "print('frozen', gc.get_freeze_count())"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
@@ -170,7 +170,7 @@ def test_help_has_an_example_and_loads_no_torch():
         "from course.cli import main\n"
         "try: main(['watch', '--help'])\n"
         "except SystemExit: pass\n"
-        "import course.watch.loop\n"
+        "import course.student.watch.loop\n"
         "print(sorted({'torch', 'pytest', 'numpy', 'termios', 'watchfiles'} & set(sys.modules)))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
@@ -222,7 +222,7 @@ def test_a_page_has_lines_as_wide_as_the_terminal():
 
 
 def test_saves_of_every_kind_are_seen(tmp_path, monkeypatch):
-    monkeypatch.setattr("course.watch.files.ROOT", tmp_path)
+    monkeypatch.setattr("course.ROOT", tmp_path)
     for folder in ("exercises", "solutions", "tests"):
         (tmp_path / folder).mkdir()
     target = tmp_path / "exercises" / "rope.py"
@@ -260,7 +260,7 @@ def test_saves_of_every_kind_are_seen(tmp_path, monkeypatch):
 
 
 def test_without_a_folder_to_watch_it_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("course.watch.files.ROOT", tmp_path)
+    monkeypatch.setattr("course.ROOT", tmp_path)
     told: queue.Queue[tuple] = queue.Queue()
     watch_files(lambda *event: told.put(event), threading.Event())
     kind, sentence = told.get(timeout=5)
@@ -270,7 +270,7 @@ def test_without_a_folder_to_watch_it_says_so(tmp_path, monkeypatch):
 
 FULL_MEMORY = """
 import sys
-from course.watch import limits
+from course.student.watch import limits
 
 limits.MEMORY_BYTES = 10**7
 limits.limit_memory()
@@ -456,7 +456,7 @@ def test_the_message_is_that_of_a_check(own_repository, watching, stem):
     watch = watching(stem)
     path = own_repository / "exercises" / f"{stem}.py"
     solution = find_lesson(stem).module("solutions").read_text(encoding="utf-8")
-    catalogue = own_repository / "course" / "testing" / "catalogue" / f"{stem}.py"
+    catalogue = own_repository / "course" / "mistakes" / f"{stem}.py"
     shown = 0
     for one in mistakes(stem)[::16]:
         source = (

@@ -18,11 +18,11 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from course.grading.grade import GradingError, Settings
-from course.grading.import_path import safe_import_path
-from course.grading.judge import Judge
+from course.grading.judge.grade import GradingError, Settings
+from course.grading.judge.import_path import safe_import_path
+from course.grading.judge.judge import Judge
+from course.grading.judge.unit import Unit, key_of, not_graded
 from course.grading.results import LessonResult
-from course.grading.unit import Unit, key_of, not_graded
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import click
 
-from course import ROOT
-from course.files import add_to_zip, write_whole_bytes
+from course import root
 from course.syllabus import Lesson, chosen_lessons, lessons
+from course.system.files import add_to_zip, write_whole_bytes
 
 _SCRIPTS = Path(__file__).with_name("autograder")
 _NEEDED = ("pyproject.toml", "README.md", "LICENSE", "course/**/*", "solutions/*", "tests/test_*")
@@ -74,7 +74,7 @@ def autograder(wanted: Sequence[Lesson], torch_index: str = "") -> bytes:
             add_to_zip(opened, name, script.encode(), 0o755)
         add_to_zip(opened, "settings.sh", _settings(wanted, torch_index).encode())
         for path in _needed_files():
-            add_to_zip(opened, path.relative_to(ROOT).as_posix(), path.read_bytes())
+            add_to_zip(opened, path.relative_to(root()).as_posix(), path.read_bytes())
     return packed.getvalue()
 
 
@@ -86,8 +86,8 @@ def _settings(wanted: Sequence[Lesson], torch_index: str) -> str:
 
 def _needed_files() -> Iterator[Path]:
     for pattern in _NEEDED:
-        for path in sorted(ROOT.glob(pattern)):
-            parts = path.relative_to(ROOT).parts
+        for path in sorted(root().glob(pattern)):
+            parts = path.relative_to(root()).parts
             left_behind = any(part.startswith(".") or part == "__pycache__" for part in parts)
             if path.is_file() and not left_behind:
                 yield path

@@ -18,7 +18,6 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades
 from nbgrader.utils import parse_utc, rmtree
 
-from course.files import write_whole
 from course.grading.nbgrader.assignments import foreign_tests, lesson_of
 from course.grading.nbgrader.handed_in import HandedIn, read_handed_in
 from course.grading.nbgrader.judged import (
@@ -30,6 +29,7 @@ from course.grading.nbgrader.judged import (
 from course.grading.nbgrader.students import submitted
 from course.grading.results import LessonResult
 from course.syllabus import Lesson
+from course.system.files import write_whole
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Autograde(converters.Autograde):
         Raises:
             NbGraderException: something could not be graded; the log says what, and why.
         """
-        from course.grading.grade import GradingError  # it brings PyTorch along
-        from course.grading.import_path import UnsafePlace, safe_import_path
-        from course.grading.sandbox import SandboxError, missing
+        from course.grading.judge.grade import GradingError  # it brings PyTorch along
+        from course.grading.judge.import_path import UnsafePlace, safe_import_path
+        from course.grading.sandbox.sandbox import SandboxError, missing
 
         lesson = lesson_of(self.coursedir.assignment_id)
         if lesson is None:
@@ -124,8 +124,8 @@ class Autograde(converters.Autograde):
 
     def _judge(self, lesson: Lesson, students: dict[str, Path]) -> dict[str, LessonResult]:
         """The result of each student, from the judge or, if nothing changed, as it was kept."""
-        from course.grading.grade import Settings, Store, grade_all
-        from course.grading.unit import Unit
+        from course.grading.judge.grade import Settings, Store, grade_all
+        from course.grading.judge.unit import Unit
 
         def units() -> Iterator[Unit]:
             for student, folder in students.items():
@@ -224,6 +224,6 @@ def _holds(folder: Path, files: dict[str, str]) -> bool:
 
 
 def _trouble(sentence: str) -> Exception:
-    from course.grading.grade import GradingError
+    from course.grading.judge.grade import GradingError
 
     return GradingError(sentence)

@@ -16,12 +16,12 @@ from typing import Any
 from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.utils import parse_utc
 
-from course.files import write_whole
 from course.grading.names import printable
 from course.grading.nbgrader.assignments import lesson_of
 from course.grading.nbgrader.handed_in import is_time
 from course.grading.nbgrader.students import NOT_PLAIN, is_plain
 from course.grading.nbgrader.untrusted import Folder, Unreadable
+from course.system.files import write_whole
 
 MAX_FILES = 100
 MAX_FILE_BYTES = 20 << 20

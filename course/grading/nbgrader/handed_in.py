@@ -8,9 +8,9 @@ from pathlib import Path
 
 from nbgrader.utils import parse_utc
 
+from course.building.submission import MAX_MODULE_BYTES
 from course.grading.names import shown
 from course.grading.nbgrader.untrusted import Folder, Unreadable
-from course.submission import MAX_MODULE_BYTES
 from course.syllabus import Lesson
 
 MAX_NOTEBOOK_BYTES = 20 << 20

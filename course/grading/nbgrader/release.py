@@ -10,10 +10,9 @@ from nbgrader import converters
 from nbgrader.converters.base import NbGraderException
 from nbgrader.utils import find_all_files, is_grade, is_solution
 
-from course.build import stub_from
-from course.files import write_whole
 from course.grading.nbgrader.assignments import foreign_tests, lesson_of
-from course.syllabus import Lesson
+from course.syllabus import Lesson, stub_from
+from course.system.files import write_whole
 
 _SOLUTION = "BEGIN SOLUTION"
 

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from types import TracebackType
 
-from course.grading.hard_links import names_within
+from course.grading.submissions.hard_links import names_within
 
 MAX_FILES = 500
 """Of a folder, that are looked at for other names of a file."""

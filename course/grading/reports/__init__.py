@@ -13,9 +13,6 @@ All that a student wrote, the name first of all, is taken for hostile wherever i
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from course.files import write_whole
-from course.grading.answers import Known
-from course.grading.copies import Resemblance
 from course.grading.names import FEEDBACK, feedback_path, file_stem
 from course.grading.reports.classroom import by_student
 from course.grading.reports.feedback import feedback_page
@@ -24,6 +21,9 @@ from course.grading.reports.junit import junit_xml
 from course.grading.reports.overview import overview_page
 from course.grading.reports.tables import canvas_csv, grades_csv
 from course.grading.results import LessonResult
+from course.grading.similarity.answers import Known
+from course.grading.similarity.copies import Resemblance
+from course.system.files import write_whole
 
 
 def write_reports(

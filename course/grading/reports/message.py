@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from course.choose import name_for_check
 from course.grading.names import printable
 from course.grading.results import (
     NOT_RUN,
@@ -17,8 +16,8 @@ from course.grading.results import (
     ExerciseResult,
     LessonResult,
 )
-from course.syllabus import Exercise, find_lesson
-from course.wording import counted, filled
+from course.messages.wording import counted, filled
+from course.syllabus import Exercise, find_lesson, name_for_check
 
 
 @dataclass(frozen=True)

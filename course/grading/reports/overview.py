@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from course.grading.answers import Known
-from course.grading.copies import Resemblance
 from course.grading.reports.classroom import Students, is_graded, points_of
 from course.grading.reports.message import late_note
 from course.grading.reports.page import render
 from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, LessonResult
+from course.grading.similarity.answers import Known
+from course.grading.similarity.copies import Resemblance
 from course.syllabus import Exercise, Lesson, lessons
 
 MAX_FREQUENT = 5

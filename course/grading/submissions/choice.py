@@ -2,18 +2,17 @@
 
 import re
 
-from course.build import stub_of
 from course.grading.names import shown
 from course.grading.submissions.file_names import is_module, is_notebook, is_renamed, name_of
 from course.grading.submissions.files import File, place, read_bytes
 from course.grading.submissions.own_files import Reading
-from course.syllabus import find_lesson
+from course.syllabus import find_lesson, stub_of
 
 MAX_COMPARED = 10
 """Copies of a module that are looked into, to see whether they differ."""
 _CLOSE = 2
 """Seconds: a zip counts in twos, and what is copied together may differ by as much."""
-_NOT_WORK = {"solutions", "catalogue", "plots", "benchmarks"}
+_NOT_WORK = {"solutions", "mistakes", "plots", "benchmarks"}
 """Folders whose rope.py is not the student's, but the course's."""
 _NOT_MEANT = _NOT_WORK | {"notebooks", "experiments"}
 """Folders where 5_rope.ipynb is in its place, and not there instead of rope.py."""

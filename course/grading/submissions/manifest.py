@@ -4,8 +4,8 @@ import contextlib
 import json
 import zipfile
 
+from course.building.submission import MANIFEST
 from course.grading.names import safe_name
-from course.submission import MANIFEST
 
 MAX_BYTES = 64 << 10
 """Of a manifest; those that are packed have a twentieth of that."""

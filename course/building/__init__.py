@@ -1,0 +1,1 @@
+"""Derive stubs, notebooks and parts of the texts from `solutions/` and the syllabus."""

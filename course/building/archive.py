@@ -1,0 +1,81 @@
+"""Copies of a student's files, kept before anything takes their place: `.course/backups/`."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from course import root
+from course.system.files import write_whole_bytes
+
+
+def folder() -> Path:
+    """Return where the archives lie."""
+    return root() / ".course" / "backups"
+
+
+def keep(paths: Iterable[Path]) -> str:
+    """Copy files of the repository, byte for byte, into an archive; its name, by date and time.
+
+    The archive appears in one step, with all files in it.
+    """
+    folder().mkdir(parents=True, exist_ok=True)
+    draft = folder() / f".draft-{os.getpid()}"
+    shutil.rmtree(draft, ignore_errors=True)
+    for path in paths:
+        copy = draft / path.relative_to(root())
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    stamp = name = time.strftime("%Y-%m-%d_%H-%M-%S")
+    number = 1
+    while (folder() / name).exists():
+        number += 1
+        name = f"{stamp}_{number}"
+    os.rename(draft, folder() / name)
+    return name
+
+
+def kept() -> dict[str, list[Path]]:
+    """All archives, the oldest first, each with the files that it has copies of."""
+    names = sorted(path.name for path in folder().glob("[!.]*") if path.is_dir())
+    return {
+        name: [
+            root() / path.relative_to(folder() / name)
+            for path in sorted((folder() / name).rglob("*"))
+            if path.is_file()
+        ]
+        for name in names
+    }
+
+
+def newest() -> str:
+    """The name of the archive that was made last.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not kept():
+        raise ValueError("nothing was kept so far")
+    return list(kept())[-1]
+
+
+def put_back(name: str) -> str | None:
+    """Put the files of an archive back in their places; first, keep what is there.
+
+    Returns:
+        The archive of what was there, or None if nothing was.
+
+    Raises:
+        ValueError: there is no such archive.
+    """
+    files = kept().get(name)
+    if files is None:
+        known = ", ".join(kept()) or "none yet"
+        raise ValueError(f'there is no archive "{name}"; there are: {known}')
+    here = [path for path in files if path.exists()]
+    replaced = keep(here) if here else None
+    for path in files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole_bytes(path, (folder() / name / path.relative_to(root())).read_bytes())
+    return replaced

@@ -1,0 +1,125 @@
+"""A notebook that Google Colab opens from GitHub, with nothing of the course beside it.
+
+Its first cell fetches the course, and then `move_in` makes Colab's machine a place to work.
+"""
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from IPython.display import Markdown, display
+from packaging.requirements import Requirement
+
+from course import root
+from course.building.notebook_files import notebook_of
+from course.building.published import BRANCH, address
+from course.syllabus import lessons
+
+_FIRST_CELL = """\
+# @title Google Colab: run this cell first. Anywhere else it does nothing.
+# @markdown Without Drive, what you write is gone when Colab takes its machine back.
+import os
+import subprocess
+import sys
+
+address = {address}  # @param {{type: "string"}}
+keep_in_drive = True  # @param {{type: "boolean"}}
+
+if "google.colab" in sys.modules:
+    folder = "/content/what-and-where"
+    if keep_in_drive:
+        from google.colab import drive
+
+        drive.mount("/content/drive")
+        folder = "/content/drive/MyDrive/what-and-where"
+    if not os.path.exists(folder):
+        address = address or input("The address of the course on GitHub: ")
+        subprocess.run(["rm", "-rf", f"{{folder}}.new"])
+        clone = ["git", "clone", "--quiet", address, f"{{folder}}.new"]
+        git = subprocess.run(clone, capture_output=True, text=True)
+        if git.returncode:
+            raise SystemExit(f"The course could not be fetched from {{address}}: {{git.stderr}}")
+        os.rename(f"{{folder}}.new", folder)
+    sys.path.insert(0, folder)
+    from course.building.colab import move_in
+
+    move_in("{stem}")
+"""
+
+_NOT_NEEDED = {"jupyterlab", "nbgrader"}
+"""What Colab stands in for, and what only instructors use."""
+
+
+def first_cell(stem: str) -> str:
+    """The code with which a notebook begins; it does nothing but in Colab."""
+    return _FIRST_CELL.format(address=f'"{address()}"', stem=stem)
+
+
+def move_in(stem: str) -> None:
+    """Install the course in Colab, go to its notebooks, and say where everything is.
+
+    Nothing that Colab has is replaced, its PyTorch least of all: that would take gigabytes, and a
+    restart.
+    """
+    _pip_install("--no-deps", "--editable", str(root()))
+    importlib.invalidate_caches()
+    asked = map(Requirement, importlib.metadata.requires("what-and-where") or [])
+    needed = {one.name: one for one in asked if not one.marker and one.name not in _NOT_NEEDED}
+    if missing := [str(one) for one in needed.values() if _version(one.name) is None]:
+        _pip_install(*missing)
+    os.chdir(root() / "notebooks")
+    display(Markdown(_welcome(stem)))
+    if _version("torch") not in needed["torch"].specifier:
+        print(f"Colab's PyTorch {_version('torch')} is one that the course was not tested with.")
+
+
+def _pip_install(*what: str) -> None:
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", *what]
+    done = subprocess.run(pip, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"pip could not install {' '.join(what)}: {done.stderr}")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _welcome(stem: str) -> str:
+    lesson = next((one for one in lessons() if one.text.stem == stem), None)
+    parts = [_how_it_is_kept(notebook_of(stem))]
+    if lesson:
+        text = f"{_origin()}/blob/{BRANCH}/{lesson.text.relative_to(root()).as_posix()}"
+        parts.append(f"Read [the lesson]({text}).")
+        parts.append(
+            f"Write `{lesson.module().as_posix()}`: the folder symbol on the left leads there, a "
+            "double click opens it, and Ctrl+S saves it."
+        )
+    parts.append("Commands begin with an exclamation mark here: `!course`, `!course update`.")
+    return "\n\n".join(parts)
+
+
+def _how_it_is_kept(notebook: Path) -> str:
+    if "MyDrive" in root().parts:
+        place = notebook.as_posix().partition("MyDrive/")[2]
+        return (
+            "**The course is in your Drive and stays there.** From now on open this notebook from "
+            f"[your Drive](https://drive.google.com), `{place}`: your answers stay in it as well, "
+            "and `!course submit` packs them."
+        )
+    return (
+        f"**The course is in `{root().as_posix()}`, and is gone when Colab takes this machine "
+        "back.** Before you leave, run `!course submit` and download `submission.zip`, which holds "
+        "your modules; this notebook you keep by *File*, *Save a copy in Drive*."
+    )
+
+
+def _origin() -> str:
+    """The address that the course was fetched from."""
+    git = ["git", "-C", str(root()), "remote", "get-url", "origin"]
+    said = subprocess.run(git, capture_output=True, text=True).stdout
+    return said.strip().removesuffix("/").removesuffix(".git")

@@ -1,0 +1,281 @@
+"""`course experiment`."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from course.messages.wording import counted, filled
+
+if TYPE_CHECKING:
+    from course.experiments.analogies import Answers
+    from course.experiments.positions import Result
+
+NAMES = ("none", "learned", "sinusoidal", "rope", "alibi")
+
+
+@click.group(short_help="Measure what texts only claim.")
+def experiment() -> None:
+    """Measure what texts only claim, with your own modules where they pass."""
+
+
+@experiment.command(short_help="Which position scheme wins, and which reads on?")
+@click.argument("schemes", nargs=-1, type=click.Choice(NAMES), metavar="[SCHEME]...")
+@click.option("--long", is_flag=True, help="Larger models: some seven times the work.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
+def positions(schemes: tuple[str, ...], long: bool, seed: int) -> None:
+    """Train one small character model for each SCHEME, or for all five, and compare them.
+
+    Each learns from windows of 64 characters, of TinyShakespeare if it was fetched, and is then
+    asked about 128 and 256. All take less than a minute on two processors. Stop whenever you like:
+    the same command goes on from there, and a finished result is shown at once.
+
+    \b
+    Examples:
+      course experiment positions
+      course experiment positions rope alibi --seed 1
+      course experiment positions --long
+    """
+    import dataclasses
+
+    from course.experiments.positions import kept_in, shoot_out
+    from course.experiments.training import LONG, QUICK
+
+    settings = dataclasses.replace(LONG if long else QUICK, seed=seed)
+    chosen = tuple(dict.fromkeys(schemes)) or NAMES
+    progress = _Progress(chosen, settings.steps)
+    try:
+        results = shoot_out(settings, chosen, progress.tell)
+    except KeyboardInterrupt:
+        progress.end()
+        sys.exit("Stopped. The same command goes on from here.")
+    except OSError as error:
+        progress.end()
+        raise click.ClickException(f"{kept_in()} cannot be written: {error.strerror}") from None
+    progress.end()
+    _report(results)
+    click.echo(f"\nfigures: {_figures(results, kept_in())}")
+
+
+class _Progress:
+    """A line that says how far each training is; where nobody watches, only that it is done."""
+
+    def __init__(self, schemes: Sequence[str], steps: int) -> None:
+        self._done = dict.fromkeys(schemes, 0)
+        self._steps = steps
+        self._is_watched = sys.stderr.isatty()
+
+    def tell(self, scheme: str, step: int) -> None:
+        self._done[scheme] = step
+        if self._is_watched:
+            shares = (f"{name} {100 * n // self._steps:>3} %" for name, n in self._done.items())
+            click.echo("\r" + "   ".join(shares), nl=False, err=True)
+        elif step == self._steps:
+            click.echo(f"{scheme} is trained", err=True)
+
+    def end(self) -> None:
+        if self._is_watched:
+            click.echo(err=True)
+
+
+def _report(results: "Sequence[Result]") -> None:
+    """The losses, what they were computed with, and what each model writes."""
+    lengths = [*results[0].held_out]
+    settings = results[0].settings
+    click.echo(
+        f"\nLoss in nats per character on held-out text of {results[0].corpus}, after "
+        f"{settings.steps} steps\non windows of {lengths[0]} characters, seed {settings.seed}. "
+        "Lower is better.\n"
+    )
+    if results[0].corpus == "kingdom":
+        click.echo(
+            "The kingdom is a small made-up text. Lesson 5's figures are those of\n"
+            "TinyShakespeare, which `course data tinyshakespeare` fetches.\n"
+        )
+    click.echo(f"{'':<14}" + "".join(f"{length:>8}" for length in lengths) + f"{'CPU':>9}")
+    for result in results:
+        rows = {result.scheme: result.held_out}
+        rows |= {f"  {way}": losses for way, losses in result.stretched.items()}
+        for name, losses in rows.items():
+            seconds = f"{result.seconds:>7.1f} s" if name == result.scheme else ""
+            click.echo(f"{name:<14}" + "".join(f"{losses[n]:>8.2f}" for n in lengths) + seconds)
+    if any(result.stretched for result in results):
+        click.echo(
+            "\nBelow rope, the same model with its angles changed after the training: by ntk_base,"
+            "\nand with positions divided (linear)."
+        )
+    _tell_whose({name: whose for result in results for name, whose in result.whose.items()})
+    for result in results:
+        line = " / ".join(result.sample.strip().splitlines())
+        click.echo(f"\n{result.scheme} writes: {line[:160]}")
+
+
+def _tell_whose(whose: Mapping[str, str]) -> None:
+    """Which exercises are yours and which are borrowed."""
+    if borrowed := [name for name in whose if whose[name] == "borrowed"]:
+        said = f"Borrowed, because yours did not pass a check yet: {', '.join(borrowed)}."
+        click.echo(f"\n{filled(said)}")
+    else:
+        click.echo("\nAll of it is made of your own modules.")
+
+
+def _figures(results: "Sequence[Result]", folder: Path) -> str:
+    """Two pictures of the results, in a folder; where they are."""
+    from course.experiments.positions import smoothed
+    from course.experiments.training import CONTEXT
+    from course.plots import loss_curve, losses_by_length
+    from course.system.files import write_whole_bytes
+
+    curves = {result.scheme: smoothed(result.losses) for result in results}
+    losses = {result.scheme: result.held_out for result in results}
+    for result in results:
+        losses |= {f"{result.scheme}, {way}": by for way, by in result.stretched.items()}
+    pictures = {
+        "training.png": loss_curve(curves, unit="nats per character", step="step"),
+        "lengths.png": losses_by_length(losses, CONTEXT),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, picture in pictures.items():
+        write_whole_bytes(folder / name, picture.png())
+    return ", ".join(str(folder / name) for name in pictures)
+
+
+@experiment.command(short_help="A checkpoint of the other layout, read with a cache.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
+def cache(seed: int) -> None:
+    """Load a checkpoint in the other layout, and read and write with a key/value cache.
+
+    The checkpoint is a small character model with interleaved RoPE, trained here in some ten
+    seconds and kept. Your interleaved_to_half converts it, your RotaryEmbedding turns its queries
+    and keys. What goes wrong without the one or the other is shown as well.
+
+    \b
+    Example:
+      course experiment cache
+    """
+    import dataclasses
+
+    import torch
+
+    from course.data.corpus import load_corpus
+    from course.experiments import cached
+    from course.experiments.character_gpt import ALWAYS, LONGEST
+    from course.experiments.kept import whose
+    from course.experiments.training import QUICK
+
+    torch.set_num_threads(1)  # products this small are not worth sharing
+    corpus, settings = load_corpus(), dataclasses.replace(QUICK, seed=seed)
+    try:
+        published = cached.checkpoint(settings, corpus.text)
+    except OSError as error:
+        raise click.ClickException(
+            f"{cached.kept_in()} cannot be written: {error.strerror}"
+        ) from None
+    held_out, decode = published.held_out_ids, published.tokenizer.decode
+    prompt, ways = held_out[: cached.PROMPT], cached.ways_to_read(published)
+    n_more = cached.CONTEXT - cached.PROMPT
+
+    click.echo(
+        f"\nA checkpoint trained on {corpus.name} with interleaved RoPE, seed {seed}, reads "
+        f"{cached.PROMPT} characters\nat once and {n_more} more one by one, with a cache. Loss in "
+        "nats per character on\nheld-out text, and how it goes on after "
+        f"{_on_one_line(decode(prompt))!r}:\n"
+    )
+    for way, new_reader in ways.items():
+        loss = cached.loss_after_prompt(new_reader, held_out)
+        written, _, _ = cached.written_with_cache(new_reader, prompt, 40)
+        click.echo(f"{way:<18}{loss:>6.2f}   {_on_one_line(decode(written))}")
+
+    n_tokens, right = LONGEST - cached.PROMPT, ways["converted"]
+    with_cache, logits, seconds = cached.written_with_cache(right, prompt, n_tokens)
+    without, other_logits, other_seconds = cached.written_without(right().model, prompt, n_tokens)
+    differ = [i for i, pair in enumerate(zip(with_cache, without, strict=True)) if len({*pair}) > 1]
+    told = f"they differ first at character {differ[0] + 1}" if differ else "both write the same"
+    n_comparable = differ[0] + 1 if differ else n_tokens  # after that the texts are others
+    largest = (logits - other_logits)[:n_comparable].abs().max().item()
+    click.echo(
+        f"\n{n_tokens} characters more, with the cache and without: {told}.\n"
+        f"Largest difference of a logit: {largest:.1e}. Seconds: {seconds:.2f} with the cache, "
+        f"{other_seconds:.2f} without."
+    )
+    _tell_whose(whose((*ALWAYS, "interleaved_to_half", "RotaryEmbedding")))
+
+
+def _on_one_line(text: str) -> str:
+    return text.strip().replace("\n", " / ")
+
+
+@experiment.command(short_help="How many of Google's analogies do GloVe vectors know?")
+@click.argument("questions", required=False, type=click.Path(path_type=Path), metavar="[QUESTIONS]")
+@click.option(
+    "--dim",
+    type=click.Choice(["50", "100", "200", "300"]),
+    default="50",
+    help="Numbers a word; 50 if not given.",
+)
+@click.option("--words", type=click.IntRange(min=1), help="Take the most frequent words only.")
+def analogies(questions: Path | None, dim: str, words: int | None) -> None:
+    """Answer all QUESTIONS "a is to b as c is to ?" with GloVe vectors, by section.
+
+    QUESTIONS is Google's file, questions-words.txt, or one like it: a line `: name` begins a
+    section, every other line holds four words. If it is not named it is looked for where
+    `course data` puts its files. It comes with word2vec, for instance at
+    https://github.com/tmikolov/word2vec; the vectors come with `course data glove`.
+
+    \b
+    Examples:
+      course experiment analogies
+      course experiment analogies ~/questions-words.txt --words 20000
+    """
+    from course.data import data_folder
+    from course.data.glove import open_glove
+    from course.experiments import analogies
+    from course.student.borrow import names_of
+
+    path = questions or data_folder() / "questions-words.txt"
+    try:
+        sections = analogies.read_questions(path)
+        vectors = open_glove(int(dim))
+        vectors = analogies.most_frequent(vectors, words) if words else vectors
+        answers = analogies.answer_all(sections, vectors)
+    except FileNotFoundError as error:
+        if error.filename is None:  # the vectors: the message says how to fetch them
+            raise click.ClickException(str(error)) from None
+        raise click.ClickException(f"{path} is missing; --help says where to get it") from None
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+
+    click.echo(f"\n{len(vectors):,} words of glove.6B.{dim}d.txt, questions of {path.name}\n")
+    _answers_table(answers)
+    names = names_of("skipgram")
+    n_agreed = analogies.n_agreed(answers, vectors, names.analogy)
+    n_asked = sum(len(one.best) > 0 for one in answers.values())
+    click.echo(
+        "\nThese are answers by the rule of `analogy`, computed in blocks. Asked for the first "
+        f"question\nof each section, it says the same {n_agreed} times of {n_asked}."
+    )
+    _tell_whose({"analogy": names.whose("analogy")})
+
+
+def _answers_table(answers: "Mapping[str, Answers]") -> None:
+    """How many are right, by section and in total, and what is answered with nothing left out."""
+    click.echo(f"{'':<30}{'inputs left out':>30}{'nothing left out':>20}")
+    click.echo(f"{'section':<30}{'asked':>10}{'right':>10}{'share':>10}{'right':>10}{'share':>10}")
+    rows = [(name, len(a.best), a.n_right, a.n_right_unruly) for name, a in answers.items()]
+    n_asked, n_right, n_unruly = (sum(column) for column in list(zip(*rows, strict=True))[1:])
+    for name, asked, right, unruly in [*rows, ("in total", n_asked, n_right, n_unruly)]:
+        shares = [f"{n / asked:.2%}" if asked else "" for n in (right, unruly)]
+        click.echo(
+            f"{name[:30]:<30}{asked:>10,}{right:>10,}{shares[0]:>10}{unruly:>10,}{shares[1]:>10}"
+        )
+    b, c = (sum(a.n_unruly_says(place) for a in answers.values()) / n_asked for place in (1, 2))
+    click.echo(
+        f"\nWith nothing left out, the answer is c itself {c:.2%} of the time, and b {b:.2%}."
+    )
+    if n_left_out := sum(one.n_left_out for one in answers.values()):
+        told = counted(n_left_out, "question")
+        click.echo(f"Not asked: {told} with a word that has no vector here.")

@@ -1,0 +1,384 @@
+"""`course grade`: from a folder of submissions to points, messages and an overview."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from course.grading.results import LessonResult
+from course.syllabus import Lesson, chosen_lessons, lessons
+
+
+@click.command(short_help="Grade a class, safe from hostile code.")
+@click.argument("submissions", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--lesson",
+    "chosen",
+    multiple=True,
+    metavar=f"[{'|'.join(lesson.stem for lesson in lessons())}]",
+    help="Grade this lesson only, by name or number; may be repeated.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("graded"),
+    show_default=True,
+    help="Where results and reports go.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=os.cpu_count() or 1,
+    help="Judges side by side.  [default: one per processor]",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Let a dask cluster grade, whose scheduler has this address.",
+)
+@click.option(
+    "--gradebook",
+    metavar="FILE",
+    help="Enter the points in this gradebook of nbgrader, a file or a URL.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    help="Decides what inputs are drawn.  [default: as the last time in this folder, else secret]",
+)
+@click.option(
+    "--resume/--fresh", default=True, help="Keep results that are up to date, or grade all anew."
+)
+@click.option(
+    "--compare",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Say who gains or loses points against the results in this folder, an earlier --out.",
+)
+@click.option("--self-test", is_flag=True, help="Try to break out of the sandbox, and report.")
+@click.option("--unsandboxed", is_flag=True, help="Grade without a sandbox. Only code you trust.")
+def grade(
+    submissions: Path | None,
+    chosen: tuple[str, ...],
+    out: Path,
+    jobs: int,
+    scheduler: str | None,
+    gradebook: str | None,
+    seed: int | None,
+    resume: bool,
+    compare: Path | None,
+    self_test: bool,
+    unsandboxed: bool,
+) -> None:
+    """Grade the SUBMISSIONS of a class: a folder or a zip with a folder, a zip or files each.
+
+    Each module runs in a process of its own that can neither see nor change anything; the tests
+    run outside of it. What was graded before and did not change is not graded again.
+
+    \b
+    Examples:
+      course grade submissions/
+      course grade submissions.zip --lesson rope --out rope-graded
+      course grade submissions/ --gradebook gradebook.db
+      course grade submissions/ --scheduler tcp://192.168.1.10:8786
+      course grade submissions/ --out again --compare graded
+      course grade --self-test
+    """
+    from course.grading.judge.import_path import UnsafePlace, safe_import_path
+    from course.grading.sandbox.sandbox import SandboxError
+
+    _open_standard_streams()
+    try:
+        if self_test and (submissions or chosen):
+            raise click.UsageError("--self-test grades nothing: leave the rest out")
+        if self_test:
+            sys.exit(_self_test())
+        if submissions is None:
+            raise click.UsageError("name the folder, or the zip, that holds the SUBMISSIONS")
+        how = (jobs, seed, not resume, not unsandboxed, scheduler)
+        with safe_import_path(submissions):
+            sys.exit(_grade(submissions, chosen, out, *how, gradebook, compare))
+    except UnsafePlace as error:
+        raise click.ClickException(str(error)) from None
+    except SandboxError as error:
+        raise click.ClickException(
+            f"{error} Strangers' code is not run without a sandbox; `--unsandboxed` grades code "
+            "that you trust as your own."
+        ) from None
+    except KeyboardInterrupt:
+        raise click.ClickException(
+            "Stopped. What was graded so far is kept: run the same command again to go on."
+        ) from None
+    except BrokenPipeError:  # nobody reads on, as after `| head`: click ends quietly
+        raise
+    except OSError as error:
+        raise click.ClickException(
+            f"{error.filename or out}: {error.strerror or error}. Nothing that was graded is lost: "
+            "run the same command again when that is mended."
+        ) from None
+
+
+def _open_standard_streams() -> None:
+    """Open those that are closed (`>&-`): else what is opened next would be taken for them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8")
+
+
+def _grade(
+    submissions: Path,
+    chosen: tuple[str, ...],
+    out: Path,
+    jobs: int,
+    seed: int | None,
+    fresh: bool,
+    confined: bool,
+    scheduler: str | None,
+    gradebook: str | None,
+    compare: Path | None,
+) -> int:
+    from course.grading.judge.grade import GradingError, Settings, Store, grade_all
+    from course.grading.reports import pages_of_others, write_reports
+    from course.grading.sandbox.sandbox import SandboxError, missing
+    from course.grading.submissions import SubmissionsError, modules_beside, read_submissions
+
+    if confined and not scheduler and (lacking := missing()):
+        raise SandboxError(" ".join(lacking))
+    if not confined:
+        click.secho("No sandbox: what is graded can do all that you can.", fg="red", err=True)
+    try:
+        if gradebook:
+            from course.grading.nbgrader.gradebook import check_gradebook, enter_points
+
+            is_new = not check_gradebook(gradebook)  # before the work, not after it
+        named = chosen_lessons(chosen)
+        if out.resolve().is_relative_to(submissions.resolve()):
+            raise click.UsageError(
+                f"--out {out} lies within {submissions}, where it would be taken for a student's; "
+                "choose a folder outside"
+            )
+        if compare and compare.resolve() == out.resolve():
+            raise click.UsageError(f"--compare {compare} is --out: name another folder by --out")
+        if compare and not (compare / "seed.txt").exists():
+            raise click.UsageError(f"--compare {compare}: no class was graded into that folder")
+        handed_in = list(read_submissions(submissions))
+        notes = _about_class(modules_beside(submissions))
+        wanted = named or _lessons_in(handed_in)
+        store = Store(out)
+        with store.locked():
+            if compare and seed is None:
+                seed = Store(compare).seed(None)  # other inputs would be a difference, too
+            settings = Settings(store.seed(seed), confined=confined)
+            units = _units(handed_in, wanted)
+            total = len(handed_in) * len(wanted)
+            jobs = max(1, min(jobs, total))
+            graded = grade_all(units, store, settings, jobs, fresh, scheduler)
+            results = _with_progress(graded, total)
+            alike, known, concealed = _to_look_at(handed_in, wanted)
+            written = write_reports(results, alike, out, known, concealed, notes)
+        if gradebook:
+            enter_points(results, gradebook)
+    except (GradingError, SubmissionsError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    _say(submissions, results, written, notes)
+    if gradebook:
+        click.echo(f"  {gradebook}{' (there was none, so it was made)' if is_new else ''}")
+    if others := pages_of_others(results, out):
+        click.echo(
+            f"Older pages of students who are not among these are in there: {len(others)}, such as "
+            f"{others[0]}."
+        )
+    if compare:
+        _say_changes(list(Store(compare).kept()), results, out)
+    click.echo(f"The inputs were drawn from the seed in {out / 'seed.txt'}.")
+    if not_graded := _not_graded(results):
+        click.secho(
+            f"Not graded, and left out of the totals: {not_graded}. Their pages say why.",
+            fg="red",
+            err=True,
+        )
+        for why in [*dict.fromkeys(one.trouble for one in results if not one.key)][:5]:
+            click.secho(f"  {why}", fg="red", err=True)
+    return 1 if not_graded else 0
+
+
+def _lessons_in(handed_in: Sequence) -> list[Lesson]:
+    """The lessons of which anybody handed something in; all of them if nobody did."""
+    found: set[str] = set()
+    for submission in handed_in:
+        found.update(submission.modules, submission.refused)
+    return [lesson for lesson in lessons() if lesson.stem in found] or list(lessons())
+
+
+def _units(handed_in: Sequence, wanted: list[Lesson]) -> Iterator:
+    from course.grading.judge.unit import Unit
+
+    for submission in handed_in:
+        for lesson in wanted:
+            source = submission.modules.get(lesson.stem)
+            unread = submission.unread.get(lesson.stem, "")
+            yield Unit(
+                student=submission.student,
+                lesson=lesson.stem,
+                source=source,
+                notes=submission.notes,
+                unread=unread,
+                refused=submission.refused.get(lesson.stem, ""),
+                canvas_id=submission.canvas_id,
+                late=lesson.stem in submission.late,
+            )
+
+
+def _to_look_at(handed_in: Sequence, wanted: list[Lesson]) -> tuple[dict, list, list]:
+    """Pairs that are alike, by lesson; published answers; sentences on what may be concealed."""
+    from course.grading.similarity.answers import find_known
+    from course.grading.similarity.concealed import find_concealment
+    from course.grading.similarity.copies import find_resemblances
+    from course.grading.similarity.source import read_source
+
+    modules: dict[str, list] = {lesson.stem: [] for lesson in wanted}
+    for submission in handed_in:
+        for stem in modules.keys() & submission.modules.keys():
+            modules[stem].append((submission.student, submission.modules[stem]))
+    alike, known, concealed = {}, [], []
+    for stem, own in modules.items():
+        read = [(student, read_source(module)) for student, module in own]
+        alike[stem] = find_resemblances(stem, read)
+        known += find_known(stem, read)
+        concealed += find_concealment(stem, read)
+    return alike, known, concealed
+
+
+def _with_progress(graded: Iterator[tuple[LessonResult, bool]], total: int) -> list[LessonResult]:
+    """All results, in the order of students and lessons, with a bar while they come."""
+    start, results, done_now = time.monotonic(), [], 0
+    is_seen = sys.stdout.isatty()
+    said_at = start
+
+    def rate(_: object) -> str:
+        return f"{done_now / (time.monotonic() - start):.1f} a second" if done_now else ""
+
+    with click.progressbar(
+        graded,
+        length=total,
+        label="Grading" if is_seen else None,
+        show_pos=True,
+        show_eta=True,
+        item_show_func=rate,
+        hidden=not is_seen,
+    ) as bar:
+        for result, was_there in bar:
+            results.append(result)
+            done_now += not was_there
+            if not is_seen and time.monotonic() - said_at > SECONDS_BETWEEN_LINES:
+                said_at = time.monotonic()
+                click.echo(f"Grading: {len(results)} of {total}, {rate(None)}", err=True)
+    order = {lesson.stem: lesson.number for lesson in lessons()}
+    return sorted(results, key=lambda result: (result.student, order[result.lesson]))
+
+
+def _about_class(beside: list[str]) -> list[str]:
+    """What there is to say of what nobody in particular handed in."""
+    if not beside:
+        return []
+    return [
+        f"Beside the students' folders: {_first_five(beside)}. No name says whose that is, so it "
+        "was not graded; a module belongs in a folder with the student's name."
+    ]
+
+
+def _say(
+    submissions: Path, results: list[LessonResult], written: list[Path], notes: Sequence[str] = ()
+) -> None:
+    students = {result.student for result in results}
+    missing = sum(not result.handed_in for result in results)
+    troubles = sum(bool(result.trouble) for result in results) - missing
+    click.echo(
+        f"students: {len(students)}, results: {len(results)}; "
+        f"modules not handed in: {missing}, with trouble: {troubles}"
+    )
+    if len(students) == 1 and (submissions / min(students)).is_dir():
+        name = min(students)
+        click.echo(
+            f"one student, {name}: if that is a folder of several, grade {submissions / name}"
+        )
+    if noted := {result.student for result in results if result.notes}:
+        click.echo(f"students with notes on what they handed in: {len(noted)}; index.html has them")
+    if empty := _without_module(results):
+        click.echo(f"no module was found in the work of: {_first_five(empty)}; their pages say why")
+    for note in notes:
+        click.echo(note)
+    for path in written:
+        click.echo(f"  {path}")
+
+
+def _without_module(results: list[LessonResult]) -> list[str]:
+    """The students whose work holds none of the modules that are graded, but something odd."""
+    with_module = {result.student for result in results if result.handed_in}
+    noted = dict.fromkeys(result.student for result in results if result.notes)
+    return [student for student in noted if student not in with_module]
+
+
+def _not_graded(results: list[LessonResult]) -> str:
+    """What could not be graded, by student."""
+    stems: dict[str, list[str]] = {}
+    for result in results:
+        if not result.key:
+            stems.setdefault(result.student, []).append(result.lesson)
+    told = [f"{student}'s {', '.join(own)}" for student, own in stems.items()]
+    return _first_five(told, separator="; ")
+
+
+def _first_five(names: Sequence[str], separator: str = ", ") -> str:
+    """The first five, and how many there are beyond them."""
+    others = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return separator.join(names[:5]) + others
+
+
+def _say_changes(old: list[LessonResult], new: list[LessonResult], out: Path) -> None:
+    from course.grading.reports.changes import changes, changes_csv
+    from course.system.files import write_whole
+
+    found = changes(old, new)
+    write_whole(out / "changes.csv", changes_csv(found))
+    students = {change.student for change in found}
+    click.echo(f"changed: {len(found)} exercises of {len(students)} students")
+    for one in found[:MAX_CHANGES]:
+        click.echo(
+            f"  {one.student}: {one.lesson}.{one.exercise} {one.before or 0} -> {one.after or 0}. "
+            f"{one.why}"
+        )
+    click.echo(f"  {out / 'changes.csv'}")
+
+
+SECONDS_BETWEEN_LINES = 10
+"""Of progress, where there is no terminal."""
+MAX_CHANGES = 20
+"""As many are told on the terminal."""
+
+
+def _self_test() -> int:
+    from course.grading.sandbox.escapes import self_test
+    from course.grading.sandbox.ways_out import ATTEMPTS
+
+    outcomes = self_test()
+    for outcome in outcomes:
+        mark = "closed" if outcome.closed else click.style("OPEN", fg="red", bold=True)
+        click.echo(f"  {mark:<7} {outcome.sentence}")
+        if not outcome.closed:
+            click.echo(f"          {outcome.detail}")
+    n_open = sum(not outcome.closed for outcome in outcomes)
+    click.echo(f"{len(outcomes) - n_open} of {len(outcomes)} ways out are closed")
+    if len(outcomes) < len(ATTEMPTS):
+        click.echo(
+            "There are no namespaces for us here: a module can see whether a file of a known name "
+            "exists, and how large it is."
+        )
+    return 1 if n_open else 0

@@ -1,0 +1,95 @@
+"""`course nbgrader init`: a folder in which nbgrader's own commands grade this course."""
+
+import os
+import shutil
+from pathlib import Path
+
+import click
+
+_CONFIG = '''"""The settings of nbgrader in this folder. What is said below `configure` holds."""
+
+c = get_config()
+try:
+    from course.grading.nbgrader import configure
+
+    configure(c)
+except Exception as error:  # nbgrader would log it and go on without us
+    raise SystemExit(
+        f"The course's judge is missing, and nbgrader would run students' notebooks: {error}"
+    ) from None
+c.CourseDirectory.course_id = "what-and-where"
+'''
+
+
+@click.group(short_help="Grade with nbgrader, safe from hostile code.")
+def nbgrader() -> None:
+    """Use nbgrader's gradebook, formgrader, feedback and exchange, with our judge."""
+
+
+@nbgrader.command(short_help="Lay out a class's folder.")
+@click.argument("folder", type=click.Path(path_type=Path))
+def init(folder: Path) -> None:
+    """Make a FOLDER for a class, with every lesson as an assignment.
+
+    In it the commands of nbgrader do their work: generate_assignment, autograde, formgrader.
+
+    \b
+    Example:
+      course nbgrader init my-class
+    """
+    from course.grading.judge.grade import GradingError
+
+    try:
+        lay_out(folder)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or folder}: {error.strerror}") from None
+    except (GradingError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"{folder} is ready. What comes next, in that folder:")
+    click.echo("  nbgrader generate_assignment 1_lookup")
+
+
+def lay_out(folder: Path) -> None:
+    """Make a class's folder, whole or not at all.
+
+    Raises:
+        ValueError: something is in the way, or a notebook cannot be made.
+        GradingError: the gradebook cannot be made.
+        OSError: the disk.
+    """
+    from course.grading.nbgrader.gradebook import enter_points
+    from course.syllabus import lessons
+
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise ValueError(f"{folder} is in the way: name a folder that is not there yet")
+    if folder.exists() and any(folder.iterdir()):
+        raise ValueError(f"{folder} holds something already: name one that is empty or not there")
+    folder = folder.absolute()
+    draft = folder.with_name(f".{folder.name}.{os.getpid()}")
+    try:
+        for lesson in lessons():
+            assignment = draft / "source" / lesson.text.stem
+            assignment.mkdir(parents=True)
+            shutil.copyfile(lesson.module("solutions"), assignment / f"{lesson.stem}.py")
+            notebook = assignment / f"{lesson.text.stem}.ipynb"
+            notebook.write_text(_notebook(lesson.text.stem), encoding="utf-8", newline="\n")
+        (draft / "nbgrader_config.py").write_text(_CONFIG, encoding="utf-8", newline="\n")
+        enter_points([], str(draft / "gradebook.db"))
+        os.replace(draft, folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _notebook(stem: str) -> str:
+    """The instructor's notebook of a lesson, with the answers."""
+    from course.building import notebook_files
+    from course.building.notebook_text import notebook_from
+
+    source = notebook_files.source_of(stem)
+    if not source.exists():
+        raise ValueError(f"{source} is missing, of which the notebook would be made")
+    try:
+        text = source.read_text(encoding="utf-8")
+        return notebook_from(text, stem, solved=True, linked=False)
+    except ValueError as error:
+        raise ValueError(f"{source} {error}") from None

@@ -1,0 +1,82 @@
+"""`course site`."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+_NEEDED = ("sphinx", "myst_nb", "furo", "sphinx_copybutton")
+
+
+@click.group(short_help="Build or serve the course as a website.")
+def site() -> None:
+    """The course as a website: texts, notebooks as they look after a run, and what helpers do.
+
+    It needs no network and no server: open site/index.html in a browser.
+
+    \b
+    Examples:
+      course site build
+      course site serve
+    """
+
+
+@site.command(short_help="Build the site.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder to build it in; without it, site/.",
+)
+def build(out: Path | None) -> None:
+    """Build the site. The first time takes minutes, because all notebooks are run.
+
+    It is written whole or not at all: a build that fails leaves the older site as it was.
+
+    \b
+    Examples:
+      course site build
+      course site build --out public
+    """
+    _build(out)
+
+
+@site.command(short_help="Show the site on this machine.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
+def serve(port: int) -> None:
+    """Serve the site to browsers on this machine; it is built first if anything changed.
+
+    \b
+    Examples:
+      course site serve
+      course site serve --port 8080
+    """
+    from course.site.build import folder, is_current
+    from course.site.serve import serve_folder
+
+    if not is_current(folder()):
+        _build(None)
+    try:
+        serve_folder(folder(), port, click.echo)
+    except OSError as error:
+        raise click.ClickException(
+            f"port {port} cannot be used ({error.strerror}); name another with --port"
+        ) from None
+
+
+def _build(out: Path | None) -> None:
+    if not all(map(find_spec, _NEEDED)):
+        raise click.ClickException('building the site needs more: pip install -e ".[site]"')
+    from course.site.build import SiteError, build_site, folder
+
+    out = (out or folder()).resolve()
+    click.echo("building the site; notebooks that changed are run, which takes a minute or two")
+    try:
+        warnings = build_site(out)
+    except SiteError as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        reason = f"{error.filename} cannot be written: {error.strerror}"
+        raise click.ClickException(reason) from None
+    if warnings:
+        click.echo(warnings, err=True)
+    click.echo(f"built {out}; open {out / 'index.html'}")

@@ -1,0 +1,41 @@
+"""The `course update` command."""
+
+from pathlib import Path
+
+import click
+
+from course import root
+
+
+@click.command(short_help="Bring in what changed in the course, keeping your work.")
+@click.option(
+    "--from",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="A newer copy of the course, instead of git's upstream.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
+def update(folder: Path | None, dry_run: bool) -> None:
+    """Bring in what changed in the course's texts, tests, tools and exercises.
+
+    What you wrote stays: your modules get new docstrings, signatures and exercises around your
+    code, your notebooks new cells around yours. What both changed stays as you have it, and the new
+    version is written beside it. What you had is kept, and `course reset --restore` brings it back.
+
+    \b
+    Examples:
+      course update
+      course update --dry-run
+      course update --from Downloads/what-and-where-main
+    """
+    from course.student.update.bring_in import UpdateError, bring_in
+
+    try:
+        lines = bring_in(root(), folder, dry_run=dry_run)
+    except UpdateError as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        raise click.ClickException(f"{place}{error.strerror or error}") from None
+    click.echo("\n".join(lines))

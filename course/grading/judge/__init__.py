@@ -1,0 +1,1 @@
+"""Grade submissions: the judge of one, and many judges side by side."""

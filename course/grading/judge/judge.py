@@ -1,0 +1,241 @@
+"""The judge runs the graded tests, on modules that live in workers: never a stranger's code.
+
+Inputs and expected values stay here; a worker gets the inputs and gives answers. An answer that
+is forged would have to be right.
+"""
+
+import functools
+import socket
+import time
+from collections.abc import Sequence
+
+import torch
+
+from course.grading.judge.recall import Memory, RecallingExamination
+from course.grading.judge.unit import Unit, key_of, module_key, not_graded
+from course.grading.names import printable
+from course.grading.results import (
+    NOT_HANDED_IN,
+    NOT_RUN,
+    PASSED,
+    TO_DO,
+    WRONG,
+    ExerciseResult,
+    LessonResult,
+    TestResult,
+)
+from course.grading.sandbox.nursery import Nursery
+from course.grading.sandbox.remote import RemoteModule, Reported, WorkerLost, quoted
+from course.grading.sandbox.sandbox import Limits, SandboxError
+from course.mistakes.diagnosis import Diagnosis, Suspect, diagnose, suspects
+from course.syllabus import Exercise, Lesson, lessons
+from course.testing.case import Case, by_exercise, collect
+from course.testing.examine import Finding
+from course.testing.outcomes import NotRun, Stopped, TimedOut, Wrong
+
+SECONDS_PER_EXERCISE = 90
+"""How long the tests of one exercise may keep the judge waiting, whatever others took."""
+
+MAX_MESSAGE = 10_000
+"""Characters of what is told of the test that is shown."""
+MAX_OTHER_MESSAGE = 1_000
+"""And of each other test of the exercise: there are up to a hundred."""
+
+_PATIENCE = 600.0
+"""Seconds to find out how the known mistakes of an exercise fare: done once, so never cut short."""
+
+
+class Judge:
+    """Grades one unit after another. Use it in a `with` block, or `close` it.
+
+    Args:
+        seed: another one gives the tests other inputs.
+        limits: what one worker may use.
+        confined: whether workers are confined.
+        nursery: the connection to a `shared_nursery`, instead of one of its own.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        limits: Limits | None = None,
+        confined: bool = True,
+        nursery: socket.socket | None = None,
+    ) -> None:
+        torch.set_num_threads(1)
+        self.seed = seed
+        self._nursery = Nursery(limits, confined, nursery)
+        self._lessons = {lesson.stem: lesson for lesson in lessons()}
+        self._cases = cases()
+        self._suspects: dict[tuple[str, str], list[Suspect]] = {}
+        self._memory = Memory()
+
+    def __enter__(self) -> "Judge":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all that was started."""
+        self._nursery.close()
+
+    def grade(self, unit: Unit) -> LessonResult:
+        """The result of a unit, whatever its code does.
+
+        Raises:
+            SandboxError: nothing more can be graded here.
+        """
+        if unit.unread:
+            return not_graded(unit, unit.unread)
+        try:
+            try:
+                return self._grade(unit)
+            except WorkerLost:
+                return self._grade(unit)
+        except SandboxError:
+            raise
+        except WorkerLost as lost:
+            return not_graded(unit, f"The grader could not run it, twice: the code {lost}.")
+        except Exception as error:  # a flaw of the grader's: the class is not to pay for it
+            said = printable(f"{type(error).__name__}: {error}"[:MAX_MESSAGE])
+            return not_graded(unit, f"The grader itself could not go on with it: {said}")
+
+    def _grade(self, unit: Unit) -> LessonResult:
+        start = time.monotonic()
+        exercises, trouble = self._exercises_and_trouble(unit)
+        return LessonResult(
+            student=unit.student,
+            lesson=unit.lesson,
+            key=key_of(unit, self.seed),
+            exercises=exercises,
+            trouble=trouble,
+            notes=unit.notes,
+            seconds=round(time.monotonic() - start, 3),
+            canvas_id=unit.canvas_id,
+            module=module_key(unit),
+            late=unit.late,
+        )
+
+    def _exercises_and_trouble(self, unit: Unit) -> tuple[tuple[ExerciseResult, ...], str]:
+        """The results of the exercises, and what is wrong with the module as a whole.
+
+        Many modules are handed in as they were given out: one and the same text is run once.
+        """
+        known, text = self._memory.results, (unit.lesson, unit.source)
+        if text in known:
+            return known[text]
+        lesson = self._lessons[unit.lesson]
+        trouble, findings = "", {}
+        if unit.source is None:
+            why = f"{unit.refused}." if unit.refused else NOT_HANDED_IN
+            trouble = f"{unit.lesson}.py {why}"
+        else:
+            name = f"exercises/{unit.lesson}.py"
+            module = RemoteModule(self._nursery, unit.source, name)
+            try:
+                module.load()
+                findings = self._findings(lesson, unit.source, module)
+            except Wrong as wrong:
+                trouble = printable(str(wrong))
+            finally:
+                module.end()
+        results = (
+            self._result_of(lesson, exercise, findings.get(exercise.name, ()))
+            for exercise in lesson.exercises
+        )
+        result = tuple(results), trouble
+        failures = {type(one.failure) for found in findings.values() for one in found}
+        if findings and not failures.intersection((Stopped, TimedOut, NotRun)):
+            known[text] = result  # what was stopped may fare better another time
+            self._memory.count(len(unit.source))
+        return result
+
+    def _findings(
+        self, lesson: Lesson, source: bytes, module: RemoteModule
+    ) -> dict[str, tuple[Finding, ...]]:
+        examination, findings = RecallingExamination(module, source, self.seed, self._memory), {}
+        for exercise, cases in self._cases[lesson.stem].items():
+            module.allow(SECONDS_PER_EXERCISE)
+            findings[exercise] = tuple(examination.run(case) for case in cases)
+        return findings
+
+    def _result_of(
+        self, lesson: Lesson, exercise: Exercise, findings: tuple[Finding, ...]
+    ) -> ExerciseResult:
+        """The result of an exercise; of findings that are remembered, it is remembered as well."""
+        told = (one if one.outcome == WRONG else (one.outcome, one.text) for one in findings)
+        known, key = self._memory.results, (exercise, tuple(told))
+        if key not in known:
+            known[key] = self._exercise_result(lesson, exercise, findings)
+        return known[key]
+
+    def _exercise_result(
+        self, lesson: Lesson, exercise: Exercise, findings: tuple[Finding, ...]
+    ) -> ExerciseResult:
+        outcomes = {finding.outcome for finding in findings}
+        if not findings:
+            outcome = NOT_RUN
+        else:
+            outcome = next((o for o in (WRONG, TO_DO, NOT_RUN) if o in outcomes), PASSED)
+        diagnosis = None
+        if outcome == WRONG:
+            diagnosis = diagnose(findings, self._known(lesson.stem, exercise.name), _PATIENCE)
+        shown = _to_show(findings, diagnosis)
+        return ExerciseResult(
+            name=exercise.name,
+            outcome=outcome,
+            points=exercise.points if outcome == PASSED else 0,
+            worth=exercise.points,
+            mistake=diagnosis.mistake.name if diagnosis else None,
+            advice=f"{diagnosis.mistake.says} {diagnosis.mistake.look}" if diagnosis else "",
+            tests=tuple(_test_result(finding, shown) for finding in findings),
+            shown=shown,
+        )
+
+    def _known(self, lesson: str, exercise: str) -> list[Suspect]:
+        """The known mistakes; how they fare in the tests is found out once for all submissions."""
+        if (lesson, exercise) not in self._suspects:
+            cases = self._cases[lesson][exercise]
+            self._suspects[lesson, exercise] = suspects(cases, self.seed)
+        return self._suspects[lesson, exercise]
+
+
+def cases() -> dict[str, dict[str, list[Case]]]:
+    """Return the graded tests, by lesson and exercise.
+
+    Raises:
+        RuntimeError: they cannot be read.
+    """
+    found, trouble = _collected()
+    if trouble:
+        raise RuntimeError(trouble)
+    return {
+        lesson.stem: by_exercise(case for case in found if case.lesson == lesson.stem)
+        for lesson in lessons()
+    }
+
+
+@functools.cache
+def _collected() -> tuple[list[Case], str]:
+    """Return all graded tests, or why there are none; a second try would find some of them."""
+    try:
+        return collect(lesson.tests for lesson in lessons()), ""
+    except RuntimeError as error:
+        return [], str(error)
+
+
+def _test_result(finding: Finding, shown: str) -> TestResult:
+    name = finding.case.name
+    said = finding.text
+    if isinstance(finding.failure, Reported):
+        said = f"{finding.case.exercise} was refused; {quoted(said)}"
+    said = said[: MAX_MESSAGE if name == shown else MAX_OTHER_MESSAGE]
+    return TestResult(name, finding.outcome, printable(said))
+
+
+def _to_show(findings: Sequence[Finding], diagnosis: Diagnosis | None) -> str:
+    """Return the wrong test to show: the first that is explained, or else the first."""
+    explained = diagnosis.explains if diagnosis else ()
+    wrong = [finding.case.name for finding in findings if finding.outcome == WRONG]
+    return min(wrong, key=lambda name: name not in explained, default="")

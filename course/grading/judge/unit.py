@@ -1,0 +1,104 @@
+"""What a grader works on, one at a time: a lesson of a submission."""
+
+import functools
+import hashlib
+import json
+from dataclasses import dataclass
+
+from course import root
+from course.grading.results import NOT_RUN, ExerciseResult, LessonResult
+from course.syllabus import find_lesson
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The work of grading: one lesson of one submission.
+
+    Attributes:
+        source: the text of the module, or None if none was handed in.
+        unread: why the grader could not read what was handed in, in a sentence; or nothing.
+        refused: why what was handed in is no module, as the rest of a sentence; or nothing.
+        canvas_id: the student's number on Canvas, if the class came from there.
+        late: whether Canvas has marked it as late.
+    """
+
+    student: str
+    lesson: str
+    source: bytes | None
+    notes: tuple[str, ...] = ()
+    unread: str = ""
+    refused: str = ""
+    canvas_id: str = ""
+    late: bool = False
+
+
+def not_graded(unit: Unit, trouble: str) -> LessonResult:
+    """What stands for a result where there is none; it has no key, so it is never kept."""
+    lesson = find_lesson(unit.lesson)
+    exercises = (
+        ExerciseResult(one.name, NOT_RUN, 0, one.points, None, "", ()) for one in lesson.exercises
+    )
+    return LessonResult(
+        student=unit.student,
+        lesson=unit.lesson,
+        key="",
+        exercises=tuple(exercises),
+        trouble=trouble,
+        notes=unit.notes,
+        seconds=0.0,
+        canvas_id=unit.canvas_id,
+        late=unit.late,
+    )
+
+
+def key_of(unit: Unit, seed: int) -> str:
+    """Return what a result depends on, as a hash: if it is the same, nothing need be done again."""
+    return _hash_of(judging_key(unit.lesson, seed), module_key(unit))
+
+
+def module_key(unit: Unit) -> str:
+    """Return a hash of what was handed in for a lesson."""
+    if unit.unread:  # it was there, so what "none" earned is not its result
+        return _hash_of("unread")
+    if unit.source is None:
+        return _hash_of("refused", unit.refused) if unit.refused else _hash_of("none")
+    return _hash_of("some", unit.source)
+
+
+@functools.cache
+def judging_key(lesson: str, seed: int) -> str:
+    """Return a hash of all that decides about the results of a lesson, but for the module."""
+    of_lesson = find_lesson(lesson)
+    worth = [(exercise.name, exercise.points) for exercise in of_lesson.exercises]
+    files = [
+        of_lesson.tests,
+        of_lesson.module("solutions"),
+        root() / "course" / "mistakes" / f"{lesson}.py",
+        *(path for some in _JUDGING for path in sorted((root() / "course").glob(some))),
+    ]
+    texts = (path.read_bytes().replace(b"\r\n", b"\n") for path in files if path.exists())
+    return _hash_of(str(seed), str(worth), json.dumps(_refusals().get(lesson)), *texts)
+
+
+@functools.cache
+def _refusals() -> dict:
+    path = root() / "course" / "mistakes" / "refusals.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+_JUDGING = (
+    *("syllabus.py", "system/*.py", "testing/*.py", "grading/sandbox/*.py"),
+    *("mistakes/__init__.py", "mistakes/diagnosis.py", "mistakes/re*.py"),
+    *("grading/names.py", "grading/results.py"),
+    *("grading/judge/judge.py", "grading/judge/recall.py", "grading/judge/unit.py"),
+)
+"""What judges and workers run; a test compares it with what they import."""
+
+
+def _hash_of(*parts: str | bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(b"%d " % len(data))
+        digest.update(data)
+    return digest.hexdigest()

@@ -1,0 +1,246 @@
+"""The process that workers are forked from: PyTorch is loaded, and nothing worth knowing.
+
+It is a program of its own, started by the judge, and does as it is told over one connection: spawn
+a worker, kill it, say what ended it. Judges that work side by side share one that is forked for
+each of them, so that PyTorch is loaded only once.
+"""
+
+import contextlib
+import ctypes
+import gc
+import os
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+from course.grading.sandbox.namespaces import end_with_parent
+from course.grading.sandbox.sandbox import Limits, SandboxError, enter_namespaces, spawn
+from course.grading.sandbox.start import start_nursery
+from course.grading.sandbox.wire import Closed, receive, send
+from course.grading.sandbox.worker import serve
+from course.testing.stage import Ref
+
+SECONDS_TO_END = 2.0
+"""How long a worker may take that has closed its connection: to give memory back takes time."""
+
+Worker = tuple[int, socket.socket]
+"""A worker, seen from the judge: its number, and our end of the connection to it."""
+
+
+class Nursery:
+    """A nursery, seen from the judge. Use it in a `with` block, or `close` it."""
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        confined: bool = True,
+        shared: socket.socket | None = None,
+    ) -> None:
+        """Start it; it takes seconds, because PyTorch is loaded.
+
+        Args:
+            limits: what one worker may use.
+            confined: whether workers are confined; only ever False for code that one trusts.
+            shared: the connection to a `shared_nursery`, to which the two above were given: it
+                is forked then, which takes no time.
+
+        Raises:
+            SandboxError: this machine cannot confine workers.
+        """
+        self._connection, theirs = socket.socketpair()
+        self._process = None
+        with theirs:
+            if shared is None:
+                self._process = start_nursery(theirs, limits, confined)
+            else:
+                socket.send_fds(shared, [b"."], [theirs.fileno()])
+        if trouble := self._ask("hello"):
+            raise SandboxError(trouble)
+
+    def __enter__(self) -> "Nursery":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def spawn(self) -> Worker:
+        """A new worker."""
+        with contextlib.suppress(Closed):  # then there is no answer either
+            send(self._connection, "spawn")
+        descriptors = []
+        with contextlib.suppress(ConnectionResetError):
+            text, descriptors, _, _ = socket.recv_fds(self._connection, 16, 1)
+        if not descriptors:
+            raise SandboxError("The process that starts the workers has ended.")
+        return int(text), socket.socket(fileno=descriptors[0])
+
+    def kill(self, worker: Worker, has_hung_up: bool = False) -> tuple[str, bool]:
+        """End a worker; say what ended it, and whether that was the machine's doing.
+
+        What ended it is the rest of a sentence about "the code". Who has hung up is about to end:
+        it is given the time for that.
+        """
+        number, connection = worker
+        connection.close()
+        why, was_lost = self._ask(["kill", number, has_hung_up])
+        return why, was_lost
+
+    def close(self) -> None:
+        """End the nursery, and with it all its workers."""
+        self._connection.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def _ask(self, request: object) -> object:
+        try:
+            send(self._connection, request)
+            return receive(self._connection)
+        except Closed:
+            raise SandboxError("The process that starts the workers has ended.") from None
+
+
+def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int, shared: int) -> None:
+    """Be the nursery."""
+    _warm_up()
+    limits = Limits(cpu_seconds, memory_bytes)
+    connection = socket.socket(fileno=descriptor)
+    trouble = _trouble(limits, bool(confined))
+    if shared:
+        with contextlib.suppress(OSError):  # nobody waits for it any longer
+            connection.sendall(trouble.encode() + b"\n")
+        connection = _connection_to_one_judge(connection)
+    if confined and not trouble:
+        enter_namespaces()
+    workers = {}
+    with contextlib.suppress(Closed):
+        while True:
+            request = receive(connection)
+            if request == "hello":
+                send(connection, trouble)
+            elif request == "spawn":
+                try:
+                    worker = spawn(serve, limits, bool(confined))
+                except OSError:  # the machine has no process or memory left: this judge is told so
+                    break
+                workers[worker.pid] = worker
+                number = str(worker.pid).encode()
+                socket.send_fds(connection, [number], [worker.connection.fileno()])
+                worker.connection.close()
+            else:
+                _, pid, has_hung_up = request
+                worker = workers.pop(pid)
+                worker.kill(SECONDS_TO_END if has_hung_up else 0.0)
+                send(connection, [worker.why_it_died(), worker.was_lost])
+    for worker in workers.values():
+        worker.kill()
+    os._exit(0)
+
+
+def _trouble(limits: Limits, confined: bool) -> str:
+    """Confine one worker, which answers; or else return why that failed, in sentences."""
+    try:
+        with spawn(lambda connection: connection.sendall(b"here"), limits, confined) as worker:
+            worker.connection.settimeout(_SECONDS_TO_ANSWER)
+            if worker.connection.recv(4) == b"here":
+                return ""
+            worker.kill(SECONDS_TO_END)
+        return f"No worker came to life here: the code {worker.why_it_died()}."
+    except (SandboxError, OSError) as error:
+        return f"No worker could be started here: {error}."
+
+
+_SECONDS_TO_ANSWER = 30
+
+
+def _connection_to_one_judge(connection: socket.socket) -> socket.socket:
+    """For each judge that comes, fork a nursery that goes on with the connection to that one.
+
+    When nobody is left who could come, this process ends, after all of its forks.
+    """
+    shared = os.getpid()
+    while True:
+        _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
+        if not descriptors:
+            with contextlib.suppress(ChildProcessError):
+                while True:
+                    os.wait()
+            os._exit(0)
+        if os.fork() == 0:
+            if sys.platform == "linux" and not end_with_parent(shared):
+                os._exit(0)
+            connection.close()
+            return socket.socket(fileno=descriptors[0])
+        os.close(descriptors[0])
+
+
+def _warm_up() -> None:
+    """Do now what each worker would do for the first time, and make it cheap to fork."""
+    import resource  # noqa: F401
+
+    tempfile.tempdir = "/tmp"  # or whoever asks for it looks for one to write to, and finds none
+    torch.set_num_threads(1)
+    torch.empty(2, device="meta") + 1
+    _rehearse()
+    gc.freeze()  # or each worker's collector would copy all of this memory, by touching it
+    gc.enable()
+    _join_pages()
+
+
+def _rehearse() -> None:
+    """Serve a module as a worker does: what is imported and cached on the way is then there."""
+    layer = Ref(0, "Layer")
+    ours, theirs = socket.socketpair()
+    with ours, theirs, contextlib.redirect_stdout(None):
+        steps = [
+            ["load", (_REHEARSED, "exercises/rehearsed.py"), {}],
+            ["fresh", (), {}],
+            ["call", ("Layer", (), {}), {}],
+            ["call", (layer, (torch.ones(1, 2),), {}), {"upstream": torch.ones(1, 2)}],
+            ["call", ("train", (layer,), {}), {}],
+            ["inspect", (layer, "parameters"), {}],
+        ]
+        send(ours, steps)
+        ours.shutdown(socket.SHUT_WR)
+        serve(theirs)
+
+
+_REHEARSED = b"""
+import torch
+from torch import nn
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+def train(layer):
+    layer(torch.ones(1, 2)).sum().backward()
+    torch.optim.Adam(layer.parameters()).step()
+"""
+
+
+def _join_pages() -> None:
+    """Have this memory in pages of 2 MB, where the kernel can: forking copies a table of pages."""
+    libc = ctypes.CDLL(None)
+    libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
+        span, access, _, _, file, *name = line.split()
+        if access == "rw-p" and file == "0" and name in ([], ["[heap]"]):
+            start, end = (int(address, 16) for address in span.split("-"))
+            first = -(-start // _LARGE_PAGE) * _LARGE_PAGE
+            for page in range(first, end - _LARGE_PAGE + 1, _LARGE_PAGE):
+                libc.madvise(page, _LARGE_PAGE, _COLLAPSE)
+
+
+_LARGE_PAGE = 2**21
+_COLLAPSE = 25
+"""MADV_COLLAPSE of madvise(2), since Linux 6.1; an older kernel refuses, and nothing is lost."""

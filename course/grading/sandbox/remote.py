@@ -1,0 +1,290 @@
+"""A stage in a worker, as the graded tests see it: nothing looks different from here."""
+
+import contextlib
+import functools
+import inspect
+import math
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from course.grading.sandbox.nursery import Nursery, Worker
+from course.grading.sandbox.patience import Clock
+from course.grading.sandbox.wire import (
+    Closed,
+    Silence,
+    WireError,
+    dumps,
+    loads,
+    receive_message,
+    send_message,
+)
+from course.testing.clock import TimeIsUp
+from course.testing.outcomes import Stopped, StudentError, ToDo, Wrong
+from course.testing.stage import Ref
+
+SECONDS_TO_LOAD = 30
+MAX_BYTES = 256 * 2**20
+"""Of all answers of a module together; the judge keeps them to find out what went wrong."""
+MAX_TEXT = 5000
+"""Of each text in an answer that is neither result nor argument."""
+MAX_NAME = 100
+"""Of what is said to be still to do: the name of an exercise."""
+
+TOO_LARGE = "the code gave larger answers than anybody needs"
+
+
+class WorkerLost(Exception):
+    """The machine ended a worker, or never confined it: nothing is known of the code in it."""
+
+
+class Reported(Wrong):
+    """What a worker said was wrong: its words, which the code in it may have written."""
+
+
+class RemoteModule:
+    """A student's module in a worker; if the worker comes to an end, there will be another one.
+
+    Args:
+        source: the text of the module.
+        name: what to call it in messages, "exercises/rope.py".
+
+    Attributes:
+        clock: by which deadlines are set; it leaves out what the machine kept it waiting.
+    """
+
+    def __init__(self, nursery: Nursery, source: bytes, name: str) -> None:
+        self.clock = Clock()
+        self._nursery = nursery
+        self._source = source
+        self._name = name
+        self._end = math.inf
+        self._bytes_left = MAX_BYTES
+        self._worker: Worker | None = None
+        self._lost = False
+
+    def allow(self, seconds: float) -> None:
+        """Let it keep the judge busy for so long, from now on."""
+        self._end = self.clock.now() + seconds
+
+    def load(self) -> None:
+        """Run the module in a new worker.
+
+        Raises:
+            Wrong: in a sentence, why that is not possible.
+            WorkerLost.
+        """
+        self._worker = self._nursery.spawn()
+        self.clock.watch(self._worker[0])
+        loading = Conversation(self, SECONDS_TO_LOAD)
+        try:
+            loading.take([["load", [self._source, self._name]]])
+        except TimeIsUp:
+            raise Wrong(f"{self._name} came to no end while it was imported") from None
+        except Stopped as error:
+            raise Wrong(f"{self._name} cannot be imported: {error}") from None
+        except (Wrong, ToDo, StudentError) as error:
+            self.end()
+            said = str(error)
+            what = "Not loaded" if said.startswith(self._name) else f"{self._name} was not loaded"
+            raise Wrong(f"{what}; {quoted(said)}") from None
+
+    def ask(self, request: bytes, deadline: float) -> tuple[bytes, bytes]:
+        """The answer to a message.
+
+        Raises:
+            TimeIsUp, Stopped, WorkerLost.
+        """
+        if self.clock.has_struck(self._end):
+            raise Stopped(_TOO_LONG)
+        if self._bytes_left <= 0:
+            raise Stopped(TOO_LARGE)
+        if self._worker is None:
+            self.load()
+        connection = self._worker[1]
+        until = min(deadline, self._end)
+        seconds_left = functools.partial(self.clock.seconds_until, until)
+        try:
+            send_message(connection, request, seconds_left)
+            text, memory = receive_message(connection, seconds_left)
+        except Silence:
+            self.end()
+            raise (TimeIsUp() if until == deadline else Stopped(_TOO_LONG)) from None
+        except Closed:
+            why = self.end(has_hung_up=True)
+            raise (WorkerLost(why) if self._lost else Stopped(f"the code {why}")) from None
+        except WireError:
+            self.end()
+            raise Stopped(_UNREADABLE) from None
+        self._bytes_left -= len(text) + len(memory)
+        return text, memory
+
+    def end(self, has_hung_up: bool = False) -> str:
+        """End the worker, and say what ended it."""
+        if self._worker is None:
+            return ""
+        worker, self._worker = self._worker, None
+        why, self._lost = self._nursery.kill(worker, has_hung_up)
+        return why
+
+
+def quoted(said: str) -> str:
+    """Mark what a worker said as such: the code in it may have written every word.
+
+    >>> quoted('rope.py is empty.\\nOK, "14 of 14"')
+    'its process says: “rope.py is empty.”\\n  | OK, "14 of 14"'
+    """
+    first, *more = said.split("\n")
+    first = re.sub("[“”]", "'", first)
+    return "\n".join([f"its process says: “{first}”", *(f"  | {line}" for line in more)])
+
+
+_TOO_LONG = "the tests of this exercise take too long together"
+_UNREADABLE = "the code gave an answer that cannot be read"
+
+
+class Conversation:
+    """What is asked of a module, and answered, in one test.
+
+    Args:
+        seconds: how long all of it may take.
+    """
+
+    def __init__(self, module: RemoteModule, seconds: float) -> None:
+        self.is_broken = False
+        self._module = module
+        self._deadline = module.clock.now() + seconds
+
+    def take(self, steps: list[list]) -> Any:
+        """Have steps taken, one after the other; the result of the last one."""
+        text, memory = self.answer_to(dumps(steps))
+        try:
+            kind, said = _checked(loads(text, memory))
+        except WireError:
+            self.is_broken = True
+            self._module.end()
+            raise Stopped(_UNREADABLE) from None
+        if kind == "student":
+            raise StudentError(*said)
+        if kind == "to do":
+            raise ToDo(said[:MAX_NAME])
+        if kind != "result":
+            raise Reported(said)
+        return said
+
+    def answer_to(self, request: bytes) -> tuple[bytes, bytes]:
+        """The answer to a message."""
+        try:
+            return self._module.ask(request, self._deadline)
+        except (TimeIsUp, Exception):
+            self.is_broken = True
+            raise
+
+
+class RemoteStage:
+    """Has all requests of a `Stage`."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._steps: list[list] = [["fresh", []]]
+        self._n_put = 0
+
+    @contextlib.contextmanager
+    def limited(self, seconds: float) -> Iterator[None]:
+        """The conversation has a deadline, so there is nothing to do here."""
+        yield
+
+    def seed(self, seed: int) -> None:
+        self._later("seed", seed)
+
+    def lend(self, source: str, names: tuple[str, ...]) -> None:
+        self._later("lend", source, names)
+
+    def take_back(self) -> None:
+        """A fresh stage takes back what was lent, so there is nothing to do here."""
+
+    def prop(self, thing: type | Callable, args: tuple, kwargs: dict) -> Ref:
+        ref = self._next_ref(thing.__name__)
+        self._later("prop", _source_of(thing), thing.__name__, list(args), kwargs, ref.number)
+        return ref
+
+    def keep(self, value: torch.Tensor) -> Ref:
+        ref = self._next_ref(type(value).__name__)
+        self._later("keep", value, ref.number)
+        return ref
+
+    def change(self, ref: Ref, value: torch.Tensor) -> None:
+        self._later("change", ref, value)
+
+    def call(self, target: str | Ref, args: tuple, kwargs: dict, **options: Any) -> tuple:
+        said = {name: one for name, one in options.items() if one is not None and one is not False}
+        answer = self._ask("call", target, list(args), kwargs, **said)
+        if type(answer) is not tuple or len(answer) != 2 or type(answer[1]) is not dict:
+            raise Wrong(_UNREADABLE)
+        return answer
+
+    def inspect(self, ref: Ref, what: str) -> Any:
+        return self._ask("inspect", ref, what)
+
+    def set_parameters(self, ref: Ref, values: dict[str, torch.Tensor]) -> None:
+        self._later("set_parameters", ref, values)
+
+    def attribute(self, ref: Ref, name: str) -> Any:
+        return self._ask("attribute", ref, name)
+
+    def random_number(self) -> float:
+        return self._ask("random_number")
+
+    def _next_ref(self, type_name: str) -> Ref:
+        """Of what is put on the stage from here, so that nobody has to wait for its number."""
+        self._n_put += 1
+        return Ref(-self._n_put, type_name)
+
+    def _later(self, verb: str, *args: Any) -> None:
+        """Take a step before the next one that has an answer."""
+        self._steps.append([verb, list(args)])
+
+    def _ask(self, verb: str, *args: Any, **kwargs: Any) -> Any:
+        step = [verb, list(args), kwargs] if kwargs else [verb, list(args)]
+        steps, self._steps = [*self._steps, step], []
+        return self._conversation.take(steps)
+
+
+@functools.cache
+def _source_of(thing: type | Callable) -> str:
+    return textwrap.dedent(inspect.getsource(thing))
+
+
+def _checked(answer: Any) -> tuple[str, Any]:
+    """Return an answer as it has to be, whoever wrote it."""
+    if type(answer) is not list or len(answer) != 2:
+        raise WireError("not an answer")
+    kind, said = _text(answer[0]), answer[1]
+    if kind == "student" and type(said) is list and len(said) == 3 and type(said[0]) is list:
+        kinds, message, where = said
+        message = _text(message).replace("\n", "\n  | ")
+        said = [tuple(map(_kind, kinds)) or ("Exception",), message, _one_line(where)]
+    elif kind in ("to do", "wrong"):
+        said = _text(said)
+    elif kind != "result":
+        raise WireError("not an answer")
+    return kind, said
+
+
+def _kind(value: Any) -> str:
+    """Return the name of an exception's class; one that is no name would speak as the grader."""
+    name = _text(value)
+    return name if name.isidentifier() else "Exception"
+
+
+def _one_line(value: Any) -> str:
+    return " ".join(_text(value).split("\n"))
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise WireError("not a text")
+    return value[:MAX_TEXT]

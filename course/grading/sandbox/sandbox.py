@@ -1,0 +1,367 @@
+"""Where a stranger's code runs: a process that can compute, answer its one connection, and no more.
+
+A *nursery* is a process with a single thread that has imported what workers need and that knows
+no secrets. `spawn` forks a worker from it. Before the worker runs anything of a student's, it
+gives up for good
+
+- all files but those of the installed Python, to be read: nothing can be written (Landlock, and
+  again seccomp);
+- all system calls but some seventy: no network, no new process or thread, no signals, no other
+  program, nothing that changes the machine (seccomp, and for some again Landlock);
+- more memory, processor time and open files than its limits allow (rlimits);
+- privileges, the environment, the terminal, and all open files but the connection.
+
+A worker is one process with one thread and stays one, so killing it leaves nothing behind. All of
+this works the same for root and for anyone, on a laptop and in a container. Where there may be
+namespaces, a worker lives in some, too (`namespaces.py`), and does not even learn whether a file of
+a known name exists. `escapes.py` tries to break out. What is not hidden: the nursery's own memory,
+which every worker inherits. Hence the nursery is *started* with `ENVIRONMENT`, as a process of its
+own, and never learns anything worth knowing.
+
+The judge, which never runs a student's code but reads its answers, gives up what it does not need
+as well: `confine_judge`.
+"""
+
+import ctypes
+import os
+import signal
+import site
+import socket
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from course.grading.sandbox import landlock, namespaces, seccomp
+from course.system.memory import ran_out_of_memory
+
+ENVIRONMENT = {
+    "HOME": "/",
+    "LANG": "C.UTF-8",
+    "MALLOC_MMAP_THRESHOLD_": str(2**30),  # memory that is freed is used again, not given
+    "MALLOC_TRIM_THRESHOLD_": str(2**30),  # back to be asked for anew, page by page
+    "MPLCONFIGDIR": "/tmp",  # or a module that imports Matplotlib could not be loaded
+    "OMP_THREAD_LIMIT": "1",  # PyTorch would die of the threads that it cannot start
+    "PATH": "/usr/bin:/bin",
+    "TORCHDYNAMO_DISABLE": "1",  # there is no compiler here; what it would compile runs as it is
+    "TORCHINDUCTOR_CACHE_DIR": "/",  # or importing an optimizer looks for one to write to
+}
+"""The environment variables to start a nursery with, and all that a worker has."""
+
+_READABLE = (
+    "/dev/urandom",
+    "/etc/ld.so.cache",
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+)
+"""What Python and PyTorch read of the system."""
+
+_SET_DUMPABLE, _SET_NO_NEW_PRIVILEGES = 4, 38  # prctl(2)
+_ENDED, _FAILED, _OUT_OF_MEMORY, _NOT_CONFINED = 0, 1, 77, 78  # exit statuses of a worker
+_LIMIT_REFUSED = 79
+_CONFINED = b"."
+"""What a worker says once it is confined, through a pipe that is closed before other code runs."""
+
+
+class SandboxError(RuntimeError):
+    """There can be no sandbox here; the message says why, in sentences."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one worker may use.
+
+    Attributes:
+        cpu_seconds: whole seconds of processor time.
+        memory_bytes: memory beyond what the nursery had mapped.
+        open_files: files open at a time, with the connection.
+    """
+
+    cpu_seconds: int = 900  # the judge waits for no lesson so long
+    memory_bytes: int = 2 * 10**9
+    open_files: int = 64
+
+
+class Worker:
+    """A confined process, seen from the nursery; after `with spawn(...) as worker:` it is gone.
+
+    Attributes:
+        pid: its number.
+        connection: our end of its one connection.
+    """
+
+    def __init__(self, pid: int, connection: socket.socket, limits: Limits, confined: int) -> None:
+        self.pid = pid
+        self.connection = connection
+        self._limits = limits
+        self._confined = confined
+        self._was_confined = False  # as far as to run other code, which can choose how it ends
+        self._ending: tuple[int, float] | None = None  # status, seconds of processor time
+        self._was_stopped = False
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def kill(self, patience: float = 0.0) -> None:
+        """Stop it, if it does not end by itself in so many seconds, and wait until it is gone."""
+        self.connection.close()
+        end = time.monotonic() + patience
+        while not self._has_ended(os.WNOHANG) and time.monotonic() < end:
+            time.sleep(0.001)
+        if not self._has_ended(os.WNOHANG):
+            self._was_stopped = True
+            os.kill(self.pid, signal.SIGKILL)  # not yet waited for, so the number is still its own
+            self._has_ended()
+
+    def why_it_died(self) -> str:
+        """What ended it, once `kill` was called: the rest of a sentence that begins "The code"."""
+        status, _ = self._ending
+        if os.WIFEXITED(status):
+            return self._why_it_left(os.WEXITSTATUS(status))
+        number = os.WTERMSIG(status)
+        if number == signal.SIGXCPU or (number == signal.SIGKILL and self._is_spent()):
+            return f"used more than {self._limits.cpu_seconds} s of processor time"
+        if number != signal.SIGKILL:
+            return f"crashed: {signal.strsignal(number)} (signal {number})"
+        if self._was_stopped:
+            return "did not end by itself and was stopped"
+        return "was killed by the system, most likely because the machine ran out of memory"
+
+    @property
+    def was_lost(self) -> bool:
+        """Test that the machine ended it, or never confined it; its code did nothing for that."""
+        status, _ = self._ending
+        if not self._was_confined:
+            return True
+        if os.WIFEXITED(status):
+            return False
+        return os.WTERMSIG(status) == signal.SIGKILL and not (self._was_stopped or self._is_spent())
+
+    def _is_spent(self) -> bool:
+        return self._ending[1] >= self._limits.cpu_seconds
+
+    def _why_it_left(self, code: int) -> str:
+        if code == _OUT_OF_MEMORY:
+            return f"needed more than {self._limits.memory_bytes / 1e9:g} GB of memory"
+        if self._was_confined:
+            return f"left its process (exit status {code})"
+        if code == _LIMIT_REFUSED:
+            lower = ", ".join(lower_limits(self._limits))
+            return f"was not run: this machine bounds its processes more narrowly ({lower})"
+        return "was not run: its process could not be confined"
+
+    def _has_ended(self, options: int = 0) -> bool:
+        if self._ending is None:
+            pid, status, usage = os.wait4(self.pid, options)
+            if pid == self.pid:
+                self._ending = status, usage.ru_utime + usage.ru_stime
+                self._was_confined = os.read(self._confined, 1) == _CONFINED
+                os.close(self._confined)
+        return self._ending is not None
+
+
+def missing() -> list[str]:
+    """What this machine lacks for a sandbox, in sentences; nothing is missing if it is empty."""
+    if sys.platform != "linux":
+        return ["The sandbox is made of Linux's own means; this is another system."]
+    return [*landlock.missing(), *seccomp.missing()]
+
+
+def spawn(
+    run: Callable[[socket.socket], None], limits: Limits | None = None, confined: bool = True
+) -> Worker:
+    """Fork a worker that is confined first and then calls `run` with its end of a connection.
+
+    When `run` returns or raises, the worker ends. What it prints goes nowhere. If memory runs out
+    where nobody handles it, `why_it_died` says so.
+
+    Args:
+        confined: False for code that one trusts as one's own, where there is no sandbox.
+
+    Raises:
+        SandboxError: it is to be confined, and this machine lacks something for that.
+    """
+    limits = limits or Limits()
+    rules = _rules() if confined else None
+    parent = 0 if _in_namespaces else os.getpid()  # as the worker sees it
+    ours, theirs = socket.socketpair()
+    confined_here, confined_there = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()  # or the worker would not notice when the other side hangs up
+        _live(run, theirs, limits, rules, parent, confined_there)
+    theirs.close()
+    os.close(confined_there)
+    return Worker(pid, ours, limits, confined_here)
+
+
+_in_namespaces = False
+
+
+def enter_namespaces() -> bool:
+    """Let all workers to come live in namespaces, where this machine has some for them.
+
+    Returns:
+        Whether it has.
+    """
+    global _in_namespaces
+    _rules()  # what they need of /proc is not there afterwards
+    _in_namespaces = namespaces.enter([*_READABLE, *_installation()])
+    return _in_namespaces
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What all workers of a nursery are held to, and the memory that they begin with."""
+
+    files: int
+    system_calls: ctypes.c_void_p
+    mapped_bytes: int
+
+
+@cache
+def _rules() -> _Rules:
+    """What all workers of this nursery are held to, prepared once."""
+    if lacking := missing():
+        raise SandboxError(" ".join(lacking))
+    files = landlock.prepare([*_READABLE, *_installation()])
+    return _Rules(files, seccomp.prepare(), mapped_bytes())
+
+
+def _installation() -> Iterator[str]:
+    """The folders of Python's library, of what it links to, and of the installed packages."""
+    yield sysconfig.get_path("stdlib")
+    yield sysconfig.get_config_var("LIBDIR")
+    yield from site.getsitepackages()
+    if site.ENABLE_USER_SITE:
+        yield site.getusersitepackages()
+
+
+def _live(
+    run: Callable[[socket.socket], None],
+    connection: socket.socket,
+    limits: Limits,
+    rules: _Rules | None,
+    parent: int,
+    confined: int,
+) -> None:
+    """The whole life of a worker, which never returns."""
+    code = _NOT_CONFINED
+    try:
+        if rules is not None:
+            _confine((connection.fileno(), confined), limits, rules, parent)
+        os.write(confined, _CONFINED)
+        os.close(confined)
+        code = _FAILED
+        run(connection)
+        code = _ENDED
+    except BaseException as error:
+        if code == _FAILED and ran_out_of_memory(error):
+            code = _OUT_OF_MEMORY
+    finally:
+        os._exit(code)
+
+
+def _confine(kept: tuple[int, ...], limits: Limits, rules: _Rules, parent: int) -> None:
+    """Give everything up but computing, and these open files."""
+    import resource
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    os.setsid()  # no terminal, and its Ctrl-C is not for a worker
+    if not namespaces.end_with_parent(parent):
+        os._exit(_NOT_CONFINED)
+
+    os.environ.clear()
+    os.environ.update(ENVIRONMENT)
+    os.chdir("/")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nothing, standard)
+    _close_all_but(0, 1, 2, *kept, rules.files)
+
+    memory = rules.mapped_bytes + limits.memory_bytes
+    for name, soft, hard in (
+        ("RLIMIT_AS", memory, memory),
+        ("RLIMIT_CPU", limits.cpu_seconds, limits.cpu_seconds + 1),  # soft can be ignored
+        ("RLIMIT_NOFILE", limits.open_files, limits.open_files),
+        ("RLIMIT_FSIZE", 0, 0),
+        ("RLIMIT_CORE", 0, 0),
+        ("RLIMIT_NPROC", 0, 0),  # does not bind root; seccomp does
+    ):
+        try:
+            resource.setrlimit(getattr(resource, name), (soft, hard))
+        except (ValueError, OSError):
+            os._exit(_LIMIT_REFUSED)
+
+    _succeed(libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    landlock.enter(rules.files)
+    os.close(rules.files)
+    _drop_capabilities(libc)
+    _succeed(libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0))  # no core dump, whoever collects them
+    seccomp.enter(rules.system_calls)
+
+
+def lower_limits(limits: Limits) -> list[str]:
+    """Return what this process may not have for its workers; with less, they might lose points."""
+    import resource
+
+    needed = {
+        "-t": (resource.RLIMIT_CPU, limits.cpu_seconds + 1, "s of processor time"),
+        "-v": (resource.RLIMIT_AS, _rules().mapped_bytes + limits.memory_bytes, "bytes of memory"),
+        "-n": (resource.RLIMIT_NOFILE, limits.open_files, "open files"),
+    }
+    hard = {option: resource.getrlimit(which)[1] for option, (which, _, _) in needed.items()}
+    return [
+        f"`ulimit -H {option}` says {hard[option]:,}, and {most:,} {unit} may be needed"
+        for option, (_, most, unit) in needed.items()
+        if resource.RLIM_INFINITY != hard[option] < most
+    ]
+
+
+def confine_judge() -> None:
+    """Give up, for good, to change any file, to use the network and to run another program.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    _succeed(libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    rules = landlock.prepare_reading()
+    landlock.enter(rules)
+    os.close(rules)
+    _drop_capabilities(libc)
+    seccomp.enter(seccomp.prepare_judge())
+
+
+def mapped_bytes() -> int:
+    """The address space of this process: PyTorch maps gigabytes that it never touches."""
+    pages = int(Path("/proc/self/statm").read_bytes().split()[0])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _close_all_but(*kept: int) -> None:
+    first = 0
+    for descriptor in [*sorted(kept), namespaces.MAX_OPEN]:
+        if first < descriptor:  # an empty range would be taken for an endless one
+            os.closerange(first, descriptor)
+        first = descriptor + 1
+
+
+def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Root without capabilities is anyone; see capset(2)."""
+    version_and_process = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    none = (ctypes.c_uint32 * 6)()
+    _succeed(libc.capset(version_and_process, none))
+
+
+def _succeed(result: int) -> None:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

@@ -1,0 +1,90 @@
+"""Inside a worker: a stage for one student module, driven by messages.
+
+Whatever a student's code does here, all that it can change is the answers on one connection.
+"""
+
+import builtins
+import functools
+import linecache
+import socket
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from course.grading.sandbox.wire import Closed, WireError, receive, send
+from course.system.memory import ran_out_of_memory
+from course.testing.honesty import honest, judging
+from course.testing.outcomes import StudentError, ToDo, Wrong
+from course.testing.stage import Stage, compiled, run_module
+
+MAX_MESSAGE = 4000
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer requests until the judge hangs up.
+
+    A request is a list of steps, each [verb, arguments] with or without a dictionary of named
+    arguments; the first is to "load".
+    The answer is that of the last step, or of the first that goes wrong: "result", "to do",
+    "wrong" or "student", then what there is to say.
+    """
+    actor = _Actor()
+    while True:
+        try:
+            steps = receive(connection)
+        except Closed:
+            return
+        for step in steps:
+            answer = _answer(actor, *step)
+            if answer[0] != "result":
+                break
+        try:
+            send(connection, answer)
+        except WireError:
+            send(connection, ["wrong", "what came back is too large to be looked at"])
+
+
+class _Actor:
+    """What the verbs do beyond those of a stage."""
+
+    def __init__(self) -> None:
+        self.stage: Stage | None = None
+        # nothing judges here; but what all code relies on has to stay, as wherever it is tested
+        self._guard = functools.partial(honest, before=judging([builtins]))
+
+    def load(self, source: bytes, name: str) -> None:
+        """Run the text of a module, whose lines error messages can then show."""
+        path = Path(name)
+        text = source.decode("utf-8", errors="replace")
+        linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
+        self.stage = Stage(run_module(source, path), self._guard)
+
+    def fresh(self) -> None:
+        """Begin a test: nothing is lent, and no objects of an earlier one are left."""
+        self.stage.take_back()
+        self.stage = Stage(self.stage.module, self._guard)
+
+    def prop(self, source: str, name: str, args: list, kwargs: dict, number: int) -> Any:
+        """Make a prop from its source."""
+        names: dict[str, Any] = {"torch": torch, "nn": nn}
+        exec(compiled(source), names)
+        return self.stage.prop(names[name], args, kwargs, number)
+
+
+def _answer(actor: _Actor, verb: str, args: list, kwargs: dict | None = None) -> list:
+    act = getattr(actor, verb, None) or getattr(actor.stage, verb)
+    try:
+        return ["result", act(*args, **(kwargs or {}))]
+    except ToDo as error:
+        return ["to do", error.name[:MAX_MESSAGE]]
+    except Wrong as error:
+        return ["wrong", str(error)[:MAX_MESSAGE]]
+    except StudentError as error:
+        shortened = [error.message[:MAX_MESSAGE], error.where[:MAX_MESSAGE]]
+        return ["student", [[kind[:100] for kind in error.kinds[:20]], *shortened]]
+    except Exception as error:  # of the stage's own, as it looked at what came back
+        if ran_out_of_memory(error):
+            raise
+        return ["wrong", f"what came back cannot be looked at: {type(error).__name__}"]

@@ -1,0 +1,1 @@
+"""What a student's commands and notebooks do."""

@@ -1,0 +1,77 @@
+"""The student's own functions where there are any, the reference's where there are none yet.
+
+Whoever uses this (the wire-up, the notebooks) says which is which: nothing is borrowed silently.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from course.student.progress import PASSED, status_of_all, stubs_in
+from course.syllabus import Lesson, find_lesson
+from course.testing.outcomes import Wrong
+from course.testing.stage import load_module
+
+
+class Names:
+    """The exercises of a lesson, each an attribute: yours, or the reference's."""
+
+    def __init__(
+        self, own: dict[str, Any], borrowed: dict[str, Any], why_none_is_own: str = ""
+    ) -> None:
+        self._own = own
+        self._borrowed = borrowed
+        self.why_none_is_own = why_none_is_own
+        """Why the student's file could not be loaded; empty if it could."""
+        self.used: list[str] = []
+        """The names that were asked for so far."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._own and name not in self._borrowed:
+            raise AttributeError(f"no exercise of this lesson is called {name}")
+        self.used.append(name)
+        return self._own[name] if name in self._own else self._borrowed[name]
+
+    def whose(self, name: str) -> str:
+        """ "yours" or "borrowed"."""
+        return "yours" if name in self._own else "borrowed"
+
+
+@cache
+def names_of(stem: str) -> Names:
+    """All exercises of a lesson; those that did not pass their last check are borrowed.
+
+    For runs that are to come to an end with numbers that mean something.
+    """
+    lesson, status = find_lesson(stem), status_of_all()
+    mine, refusal = {}, ""
+    try:
+        mine = vars(load_module(lesson.module()))
+    except Wrong as wrong:  # a file that cannot be imported: all of it is borrowed
+        refusal = str(wrong).partition("\n")[0]
+    reference = vars(load_module(lesson.module("solutions")))
+    names = [exercise.name for exercise in lesson.exercises]
+    own = {name: mine[name] for name in names if status[name] == PASSED and name in mine}
+    return Names(own, {name: reference[name] for name in names if name not in own}, refusal)
+
+
+def written_in(path: Path | None, lesson: Lesson) -> Names:
+    """All exercises of a lesson; those that are stubs or missing in a file are borrowed.
+
+    For looking at one's own code, right or wrong. What is borrowed also serves the functions of
+    the file that call it.
+
+    Args:
+        path: the student's module, or None to borrow everything.
+
+    Raises:
+        Wrong: the file cannot be run.
+    """
+    reference = vars(load_module(lesson.module("solutions")))
+    mine = vars(load_module(path)) if path else {}
+    stubs = stubs_in(path.read_bytes(), lesson) if path else set()
+    names = [exercise.name for exercise in lesson.exercises]
+    own = {name: mine[name] for name in names if name in mine and name not in stubs}
+    borrowed = {name: reference[name] for name in names if name not in own}
+    mine.update(borrowed)
+    return Names(own, borrowed)

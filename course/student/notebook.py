@@ -1,0 +1,147 @@
+"""What the notebooks use: your exercises, and their checks.
+
+In a notebook of `notebooks/` the exercises are those of `exercises/`; in a folder that holds both
+the notebook and its module, as an assignment does, they are those of that module.
+"""
+
+import contextlib
+import html
+import io
+from pathlib import Path
+from typing import Any
+
+from IPython import get_ipython
+from IPython.display import display
+
+from course import root
+from course.student.borrow import Names, written_in
+from course.student.progress import PASSED, WRONG, status_of_all
+from course.syllabus import Lesson, exercises_called, find_lesson
+from course.testing.outcomes import Wrong
+
+
+def exercises(stem: str) -> "Exercises":
+    """The exercises of a lesson: `rope = exercises("rope")`, then `rope.rotate_half(x)`.
+
+    Raises:
+        ValueError: there is no such lesson.
+    """
+    return Exercises(find_lesson(stem))
+
+
+class Exercises:
+    """Names of a lesson: yours as soon as you have written them, the reference's until then.
+
+    What you save in the module counts from the next cell on. Every cell that uses something
+    borrowed says so.
+    """
+
+    def __init__(self, lesson: Lesson) -> None:
+        self._lesson = lesson
+        self._source: bytes | None = None
+        self._names = Names({}, {})
+        self._trouble = ""
+        self._told: set[tuple[int, str]] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in dir(self):
+            raise AttributeError(f"no exercise of {self._lesson.stem} is called {name}")
+        self._reload()
+        self._tell_about(name)
+        return getattr(self._names, name)
+
+    def __dir__(self) -> list[str]:
+        return [exercise.name for exercise in self._lesson.exercises]
+
+    def _reload(self) -> None:
+        path = _folder(self._lesson) / f"{self._lesson.stem}.py"
+        source = path.read_bytes() if path.exists() else b""
+        if source == self._source:
+            return
+        self._source, self._trouble = source, ""
+        try:
+            self._names = written_in(path, self._lesson)
+        except Wrong as wrong:
+            self._trouble = str(wrong).partition("\n")[0]
+            self._names = written_in(None, self._lesson)
+
+    def _tell_about(self, name: str) -> None:
+        """Say what is odd about a name, or about the whole file; looked at once a cell."""
+        cell = get_ipython().execution_count if get_ipython() else 0
+        about = cell, "" if self._trouble else name
+        if about not in self._told:
+            self._told.add(about)
+            if sentence := self._oddity(name):
+                display(Banner(sentence))
+
+    def _oddity(self, name: str) -> str:
+        if self._trouble:
+            return f"{self._trouble}. So all of it is borrowed from the reference."
+        if self._names.whose(name) == "borrowed":
+            return f"{name} is borrowed from the reference: yours is still to do."
+        checked = _folder(self._lesson) == root() / "exercises"
+        if checked and status_of_all()[name] == WRONG:
+            return f"{name} is yours, and its last check found it wrong."
+        return ""
+
+
+class Banner:
+    """A line in a notebook that cannot be overlooked."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def _repr_html_(self) -> str:
+        style = (
+            "border-left: 4px solid #e69f00; padding: 0.3em 0.8em; "
+            "background: rgba(230, 159, 0, 0.15)"
+        )
+        return f'<div style="{style}">{html.escape(self._text)}</div>'
+
+
+class Points(int):
+    """What an exercise earned."""
+
+    def __new__(cls, earned: int, worth: int) -> "Points":
+        points = super().__new__(cls, earned)
+        points.worth = worth
+        return points
+
+    def _repr_html_(self) -> str:
+        return f"{int(self)} of {self.worth} points"
+
+
+def check(name: str) -> Points:
+    """Run the graded tests of an exercise, as `course check` does; the points that it earns.
+
+    Raises:
+        ValueError: there is no such exercise.
+    """
+    import pytest
+
+    from course.student.report import Tally
+
+    exercise, *others = exercises_called(name)
+    if others:
+        raise ValueError(f"{name} is a whole lesson; name one exercise, such as {others[0].name}")
+    lesson, tally = find_lesson(exercise.lesson), Tally()
+    arguments = [
+        *("-c", str(root() / "pyproject.toml"), "--rootdir", str(root()), "-q"),
+        *("--color=yes", "--capture=sys", f"--exercise={exercise.name}", str(lesson.tests)),
+    ]
+    if _folder(lesson) != root() / "exercises":
+        arguments.append(f"--modules={_folder(lesson)}")
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        pytest.main(arguments, plugins=[tally])
+    print(shown.getvalue().strip())  # in one piece: a notebook keeps every piece apart
+    earned = exercise.points if tally.status().get(exercise.name) == PASSED else 0
+    return Points(earned, exercise.points)
+
+
+def _folder(lesson: Lesson) -> Path:
+    """Where the student's module is: beside the notebook, or in `exercises/`."""
+    beside = Path.cwd()
+    return beside if (beside / f"{lesson.stem}.py").exists() else root() / "exercises"
