@@ -47,10 +47,10 @@ from benchmarks.measuring import (
     spent_in_children,
 )
 from course import ROOT
-from course.grading.results import LessonResult, from_text
 from course.grading.sandbox.sandbox import missing
 from course.mistakes import alternatives, mistakes
 from course.syllabus import Lesson, find_lesson, lessons, stub_from
+from course.testing.result import LessonResult, from_text
 
 KINDS = ("right", "half-right", "wrong", "stub")
 

@@ -6,10 +6,21 @@ import tomllib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
 from course import root
+
+
+class Status(StrEnum):
+    """How a test or an exercise stands."""
+
+    PASSED = "passed"
+    WRONG = "wrong"
+    TO_DO = "to do"
+    NOT_RUN = "not run"
+    UNCHECKED = "not checked"
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,10 @@ class Lesson:
     @property
     def tests(self) -> Path:
         return root() / "tests" / f"test_{self.stem}.py"
+
+    def exercise(self, name: str) -> Exercise:
+        """Return its exercise of this very name."""
+        return next(one for one in self.exercises if one.name == name)
 
     def module(self, folder: str = "exercises") -> Path:
         """The file of this lesson in `exercises` or `solutions`."""

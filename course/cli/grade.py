@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from course.grading.results import LessonResult
 from course.syllabus import Lesson, chosen_lessons, lessons
+from course.testing.result import LessonResult
 
 
 @click.command(short_help="Grade a class, safe from hostile code.")

@@ -10,8 +10,9 @@ from course.building import submission
 from course.building.notebook_files import stems
 from course.building.submission import SubmissionError, Work
 from course.student import dry_run
-from course.student.progress import PASSED, TO_DO, UNCHECKED, WRONG, stubs_in
-from course.syllabus import Lesson, lessons
+from course.student.progress import stubs_in
+from course.syllabus import Lesson, Status, lessons
+from course.testing.result import LessonResult
 
 
 @click.command(short_help="Pack what your instructor needs into one zip.")
@@ -72,12 +73,12 @@ def _findings(work: Work, check: bool) -> list[str]:
         and _is_begun(lesson, source)
     }
     runnable = {stem: begun[stem] for stem in begun if _module(stem) not in work.unreadable}
-    statuses: dict[str, str] = {}
+    results: dict[str, LessonResult] = {}
     if check and runnable:
         n_lessons = "one lesson" if len(runnable) == 1 else f"{len(runnable)} lessons"
         click.echo(f"Checking {n_lessons} before packing; --no-check would not.\n")
         try:
-            statuses, came_to_end = dry_run.run(runnable)
+            results, came_to_end = dry_run.run(runnable)
         except OSError as error:
             work.remarks.append(f"The checks could not be run: {error.strerror}.")
             came_to_end = True
@@ -92,21 +93,24 @@ def _findings(work: Work, check: bool) -> list[str]:
         elif lesson.stem not in runnable:
             said = "not valid Python"
         else:
-            said = _said(lesson, statuses) if check else "not checked"
-        points = sum(one.points for one in lesson.exercises if statuses.get(one.name) == PASSED)
+            said = _said(lesson, results.get(lesson.stem)) if check else Status.UNCHECKED
+        points = results[lesson.stem].points if lesson.stem in results else 0
         earned = f"{points:>2} of {lesson.points}" if check else ""
         line = f"  {lesson.number}  {lesson.stem:<12} {earned:<9} {said}".rstrip()
         lines.append(textwrap.fill(line, 80, subsequent_indent=" " * 28, break_long_words=False))
     return lines
 
 
-def _said(lesson: Lesson, statuses: dict[str, str]) -> str:
+def _said(lesson: Lesson, result: LessonResult | None) -> str:
     """What of a lesson has not passed, by name."""
-    if dry_run.NOT_LOADED in {statuses.get(exercise.name) for exercise in lesson.exercises}:
-        return f"{dry_run.NOT_LOADED}: course check {lesson.stem} says why"
+    if result and result.trouble:
+        return f"cannot be loaded: course check {lesson.stem} says why"
+    statuses = result.statuses if result else {}
     parts = []
-    for state in (WRONG, TO_DO, UNCHECKED):
-        names = [e.name for e in lesson.exercises if statuses.get(e.name, UNCHECKED) == state]
+    for state in (Status.WRONG, Status.TO_DO, Status.UNCHECKED):
+        names = [
+            e.name for e in lesson.exercises if statuses.get(e.name, Status.UNCHECKED) == state
+        ]
         if names:
             parts.append(f"{state}: {', '.join(names)}")
     return "; ".join(parts)

@@ -17,7 +17,7 @@ import re
 import time
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -28,6 +28,7 @@ from course.mistakes.replaced import examination_of
 from course.testing.case import Case
 from course.testing.examine import Finding, forget_frames
 from course.testing.outcomes import NotRun, Stopped, StudentError
+from course.testing.run import Diagnose, Diagnosis
 
 SECONDS_PER_EXERCISE = 3.0
 """When the processor has worked so long on one exercise, no further mistake is tried."""
@@ -41,11 +42,11 @@ class Suspect:
         self._cases = cases
         self._examination = examination_of(mistake, cases[0].lesson, seed)
         self._findings: dict[Case, Finding] = {}
-        self._outcomes = refusals(mistake, cases[0].lesson)
+        self._statuses = refusals(mistake, cases[0].lesson)
 
-    def outcome(self, case: Case) -> str:
+    def status(self, case: Case) -> str:
         """How it ends in a test: as was found out beforehand, or else by running it."""
-        return self._outcomes.get(case.name) or self.finding(case).outcome
+        return self._statuses.get(case.name) or self.finding(case).status
 
     def finding(self, case: Case) -> Finding:
         """How the mistake fares in a test; those before it come first if it remembers them."""
@@ -63,11 +64,11 @@ class Suspect:
 
     def explains(self, seen: Finding) -> bool:
         """Whether it fails a test just as the student's code did."""
-        if self.outcome(seen.case) != "wrong":
+        if self.status(seen.case) != "wrong":
             return False
         found = self.finding(seen.case)
         # what a test compares may lie closer together: pairs in another order are the same, sorted
-        return found.outcome == "wrong" and (
+        return found.status == "wrong" and (
             (_same(found.trace, seen.trace) and found.text == _held_instead(seen.text))
             or bool(seen.refused and _same(found.refused, seen.refused))
         )
@@ -75,7 +76,7 @@ class Suspect:
 
 def _what_counts(found: Finding) -> Finding:
     """A finding without what nobody compares: a judge keeps thousands of them."""
-    if found.outcome == "passed":
+    if found.status == "passed":
         return replace(found, failure=None, text="", trace=[], refused=[])
     forget_frames(found)
     return replace(found, failure=None, text=_held_instead(found.text))
@@ -88,18 +89,15 @@ def _held_instead(text: str) -> str:
     return re.sub(r"'[^']*'", lambda name: "." * name[0].count("."), text)
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """A mistake, and the names of the tests whose failure it explains."""
-
-    mistake: Mistake
-    explains: tuple[str, ...]
-
-
 def suspects(cases: Sequence[Case], seed: int) -> list[Suspect]:
     """The known mistakes of the exercise that these cases, in order, are all the tests of."""
     known = mistakes(cases[0].lesson)
     return [Suspect(one, cases, seed) for one in known if one.exercise == cases[0].exercise]
+
+
+def diagnoser(seed: int) -> Diagnose:
+    """Return what explains the findings of an exercise in tests of this seed."""
+    return lambda findings: diagnose(findings, suspects([one.case for one in findings], seed))
 
 
 def diagnose(
@@ -110,9 +108,9 @@ def diagnose(
     """What explains the findings of one exercise, or None."""
     if any(isinstance(finding.failure, Stopped | NotRun) for finding in findings):
         return None
-    wrong = [one for one in findings if one.outcome == "wrong"]
+    wrong = [one for one in findings if one.status == "wrong"]
     wrong.sort(key=lambda finding: finding.seconds)
-    passed = [one for one in findings if one.outcome == "passed"]
+    passed = [one for one in findings if one.status == "passed"]
     if not wrong:
         return None
     deadline = time.process_time() + seconds
@@ -125,10 +123,11 @@ def diagnose(
         if best and len(shared) < len(best[0].explains):
             break
         if all(suspect.explains(one) for one in shared):
-            best.append(Diagnosis(suspect.mistake, tuple(one.case.name for one in shared)))
+            mistake, explained = suspect.mistake, tuple(one.case.name for one in shared)
+            best.append(Diagnosis(mistake.name, mistake.says, mistake.look, explained))
             if len(shared) == len(wrong):
                 break
-    said = {one.mistake.says for one in best}  # variants of one mistake say the same
+    said = {one.says for one in best}  # variants of one mistake say the same
     return best[0] if len(said) == 1 else None
 
 
@@ -138,8 +137,8 @@ def _candidates(
     """The mistakes that fail none of what passed, with what they fail of the rest; most first."""
     candidates = []
     for suspect in known:
-        if all(suspect.outcome(one.case) == "passed" for one in passed):
-            shared = [one for one in wrong if suspect.outcome(one.case) != "passed"]
+        if all(suspect.status(one.case) == "passed" for one in passed):
+            shared = [one for one in wrong if suspect.status(one.case) != "passed"]
             if len(shared) >= len(wrong) / 2:
                 candidates.append((suspect, shared))
     return sorted(candidates, key=lambda candidate: len(candidate[1]), reverse=True)

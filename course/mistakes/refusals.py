@@ -55,7 +55,7 @@ def letters_of(mistake: Mistake, cases: Sequence[Case], seed: int) -> str:
         for case in cases:
             finding = examination.run(case)
             not_run = isinstance(finding.failure, Stopped | NotRun)
-            letters += "n" if not_run else finding.outcome[0]
+            letters += "n" if not_run else finding.status[0]
     return letters
 
 

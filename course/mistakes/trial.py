@@ -45,8 +45,8 @@ def try_all(stem: str, entries: Iterable[Mistake | Alternative]) -> list[Verdict
             entry.forget()
         examination = Examination(lambda module=module: Stage(module))
         findings = [examination.run(case) for case in of_exercise[entry.exercise]]
-        failed = {one.case.name: one.text for one in findings if one.outcome != "passed"}
-        passed = tuple(one.case.name for one in findings if one.outcome == "passed")
+        failed = {one.case.name: one.text for one in findings if one.status != "passed"}
+        passed = tuple(one.case.name for one in findings if one.status == "passed")
         diagnosis = diagnose(findings, known[entry.exercise])
         verdicts.append(Verdict(entry, passed, failed, diagnosis))
     return verdicts

@@ -3,7 +3,6 @@
 So what is tested is what was read, and whatever a module does to its process matters to nobody.
 """
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -12,20 +11,18 @@ from pathlib import Path
 
 from course import root
 from course.syllabus import find_lesson
-
-NOT_LOADED = "cannot be loaded"
-"""The status of every exercise of a module that cannot."""
+from course.testing.result import LessonResult, from_text, merged, to_text
 
 SECONDS = 300
 """How long all tests together may take."""
 
 
-def run(modules: Mapping[str, bytes]) -> tuple[dict[str, str], bool]:
+def run(modules: Mapping[str, bytes]) -> tuple[dict[str, LessonResult], bool]:
     """Test modules, given by the stem of their lesson.
 
     Returns:
-        The status of every exercise that was tested, by name, and whether the tests came to their
-        end; if not, exercises are missing.
+        The result of each lesson, by stem, and whether the tests came to their end; if not,
+        exercises are missing.
     """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         folder, found = Path(scratch) / "exercises", Path(scratch) / "found"
@@ -42,39 +39,28 @@ def run(modules: Mapping[str, bytes]) -> tuple[dict[str, str], bool]:
         except subprocess.TimeoutExpired:
             status = None
         lines = found.read_text(encoding="utf-8").splitlines(keepends=True)
-    statuses: dict[str, str] = {}
-    for line in lines:
-        if line.endswith("\n"):  # the last one may have been cut off
-            statuses.update(json.loads(line))
-    return statuses, status in (0, 1)
+    parts = [from_text(line) for line in lines if line.endswith("\n")]  # the last may be cut off
+    return {result.lesson: result for result in merged(parts)}, status == 0
 
 
-def _main(folder: str, found: str, *stems: str) -> int:
-    """Run the tests in this process, and write a line for every one, as soon as it has ended."""
-    import pytest
+def _main(folder: str, found: str, *stems: str) -> None:
+    """Run the tests in this process, and write the result of each exercise as soon as it is there.
 
-    from course.student.report import Tally
+    Each line holds one exercise of one lesson.
+    """
+    import torch
 
-    class Written(Tally):
-        """Keeps the status of an exercise up to date in a file."""
+    from course.testing import run as testing
+    from course.testing.case import by_exercise, collect
 
-        def pytest_runtest_logreport(self, report) -> None:
-            super().pytest_runtest_logreport(report)
-            if facts := getattr(report, "course", None):
-                name = facts["exercise"]
-                status = NOT_LOADED if facts["not_loaded"] else self.status()[name]
-                with open(found, "a", encoding="utf-8") as lines:
-                    lines.write(json.dumps({name: status}) + "\n")
-
-    return pytest.main(
-        [
-            *("-c", str(root() / "pyproject.toml"), "--rootdir", str(root()), "-q"),
-            *("-p", "no:cacheprovider", "--modules", folder),
-            *(str(find_lesson(stem).tests) for stem in stems),
-        ],
-        plugins=[Written()],
-    )
+    torch.set_num_threads(1)  # as in `course check`
+    for stem in stems:
+        cases = collect([find_lesson(stem).tests])
+        module = testing.open_module(Path(folder) / f"{stem}.py", 0, lambda: "")
+        for own in by_exercise(cases).values():
+            with open(found, "a", encoding="utf-8") as lines:
+                lines.write(to_text(testing.run(module, own)))
 
 
 if __name__ == "__main__":
-    sys.exit(_main(*sys.argv[1:]))
+    _main(*sys.argv[1:])

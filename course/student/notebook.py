@@ -15,8 +15,8 @@ from IPython.display import display
 
 from course import root
 from course.student.borrow import Names, written_in
-from course.student.progress import PASSED, WRONG, status_of_all
-from course.syllabus import Lesson, exercises_called, find_lesson
+from course.student.progress import status_of_all
+from course.syllabus import Lesson, Status, exercises_called, find_lesson
 from course.testing.outcomes import Wrong
 
 
@@ -80,7 +80,7 @@ class Exercises:
         if self._names.whose(name) == "borrowed":
             return f"{name} is borrowed from the reference: yours is still to do."
         checked = _folder(self._lesson) == root() / "exercises"
-        if checked and status_of_all()[name] == WRONG:
+        if checked and status_of_all()[name] == Status.WRONG:
             return f"{name} is yours, and its last check found it wrong."
         return ""
 
@@ -115,19 +115,19 @@ class Points(int):
 
 
 def check(name: str) -> Points:
-    """Run the graded tests of an exercise, as `course check` does; the points that it earns.
+    """Run the graded tests of an exercise, as `course check` does; return the points that it earns.
 
     Raises:
         ValueError: there is no such exercise.
     """
     import pytest
 
-    from course.student.report import Tally
+    from course.student.summary import Results
 
     exercise, *others = exercises_called(name)
     if others:
         raise ValueError(f"{name} is a whole lesson; name one exercise, such as {others[0].name}")
-    lesson, tally = find_lesson(exercise.lesson), Tally()
+    lesson, found = find_lesson(exercise.lesson), Results()
     arguments = [
         *("-c", str(root() / "pyproject.toml"), "--rootdir", str(root()), "-q"),
         *("--color=yes", "--capture=sys", f"--exercise={exercise.name}", str(lesson.tests)),
@@ -135,10 +135,9 @@ def check(name: str) -> Points:
     if _folder(lesson) != root() / "exercises":
         arguments.append(f"--modules={_folder(lesson)}")
     with contextlib.redirect_stdout(io.StringIO()) as shown:
-        pytest.main(arguments, plugins=[tally])
+        pytest.main(arguments, plugins=[found])
     print(shown.getvalue().strip())  # in one piece: a notebook keeps every piece apart
-    earned = exercise.points if tally.status().get(exercise.name) == PASSED else 0
-    return Points(earned, exercise.points)
+    return Points(sum(result.points for result in found.results()), exercise.points)
 
 
 def _folder(lesson: Lesson) -> Path:

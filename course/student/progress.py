@@ -4,13 +4,15 @@ import ast
 import hashlib
 import re
 import warnings
+from collections.abc import Iterable
 
 from course.student import notes
-from course.syllabus import Exercise, Lesson, lessons
+from course.syllabus import Exercise, Lesson, Status, find_lesson, lessons
+from course.testing.result import LessonResult
 
 _NOTES = "progress"
 
-PASSED, WRONG, TO_DO, UNCHECKED = "passed", "wrong", "to do", "not checked"
+PASSED, WRONG, TO_DO, UNCHECKED = Status.PASSED, Status.WRONG, Status.TO_DO, Status.UNCHECKED
 
 
 def status_of_all() -> dict[str, str]:
@@ -38,20 +40,22 @@ def _last(remembered: dict, exercise: Exercise) -> tuple[str, str | None]:
     match remembered:
         case {exercise.lesson: {exercise.name: {"status": status, "source": str(source)}}}:
             if status in (PASSED, WRONG, TO_DO):
-                return status, source
+                return Status(status), source
     return UNCHECKED, None
 
 
-def remember(found: dict[str, dict[str, str]]) -> None:
-    """Keep what a check found: for each lesson the status of the exercises that were run."""
-    progress = notes.load(_NOTES)
-    for lesson in lessons():
-        if lesson.stem in found:
-            now, known = _fingerprints(lesson), progress.get(lesson.stem)
-            progress[lesson.stem] = known if isinstance(known, dict) else {}
-            for name, status in found[lesson.stem].items():
-                progress[lesson.stem][name] = {"status": status, "source": now.get(name, "")}
-    notes.save(_NOTES, progress)
+def remember(results: Iterable[LessonResult]) -> None:
+    """Keep the status of the exercises of which all tests ran."""
+    progress, is_new = notes.load(_NOTES), False
+    for result in results:
+        now, known = _fingerprints(find_lesson(result.lesson)), progress.get(result.lesson)
+        progress[result.lesson] = known if isinstance(known, dict) else {}
+        for name, status in result.statuses.items():
+            if status in (PASSED, WRONG, TO_DO):
+                progress[result.lesson][name] = {"status": status, "source": now.get(name, "")}
+                is_new = True
+    if is_new:
+        notes.save(_NOTES, progress)
 
 
 def stubs_in(source: bytes, lesson: Lesson) -> set[str]:

@@ -75,7 +75,11 @@ def case_of(item: pytest.Item) -> Case | None:
 def collect(test_files: Iterable[Path]) -> list[Case]:
     """All graded tests of some files."""
     collector = _Collector()
-    arguments = ["--collect-only", "-q", "-p", "no:cacheprovider", *map(str, test_files)]
+    arguments = [
+        *("-o", "addopts=", "-p", "course.testing.plugin", "-p", "no:cacheprovider"),
+        *("--import-mode=importlib", "--strict-markers", "--collect-only", "-q"),
+        *map(str, test_files),
+    ]
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         status = pytest.main(arguments, plugins=[collector])
     if status != pytest.ExitCode.OK:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from course.syllabus import find_lesson, stub_of
+from course.syllabus import Status, find_lesson, stub_of
 from course.testing import expect
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
@@ -30,7 +30,6 @@ class Finding:
     """How one test ended.
 
     Attributes:
-        outcome: "passed", "wrong", "to do" or "not run".
         failure: the exception behind it, if it did not pass.
         text: the message for the student: a sentence, then the details.
         trace: what came back through the door while the test ran, in order.
@@ -39,7 +38,7 @@ class Finding:
     """
 
     case: Case
-    outcome: str
+    status: Status
     failure: Exception | None
     text: str
     trace: list[Any] = field(default_factory=list)
@@ -99,7 +98,7 @@ class Examination:
         finding = self._find(case)
         spent = time.perf_counter() - start
         self._seconds[case.exercise] = self._seconds.get(case.exercise, 0.0) + spent
-        if finding.outcome == "wrong":
+        if finding.status == Status.WRONG:
             self._failed.add(case.exercise)
         if isinstance(finding.failure, Stopped):
             self._stopped.add(case.exercise)
@@ -200,22 +199,22 @@ def _is_its_own_stub(finding: Finding) -> bool:
     return isinstance(failure, ToDo) and failure.name == f"{case.lesson}.{case.exercise}"
 
 
-def _told(failure: Exception | None, exercise: str) -> tuple[str, Exception | None, str]:
-    """The outcome, the failure, and its message."""
+def _told(failure: Exception | None, exercise: str) -> tuple[Status, Exception | None, str]:
+    """Return the status, the failure, and its message."""
     if failure is None:
-        return "passed", None, ""
-    for kind, outcome in ((ToDo, "to do"), (NotRun, "not run"), (Wrong, "wrong")):
+        return Status.PASSED, None, ""
+    for kind, status in ((ToDo, Status.TO_DO), (NotRun, Status.NOT_RUN), (Wrong, Status.WRONG)):
         if isinstance(failure, kind):
-            return outcome, failure, str(failure)
+            return status, failure, str(failure)
     last_call = expect.last_call()
     if isinstance(failure, StudentError):
         where = [f"at      {failure.where}"] if failure.where else []
         sentence = _in_plain_words(failure, exercise) or f"{exercise} raised {failure}".rstrip()
-        return "wrong", failure, expect.message(sentence, last_call, *where)
+        return Status.WRONG, failure, expect.message(sentence, last_call, *where)
     got = [f"got     {show(last_call.result)}"] if last_call else []
     sentence = f"the test could not go on with what {exercise} returned"
     reason = f"because {type(failure).__name__}: {failure}"
-    return "wrong", failure, expect.message(sentence, last_call, *got, reason)
+    return Status.WRONG, failure, expect.message(sentence, last_call, *got, reason)
 
 
 def _in_plain_words(error: StudentError, exercise: str) -> str | None:

@@ -19,7 +19,7 @@ from torch import nn
 
 from course.system.memory import ran_out_of_memory
 from course.testing.clock import TimeIsUp, time_limit
-from course.testing.honesty import honest, refuse_borrowed_answers
+from course.testing.integrity import honest, refuse_borrowed_answers
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.plain import Foreign, plain
 

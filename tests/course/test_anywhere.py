@@ -22,7 +22,8 @@ import pytest
 
 from course import ROOT
 from course.student import notes, progress
-from course.syllabus import lessons
+from course.syllabus import Status, find_lesson, lessons
+from course.testing.result import ExerciseResult, LessonResult, TestResult
 
 DAILY = [[], ["next"], ["show", "toy_attention"], ["hint"], ["submit", "--no-check"], ["--help"]]
 """What a student runs that needs no PyTorch."""
@@ -35,6 +36,15 @@ for arguments in json.loads(sys.argv[1]):
     except SystemExit as end:
         print("exit", end.code or 0, flush=True)
 """
+
+
+def found(lesson: str, **statuses: str) -> list[LessonResult]:
+    """Return what a check finds where exercises stand so."""
+    exercises = (
+        ExerciseResult(name, 1, (TestResult("test", Status(status)),), 1)
+        for name, status in statuses.items()
+    )
+    return [LessonResult(lesson, tuple(exercises))]
 
 
 def copy_to(place: Path) -> Path:
@@ -431,7 +441,8 @@ def test_damaged_progress_costs_one_check(tmp_path, monkeypatch, damaged):
     notes.file("progress").write_bytes(damaged.encode(errors="surrogateescape"))
     names = [exercise.name for lesson in lessons() for exercise in lesson.exercises]
     assert set(progress.status_of_all().values()) <= {progress.TO_DO, progress.UNCHECKED}
-    progress.remember({"rope": dict.fromkeys(names[20:27], progress.WRONG)})
+    names = [exercise.name for exercise in find_lesson("rope").exercises]
+    progress.remember(found("rope", **dict.fromkeys(names, "wrong")))
     assert json.loads(notes.file("progress").read_text(encoding="utf-8"))["rope"].keys() == set(
         names[20:27]
     )

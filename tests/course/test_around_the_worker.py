@@ -20,10 +20,10 @@ from course.grading.judge.import_path import safe_import_path
 from course.grading.judge.judge import Judge
 from course.grading.judge.unit import Unit
 from course.grading.reports.tables import canvas_csv
-from course.grading.results import from_text
 from course.grading.sandbox.sandbox import Limits, missing
 from course.grading.submissions import read_submissions
 from course.syllabus import find_lesson, stub_from
+from course.testing.result import from_text
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))  # pytest by itself finds no module beside a test

@@ -169,12 +169,12 @@ def test_of_two_that_explain_as_much_none_is_named_unless_they_say_the_same(says
     def suspect(says):
         return SimpleNamespace(
             mistake=SimpleNamespace(says=says),
-            outcome=lambda case: "wrong" if case.name == "first" else "passed",
+            status=lambda case: "wrong" if case.name == "first" else "passed",
             explains=lambda finding: True,
         )
 
     findings = [
-        SimpleNamespace(case=SimpleNamespace(name=name), outcome="wrong", failure=None, seconds=0)
+        SimpleNamespace(case=SimpleNamespace(name=name), status="wrong", failure=None, seconds=0)
         for name in ("first", "second")
     ]
     found = diagnose(findings, [suspect("It is off by one."), suspect(says)])

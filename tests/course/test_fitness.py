@@ -20,9 +20,11 @@ from course.grading.judge.fitness import Fitness
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
 from course.grading.judge.unit import Unit, key_of, not_graded
 from course.grading.reports.changes import changes, changes_csv
-from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, ExerciseResult, TestResult
 from course.grading.sandbox.sandbox import missing
-from course.syllabus import find_lesson, lessons, stub_of
+from course.syllabus import Status, find_lesson, lessons, stub_of
+from course.testing.result import ExerciseResult, TestResult
+
+PASSED, WRONG, TO_DO, NOT_RUN = Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN
 
 sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 
@@ -38,8 +40,7 @@ def result_of(unit: Unit, outcome: str, **others: str):
     for one in find_lesson(unit.lesson).exercises:
         ended = others.get(one.name, outcome)
         tests = () if ended == NOT_RUN else (TestResult(f"test_{one.name}", ended),)
-        points = one.points if ended == PASSED else 0
-        exercises.append(ExerciseResult(one.name, ended, points, one.points, None, "", tests))
+        exercises.append(ExerciseResult(one.name, one.points, tests, 1))
     return replace(not_graded(unit, ""), key=key_of(unit, 0), exercises=tuple(exercises))
 
 
@@ -57,9 +58,24 @@ def test_only_the_reference_with_all_points_and_the_stub_with_none_are_fit():
 @pytest.mark.parametrize(
     ("which", "outcome", "others", "sentence"),
     [
-        (0, PASSED, {"tied_logits": WRONG}, "refuses the reference in tied_logits (test_tied_log"),
-        (0, PASSED, {"tied_logits": NOT_RUN}, "in tied_logits (which has no test); mend"),
-        (1, TO_DO, {"tied_logits": PASSED}, "gives the stub the points of tied_logits"),
+        (
+            0,
+            PASSED,
+            {"tied_logits": WRONG},
+            "refuses the reference in tied_logits (test_tied_log",
+        ),
+        (
+            0,
+            PASSED,
+            {"tied_logits": NOT_RUN},
+            "in tied_logits (which has no test); mend",
+        ),
+        (
+            1,
+            TO_DO,
+            {"tied_logits": PASSED},
+            "gives the stub the points of tied_logits",
+        ),
     ],
 )
 def test_what_is_not_fit_is_a_sentence(which, outcome, others, sentence):

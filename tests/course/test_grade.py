@@ -19,12 +19,12 @@ from course.grading.judge import judges
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
 from course.grading.judge.unit import Unit, key_of, not_graded
 from course.grading.reports import pages_of_others
-from course.grading.results import from_text
 from course.grading.sandbox.remote import SECONDS_TO_LOAD
 from course.grading.sandbox.sandbox import missing
 from course.syllabus import find_lesson, stub_from
 from course.system.files import write_whole
-from course.testing.honesty import honest
+from course.testing.integrity import honest
+from course.testing.result import from_text
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 

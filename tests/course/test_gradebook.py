@@ -16,16 +16,11 @@ from nbgrader.api import Gradebook
 
 from course.cli.grade import grade
 from course.grading.nbgrader.gradebook import GradebookError, check_gradebook, enter_points
-from course.grading.results import (
-    NOT_HANDED_IN,
-    NOT_RUN,
-    PASSED,
-    WRONG,
-    ExerciseResult,
-    LessonResult,
-)
 from course.grading.sandbox.sandbox import missing
-from course.syllabus import find_lesson, stub_from
+from course.syllabus import Status, find_lesson, stub_from
+from course.testing.result import NOT_HANDED_IN, ExerciseResult, LessonResult, TestResult
+
+PASSED, WRONG, NOT_RUN = Status.PASSED, Status.WRONG, Status.NOT_RUN
 
 
 def result(student: str, lesson: str, n_passed: int | None, key: str = "some") -> LessonResult:
@@ -35,18 +30,10 @@ def result(student: str, lesson: str, n_passed: int | None, key: str = "some") -
         for number, exercise in enumerate(find_lesson(lesson).exercises)
     }
     exercises = tuple(
-        ExerciseResult(
-            exercise.name,
-            outcome,
-            exercise.points if outcome == PASSED else 0,
-            exercise.points,
-            None,
-            "",
-            (),
-        )
+        ExerciseResult(exercise.name, exercise.points, (TestResult("test", outcome),), 1)
         for exercise, outcome in outcomes.items()
     )
-    return LessonResult(student, lesson, key, exercises, "", (), 0.0)
+    return LessonResult(lesson, exercises, student=student, key=key)
 
 
 @pytest.fixture(scope="module")

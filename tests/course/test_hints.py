@@ -12,11 +12,12 @@ from click.testing import CliRunner
 
 from course import ROOT
 from course.cli import main
+from course.messages.terminal import write_results
 from course.student import hints, notes
 from course.student.board import next_steps
 from course.student.progress import PASSED, WRONG
-from course.student.report import Tally, print_summary
-from course.syllabus import lessons
+from course.syllabus import Status, lessons
+from course.testing.result import ExerciseResult, LessonResult, TestResult
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
 ROTATE_HALF = hints.find_exercise("rotate_half")
@@ -282,20 +283,10 @@ def test_the_board_offers_a_hint_for_what_comes_next():
 )
 def test_a_wrong_exercise_offers_a_hint_and_a_broken_file_does_not(sentence, offered):
     terminal = Terminal()
-    tally = Tally()
-    tally.tests["rope", "rotate_half"] = [
-        {
-            "exercise": "rotate_half",
-            "test": "test_keeps_the_shape",
-            "outcome": "wrong",
-            "text": sentence,
-            "why": "",
-            "where": "exercises/rope.py:31",
-            "not_loaded": not offered,
-            "printed": "",
-        }
-    ]
-    print_summary(terminal, tally, own=False)
+    test = TestResult("test_keeps_the_shape", Status.WRONG, sentence)
+    exercise = ExerciseResult("rotate_half", 2, (test,), 1)
+    trouble = "" if offered else sentence
+    write_results(terminal, [LessonResult("rope", (exercise,), trouble)])
     assert [line for line in terminal.lines if "course hint" in line] == offered
 
 

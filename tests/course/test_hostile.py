@@ -23,12 +23,11 @@ from course.grading.judge.grade import Settings
 from course.grading.judge.judge import Judge
 from course.grading.judge.judges import judged
 from course.grading.judge.unit import Unit
-from course.grading.results import WRONG
 from course.grading.sandbox import remote, wire
 from course.grading.sandbox.remote import RemoteStage
 from course.grading.sandbox.sandbox import Limits, missing
 from course.grading.sandbox.wire import Closed, Silence, WireError, dumps, loads, receive, send
-from course.syllabus import find_lesson, stub_from
+from course.syllabus import Status, find_lesson, stub_from
 from course.testing import case
 from course.testing.examine import MAX_BYTES_TO_READ, used_exercises
 from course.testing.plain import Foreign, plain
@@ -51,6 +50,8 @@ NEIGHBOUR = Unit("bob", "lookup", SOLUTION.replace("seq_len *", "seq_len +", 1).
 ANOTHER_LESSON = Unit(
     "eve", "permutation", find_lesson("permutation").module("solutions").read_bytes()
 )
+
+WRONG = Status.WRONG
 """Of the one who attacks: it is right, so whatever the attack left behind must not cost a point."""
 SECRET = "a secret of the machine that grades"
 QUICK = ("c exit", "forged at import: an exception", "large number", "frames")
@@ -120,7 +121,7 @@ def what_is_said(result) -> str:
     if result.trouble:
         return result.trouble
     tests = [test for exercise in result.exercises for test in exercise.tests if test.message]
-    tests.sort(key=lambda test: test.outcome != WRONG)
+    tests.sort(key=lambda test: test.status != WRONG)
     return tests[0].message if tests else ""
 
 

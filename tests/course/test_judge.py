@@ -15,12 +15,14 @@ import torch
 
 from course.grading.judge.judge import MAX_OTHER_MESSAGE, Judge
 from course.grading.judge.unit import Unit, key_of
-from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, from_text, to_text
 from course.grading.sandbox import remote
 from course.grading.sandbox.remote import Conversation, RemoteModule, RemoteStage
 from course.grading.sandbox.sandbox import Limits, missing
-from course.syllabus import find_lesson, lessons, stub_from
+from course.syllabus import Status, find_lesson, lessons, stub_from
 from course.testing.examine import Examination
+from course.testing.result import from_text, to_text
+
+PASSED, WRONG, TO_DO, NOT_RUN = Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN
 
 pytestmark = [
     pytest.mark.slow,
@@ -58,7 +60,7 @@ def test_the_solution_earns_everything(judge, lesson):
     wrong = [test.message for one in result.exercises for test in one.tests if test.message]
     assert wrong == []
     assert result.points == lesson.points
-    assert {one.outcome for one in result.exercises} == {PASSED}
+    assert {one.status for one in result.exercises} == {PASSED}
 
 
 @each_lesson
@@ -66,14 +68,14 @@ def test_a_stub_earns_nothing_and_is_to_do(judge, lesson):
     stub = stub_from(lesson.module("solutions").read_text(encoding="utf-8"), lesson.stem)
     result = judge.grade(Unit("ann", lesson.stem, stub.encode("utf-8")))
     assert result.points == 0
-    assert {one.outcome for one in result.exercises} == {TO_DO}
+    assert {one.status for one in result.exercises} == {TO_DO}
 
 
 def test_one_wrong_exercise_costs_its_own_points_and_is_named(graded):
     result = graded(ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)"))
     assert result.points == 18
     wrong = exercise(result, "rotate_half")
-    assert wrong.outcome == WRONG
+    assert wrong.status == WRONG
     assert "turns backwards" in wrong.advice
     assert "called  rotate_half(" in wrong.first_wrong.message
 
@@ -83,7 +85,7 @@ def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(graded):
     body = ROPE[ROPE.index("def apply_rope") : ROPE.index("class RotaryEmbedding")]
     start, end = stub.index("def apply_rope"), stub.index("class RotaryEmbedding")
     result = graded(stub[:start] + body + stub[end:])
-    assert [one.name for one in result.exercises if one.outcome == PASSED] == ["apply_rope"]
+    assert [one.name for one in result.exercises if one.status == PASSED] == ["apply_rope"]
 
 
 def test_what_is_lent_for_one_exercise_helps_no_other(graded):
@@ -265,7 +267,7 @@ def test_a_module_that_does_not_load_is_one_sentence(graded, source, sentence):
     result = graded(source)
     assert sentence in result.trouble
     assert result.points == 0
-    assert {one.outcome for one in result.exercises} == {NOT_RUN}
+    assert {one.status for one in result.exercises} == {NOT_RUN}
 
 
 def test_who_has_looked_at_a_plot_meanwhile_loses_nothing(graded):
@@ -301,7 +303,7 @@ def test_what_the_grader_could_not_read_is_not_graded(judge):
 def test_a_process_that_ends_costs_one_exercise(graded):
     result = graded(with_body("rotate_half", "import os; os._exit(0)"))
     wrong = exercise(result, "rotate_half")
-    assert wrong.outcome == WRONG
+    assert wrong.status == WRONG
     assert re.search(r"os\._exit|left its process", wrong.first_wrong.message)
     assert result.points == 18
 
@@ -312,8 +314,8 @@ def test_an_endless_loop_costs_one_exercise(graded, judge, monkeypatch):
     monkeypatch.setitem(cases, "interleaved_to_half", short)
     result = graded(with_body("interleaved_to_half", "while True: pass"))
     tests = exercise(result, "interleaved_to_half").tests
-    assert tests[0].outcome == WRONG
-    assert {test.outcome for test in tests[1:]} == {NOT_RUN}
+    assert tests[0].status == WRONG
+    assert {test.status for test in tests[1:]} == {NOT_RUN}
     assert result.points == 20 - exercise(result, "interleaved_to_half").worth
 
 

@@ -15,10 +15,20 @@ from course.lab import numbers, training
 from course.lab.numbers import BASES, LONGEST, MOST_WORDS, N_HEADS, export_numbers
 from course.lab.page import page_with, write_page
 from course.student import progress
-from course.syllabus import find_lesson, stub_from
+from course.syllabus import Status, find_lesson, stub_from
+from course.testing.result import ExerciseResult, LessonResult, TestResult
 from course.testing.stage import load_module
 
 WIDTH = 4
+
+
+def found(lesson: str, **statuses: str) -> list[LessonResult]:
+    """Return what a check finds where exercises stand so."""
+    exercises = (
+        ExerciseResult(name, 1, (TestResult("test", Status(status)),), 1)
+        for name, status in statuses.items()
+    )
+    return [LessonResult(lesson, tuple(exercises))]
 
 
 def tensor(packed):
@@ -195,7 +205,7 @@ def test_slopes_of_the_wrong_heads_are_exported_so(student):
 
 def test_what_the_last_check_found_wrong_is_named(student, monkeypatch):
     student(rope=AS_IT_IS)
-    progress.remember({"rope": {"rotate_half": progress.WRONG, "rope_tables": progress.PASSED}})
+    progress.remember(found("rope", rotate_half="wrong", rope_tables="passed"))
     assert export_numbers(mine=True)["foundWrong"] == ["rotate_half"]
     assert export_numbers()["foundWrong"] == []
 

@@ -132,7 +132,7 @@ def _key(mutant: Mutant) -> tuple[str, str, str]:
 
 def _is_noticed(module, cases: list[Case]) -> bool:
     examination = Examination(lambda: Stage(module))
-    return any(examination.run(case).outcome != "passed" for case in cases)
+    return any(examination.run(case).status != "passed" for case in cases)
 
 
 def _quick_first(lesson: Lesson) -> dict[str, list[Case]]:
@@ -140,7 +140,7 @@ def _quick_first(lesson: Lesson) -> dict[str, list[Case]]:
     reference = load_module(lesson.module("solutions"))
     examination = Examination(lambda: Stage(reference))
     findings = sorted(map(examination.run, collect([lesson.tests])), key=lambda one: one.seconds)
-    assert {finding.outcome for finding in findings} == {"passed"}
+    assert {finding.status for finding in findings} == {"passed"}
     cases: dict[str, list[Case]] = {exercise.name: [] for exercise in lesson.exercises}
     for finding in findings:
         limit = 5 + 10 * finding.seconds

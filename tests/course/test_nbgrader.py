@@ -46,10 +46,10 @@ from course.grading.nbgrader.judged import (
 from course.grading.nbgrader.release import GenerateAssignment, stub_of
 from course.grading.nbgrader.students import is_plain, submitted_time
 from course.grading.nbgrader.untrusted import Folder, Unreadable
-from course.grading.results import LessonResult
 from course.grading.sandbox.sandbox import missing
 from course.grading.submissions.hard_links import names_within
 from course.syllabus import find_lesson, lessons, stub_from
+from course.testing.result import LessonResult
 
 ROPE = find_lesson("rope")
 SOLUTION = ROPE.module("solutions").read_text(encoding="utf-8")
@@ -779,7 +779,7 @@ def test_an_answer_that_cannot_be_found_is_for_a_human_to_look_for(cells, shown,
     known = new_markdown_cell(STARTED)
     known.metadata["nbgrader"] = {"grade_id": "why", "grade": True, "solution": True, "points": 2}
     known.metadata["nbgrader"]["checksum"] = compute_checksum(known)
-    result = LessonResult("ann", "rope", "", (), "", (), 0.0)
+    result = LessonResult("rope", student="ann")
     notebook = judged_notebook(cells, {"why": known}, [], result, (), "")
     answer = cell_called(notebook, "why")
     assert text_of(answer.source) == shown
@@ -810,7 +810,7 @@ def test_of_an_endless_notebook_the_answers_and_a_part_are_shown():
     cell = new_markdown_cell("")
     cell.metadata["nbgrader"] = {"grade_id": "why", "grade": True, "solution": True, "points": 2}
     answer = {"source": "So it is.", "metadata": {"nbgrader": {"grade_id": "why"}}}
-    result = LessonResult("ann", "rope", "", (), "", (), 0.0)
+    result = LessonResult("rope", student="ann")
     for kind in ("markdown", "code"):
         noise = {
             "cell_type": kind,

@@ -3,7 +3,8 @@
 import pytest
 
 from course.student import notes, progress
-from course.syllabus import lessons
+from course.syllabus import Status, lessons
+from course.testing.result import ExerciseResult, LessonResult, TestResult
 
 SOURCE = """
 import torch
@@ -28,6 +29,15 @@ def ntk_base(base, factor, head_dim):
 """
 
 
+def found(lesson: str, **statuses: str) -> list[LessonResult]:
+    """Return what a check finds where exercises stand so."""
+    exercises = (
+        ExerciseResult(name, 1, (TestResult("test", Status(status)),), 1)
+        for name, status in statuses.items()
+    )
+    return [LessonResult(lesson, tuple(exercises))]
+
+
 @pytest.fixture
 def rope(tmp_path, monkeypatch):
     """A repository whose lesson 5 holds this source; returns its file."""
@@ -36,7 +46,7 @@ def rope(tmp_path, monkeypatch):
     path = tmp_path / "exercises" / "rope.py"
     path.parent.mkdir()
     path.write_text(SOURCE, encoding="utf-8")
-    progress.remember({"rope": {"rotate_half": "passed", "ntk_base": "wrong"}})
+    progress.remember(found("rope", rotate_half="passed", ntk_base="wrong"))
     return path
 
 
@@ -79,7 +89,7 @@ def test_a_deleted_file_or_damaged_memory_is_no_accident(rope):
 
 def test_checking_one_exercise_keeps_what_is_known_of_the_others(rope):
     rope.write_text(SOURCE.replace("return base", "return 2 * base"), encoding="utf-8")
-    progress.remember({"rope": {"rotate_half": "wrong"}})
+    progress.remember(found("rope", rotate_half="wrong"))
     assert statuses() == ("wrong", "to do", "not checked")
 
 

@@ -211,7 +211,7 @@ def raised_in_another(error):
 
 def test_two_that_differ_in_nothing_that_is_told_have_one_result(judge):
     one, other = (found(judge, source).exercises[0] for source in (ROPE, ROUNDED))
-    assert one.outcome == "passed"
+    assert one.status == "passed"
     assert one is other
 
 

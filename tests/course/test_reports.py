@@ -12,20 +12,19 @@ from xml.etree import ElementTree
 
 import pytest
 
-from course.grading import results as grading
 from course.grading.names import file_stem
 from course.grading.reports import write_reports
 from course.grading.reports.classroom import by_student, points_of
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.junit import junit_xml
-from course.grading.reports.message import plain_message
+from course.grading.reports.message import WHOSE, plain_message
 from course.grading.reports.overview import overview_page
 from course.grading.reports.tables import canvas_csv, grades_csv
-from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG
 from course.grading.similarity.answers import Known
 from course.grading.similarity.copies import Fragment, Resemblance
-from course.syllabus import find_lesson, lessons
+from course.syllabus import Status, find_lesson, lessons
+from course.testing import result as grading
 
 MESSAGE = (
     "the values are not the ones they should be\n\n"
@@ -33,6 +32,8 @@ MESSAGE = (
     "  got     [4, -3]\n"
     "  want    [-4, 3]"
 )
+
+PASSED, WRONG, TO_DO, NOT_RUN = Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN
 ADVICE = "rotate_half negates the first half. Which half of the result carries the minus sign?"
 BROKEN = "exercises/rope.py cannot be imported: NameError: name 'x' is not defined"
 NASTY = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\x00\x1b[31m\ud800\uffff]]>&"
@@ -44,19 +45,20 @@ def result(student="ann", lesson="rope", **outcomes) -> grading.LessonResult:
         exercise(one.name, one.points, outcomes.get(one.name, PASSED))
         for one in find_lesson(lesson).exercises
     ]
-    return grading.LessonResult(student, lesson, "a key", tuple(exercises), "", (), 0.5)
+    return grading.LessonResult(lesson, tuple(exercises), seconds=0.5, student=student, key="a key")
 
 
-def exercise(name, worth, outcome, mistake=None, advice="", message=MESSAGE):
+def exercise(name, worth, outcome, mistake="", advice="", message=MESSAGE):
     """An exercise with two tests, the second of which decides."""
     tests = (
         grading.TestResult("test_it_is_fine", PASSED),
         grading.TestResult(
-            "test_one_pair_makes_a_quarter_turn", outcome, "" if outcome == PASSED else message
+            "test_one_pair_makes_a_quarter_turn",
+            outcome,
+            "" if outcome == PASSED else message,
         ),
     )
-    points = worth if outcome == PASSED else 0
-    return grading.ExerciseResult(name, outcome, points, worth, mistake, advice, tests)
+    return grading.ExerciseResult(name, worth, tests, 2, mistake, advice)
 
 
 def with_exercise(lesson_result, changed):
@@ -70,10 +72,9 @@ def with_exercise(lesson_result, changed):
 def not_tested(student="ann", lesson="rope", trouble=BROKEN, key="a key"):
     """A lesson whose module could not be tested at all."""
     exercises = tuple(
-        grading.ExerciseResult(one.name, NOT_RUN, 0, one.points, None, "", ())
-        for one in find_lesson(lesson).exercises
+        grading.ExerciseResult(one.name, one.points) for one in find_lesson(lesson).exercises
     )
-    return grading.LessonResult(student, lesson, key, exercises, trouble, (), 0.1)
+    return grading.LessonResult(lesson, exercises, trouble, seconds=0.1, student=student, key=key)
 
 
 def hostile(student=NASTY):
@@ -167,7 +168,7 @@ def table(text: str) -> list[list[str]]:
 
 
 def test_a_wrong_exercise_is_told_as_in_the_terminal():
-    (wrong,) = (one for one in KNOWN_MISTAKE.exercises if one.outcome == WRONG)
+    (wrong,) = (one for one in KNOWN_MISTAKE.exercises if one.status == WRONG)
     text = plain_message(KNOWN_MISTAKE, wrong)
     assert text.startswith("rotate_half negates the first half.")
     assert "one pair makes a quarter turn: the values are not the ones" in text
@@ -267,7 +268,7 @@ def test_what_could_not_be_used_is_not_called_missing():
 
 
 def test_what_is_for_the_instructor_is_not_on_the_students_page():
-    note = f"{grading.WHOSE}: ann_1; another student's name looks the same"
+    note = f"{WHOSE}: ann_1; another student's name looks the same"
     own = replace(result(), notes=(note, RENAMED))
     for text in (gradescope_results([own]), junit_xml(by_student([own]))):
         assert RENAMED in text
@@ -516,7 +517,8 @@ def test_the_overview_names_the_most_frequent_mistakes_first():
 def test_the_overview_shows_what_no_known_mistake_explains():
     def wrong(student, message):
         return with_exercise(
-            result(student), exercise("rotate_half", 2, WRONG, message=f"{message}\n\n  got  1")
+            result(student),
+            exercise("rotate_half", 2, WRONG, message=f"{message}\n\n  got  1"),
         )
 
     two = [wrong("ann", "it is late"), wrong("bob", "it is late"), wrong("cy", "it is <b>cold")]

@@ -111,7 +111,7 @@ def test_all_tests_of_an_exercise_pass_in_the_same_company(trainer, right):
     cases = [
         one for one in collect([find_lesson("skipgram").tests]) if one.exercise == "train_skipgram"
     ]
-    assert all(examination.run(case).outcome == "passed" for case in cases) == right
+    assert all(examination.run(case).status == "passed" for case in cases) == right
 
 
 def test_what_is_wrong_and_slow_is_not_waited_for(monkeypatch):
@@ -125,7 +125,7 @@ def test_what_is_wrong_and_slow_is_not_waited_for(monkeypatch):
         source = f"{solution}\n\nimport time\n\nturned = rotate_half\n\n\n{slow}".encode()
         module = run_module(source, ROOT / "exercises" / "rope.py")
         examination = Examination(lambda module=module: Stage(module), source)
-        outcomes[result] = [examination.run(case).outcome for case in cases]
+        outcomes[result] = [examination.run(case).status for case in cases]
     assert set(outcomes["turned(x)"]) == {"passed"}
     assert outcomes["x"][0] == "wrong"
     assert outcomes["x"][-3:] == ["not run"] * 3
@@ -153,7 +153,7 @@ def test_an_endless_loop_is_not_waited_for_twice(monkeypatch, slow, tries):
     cases = [one for one in collect([find_lesson("rope").tests]) if one.exercise == "apply_rope"]
     finding = examination.run(replace(cases[0], seconds=0.5))
     assert len(lent) == tries
-    assert finding.outcome == ("wrong" if tries == 1 else "passed")
+    assert finding.status == ("wrong" if tries == 1 else "passed")
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_an_endless_loop_is_cut_off_once(run, monkeypatch):
 
 
 def test_an_endless_import_is_cut_off(run, monkeypatch):
-    monkeypatch.setattr("course.testing.opened.SECONDS_PER_TEST", 1)
+    monkeypatch.setattr("course.testing.run.SECONDS_PER_TEST", 1)
     result = run("while True: pass")
     assert result.flat.count("did not finish its import in 1 s") == 1
     assert "rope.py:1: while True: pass" in result.flat

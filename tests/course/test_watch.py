@@ -19,10 +19,10 @@ from click.testing import CliRunner
 
 from course import ROOT
 from course.cli import main
+from course.messages.terminal import Page
 from course.mistakes import mistakes
 from course.student.watch.endings import how_it_ended
 from course.student.watch.files import watch_files
-from course.student.watch.page import Page
 from course.student.watch.runner import FORKS
 from course.syllabus import find_lesson
 

@@ -22,7 +22,7 @@ from course.grading.judge.grade import GradingError, Settings
 from course.grading.judge.import_path import safe_import_path
 from course.grading.judge.judge import Judge
 from course.grading.judge.unit import Unit, key_of, not_graded
-from course.grading.results import LessonResult
+from course.testing.result import LessonResult
 
 if TYPE_CHECKING:
     from distributed import Client, Future

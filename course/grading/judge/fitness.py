@@ -5,8 +5,8 @@ class its points without a word.
 """
 
 from course.grading.judge.unit import Unit
-from course.grading.results import PASSED, LessonResult
-from course.syllabus import find_lesson, stub_of
+from course.syllabus import Status, find_lesson, stub_of
+from course.testing.result import LessonResult
 
 _NOBODY = ""
 """No student is called so."""
@@ -38,14 +38,14 @@ class Fitness:
             return f"nothing was graded, for the grader failed at itself: {result.trouble}"
         self._open[unit.lesson].discard(unit)
         is_stub = unit.source == stub_of(unit.lesson)
-        failed = [one for one in result.exercises if (one.outcome == PASSED) == is_stub]
+        failed = [one for one in result.exercises if (one.status == Status.PASSED) == is_stub]
         if not failed:
             return ""
         if is_stub:
             names = ", ".join(one.name for one in failed)
             return f"nothing was graded, for {tests} gives the stub the points of {names}"
         refused = [
-            f"{one.name} ({', '.join(t.name for t in one.tests if t.outcome != PASSED)})"
+            f"{one.name} ({', '.join(t.name for t in one.tests if t.status != Status.PASSED)})"
             if one.tests
             else f"{one.name} (which has no test)"
             for one in failed

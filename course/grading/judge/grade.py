@@ -18,9 +18,9 @@ from course.grading.judge.fitness import Fitness
 from course.grading.judge.judges import UnableToJudge, judged
 from course.grading.judge.unit import Unit, judging_key, key_of
 from course.grading.names import file_stem
-from course.grading.results import LessonResult, from_text, to_text
 from course.grading.sandbox.sandbox import Limits
 from course.system.files import write_whole
+from course.testing.result import LessonResult, from_text, to_text
 
 
 class GradingError(Exception):

@@ -7,31 +7,23 @@ is forged would have to be right.
 import functools
 import socket
 import time
-from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
 from course.grading.judge.recall import Memory, RecallingExamination
 from course.grading.judge.unit import Unit, key_of, module_key, not_graded
 from course.grading.names import printable
-from course.grading.results import (
-    NOT_HANDED_IN,
-    NOT_RUN,
-    PASSED,
-    TO_DO,
-    WRONG,
-    ExerciseResult,
-    LessonResult,
-    TestResult,
-)
 from course.grading.sandbox.nursery import Nursery
 from course.grading.sandbox.remote import RemoteModule, Reported, WorkerLost, quoted
 from course.grading.sandbox.sandbox import Limits, SandboxError
-from course.mistakes.diagnosis import Diagnosis, Suspect, diagnose, suspects
-from course.syllabus import Exercise, Lesson, lessons
+from course.mistakes.diagnosis import Suspect, diagnose, suspects
+from course.syllabus import Exercise, Lesson, Status, lessons
 from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Finding
 from course.testing.outcomes import NotRun, Stopped, TimedOut, Wrong
+from course.testing.result import NOT_HANDED_IN, ExerciseResult, LessonResult, TestResult
+from course.testing.run import explained
 
 SECONDS_PER_EXERCISE = 90
 """How long the tests of one exercise may keep the judge waiting, whatever others took."""
@@ -164,7 +156,7 @@ class Judge:
         self, lesson: Lesson, exercise: Exercise, findings: tuple[Finding, ...]
     ) -> ExerciseResult:
         """The result of an exercise; of findings that are remembered, it is remembered as well."""
-        told = (one if one.outcome == WRONG else (one.outcome, one.text) for one in findings)
+        told = (one if one.status == Status.WRONG else (one.status, one.text) for one in findings)
         known, key = self._memory.results, (exercise, tuple(told))
         if key not in known:
             known[key] = self._exercise_result(lesson, exercise, findings)
@@ -173,25 +165,17 @@ class Judge:
     def _exercise_result(
         self, lesson: Lesson, exercise: Exercise, findings: tuple[Finding, ...]
     ) -> ExerciseResult:
-        outcomes = {finding.outcome for finding in findings}
-        if not findings:
-            outcome = NOT_RUN
-        else:
-            outcome = next((o for o in (WRONG, TO_DO, NOT_RUN) if o in outcomes), PASSED)
-        diagnosis = None
-        if outcome == WRONG:
-            diagnosis = diagnose(findings, self._known(lesson.stem, exercise.name), _PATIENCE)
-        shown = _to_show(findings, diagnosis)
-        return ExerciseResult(
+        known = functools.partial(self._known, lesson.stem, exercise.name)
+        result = ExerciseResult(
             name=exercise.name,
-            outcome=outcome,
-            points=exercise.points if outcome == PASSED else 0,
             worth=exercise.points,
-            mistake=diagnosis.mistake.name if diagnosis else None,
-            advice=f"{diagnosis.mistake.says} {diagnosis.mistake.look}" if diagnosis else "",
-            tests=tuple(_test_result(finding, shown) for finding in findings),
-            shown=shown,
+            tests=tuple(map(_test_result, findings)),
+            n_tests=len(self._cases[lesson.stem][exercise.name]),
         )
+        if result.status == Status.WRONG:
+            result = explained(result, diagnose(findings, known(), _PATIENCE))
+        tests = (_shortened(test, result.first_wrong) for test in result.tests)
+        return replace(result, tests=tuple(tests))
 
     def _known(self, lesson: str, exercise: str) -> list[Suspect]:
         """The known mistakes; how they fare in the tests is found out once for all submissions."""
@@ -225,17 +209,16 @@ def _collected() -> tuple[list[Case], str]:
         return [], str(error)
 
 
-def _test_result(finding: Finding, shown: str) -> TestResult:
-    name = finding.case.name
+def _test_result(finding: Finding) -> TestResult:
     said = finding.text
     if isinstance(finding.failure, Reported):
         said = f"{finding.case.exercise} was refused; {quoted(said)}"
-    said = said[: MAX_MESSAGE if name == shown else MAX_OTHER_MESSAGE]
-    return TestResult(name, finding.outcome, printable(said))
+    return TestResult(finding.case.name, finding.status, said)
 
 
-def _to_show(findings: Sequence[Finding], diagnosis: Diagnosis | None) -> str:
-    """Return the wrong test to show: the first that is explained, or else the first."""
-    explained = diagnosis.explains if diagnosis else ()
-    wrong = [finding.case.name for finding in findings if finding.outcome == WRONG]
-    return min(wrong, key=lambda name: name not in explained, default="")
+def _shortened(test: TestResult, shown: TestResult) -> TestResult:
+    """Return a test whose message can be kept and shown."""
+    if not test.message:
+        return test
+    longest = MAX_MESSAGE if test is shown else MAX_OTHER_MESSAGE
+    return replace(test, message=printable(test.message[:longest]))

@@ -23,10 +23,10 @@ from multiprocessing.connection import wait as wait_for
 from typing import TYPE_CHECKING, Any
 
 from course.grading.judge.unit import Unit, not_graded
-from course.grading.results import LessonResult
 from course.grading.sandbox.namespaces import end_with_parent
 from course.grading.sandbox.sandbox import SandboxError, confine_judge, mapped_bytes
 from course.grading.sandbox.start import GRADER, shared_nursery
+from course.testing.result import LessonResult
 
 if TYPE_CHECKING:
     from course.grading.judge.grade import Settings

@@ -23,6 +23,7 @@ from course.grading.sandbox.remote import (
     WorkerLost,
 )
 from course.grading.sandbox.sandbox import SandboxError
+from course.syllabus import Status
 from course.system.memory import ran_out_of_memory
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
@@ -120,7 +121,7 @@ class RecallingExamination(Examination):
         except Exception:
             said = "the code gave an answer that cannot be shown"
         self._known.is_broken = True
-        return Finding(case, "wrong", Stopped(said), said)
+        return Finding(case, Status.WRONG, Stopped(said), said)
 
     def _new_stage(self) -> RemoteStage:
         return RemoteStage(self._known)
@@ -182,7 +183,7 @@ def _ran_out_of_memory(failure: Exception | None) -> bool:
 
 def _to_keep(finding: Finding) -> Finding:
     """A finding without what nobody looks at: a judge keeps thousands of them."""
-    if finding.outcome == "passed":
+    if finding.status == Status.PASSED:
         return _passed(finding.case)
     forget_frames(finding)
     return finding
@@ -191,7 +192,7 @@ def _to_keep(finding: Finding) -> Finding:
 @functools.cache
 def _passed(case: Case) -> Finding:
     """All passes of a test are one, so what is made of the findings of an exercise is, too."""
-    return Finding(case, "passed", None, "")
+    return Finding(case, Status.PASSED, None, "")
 
 
 def _bytes_in(value: Any) -> int:

@@ -27,9 +27,9 @@ from course.grading.nbgrader.judged import (
     missing_answers,
 )
 from course.grading.nbgrader.students import submitted
-from course.grading.results import LessonResult
 from course.syllabus import Lesson
 from course.system.files import write_whole
+from course.testing.result import LessonResult
 
 
 @dataclass(frozen=True)

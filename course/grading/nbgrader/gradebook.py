@@ -35,8 +35,8 @@ from sqlalchemy import URL, create_engine, inspect, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from course.grading.judge.grade import GradingError
-from course.grading.results import LessonResult
 from course.syllabus import Lesson, lessons
+from course.testing.result import LessonResult
 
 KERNEL = '{"name": "python3", "display_name": "Python 3", "language": "python"}'
 """What nbgrader wants to know about a notebook that it has not seen."""

@@ -20,7 +20,8 @@ from nbgrader.api import Notebook
 
 from course.grading.names import printable
 from course.grading.reports.message import plain_message
-from course.grading.results import PASSED, LessonResult
+from course.syllabus import Status
+from course.testing.result import LessonResult
 
 MAX_TEXT = 20_000
 """Characters of one cell or one output."""
@@ -198,7 +199,7 @@ def _graded(
 def _findings(name: str, points: float, result: LessonResult) -> list[NotebookNode]:
     """What the judge says of an exercise, and, for nbgrader, what it earns of the cell's points."""
     exercise = next(one for one in result.exercises if one.name == name)
-    earned = points if exercise.outcome == PASSED else 0
+    earned = points if exercise.status == Status.PASSED else 0
     message = plain_message(result, exercise) or f"{name} passed."
     return [
         new_output("stream", name="stdout", text=f"{message}\n"),

@@ -20,10 +20,10 @@ from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.junit import junit_xml
 from course.grading.reports.overview import overview_page
 from course.grading.reports.tables import canvas_csv, grades_csv
-from course.grading.results import LessonResult
 from course.grading.similarity.answers import Known
 from course.grading.similarity.copies import Resemblance
 from course.system.files import write_whole
+from course.testing.result import LessonResult
 
 
 def write_reports(

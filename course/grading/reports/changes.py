@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from course.grading.reports.tables import as_csv
-from course.grading.results import PASSED, ExerciseResult, LessonResult
+from course.syllabus import Status
+from course.testing.result import ExerciseResult, LessonResult
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,11 @@ def _why(
         return "Another module was handed in."
     if was is None:
         return "The exercise is new."
-    if now.outcome == PASSED:
-        refused = [test.name for test in was.tests if test.outcome != PASSED]
-        return f"The same module passes what refused it: {', '.join(refused) or was.outcome}."
+    if now.status == Status.PASSED:
+        refused = [test.name for test in was.tests if test.status != Status.PASSED]
+        return f"The same module passes what refused it: {', '.join(refused) or was.status}."
     if now.first_wrong is None:
-        return f"The same module is {now.outcome}. {_first_line(result.trouble)}".strip()
+        return f"The same module is {now.status}. {_first_line(result.trouble)}".strip()
     said = _first_line(now.first_wrong.message)
     return f"The same module is refused by {now.first_wrong.name}: {said}"
 

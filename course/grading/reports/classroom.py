@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from course.grading.results import LessonResult
 from course.syllabus import find_lesson
+from course.testing.result import LessonResult
 
 Students = Mapping[str, Sequence[LessonResult]]
 """The results of each student in the order of the course, the students by name."""

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from course.grading.reports.classroom import points_of
 from course.grading.reports.message import notes_about
 from course.grading.reports.page import render
-from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, LessonResult
+from course.syllabus import Status
+from course.testing.result import LessonResult
 
 _WORDS = {
-    PASSED: ("passed", "passed"),
-    WRONG: ("is not right yet", "are not right yet"),
-    TO_DO: ("is still to do", "are still to do"),
-    NOT_RUN: ("could not be tested", "could not be tested"),
+    Status.PASSED: ("passed", "passed"),
+    Status.WRONG: ("is not right yet", "are not right yet"),
+    Status.TO_DO: ("is still to do", "are still to do"),
+    Status.NOT_RUN: ("could not be tested", "could not be tested"),
 }
 """What is said of one exercise, and of several, that ended so."""
 
@@ -21,7 +22,7 @@ def feedback_page(student: str, results: Sequence[LessonResult]) -> str:
     """The page of one student, as HTML; what is for the instructor alone is not on it."""
     exercises = [(result.lesson, one) for result in results for one in result.exercises]
     points, worth = points_of(results)
-    counts = Counter(exercise.outcome for _, exercise in exercises)
+    counts = Counter(exercise.status for _, exercise in exercises)
     return render(
         "feedback.html",
         student=student,
@@ -29,7 +30,7 @@ def feedback_page(student: str, results: Sequence[LessonResult]) -> str:
         notes=notes_about(results),
         points=points,
         worth=worth,
-        everything_passes=counts[PASSED] == len(exercises),
+        everything_passes=counts[Status.PASSED] == len(exercises),
         in_numbers=_in_numbers(counts),
         next_one=_next(exercises),
     )
@@ -52,5 +53,11 @@ def _in_numbers(counts: Counter[str]) -> str:
 def _next(exercises: Sequence) -> tuple | None:
     """What to do next, with its lesson: the first exercise that is wrong, else the first to do."""
     return next(
-        (one for outcome in (WRONG, TO_DO) for one in exercises if one[1].outcome == outcome), None
+        (
+            one
+            for outcome in (Status.WRONG, Status.TO_DO)
+            for one in exercises
+            if one[1].status == outcome
+        ),
+        None,
     )

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from course.grading.names import printable
 from course.grading.reports.classroom import points_of
-from course.grading.reports.message import in_syllabus, notes_about, plain_message
-from course.grading.results import PASSED, ExerciseResult, LessonResult
-from course.syllabus import find_lesson
+from course.grading.reports.message import notes_about, plain_message
+from course.syllabus import Status, find_lesson
+from course.testing.result import ExerciseResult, LessonResult
 
 
 def gradescope_results(results: Sequence[LessonResult]) -> str:
@@ -45,9 +45,9 @@ def _about_files(results: Sequence[LessonResult]) -> list[str]:
 def _test(result: LessonResult, exercise: ExerciseResult, place: int) -> dict:
     return {
         "number": f"{find_lesson(result.lesson).number}.{place}",
-        "name": f"{exercise.name}: {in_syllabus(result.lesson, exercise.name).title}",
+        "name": f"{exercise.name}: {find_lesson(result.lesson).exercise(exercise.name).title}",
         "score": exercise.points,
         "max_score": exercise.worth,
-        "status": "passed" if exercise.outcome == PASSED else "failed",
+        "status": "passed" if exercise.status == Status.PASSED else "failed",
         "output": plain_message(result, exercise),
     }

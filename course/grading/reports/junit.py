@@ -9,10 +9,11 @@ from xml.etree import ElementTree
 
 from course.grading.names import printable
 from course.grading.reports.classroom import Students
-from course.grading.reports.message import plain_message
-from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, ExerciseResult, LessonResult
+from course.grading.reports.message import notes_for_student, plain_message
+from course.syllabus import Status
+from course.testing.result import ExerciseResult, LessonResult
 
-_ELEMENT = {WRONG: "failure", TO_DO: "skipped", NOT_RUN: "error"}
+_ELEMENT = {Status.WRONG: "failure", Status.TO_DO: "skipped", Status.NOT_RUN: "error"}
 
 
 def junit_xml(students: Students) -> str:
@@ -27,21 +28,21 @@ def junit_xml(students: Students) -> str:
 
 
 def _suite(result: LessonResult) -> ElementTree.Element:
-    outcomes = Counter(exercise.outcome for exercise in result.exercises)
+    outcomes = Counter(exercise.status for exercise in result.exercises)
     suite = ElementTree.Element(
         "testsuite",
         name=printable(f"{result.student}: {result.lesson}"),
         tests=str(len(result.exercises)),
-        failures=str(outcomes[WRONG]),
-        errors=str(outcomes[NOT_RUN]),
-        skipped=str(outcomes[TO_DO]),
+        failures=str(outcomes[Status.WRONG]),
+        errors=str(outcomes[Status.NOT_RUN]),
+        skipped=str(outcomes[Status.TO_DO]),
         time=f"{result.seconds:.3f}",
     )
     properties = ElementTree.SubElement(suite, "properties")
     facts = {"student": printable(result.student), "points": result.points, "of": result.worth}
     for name, value in facts.items():
         ElementTree.SubElement(properties, "property", name=name, value=str(value))
-    for note in result.notes_for_student:
+    for note in notes_for_student(result):
         ElementTree.SubElement(properties, "property", name="note", value=printable(note))
     for exercise in result.exercises:
         suite.append(_case(result, exercise))
@@ -50,9 +51,9 @@ def _suite(result: LessonResult) -> ElementTree.Element:
 
 def _case(result: LessonResult, exercise: ExerciseResult) -> ElementTree.Element:
     case = ElementTree.Element("testcase", classname=result.lesson, name=exercise.name)
-    if exercise.outcome != PASSED:
+    if exercise.status != Status.PASSED:
         text = plain_message(result, exercise)
         first_words = " ".join(text.partition("\n\n")[0].split())
-        told = ElementTree.SubElement(case, _ELEMENT[exercise.outcome], message=first_words)
+        told = ElementTree.SubElement(case, _ELEMENT[exercise.status], message=first_words)
         told.text = text
     return case

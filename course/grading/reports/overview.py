@@ -8,10 +8,10 @@ from statistics import fmean
 from course.grading.reports.classroom import Students, is_graded, points_of
 from course.grading.reports.message import late_note
 from course.grading.reports.page import render
-from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, LessonResult
 from course.grading.similarity.answers import Known
 from course.grading.similarity.copies import Resemblance
-from course.syllabus import Exercise, Lesson, lessons
+from course.syllabus import Exercise, Lesson, Status, lessons
+from course.testing.result import LessonResult
 
 MAX_FREQUENT = 5
 """How many mistakes are worth talking about in class."""
@@ -180,11 +180,14 @@ def _exercise_facts(exercise: Exercise, results: Sequence[LessonResult]) -> _Exe
         for one in result.exercises
         if one.name == exercise.name
     ]
-    counts = Counter(one.outcome for _, one in found)
-    wrong = [(student, one) for student, one in found if one.outcome == WRONG]
+    counts = Counter(one.status for _, one in found)
+    wrong = [(student, one) for student, one in found if one.status == Status.WRONG]
     return _ExerciseFacts(
         exercise=exercise,
-        counts={outcome: counts[outcome] for outcome in (PASSED, WRONG, TO_DO, NOT_RUN)},
+        counts={
+            outcome: counts[outcome]
+            for outcome in (Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN)
+        },
         mistakes=_by_sentence((one.advice, student) for student, one in wrong if one.advice),
         unexplained=_by_sentence(
             (one.first_wrong.message, student) for student, one in wrong if not one.advice
@@ -220,7 +223,7 @@ def _row(student: str, results: Sequence[LessonResult]) -> _Row:
         student=student,
         points=points,
         worth=worth,
-        wrong=[exercise.name for exercise in exercises if exercise.outcome == WRONG],
-        n_to_do=sum(exercise.outcome == TO_DO for exercise in exercises),
+        wrong=[exercise.name for exercise in exercises if exercise.status == Status.WRONG],
+        n_to_do=sum(exercise.status == Status.TO_DO for exercise in exercises),
         not_tested=[result.lesson for result in results if result.trouble],
     )

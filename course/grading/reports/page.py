@@ -14,13 +14,8 @@ import markupsafe
 
 from course.grading.names import feedback_path, printable
 from course.grading.reports.classroom import is_graded
-from course.grading.reports.message import (
-    commands,
-    in_syllabus,
-    message_about,
-    tests_left_out,
-    trouble_of,
-)
+from course.grading.reports.message import trouble_of
+from course.messages.message import message_about
 from course.syllabus import find_lesson
 
 
@@ -40,13 +35,10 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.globals.update(
-        commands=commands,
         feedback_path=feedback_path,
         find_lesson=find_lesson,
-        in_syllabus=in_syllabus,
         is_graded=is_graded,
         message_about=message_about,
-        tests_left_out=tests_left_out,
         trouble_of=trouble_of,
     )
     templates.filters.update(dedent=textwrap.dedent, with_code=_with_code)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from course.grading.names import feedback_path, printable
 from course.grading.reports.classroom import Students, is_graded, points_of
-from course.grading.results import PASSED, WRONG, LessonResult
-from course.syllabus import Lesson, lessons
+from course.syllabus import Lesson, Status, lessons
+from course.testing.result import LessonResult
 
 _FORMULA = tuple("=+-@\t\r＝＋－＠")
 """A spreadsheet computes what begins so, whoever wrote it."""
@@ -90,7 +90,7 @@ def _lesson_cells(lesson: Lesson, results: Sequence[LessonResult]) -> list[int |
 
 def _is_begun(result: LessonResult) -> bool:
     """Whether the module is more than its stub."""
-    return any(exercise.outcome in (PASSED, WRONG) for exercise in result.exercises)
+    return any(exercise.status in (Status.PASSED, Status.WRONG) for exercise in result.exercises)
 
 
 def as_csv(rows: Iterable[Sequence[int | str]]) -> str:

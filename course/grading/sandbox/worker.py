@@ -15,7 +15,7 @@ from torch import nn
 
 from course.grading.sandbox.wire import Closed, WireError, receive, send
 from course.system.memory import ran_out_of_memory
-from course.testing.honesty import honest, judging
+from course.testing.integrity import honest, judging
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.stage import Stage, compiled, run_module
 

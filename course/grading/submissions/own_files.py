@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
-from course.grading.results import WHOSE
+from course.grading.reports.message import WHOSE
 from course.grading.submissions.file_names import may_be_module, platform_name
 from course.grading.submissions.files import (
     MAX_FILES,

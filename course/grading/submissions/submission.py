@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from course.grading.names import exact_name, shown
-from course.grading.results import WHOSE
+from course.grading.reports.message import WHOSE
 from course.grading.submissions.choice import choose, note_others
 from course.grading.submissions.file_names import (
     EVERYBODYS,

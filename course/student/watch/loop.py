@@ -20,6 +20,7 @@ from course.student.watch.files import watch_files
 from course.student.watch.keys import END, watch_keys
 from course.student.watch.runner import Runner
 from course.syllabus import Lesson, find_lesson, lessons
+from course.testing.result import from_text
 
 LONG = 3
 """Seconds after which a run that still goes on says what it is at."""
@@ -166,7 +167,7 @@ class Watcher:
             self._exercise = heard["exercise"]
             self._watch_lesson_of(self._exercise)
             self._show(heard["text"])
-            remember(heard["found"])
+            remember(map(from_text, heard["results"]))
         elif event == "ended" and run.goes_on:  # without a verdict
             run.goes_on = False
             lesson, exercise = run.at or (run.lessons[0], "")

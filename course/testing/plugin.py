@@ -1,4 +1,4 @@
-"""The pytest plugin: the `lesson` door, three outcomes, points, and messages without noise.
+"""The pytest plugin: the `lesson` door, three outcomes, and reports that hold results.
 
 A test is graded if it carries `@exercise(...)`; every other test is left to pytest.
 """
@@ -15,13 +15,19 @@ import pytest
 import torch
 
 from course import root
-from course.student.report import Tally, facts_of, print_summary
-from course.syllabus import closest, lessons
+from course.syllabus import Status, closest, lessons
 from course.system.console import readable_anywhere
 from course.testing.case import Case, case_of
 from course.testing.examine import Finding
-from course.testing.opened import Opened, open_module
 from course.testing.outcomes import Wrong
+from course.testing.result import LessonResult, from_text, to_text
+from course.testing.run import (
+    Module,
+    exercise_result,
+    lesson_result,
+    open_module,
+    test_result,
+)
 from course.testing.stage import load_module
 
 
@@ -60,10 +66,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "exercise(name): the exercise that these tests grade")
     config.addinivalue_line("markers", "limit(seconds): how long the test may take")
     config.addinivalue_line("filterwarnings", "ignore::pytest.PytestCacheWarning")  # read-only
-    config.stash[_OPENED] = {}
+    config.stash[_MODULES] = {}
     config.stash[_FIRST_TO_DO] = {}
-    config.stash[_TALLY] = Tally()
-    config.pluginmanager.register(config.stash[_TALLY])
+
+
+def tests_own_exercises(config: pytest.Config) -> bool:
+    """Return whether the student's own exercises are tested, not some other modules."""
+    return not (config.option.solutions or config.option.modules)
 
 
 # --- fixtures -------------------------------------------------------------------------------
@@ -92,37 +101,37 @@ def _names_in_lesson_texts(request: pytest.FixtureRequest) -> None:
         exec("import math, torch", names)
 
 
-_OPENED = pytest.StashKey[dict[Path, Opened]]()
+_MODULES = pytest.StashKey[dict[Path, Module]]()
 _FIRST_TO_DO = pytest.StashKey[dict[tuple[str, str], str]]()
-_TALLY = pytest.StashKey[Tally]()
 _CASE = pytest.StashKey[Case]()
 _TESTS_OF_EXERCISE = pytest.StashKey[int]()
-_FINDING = pytest.StashKey[Finding]()
+FINDING = pytest.StashKey[Finding]()
+"""How a graded test ended, in the stash of its item."""
 
 
-def _loaded(config: pytest.Config, test_file: Path) -> Opened:
-    """The module that a test file grades.
+def _loaded(config: pytest.Config, test_file: Path) -> Module:
+    """Return the module that a test file grades.
 
     Raises:
         Wrong: why it cannot be loaded.
     """
-    opened = _opened(config, test_file)
-    if opened.examination is None:
-        raise Wrong(opened.refusal)
-    return opened
+    module = _module(config, test_file)
+    if module.examination is None:
+        raise Wrong(module.trouble)
+    return module
 
 
-def _opened(config: pytest.Config, test_file: Path) -> Opened:
-    """The same, if it can be loaded or not; it is tried only once."""
+def _module(config: pytest.Config, test_file: Path) -> Module:
+    """Return the same, if it can be loaded or not; it is tried only once."""
     path = _module_path(config, test_file)
-    known = config.stash[_OPENED]
+    known = config.stash[_MODULES]
     if path not in known:
         known[path] = open_module(path, config.option.seed, _printed_by(config))
     return known[path]
 
 
 def _printed_by(config: pytest.Config) -> Callable[[], str]:
-    """Gives what was printed since it was last asked; nothing under `pytest -s`."""
+    """Return what gives what was printed since it was last asked; nothing under `pytest -s`."""
     capture = config.pluginmanager.getplugin("capturemanager")
     return lambda: capture.read_global_capture()[0] if capture else ""
 
@@ -164,7 +173,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if case is None:
         return None
     finding = _loaded(pyfuncitem.config, pyfuncitem.path).examination.run(case)
-    pyfuncitem.stash[_FINDING] = finding
+    pyfuncitem.stash[FINDING] = finding
     if finding.failure is not None:
         raise finding.failure
     return True
@@ -175,7 +184,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
-    """The report of a graded test, in place of pytest's, which would explain our own code."""
+    """Return the report of a graded test, in place of pytest's, which would explain our code.
+
+    Its `course` is the text of a result that holds this one test: `result_in` reads it.
+    """
     case = item.stash.get(_CASE, None)
     if case is None:
         return None
@@ -184,54 +196,46 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     report = pytest.TestReport.from_item_and_call(item, without_traceback)
     if call.excinfo is None and call.when != "call":
         return report
-    facts = facts_of(
-        case,
-        _opened(item.config, item.path),
-        item.stash.get(_FINDING, None),
-        printed=report.capstdout,
-        of=item.stash[_TESTS_OF_EXERCISE],
-    )
-    if facts["outcome"] != "passed":
+    module = _module(item.config, item.path)
+    test = test_result(module, case, item.stash.get(FINDING, None), report.capstdout)
+    n_tests = item.stash[_TESTS_OF_EXERCISE]
+    exercise = exercise_result(module, case.lesson, case.exercise, [test], n_tests)
+    if test.status != Status.PASSED:
         report.outcome = "failed"
-        report.longrepr = facts["text"]
-    report.course = facts
+        report.longrepr = test.message
+    report.course = to_text(lesson_result(module, [exercise]))
     return report
 
 
+def result_in(report: pytest.TestReport) -> LessonResult | None:
+    """Return the result that a report holds; None if it is not of a graded test."""
+    text = getattr(report, "course", None)
+    return from_text(text) if text else None
+
+
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config):
-    """The words for an outcome. What is to do is counted by exercise, not by test."""
-    facts = getattr(report, "course", None)
-    if facts and facts["outcome"] == "wrong":
+    """Return the words for an outcome. What is to do is counted by exercise, not by test."""
+    result = result_in(report)
+    if result is None:
+        return None
+    (exercise,) = result.exercises
+    (test,) = exercise.tests
+    if test.status == Status.WRONG:
         return "wrong", "x", ("WRONG", {"red": True})
-    if facts and facts["outcome"] == "to do":
-        exercise = facts["lesson"], facts["exercise"]
-        first = config.stash[_FIRST_TO_DO].setdefault(exercise, report.nodeid)
+    if test.status == Status.TO_DO:
+        place = result.lesson, exercise.name
+        first = config.stash[_FIRST_TO_DO].setdefault(place, report.nodeid)
         counted_as = "to do" if report.nodeid == first else ""
         return counted_as, "o", ("TO DO", {"yellow": True})
-    if facts and facts["outcome"] == "not run":
+    if test.status == Status.NOT_RUN:
         return "not run", "-", ("NOT RUN", {"yellow": True})
     return None
 
 
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Name the mistakes behind what is wrong (under xdist no process has all the tests)."""
-    if session.config.option.usepdb or exitstatus == pytest.ExitCode.INTERRUPTED:
-        return  # whoever debugs or stops wants no further runs
-    tally = session.config.stash[_TALLY]
-    seen = [item.stash[_FINDING] for item in session.items if _FINDING in item.stash]
-    for stem, exercise in tally.wrong():
-        tally.name_the_mistake(stem, exercise, seen, session.config.option.seed)
-
-
 def pytest_terminal_summary(terminalreporter, exitstatus: int, config: pytest.Config) -> None:
-    tally = config.stash[_TALLY]
     wanted = config.option.keyword or " ".join(config.option.exercise or [])
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and wanted:
         terminalreporter.write_line(f"\n{_nothing_called(wanted)}\n")
-    own = not (config.option.solutions or config.option.modules)
-    if own:
-        tally.remember()
-    print_summary(terminalreporter, tally, own)
 
 
 def _nothing_called(wanted: str) -> str:

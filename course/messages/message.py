@@ -1,0 +1,104 @@
+"""What a student is told about an exercise: made once of a result, shown in three ways.
+
+`messages.terminal` writes it to a console, `messages.plain` as text; the pages for a class have it
+as HTML.
+"""
+
+import ast
+import re
+import textwrap
+from dataclasses import dataclass
+from functools import cache
+
+from course.messages.wording import counted
+from course.syllabus import Status, find_lesson, name_for_check
+from course.testing.result import ExerciseResult, LessonResult
+
+
+@dataclass(frozen=True)
+class Message:
+    """What there is to say about an exercise that is wrong, the most telling first.
+
+    Attributes:
+        says, look: the known mistake that was recognized, and where to look; or nothing.
+        test: the test that shows it, in words.
+        sentence: what it found.
+        details: the call, what it gave, what it should have given: lines to be kept as they are.
+        why: what the test says for itself.
+        printed: what the student's code printed meanwhile.
+        commands: where the exercise stands, and what helps, by what it is for.
+        also_wrong: the other wrong tests, in words.
+        not_run: which tests were left out, and why; or nothing.
+    """
+
+    says: str
+    look: str
+    test: str
+    sentence: str
+    details: str
+    why: str
+    printed: str
+    commands: dict[str, str]
+    also_wrong: tuple[str, ...]
+    not_run: str
+
+    @property
+    def advice(self) -> str:
+        """Return what there is to say about the mistake that was recognized."""
+        return f"{self.says} {self.look}".strip()
+
+
+def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
+    """Return the message about a wrong exercise."""
+    first = exercise.first_wrong
+    sentence, _, details = first.message.partition("\n")
+    wrong = [in_words(test.name) for test in exercise.tests if test.status == Status.WRONG]
+    also_wrong = dict.fromkeys(one for one in wrong if one != in_words(first.name))
+    n_not_run = sum(test.status == Status.NOT_RUN for test in exercise.tests)
+    return Message(
+        says=exercise.says,
+        look=exercise.look,
+        test=in_words(first.name),
+        sentence=sentence,
+        details=textwrap.dedent(details).strip("\n"),
+        why=_reasons(result.lesson).get((exercise.name, first.name.partition("[")[0]), ""),
+        printed=first.printed,
+        commands=commands_for(result.lesson, exercise),
+        also_wrong=tuple(also_wrong),
+        not_run=f"{counted(n_not_run, 'test')}, because others took too long" if n_not_run else "",
+    )
+
+
+def commands_for(lesson: str, exercise: ExerciseResult) -> dict[str, str]:
+    """Return where an exercise stands, and the commands that help, by what they are for."""
+    return {
+        "look at": exercise.where or f"exercises/{lesson}.py",
+        "hint": f"course hint {exercise.name}",
+        "check": f"course check {name_for_check(find_lesson(lesson).exercise(exercise.name))}",
+    }
+
+
+@cache
+def in_words(test: str) -> str:
+    """Return the name of a test as words; a name has no room for the signs of a number.
+
+    >>> in_words("test_error_is_below_1e_4[7-3]"), in_words("test_std_is_002")
+    ('error is below 1e-4', 'std is 0.02')
+    """
+    words = test.partition("[")[0].removeprefix("test_").replace("_", " ")
+    words = re.sub(r"\b0(\d+)\b", r"0.\1", words)
+    return re.sub(r"\b1e (\d)", r"1e-\1", words)
+
+
+@cache
+def _reasons(lesson: str) -> dict[tuple[str, str], str]:
+    """Return what each graded test says for itself, by its exercise and its name."""
+    reasons = {}
+    for node in ast.parse(find_lesson(lesson).tests.read_text(encoding="utf-8")).body:
+        for mark in getattr(node, "decorator_list", []):
+            match mark:
+                case ast.Call(func=ast.Name(id="exercise"), args=[ast.Constant(value=exercise)]):
+                    for test in ast.walk(node):
+                        if isinstance(test, ast.FunctionDef):
+                            reasons[exercise, test.name] = ast.get_docstring(test) or ""
+    return reasons

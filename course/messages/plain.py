@@ -1,0 +1,34 @@
+"""A result as plain text: for tables, for platforms, and for tools that read text alone."""
+
+import textwrap
+
+from course.messages.message import commands_for, message_about
+from course.messages.wording import filled
+from course.syllabus import Status
+from course.testing.result import ExerciseResult, LessonResult
+
+
+def plain_message(result: LessonResult, exercise: ExerciseResult) -> str:
+    """Return all there is to say about an exercise; nothing if it passed."""
+    if exercise.status == Status.PASSED:
+        return ""
+    if exercise.status == Status.NOT_RUN:
+        return result.trouble or f"{exercise.name} was not tested."
+    if exercise.status == Status.TO_DO:
+        commands = commands_for(result.lesson, exercise)
+        return f"{exercise.name} is still to do.\n\n{_lines(commands)}"
+    told = message_about(result, exercise)
+    parts = [
+        filled(told.advice),
+        filled(f"{told.test}: {told.sentence}"),
+        textwrap.indent(told.details, "  "),
+        textwrap.indent(told.why, "  "),
+        _lines(told.commands),
+        filled(f"other tests that fail: {', '.join(told.also_wrong)}" if told.also_wrong else ""),
+        f"not run: {told.not_run}" if told.not_run else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _lines(commands: dict[str, str]) -> str:
+    return "\n".join(f"{what:<7} {how}" for what, how in commands.items())

@@ -1,0 +1,96 @@
+"""The end of a test run: what is wrong, named where it is a known mistake, and the board.
+
+A pytest plugin beside `course.testing.plugin`, which runs the tests.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import click
+import pytest
+
+from course.messages.terminal import Terminal, write_results
+from course.mistakes.diagnosis import diagnoser
+from course.student import progress
+from course.student.board import course_board, lesson_board, next_steps
+from course.syllabus import Status, lessons
+from course.testing.plugin import FINDING, result_in, tests_own_exercises
+from course.testing.result import LessonResult, merged
+from course.testing.run import explained
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_SUMMARY] = Summary()
+    config.pluginmanager.register(config.stash[_SUMMARY])
+
+
+class Results:
+    """A plugin that collects results from reports, which may come from other processes."""
+
+    def __init__(self) -> None:
+        self._parts: list[LessonResult] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the result of a graded test."""
+        if part := result_in(report):
+            self._parts.append(part)
+
+    def results(self) -> list[LessonResult]:
+        """Return what was found so far, lesson by lesson."""
+        return merged(self._parts)
+
+
+class Summary(Results):
+    """The results of a run, explained where a known mistake does that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.explained: list[LessonResult] = []
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Name the mistakes behind what is wrong (under xdist no process has all the tests)."""
+        self.explained = self.results()
+        if session.config.option.usepdb or exitstatus == pytest.ExitCode.INTERRUPTED:
+            return  # whoever debugs or stops wants no further runs
+        seen = [item.stash[FINDING] for item in session.items if FINDING in item.stash]
+        diagnose = diagnoser(session.config.option.seed)
+        for place, result in enumerate(self.explained):
+            exercises = list(result.exercises)
+            for number, one in enumerate(exercises):
+                own = [
+                    finding
+                    for finding in seen
+                    if (finding.case.lesson, finding.case.exercise) == (result.lesson, one.name)
+                ]
+                if own and one.status == Status.WRONG:
+                    exercises[number] = explained(one, diagnose(own))
+            self.explained[place] = replace(result, exercises=tuple(exercises))
+
+
+_SUMMARY = pytest.StashKey[Summary]()
+
+
+def pytest_terminal_summary(terminalreporter, exitstatus: int, config: pytest.Config) -> None:
+    results = config.stash[_SUMMARY].explained
+    own = tests_own_exercises(config)
+    if own:
+        progress.remember(results)
+    write_results(terminalreporter, results)
+    if results:
+        ran = {name: status for result in results for name, status in result.statuses.items()}
+        known = progress.status_of_all() | ran if own else ran
+        _write(terminalreporter, f"\n{board_of(results, known)}\n")
+        if own:
+            _write(terminalreporter, f"{next_steps(known, prefer=tuple(ran))}\n")
+
+
+def board_of(results: Sequence[LessonResult], known: dict[str, Status]) -> str:
+    """Return the board of one lesson in full, or of all of them in a line each."""
+    if len(results) != 1:
+        return course_board(known)
+    (lesson,) = (one for one in lessons() if one.stem == results[0].lesson)
+    return lesson_board(lesson, known, shown=results[0].statuses)
+
+
+def _write(terminal: Terminal, text: str) -> None:
+    terminal.write_line(text if terminal.hasmarkup else click.unstyle(text))

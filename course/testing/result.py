@@ -1,0 +1,189 @@
+"""The one result of running graded tests, and its one text form.
+
+Every command, page, table and notebook takes a `LessonResult`; none counts for itself.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from course.syllabus import Status
+
+VERSION = 2
+"""Of the text form."""
+
+NOT_HANDED_IN = "was not handed in."
+"""The trouble of a lesson without a module, after the name of its file."""
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """How one graded test ended.
+
+    Attributes:
+        message: for the student, a sentence and then the details; empty if it passed.
+        printed: what the student's code printed meanwhile.
+    """
+
+    __test__ = False  # which pytest would take for a test
+
+    name: str
+    status: Status
+    message: str = ""
+    printed: str = ""
+
+
+@dataclass(frozen=True)
+class ExerciseResult:
+    """How the tests of one exercise ended.
+
+    Attributes:
+        worth: the points that it earns if all its tests pass.
+        tests: those that ran, in order, of `n_tests`.
+        mistake: the short name of the known mistake that was recognized, if any,
+        says, look: what the code does, and where to look, in its sentences.
+        shown: the name of the wrong test that shows best what is wrong, if any is.
+        where: the file, with the line of the definition if known, as "exercises/rope.py:31".
+        remark: what the file tells about the exercise and its tests do not, in a sentence.
+    """
+
+    name: str
+    worth: int
+    tests: tuple[TestResult, ...] = ()
+    n_tests: int = 0
+    mistake: str = ""
+    says: str = ""
+    look: str = ""
+    shown: str = ""
+    where: str = ""
+    remark: str = ""
+
+    @property
+    def status(self) -> Status:
+        """Return "passed" only if all tests of the exercise ran and passed."""
+        found = {test.status for test in self.tests}
+        for status in (Status.WRONG, Status.TO_DO, Status.NOT_RUN):
+            if status in found:
+                return status
+        if not self.tests:
+            return Status.NOT_RUN
+        return Status.PASSED if len(self.tests) == self.n_tests else Status.UNCHECKED
+
+    @property
+    def points(self) -> int:
+        """Return what it earned, of `worth`."""
+        return self.worth if self.status == Status.PASSED else 0
+
+    @property
+    def advice(self) -> str:
+        """Return what there is to say about the mistake that was recognized."""
+        return f"{self.says} {self.look}".strip()
+
+    @property
+    def first_wrong(self) -> TestResult | None:
+        """Return the wrong test to show; the first, if none shows it best."""
+        wrong = [test for test in self.tests if test.status == Status.WRONG]
+        return next((test for test in wrong if test.name == self.shown), next(iter(wrong), None))
+
+
+@dataclass(frozen=True)
+class LessonResult:
+    """How the graded tests of one lesson ended on one module.
+
+    Attributes:
+        lesson: its stem.
+        exercises: those of which tests ran, in order; when a class is graded, all.
+        trouble: why the module could not be loaded, or graded, in a sentence; or nothing.
+        printed: what the module printed when it was loaded.
+        seconds: how long it took.
+        student, canvas_id: whose it is, if it was handed in.
+        key: a hash of all that the result depends on; empty if it was not graded.
+        module: a hash of what was handed in.
+        notes: what is odd about all that was handed in, in sentences; alike in every lesson.
+        late: whether Canvas has marked it as late.
+    """
+
+    lesson: str
+    exercises: tuple[ExerciseResult, ...] = ()
+    trouble: str = ""
+    printed: str = ""
+    seconds: float = 0.0
+    student: str = ""
+    canvas_id: str = ""
+    key: str = ""
+    module: str = ""
+    notes: tuple[str, ...] = field(default=())
+    late: bool = False
+
+    @property
+    def handed_in(self) -> bool:
+        """Return whether there was a module; what a module says of itself does not count."""
+        return self.trouble != f"{self.lesson}.py {NOT_HANDED_IN}"
+
+    @property
+    def points(self) -> int:
+        """Return what the lesson earned."""
+        return sum(exercise.points for exercise in self.exercises)
+
+    @property
+    def worth(self) -> int:
+        """Return what it could have earned."""
+        return sum(exercise.worth for exercise in self.exercises)
+
+    @property
+    def statuses(self) -> dict[str, Status]:
+        """Return the status of each exercise, by name."""
+        return {exercise.name: exercise.status for exercise in self.exercises}
+
+
+def merged(parts: Iterable[LessonResult]) -> list[LessonResult]:
+    """Return one result for each lesson, of results that hold some of its tests each."""
+    whole: dict[str, LessonResult] = {}
+    for part in parts:
+        known = whole.setdefault(part.lesson, replace(part, exercises=()))
+        exercises = {one.name: one for one in known.exercises}
+        for one in part.exercises:
+            before = exercises.get(one.name, replace(one, tests=()))
+            tests, remark = (*before.tests, *one.tests), before.remark or one.remark
+            exercises[one.name] = replace(before, tests=tests, remark=remark)
+        whole[part.lesson] = replace(known, exercises=tuple(exercises.values()))
+    return list(whole.values())
+
+
+def to_text(result: LessonResult) -> str:
+    """Return a result as one line of text; what is empty is left out."""
+    return json.dumps({"version": VERSION, **_fields(result)}) + "\n"
+
+
+def from_text(text: str) -> LessonResult:
+    """Return the result of a text.
+
+    Raises:
+        ValueError: the text is none of this version.
+    """
+    try:
+        fields = json.loads(text)
+        if fields.pop("version") != VERSION:
+            raise ValueError("a result of another version")
+        exercises = tuple(_exercise(one) for one in fields.pop("exercises", ()))
+        notes = tuple(fields.pop("notes", ()))
+        return LessonResult(**fields, exercises=exercises, notes=notes)
+    except (AttributeError, KeyError, RecursionError, TypeError) as error:
+        raise ValueError(f"not a result: {error}") from None
+
+
+_EMPTY = ("", (), False)
+
+
+def _fields(value: Any) -> Any:
+    if isinstance(value, LessonResult | ExerciseResult | TestResult):
+        return {name: _fields(one) for name, one in vars(value).items() if one not in _EMPTY}
+    return [_fields(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _exercise(fields: dict[str, Any]) -> ExerciseResult:
+    tests = tuple(
+        TestResult(**test | {"status": Status(test["status"])}) for test in fields.pop("tests", ())
+    )
+    return ExerciseResult(**fields, tests=tests)

@@ -1,0 +1,165 @@
+"""Run graded tests on a module: `run(module, cases) -> LessonResult`."""
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from course.syllabus import Status, find_lesson
+from course.testing.case import SECONDS_PER_TEST, Case, by_exercise
+from course.testing.clock import TimeIsUp, time_limit
+from course.testing.examine import (
+    Examination,
+    Finding,
+    lines_of_definitions,
+    lines_to_do_once_begun,
+)
+from course.testing.outcomes import Wrong
+from course.testing.result import ExerciseResult, LessonResult, TestResult
+from course.testing.stage import Stage, load_module, where
+
+
+@dataclass(frozen=True)
+class Module:
+    """A student's file that was loaded, or could not be.
+
+    Attributes:
+        examination: runs tests on it; None if it could not be loaded.
+        trouble: why it could not, in a sentence; empty if it could.
+        printed: what it printed while it was loaded.
+    """
+
+    path: Path
+    examination: Examination | None
+    trouble: str
+    printed: str
+
+
+def open_module(path: Path, seed: int, printed: Callable[[], str]) -> Module:
+    """Load a student's file; `printed` gives what was printed since it was last asked."""
+    printed()
+    try:
+        module = _load(path)
+    except Wrong as wrong:
+        return Module(path, None, str(wrong), printed())
+    examination = Examination(lambda: Stage(module), path.read_bytes(), seed)
+    return Module(path, examination, "", printed())
+
+
+def _load(path: Path) -> types.ModuleType:
+    try:
+        with time_limit(SECONDS_PER_TEST):
+            return load_module(path)
+    except TimeIsUp as error:
+        raise Wrong(
+            f"{path.parent.name}/{path.name} did not finish its import in {SECONDS_PER_TEST} s; "
+            f"is there a loop outside of a function?\n  {where(error, path)}"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A known mistake that explains failures.
+
+    Attributes:
+        mistake: its short name.
+        says, look: what the code does, and where to look, in its sentences.
+        explains: the names of the tests whose failure it explains.
+    """
+
+    mistake: str
+    says: str
+    look: str
+    explains: tuple[str, ...]
+
+
+Diagnose = Callable[[Sequence[Finding]], Diagnosis | None]
+"""Return what explains the findings of all tests of one exercise, if anything does."""
+
+
+def run(
+    module: Module,
+    cases: Sequence[Case],
+    diagnose: Diagnose = lambda findings: None,
+    printed: Callable[[], str] = lambda: "",
+    about_to_run: Callable[[Case], object] = lambda case: None,
+) -> LessonResult:
+    """Run all graded tests of some exercises of one lesson.
+
+    Args:
+        printed: gives what was printed since it was last asked.
+        about_to_run: is told of each test before it begins.
+    """
+    exercises = []
+    for name, own in by_exercise(cases).items():
+        findings, tests = [], []
+        for case in own:
+            about_to_run(case)
+            finding = module.examination.run(case) if module.examination else None
+            findings += [finding] if finding else []
+            tests.append(test_result(module, case, finding, printed()))
+        result = exercise_result(module, own[0].lesson, name, tests, len(own))
+        diagnosis = diagnose(findings) if result.status == Status.WRONG and findings else None
+        exercises.append(explained(result, diagnosis))
+    return lesson_result(module, exercises)
+
+
+def lesson_result(module: Module, exercises: Sequence[ExerciseResult]) -> LessonResult:
+    """Return the result of a module with these exercises."""
+    return LessonResult(
+        module.path.stem, tuple(exercises), trouble=module.trouble, printed=module.printed
+    )
+
+
+def test_result(module: Module, case: Case, finding: Finding | None, printed: str) -> TestResult:
+    """Return how a test ended; there is no finding where the module could not be loaded."""
+    if finding is None:
+        return TestResult(case.name, Status.WRONG, module.trouble, printed)
+    return TestResult(case.name, finding.status, finding.text, printed)
+
+
+def exercise_result(
+    module: Module, lesson: str, name: str, tests: Sequence[TestResult], n_tests: int
+) -> ExerciseResult:
+    """Return how an exercise stands in a file after these of its tests."""
+    result = ExerciseResult(name, find_lesson(lesson).exercise(name).points, tuple(tests), n_tests)
+    source = module.path.read_bytes() if module.path.exists() else b""
+    file = f"{module.path.parent.name}/{module.path.name}"
+    lines = lines_of_definitions(source, name)
+    return replace(
+        result,
+        where=f"{file}:{lines[-1]}" if lines else file,
+        remark=_remark(result, lesson, source, file, lines) if module.examination else "",
+    )
+
+
+def _remark(
+    result: ExerciseResult, lesson: str, source: bytes, file: str, lines: Sequence[int]
+) -> str:
+    """Return what the text of an exercise shows, and its tests do not tell; or nothing."""
+    statuses = {test.status for test in result.tests}
+    if statuses == {Status.PASSED}:
+        return ""
+    if len(lines) > 1:
+        on = " and ".join(map(str, lines))
+        return f"{file} defines {result.name} on lines {on}: Python uses only the last one"
+    begun = Status.TO_DO in statuses and lines_to_do_once_begun(source, lesson, result.name)
+    if begun:
+        raises = "raise" if len(begun) > 1 else "raises"
+        place = f"{file}:{' and '.join(map(str, begun))}"
+        return f"{result.name} is still to do: {place} {raises} NotImplementedError"
+    return ""
+
+
+def explained(result: ExerciseResult, diagnosis: Diagnosis | None) -> ExerciseResult:
+    """Return a result with its mistake, and the test that shows it best."""
+    if diagnosis is None:
+        return result
+    wrong = [test.name for test in result.tests if test.status == Status.WRONG]
+    return replace(
+        result,
+        mistake=diagnosis.mistake,
+        says=diagnosis.says,
+        look=diagnosis.look,
+        shown=min(wrong, key=lambda name: name not in diagnosis.explains),
+    )
