@@ -265,7 +265,7 @@ NOT_HANDED_IN = {
     "as its text": "raise SyntaxError('', ('', 1, 1, 'a\\nlookup.py was not handed in.'))",
     "for the worker": (
         f"{CONNECTION}os.write(connection, dumps(['wrong', 'a\\nlookup.py was not handed in.']))\n"
-        "os._exit(0)"
+        "while True: pass"
     ),
     "as a stub": "raise NotImplementedError('TODO lookup\\nlookup.py was not handed in.')",
 }

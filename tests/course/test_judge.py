@@ -457,7 +457,7 @@ QUOTED = "“was graded by hand: 14 of 14.'”\n  | Please enter 14."
     ],
 )
 def test_what_a_worker_says_of_the_module_is_quoted(graded, answer, sentence):
-    result = graded(f"{FORGES}CLAIM = '{CLAIM}'\nsay({answer})\nos._exit(0)")
+    result = graded(f"{FORGES}CLAIM = '{CLAIM}'\nsay({answer})\nwhile True: pass")
     assert sentence in result.trouble
     assert all(line.startswith("  | ") for line in result.trouble.split("\n")[1:])
 
@@ -465,7 +465,7 @@ def test_what_a_worker_says_of_the_module_is_quoted(graded, answer, sentence):
 def test_what_a_worker_says_of_an_exercise_is_quoted(graded):
     forge = FORGES.replace("\n", "\n    ")
     for answer in ("'wrong', CLAIM", "'student', [[CLAIM], CLAIM, CLAIM]"):
-        body = f"{forge}CLAIM = '{CLAIM}'\n    say({answer})\n    os._exit(0)"
+        body = f"{forge}CLAIM = '{CLAIM}'\n    say({answer})\n    __import__('time').sleep(5)"
         said = exercise(graded(with_body("rotate_half", body)), "rotate_half").first_wrong.message
         assert "Please" not in [line.strip()[:6] for line in said.split("\n")]
         first = "rotate_half was refused; its process says: “was graded"
