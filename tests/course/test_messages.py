@@ -1,0 +1,155 @@
+"""One message, three windows: a terminal, plain text and a page say the same."""
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from course.grading.reports.feedback import feedback_page
+from course.messages.plain import plain_message
+from course.messages.terminal import MAX_PRINTED, Page, write_results
+from course.syllabus import Status
+from course.testing.result import (
+    ExerciseResult,
+    LessonResult,
+    TestResult,
+    from_text,
+    merged,
+    to_text,
+)
+
+MESSAGE = "the values differ\n\n  called  rotate_half([3, 4])\n  got     [4, -3]\n  want    [-4, 3]"
+FIRST = "test_one_pair_makes_a_quarter_turn"
+WRONG = ExerciseResult(
+    name="rotate_half",
+    worth=2,
+    tests=(
+        TestResult("test_is_fine", Status.PASSED),
+        TestResult("test_tiny_1e_4[1]", Status.WRONG, "the other message"),
+        TestResult("test_tiny_1e_4[2]", Status.WRONG, "the other message"),
+        TestResult(FIRST, Status.WRONG, MESSAGE, printed="x is 3\n"),
+        TestResult("test_more[1]", Status.NOT_RUN),
+        TestResult("test_more[2]", Status.NOT_RUN),
+    ),
+    n_tests=6,
+    mistake="sign",
+    says="The minus sign is at the wrong half.",
+    look="Which half carries it?",
+    shown=FIRST,
+    where="exercises/rope.py:31",
+)
+SAID = {
+    "test": "one pair makes a quarter turn",
+    "mistake": "The minus sign is at the wrong half. Which half carries it?",
+    "sentence": "the values differ",
+    "call": "called rotate_half([3, 4])",
+    "got": "got [4, -3]",
+    "want": "want [-4, 3]",
+    "why": "The point (3, 4) turned by 90 degrees is (-4, 3).",
+    "where": "look at exercises/rope.py:31",
+    "hint": "hint course hint rotate_half",
+    "not run": "not run: 2 tests, because others took too long",
+    "others": "other tests that fail: tiny 1e-4",
+}
+
+
+def lesson(*exercises: ExerciseResult, **fields: str) -> LessonResult:
+    return LessonResult("rope", exercises, **fields)
+
+
+def on_terminal(result: LessonResult) -> str:
+    page = Page(width=80)
+    write_results(page, [result])
+    return re.sub(r"\x1b\[[\d;]*m", "", page.text)
+
+
+def on_page(result: LessonResult) -> str:
+    page = feedback_page("ann", [replace(result, student="ann", key="some")])
+    as_text = re.sub(r"</dt>\s*<dd>", " ", page.split("<main", 1)[1])
+    text = unescape(re.sub(r"<[^>]+>", " ", as_text))
+    return text.replace("not run ", "not run: ").replace("that fail ", "that fail: ")
+
+
+WINDOWS = {
+    "terminal": on_terminal,
+    "plain text": lambda result: plain_message(result, result.exercises[0]),
+    "page": on_page,
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("part", SAID)
+def test_every_window_says_it_once(window, part):
+    said = " ".join(WINDOWS[window](lesson(WRONG)).split())
+    assert said.count(SAID[part]) == 1
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_no_window_speaks_of_what_is_not_there(window):
+    alone = replace(WRONG, tests=WRONG.tests[:1] + WRONG.tests[3:4], n_tests=2, says="", look="")
+    said = WINDOWS[window](lesson(alone))
+    assert "other tests" not in said
+    assert "not run" not in said
+    assert "None" not in said
+
+
+def test_of_the_wrong_tests_the_one_that_is_explained_is_shown():
+    assert WRONG.first_wrong.name == FIRST
+    assert replace(WRONG, shown="").first_wrong.name == "test_tiny_1e_4[1]"
+
+
+def test_a_terminal_shows_what_was_printed_but_not_all_of_it():
+    assert "your code printed\n    x is 3" in on_terminal(lesson(WRONG))
+    many = replace(WRONG.tests[3], printed="x\n" * (MAX_PRINTED + 5))
+    long = replace(WRONG, tests=(many,), n_tests=1)
+    assert "... and 5 more lines" in on_terminal(lesson(long))
+
+
+def test_a_file_that_cannot_be_loaded_is_told_of_once():
+    both = (replace(WRONG, name=name) for name in ("rotate_half", "apply_rope"))
+    said = on_terminal(lesson(*both, trouble="exercises/rope.py is not valid Python"))
+    assert said.split("\n") == ["", "exercises/rope.py is not valid Python"]
+
+
+# --- results --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("statuses", "n_tests", "status"),
+    [
+        ("passed passed", 2, "passed"),
+        ("passed", 2, "not checked"),
+        ("passed wrong", 2, "wrong"),
+        ("to do wrong", 2, "wrong"),
+        ("passed to do", 2, "to do"),
+        ("passed not run", 2, "not run"),
+        ("", 2, "not run"),
+    ],
+)
+def test_an_exercise_passed_only_if_all_its_tests_did(statuses, n_tests, status):
+    found = re.findall("passed|wrong|to do|not run", statuses)
+    tests = tuple(TestResult("test", Status(one)) for one in found)
+    exercise = ExerciseResult("rotate_half", 2, tests, n_tests)
+    assert exercise.status == status
+    assert exercise.points == (2 if status == "passed" else 0)
+
+
+def test_a_result_comes_back_from_its_text():
+    result = lesson(WRONG, ExerciseResult("apply_rope", 3), student="ann", key="k", module="m")
+    assert from_text(to_text(result)) == result
+    assert to_text(result).count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"version": 1}', '{"version": 2, "x": 1}', "9" * 9999]
+)
+def test_a_damaged_text_is_no_result(text):
+    with pytest.raises(ValueError):
+        from_text(text)
+
+
+def test_parts_of_a_result_are_merged_in_order():
+    parts = [lesson(replace(WRONG, tests=(test,))) for test in WRONG.tests]
+    assert merged(parts) == [lesson(WRONG)]
+    assert merged([]) == []
