@@ -34,7 +34,7 @@ SECONDS_PER_EXERCISE = 3.0
 """When the processor has worked so long on one exercise, no further mistake is tried."""
 
 
-class Suspect:
+class KnownMistake:
     """A mistake of the catalogue in the reference's place, and how it fares in the tests."""
 
     def __init__(self, mistake: Mistake, cases: Sequence[Case], seed: int) -> None:
@@ -89,20 +89,20 @@ def _held_instead(text: str) -> str:
     return re.sub(r"'[^']*'", lambda name: "." * name[0].count("."), text)
 
 
-def suspects(cases: Sequence[Case], seed: int) -> list[Suspect]:
+def known_mistakes(cases: Sequence[Case], seed: int) -> list[KnownMistake]:
     """The known mistakes of the exercise that these cases, in order, are all the tests of."""
     known = mistakes(cases[0].lesson)
-    return [Suspect(one, cases, seed) for one in known if one.exercise == cases[0].exercise]
+    return [KnownMistake(one, cases, seed) for one in known if one.exercise == cases[0].exercise]
 
 
 def diagnoser(seed: int) -> Diagnose:
     """Return what explains the findings of an exercise in tests of this seed."""
-    return lambda findings: diagnose(findings, suspects([one.case for one in findings], seed))
+    return lambda findings: diagnose(findings, known_mistakes([one.case for one in findings], seed))
 
 
 def diagnose(
     findings: Sequence[Finding],
-    known: Sequence[Suspect],
+    known: Sequence[KnownMistake],
     seconds: float = SECONDS_PER_EXERCISE,
 ) -> Diagnosis | None:
     """What explains the findings of one exercise, or None."""
@@ -119,11 +119,12 @@ def diagnose(
         return time.process_time() < deadline
 
     best: list[Diagnosis] = []
-    for suspect, shared in filter(in_time, _candidates(filter(in_time, known), wrong, passed)):
+    candidates = _candidates(filter(in_time, known), wrong, passed)
+    for candidate, shared in filter(in_time, candidates):
         if best and len(shared) < len(best[0].explains):
             break
-        if all(suspect.explains(one) for one in shared):
-            mistake, explained = suspect.mistake, tuple(one.case.name for one in shared)
+        if all(candidate.explains(one) for one in shared):
+            mistake, explained = candidate.mistake, tuple(one.case.name for one in shared)
             best.append(Diagnosis(mistake.name, mistake.says, mistake.look, explained))
             if len(shared) == len(wrong):
                 break
@@ -132,15 +133,15 @@ def diagnose(
 
 
 def _candidates(
-    known: Iterable[Suspect], wrong: Sequence[Finding], passed: Sequence[Finding]
-) -> list[tuple[Suspect, list[Finding]]]:
+    known: Iterable[KnownMistake], wrong: Sequence[Finding], passed: Sequence[Finding]
+) -> list[tuple[KnownMistake, list[Finding]]]:
     """The mistakes that fail none of what passed, with what they fail of the rest; most first."""
     candidates = []
-    for suspect in known:
-        if all(suspect.status(one.case) == "passed" for one in passed):
-            shared = [one for one in wrong if suspect.status(one.case) != "passed"]
+    for known_mistake in known:
+        if all(known_mistake.status(one.case) == "passed" for one in passed):
+            shared = [one for one in wrong if known_mistake.status(one.case) != "passed"]
             if len(shared) >= len(wrong) / 2:
-                candidates.append((suspect, shared))
+                candidates.append((known_mistake, shared))
     return sorted(candidates, key=lambda candidate: len(candidate[1]), reverse=True)
 
 

@@ -81,14 +81,14 @@ class Examination:
         self._seconds: dict[str, float] = {}
         self._to_do: dict[str, ToDo] = {}
         self._passed: dict[str, list[Case]] = {}
-        self._company: dict[str, tuple[str, ...]] = {}
+        self._lent: dict[str, tuple[str, ...]] = {}
         self._settled: set[str] = set()
 
     def run(self, case: Case) -> Finding:
         """Run a test with the exercises that this one uses, and if it fails with those lent.
 
         So nobody loses the points of an exercise because of another one that it calls. All tests
-        of an exercise have to pass in one and the same company: with its own, or with those lent.
+        of an exercise have to pass in the same way: all with its own, or all with those lent.
         """
         if case.exercise in self._stopped or self._is_wrong_and_slow(case.exercise):
             return Finding(case, *_told(NotRun(case.exercise), case.exercise))
@@ -110,14 +110,14 @@ class Examination:
         return exercise in self._failed and self._seconds[exercise] > SECONDS_ONCE_WRONG
 
     def _find(self, case: Case) -> Finding:
-        """How a test ends in the company that counts: first in the one that is likelier to pass."""
+        """Return how a test ends, with its own or those lent: first in the likelier way to pass."""
         # the text is read only if that can matter, for it takes as long as many a test
         used = self._used_by(case) if self._stopped or self._failed else ()
         if self._stopped.intersection(used):
             return self.attempt(case, used)
         likelier = used if self._failed.intersection(used) else ()
-        company = self._company.setdefault(case.exercise, likelier)
-        finding = self.attempt(case, company)
+        lent = self._lent.setdefault(case.exercise, likelier)
+        finding = self.attempt(case, lent)
         passed = self._passed.setdefault(case.exercise, [])
         if finding.failure is None:
             passed.append(case)
@@ -128,14 +128,14 @@ class Examination:
         if not used or self._is_endless_without(used, finding):
             return finding
         self._settled.add(case.exercise)  # whatever is found out now holds for all its tests
-        other = () if company else used
+        other = () if lent else used
         in_other = self.attempt(case, other)
         if in_other.failure is not None:  # with those lent, it is its own fault
-            self._company[case.exercise] = used
-            return finding if company else in_other
+            self._lent[case.exercise] = used
+            return finding if lent else in_other
         if any(self.attempt(one, other).failure for one in passed):
             return finding
-        self._company[case.exercise] = other
+        self._lent[case.exercise] = other
         return in_other
 
     def _is_endless_without(self, used: tuple[str, ...], finding: Finding) -> bool:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from course.mistakes.diagnosis import Diagnosis, Suspect, _same, diagnose, suspects
+from course.mistakes.diagnosis import Diagnosis, KnownMistake, _same, diagnose, known_mistakes
 from course.syllabus import find_lesson
 from course.testing.case import collect
 from course.testing.examine import Examination
@@ -33,7 +33,7 @@ def diagnosis_of(cases, tmp_path: Path):
         module = load_module(path)
         mine = [case for case in cases[stem] if case.exercise == exercise]
         examination = Examination(lambda: Stage(module), path.read_bytes())
-        return diagnose([examination.run(case) for case in mine], suspects(mine, seed=0))
+        return diagnose([examination.run(case) for case in mine], known_mistakes(mine, seed=0))
 
     return examine
 
@@ -71,7 +71,7 @@ def rotate_half(x):
 
 def test_a_mistake_is_named_with_all_that_it_explains(diagnosis_of):
     diagnosis = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
-    assert "turns backwards" in diagnosis.mistake.says
+    assert "turns backwards" in diagnosis.says
     assert len(diagnosis.explains) > 3
 
 
@@ -87,7 +87,7 @@ def rotate_half(x):
     return Sum.latest.to(x.dtype)
 """
     diagnosis = diagnosis_of("rope", "rotate_half", definition)
-    assert "turns backwards" in diagnosis.mistake.says
+    assert "turns backwards" in diagnosis.says
 
 
 def test_of_two_mistakes_the_one_that_explains_more_is_named(diagnosis_of):
@@ -98,7 +98,7 @@ def inverse_frequencies(n_embd, base=10000.0):
     return 10000.0 ** (-torch.arange(0, n_embd, 2).float() / n_embd)
 """
     diagnosis = diagnosis_of("sinusoidal", "inverse_frequencies", definition)
-    assert diagnosis.mistake.name == "base always 10000"
+    assert diagnosis.mistake == "base always 10000"
     assert not any("error" in name for name in diagnosis.explains)
 
 
@@ -114,7 +114,7 @@ def lookup(weight, ids):
     return known[key]
 """
     diagnosis = diagnosis_of("lookup", "lookup", definition)
-    assert diagnosis.mistake.name == "cache that forgets the table"
+    assert diagnosis.mistake == "cache that forgets the table"
 
 
 GPT_EMBEDDING = """
@@ -147,7 +147,7 @@ RENAMED = {
 )
 def test_bare_tables_are_told_from_tables_under_other_names(diagnosis_of, texts, said, check):
     definition = GPT_EMBEDDING.format(check=check, **texts)
-    assert said in diagnosis_of("learned", "GPTEmbedding", definition).mistake.says
+    assert said in diagnosis_of("learned", "GPTEmbedding", definition).says
 
 
 def test_a_table_under_another_name_is_not_taken_for_a_transposed_one(diagnosis_of):
@@ -161,14 +161,14 @@ class LearnedPositionalEmbedding(nn.Module):
         return self.rows[:seq_len]
 """
     diagnosis = diagnosis_of("learned", "LearnedPositionalEmbedding", definition)
-    assert "another name" in diagnosis.mistake.says
+    assert "another name" in diagnosis.says
 
 
 @pytest.mark.parametrize("says", ["It is off by one.", "It is off by two."])
 def test_of_two_that_explain_as_much_none_is_named_unless_they_say_the_same(says):
-    def suspect(says):
+    def known_mistake(says):
         return SimpleNamespace(
-            mistake=SimpleNamespace(says=says),
+            mistake=SimpleNamespace(name=says, says=says, look=""),
             status=lambda case: "wrong" if case.name == "first" else "passed",
             explains=lambda finding: True,
         )
@@ -177,21 +177,21 @@ def test_of_two_that_explain_as_much_none_is_named_unless_they_say_the_same(says
         SimpleNamespace(case=SimpleNamespace(name=name), status="wrong", failure=None, seconds=0)
         for name in ("first", "second")
     ]
-    found = diagnose(findings, [suspect("It is off by one."), suspect(says)])
+    found = diagnose(findings, [known_mistake("It is off by one."), known_mistake(says)])
     assert (found is not None) == (says == "It is off by one.")
 
 
 def test_only_what_fails_the_same_tests_is_run(diagnosis_of, monkeypatch):
-    finding, run = Suspect.finding, set()
+    finding, run = KnownMistake.finding, set()
 
-    def note(suspect, case):
-        run.add(suspect.mistake.name)
-        return finding(suspect, case)
+    def note(known_mistake, case):
+        run.add(known_mistake.mistake.name)
+        return finding(known_mistake, case)
 
-    monkeypatch.setattr(Suspect, "finding", note)
+    monkeypatch.setattr(KnownMistake, "finding", note)
     diagnosis = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
     suspected = len(run)
-    assert diagnosis.mistake.name in run
+    assert diagnosis.mistake in run
     monkeypatch.setattr("course.mistakes.diagnosis.refusals", lambda *_: {})
     again = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
     assert again.mistake == diagnosis.mistake  # and nothing had to be known beforehand

@@ -61,9 +61,9 @@ def test_mistakes_are_refused_and_alternatives_accepted(lesson):
     unnamed = [verdict.entry.name for verdict in refused if verdict.diagnosis is None]
     assert len(unnamed) <= 0.03 * len(refused), unnamed
     said_of_others = [  # two mistakes that no test tells apart say the same
-        (verdict.entry.name, verdict.diagnosis.mistake.name)
+        (verdict.entry.name, verdict.diagnosis.mistake)
         for verdict in refused
-        if verdict.diagnosis and verdict.diagnosis.mistake.says != verdict.entry.says
+        if verdict.diagnosis and verdict.diagnosis.says != verdict.entry.says
     ]
     assert said_of_others == []
     outdated = []

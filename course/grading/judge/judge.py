@@ -17,7 +17,7 @@ from course.grading.names import printable
 from course.grading.sandbox.nursery import Nursery
 from course.grading.sandbox.remote import RemoteModule, Reported, WorkerLost, quoted
 from course.grading.sandbox.sandbox import Limits, SandboxError
-from course.mistakes.diagnosis import Suspect, diagnose, suspects
+from course.mistakes.diagnosis import KnownMistake, diagnose, known_mistakes
 from course.syllabus import Exercise, Lesson, Status, lessons
 from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Finding
@@ -59,7 +59,7 @@ class Judge:
         self._nursery = Nursery(limits, confined, nursery)
         self._lessons = {lesson.stem: lesson for lesson in lessons()}
         self._cases = cases()
-        self._suspects: dict[tuple[str, str], list[Suspect]] = {}
+        self._known_mistakes: dict[tuple[str, str], list[KnownMistake]] = {}
         self._memory = Memory()
 
     def __enter__(self) -> "Judge":
@@ -177,12 +177,12 @@ class Judge:
         tests = (_shortened(test, result.first_wrong) for test in result.tests)
         return replace(result, tests=tuple(tests))
 
-    def _known(self, lesson: str, exercise: str) -> list[Suspect]:
+    def _known(self, lesson: str, exercise: str) -> list[KnownMistake]:
         """The known mistakes; how they fare in the tests is found out once for all submissions."""
-        if (lesson, exercise) not in self._suspects:
+        if (lesson, exercise) not in self._known_mistakes:
             cases = self._cases[lesson][exercise]
-            self._suspects[lesson, exercise] = suspects(cases, self.seed)
-        return self._suspects[lesson, exercise]
+            self._known_mistakes[lesson, exercise] = known_mistakes(cases, self.seed)
+        return self._known_mistakes[lesson, exercise]
 
 
 def cases() -> dict[str, dict[str, list[Case]]]:

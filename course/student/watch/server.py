@@ -27,7 +27,7 @@ from typing import NoReturn
 
 import torch
 
-from course.mistakes.diagnosis import suspects
+from course.mistakes.diagnosis import known_mistakes
 from course.student.watch.limits import end_after, limit_memory, write_crashes_to
 from course.student.watch.printed import collect_printed
 from course.student.watch.verdict import verdict
@@ -94,7 +94,7 @@ def _try_out(lesson: Lesson, cases: list[Case]) -> None:
     examination = Examination(lambda: Stage(module), path.read_bytes())
     for case in cases:
         examination.run(case)
-    suspects(cases[:1], seed=0)
+    known_mistakes(cases[:1], seed=0)
 
 
 def _run(request: dict, warm: dict[Lesson, list[Case]], folder: Path, tell: Tell) -> NoReturn:
