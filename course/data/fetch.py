@@ -269,19 +269,20 @@ def _translated() -> Iterator[None]:
 
     try:
         yield
-    except broken.SSLError as error:
-        lasting = "certificate" in str(error).lower()
-        raise (Unreachable if lasting else Transient)(f"TLS error, {_reason(error)}") from None
-    except broken.ProxyError as error:
-        raise Transient(f"the proxy does not let us through ({_reason(error)})") from None
-    except broken.Timeout:
-        raise Transient("no answer within the time allowed") from None
-    except (broken.ConnectionError, broken.ChunkedEncodingError) as error:
+    except broken.RequestException as error:
+        reason = _reason(error)
+        if isinstance(error, broken.Timeout):
+            raise Transient("no answer within the time allowed") from None
         if "resolve" in str(error):
             raise Unreachable("the server's name is unknown here: is there a network?") from None
-        raise Transient(f"the connection failed ({_reason(error)})") from None
-    except broken.RequestException as error:
-        raise Unreachable(f"the request failed ({_reason(error)})") from None
+        if isinstance(error, broken.SSLError):
+            lasting = "certificate" in str(error).lower()
+            raise (Unreachable if lasting else Transient)(f"TLS error, {reason}") from None
+        if isinstance(error, broken.ProxyError):
+            raise Transient(f"the proxy does not let us through ({reason})") from None
+        if isinstance(error, (broken.ConnectionError, broken.ChunkedEncodingError)):
+            raise Transient(f"the connection failed ({reason})") from None
+        raise Unreachable(f"the request failed ({reason})") from None
 
 
 def _reason(error: BaseException) -> str:
