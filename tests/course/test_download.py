@@ -165,6 +165,11 @@ def test_broken_connection_goes_on_where_it_stopped(server, tmp_path, etag):
     assert server.requests[-1].headers.get("If-Range") == (etag if etag == '"1"' else None)
 
 
+@pytest.mark.parametrize("faults", [[("cut", 70_000)] * 5, [("status", 503), ("cut", 9)]])
+def test_many_interruptions_with_progress_are_endured(server, tmp_path, faults):
+    fetched(dataset(server.add("/p", TEXT, faults=faults)), tmp_path)
+
+
 def test_server_without_range_starts_again_cleanly(server, tmp_path):
     fetched(dataset(server.add("/p", TEXT, ranges=False, faults=[("cut", 200_000)])), tmp_path)
 
@@ -174,10 +179,6 @@ def test_endless_interruptions_without_range_end(server, tmp_path, heard):
     failure(dataset(url), tmp_path)
     assert "gave up" in heard()
     assert len(server.requests) < 8
-
-
-def test_many_interruptions_with_progress_are_endured(server, tmp_path):
-    fetched(dataset(server.add("/p", TEXT, faults=[("cut", 70_000)] * 5)), tmp_path)
 
 
 def leave_part(server, wanted: Dataset, folder: Path, content: bytes | None = None) -> None:
@@ -342,12 +343,9 @@ def test_full_disk_is_noticed_before_the_first_byte(server, tmp_path, monkeypatc
     assert hidden(tmp_path) == []
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=need))
     fetched(wanted, tmp_path)
-
-
-def test_full_disk_is_noticed_before_unpacking_a_mirror(tmp_path, monkeypatch):
-    (tmp_path / "all.zip").write_bytes(ZIP)
+    (tmp_path / "all.zip").write_bytes(ZIP)  # a mirror's file has to be unpacked only
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=len(TEXT) - 1))
-    assert "too full" in failure(dataset(), tmp_path / "data", str(tmp_path))
+    assert "too full" in failure(wanted, tmp_path / "data", str(tmp_path))
 
 
 def test_destination_that_is_a_file_is_one_sentence(server, tmp_path):
@@ -390,20 +388,12 @@ def test_whole_zip_is_the_last_resort(server, tmp_path, heard):
 
 
 def test_zip_that_was_written_as_a_stream_is_fetched_whole(server, tmp_path, heard):
-    class Pipe(io.BytesIO):
-        def seekable(self):
-            return False
-
-        def seek(self, *_):
-            raise io.UnsupportedOperation
-
-        def tell(self):
-            raise io.UnsupportedOperation
-
-    with zipfile.ZipFile(pipe := Pipe(), "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    pipe = SimpleNamespace(write=buffer.write, flush=buffer.flush)
+    with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("plays.txt", TEXT)
         archive.writestr("a.txt", b"a")
-    fetched(dataset(server.add("/z.zip", pipe.getvalue())), tmp_path)
+    fetched(dataset(server.add("/z.zip", buffer.getvalue())), tmp_path)
     assert "tells the length of its member only behind it" in heard()
 
 
@@ -539,13 +529,6 @@ def start(table: Path, *arguments: str) -> subprocess.Popen:
     )
 
 
-def wait_for(fact, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not fact():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def part_size(folder: Path) -> int:
     return sum(part.stat().st_size for part in folder.glob(".partial/*.part"))
 
@@ -554,7 +537,9 @@ def test_killed_run_is_resumed_with_only_the_missing_bytes(server, tmp_path):
     url = server.add("/p", TEXT, etag='"1"', pause=0.05)
     table = write_table(tmp_path / "t.toml", dataset(url))
     first = start(table, "glove", "--dest", str(tmp_path))
-    wait_for(lambda: part_size(tmp_path) >= 100_000)
+    while part_size(tmp_path) < 100_000:
+        assert first.poll() is None
+        time.sleep(0.01)
     first.kill()  # SIGKILL
     first.communicate()
     assert not (tmp_path / "plays.txt").exists()
@@ -616,12 +601,17 @@ def test_all_is_tinyshakespeare_and_small_glove(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert sorted(p.name for p in (tmp_path / "data").glob("*.txt")) == ["plays.txt", "tiny.txt"]
     assert "%" not in result.output  # no progress bar where nobody is looking
+    assert run("all", "--dim", "100").exit_code == 2
 
 
-def test_check_tells_ok_missing_and_damaged(run, tmp_path):
+def test_check_tells_ok_missing_damaged_and_unknown(run, tmp_path):
     folder = tmp_path / "data"
     assert run("--check").output.count("missing") == 3
     run("all")
+    (folder / "z.txt").write_bytes(b"from a friend")
+    unknown = run("--check")
+    assert unknown.exit_code == 0
+    assert "unknown" in unknown.output
     run("glove", "--dim", "200")
     good = run("--check")
     assert good.exit_code == 0
@@ -634,14 +624,6 @@ def test_check_tells_ok_missing_and_damaged(run, tmp_path):
     assert bad.exit_code == 1
     assert bad.output.count("damaged (") == 2
     assert run("--check", "tinyshakespeare").exit_code == 0
-
-
-def test_check_admits_what_it_cannot_know(run, tmp_path):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "z.txt").write_bytes(b"from a friend")
-    result = run("--check")
-    assert result.exit_code == 0
-    assert "unknown" in result.output
 
 
 def test_without_arguments_it_lists(run, server):
@@ -674,10 +656,6 @@ def test_interrupt_says_how_to_go_on(run, monkeypatch):
     assert "stopped; run the same command to go on" in result.output
 
 
-def test_dim_goes_with_glove_only(run):
-    assert run("all", "--dim", "100").exit_code == 2
-
-
 def test_help_needs_no_http_library():
     code = (
         "import sys, course.cli.data; "
@@ -686,17 +664,14 @@ def test_help_needs_no_http_library():
     assert subprocess.run([sys.executable, "-c", code], cwd=course.ROOT).returncode == 0
 
 
-def test_data_folder_follows_the_environment(monkeypatch):
-    assert data_folder() == course.ROOT / "data"
-    monkeypatch.setenv("COURSE_DATA", "/elsewhere")
-    assert data_folder() == Path("/elsewhere")
-
-
-def test_published_table_names_a_hash_for_everything():
+def test_published_table_names_hashes_and_the_data_folder_follows_the_environment(monkeypatch):
     for wanted in sources.load().values():
         hashes = [*wanted.versions.values(), *[wanted.zip_sha256] * bool(wanted.zip_size)]
         assert all(len(bytes.fromhex(digest)) == 32 for digest in hashes)
         assert wanted.file == wanted.mirror[0]
+    assert data_folder() == course.ROOT / "data"
+    monkeypatch.setenv("COURSE_DATA", "/elsewhere")
+    assert data_folder() == Path("/elsewhere")
 
 
 # --- datasets.sh -----------------------------------------------------------------------------
@@ -751,18 +726,14 @@ def test_shell_script_works_from_anywhere_with_relative_paths(checkout, tmp_path
 
 
 @needs_sh
-def test_shell_script_puts_the_data_into_the_course(checkout, tmp_path):
-    assert shell(checkout, tmp_path / "b", THIS_PYTHON, "glove").returncode == 0
-    assert (checkout / "data" / "plays.txt").read_bytes() == TEXT
-
-
-@needs_sh
-def test_shell_script_prefers_the_course_s_own_environment(checkout, tmp_path):
+def test_shell_script_prefers_the_course_s_own_environment_and_folder(checkout, tmp_path):
     own = checkout / ".venv" / "bin" / "python"
     own.parent.mkdir(parents=True)
     own.write_text(f"#!/bin/sh\n{THIS_PYTHON}\n", "utf-8")
     own.chmod(0o755)
-    assert shell(checkout, tmp_path / "d", "exit 1", "--list").returncode == 0
+    assert shell(checkout, tmp_path / "d", "exit 1", "glove").returncode == 0
+    assert (checkout / "data" / "plays.txt").read_bytes() == TEXT
+    assert os.access(checkout / "datasets.sh", os.X_OK)
 
 
 @needs_sh
@@ -770,11 +741,6 @@ def test_shell_script_without_packages_says_so(checkout, tmp_path):
     result = shell(checkout, tmp_path / "c", "exit 1", "--list")
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1 and "with the course's packages" in result.stderr
-
-
-@needs_sh
-def test_shell_script_is_executable():
-    assert os.access(course.ROOT / "datasets.sh", os.X_OK)
 
 
 # --- the real data ---------------------------------------------------------------------------
