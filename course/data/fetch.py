@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import click
 
@@ -17,8 +17,6 @@ TIMEOUT = (10, 30)  # seconds to connect, seconds of silence
 CHUNK = 1 << 16
 PAGE_BEGINNINGS = (b"<!doctype html", b"<html")
 IGNORES_RANGE = "the server cannot send a part of a file (it ignores Range)"
-
-T = TypeVar("T")
 
 
 class DataError(Exception):
@@ -101,7 +99,7 @@ def fetch_tail(url: str, length: int) -> tuple[bytes, int]:
     return _patiently(attempt)
 
 
-def _patiently(attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
+def _patiently(attempt: Callable[[], Any], progress: Callable[[], int] = lambda: 0) -> Any:
     """Return what `attempt` gives; after a Transient failure, wait longer each time and repeat.
 
     A failure that came after more bytes than ever before (`progress`) is counted as the first one:
@@ -133,7 +131,7 @@ def _go_on(url: str, part: Path, label: str, reserve: int, start: int, length: i
             return
         if reply.status_code == 416 or (total is not None and total < start + (length or 0)):
             _start_again(part, "what an earlier run left does not fit the server's file")
-            raise Unavailable(f"the server's file is cut short: it has {total or 'fewer'} bytes")
+            raise Unavailable("the server's file is cut short")
         if reply.status_code == 200 and start:
             _start_again(part, "the server's file has changed")
             raise Unavailable(IGNORES_RANGE)
@@ -161,7 +159,7 @@ def _headers(part: Path, have: int, start: int, length: int | None) -> dict[str,
 
 
 def _start_again(part: Path, why: str) -> None:
-    """Forget what is there and have another try, if anything is there."""
+    """Forget what an earlier run left and have another try, if it left anything."""
     if size_of(part):
         forget(part)
         raise Transient(why)
