@@ -197,13 +197,9 @@ def _bar(label: str, done: int, total: int | None) -> Iterator[Callable[[int], N
     if not total or not sys.stdout.isatty():
         yield lambda count: None
         return
-    with click.progressbar(length=total, label=label, item_show_func=_megabytes) as bar:
-        bar.update(done, (done, total))
-        yield lambda count: bar.update(count, (bar.pos + count, total))
-
-
-def _megabytes(counts: tuple[int, int] | None) -> str:
-    return f"{counts[0] / 1e6:.1f} of {counts[1] / 1e6:.1f} MB" if counts else ""
+    with click.progressbar(length=total, label=f"{label}, {total / 1e6:,.0f} MB") as bar:
+        bar.update(done)
+        yield bar.update
 
 
 # --- one HTTP request ------------------------------------------------------------------------
