@@ -74,8 +74,7 @@ def open_store(text: Path) -> Opened:
 
 
 def first_open(text: Path) -> Opened:
-    for suffix in (".npy", ".words"):
-        text.with_suffix(suffix).unlink(missing_ok=True)
+    text.with_suffix(".npy").unlink(missing_ok=True)
     return open_store(text)
 
 

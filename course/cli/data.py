@@ -9,10 +9,8 @@ import click
 
 from course.data import data_folder, sources
 from course.data.download import obtain
-from course.data.errors import DataError
-from course.data.fetch import Listener
-from course.data.sources import Dataset
-from course.data.verify import identify, receipt, unpublished
+from course.data.fetch import DataError
+from course.data.sources import Dataset, noted_sha256
 
 DIMS = ("50", "100", "200", "300")
 
@@ -55,7 +53,7 @@ def data(name, dim, listing, check, mirror, dest):
             _list(folder)
         else:
             for dataset in _chosen(name, dim):
-                obtain(dataset, folder, mirror or None, Terminal())
+                obtain(dataset, folder, mirror or None)
 
 
 def _chosen(name: str, dim: str | None) -> list[Dataset]:
@@ -79,26 +77,6 @@ def _one_sentence():
     except KeyboardInterrupt:
         click.echo("\nstopped; run the same command to go on", err=True)
         sys.exit(130)
-
-
-class Terminal(Listener):
-    """Prints each line; shows the bar only where somebody is looking."""
-
-    def say(self, sentence):
-        click.echo(sentence)
-
-    @contextmanager
-    def progress(self, label, done, total):
-        if not total or not sys.stdout.isatty():
-            yield lambda count: None
-            return
-        with click.progressbar(length=total, label=label, item_show_func=_megabytes) as bar:
-            bar.update(done, (done, total))
-            yield lambda count: bar.update(count, (bar.pos + count, total))
-
-
-def _megabytes(counts: tuple[int, int] | None) -> str:
-    return f"{counts[0] / 1e6:.1f} of {counts[1] / 1e6:.1f} MB" if counts else ""
 
 
 def _list(folder: Path) -> None:
@@ -129,10 +107,10 @@ def _check(datasets: list[Dataset], folder: Path, needed: bool) -> None:
 def _state(dataset: Dataset, path: Path) -> str:
     if not path.exists():
         return "missing"
-    version = identify(dataset, path)
+    version = dataset.version_of(path)
     if version:
-        return f"ok ({version.name})"
-    if unpublished(dataset) and not receipt(path):
+        return f"ok ({version})"
+    if dataset.zip_size and not noted_sha256(path):
         return "unknown (the original has no published SHA-256; fetched by this command it has one)"
     return f"damaged ({path.stat().st_size:,} bytes, not those of any published version)"
 

@@ -7,6 +7,6 @@ import course
 
 
 def data_folder() -> Path:
-    """The folder that holds the datasets: `$COURSE_DATA`, else `data/` in the course repository."""
+    """Return the folder of the datasets: `$COURSE_DATA`, else `data/` in the course repository."""
     chosen = os.environ.get("COURSE_DATA")
     return Path(chosen) if chosen else course.root() / "data"

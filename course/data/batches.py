@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def train_val_split(ids: Tensor, fraction: float = 0.9) -> tuple[Tensor, Tensor]:
-    """The first `fraction` of `ids` `(N,)` and the rest: cut by position, not shuffled.
+    """Return the first `fraction` of `ids` `(N,)` and the rest: cut by position, not shuffled.
 
     Shuffled tokens would put half of each held-out sentence into the training text.
 
@@ -24,7 +24,7 @@ def get_batch(
     batch_size: int = 64,
     generator: torch.Generator | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Random windows of `ids` `(N,)` and what follows each of their tokens.
+    """Draw random windows of `ids` `(N,)` and what follows each of their tokens.
 
     Returns:
         inputs `(batch_size, block_size)` and targets of the same shape, int64, where

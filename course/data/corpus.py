@@ -15,7 +15,7 @@ class Corpus:
 
 
 def load_corpus() -> Corpus:
-    """`tinyshakespeare.txt` in the data folder if it is there, else the toy kingdom."""
+    """Return `tinyshakespeare.txt` in the data folder if it is there, else the toy kingdom."""
     path = data_folder() / "tinyshakespeare.txt"
     if path.exists():
         # Bytes, decoded here: text mode would turn a "\r\n" into "\n" without saying so.

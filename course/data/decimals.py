@@ -6,7 +6,7 @@ _POWERS_OF_TEN = 10.0 ** np.arange(9)
 
 
 def parse_decimals(text: bytes, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
-    """The numbers `text[start:stop]`, one for each of `starts` and `stops`, both `(N,)`.
+    """Return the numbers `text[start:stop]`, one for each of `starts` and `stops`, both `(N,)`.
 
     Returns:
         `(N,)` float32, bit for bit what `float` and rounding give; NaN where there is no number.
@@ -39,7 +39,7 @@ def parse_decimals(text: bytes, starts: np.ndarray, stops: np.ndarray) -> np.nda
 
 
 def to_float(field: bytes) -> float:
-    """The number that `field` spells; NaN when it spells none."""
+    """Return the number that `field` spells; NaN when it spells none."""
     try:
         return float(field)
     except ValueError:
@@ -47,7 +47,7 @@ def to_float(field: bytes) -> float:
 
 
 def _last_digits(eight: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The last `count` (1 to 8) of eight characters read as one number, and if all are digits.
+    """Return the last `count` (1 to 8) of eight characters as one number, and if all are digits.
 
     `eight` `(N,)` uint64 holds eight characters each, the last one in the highest byte.
     Neighbours are joined two at a time: 8 digits become 4 numbers below 100, then 2 below

@@ -82,7 +82,7 @@ OPENING = ("dog bites man.", "man bites dog.")
 
 
 def kingdom_text(n_sentences: int = 4000, seed: int = 0) -> str:
-    """A text of `n_sentences` lines, one sentence each: lower-case words and a full stop.
+    """Return a text of `n_sentences` lines, one sentence each: lower-case words and a full stop.
 
     The same arguments give the same text. The default has about 110,000 characters.
 
@@ -100,23 +100,18 @@ def kingdom_text(n_sentences: int = 4000, seed: int = 0) -> str:
 
 
 def _sentence(rng: random.Random) -> str:
-    return _headline(rng) if rng.random() < 0.05 else _tale(rng)
+    """Return a headline ("king chases cat.") or a tale.
 
-
-def _headline(rng: random.Random) -> str:
-    """Two who act and a verb: "king chases cat."."""
-    first, second = rng.sample(_ACTORS, 2)
-    return f"{first} {rng.choice(HEADLINE_VERBS)} {second}."
-
-
-def _tale(rng: random.Random) -> str:
-    """A noun, a deed of one of its traits, and half the time an adjective of another."""
+    A tale is a noun, a deed of one of its traits, and half the time an adjective of another.
+    """
+    if rng.random() < 0.05:
+        first, second = rng.sample(_ACTORS, 2)
+        return f"{first} {rng.choice(HEADLINE_VERBS)} {second}."
     noun = rng.choice(list(NOUNS))
-    traits = rng.sample(NOUNS[noun].split(), 2)
-    adjective, deeds = TRAITS[traits[0]][0], TRAITS[traits[1]][1].split(" | ")
-    words = [noun, rng.choice(deeds)]
+    adjective_of, deed_of = rng.sample(NOUNS[noun].split(), 2)
+    words = [noun, rng.choice(TRAITS[deed_of][1].split(" | "))]
     if rng.random() < 0.5:
-        words.insert(0, adjective)
+        words.insert(0, TRAITS[adjective_of][0])
     if noun not in _PLACES:
         words.insert(0, "the")
     return " ".join(words) + "."
@@ -130,22 +125,15 @@ _ACTORS = _nouns_with("male", "female", "single")
 _PLACES = _nouns_with("city", "country")
 
 
-def _change(a: str, b: str) -> tuple[set[str], set[str]]:
-    """The traits that a loses and those it gains on its way to b.
-
-    >>> _change("man", "king")
-    ({'common'}, {'royal'})
-    """
-    before, after = set(NOUNS[a].split()), set(NOUNS[b].split())
-    return before - after, after - before
-
-
 def _analogies() -> tuple[tuple[str, str, str, str], ...]:
-    changes = {(a, b): _change(a, b) for a, b in permutations(NOUNS, 2)}
-    one_trait_apart = [pair for pair, (lost, _) in changes.items() if len(lost) == 1]
+    changes = {}  # (a, b): the trait that a loses and the one it gains on its way to b
+    for a, b in permutations(NOUNS, 2):
+        before, after = set(NOUNS[a].split()), set(NOUNS[b].split())
+        if len(before - after) == 1:
+            changes[a, b] = before - after, after - before
     return tuple(
         first + second
-        for first, second in permutations(one_trait_apart, 2)
+        for first, second in permutations(changes, 2)
         if changes[first] == changes[second] and len({*first, *second}) == 4
     )
 

@@ -1,102 +1,99 @@
-"""What can be fetched and from where: `sources.toml` as Python objects."""
+"""The datasets, the places that may have them and the versions of them: `sources.toml`."""
 
+import hashlib
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import NamedTuple
 from urllib.parse import quote
 
 TABLE = Path(__file__).with_name("sources.toml")
-
-Kind = Literal["text", "xz", "zip", "member"]
-
-
-@dataclass(frozen=True)
-class Version:
-    """One content that may stand under a dataset's file name; `sources.toml` says what is what."""
-
-    name: str
-    size: int | None = None
-    sha256: str | None = None
-    zip_size: int | None = None
-    zip_sha256: str | None = None
+ORIGINAL = "original"
 
 
-@dataclass(frozen=True)
-class Source:
-    """One place to fetch a dataset from: a URL, or the path of a file in a local mirror."""
+class Source(NamedTuple):
+    """A place that may have a dataset, and the form of what is taken from there.
 
-    url: str
-    kind: Kind
-    size: int | None = None
-    sha256: str | None = None
-    offset: int | None = None
-    deflated: int | None = None
-    crc32: int | None = None
+    `form` is "text", "xz", "zip" (all of it), "member" (the part of a zip that its directory names)
+    or "head" (the beginning of a zip, up to the end of its first member).
+    """
 
-    @property
-    def is_local(self) -> bool:
-        return not is_url(self.url)
-
-    @property
-    def file_name(self) -> str:
-        return self.url.rsplit("/", 1)[-1]
+    place: str
+    form: str
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A text file that the course can use, the versions known of it and where they are."""
+    """A text file that the course can use; `sources.toml` says what is what."""
 
     name: str
     title: str
     file: str
-    mirror: tuple[str, ...]
-    versions: tuple[Version, ...]
-    sources: tuple[Source, ...]
+    size: int
+    mirror: list[str]
+    sources: list[str]
+    versions: dict[str, str]
+    heads: dict[str, int] = field(default_factory=dict)
+    zip_size: int | None = None
+    zip_sha256: str = ""
 
-    @property
-    def size(self) -> int:
-        """The size to plan with: that of the largest version, or 0 if no size is known."""
-        return max(version.size or 0 for version in self.versions)
+    def candidates(self, mirror: str | None = None) -> list[Source]:
+        """List what to try, best first: in `mirror`, a URL or a folder, or in the public sources.
+
+        A mirror's packed files may differ from the published ones in every byte (another zip
+        program), so that only what they unpack to is compared with hashes.
+        """
+        places = self.sources
+        if mirror and is_url(mirror):
+            places = [f"{mirror.rstrip('/')}/{quote(name)}" for name in self.mirror]
+        elif mirror:
+            paths = [Path(mirror) / name for name in self.mirror]
+            places = [str(path) for path in paths if path.is_file()]
+        found = [Source(place, form) for place in places for form in self._forms(place)]
+        # To fetch a whole zip for one member is the last resort.
+        return sorted(found, key=lambda source: source.form == "zip" and is_url(source.place))
+
+    def _forms(self, place: str) -> list[str]:
+        if not place.endswith(".zip"):
+            return ["xz" if place.endswith(".xz") else "text"]
+        head = ["head"] if Path(place).name in self.heads else []
+        return ["member", *head, "zip"] if is_url(place) else ["zip", *head]
+
+    def version_of(self, path: Path) -> str | None:
+        """Return the name of the published version that a file is, or None if it is none."""
+        names = {sha256: name for name, sha256 in self.versions.items()}
+        if noted := noted_sha256(path):
+            names[noted] = ORIGINAL
+        return names.get(file_sha256(path))
 
 
 def load() -> dict[str, Dataset]:
-    """All datasets by name, in the table's order.
+    """Return all datasets by name, in the table's order.
 
     >>> list(load())
     ['tinyshakespeare', 'glove-50d', 'glove-100d', 'glove-200d', 'glove-300d']
     """
-    with open(TABLE, "rb") as file:
-        table = tomllib.load(file)
-    return {name: _dataset(name, facts) for name, facts in table.items()}
-
-
-def _dataset(name: str, facts: dict) -> Dataset:
-    versions = tuple(Version(**version) for version in facts["versions"])
-    sources = tuple(Source(**source) for source in facts["sources"])
-    return Dataset(name, facts["title"], facts["file"], tuple(facts["mirror"]), versions, sources)
+    table = tomllib.loads(TABLE.read_text("utf-8"))
+    return {name: Dataset(name, **facts) for name, facts in table.items()}
 
 
 def is_url(place: str) -> bool:
-    """Whether `place` is a URL, not a folder."""
+    """Tell a URL from the path of a folder or file."""
     return "://" in place
 
 
-def mirror_sources(dataset: Dataset, mirror: str) -> list[Source]:
-    """Where in `mirror`, a URL or a folder, the dataset may be: best first.
-
-    Only the names come from the table. A mirror's packed files may differ from the published ones
-    in every byte (another zip program), so that only what they unpack to is compared with hashes.
-    """
-    return [source for name in dataset.mirror for source in _named(name, dataset, mirror)]
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, as 64 hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _named(name: str, dataset: Dataset, mirror: str) -> list[Source]:
-    in_url, in_folder = f"{mirror.rstrip('/')}/{quote(name)}", str(Path(mirror) / name)
-    url = in_url if is_url(mirror) else in_folder
-    if not name.endswith(".zip"):
-        return [Source(url, "xz" if name.endswith(".xz") else "text")]
-    # The zip's directory says where the member is; a zip that was cut off has lost it, and then the
-    # offset of the published zip may help; a server without Range has to send the zip whole.
-    known = [replace(s, url=url) for s in dataset.sources if s.offset and s.file_name == name]
-    return [Source(url, "member"), *known, Source(url, "zip")]
+def note_path(path: Path) -> Path:
+    """Return where the SHA-256 of a file that has no published one is noted."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def noted_sha256(path: Path) -> str:
+    """Return the SHA-256 noted when a file without a published one was fetched, or ""."""
+    note = note_path(path)
+    return note.read_text("utf-8", errors="replace").split(" ")[0] if note.exists() else ""

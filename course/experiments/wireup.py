@@ -27,6 +27,20 @@ HEAD_DIM = N_EMBD // N_HEADS
 
 
 def main() -> None:
+    """Print the road from the command line; an error in it is one sentence."""
+    argparse.ArgumentParser(
+        prog="python -m course.experiments.wireup",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args()
+    readable_anywhere()
+    try:
+        print_road()
+    except Exception as error:
+        sys.exit(f"the wire-up stopped: {type(error).__name__}: {error}; try `course check`")
+
+
+def print_road() -> None:
     """Print the road, a stage at a time."""
     generator = torch.Generator().manual_seed(0)
     torch.manual_seed(0)
@@ -182,13 +196,4 @@ def weights(x: Tensor, bias: Tensor | float = 0.0) -> Tensor:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(
-        prog="python -m course.experiments.wireup",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    ).parse_args()
-    readable_anywhere()
-    try:
-        main()
-    except Exception as error:
-        sys.exit(f"the wire-up stopped: {type(error).__name__}: {error}; try `course check`")
+    main()

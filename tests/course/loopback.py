@@ -14,7 +14,7 @@ class File:
     """A file on the server and how it is served.
 
     `faults` are used up one a request: ("status", 503), ("redirect", url), ("cut", bytes) breaks
-    off after so many, ("stall", seconds) is silent first.
+    off after so many, ("stall", seconds) is silent first, ("late", bytes) begins so much too late.
     """
 
     data: bytes
@@ -87,25 +87,10 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(302, b"", Location=value)
         if fault == "stall":
             time.sleep(value)
-        first, last = self.wanted(file)
+        first, last, partial = self.wanted(file)
+        first += value if fault == "late" else 0
         if first >= len(file.data) and first > 0:
             return self.answer(416, b"", **{"Content-Range": f"bytes */{len(file.data)}"})
-        self.send(file, first, last, value if fault == "cut" else None)
-
-    def wanted(self, file: File) -> tuple[int, int]:
-        asked = self.headers.get("Range", "")
-        changed = self.headers.get("If-Range", file.etag) != file.etag
-        end = len(file.data) - 1
-        if not file.ranges or not asked or changed:
-            return 0, end
-        first, _, last = asked.removeprefix("bytes=").partition("-")
-        if not first:
-            return max(0, len(file.data) - int(last)), end
-        return int(first), min(int(last or end), end)
-
-    def send(self, file: File, first: int, last: int, cut: int | None):
-        partial = file.ranges and "Range" in self.headers and (first, last) != (0, -1)
-        partial = partial and self.headers.get("If-Range", file.etag) == file.etag
         self.send_response(206 if partial else 200)
         self.send_header("Content-Type", file.content_type)
         self.send_header("Content-Length", str(last + 1 - first))
@@ -115,16 +100,26 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("ETag", file.etag)
         self.end_headers()
         body = file.data[first : last + 1]
-        self.pieces(body if cut is None else body[:cut], file.pause)
-
-    def pieces(self, body: bytes, pause: float):
+        body = body[:value] if fault == "cut" else body
         for at in range(0, len(body), PIECE):
             try:
                 self.wfile.write(body[at : at + PIECE])
             except OSError:  # the other side has gone
                 return
             self.request_note.sent += len(body[at : at + PIECE])
-            time.sleep(pause)
+            time.sleep(file.pause)
+
+    def wanted(self, file: File) -> tuple[int, int, bool]:
+        """The first and the last byte to send, and if they are a part of the file."""
+        asked, known = self.headers.get("Range", ""), self.headers.get("If-Range")
+        changed = known is not None and (known != file.etag or known.startswith("W/"))
+        end = len(file.data) - 1
+        if not file.ranges or not asked or changed:
+            return 0, end, False
+        first, _, last = asked.removeprefix("bytes=").partition("-")
+        if not first:
+            return max(0, len(file.data) - int(last)), end, True
+        return int(first), min(int(last or end), end), True
 
     def answer(self, code: int, body: bytes, **headers: str):
         self.send_response(code)
