@@ -80,7 +80,7 @@ class Folder:
             with open(name, "rb", opener=self._open) as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
-                    raise IsADirectoryError(errno.EISDIR, "")
+                    raise OSError(errno.EISDIR, "")
                 if status.st_nlink > 1 and not self._is_own(status):
                     raise OSError(errno.ELOOP, "")
                 data = file.read(at_most + 1)
@@ -109,7 +109,7 @@ def _unreadable(name: str, error: OSError) -> Unreadable:
         return Unreadable(f"{name} was not handed in.")
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return Unreadable(f"{name} is a link to another place, so it was not read.")
-    if error.errno == errno.EISDIR:
+    if error.errno in (errno.EISDIR, errno.ENXIO):  # no file, or a socket
         return Unreadable(f"{name} is not a file.")
     return Closed(f"{name} cannot be read: {error.strerror}.")
 
@@ -239,11 +239,9 @@ def read_handed_in(path: Path, lesson: Lesson, notebooks: Iterable[str] = ()) ->
         module = read(f"{lesson.stem}.py", MAX_MODULE_BYTES)
         for name in notebooks:
             data = read(f"{name}.ipynb", MAX_FILE_BYTES)
-            try:
-                cells[name] = [] if data is None else _cells(data)
-            except ValueError:
-                remarks.append(f"{name}.ipynb is no notebook, so its answers are missing.")
-                cells[name] = []
+            cells[name] = _cells(data or b"")
+            if data is not None and not cells[name]:
+                remarks.append(f"{name}.ipynb is no notebook or empty: its answers are missing.")
         for name, is_right in _OWN_FILES.items():
             if name in present:
                 text = _text(read(name, 1000) or b"")
@@ -251,29 +249,22 @@ def read_handed_in(path: Path, lesson: Lesson, notebooks: Iterable[str] = ()) ->
                     texts[name] = text
                 else:
                     remarks.append(f"{name} is not as nbgrader writes it.")
-    wanted = {f"{name}.ipynb": name for name in cells}
-    absent = wanted.keys() - set(present)
-    others = [name for name in present if name.endswith(".ipynb") and name not in wanted]
+    absent = [name for name in cells if f"{name}.ipynb" not in present]
+    others = [name for name in present if name.endswith(".ipynb") and name[:-6] not in cells]
     if absent and others:  # it may have got another name
         remarks.append(f"{shown(others[0])} is no notebook of this assignment.")
     else:
-        cells |= {wanted[file]: None for file in absent}
+        cells |= dict.fromkeys(absent)
     return HandedIn(module, cells, texts, remarks)
 
 
 def _cells(data: bytes) -> list[dict]:
-    """Return the cells of a notebook as they came, whatever they are.
-
-    Raises:
-        ValueError: it is no notebook.
-    """
+    """Return the cells of a notebook as they came, whatever they are; none if it is no notebook."""
     try:
         cells = json.loads(data)["cells"]
-    except (LookupError, TypeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
-    if not isinstance(cells, list):
-        raise ValueError("no list of cells")
-    return [cell for cell in cells if isinstance(cell, dict)]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return []
+    return [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
 
 
 def _text(data: bytes) -> str:
