@@ -40,7 +40,7 @@ def init(folder: Path) -> None:
     from course.grading.judge.grade import GradingError
 
     try:
-        lay_out(folder)
+        _lay_out(folder)
     except OSError as error:
         raise click.ClickException(f"{error.filename or folder}: {error.strerror}") from None
     except (GradingError, ValueError) as error:
@@ -49,47 +49,33 @@ def init(folder: Path) -> None:
     click.echo("  nbgrader generate_assignment 1_lookup")
 
 
-def lay_out(folder: Path) -> None:
-    """Make a class's folder, whole or not at all.
-
-    Raises:
-        ValueError: something is in the way, or a notebook cannot be made.
-        GradingError: the gradebook cannot be made.
-        OSError: the disk.
-    """
+def _lay_out(folder: Path) -> None:
+    """Make a class's folder, whole or not at all."""
+    from course.building.notebook_files import source_of
+    from course.building.notebook_text import notebook_from
     from course.grading.nbgrader.gradebook import enter_points
     from course.syllabus import lessons
 
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise ValueError(f"{folder} is in the way: name a folder that is not there yet")
-    if folder.exists() and any(folder.iterdir()):
-        raise ValueError(f"{folder} holds something already: name one that is empty or not there")
+    if os.path.lexists(folder) and (folder.is_symlink() or folder.is_file() or os.listdir(folder)):
+        raise ValueError(f"{folder} is in the way: name a folder that is empty or not there yet")
     folder = folder.absolute()
     draft = folder.with_name(f".{folder.name}.{os.getpid()}")
     try:
         for lesson in lessons():
-            assignment = draft / "source" / lesson.text.stem
+            stem = lesson.text.stem
+            assignment = draft / "source" / stem
             assignment.mkdir(parents=True)
             shutil.copyfile(lesson.module("solutions"), assignment / f"{lesson.stem}.py")
-            notebook = assignment / f"{lesson.text.stem}.ipynb"
-            notebook.write_text(_notebook(lesson.text.stem), encoding="utf-8", newline="\n")
+            source = source_of(stem)
+            try:
+                text = notebook_from(
+                    source.read_text(encoding="utf-8"), stem, solved=True, linked=False
+                )
+            except ValueError as error:
+                raise ValueError(f"{source} {error}") from None
+            (assignment / f"{stem}.ipynb").write_text(text, encoding="utf-8", newline="\n")
         (draft / "nbgrader_config.py").write_text(_CONFIG, encoding="utf-8", newline="\n")
         enter_points([], str(draft / "gradebook.db"))
         os.replace(draft, folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _notebook(stem: str) -> str:
-    """The instructor's notebook of a lesson, with the answers."""
-    from course.building import notebook_files
-    from course.building.notebook_text import notebook_from
-
-    source = notebook_files.source_of(stem)
-    if not source.exists():
-        raise ValueError(f"{source} is missing, of which the notebook would be made")
-    try:
-        text = source.read_text(encoding="utf-8")
-        return notebook_from(text, stem, solved=True, linked=False)
-    except ValueError as error:
-        raise ValueError(f"{source} {error}") from None

@@ -22,6 +22,8 @@ from course.testing.result import NOT_HANDED_IN, ExerciseResult, LessonResult, T
 
 PASSED, WRONG, NOT_RUN = Status.PASSED, Status.WRONG, Status.NOT_RUN
 
+ROPE = {exercise.name: exercise.points for exercise in find_lesson("rope").exercises}
+
 
 def result(student: str, lesson: str, n_passed: int | None, key: str = "some") -> LessonResult:
     """One whose first exercises pass; with None, nothing could be run."""
@@ -36,24 +38,17 @@ def result(student: str, lesson: str, n_passed: int | None, key: str = "some") -
     return LessonResult(lesson, exercises, student=student, key=key)
 
 
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory) -> Path:
-    """A gradebook without anything in it; to make one takes seconds."""
-    path = tmp_path_factory.mktemp("empty") / "gradebook.db"
-    enter_points([], str(path))
-    assert [entry.name for entry in path.parent.iterdir()] == ["gradebook.db"]
-    return path
-
-
 @pytest.fixture
-def database(empty, tmp_path) -> str:
-    return str(shutil.copy(empty, tmp_path))
+def database(tmp_path) -> str:
+    """A gradebook without anything in it."""
+    path = tmp_path / "gradebook.db"
+    enter_points([], str(path))
+    assert list(tmp_path.iterdir()) == [path]
+    return str(path)
 
 
-@contextlib.contextmanager
-def opened(database: str):
-    with Gradebook(f"sqlite:///{database}") as book:
-        yield book
+def opened(database: str) -> Gradebook:
+    return Gradebook(f"sqlite:///{database}")
 
 
 def scores(database: str) -> dict[tuple[str, str], float]:
@@ -65,12 +60,11 @@ def scores(database: str) -> dict[tuple[str, str], float]:
         }
 
 
-def run(folder: Path, *arguments: str) -> str:
+def run(folder: Path, *arguments: str) -> None:
     """An nbgrader command in a course folder."""
     command = [sys.executable, "-m", "nbgrader", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
-    return done.stderr
 
 
 def exported(database: str) -> dict[tuple[str, str], tuple[float, float]]:
@@ -95,16 +89,11 @@ def test_nbgrader_exports_the_points(database):
         ("bob", "5_rope"): (20, 20),
     }
     with opened(database) as book:
-        grades = [
-            grade
-            for submission in book.assignment_submissions("5_rope")
-            for grade in submission.notebooks[0].grades
-        ]
+        submissions = book.assignment_submissions("5_rope")
+        grades = [grade for one in submissions for grade in one.notebooks[0].grades]
         assert len(grades) == 14
         assert not any(grade.needs_manual_grade for grade in grades)
-        assert {grade.name: grade.max_score for grade in grades} == {
-            exercise.name: exercise.points for exercise in find_lesson("rope").exercises
-        }
+        assert {grade.name: grade.max_score for grade in grades} == ROPE
 
 
 def contents(database: str) -> dict[str, list]:
@@ -137,12 +126,10 @@ def test_scores_given_by_hand_stay(database):
         book.db.commit()
     enter_points([result("ann", "rope", 2)], database)
     with opened(database) as book:
-        kept = book.find_grade("rope_tables", "5_rope", "5_rope", "ann")
-        assert (kept.auto_score, kept.manual_score, kept.extra_credit) == (3, 1.5, 0.5)
-        assert not kept.needs_manual_grade
-        changed = book.find_grade("rotate_half", "5_rope", "5_rope", "ann")
-        assert (changed.auto_score, changed.manual_score, changed.extra_credit) == (2, 1.5, 0.5)
-        assert changed.needs_manual_grade
+        for name, points in {"rope_tables": 3, "rotate_half": 2}.items():
+            grade = book.find_grade(name, "5_rope", "5_rope", "ann")
+            assert (grade.auto_score, grade.manual_score, grade.extra_credit) == (points, 1.5, 0.5)
+            assert grade.needs_manual_grade is (name == "rotate_half")  # which changed
 
 
 def test_what_was_not_graded_or_not_handed_in_is_not_a_zero(database):
@@ -150,40 +137,27 @@ def test_what_was_not_graded_or_not_handed_in_is_not_a_zero(database):
     nothing = replace(result("bob", "rope", None), trouble=f"rope.py {NOT_HANDED_IN}")
     enter_points([result("ann", "rope", None, key=""), nothing], database)
     assert scores(database) == {("ann", "5_rope"): 5}
-    broken = replace(result("bob", "rope", None), trouble="rope.py is not valid Python")
-    enter_points([broken], database)
-    assert scores(database) == {("ann", "5_rope"): 5, ("bob", "5_rope"): 0}
 
 
 def test_what_does_not_load_any_more_is_a_zero(database):
+    broken = replace(result("bob", "rope", None), trouble="rope.py is not valid Python")
     enter_points([result("ann", "rope", 2)], database)
-    enter_points([result("ann", "rope", None)], database)  # what she handed in now does not load
-    assert scores(database) == {("ann", "5_rope"): 0}
+    enter_points([result("ann", "rope", None), broken], database)
+    assert scores(database) == {("ann", "5_rope"): 0, ("bob", "5_rope"): 0}
 
 
 # --- an instructor's own notebook -----------------------------------------------------------
 
 
-def make_source(folder: Path, *exercises: str) -> None:
+def make_source(folder: Path) -> None:
     """A notebook with a question to be graded by hand, and a cell for each exercise."""
-
-    def cell(name: str, points: float) -> nbformat.NotebookNode:
-        made = nbformat.v4.new_markdown_cell("Your answer")
-        made.metadata["nbgrader"] = {
-            "grade": True,
-            "solution": True,
-            "locked": False,
-            "task": False,
-            "schema_version": 3,
-            "grade_id": name,
-            "points": points,
-            "cell_type": "markdown",
-        }
-        return made
-
-    cells = [cell("question", 6), *(cell(name, 1) for name in exercises)]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
+    flags = {"grade": True, "solution": True, "locked": False, "task": False, "schema_version": 3}
+    for name, points in {"question": 6, **dict.fromkeys(ROPE, 1)}.items():
+        about = {**flags, "grade_id": name, "points": points, "cell_type": "markdown"}
+        cell = nbformat.v4.new_markdown_cell("Your answer", metadata={"nbgrader": about})
+        notebook.cells.append(cell)
     path = folder / "source" / "5_rope" / "5_rope.ipynb"
     path.parent.mkdir(parents=True)
     nbformat.write(notebook, path)
@@ -218,12 +192,9 @@ def test_points_meet_those_of_an_instructors_notebook(database, notebook):
 def test_nbgraders_own_commands_go_on_working(database):
     """Generate, autograde, our points, hand-given scores, generate again, autograde again."""
     folder = Path(database).parent
-    exercises = [exercise.name for exercise in find_lesson("rope").exercises]
-    make_source(folder, *exercises)
+    make_source(folder)
     run(folder, "generate_assignment", "5_rope")
-    handed_in = folder / "submitted" / "ann" / "5_rope" / "5_rope.ipynb"
-    handed_in.parent.mkdir(parents=True)
-    handed_in.write_bytes((folder / "release" / "5_rope" / "5_rope.ipynb").read_bytes())
+    shutil.copytree(folder / "release", folder / "submitted" / "ann")
     run(folder, "autograde", "5_rope")
     enter_points([result("ann", "rope", 2)], database)
     grade_by_hand(database, "ann", 4)
@@ -240,44 +211,26 @@ def test_nbgraders_own_commands_go_on_working(database):
 # --- what can go wrong ----------------------------------------------------------------------
 
 
-def broken(kind: str, folder: Path) -> str:
-    """A path or a URL where no points can be entered."""
-    path = folder / "gradebook.db"
-    if kind == "text":
-        path.write_text("no database at all, but long enough to be looked at" * 20, "utf-8")
-    elif kind == "folder":
-        path.mkdir()
-    elif kind == "nowhere":
-        return str(folder / "nowhere" / "gradebook.db")
-    elif kind == "url":
-        return "sqlite//gradebook.db://"
-    elif kind == "driver":
-        return "nosuchdatabase://host/name"
-    else:
-        with contextlib.closing(sqlite3.connect(path)) as connection:
-            if kind == "foreign":
-                connection.execute("create table songs (title text)")
-            else:
-                connection.execute("create table assignment (id text)")
-                connection.execute("create table grade (id text)")
-            connection.commit()
-    return str(path)
-
-
 @pytest.mark.parametrize(
-    ("kind", "sentence"),
+    ("holds", "name", "sentence"),
     [
-        ("text", "file is not a database"),
-        ("folder", "unable to open database file"),
-        ("nowhere", "there is no folder"),
-        ("url", "is no URL of a database"),
-        ("driver", "nosuchdatabase"),
-        ("foreign", "is a database, but not a gradebook of nbgrader"),
-        ("old", "made by another version of nbgrader; `nbgrader db upgrade`"),
+        ("no database at all, " * 50, "gradebook.db", "file is not a database"),
+        (None, "", "unable to open database file"),  # a folder
+        (None, "nowhere/gradebook.db", "there is no folder"),
+        (None, "sqlite//gradebook.db://", "is no URL of a database"),
+        (None, "nosuchdatabase://host/name", "nosuchdatabase"),
+        (["songs"], "gradebook.db", "is a database, but not a gradebook of nbgrader"),
+        (["assignment", "grade"], "gradebook.db", "another version of nbgrader; `nbgrader db"),
     ],
 )
-def test_what_is_no_gradebook_is_a_sentence_and_stays_as_it_is(kind, sentence, tmp_path):
-    database = broken(kind, tmp_path)
+def test_what_is_no_gradebook_is_a_sentence_and_stays_as_it_is(holds, name, sentence, tmp_path):
+    database, path = name if "://" in name else str(tmp_path / name), tmp_path / "gradebook.db"
+    if isinstance(holds, str):
+        path.write_text(holds, encoding="utf-8")
+    elif holds:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            for table in holds:
+                connection.execute(f"create table {table} (id text)")
     before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
     for attempt in (check_gradebook, lambda name: enter_points([result("a", "rope", 1)], name)):
         with pytest.raises(GradebookError) as raised:
@@ -300,8 +253,7 @@ def test_a_gradebook_that_is_being_written_is_left_alone(database):
 def test_if_it_breaks_off_nothing_was_entered(database):
     enter_points([result("ann", "rope", 1)], database)
     before = contents(database)
-    strange = result("bob", "rope", 1)
-    strange = LessonResult(**{**vars(strange), "exercises": strange.exercises * 2, "student": None})
+    strange = replace(result("bob", "rope", 1), student=None)
     with pytest.raises(GradebookError):
         enter_points([result("ann", "rope", 7), result("zoe", "lookup", 2), strange], database)
     assert contents(database) == before
@@ -318,21 +270,20 @@ def test_the_command_enters_the_points(database, tmp_path):
         (tmp_path / "class" / student).mkdir(parents=True)
         (tmp_path / "class" / student / "learned.py").write_text(source, encoding="utf-8")
     options = ["--out", str(tmp_path / "out"), "--jobs", "1", "--gradebook"]
-    done = CliRunner().invoke(grade, [str(tmp_path / "class"), *options, database])
-    assert done.exit_code == 0, done.output
-    assert f"  {database}\n" in done.output
-    assert scores(database) == {("ann", "3_learned"): 15, ("bob", "3_learned"): 0}
     other = str(tmp_path / "another.db")
-    done = CliRunner().invoke(grade, [str(tmp_path / "class"), *options, other])
-    assert f"  {other} (there was none, so it was made)\n" in done.output
-    assert scores(other) == scores(database)
+    for name, said in {database: "", other: " (there was none, so it was made)"}.items():
+        done = CliRunner().invoke(grade, [str(tmp_path / "class"), *options, name])
+        assert done.exit_code == 0, done.output
+        assert f"  {name}{said}\n" in done.output
+        assert scores(name) == {("ann", "3_learned"): 15, ("bob", "3_learned"): 0}
 
 
 def test_the_command_looks_at_the_gradebook_before_it_grades(tmp_path):
     (tmp_path / "class" / "ann").mkdir(parents=True)
-    database = broken("foreign", tmp_path)
-    options = ["--out", str(tmp_path / "out"), "--unsandboxed", "--gradebook", database]
+    (tmp_path / "gradebook.db").write_text("no database", encoding="utf-8")
+    options = ["--out", str(tmp_path / "out"), "--unsandboxed"]
+    options += ["--gradebook", str(tmp_path / "gradebook.db")]
     done = CliRunner().invoke(grade, [str(tmp_path / "class"), *options])
     assert done.exit_code == 1
-    assert "not a gradebook of nbgrader" in done.output
+    assert "file is not a database" in done.output
     assert not (tmp_path / "out").exists()

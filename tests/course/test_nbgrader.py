@@ -1,7 +1,9 @@
 """nbgrader's round trip with our judge, from `course nbgrader init` to grades: honest or not."""
 
+import ast
 import base64
 import csv
+import errno
 import html
 import json
 import os
@@ -12,7 +14,6 @@ import stat
 import subprocess
 import sys
 import time
-from datetime import datetime
 from pathlib import Path
 from subprocess import DEVNULL
 
@@ -20,34 +21,38 @@ import nbformat
 import pytest
 from click.testing import CliRunner
 from nbconvert.filters import markdown2html
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output, new_raw_cell
 from nbgrader import converters
 from nbgrader.api import Gradebook
 from nbgrader.apps import api, autogradeapp, generateassignmentapp
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.utils import compute_checksum, determine_grade
+from nbgrader.utils import compute_checksum, determine_grade, parse_utc
 from traitlets.config import Config
 
 from course.building import notebook_files
 from course.cli import nbgrader as command
 from course.grading.nbgrader import configure
-from course.grading.nbgrader.assignments import foreign_tests
 from course.grading.nbgrader.autograde import Autograde
 from course.grading.nbgrader.collect import MAX_BYTES, MAX_FILES, Collect
-from course.grading.nbgrader.handed_in import MAX_NOTEBOOK_BYTES, read_handed_in
-from course.grading.nbgrader.judged import (
+from course.grading.nbgrader.notebook import (
     MAX_NOTEBOOK_TEXT,
     NOT_FOUND,
     TOO_LONG,
     as_typed,
     judged_notebook,
 )
-from course.grading.nbgrader.release import GenerateAssignment, stub_of
-from course.grading.nbgrader.students import is_plain, submitted_time
-from course.grading.nbgrader.untrusted import Folder, Unreadable
+from course.grading.nbgrader.release import GenerateAssignment
+from course.grading.nbgrader.submissions import (
+    MAX_FILE_BYTES,
+    Folder,
+    Unreadable,
+    is_plain,
+    read_handed_in,
+    submitted_time,
+)
 from course.grading.sandbox.sandbox import missing
-from course.grading.submissions.hard_links import names_within
 from course.syllabus import find_lesson, lessons, stub_from
 from course.testing.result import LessonResult
 
@@ -55,7 +60,6 @@ ROPE = find_lesson("rope")
 SOLUTION = ROPE.module("solutions").read_text(encoding="utf-8")
 STUB = stub_from(SOLUTION, "rope")
 POINTS = {exercise.name: exercise.points for exercise in ROPE.exercises}
-
 NOTEBOOK = """\
 # %% [markdown]
 # # Rotary positions
@@ -75,7 +79,6 @@ exercises("rope").rotate_half
 # ### END SOLUTION
 """
 """A lesson's notebook, as `solutions/notebooks/` holds them."""
-
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n and so on").decode()
 
 sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
@@ -92,31 +95,18 @@ def nbgrader(folder: Path, *arguments: str, status: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def module(*right: str, **wrong: str) -> str:
-    """A module in which some exercises are right, some wrong, and the others still to do."""
-    blocks = re.findall(r"^ *### BEGIN SOLUTION\n.*?### END SOLUTION\n", SOLUTION, re.M | re.S)
-
-    def body(todo: re.Match) -> str:
-        block = blocks.pop(0)
-        if todo[2] in wrong:
-            return f"{todo[1]}{wrong[todo[2]]}\n"
-        return block if todo[2] in right else todo[0]
-
-    return re.sub(r'^( *)raise NotImplementedError\("TODO rope\.(\w+)"\)\n', body, STUB, flags=re.M)
-
-
-def released(folder: Path) -> nbformat.NotebookNode:
+def released(folder: Path) -> NotebookNode:
     return nbformat.read(folder / "release/5_rope/5_rope.ipynb", as_version=4)
 
 
-def cell_called(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
+def cell_called(notebook: NotebookNode, name: str) -> NotebookNode:
     return next(
         cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == name
     )
 
 
 def hand_in(
-    folder: Path, student: str, source: str | None, notebook: nbformat.NotebookNode | str | None
+    folder: Path, student: str, source: str | None, notebook: NotebookNode | str | None
 ) -> Path:
     place = folder / "submitted" / student / "5_rope"
     place.mkdir(parents=True)
@@ -139,14 +129,9 @@ def scores(folder: Path) -> dict[str, dict[str, float | None]]:
         }
 
 
-def exported(folder: Path) -> dict[str, float]:
-    nbgrader(folder, "export", "--to", "all.csv")
-    with (folder / "all.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            row["student_id"]: float(row["score"])
-            for row in csv.DictReader(file)
-            if row["assignment"] == "5_rope"
-        }
+def text_of(markdown: str) -> str:
+    """What a reader sees of it."""
+    return html.unescape(re.sub("<[^>]*>", "", markdown2html(markdown))).strip()
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +149,12 @@ def laid_out(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture
+def folder(laid_out, tmp_path) -> Path:
+    """A copy of it, to work in."""
+    return Path(shutil.copytree(laid_out, tmp_path / "class"))
+
+
 # --- hostile students -----------------------------------------------------------------------
 
 EVIL_HTML = "<script>evil()</script><img src=x onerror=evil()>"
@@ -171,27 +162,28 @@ EVIL_MARKDOWN = (
     f"{EVIL_HTML}\n\n[click](javascript:evil()) ![x](/formgrader/?path=/tmp) <http://evil.org>\n\n"
     "![x](attachment:evil.svg)"
 )
+FORGED = f"{STUB}\nprint('20 of 20 points')\nimport warnings; warnings.warn('20 points')\n"
+LEFT_OUT = ("<b>", "=1+1", "li\nam", "max")
+"""Students with a name that is none, and one whose folder is a link to another's."""
 
 
-def with_answer(notebook: nbformat.NotebookNode, text: str) -> nbformat.NotebookNode:
+def with_answer(notebook: NotebookNode, text: str) -> NotebookNode:
     cell_called(notebook, "why-relative").source = text
     return notebook
 
 
-def faked(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def faked(notebook: NotebookNode) -> NotebookNode:
     """Full points everywhere, in every way that a notebook could claim them."""
     for name in POINTS:
         cell = cell_called(notebook, name)
-        cell.source = "100"
-        cell.metadata.nbgrader.points = 100
+        cell.source, cell.metadata.nbgrader.points = "100", 100
         cell.outputs = [new_output("execute_result", {"text/plain": "100"}, execution_count=1)]
-    notebook.cells.insert(
-        0, new_code_cell("from course.student import notebook\nnotebook.check = print")
-    )
+    replacing = new_code_cell("from course.student import notebook\nnotebook.check = print")
+    notebook.cells.insert(0, replacing)
     return with_answer(notebook, "I score 22 of 22 points.")
 
 
-def unlocked(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def unlocked(notebook: NotebookNode) -> NotebookNode:
     """Tests that are said to be answers, to no tests at all, or of another kind."""
     kinds = [{"solution": True}, {"grade": False}, {"locked": False}, {"schema_version": 1}, {}]
     for name, change in zip(POINTS, kinds, strict=False):
@@ -201,19 +193,19 @@ def unlocked(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return notebook
 
 
-def stripped(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def stripped(notebook: NotebookNode) -> NotebookNode:
     """An answer, in a notebook from which some tool took all metadata."""
     for cell in with_answer(notebook, "Rotations add up.").cells:
         cell.metadata = {}
     return notebook
 
 
-def emptied(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def emptied(notebook: NotebookNode) -> NotebookNode:
     notebook.cells = [cell for cell in notebook.cells if "nbgrader" not in cell.metadata]
     return notebook
 
 
-def doubled(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def doubled(notebook: NotebookNode) -> NotebookNode:
     """Every cell twice; the answer stands in the second."""
     copies = json.loads(json.dumps(notebook.cells))
     notebook.cells += [nbformat.from_dict(cell) for cell in copies]
@@ -221,31 +213,38 @@ def doubled(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return notebook
 
 
-def scripted(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def scripted(notebook: NotebookNode) -> NotebookNode:
     """Whatever a page might run: as text, as output, as an attachment, in a picture's place."""
     kinds = ["text/html", "image/svg+xml", "application/javascript", "text/markdown", "text/latex"]
-    widget = {"application/vnd.jupyter.widget-view+json": {"model_id": "evil", "version_major": 2}}
-    outputs = [new_output("display_data", {kind: EVIL_HTML}) for kind in kinds]
+    bundles = [
+        *({kind: EVIL_HTML} for kind in kinds),
+        {"application/vnd.jupyter.widget-view+json": {"model_id": "evil", "version_major": 2}},
+        {"image/png": f'{PNG}"/>{EVIL_HTML}'},
+        {"image/png": PNG},
+        {"text/html": f'<img src="data:image/png;base64,{PNG}"/>'},
+    ]
+    width = {"width": EVIL_HTML}
+    outputs = [new_output("display_data", bundle, metadata=width) for bundle in bundles]
     outputs += [
-        new_output("display_data", widget),
-        new_output("display_data", {"image/png": f'{PNG}"/>{EVIL_HTML}'}),
-        new_output("display_data", {"image/png": PNG}, metadata={"width": EVIL_HTML}),
-        new_output("display_data", {"text/html": f'<img src="data:image/png;base64,{PNG}"/>'}),
         new_output("stream", name="stdout", text=f"so it printed {EVIL_HTML}"),
         new_output("error", ename=EVIL_HTML, evalue=EVIL_HTML, traceback=[EVIL_HTML]),
     ]
-    noisy = new_code_cell(EVIL_HTML, outputs=outputs)
     attached = new_markdown_cell(EVIL_MARKDOWN)
     attached["attachments"] = {"evil.svg": {"image/svg+xml": EVIL_HTML}}
-    notebook.cells += [noisy, attached, nbformat.v4.new_raw_cell(EVIL_HTML)]
+    notebook.cells += [new_code_cell(EVIL_HTML, outputs=outputs), attached, new_raw_cell(EVIL_HTML)]
     notebook.metadata["title"] = notebook.metadata["language_info"]["name"] = EVIL_HTML
     return with_answer(notebook, EVIL_MARKDOWN)
 
 
-LEFT_OUT = ("<b>", "=1+1", "li\nam", "max")
-"""Students with a name that is none, and one whose folder is a link to another's."""
-
-FORGED = f"{STUB}\nprint('20 of 20 points')\nimport warnings; warnings.warn('20 points')\n"
+def partly_right() -> str:
+    """A module in which two exercises are right, one is wrong, and the others are still to do."""
+    right = [
+        ast.get_source_segment(SOLUTION, node)
+        for node in ast.parse(SOLUTION).body
+        if getattr(node, "name", "") in ("rope_tables", "alibi_bias")
+    ]
+    wrong = "x1, x2 = x.chunk(2, dim=-1); return torch.cat((x2, -x1), dim=-1)"
+    return "\n\n".join([STUB, *right, f"def rotate_half(x):\n    {wrong}\n"])
 
 
 @pytest.fixture(scope="module")
@@ -253,44 +252,43 @@ def graded(laid_out, tmp_path_factory) -> Path:
     """A class, graded."""
     folder = tmp_path_factory.mktemp("graded") / "class"
     shutil.copytree(laid_out, folder)
-    hand_in(folder, "ann", SOLUTION, with_answer(released(folder), "Rotations *add up*."))
-    wrong = "x1, x2 = x.chunk(2, dim=-1); return torch.cat((x2, -x1), dim=-1)"
-    bob = module("rope_tables", "alibi_bias", rotate_half=wrong)
-    place = hand_in(folder, "bob", bob, released(folder))
-    (place / "timestamp.txt").write_text("2026-11-20 10:00:00.000000 UTC", encoding="utf-8")
     warned = SOLUTION.replace("import torch\n", "import torch\nimport warnings\n", 1)
-    hand_in(folder, "cleo", f"{warned}\nwarnings.warn('noise')\n", unlocked(released(folder)))
-    hand_in(folder, "dora", SOLUTION, doubled(released(folder)))
-    hand_in(folder, "emil", SOLUTION, "{ this is not JSON")
-    hand_in(folder, "fay", SOLUTION, None)
-    hand_in(folder, "gus", SOLUTION, json.dumps({"cells": [1, {"cell_type": []}, {"source": {}}]}))
-    hand_in(folder, "hal", FORGED, faked(released(folder)))
-    hand_in(folder, "ida", None, emptied(released(folder)))
-    place = hand_in(folder, "jon", None, scripted(released(folder)))
-    (place / "rope.py").symlink_to(folder / "source/5_rope/rope.py")
-    place = hand_in(folder, "kim", None, released(folder))
-    os.link(folder / "source/5_rope/rope.py", place / "rope.py")
-    os.mkfifo(place / "timestamp.txt")
-    hand_in(folder, "lea", SOLUTION, stripped(released(folder)))
-    place = hand_in(folder, "mia", SOLUTION, None)
-    with (place / "5_rope.ipynb").open("wb") as file:
-        file.truncate(MAX_NOTEBOOK_BYTES + 1)
-    for name in LEFT_OUT[:3]:
-        hand_in(folder, name, SOLUTION, released(folder))
+    for student, source, notebook in (
+        ("ann", SOLUTION, with_answer(released(folder), "Rotations *add up*.")),
+        ("bob", partly_right(), released(folder)),
+        ("cleo", f"{warned}\nwarnings.warn('noise')\n", unlocked(released(folder))),
+        ("dora", SOLUTION, doubled(released(folder))),
+        ("emil", SOLUTION, "{ this is not JSON"),
+        ("fay", SOLUTION, None),
+        ("gus", SOLUTION, json.dumps({"cells": [1, {"cell_type": []}, {"source": {}}]})),
+        ("hal", FORGED, faked(released(folder))),
+        ("ida", None, emptied(released(folder))),
+        ("jon", None, scripted(released(folder))),
+        ("kim", None, released(folder)),
+        ("lea", SOLUTION, stripped(released(folder))),
+        ("mia", SOLUTION, ""),
+        *((name, SOLUTION, released(folder)) for name in LEFT_OUT[:3]),
+    ):
+        hand_in(folder, student, source, notebook)
+    of = {name: folder / "submitted" / name / "5_rope" for name in ("bob", "jon", "kim", "mia")}
+    (of["bob"] / "timestamp.txt").write_text("2026-11-20 10:00:00.000000 UTC", encoding="utf-8")
+    (of["jon"] / "rope.py").symlink_to(folder / "source/5_rope/rope.py")
+    os.link(folder / "source/5_rope/rope.py", of["kim"] / "rope.py")
+    os.mkfifo(of["kim"] / "timestamp.txt")
+    os.truncate(of["mia"] / "5_rope.ipynb", MAX_FILE_BYTES + 1)
     (folder / "submitted/max").symlink_to("ann")
     said = nbgrader(folder, "autograde", "5_rope", status=1)  # for there is one left out
     (folder / "said.txt").write_text(said, encoding="utf-8")
     return folder
 
 
-def autograded(folder: Path, student: str) -> nbformat.NotebookNode:
+def autograded(folder: Path, student: str) -> NotebookNode:
     path = folder / "autograded" / student / "5_rope" / "5_rope.ipynb"
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     return notebook
 
 
-ALL_RIGHT = dict(POINTS)
 NOTHING = dict.fromkeys(POINTS, 0)
 NOT_ANSWERED, TO_BE_READ = 0, None
 
@@ -298,46 +296,43 @@ NOT_ANSWERED, TO_BE_READ = 0, None
 @sandboxed
 @pytest.mark.slow
 def test_scores_are_the_judges_whatever_the_notebook_says(graded):
+    right, some = POINTS, NOTHING | {"rope_tables": 3, "alibi_bias": 3}
+    read = dict.fromkeys(["ann", "dora", "emil", "gus", "lea", "mia"], (right, TO_BE_READ))
+    read |= dict.fromkeys(["hal", "ida", "jon"], (NOTHING, TO_BE_READ))
+    zero = {"bob": some, "cleo": right, "fay": right, "kim": NOTHING}
+    expected = read | {student: (points, NOT_ANSWERED) for student, points in zero.items()}
     assert scores(graded) == {
-        "ann": {**ALL_RIGHT, "why-relative": TO_BE_READ},
-        "bob": {**NOTHING, "rope_tables": 3, "alibi_bias": 3, "why-relative": NOT_ANSWERED},
-        "cleo": {**ALL_RIGHT, "why-relative": NOT_ANSWERED},
-        "dora": {**ALL_RIGHT, "why-relative": TO_BE_READ},
-        "emil": {**ALL_RIGHT, "why-relative": TO_BE_READ},
-        "fay": {**ALL_RIGHT, "why-relative": NOT_ANSWERED},
-        "gus": {**ALL_RIGHT, "why-relative": TO_BE_READ},
-        "hal": {**NOTHING, "why-relative": TO_BE_READ},
-        "ida": {**NOTHING, "why-relative": TO_BE_READ},
-        "jon": {**NOTHING, "why-relative": TO_BE_READ},
-        "kim": {**NOTHING, "why-relative": NOT_ANSWERED},
-        "lea": {**ALL_RIGHT, "why-relative": TO_BE_READ},
-        "mia": {**ALL_RIGHT, "why-relative": TO_BE_READ},
+        student: {**points, "why-relative": answer}
+        for student, (points, answer) in expected.items()
     }
-    assert exported(graded) == {
-        **dict.fromkeys(["ann", "cleo", "dora", "emil", "fay", "gus", "lea", "mia"], 20),
-        **dict.fromkeys(["hal", "ida", "jon", "kim"], 0),
-        "bob": 6,
-    }
+    nbgrader(graded, "export", "--to", "all.csv")
+    with (graded / "all.csv").open(encoding="utf-8", newline="") as file:
+        exported = {
+            row["student_id"]: float(row["score"])
+            for row in csv.DictReader(file)
+            if row["assignment"] == "5_rope"
+        }
+    assert exported == {name: sum(points.values()) for name, (points, _) in expected.items()}
 
 
 @sandboxed
 @pytest.mark.slow
 def test_what_is_odd_is_a_sentence(graded):
     said = (graded / "said.txt").read_text(encoding="utf-8")
+    no_cell = "5_rope.ipynb has no cell why-relative: find what was answered and grade it by hand."
     for sentence in (
-        "emil: 5_rope.ipynb is no notebook, so its answers are missing.",
-        "emil: 5_rope.ipynb has no cell why-relative: find what was answered and grade it by hand.",
+        "emil: 5_rope.ipynb is no notebook or empty: its answers are missing.",
         "fay: 5_rope.ipynb was not handed in.",
-        "lea: 5_rope.ipynb has no cell why-relative: find what was answered and grade it by hand.",
         "mia: 5_rope.ipynb is larger than 20 MB, so it was not read.",
-        "mia: 5_rope.ipynb has no cell why-relative: find what was answered and grade it by hand.",
+        *(f"{student}: {no_cell}" for student in ("emil", "lea", "mia")),
         "ida: rope.py was not handed in.",
         "jon: rope.py is a link to another place, so it was not read.",
         "kim: rope.py is a link to another place, so it was not read.",
         "kim: timestamp.txt is not a file.",
-        "'submitted/<b>/5_rope' was left out: a student's name begins with",
-        "'submitted/=1+1/5_rope' was left out: a student's name begins with",
-        "'submitted/li\\nam/5_rope' was left out: a student's name begins with",
+        *(
+            f"{f'submitted/{name}/5_rope'!r} was left out: a student's name begins with"
+            for name in LEFT_OUT[:3]
+        ),
         "'submitted/max/5_rope' was left out: a link to another place is not followed",
     ):
         assert sentence in said
@@ -351,44 +346,30 @@ def test_what_is_odd_is_a_sentence(graded):
 @sandboxed
 @pytest.mark.slow
 def test_graders_see_tests_once_answers_as_typed_and_no_more_than_text_and_pictures(graded):
-    names = [*POINTS, "why-relative"]
+    known = {**POINTS, "why-relative": 2}
     for student in scores(graded):
         notebook = autograded(graded, student)
-        metadata = [cell.metadata["nbgrader"] for cell in notebook.cells if cell.metadata]
-        assert sorted(one["grade_id"] for one in metadata) == sorted(names)
-        assert {one["grade_id"]: one["points"] for one in metadata} == {**POINTS, "why-relative": 2}
+        metadata = [cell.metadata.nbgrader for cell in notebook.cells if cell.metadata]
+        assert sorted(one.grade_id for one in metadata) == sorted(known)
+        assert {one.grade_id: one.points for one in metadata} == known
         for name in POINTS:
             assert cell_called(notebook, name).source == f'check("{name}")'
-        kinds = {
-            kind
-            for cell in notebook.cells
-            for output in cell.get("outputs", [])
-            for kind in output.get("data", {})
-        }
+        outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+        kinds = {kind for output in outputs for kind in output.get("data", {})}
         assert kinds <= {"text/plain", "image/png"}
         assert not any(cell.get("attachments") for cell in notebook.cells)
-    students = ("ann", "dora", "jon", "lea")
-    ann, dora, jon, lea = (autograded(graded, student) for student in students)
+    ann, dora, jon, lea = (autograded(graded, one) for one in ("ann", "dora", "jon", "lea"))
     assert ann.cells[0].source.startswith("# Rotary positions")  # the lesson's own, as it was
     assert text_of(cell_called(ann, "why-relative").source) == "Rotations *add up*."
     assert text_of(cell_called(dora, "why-relative").source) == "The second one is the answer."
     assert text_of(cell_called(lea, "why-relative").source) == NOT_FOUND
     assert "Rotations add up." in [text_of(cell.source) for cell in lea.cells]
-    pictures = [
-        output.data["image/png"]
-        for cell in jon.cells
-        for output in cell.get("outputs", [])
-        if "image/png" in output.get("data", {})
-    ]
+    outputs = [output for cell in jon.cells for output in cell.get("outputs", [])]
+    pictures = [one.data["image/png"] for one in outputs if "image/png" in one.get("data", {})]
     assert pictures == [PNG, PNG]
     assert "so it printed" in json.dumps(jon)
     assert ann.cells[-1].source.endswith(SOLUTION)
     assert (graded / "autograded/bob/5_rope/timestamp.txt").exists()
-
-
-def text_of(markdown: str) -> str:
-    """What a reader sees of it."""
-    return html.unescape(re.sub("<[^>]*>", "", markdown2html(markdown))).strip()
 
 
 @sandboxed
@@ -400,31 +381,31 @@ def test_feedback_has_the_judges_messages_and_nothing_that_runs_or_is_secret(gra
         for path in (graded / "feedback").rglob("5_rope.html")
     }
     assert pages.keys() == scores(graded).keys()
-    shown = html.unescape(pages["bob"])
-    assert "Which half of the result carries the minus sign?" in shown
-    assert "called  rotate_half(" in shown
-    assert "apply_rope is still to do." in shown
-    assert "rope_tables passed." in shown
+    for sentence in (
+        "Which half of the result carries the minus sign?",
+        "called  rotate_half(",
+        "apply_rope is still to do.",
+        "rope_tables passed.",
+    ):
+        assert sentence in html.unescape(pages["bob"])
     n_scripts = pages["fay"].count("<script")  # nbconvert's own
     for student, page in pages.items():
         assert page.count("<script") == n_scripts, student
         assert not re.search(r"<[^>]*(onerror|javascript:|/formgrader|evil)", page), student
         assert "hidden answer" not in page, student
     assert "evil()" in html.unescape(pages["jon"])
-    assert {path.name for path in (graded / "feedback").rglob("*.*")} <= {
-        "5_rope.html",
-        "timestamp.txt",
-    }
+    files = {path.name for path in (graded / "feedback").rglob("*.*")}
+    assert files <= {"5_rope.html", "timestamp.txt"}
 
 
 @sandboxed
 @pytest.mark.slow
 def test_scores_by_hand_stay_and_a_second_run_changes_nothing(graded, tmp_path):
-    folder = tmp_path / "class"
+    folder, url = tmp_path / "class", f"sqlite:///{tmp_path}/class/gradebook.db"
     shutil.copytree(graded, folder, ignore=shutil.ignore_patterns("timestamp.txt", *LEFT_OUT))
     for student in ("cleo", "dora", "emil", "fay", "gus", "hal", "ida", "jon", "kim", "mia"):
         shutil.rmtree(folder / "submitted" / student)
-    with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
+    with Gradebook(url) as book:
         for student in ("ann", "lea"):
             grade = book.find_grade("why-relative", "5_rope", "5_rope", student)
             assert grade.needs_manual_grade
@@ -434,14 +415,14 @@ def test_scores_by_hand_stay_and_a_second_run_changes_nothing(graded, tmp_path):
     before = [path.stat().st_mtime_ns for path in written]
     nbgrader(folder, "autograde", "5_rope")
     assert [path.stat().st_mtime_ns for path in written] == before
-    with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
+    with Gradebook(url) as book:
         for student in ("ann", "lea"):
             grade = book.find_grade("why-relative", "5_rope", "5_rope", student)
             assert (grade.manual_score, grade.needs_manual_grade) == (1.5, False)
     changed = with_answer(released(folder), "Rotations add up to the offset.")
     nbformat.write(changed, folder / "submitted/ann/5_rope/5_rope.ipynb")
     nbgrader(folder, "autograde", "5_rope")
-    with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
+    with Gradebook(url) as book:
         assert book.find_submission("5_rope", "ann").score == 20 + 1.5
         grade = book.find_grade("why-relative", "5_rope", "5_rope", "ann")
         assert grade.needs_manual_grade  # for the answer is another now
@@ -449,9 +430,7 @@ def test_scores_by_hand_stay_and_a_second_run_changes_nothing(graded, tmp_path):
 
 @sandboxed
 @pytest.mark.slow
-def test_who_is_killed_runs_the_command_again(laid_out, tmp_path):
-    folder = tmp_path / "class"
-    shutil.copytree(laid_out, folder)
+def test_who_is_killed_runs_the_command_again(folder):
     for number in range(6):
         hand_in(folder, f"student{number}", SOLUTION, released(folder))
     command = [sys.executable, "-m", "nbgrader", "autograde", "5_rope"]
@@ -463,17 +442,14 @@ def test_who_is_killed_runs_the_command_again(laid_out, tmp_path):
         time.sleep(0.005)
     running.send_signal(signal.SIGKILL)
     assert running.wait() == -signal.SIGKILL
-    done = list((folder / "autograded").glob("*/5_rope/5_rope.ipynb"))
-    assert 0 < len(done) < 6
+    assert 0 < len(list((folder / "autograded").glob("*/5_rope/5_rope.ipynb"))) < 6
     nbgrader(folder, "autograde", "5_rope")
-    right = {**ALL_RIGHT, "why-relative": NOT_ANSWERED}
+    right = {**POINTS, "why-relative": NOT_ANSWERED}
     assert scores(folder) == {f"student{number}": right for number in range(6)}
 
 
 @pytest.mark.slow
-def test_without_our_judge_no_command_of_nbgraders_goes_on(laid_out, tmp_path):
-    folder = tmp_path / "class"
-    shutil.copytree(laid_out, folder)
+def test_without_our_judge_no_command_of_nbgraders_goes_on(folder, tmp_path):
     notebook = released(folder)
     notebook.cells = [new_code_cell(f"open({str(tmp_path / 'was run')!r}, 'w')"), *notebook.cells]
     hand_in(folder, "hal", SOLUTION, notebook)
@@ -486,28 +462,35 @@ def test_without_our_judge_no_command_of_nbgraders_goes_on(laid_out, tmp_path):
 # --- before and after -----------------------------------------------------------------------
 
 
-def with_test(name: str) -> str:
-    """A notebook with a cell that is to be graded by tests."""
-    cell = new_code_cell()
-    cell.metadata["nbgrader"] = {"grade": True, "solution": False, "grade_id": name}
-    return nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
-
-
 @pytest.mark.slow
-def test_students_get_stubs_and_no_answers(laid_out):
+def test_students_get_stubs_and_no_answers_and_validate_tells_them_apart(laid_out):
     files = {path.name: path for path in (laid_out / "release/5_rope").iterdir()}
     assert files.keys() == {"5_rope.ipynb", "rope.py"}
     assert files["rope.py"].read_text(encoding="utf-8") == STUB
     assert "hidden answer" not in files["5_rope.ipynb"].read_text(encoding="utf-8")
     names = {cell.metadata.get("nbgrader", {}).get("grade_id") for cell in released(laid_out).cells}
     assert names >= {*POINTS, "why-relative"}
+    said = nbgrader(laid_out, "validate", "source/5_rope/5_rope.ipynb")
+    assert "Success! Your notebook passes all the tests." in said
+    said = nbgrader(laid_out, "validate", "release/5_rope/5_rope.ipynb")
+    assert "VALIDATION FAILED ON 8 CELL(S)" in said  # the answer is missing, too
+
+
+def with_tests(*names: str) -> str:
+    """A notebook with cells that are to be graded by tests."""
+    cells = [new_code_cell() for _ in names]
+    for cell, name in zip(cells, names, strict=True):
+        cell.metadata["nbgrader"] = {"grade": True, "solution": False, "grade_id": name}
+    return nbformat.writes(nbformat.v4.new_notebook(cells=cells))
 
 
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
         ("rope.py.orig", SOLUTION, "rope.py.orig holds a solution"),
-        ("5_rope.ipynb", with_test("my_test"), "no exercise of rope is called my_test"),
+        ("5_rope.ipynb", with_tests("mine", "ntk_base", "other"), "is called mine or other, so"),
+        ("rope.py", "".join(SOLUTION.rpartition("    ### END SOLUTION\n")[::2]), "no END SOLUTION"),
+        ("rope.py", "def f(:", "rope.py is no Python"),
     ],
 )
 def test_what_must_not_be_released_is_not(name, text, sentence, tmp_path):
@@ -519,60 +502,34 @@ def test_what_must_not_be_released_is_not(name, text, sentence, tmp_path):
     assert not (tmp_path / "release").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("".join(SOLUTION.rpartition("    ### END SOLUTION\n")[::2]), "has no END SOLUTION line"),
-        ("def f(:", "is no Python"),
-    ],
-)
-def test_a_module_that_cannot_be_made_a_stub_is_not_released(text, sentence, tmp_path):
-    (tmp_path / "rope.py").write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=sentence):
-        stub_of(tmp_path / "rope.py")
+AT = "5_rope+2026-11-20 10:00:00.000000 UTC+x"
+"""How the name of a submission in the exchange ends."""
 
 
 @pytest.mark.slow
-def test_validate_tells_the_solution_from_the_stub(laid_out):
-    said = nbgrader(laid_out, "validate", "source/5_rope/5_rope.ipynb")
-    assert "Success! Your notebook passes all the tests." in said
-    said = nbgrader(laid_out, "validate", "release/5_rope/5_rope.ipynb")
-    assert "VALIDATION FAILED ON 8 CELL(S)" in said  # the answer is missing, too
-
-
-@pytest.mark.slow
-def test_collect_follows_no_link(laid_out, tmp_path):
-    folder, exchange = tmp_path / "class", tmp_path / "exchange"
-    shutil.copytree(laid_out, folder)
-    exchange.mkdir(mode=0o777)
+def test_collect_follows_no_link(folder, tmp_path):
+    exchange, secret = tmp_path / "exchange", folder / "source/5_rope"
+    exchange.mkdir()
     exchange.chmod(0o777)
     with (folder / "nbgrader_config.py").open("a", encoding="utf-8") as config:
         config.write(f"c.Exchange.root = {str(exchange)!r}\n")
     nbgrader(folder, "release_assignment", "5_rope")
     inbound = exchange / "what-and-where/inbound"
-    secret = folder / "source/5_rope"
-    for student in ("ann", "bob", "cleo"):
-        place = inbound / f"{student}+5_rope+2026-11-20 10:00:00.000000 UTC+x"
-        if student == "cleo":
-            place.symlink_to(secret)
-            continue
+    for student in ("ann", "bob"):
+        place = inbound / f"{student}+{AT}"
         place.mkdir()
         shutil.copy(folder / "release/5_rope/5_rope.ipynb", place)
         (place / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC", encoding="utf-8")
-        if student == "ann":
-            (place / "rope.py").write_text(STUB, encoding="utf-8")
-        else:
-            (place / "rope.py").symlink_to(secret / "rope.py")
-            (place / "more").symlink_to(secret)
+    (inbound / f"ann+{AT}/rope.py").write_text(STUB, encoding="utf-8")
+    (inbound / f"bob+{AT}/rope.py").symlink_to(secret / "rope.py")
+    (inbound / f"bob+{AT}/more").symlink_to(secret)
+    (inbound / f"cleo+{AT}").symlink_to(secret)
     said = nbgrader(folder, "collect", "5_rope")
     submitted = folder / "submitted"
+    files = {path.parent.name: sorted(os.listdir(path)) for path in submitted.glob("*/5_rope")}
+    of_bob = ["5_rope.ipynb", "submission_secret.txt", "timestamp.txt"]
+    assert files == {"ann": sorted([*of_bob, "rope.py"]), "bob": of_bob}
     assert (submitted / "ann/5_rope/rope.py").read_text(encoding="utf-8") == STUB
-    assert sorted(os.listdir(submitted / "bob/5_rope")) == [
-        "5_rope.ipynb",
-        "submission_secret.txt",
-        "timestamp.txt",
-    ]
-    assert sorted(os.listdir(submitted)) == ["ann", "bob"]
     assert "rope.py is a link to another place" in said
     time_of_ann = (submitted / "ann/5_rope/timestamp.txt").read_text(encoding="utf-8")
     assert time_of_ann == "2026-11-20 10:00:00.000000 UTC"
@@ -600,31 +557,30 @@ def collected(inbound: Path) -> Path:
 
 
 def test_what_is_no_submission_keeps_nobody_from_being_collected(inbound, caplog):
-    at = "5_rope+2026-11-20 10:00:00 UTC+x"
-    names = [f"<b>+{at}", f"=1+{at}", f"\x1b]0;eve\x07+{at}", f"e\nve+{at}"]
+    names = [f"<b>+{AT}", f"=1+{AT}", f"\x1b]0;eve\x07+{AT}", f"e\nve+{AT}"]
     times = ["eve+5_rope+yesterday+x", "eve+5_rope+", "eve+5_rope+2026-11-20 10:00:00 x:y+x"]
-    for name in (*names, *times, "ann+5_rope+2026-11-19 10:00:00 UTC+x", f"Zoë van Dyk+{at}"):
+    for name in (*names, *times, "ann+5_rope+2026-11-19 10:00:00 UTC+x", f"Zoë van Dyk+{AT}"):
         (inbound / name).mkdir()
-    (inbound / f"ann+{at}").write_text("later, but no folder", encoding="utf-8")
-    (inbound / f"bob+{at}").symlink_to("nowhere")
-    (inbound / f"cleo+{at}").symlink_to(f"Zoë van Dyk+{at}")
+    (inbound / f"ann+{AT}").write_text("later, but no folder", encoding="utf-8")
+    (inbound / f"bob+{AT}").symlink_to("nowhere")
+    (inbound / f"cleo+{AT}").symlink_to(f"Zoë van Dyk+{AT}")
     assert sorted(os.listdir(collected(inbound))) == ["Zoë van Dyk", "ann"]
     for left_out, why in (
         (names, "a student's name begins with"),
         (times, "its name holds no time"),
-        ([f"{student}+{at}" for student in ("ann", "bob", "cleo")], "it is no folder"),
+        ([f"{student}+{AT}" for student in ("ann", "bob", "cleo")], "it is no folder"),
     ):
         for name in left_out:
             assert f"{name!r} was not collected: {why}" in caplog.text
 
 
 def test_of_a_large_submission_what_is_graded_is_collected_first(inbound, caplog):
-    for student, size in (("eve", 20 << 20), ("fay", 1)):
-        place = inbound / f"{student}+5_rope+2026-11-20 10:00:00 UTC+x"
+    for student, n_files, size in (("eve", 25, 20 << 20), ("fay", 200, 1)):
+        place = inbound / f"{student}+{AT}"
         place.mkdir()
-        for number in range(25 if size > 1 else 200):
-            with (place / f"a{number}").open("wb") as file:
-                file.truncate(size)
+        for number in range(n_files):
+            (place / f"a{number}").touch()
+            os.truncate(place / f"a{number}", size)
         (place / "rope.py").write_text(STUB, encoding="utf-8")
     submitted = collected(inbound)
     for student in ("eve", "fay"):
@@ -637,26 +593,24 @@ def test_of_a_large_submission_what_is_graded_is_collected_first(inbound, caplog
 
 
 def test_a_notebook_that_is_not_collected_is_told_from_one_that_is_not_there(inbound, caplog):
-    for student in ("eve", "fay", "gus"):
-        (inbound / f"{student}+5_rope+2026-11-20 10:00:00 UTC+x").mkdir()
-    eve, fay, _ = sorted(inbound.iterdir())
-    with (eve / "5_rope.ipynb").open("wb") as file:
-        file.truncate(MAX_NOTEBOOK_BYTES + 1)
+    eve, fay, gus = (inbound / f"{student}+{AT}" for student in ("eve", "fay", "gus"))
+    for place in (eve, fay, gus):
+        place.mkdir()
+    (eve / "5_rope.ipynb").touch()
+    os.truncate(eve / "5_rope.ipynb", MAX_FILE_BYTES + 1)
     (fay / "5_rope.ipynb").symlink_to(eve / "5_rope.ipynb")
     submitted = collected(inbound)
     notebooks = [
-        read_handed_in(student, submitted / student / "5_rope", ROPE, ["5_rope"]).notebooks
+        read_handed_in(submitted / student / "5_rope", ROPE, ["5_rope"]).notebooks["5_rope"]
         for student in ("eve", "fay", "gus")
     ]
-    assert notebooks == [{"5_rope": []}, {"5_rope": []}, {"5_rope": None}]
+    assert notebooks == [[], [], None]
     assert "5_rope.ipynb is larger than 20 MB" in caplog.text
     assert "5_rope.ipynb is a link to another place" in caplog.text
 
 
 @pytest.mark.slow
-def test_names_in_a_students_zip_are_not_believed(laid_out, tmp_path):
-    folder = tmp_path / "class"
-    shutil.copytree(laid_out, folder)
+def test_names_in_a_students_zip_are_not_believed(folder):
     downloaded = folder / "downloaded/5_rope/extracted/5_rope_eve_attempt_2026-01-01-10-00-00"
     downloaded.mkdir(parents=True)
     (downloaded / "x_gina_attempt_2099-01-01-10-00-00_5_rope.ipynb").write_text("{}")
@@ -667,24 +621,24 @@ def test_names_in_a_students_zip_are_not_believed(laid_out, tmp_path):
     assert not (folder / "submitted/gina").exists()
 
 
-def test_a_folder_that_is_in_use_is_left_alone(tmp_path):
+@pytest.mark.parametrize("name", ["mine", "file", "link"])
+def test_a_folder_that_is_in_use_is_left_alone(name, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine", encoding="utf-8")
     (tmp_path / "file").write_text("mine", encoding="utf-8")
-    for name in ("mine", "file"):
-        done = CliRunner().invoke(command.nbgrader, ["init", str(tmp_path / name)])
-        assert done.exit_code == 1
-        assert len(done.output.splitlines()) == 1
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "mine", "notes.txt"]
+    (tmp_path / "link").symlink_to("nowhere")
+    done = CliRunner().invoke(command.nbgrader, ["init", str(tmp_path / name)])
+    assert done.exit_code == 1
+    assert f"{name} is in the way" in done.output and len(done.output.splitlines()) == 1
+    there = sorted(path.name for path in tmp_path.rglob("*"))
+    assert there == ["file", "link", "mine", "notes.txt"]
 
 
 def test_if_a_notebook_cannot_be_made_nothing_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        notebook_files, "source_of", lambda stem: tmp_path / "nowhere" / f"{stem}.py"
-    )
+    monkeypatch.setattr(notebook_files, "source_of", lambda stem: tmp_path / f"none/{stem}.py")
     done = CliRunner().invoke(command.nbgrader, ["init", str(tmp_path / "class")])
     assert done.exit_code == 1
-    assert "1_lookup.py is missing" in done.output
+    assert "1_lookup.py: No such file" in done.output
     assert list(tmp_path.iterdir()) == []
 
 
@@ -719,31 +673,51 @@ def test_formgrader_and_autograde_know_students_with_plain_names_alone(
     ):
         monkeypatch.setattr(module, name, getattr(module, name))  # so that it is set back
     configure(Config())
+    submitted = tmp_path / "submitted"
     for student in ("ann", "Zoë van Dyk", *EVIL_NAMES):
-        (tmp_path / "submitted" / student / "5_rope").mkdir(parents=True)
-    (tmp_path / "submitted/eve").symlink_to("ann")
-    (tmp_path / "submitted/fay").mkdir()
-    (tmp_path / "submitted/fay/5_rope").symlink_to("../ann/5_rope")
-    (tmp_path / "submitted/gus").mkdir()
-    (tmp_path / "submitted/gus/5_rope").write_text("no folder", encoding="utf-8")
+        (submitted / student / "5_rope").mkdir(parents=True)
+    (submitted / "eve").symlink_to("ann")
+    for student in ("fay", "gus"):
+        (submitted / student).mkdir()
+    (submitted / "fay/5_rope").symlink_to("../ann/5_rope")
+    (submitted / "gus/5_rope").write_text("no folder", encoding="utf-8")
     course = CourseDirectory(root=str(tmp_path))
     assert api.NbGraderAPI(course).get_submitted_students(assignment) == {"ann", "Zoë van Dyk"}
     for student in (*EVIL_NAMES, "eve", "fay", "gus"):
         assert f"{f'submitted/{student}/5_rope'!r} was left out" in caplog.text
-    folders, left_out = grader_of("5_rope", tmp_path)._students()
+    folders, left_out = grader_of("5_rope", tmp_path)._submitted()
     assert folders.keys() == {"ann", "Zoë van Dyk"}
     assert len(left_out) == len(EVIL_NAMES) + 3
 
 
-def test_formgrader_reads_no_time_but_a_time(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "believed"),
+    [
+        ("2026-11-20 10:00:00.123456 UTC\n", True),
+        ("2026-11-20 10:00:00 +0100", True),
+        ("2026-11-20 10:00:00 -03", True),  # as in Brazil
+        ("2026-11-20 10:00:00 ../pipe", False),  # nbgrader would look for a file of that name
+        ("2026-99-99 10:00:00", False),
+        ("0001-01-01 00:00:00 +2359", False),
+        ("yesterday", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_a_time_is_believed_only_if_it_is_one(text, believed, tmp_path):
+    place = hand_in(tmp_path, "ann", None, None)
+    if text is None:
+        os.mkfifo(place / "timestamp.txt")
+    else:
+        (place / "timestamp.txt").write_text(text, encoding="utf-8")
+    handed_in = read_handed_in(place, ROPE)
+    assert handed_in.texts == ({"timestamp.txt": text.strip()} if believed else {})
+    odd = "timestamp.txt is not as nbgrader writes it."
+    assert (odd in handed_in.remarks) is not believed
     formgrader = api.NbGraderAPI(CourseDirectory(root=str(tmp_path)))
-    for student in ("ann", "bob", "cleo", "dora"):
-        (tmp_path / "submitted" / student / "5_rope").mkdir(parents=True)
-    (tmp_path / "submitted/ann/5_rope/timestamp.txt").write_text("2026-11-20 10:00:00 UTC\n")
-    (tmp_path / "submitted/bob/5_rope/timestamp.txt").write_text("yesterday")
-    os.mkfifo(tmp_path / "submitted/cleo/5_rope/timestamp.txt")
-    times = [submitted_time(formgrader, "5_rope", name) for name in ("ann", "bob", "cleo", "dora")]
-    assert times == [datetime(2026, 11, 20, 10), None, None, None]
+    time = submitted_time(formgrader, "5_rope", "ann")
+    assert time == (parse_utc(text.strip()) if believed else None)
+    assert submitted_time(formgrader, "5_rope", "nobody") is None
 
 
 def answer_cell(source: object, kind: str = "markdown", **nbgrader: object) -> dict:
@@ -751,8 +725,16 @@ def answer_cell(source: object, kind: str = "markdown", **nbgrader: object) -> d
     return {"cell_type": kind, "source": source, "metadata": {"nbgrader": nbgrader}}
 
 
-STARTED = "Why? YOUR ANSWER"
-ANSWERED = "Because."
+def released_answer(text: str) -> NotebookNode:
+    """The cell that students get for an answer."""
+    cell = new_markdown_cell(text)
+    cell.metadata["nbgrader"] = {"grade_id": "why", "grade": True, "solution": True, "points": 2}
+    cell.metadata["nbgrader"]["checksum"] = compute_checksum(cell)
+    return cell
+
+
+STARTED, ANSWERED = "Why? YOUR ANSWER", "Because."
+RESULT = LessonResult("rope", student="ann")
 
 
 @pytest.mark.parametrize(
@@ -776,12 +758,7 @@ ANSWERED = "Because."
     ],
 )
 def test_an_answer_that_cannot_be_found_is_for_a_human_to_look_for(cells, shown, score):
-    known = new_markdown_cell(STARTED)
-    known.metadata["nbgrader"] = {"grade_id": "why", "grade": True, "solution": True, "points": 2}
-    known.metadata["nbgrader"]["checksum"] = compute_checksum(known)
-    result = LessonResult("rope", student="ann")
-    notebook = judged_notebook(cells, {"why": known}, [], result, (), "")
-    answer = cell_called(notebook, "why")
+    answer = cell_called(judged_notebook(cells, [released_answer(STARTED)], RESULT, (), ""), "why")
     assert text_of(answer.source) == shown
     assert determine_grade(answer) == (score, 2)
 
@@ -799,30 +776,24 @@ def test_an_answer_that_cannot_be_found_is_for_a_human_to_look_for(cells, shown,
 def test_a_notebook_that_cannot_be_read_is_told_from_one_that_is_not_there(files, cells, tmp_path):
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    handed_in = read_handed_in("ann", tmp_path, ROPE, ["5_rope"])
+    handed_in = read_handed_in(tmp_path, ROPE, ["5_rope"])
     assert handed_in.notebooks == {"5_rope": cells}
     assert ("5_rope.ipynb was not handed in." in handed_in.remarks) is ("5_rope.ipynb" not in files)
     other = "5_rope (1).ipynb is no notebook of this assignment."
     assert (other in handed_in.remarks) is ("5_rope (1).ipynb" in files)
 
 
-def test_of_an_endless_notebook_the_answers_and_a_part_are_shown():
-    cell = new_markdown_cell("")
-    cell.metadata["nbgrader"] = {"grade_id": "why", "grade": True, "solution": True, "points": 2}
-    answer = {"source": "So it is.", "metadata": {"nbgrader": {"grade_id": "why"}}}
-    result = LessonResult("rope", student="ann")
-    for kind in ("markdown", "code"):
-        noise = {
-            "cell_type": kind,
-            "source": "*_`[<(&'" * 2500,
-            "outputs": [{"text": "*" * 20_000}] * 20,
-        }
-        for cells, is_cut in (([noise] * 400, True), ([noise] * 2, False)):
-            notebook = judged_notebook([*cells, answer], {"why": cell}, [], result, (), "")
-            shown = [one.source for one in notebook.cells]
-            assert shown[-1] == "So it is&#46;" or shown[-2] == "So it is&#46;"
-            assert (TOO_LONG in shown) is is_cut
-            assert len(nbformat.writes(notebook)) < 2.5 * MAX_NOTEBOOK_TEXT
+@pytest.mark.parametrize("kind", ["markdown", "code"])
+@pytest.mark.parametrize(("n_cells", "is_cut"), [(400, True), (2, False)])
+def test_of_an_endless_notebook_the_answers_and_a_part_are_shown(kind, n_cells, is_cut):
+    outputs = [{"text": "*" * 20_000}] * 20
+    noise = {"cell_type": kind, "source": "*_`[<(&'" * 2500, "outputs": outputs}
+    cells = [*[noise] * n_cells, answer_cell("So it is.", grade_id="why")]
+    notebook = judged_notebook(cells, [released_answer("")], RESULT, (), "")
+    shown = [one.source for one in notebook.cells]
+    assert "So it is&#46;" in shown[-2:]
+    assert (TOO_LONG in shown) is is_cut
+    assert len(nbformat.writes(notebook)) < 2.5 * MAX_NOTEBOOK_TEXT
 
 
 @pytest.mark.parametrize(
@@ -844,31 +815,6 @@ def test_a_text_is_shown_as_it_was_typed(text):
     assert seen.split() == text.split()
 
 
-@pytest.mark.parametrize(
-    ("text", "believed"),
-    [
-        ("2026-11-20 10:00:00.123456 UTC\n", "2026-11-20 10:00:00.123456 UTC"),
-        ("2026-11-20 10:00:00 +0100", "2026-11-20 10:00:00 +0100"),
-        ("2026-11-20 10:00:00 -03", "2026-11-20 10:00:00 -03"),  # as in Brazil
-        ("2026-11-20 10:00:00 ../pipe", ""),  # nbgrader would look for a file of that name
-        ("2026-99-99 10:00:00", ""),
-        ("0001-01-01 00:00:00 +2359", ""),
-        ("yesterday", ""),
-        ("", ""),
-    ],
-)
-def test_a_time_is_believed_only_if_it_is_one(text, believed, tmp_path):
-    (tmp_path / "timestamp.txt").write_text(text, encoding="utf-8")
-    handed_in = read_handed_in("ann", tmp_path, ROPE)
-    assert handed_in.timestamp == believed
-    assert ("timestamp.txt holds no time." in handed_in.remarks) is (believed == "")
-
-
-def test_a_test_that_nobody_could_grade_is_told():
-    assert foreign_tests(ROPE, ["rotate_half", "ntk_base"]) == ""
-    assert "called my_test or other, so" in foreign_tests(ROPE, ["my_test", "ntk_base", "other"])
-
-
 def grader_of(assignment: str, folder: Path) -> Autograde:
     return Autograde(coursedir=CourseDirectory(root=str(folder), assignment_id=assignment))
 
@@ -888,6 +834,36 @@ def test_without_a_sandbox_nothing_is_graded(tmp_path, monkeypatch):
     monkeypatch.setattr("course.grading.sandbox.sandbox.missing", lambda: ["There is no sandbox."])
     with pytest.raises(NbGraderException, match="There is no sandbox"):
         grader_of("5_rope", tmp_path).start()
+
+
+@sandboxed
+def test_what_was_not_released_is_not_graded(folder):
+    shutil.rmtree(folder / "release")
+    hand_in(folder, "ann", SOLUTION, None)
+    with pytest.raises(NbGraderException, match="run `nbgrader generate_assignment 5_rope` first"):
+        grader_of("5_rope", folder).start()
+
+
+@sandboxed
+@pytest.mark.slow
+def test_what_this_machine_cannot_read_is_not_graded_and_no_zero(folder, monkeypatch, caplog):
+    module = hand_in(folder, "ann", SOLUTION, None) / "rope.py"
+    hand_in(folder, "bob", SOLUTION, None)
+    fstat = os.fstat
+
+    def failing(handle: int) -> os.stat_result:
+        if os.path.samestat(fstat(handle), module.stat()):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return fstat(handle)
+
+    monkeypatch.setattr(os, "fstat", failing)
+    with pytest.raises(NbGraderException, match=r"^ann was not graded$"):
+        grader_of("5_rope", folder).start()
+    assert "rope.py cannot be read: Permission denied." in caplog.text
+    assert scores(folder) == {"bob": {**POINTS, "why-relative": NOT_ANSWERED}}
+
+
+# --- a folder that somebody else filled -----------------------------------------------------
 
 
 def test_of_a_folder_its_own_files_are_read_and_no_more(tmp_path):
@@ -917,48 +893,28 @@ def test_of_a_folder_its_own_files_are_read_and_no_more(tmp_path):
         pass
 
 
-def test_a_file_of_several_names_is_read_if_all_lie_in_the_folder(tmp_path):
-    inside = tmp_path / "inside"
+def test_a_file_of_several_names_is_read_if_all_lie_in_the_folder_and_it_is_its_owners(
+    tmp_path, monkeypatch
+):
+    inside, fstat = tmp_path / "inside", os.fstat
     (inside / "deep/deeper").mkdir(parents=True)
     (inside / "file").write_bytes(b"12345")
-    os.link(inside / "file", inside / "twin")
-    os.link(inside / "file", inside / "deep/deeper/third")
-    with Folder(inside) as folder:
-        assert folder.read("file", 5) == folder.read("twin", 5) == b"12345"
-        os.link(inside / "file", tmp_path / "outside")
-        with pytest.raises(Unreadable, match="file is a link to another place"):
-            folder.read("file", 5)
-        (inside / "door").symlink_to(tmp_path)  # which leads to the fourth name
-        with pytest.raises(Unreadable, match="file is a link to another place"):
-            folder.read("file", 5)
-
-
-def test_names_of_a_file_are_counted_among_so_many_files_and_folders(tmp_path):
-    for number in range(4):
-        (tmp_path / f"{number}").mkdir()
-        (tmp_path / f"{number}/other").write_bytes(b"")
-    (tmp_path / "file").write_bytes(b"")
-    for number in range(4):
-        os.link(tmp_path / "file", tmp_path / f"{number}/file")
-    status = os.stat(tmp_path / "file")
-    counted = [
-        names_within(tmp_path, at_most)[status.st_dev, status.st_ino] for at_most in (0, 1, 100)
-    ]
-    assert counted[0] == 0 and counted[1] <= 1 and counted[2] == 5
-
-
-def test_a_file_of_somebody_elses_is_not_read_wherever_its_names_seem_to_lie(tmp_path, monkeypatch):
-    (tmp_path / "file").write_bytes(b"12345")
-    os.link(tmp_path / "file", tmp_path / "twin")
-    fstat = os.fstat
+    for twin in ("twin", "deep/deeper/third"):
+        os.link(inside / "file", inside / twin)
 
     def with_another_owner(handle: int) -> os.stat_result:
         mode, *more = fstat(handle)[:10]
         more[3] += 0 if stat.S_ISDIR(mode) else 1
         return os.stat_result((mode, *more))
 
-    with Folder(tmp_path) as folder:
-        monkeypatch.setattr(os, "fstat", with_another_owner)
+    with Folder(inside) as folder:
+        assert folder.read("file", 5) == folder.read("twin", 5) == b"12345"
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fstat", with_another_owner)
+            with pytest.raises(Unreadable, match="file is a link to another place"):
+                folder.read("file", 5)
+        os.link(inside / "file", tmp_path / "outside")
+        (inside / "door").symlink_to(tmp_path)  # which leads to the fourth name
         with pytest.raises(Unreadable, match="file is a link to another place"):
             folder.read("file", 5)
 

@@ -9,7 +9,7 @@ Source: Gradescope, "Autograder Specifications".
 import io
 import shlex
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -50,7 +50,7 @@ def gradescope(chosen: tuple[str, ...], out: Path, torch_index: str) -> None:
       course gradescope --lesson rope --out rope.zip
     """
     try:
-        wanted = chosen_lessons(chosen) or list(lessons())
+        wanted = chosen_lessons(chosen) or lessons()
         write_whole_bytes(out, autograder(wanted, torch_index))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -61,33 +61,23 @@ def gradescope(chosen: tuple[str, ...], out: Path, torch_index: str) -> None:
 
 
 def autograder(wanted: Sequence[Lesson], torch_index: str = "") -> bytes:
-    """The bytes of the zip; the same for the same files and settings.
+    """Return the bytes of the zip; the same for the same files and settings.
 
     Args:
         wanted: the lessons to grade.
         torch_index: a URL where pip may look for packages beside its usual place.
     """
+    settings = f"lessons=({' '.join(f'--lesson {lesson.stem}' for lesson in wanted)})\n"
+    if torch_index:
+        settings += f"export PIP_EXTRA_INDEX_URL={shlex.quote(torch_index)}\n"
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as opened:
         for name in ("setup.sh", "run_autograder"):
             script = (_SCRIPTS / name).read_text(encoding="utf-8")  # bash wants \n, also of Windows
             add_to_zip(opened, name, script.encode(), 0o755)
-        add_to_zip(opened, "settings.sh", _settings(wanted, torch_index).encode())
-        for path in _needed_files():
-            add_to_zip(opened, path.relative_to(root()).as_posix(), path.read_bytes())
+        add_to_zip(opened, "settings.sh", settings.encode())
+        for path in (path for pattern in _NEEDED for path in sorted(root().glob(pattern))):
+            name = path.relative_to(root()).as_posix()
+            if path.is_file() and "__pycache__" not in name and "/." not in f"/{name}":
+                add_to_zip(opened, name, path.read_bytes())
     return packed.getvalue()
-
-
-def _settings(wanted: Sequence[Lesson], torch_index: str) -> str:
-    options = " ".join(f"--lesson {lesson.stem}" for lesson in wanted)
-    index = f"export PIP_EXTRA_INDEX_URL={shlex.quote(torch_index)}\n" if torch_index else ""
-    return f"lessons=({options})\n{index}"
-
-
-def _needed_files() -> Iterator[Path]:
-    for pattern in _NEEDED:
-        for path in sorted(root().glob(pattern)):
-            parts = path.relative_to(root()).parts
-            left_behind = any(part.startswith(".") or part == "__pycache__" for part in parts)
-            if path.is_file() and not left_behind:
-                yield path

@@ -2,8 +2,8 @@
 
 nbgrader grades by running a student's notebook in the instructor's account and by looking at what
 it printed. Here no notebook is run. The judge grades the module that lies beside it; the notebook
-is made anew, of what the gradebook knows and of what is harmless in the student's, and the judge's
-points and messages stand in it. nbgrader does the rest: scores by hand, feedback, export.
+is made anew, of the released one and of what is harmless in the student's, and the judge's points
+and messages stand in it. nbgrader does the rest: scores by hand, feedback, export.
 
 The folder of a class has an `nbgrader_config.py` that calls `configure`. Only assignments that are
 called like a lesson, `5_rope`, are graded so.
@@ -25,11 +25,11 @@ def configure(config: Any) -> None:
 
     from course.grading.nbgrader.autograde import Autograde
     from course.grading.nbgrader.release import GenerateAssignment
-    from course.grading.nbgrader.students import submitted_students, submitted_time
+    from course.grading.nbgrader.submissions import submitted_students, submitted_time
 
     autogradeapp.Autograde = api.Autograde = Autograde
     generateassignmentapp.GenerateAssignment = api.GenerateAssignment = GenerateAssignment
     api.NbGraderAPI.get_submitted_students = submitted_students
     api.NbGraderAPI.get_submitted_timestamp = submitted_time
     config.ExchangeFactory.collect = "course.grading.nbgrader.collect.Collect"
-    config.ZipCollectApp.extractor_plugin = "course.grading.nbgrader.zip_collect.NoArchives"
+    config.ZipCollectApp.extractor_plugin = "course.grading.nbgrader.collect.NoArchives"

@@ -6,38 +6,23 @@ the command again, and a submission counts as graded only if it is.
 """
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 from nbgrader import converters
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook, MissingEntry, Notebook
 from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades
 from nbgrader.utils import parse_utc, rmtree
 
-from course.grading.nbgrader.assignments import foreign_tests, lesson_of
-from course.grading.nbgrader.handed_in import HandedIn, read_handed_in
-from course.grading.nbgrader.judged import (
-    graded_cells,
-    is_test,
-    judged_notebook,
-    missing_answers,
-)
-from course.grading.nbgrader.students import submitted
+from course.grading.nbgrader.notebook import judged_notebook, missing_answers, name_of
+from course.grading.nbgrader.release import check_tests, lesson_of
+from course.grading.nbgrader.submissions import Unreadable, read_handed_in, submitted
 from course.syllabus import Lesson
 from course.system.files import write_whole
 from course.testing.result import LessonResult
-
-
-@dataclass(frozen=True)
-class Released:
-    """A notebook of an assignment: the cells that the gradebook knows, and those of its file."""
-
-    graded: dict[str, NotebookNode]
-    cells: list[NotebookNode]
 
 
 class Autograde(converters.Autograde):
@@ -53,65 +38,60 @@ class Autograde(converters.Autograde):
         from course.grading.judge.import_path import UnsafePlace, safe_import_path
         from course.grading.sandbox.sandbox import SandboxError, missing
 
-        lesson = lesson_of(self.coursedir.assignment_id)
+        assignment = self.coursedir.assignment_id
+        lesson = lesson_of(assignment)
         if lesson is None:
             self.log.warning(
                 "%s is no lesson of the course: nbgrader runs its notebooks in your account",
-                self.coursedir.assignment_id,
+                assignment,
             )
             super().start()
             return
         try:
             if lacking := missing():
                 raise SandboxError(" ".join(lacking))
-            handed_in = Path(self.coursedir.root, self.coursedir.submitted_directory)
-            with safe_import_path(handed_in):
+            with safe_import_path(Path(self.coursedir.root, self.coursedir.submitted_directory)):
                 self._grade(lesson)
-        except (GradingError, SandboxError, UnsafePlace, OSError) as error:
+        except (GradingError, SandboxError, UnsafePlace, OSError, ValueError) as error:
             self.log.error("%s", error)
             raise NbGraderException(str(error)) from None
 
     def _grade(self, lesson: Lesson) -> None:
         released = self._released(lesson)
-        students, failed = self._students()
-        results = self._judge(lesson, students)
-        for student, folder in students.items():
-            result = results[student]
+        folders, failed = self._submitted()
+        for student, result in self._judged(lesson, folders).items():
             try:
                 if not result.key:
                     raise NbGraderException(result.trouble)
-                self._enter(read_handed_in(student, folder, lesson, released), released, result)
+                self._enter(lesson, folders[student], released, result)
             except Exception as error:  # the others are not to pay for it
                 self.log.error("%s was not graded: %s", student, error)
                 failed.append(f"{student} was not graded")
         if failed:
             raise NbGraderException("; ".join(failed))
 
-    def _released(self, lesson: Lesson) -> dict[str, Released]:
-        """The notebooks of the assignment, by name."""
+    def _released(self, lesson: Lesson) -> dict[str, list[NotebookNode]]:
+        """Return the cells of each notebook that students got, with the gradebook's points."""
         assignment = self.coursedir.assignment_id
         folder = self.coursedir.format_path(self.coursedir.release_directory, ".", assignment)
         notebooks = {}
-        with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as book:
-            try:
-                known = book.find_assignment(assignment).notebooks
-            except MissingEntry:
-                known = []
-            for notebook in known:
-                path = Path(folder, f"{notebook.name}.ipynb")
-                cells = nbformat.read(path, as_version=4).cells if path.exists() else []
-                if graded := graded_cells(notebook, cells):
-                    notebooks[notebook.name] = Released(graded, cells)
+        try:
+            with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as book:
+                for notebook in book.find_assignment(assignment).notebooks:
+                    if notebook.source_cells:
+                        path = Path(folder, f"{notebook.name}.ipynb")
+                        notebooks[notebook.name] = nbformat.read(path, as_version=4).cells
+                        _overwrite(notebooks[notebook.name], notebook)
+        except (MissingEntry, FileNotFoundError, KeyError):
+            notebooks = {}
         if not notebooks:
-            raise _trouble(f"run `nbgrader generate_assignment {assignment}` first")
-        for name, released in notebooks.items():
-            tests = [test for test, cell in released.graded.items() if is_test(cell)]
-            if trouble := foreign_tests(lesson, tests):
-                raise _trouble(f"{name}.ipynb: {trouble}")
+            raise ValueError(f"run `nbgrader generate_assignment {assignment}` first")
+        for name, cells in notebooks.items():
+            check_tests(lesson, name, cells)
         return notebooks
 
-    def _students(self) -> tuple[dict[str, Path], list[str]]:
-        """The folders that were handed in, by student, and who is left out, in sentences."""
+    def _submitted(self) -> tuple[dict[str, Path], list[str]]:
+        """Return the folders that were handed in, by student, and who is left out, in sentences."""
         ids, assignment = self.coursedir.student_id, self.coursedir.assignment_id
         folders, left_out = submitted(self.coursedir, ids, assignment)
         for student in self.coursedir.student_id_exclude.split(","):
@@ -119,111 +99,99 @@ class Autograde(converters.Autograde):
         for sentence in left_out:
             self.log.error("%s", sentence)
         if not folders:
-            raise _trouble(f"nothing of {assignment} was handed in by {ids}")
+            raise ValueError(f"nothing of {assignment} was handed in by {ids}")
         return folders, left_out
 
-    def _judge(self, lesson: Lesson, students: dict[str, Path]) -> dict[str, LessonResult]:
-        """The result of each student, from the judge or, if nothing changed, as it was kept."""
+    def _judged(self, lesson: Lesson, folders: Mapping[str, Path]) -> dict[str, LessonResult]:
+        """Return the result of each student, from the judge or, if nothing changed, as kept."""
         from course.grading.judge.grade import Settings, Store, grade_all
         from course.grading.judge.unit import Unit
 
         def units() -> Iterator[Unit]:
-            for student, folder in students.items():
-                yield Unit(student, lesson.stem, read_handed_in(student, folder, lesson).module)
+            for student, folder in folders.items():
+                try:
+                    yield Unit(student, lesson.stem, read_handed_in(folder, lesson).module)
+                except Unreadable as why:
+                    yield Unit(student, lesson.stem, None, unread=str(why))
 
         store = Store(Path(self.coursedir.root) / "graded")
         results = {}
         with store.locked():
             settings = Settings(store.seed(None))
-            jobs = min(os.cpu_count() or 1, len(students))
+            jobs = min(os.cpu_count() or 1, len(folders))
             for result, _ in grade_all(units(), store, settings, jobs, self.force):
                 results[result.student] = result
                 self.log.info("%s: %d of %d points", result.student, result.points, result.worth)
-        return results
+        return {student: results[student] for student in folders}
 
     def _enter(
-        self, handed_in: HandedIn, released: dict[str, Released], result: LessonResult
+        self,
+        lesson: Lesson,
+        folder: Path,
+        released: Mapping[str, list[NotebookNode]],
+        result: LessonResult,
     ) -> None:
         """Save the scores of a student and write the notebooks that show them."""
-        remarks = [*handed_in.remarks, *_missing(handed_in, released)]
+        student, assignment = result.student, self.coursedir.assignment_id
+        handed_in = read_handed_in(folder, lesson, released)
+        remarks = handed_in.remarks + [
+            f"{name}.ipynb has no cell {answer}: find what was answered and grade it by hand."
+            for name, cells in released.items()
+            for answer in missing_answers(handed_in.notebooks[name], cells)
+        ]
         for remark in remarks:
-            self.log.warning("%s: %s", handed_in.student, remark)
-        files = {"timestamp.txt": handed_in.timestamp, "submission_secret.txt": handed_in.secret}
+            self.log.warning("%s: %s", student, remark)
+        module = (handed_in.module or b"").decode("utf-8", errors="replace")
         notebooks = {
-            name: judged_notebook(
-                handed_in.notebooks[name],
-                one.graded,
-                one.cells,
-                result,
-                remarks,
-                (handed_in.module or b"").decode("utf-8", errors="replace"),
-            )
-            for name, one in released.items()
+            name: judged_notebook(handed_in.notebooks[name], cells, result, remarks, module)
+            for name, cells in released.items()
         }
-        files |= {f"{name}.ipynb": nbformat.writes(one) + "\n" for name, one in notebooks.items()}
-        files = {name: text for name, text in files.items() if text}
-        assignment = self.coursedir.assignment_id
-        folder = Path(
-            self.coursedir.format_path(
-                self.coursedir.autograded_directory, handed_in.student, assignment
-            )
+        files = handed_in.texts | {
+            f"{name}.ipynb": nbformat.writes(notebook) + "\n"
+            for name, notebook in notebooks.items()
+        }
+        done = Path(
+            self.coursedir.format_path(self.coursedir.autograded_directory, student, assignment)
         )
-        if not self.force and self._is_known(handed_in.student) and _holds(folder, files):
+        if not self.force and self._is_entered(student, done, files):
             return
-        if folder.exists():
-            rmtree(folder)
-        self._save(handed_in, notebooks)
+        if done.exists():
+            rmtree(done)
+        self._save(student, notebooks, handed_in.texts.get("timestamp.txt"))
         for name, text in files.items():
-            write_whole(folder / name, text)
-        self.set_permissions(assignment, handed_in.student)
+            write_whole(done / name, text)
+        self.set_permissions(assignment, student)
 
-    def _is_known(self, student: str) -> bool:
-        with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as book:
-            try:
+    def _is_entered(self, student: str, done: Path, files: Mapping[str, str]) -> bool:
+        """Return whether the gradebook knows a submission, and a folder holds these files alone."""
+        try:
+            with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as book:
                 book.find_submission(self.coursedir.assignment_id, student)
-            except MissingEntry:
-                return False
-        return True
+            return {path.name: path.read_text("utf-8") for path in done.iterdir()} == files
+        except (MissingEntry, OSError, UnicodeError):
+            return False
 
-    def _save(self, handed_in: HandedIn, notebooks: dict[str, NotebookNode]) -> None:
+    def _save(self, student: str, notebooks: Mapping[str, NotebookNode], time: str | None) -> None:
         """Let nbgrader save the scores, as it does."""
-        student, assignment = handed_in.student, self.coursedir.assignment_id
-        time = {"timestamp": parse_utc(handed_in.timestamp)} if handed_in.timestamp else {}
-        with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as book:
+        assignment, db_url = self.coursedir.assignment_id, self.coursedir.db_url
+        timestamp = {"timestamp": parse_utc(time)} if time else {}
+        with Gradebook(db_url, self.coursedir.course_id) as book:
             book.update_or_create_student(student)
             # nbgrader reads while it makes a submission, which SQLAlchemy would save, half made
             with book.db.no_autoflush:
-                book.update_or_create_submission(assignment, student, **time)
+                book.update_or_create_submission(assignment, student, **timestamp)
         for name, notebook in notebooks.items():
             about = {"notebook": name, "assignment": assignment, "student": student}
-            resources = {"nbgrader": {**about, "db_url": self.coursedir.db_url}}
-            SaveAutoGrades(parent=self).preprocess(notebook, resources)
-            AssignLatePenalties(parent=self).preprocess(notebook, resources)
+            for step in (SaveAutoGrades(parent=self), AssignLatePenalties(parent=self)):
+                step.preprocess(notebook, {"nbgrader": {**about, "db_url": db_url}})
 
 
-def _missing(handed_in: HandedIn, released: dict[str, Released]) -> list[str]:
-    """A sentence for each notebook in which answers were not found."""
-    missing = {
-        name: missing_answers(handed_in.notebooks[name], one.graded)
-        for name, one in released.items()
-    }
-    return [
-        f"{name}.ipynb has no cell {' and no cell '.join(answers)}: find what was answered and "
-        "grade it by hand."
-        for name, answers in missing.items()
-        if answers
-    ]
-
-
-def _holds(folder: Path, files: dict[str, str]) -> bool:
-    """Whether a folder holds exactly these files."""
-    try:
-        return {path.name: path.read_text("utf-8") for path in folder.iterdir()} == files
-    except (OSError, UnicodeError):
-        return False
-
-
-def _trouble(sentence: str) -> Exception:
-    from course.grading.judge.grade import GradingError
-
-    return GradingError(sentence)
+def _overwrite(cells: list[NotebookNode], notebook: Notebook) -> None:
+    """Let the cells of a released notebook be what the gradebook knows of them."""
+    released = {name_of(cell): cell for cell in cells}
+    points = {cell.name: cell.max_score for cell in [*notebook.grade_cells, *notebook.task_cells]}
+    for known in notebook.source_cells:
+        cell = released[known.name]
+        cell.source, cell.metadata.nbgrader.checksum = known.source, known.checksum
+        if known.name in points:
+            cell.metadata.nbgrader.points = points[known.name]

@@ -1,9 +1,4 @@
-"""`nbgrader collect`, which takes nothing but the files that lie in a student's own folder.
-
-nbgrader's own follows links, as the instructor: a `rope.py` that is a link to the instructor's
-solution would arrive as that solution. And it stops at the first folder whose name it cannot read,
-so one student could keep it from collecting at all.
-"""
+"""`nbgrader collect` and `zip_collect`, where they take what other people's folders hold."""
 
 import os
 import secrets
@@ -14,24 +9,33 @@ from pathlib import Path
 from typing import Any
 
 from nbgrader.exchange.default import ExchangeCollect
+from nbgrader.plugins import ExtractorPlugin
 from nbgrader.utils import parse_utc
 
 from course.grading.names import printable
-from course.grading.nbgrader.assignments import lesson_of
-from course.grading.nbgrader.handed_in import is_time
-from course.grading.nbgrader.students import NOT_PLAIN, is_plain
-from course.grading.nbgrader.untrusted import Folder, Unreadable
+from course.grading.nbgrader.release import lesson_of
+from course.grading.nbgrader.submissions import (
+    MAX_FILE_BYTES,
+    NOT_PLAIN,
+    Folder,
+    Unreadable,
+    is_plain,
+    is_time,
+)
 from course.system.files import write_whole
 
 MAX_FILES = 100
-MAX_FILE_BYTES = 20 << 20
 MAX_BYTES = 50 << 20
 """Of all files of a submission."""
 TOO_MUCH = f"of more than {MAX_FILES} files or {MAX_BYTES >> 20} MB the rest was not collected"
 
 
 class Collect(ExchangeCollect):
-    """nbgrader's, for what other people's folders hold."""
+    """`nbgrader collect`, which takes nothing but the files that lie in a student's own folder.
+
+    nbgrader's own follows links, as the instructor, and stops at the first folder whose name it
+    cannot read, so one student could keep it from collecting at all.
+    """
 
     def init_src(self) -> None:
         """Find the latest submission of each student."""
@@ -39,7 +43,7 @@ class Collect(ExchangeCollect):
         self.src_records = [record for record in self.src_records if record["username"]]
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
-        """What the name of a submission says; if it is none, a warning and the record of nobody."""
+        """Return what the name of a submission says; if it is none, warn, and call it nobody's."""
         name = os.path.basename(path)
         student, _, time, *_ = [*name.rsplit("+", 3), "", ""]
         if not is_plain(student):
@@ -66,35 +70,49 @@ class Collect(ExchangeCollect):
         try:
             draft.mkdir(parents=True)
             write_whole(draft / "submission_secret.txt", secrets.token_hex(64))
-            self._copy_files(Path(src), draft)
+            with Folder(src) as folder:
+                self._copy_files(folder, Path(src).name, draft)
             write_whole(draft / "timestamp.txt", src.rsplit("+", 3)[2])
             os.rename(draft, dest)
+        except Unreadable as why:
+            self.log.warning("%s", printable(str(why)))
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
-    def _copy_files(self, source: Path, draft: Path) -> None:
+    def _copy_files(self, folder: Folder, source: str, draft: Path) -> None:
         """Copy files, first those that are graded, until they are too many or too large."""
-        assignment = self.coursedir.assignment_id
+        assignment, room = self.coursedir.assignment_id, MAX_BYTES
         wanted = {assignment, lesson_of(assignment).stem}
-        room = MAX_BYTES
-        try:
-            with Folder(source) as folder:
-                names = sorted(folder.names(), key=lambda name: Path(name).stem not in wanted)
-                for name in names[:MAX_FILES]:
-                    if any(fnmatch(name, pattern) for pattern in self.coursedir.ignore):
-                        continue
-                    try:
-                        data = folder.read(name, MAX_FILE_BYTES)
-                    except Unreadable as why:
-                        self.log.warning("%s: %s", printable(source.name), printable(str(why)))
-                        if not name.endswith(".ipynb"):
-                            continue
-                        data = b""  # it stands for a notebook whose answers are to be looked for
-                    room -= len(data)
-                    if room < 0:
-                        break
-                    (draft / name).write_bytes(data)
-                if room < 0 or len(names) > MAX_FILES:
-                    self.log.warning("%r: %s", source.name, TOO_MUCH)
-        except Unreadable as why:
-            self.log.warning("%s", printable(str(why)))
+        names = sorted(folder.names(), key=lambda name: Path(name).stem not in wanted)
+        for number, name in enumerate(names):
+            if any(fnmatch(name, pattern) for pattern in self.coursedir.ignore):
+                continue
+            try:
+                data = folder.read(name, MAX_FILE_BYTES)
+            except Unreadable as why:
+                self.log.warning("%s: %s", printable(source), printable(str(why)))
+                if not name.endswith(".ipynb"):
+                    continue
+                data = b""  # it stands for a notebook whose answers are to be looked for
+            room -= len(data)
+            if room < 0 or number >= MAX_FILES:
+                self.log.warning("%r: %s", source, TOO_MUCH)
+                return
+            (draft / name).write_bytes(data)
+
+
+class NoArchives(ExtractorPlugin):
+    """`nbgrader zip_collect`, which does nothing for a lesson but say why.
+
+    nbgrader's own takes the student from every file's name, also in a zip that a student made: so
+    anybody could hand in for anybody. And one zip that is damaged, or huge, stops it for all.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        assignment = self.parent.coursedir.assignment_id
+        if lesson_of(assignment) is not None:
+            self.parent.fail(
+                "zip_collect would believe names that students wrote: put their files into "
+                f"submitted/STUDENT/{assignment}/, or give the download to `course grade`"
+            )

@@ -1,24 +1,25 @@
 """The notebook that a grader and the student's feedback show, made anew for each submission.
 
-Nothing of the student's notebook is kept as it came. The cells that earn points are those that the
-gradebook knows, once each, whatever became of them: tests with what the judge found, answers with
-the student's text. The rest is shown as it was typed; of outputs, text and PNG pictures stay. So
-there is nothing in it that a page could run, load or follow.
+Nothing of the student's notebook is kept as it came. The cells that earn points are the released
+ones, once each, whatever became of them: tests with what the judge found, answers with the
+student's text. The rest is shown as it was typed; of outputs, text and PNG pictures stay. So there
+is nothing in it that a page could run, load or follow.
 """
 
 import base64
 import binascii
 import copy
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbconvert.filters import strip_ansi
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from nbgrader.api import Notebook
+from nbgrader.utils import is_grade, is_solution
 
 from course.grading.names import printable
+from course.grading.nbgrader.release import is_test
 from course.grading.reports.message import plain_message
 from course.syllabus import Status
 from course.testing.result import LessonResult
@@ -26,8 +27,7 @@ from course.testing.result import LessonResult
 MAX_TEXT = 20_000
 """Characters of one cell or one output."""
 MAX_NOTEBOOK_TEXT = 500_000
-"""Characters of all cells and outputs, as they are shown."""
-MAX_CELLS = 500
+"""Characters of all cells and outputs, as they are shown; a cell counts as a thousand more."""
 MAX_OUTPUTS = 20
 """Of one cell."""
 MAX_WIDTH = 700
@@ -45,92 +45,49 @@ _IN_PAGE = re.compile('<img src="data:image/png;base64,([^"]*)"')
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def graded_cells(notebook: Notebook, released: Sequence[NotebookNode]) -> dict[str, NotebookNode]:
-    """The cells of which the gradebook knows, by their names, as they were released.
-
-    Args:
-        released: the cells of the notebook that students got, for their order.
-    """
-    points = {cell.name: cell.max_score for cell in [*notebook.grade_cells, *notebook.task_cells]}
-    graded = {cell.name for cell in notebook.grade_cells}
-    answers = {cell.name for cell in notebook.solution_cells}
-    tasks = {cell.name for cell in notebook.task_cells}
-    places = {_name(cell): place for place, cell in enumerate(released)}
-    cells = {}
-    for source in sorted(notebook.source_cells, key=lambda cell: places.get(cell.name, 0)):
-        make = new_code_cell if source.cell_type == "code" else new_markdown_cell
-        cell = make(source.source)
-        cell.metadata["nbgrader"] = NotebookNode(
-            schema_version=3,
-            grade_id=source.name,
-            grade=source.name in graded,
-            solution=source.name in answers,
-            task=source.name in tasks,
-            locked=source.locked,
-            checksum=source.checksum,
-            cell_type=source.cell_type,
-        )
-        if source.name in points:
-            cell.metadata["nbgrader"]["points"] = points[source.name]
-        cells[source.name] = cell
-    return cells
-
-
-def is_test(cell: NotebookNode) -> bool:
-    """Whether the points of a cell that the gradebook knows come from tests."""
-    return cell.metadata["nbgrader"]["grade"] and not cell.metadata["nbgrader"]["solution"]
-
-
-def missing_answers(
-    cells: Sequence[Mapping] | None, graded: Mapping[str, NotebookNode]
-) -> list[str]:
-    """The names of the answers that earn points and of which the student's notebook has no cell.
+def missing_answers(cells: Sequence[Mapping] | None, released: Sequence[NotebookNode]) -> list[str]:
+    """Return the names of the answers that earn points and have no cell in a student's notebook.
 
     Args:
         cells: those of the student's notebook, as they came; None if there is none.
-        graded: those of the gradebook, as `graded_cells` gives them.
+        released: those of the notebook that students got.
     """
     if cells is None:
         return []
-    found = {_name(cell) for cell in cells if _text(cell) or cell.get("source") in ("", [], [""])}
-    return [name for name, cell in graded.items() if _is_answer(cell) and name not in found]
-
-
-def _is_answer(cell: NotebookNode) -> bool:
-    return cell.metadata["nbgrader"]["grade"] and cell.metadata["nbgrader"]["solution"]
+    found = {name_of(cell) for cell in cells if _text(cell) or cell.get("source") in ("", [], [""])}
+    answers = [name_of(cell) for cell in released if is_grade(cell) and is_solution(cell)]
+    return [name for name in answers if name not in found]
 
 
 def judged_notebook(
     cells: Sequence[Mapping] | None,
-    graded: Mapping[str, NotebookNode],
-    released: Iterable[NotebookNode],
+    released: Sequence[NotebookNode],
     result: LessonResult,
     remarks: Sequence[str],
     module: str,
 ) -> NotebookNode:
-    """The notebook of a submission.
+    """Return the notebook of a submission.
 
     Args:
         cells: those of the student's notebook, as they came; None if there is none.
-        graded: those of the gradebook, as `graded_cells` gives them.
-        released: those of the notebook that students got: whose texts are the instructor's own.
-        result: what the judge found.
-        remarks: what is odd about the submission, in sentences.
+        released: those of the notebook that students got, and its texts are the instructor's own.
+        result: the judge's.
+        remarks: sentences about what is odd in the submission.
         module: the text of the module that was graded.
     """
+    # nbgrader gives 0 by itself to an answer as it was released, and others to a human to grade
+    answers = dict.fromkeys(missing_answers(cells, released), NOT_FOUND)
+    left = {name_of(cell): cell for cell in released if name_of(cell)}
     own = {
         cell.source: cell
         for cell in released
         if cell.cell_type == "markdown" and "nbgrader" not in cell.metadata
     }
-    # nbgrader gives 0 by itself to an answer as it was released, and others to a human to grade
-    answers = dict.fromkeys(missing_answers(cells, graded), NOT_FOUND)
-    cells = cells or []
-    answers |= _answers(cells, graded)
-    left, room, whole = dict(graded), MAX_NOTEBOOK_TEXT, len(cells) <= MAX_CELLS
+    answers |= _answers(cells or [], left)
     shown = [new_markdown_cell(as_typed("\n\n".join(remarks)))] if remarks else []
-    for cell in cells[:MAX_CELLS]:
-        known = left.pop(_name(cell), None)
+    room, is_whole = MAX_NOTEBOOK_TEXT, True
+    for cell in cells or []:
+        known = left.pop(name_of(cell), None)
         if known is not None:
             shown.append(_graded(known, answers, cell, result))
         elif room > 0:
@@ -138,8 +95,8 @@ def judged_notebook(
             shown.append(copy.deepcopy(instructors) if instructors else _harmless(cell))
             room -= _length(shown[-1])
         else:
-            whole = False
-    shown += [] if whole else [new_markdown_cell(TOO_LONG)]
+            is_whole = False
+    shown += [] if is_whole else [new_markdown_cell(TOO_LONG)]
     shown += [_graded(known, answers, {}, result) for known in left.values()]
     if module:
         shown.append(new_code_cell(_cut(f"# {result.lesson}.py, as it was handed in\n\n{module}")))
@@ -149,7 +106,7 @@ def judged_notebook(
 
 
 def as_typed(text: str) -> str:
-    r"""Markdown that shows a text as it was typed: no tag, no link, no picture, nothing at all.
+    r"""Return Markdown that shows a text as it was typed: no tag, no link, no picture.
 
     Every sign that means something in Markdown or HTML is written as its number. A formula still
     becomes one, for MathJax reads the finished page.
@@ -157,25 +114,31 @@ def as_typed(text: str) -> str:
     >>> as_typed("<b>\n  *so*")
     '&#60;b&#62;  \n\xa0\xa0&#42;so&#42;'
     """
-    lines = _cut(text).split("\n")
-    return "  \n".join(_as_typed(line) if line.strip() else "" for line in lines)
+    lines = []
+    for line in _cut(text).split("\n"):
+        words = line.lstrip(" ")
+        indent = "\N{NO-BREAK SPACE}" * (len(line) - len(words)) if words else ""
+        lines.append(indent + _PUNCTUATION.sub(lambda sign: f"&#{ord(sign[0])};", words))
+    return "  \n".join(lines)
 
 
-def _as_typed(line: str) -> str:
-    words = line.lstrip(" ")
-    indent = "\N{NO-BREAK SPACE}" * (len(line) - len(words))
-    return indent + _PUNCTUATION.sub(lambda sign: f"&#{ord(sign[0])};", words)
+def name_of(cell: Mapping) -> str:
+    """Return what nbgrader calls a cell, if it says so."""
+    metadata = cell.get("metadata")
+    nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    name = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 # --- cells that earn points -----------------------------------------------------------------
 
 
-def _answers(cells: Iterable[Mapping], graded: Mapping[str, NotebookNode]) -> dict[str, str]:
-    """What was answered: of several cells of one name, what the first of them says that is new."""
+def _answers(cells: Sequence[Mapping], known: Mapping[str, NotebookNode]) -> dict[str, str]:
+    """Return the answers: of several cells of one name, the text of the first that says a thing."""
     answers: dict[str, str] = {}
     for cell in cells:
-        name, text = _name(cell), _text(cell)
-        if name in graded and text.strip() not in ("", graded[name].source.strip()):
+        name, text = name_of(cell), _text(cell)
+        if name in known and text.strip() not in ("", known[name].source.strip()):
             answers.setdefault(name, text)
     return answers
 
@@ -183,21 +146,19 @@ def _answers(cells: Iterable[Mapping], graded: Mapping[str, NotebookNode]) -> di
 def _graded(
     known: NotebookNode, answers: Mapping[str, str], handed_in: Mapping, result: LessonResult
 ) -> NotebookNode:
-    cell = copy.deepcopy(known)
-    name = cell.metadata["nbgrader"]["grade_id"]
+    cell, name = copy.deepcopy(known), name_of(known)
     if is_test(cell):
-        cell.outputs = _findings(name, cell.metadata["nbgrader"]["points"], result)
+        cell.outputs = _findings(name, cell.metadata.nbgrader.points, result)
         return cell
     if cell.cell_type == "code":
         cell.outputs = _outputs(handed_in)
-    if cell.metadata["nbgrader"]["solution"] and name in answers:
-        text = answers[name]
-        cell.source = _cut(text) if cell.cell_type == "code" else as_typed(text)
+    if is_solution(cell) and name in answers:
+        cell.source = (_cut if cell.cell_type == "code" else as_typed)(answers[name])
     return cell
 
 
 def _findings(name: str, points: float, result: LessonResult) -> list[NotebookNode]:
-    """What the judge says of an exercise, and, for nbgrader, what it earns of the cell's points."""
+    """Return what the judge says, and, for nbgrader, what is earned of the cell's points."""
     exercise = next(one for one in result.exercises if one.name == name)
     earned = points if exercise.status == Status.PASSED else 0
     message = plain_message(result, exercise) or f"{name} passed."
@@ -217,14 +178,14 @@ def _harmless(cell: Mapping) -> NotebookNode:
 
 
 def _length(cell: NotebookNode) -> int:
-    """Of the texts of a cell that is shown; pictures cost a page little."""
+    """Return how much room a cell takes; pictures cost a page little."""
     outputs = cell.get("outputs", [])
     texts = [output.get("text") or output.data["text/plain"] for output in outputs]
-    return sum(map(len, [cell.source, *texts]))
+    return 1000 + sum(map(len, [cell.source, *texts]))
 
 
 def _outputs(cell: Mapping) -> list[NotebookNode]:
-    """The text and the pictures of a cell."""
+    """Return the text and the pictures of a cell."""
     outputs = cell.get("outputs")
     found = []
     for output in outputs[:MAX_OUTPUTS] if isinstance(outputs, list) else []:
@@ -239,7 +200,7 @@ def _outputs(cell: Mapping) -> list[NotebookNode]:
 
 
 def _picture(data: Mapping, text: str) -> NotebookNode | None:
-    """The PNG picture of an output, by itself or as the course's own figures hold it.
+    """Return the PNG picture of an output, by itself or as the course's own figures hold it.
 
     It is decoded and encoded again, so that it is a picture and nothing that a page could run.
     """
@@ -259,20 +220,12 @@ def _picture(data: Mapping, text: str) -> NotebookNode | None:
     )
 
 
-def _name(cell: Mapping) -> str:
-    """What nbgrader calls a cell, if it says so."""
-    metadata = cell.get("metadata")
-    nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-    name = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
-    return name if isinstance(name, str) else ""
-
-
 def _text(cell: Mapping) -> str:
     return _joined(cell.get("source"))
 
 
 def _joined(text: Any) -> str:
-    """A text of a notebook, which may come in lines."""
+    """Return a text of a notebook, which may come in lines."""
     if isinstance(text, list):
         return "".join(part for part in text if isinstance(part, str))
     return text if isinstance(text, str) else ""
