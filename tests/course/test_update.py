@@ -162,6 +162,15 @@ class World:
         assert STUB in text
         self.write(ROPE, text.replace(STUB, body))
 
+    def undo(self, said: str) -> None:
+        """Say what an update said to say to have everything back."""
+        with course_in(self.student):
+            arguments = re.search(r"as they were: course (.*)", said)[1].split()
+            assert CliRunner().invoke(main, arguments).exit_code == 0
+
+    def files(self) -> dict[str, bytes]:
+        return {path: file.read_bytes() for path, file in files_below(self.student)}
+
     def is_clean(self) -> bool:
         return git(self.student, "status", "--porcelain") == ""
 
@@ -173,22 +182,16 @@ def world(template, tmp_path, monkeypatch) -> World:
     return World(tmp_path / "w")
 
 
-def archived(world: World) -> list[Path]:
+def archived(world: World) -> list[bytes]:
     """All files that were kept."""
-    return [file for file in (world.student / ".course" / "backups").rglob("*") if file.is_file()]
+    places = (world.student / ".course" / "backups").rglob("*")
+    return [file.read_bytes() for file in places if file.is_file()]
 
 
 DOCSTRING = {"solutions/rope.py": ("Every pair turned by a quarter:", "A quarter turn:")}
 
 
 # --- what comes -----------------------------------------------------------------------------
-
-
-def test_nothing_new(world):
-    world.work()
-    mine = world.read()
-    assert world.update() == "nothing new: you have what origin/main has\n"
-    assert world.read() == mine
 
 
 def test_a_docstring_comes_and_the_body_stays(world):
@@ -216,10 +219,7 @@ def test_undo(world):
     world.publish(DOCSTRING)
     world.work()
     mine = world.read()
-    said = world.update()
-    with course_in(world.student):
-        undo = re.search(r"as they were: course (.*)", said)[1].split()
-        assert CliRunner().invoke(main, undo).exit_code == 0
+    world.undo(world.update())
     assert world.read() == mine
     world.update()
     assert world.read() == world.new().replace(STUB, BODY)
@@ -228,63 +228,44 @@ def test_undo(world):
 def test_dry_run_writes_nothing(world):
     world.publish({**DOCSTRING, "new.txt": "new\n"})
     world.work()
-    before = {path: file.read_bytes() for path, file in files_below(world.student)}
-    head = git(world.student, "rev-parse", "HEAD")
+    before, head = world.files(), git(world.student, "rev-parse", "HEAD")
     said = world.update("--dry-run")
     assert "a new docstring of rotate_half" in said and "nothing was written" in said
-    assert before == {path: file.read_bytes() for path, file in files_below(world.student)}
-    assert git(world.student, "rev-parse", "HEAD") == head
+    assert (before, head) == (world.files(), git(world.student, "rev-parse", "HEAD"))
     assert not (world.student / ".course").exists()
 
 
-@pytest.mark.parametrize(
-    ("change", "note", "expected"),
-    [
-        (
-            ("def rotate_half(x: Tensor)", "def rotate_half(x: Tensor, *, dim: int = -1)"),
-            "a new signature of rotate_half",
-            "def rotate_half(x: Tensor, *, dim: int = -1) -> Tensor:",
-        ),
-        (
-            ("    # (..., D); 2 lines.\n", "    if not len(x):\n        raise ValueError(x)\n"),
-            "new lines in the body of rotate_half",
-            f"    if not len(x):\n        raise ValueError(x)\n{BODY}",
-        ),
-        (
-            ("import torch\n", "import math\n\nimport torch\n"),
-            "a new import: import math",
-            "import math",
-        ),
-        (
-            ("from torch import Tensor, nn", "from torch import Tensor, nn, optim"),
-            "a new import: from torch import optim",
-            "from torch import Tensor, nn\nfrom torch import optim\n",
-        ),
-        (
-            ("Lesson 5: rotate", "Lesson 5: turn"),
-            "a new docstring of the module",
-            '"""Lesson 5: turn',
-        ),
-        (
-            ("def apply_rope(", 'def halves(x: Tensor):\n    """New."""\n\n\ndef apply_rope('),
-            "halves is new",
-            f'{BODY}\n\ndef halves(x: Tensor):\n    """New."""\n\n\ndef apply_rope(',
-        ),
-        (
-            (
-                "def forward(self, x: Tensor, offset: int = 0)",
-                "def forward(self, x: Tensor, offset: int = 1)",
-            ),
-            "a new RotaryEmbedding",
-            "def forward(self, x: Tensor, offset: int = 1)",
-        ),
-    ],
-    ids=["signature", "checks", "import", "import from", "module text", "exercise", "class"],
-)
-def test_each_kind_of_change(change, note, expected):
+NEW = 'def halves(x: Tensor):\n    """New."""\n'
+CHECK = "    if not len(x):\n        raise ValueError(x)\n"
+KINDS = {
+    "a new signature of rotate_half": (
+        "def rotate_half(x: Tensor)",
+        "def rotate_half(x: Tensor, *, dim: int = -1)",
+        "def rotate_half(x: Tensor, *, dim: int = -1) -> Tensor:",
+    ),
+    "new lines in the body of rotate_half": ("    # (..., D); 2 lines.\n", CHECK, CHECK + BODY),
+    "a new import: import math": ("import torch\n", "import math\nimport torch\n", "import math\n"),
+    "a new import: from torch import optim": (
+        "from torch import Tensor, nn",
+        "from torch import Tensor, nn, optim",
+        "from torch import Tensor, nn\nfrom torch import optim\n",
+    ),
+    "a new docstring of the module": ("Lesson 5: rotate", "Lesson 5: turn", '"""Lesson 5: turn'),
+    "halves is new": (
+        "def apply_rope(",
+        f"{NEW}\n\ndef apply_rope(",
+        f"{BODY}\n\n{NEW}\n\ndef apply_rope(",
+    ),
+    "a new RotaryEmbedding": ("offset: int = 0", "offset: int = 1", "offset: int = 1"),
+}
+
+
+@pytest.mark.parametrize("note", KINDS)
+def test_each_kind_of_change(note):
+    old, new, expected = KINDS[note]
     base = stub_of("rope")
-    assert change[0] in base
-    text, merged = merge(base, base.replace(*change), base.replace(STUB, BODY))
+    assert old in base
+    text, merged = merge(base, base.replace(old, new), base.replace(STUB, BODY))
     assert merged.notes == (note,)
     assert expected in text and BODY in text
     assert not merged.conflicts and not merged.warnings
@@ -304,19 +285,13 @@ def test_a_renamed_exercise_is_a_new_one_and_the_old_body_stays(world):
 
 
 @pytest.mark.slow
-def test_an_exercise_that_is_gone_goes_only_if_nobody_wrote_it(world):
+def test_an_exercise_that_is_gone_goes_if_nobody_wrote_it(world):
     solution = world.new("solutions/rope.py")
     start, end = solution.index("def rotate_half"), solution.index("def apply_rope")
     world.publish({"solutions/rope.py": solution[:start] + solution[end:]})
     before = world.read()
     world.update()
     assert world.read() == world.new() != before
-    world.clone()
-    git(world.student, "reset", "--quiet", "--hard", "HEAD~1")
-    world.work()
-    said = world.update()
-    assert "the course has no rotate_half any more; yours stays" in said
-    assert BODY in world.read()
 
 
 def test_what_both_changed_stays_and_the_new_one_lies_beside(world):
@@ -539,7 +514,7 @@ def test_local_commits_on_other_files_stay(world):
     assert world.read("course/lessons/5_rope.md") == "my text\n", "the course did not change it"
     assert git(world.student, "show", f"{own}:README.md") == "my readme\n"
     assert own in git(world.student, "log", "--format=%H")
-    assert b"my readme\n" in [file.read_bytes() for file in archived(world)]
+    assert b"my readme\n" in archived(world)
     assert world.is_clean()
 
 
@@ -556,7 +531,7 @@ def test_dirty_and_staged_other_files_stay(world):
         " M course/lessons/1_lookup.md",
         "M  course/lessons/2_permutation.md",
     ]
-    kept = [file.read_bytes() for file in archived(world)]
+    kept = archived(world)
     assert b"my dirty tests\n" in kept and b"my own file\n" in kept
 
 
@@ -582,18 +557,6 @@ def test_a_lesson_that_is_gone_stays_if_somebody_worked_on_it(world):
     assert "exercises/lookup.py: removed, for you had not edited it" in said
     assert world.read() == mine
     assert not (world.student / "exercises" / "lookup.py").exists()
-
-
-@pytest.mark.slow
-def test_two_laptops(world):
-    """Work that came to the upstream from elsewhere is merged like any other change."""
-    (world.maker / ROPE).write_bytes(world.new().replace(STUB, BODY).encode())
-    commit(world.maker)
-    git(world.maker, "push", "--quiet", "origin", "main")
-    to_do = '    raise NotImplementedError("TODO rope.apply_rope")\n'
-    world.write(ROPE, world.read().replace(to_do, "    return x\n"))
-    world.update()
-    assert BODY in world.read() and "    return x\n" in world.read()
 
 
 @pytest.mark.slow
@@ -629,28 +592,6 @@ def test_programs_stay_programs(world):
     assert world.is_clean()
 
 
-@pytest.mark.parametrize(
-    ("prepare", "sentence"),
-    [
-        (("checkout", "--quiet", "--detach"), "no branch is checked out"),
-        (("branch", "--unset-upstream"), "follows no other, so there is nowhere to look for news"),
-        (("remote", "set-url", "origin", "http://127.0.0.1:9/x"), "origin could not be reached"),
-        (("switch", "--quiet", "--orphan", "empty"), "follows no other"),
-    ],
-)
-def test_where_git_has_no_news(world, prepare, sentence):
-    world.publish(DOCSTRING)
-    world.work()
-    mine = world.read()
-    if "--orphan" in prepare:
-        git(world.student, "stash", "--quiet")
-    git(world.student, *prepare)
-    said = world.update(status=1)
-    assert said.startswith("Error: ") and sentence in said and said.count("\n") == 1
-    if "--orphan" not in prepare:
-        assert world.read() == mine
-
-
 def under_way(world):
     (world.student / ".git" / "MERGE_HEAD").write_text(git(world.student, "rev-parse", "HEAD"))
 
@@ -666,21 +607,42 @@ def gone(world):
     git(world.student, "fetch", "--quiet", "--prune")
 
 
+def empty(world):
+    git(world.student, "stash", "--quiet")
+    git(world.student, "switch", "--quiet", "--orphan", "empty")
+
+
+def said_to_git(*arguments):
+    return lambda world: git(world.student, *arguments)
+
+
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
+        (said_to_git("checkout", "--quiet", "--detach"), "no branch is checked out"),
+        (said_to_git("branch", "--unset-upstream"), "nowhere to look for news"),
+        (
+            said_to_git("remote", "set-url", "origin", "http://127.0.0.1:9/x"),
+            "origin could not be reached",
+        ),
+        (empty, "follows no other"),
         (under_way, "a git merge is under way: finish it first"),
         (unrelated, "have no history in common"),
+        (gone, "the branch that main follows is gone from origin"),
         (
             lambda world: shutil.rmtree(world.student / ".git"),
             "this folder is no git clone: unpack",
         ),
-        (gone, "the branch that main follows is gone from origin"),
     ],
 )
-def test_what_is_in_the_way(world, spoil, sentence):
+def test_where_git_has_no_news(world, spoil, sentence):
+    world.publish(DOCSTRING)
+    world.work()
     spoil(world)
-    assert sentence in world.update(status=1)
+    before = world.files()
+    said = world.update(status=1)
+    assert said.startswith("Error: ") and sentence in said and said.count("\n") == 1
+    assert world.files() == before
 
 
 def test_without_git(world, monkeypatch):
@@ -734,24 +696,19 @@ def unzipped(world) -> Path:
     return copy.parent
 
 
-def test_from_a_folder(world, unzipped):
+def test_from_a_folder_and_back(world, unzipped):
+    before = world.files()
     said = world.update("--from", str(unzipped))
+    after = world.files()
     assert world.read() == world.new().replace(STUB, BODY)
     assert world.read("tests/test_rope.py") == "new\n"
     assert world.read("exercises/lookup.py") == world.new("exercises/lookup.py")
     assert "look at" not in said
     assert world.update("--from", str(unzipped)).startswith("nothing new")
-
-
-@pytest.mark.slow
-def test_from_a_folder_can_be_undone_wholly(world, unzipped):
-    before = {path: file.read_bytes() for path, file in files_below(world.student)}
-    said = world.update("--from", str(unzipped))
-    with course_in(world.student):
-        CliRunner().invoke(main, re.search(r"as they were: course (.*)", said)[1].split())
-    assert before == {path: file.read_bytes() for path, file in files_below(world.student)}
+    world.undo(said)
+    assert world.files() == before
     world.update("--from", str(unzipped))
-    assert world.read() == world.new().replace(STUB, BODY)
+    assert world.files() == after
 
 
 @pytest.mark.slow
