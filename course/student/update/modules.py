@@ -59,7 +59,7 @@ class Node:
 
     @property
     def text(self) -> str:
-        """Its lines, without those above."""
+        """Return its lines, without those above."""
         docstring = self.docstring.gap + self.docstring.text
         return self.signature.text + docstring + _lines(self.body) + self.end
 

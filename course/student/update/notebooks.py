@@ -12,10 +12,10 @@ from difflib import SequenceMatcher
 from course.student.update.merging import Merged, Unreadable, decode, merged
 
 ALIKE = 0.6
-"""How much of two cells must be the same for one to be the other, edited; from 0 to 1."""
+"""The share of two cells that must be the same for one to be the other, edited."""
 
 MERGED = "course_merged"
-"""What a notebook's metadata say about the version that was merged into it: never do it twice."""
+"""The key of a notebook's metadata for the version that was merged into it: never do it twice."""
 
 Cell = dict
 

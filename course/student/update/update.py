@@ -46,7 +46,7 @@ __path__ = [str(ROOT / ".course" / "update" / "course")]  # until `course update
 
 @dataclass
 class Change:
-    """What happens to one file.
+    """A change of one file.
 
     Attributes:
         path: where it is in the repository.
@@ -72,7 +72,7 @@ class Change:
 
     @property
     def place_beside(self) -> str:
-        """Where the new version goes: under a name that no test and no grader takes for work."""
+        """Return a name for the new version that no test and no grader takes for work."""
         stem, _, kind = self.path.rpartition(".")
         return f"{stem}.new.{'txt' if kind == 'py' else kind}"
 

@@ -20,7 +20,7 @@ class UpdateError(Exception):
 
 @dataclass(frozen=True)
 class Version:
-    """What the course is to become, and what it was.
+    """A version of the course that it is to become, and the one that it was.
 
     Attributes:
         name: where it comes from, for the report.
@@ -61,7 +61,7 @@ _NOT_OF_THE_COURSE = {
     *(".git", ".venv", "venv", ".course"),
     *("data", "graded", "site", "submission.zip"),
 }
-"""What lies at the top and is no part of a published course, but made by using it."""
+"""Names at the top that are no part of a published course, but made by using it."""
 _MADE_BY_TOOLS = {"__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".ruff_cache"}
 _OWNED = ("course", "solutions")
 """Folders where only the course's files lie: what a new version has no more goes."""
@@ -81,11 +81,15 @@ def folder_version(root: Path, folder: Path, unfinished: bool) -> Version:
         files[path] = file.read_bytes()
         programs |= {path} if file.stat().st_mode & 0o100 else set()
     built = files.get("exercises/.stubs", b"").decode("utf-8", errors="replace")
-    for path, data in files.items():
-        line = build.record_line(path.rpartition("/")[2], plain(data)).rstrip("\n")
-        if is_students(path) and line not in built.splitlines():
+    for path in filter(is_students, files):
+        line = build.record_line(path.rpartition("/")[2], plain(files[path]))
+        if line.rstrip("\n") not in built.splitlines():
             raise UpdateError(f"{path} in that folder was edited: a fresh copy is needed")
-    base = {} if unfinished else _derived(root)
+    try:
+        products = [] if unfinished else list(build.modules_and_notebooks())
+    except build.BuildError as error:
+        raise UpdateError(f"{error}: without it nobody can tell what you have edited") from None
+    base = {one.path.relative_to(root).as_posix(): one.text.encode() for one in products}
     base |= {
         path: b"" for owned in _OWNED for path, _ in files_below(root, owned) if path not in files
     }
@@ -120,15 +124,6 @@ def files_below(root: Path, name: str = "") -> Iterator[tuple[str, Path]]:
             yield from files_below(root, path)
         elif entry.is_file() and not entry.name.endswith((".pyc", ".DS_Store")):
             yield path, entry
-
-
-def _derived(root: Path) -> dict[str, bytes]:
-    """Return what the student started from: what the solutions here give."""
-    try:
-        products = list(build.modules_and_notebooks())
-    except build.BuildError as error:
-        raise UpdateError(f"{error}: without it nobody can tell what you have edited") from None
-    return {one.path.relative_to(root).as_posix(): one.text.encode() for one in products}
 
 
 # --- from git -------------------------------------------------------------------------------
