@@ -16,7 +16,7 @@ def folder() -> Path:
 
 
 def keep(paths: Iterable[Path]) -> str:
-    """Copy files of the repository, byte for byte, into an archive; its name, by date and time.
+    """Copy files of the repository, byte for byte, into an archive; return its name.
 
     The archive appears in one step, with all files in it.
     """
@@ -37,20 +37,18 @@ def keep(paths: Iterable[Path]) -> str:
 
 
 def kept() -> dict[str, list[Path]]:
-    """All archives, the oldest first, each with the files that it has copies of."""
-    names = sorted(path.name for path in folder().glob("[!.]*") if path.is_dir())
+    """Return all archives, the oldest first, each with the files that it has copies of."""
     return {
-        name: [
-            root() / path.relative_to(folder() / name)
-            for path in sorted((folder() / name).rglob("*"))
-            if path.is_file()
+        place.name: [
+            root() / path.relative_to(place) for path in sorted(place.rglob("*")) if path.is_file()
         ]
-        for name in names
+        for place in sorted(folder().glob("[!.]*"))
+        if place.is_dir()
     }
 
 
 def newest() -> str:
-    """The name of the archive that was made last.
+    """Return the name of the archive that was made last.
 
     Raises:
         ValueError: there is none.

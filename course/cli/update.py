@@ -29,7 +29,7 @@ def update(folder: Path | None, dry_run: bool) -> None:
       course update --dry-run
       course update --from Downloads/what-and-where-main
     """
-    from course.student.update.bring_in import UpdateError, bring_in
+    from course.student.update.update import UpdateError, bring_in
 
     try:
         lines = bring_in(root(), folder, dry_run=dry_run)
