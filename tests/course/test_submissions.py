@@ -14,16 +14,15 @@ import zipfile
 
 import pytest
 
+from course.grading import submissions
 from course.grading.submissions import (
     Submission,
     SubmissionsError,
     choice,
     file_names,
-    layout,
     modules_beside,
-    own_files,
     read_submissions,
-    submission,
+    zips,
 )
 from course.grading.submissions import files as submitted_files
 from course.syllabus import find_lesson, lessons
@@ -1010,7 +1009,7 @@ def test_a_disk_that_fails_within_a_zip_is_not_a_damaged_zip(tmp_path, monkeypat
     def refuse(*_):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(submitted_files.Bounded, "read", refuse)
+    monkeypatch.setattr(zips.Bounded, "read", refuse)
     assert {*read(tmp_path)["ann"].unread} == {*STEMS}
 
 
@@ -1127,7 +1126,7 @@ def test_zips_within_zips_count_as_others_do(tmp_path):
 
 
 def test_zips_within_zips_share_one_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_files, "MAX_INNER_ZIP_BYTES", 3 << 20)
+    monkeypatch.setattr(zips, "MAX_INNER_ZIP_BYTES", 3 << 20)
     large = zipped({"x.bin": random.Random(7).randbytes(2 << 20), "rope.py": "a"})
     bomb = zipped({"x.zip": bytes(100 << 20)})
     write(tmp_path, {"ann.zip": zipped({"1.zip": large, "2.zip": large}), "bob.zip": bomb})
@@ -1166,7 +1165,7 @@ def test_a_bomb_that_lies_about_its_size_is_not_unpacked(tmp_path):
 
 
 def test_a_zip_in_the_zip_of_a_class_has_a_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_files, "MAX_INNER_ZIP_BYTES", 3 << 20)
+    monkeypatch.setattr(zips, "MAX_INNER_ZIP_BYTES", 3 << 20)
     class_zip = zipped({"ann.zip": bytes(50 << 20), "bob.zip": zipped({"rope.py": "b"})})
     (tmp_path / "class.zip").write_bytes(class_zip)
     with memory_at_most(10 << 20):
@@ -1176,17 +1175,17 @@ def test_a_zip_in_the_zip_of_a_class_has_a_limit(tmp_path, monkeypatch):
 
 
 def test_a_zip_of_too_many_files_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_files, "MAX_DIRECTORY_BYTES", 10_000)
+    monkeypatch.setattr(zips, "MAX_DIRECTORY_BYTES", 10_000)
     one = read_zip(tmp_path, zipped({f"{i}.txt": "" for i in range(500)}))
     assert (one.modules, one.notes[0]) == ({}, "ann.zip holds too many files")
-    monkeypatch.setattr(layout, "MAX_CLASS_DIRECTORY_BYTES", 10_000)
+    monkeypatch.setattr(submissions, "MAX_CLASS_DIRECTORY_BYTES", 10_000)
     (tmp_path / "class.zip").write_bytes(zipped({f"{i}/rope.py": "" for i in range(500)}))
     with pytest.raises(SubmissionsError, match="holds too many files"):
         read_submissions(tmp_path / "class.zip")
 
 
 def test_all_zips_of_a_student_share_what_they_may_hold(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_files, "MAX_DIRECTORY_BYTES", 10_000)
+    monkeypatch.setattr(zips, "MAX_DIRECTORY_BYTES", 10_000)
     work = zipped({f"{i}.txt": "" for i in range(120)} | {"rope.py": "a"})
     write(tmp_path, {"ann/1.zip": work, "ann/2.zip": work, "bob/1.zip": work})
     write(tmp_path, {"cid/1.zip": zipped({"1.zip": work, "2.zip": work})})
@@ -1198,7 +1197,7 @@ def test_all_zips_of_a_student_share_what_they_may_hold(tmp_path, monkeypatch):
 
 
 def few_files(monkeypatch, at_most=50):
-    for where in (submitted_files, own_files):
+    for where in (submitted_files, zips):
         monkeypatch.setattr(where, "MAX_FILES", at_most, raising=False)
 
 
@@ -1209,10 +1208,8 @@ def test_zips_of_too_many_files_are_not_read_to_the_end(tmp_path, monkeypatch):
     write(tmp_path, {f"ann/{n}.zip": first for n in range(5)} | {"bob/rope.py": "b"})
     write(tmp_path, {"cid.zip": zipped({"1.zip": zipped(many), "2.zip": zipped({"rope.py": ""})})})
     looked_at = []
-    member = submitted_files._member
-    monkeypatch.setattr(
-        submitted_files, "_member", lambda *file: looked_at.append(0) or member(*file)
-    )
+    member = zips._member
+    monkeypatch.setattr(zips, "_member", lambda *file: looked_at.append(0) or member(*file))
     found = read(tmp_path)
     assert [one.modules for one in found.values()] == [{"rope": b"a"}, {"rope": b"b"}, {}]
     assert found["ann"].notes[:2] == (
@@ -1256,7 +1253,7 @@ def test_a_module_may_have_one_megabyte_and_no_more(tmp_path):
 
 def test_notes_are_few(tmp_path):
     files = [(f"{i}/../rope.py", "evil") for i in range(500)]
-    assert len(read_zip(tmp_path, zipped(files)).notes) == submission.MAX_NOTES
+    assert len(read_zip(tmp_path, zipped(files)).notes) == submissions.MAX_NOTES
 
 
 def test_a_damaged_zip_never_stops_the_others(tmp_path):
