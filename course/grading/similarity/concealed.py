@@ -31,12 +31,7 @@ _USUAL = ("utf-8", "utf8", "utf_8", "ascii", "us-ascii", "latin-1", "iso-8859-1"
 
 
 def find_concealment(stem: str, modules: Iterable[tuple[str, Source]]) -> Iterator[tuple[str, str]]:
-    """A sentence for each module in which code may be concealed, and its student.
-
-    Args:
-        stem: the lesson.
-        modules: each student with the module.
-    """
+    """Yield a sentence for each module in which code may be concealed, and its student."""
     stub = read_source(stub_of(stem))
     known = {*stub.lines, *stub.docstrings}
     for student, module in modules:
@@ -69,7 +64,7 @@ def _signs(module: Source, known: set[str]) -> Iterator[str]:
 
 
 def _evaluated(string: re.Match) -> str:
-    """What of a string is code: in an f-string, the expressions in braces."""
+    """Return what of a string is code: in an f-string, the expressions in braces."""
     return " ".join(re.findall(r"\{([^{}]*)", string[2])) if "f" in string[1].lower() else "''"
 
 
@@ -78,7 +73,7 @@ def _n_in_long_words(text: str) -> int:
 
 
 def _n_encoded(literal: str) -> int:
-    """The characters of a literal that look encoded: words too long for words, but no addresses."""
+    """Count the characters that look encoded: words too long for words, but no addresses."""
     words = (word.strip("'\"") for word in literal.split() if len(word) >= MIN_WORD)
     return sum(
         len(word)
