@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from course.building.submission import MAX_MODULE_BYTES
 from course.grading.names import shown
-from course.grading.submissions.file_names import MAX_DEPTH, is_hidden, is_wanted
+from course.grading.submissions.file_names import MAX_DEPTH, is_hidden
 from course.grading.submissions.hard_links import names_within
 
 MAX_FILES = 20_000
@@ -89,11 +89,11 @@ class Folder:
                 return
             for entry in entries:
                 path, kind = (*folder, entry.name), _kind(entry)
-                if kind == "folder":
-                    folders.extend([path] if len(path) < MAX_DEPTH else [])
-                elif is_wanted(path) or (kind == "odd" and len(path) == 2):
+                if kind != "folder":
                     modified = entry.stat(follow_symlinks=False).st_mtime
                     yield self._file(path, kind == "file", own_names, modified)
+                elif len(path) < MAX_DEPTH:
+                    folders.append(path)
 
     def _file(
         self,

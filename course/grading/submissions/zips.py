@@ -75,9 +75,7 @@ class Archive:
     def below(self, name: str) -> Iterator[File]:
         """Yield the file of that name, or those in the folder of that name."""
         files = self.files[name]
-        for file in files[:MAX_FILES]:
-            if is_wanted(file.path) or (file.error and len(file.path) == 2):
-                yield file
+        yield from files[:MAX_FILES]
         if len(files) > MAX_FILES:
             yield File((name,), error=Unreadable(TOO_MANY.format(MAX_FILES)))
 
@@ -182,18 +180,36 @@ class Reading:
         self.failed.append((path, error))
 
     def files(self, source: Folder | Archive, names: Iterable[str]) -> Iterator[File]:
-        """Yield the files of those names, and those in zips, with notes on what is not read."""
+        """Yield the files of those names that may be lessons, with notes on what is not read."""
         for name in names:
             try:
-                for file in source.below(name):
-                    if file.error:
-                        self.fail(file.path, file.error)
-                    elif file.path[-1].lower().endswith(".zip"):
-                        yield from self._in_zip(file)
-                    elif len(file.path) > 1 or self._is_work(file.path):
-                        yield file
+                yield from self._wanted(source.below(name))
             except OSError as error:
                 self.fail((name,), error)
+
+    def _wanted(
+        self, files: Iterable[File], within: tuple[str, ...] = (), depth: int = 0
+    ) -> Iterator[File]:
+        """Yield those of some files that may be lessons, and those in zips among them.
+
+        Args:
+            within: the path of the zip that they are in; `depth` is how many there are around them.
+        """
+        for file in files:
+            path = (*within, *file.path)
+            if file.error:
+                is_at_the_top = len(file.path) == 2
+                if is_wanted(file.path) or is_at_the_top or isinstance(file.error, OSError):
+                    self.fail(path, file.error)
+            elif not is_wanted(file.path):
+                continue
+            elif not path[-1].lower().endswith(".zip"):
+                if len(path) > 1 or self._is_work(path):
+                    yield replace(file, path=path)
+            elif depth == 2:
+                self.note(path, "is a zip within a zip within a zip: it was not opened")
+            else:
+                yield from self._in_zip(replace(file, path=path), depth + 1)
 
     def _is_work(self, path: tuple[str, ...]) -> bool:
         """Tell whether a file at the top of a class is its student's, with a note if it is not."""
@@ -208,16 +224,15 @@ class Reading:
             self.note(path, "is neither a lesson nor a zip: it was not read")
         return False
 
-    def _in_zip(self, file: File, within: str = "") -> Iterator[File]:
-        """Yield the files in a zip, and those in the zips in it, but no deeper."""
+    def _in_zip(self, file: File, depth: int) -> Iterator[File]:
         self._n_zips += 1
+        too_many = ""
         if self._n_zips > MAX_ZIPS:
-            self.note(file.path, f"was not opened: more than {MAX_ZIPS} zips")
-            return
-        if self._n_files > MAX_FILES:
-            self.note(
-                file.path, f"was not opened: more than {MAX_FILES:,} files in the zips before"
-            )
+            too_many = f"{MAX_ZIPS} zips"
+        elif self._n_files > MAX_FILES:
+            too_many = f"{MAX_FILES:,} files in the zips before"
+        if too_many:
+            self.note(file.path, f"was not opened: more than {too_many}")
             return
         try:
             files = self._open(file)
@@ -227,18 +242,7 @@ class Reading:
         if self._n_files > MAX_FILES:
             self.note(file.path, TOO_MANY.format(MAX_FILES))
         self.met += dict.fromkeys(found.path[0] for found in files)
-        for found in files:
-            path = (*file.path, *found.path)
-            if not is_wanted(found.path):
-                continue
-            if found.error:
-                self.fail(path, found.error)
-            elif not found.path[-1].lower().endswith(".zip"):
-                yield replace(found, path=path)
-            elif within:
-                self.note(path, f"is a zip{within} within a zip: it was not opened")
-            else:
-                yield from self._in_zip(replace(found, path=path), " within a zip")
+        yield from self._wanted(files, file.path, depth)
 
     def _open(self, file: File) -> list[File]:
         opened = self.stack.enter_context(file.open())
