@@ -467,14 +467,6 @@ def test_the_time_of_what_canvas_gives_out_is_its_own(tmp_path):
     assert notes(one) == f"{names[1]} was not read: {names[0]} counts"
 
 
-def test_a_newer_copy_that_is_the_stub_gives_way(tmp_path):
-    stub = find_lesson("rope").module("exercises").read_bytes()
-    for mine, given in (("rope.py", "rope (1).py"), ("rope (1).py", "rope.py")):
-        folder = write(tmp_path / mine / "ann", {mine: "work", given: stub})
-        os.utime(folder / mine, (NOON, NOON))
-        assert read_one(tmp_path / mine).modules == {"rope": b"work"}
-
-
 @pytest.mark.parametrize("name", ["ann/5_rope.ipynb", "ann/rope.ipynb", "ann_123_4567_rope.ipynb"])
 def test_a_notebook_in_place_of_a_module_is_pointed_out(tmp_path, name):
     one = read(write(tmp_path, {name: "{}", "bob/rope.py": "b"}))["ann"]
@@ -546,6 +538,10 @@ def test_a_copy_that_is_more_than_the_stub_wins(tmp_path):
     assert one.notes == ("3 different copies of rope.py: ann/new/rope.py was taken",)
     (tmp_path / "ann" / "new" / "rope.py").unlink()
     assert read_one(tmp_path).modules["rope"].splitlines() == stub.splitlines()
+    for mine, given in (("rope.py", "rope (1).py"), ("rope (1).py", "rope.py")):  # which is newer
+        folder = write(tmp_path / mine / "ann", {mine: "work", given: stub})
+        os.utime(folder / mine, (NOON, NOON))
+        assert read_one(tmp_path / mine).modules == {"rope": b"work"}
 
 
 # --- nobody is left out ---------------------------------------------------------------------
@@ -666,13 +662,6 @@ def test_names_on_the_disk_may_be_any_bytes(tmp_path):
         assert_safe(student)
 
 
-def test_namesakes_are_told_apart_by_the_platforms_number(tmp_path):
-    write(tmp_path, {"doe_12345_6789_rope.py": "a", "doe_LATE_54321_6790_rope.py": "b"})
-    found = read(tmp_path)
-    assert [*found] == ["doe~12345", "doe~54321"]
-    assert found["doe~54321"].modules == {"rope": b"b"}
-
-
 @pytest.mark.parametrize("student", ["submission", "Submission", "submission (2)"])
 def test_a_zip_as_course_submit_calls_it_may_be_anybodys(tmp_path, student):
     work = zipped({"rope.py": "a"})
@@ -765,9 +754,13 @@ def test_a_name_that_is_safe_is_never_changed(tmp_path):
     assert spelled["ann>B"].startswith("ann_B~")
 
 
-def test_a_platforms_number_is_not_anothers_name(tmp_path):
-    write(tmp_path, {"7/rope.py": "hers", "7_7_assignsubmission_file_/exercises/rope.py": "evil"})
-    found = read(tmp_path)
+def test_a_platforms_number_tells_namesakes_apart_and_is_not_anothers_name(tmp_path):
+    write(tmp_path / "x", {"doe_12345_6789_rope.py": "a", "doe_LATE_54321_6790_rope.py": "b"})
+    found = read(tmp_path / "x")
+    assert [*found] == ["doe~12345", "doe~54321"]
+    assert found["doe~54321"].modules == {"rope": b"b"}
+    work = {"7/rope.py": "hers", "7_7_assignsubmission_file_/exercises/rope.py": "evil"}
+    found = read(write(tmp_path / "y", work))
     assert {student: one.modules["rope"] for student, one in found.items()} == {
         "7": b"hers",
         "7~7": b"evil",

@@ -129,7 +129,9 @@ def open_regular(path: Path, own_names: Callable[[], Counter] = Counter) -> Bina
         Unreadable: it is no regular file, or it has further names, which may be another student's.
         OSError: it cannot be read.
     """
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)  # each where the system has it
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    file = os.fdopen(os.open(path, flags), "rb")
     status = os.fstat(file.fileno())
     is_regular = stat.S_ISREG(status.st_mode)
     if is_regular and (
