@@ -267,15 +267,6 @@ def test_no_class_is_one_sentence_at_once(tmp_path, files, name, says):
 # --- which copy counts ----------------------------------------------------------------------
 
 
-def test_exercises_win_and_then_what_is_nearest_to_the_top(tmp_path):
-    write(tmp_path, {"ann/rope.py": "top", "ann/a/exercises/rope.py": "yes", "bob/x/rope.py": "x"})
-    write(tmp_path, {"bob/rope.py": "yes", "cid/b/rope.py": "yes", "cid/a/rope.py": "a"})
-    for one in read(tmp_path).values():
-        assert one.modules["rope"] == b"yes"
-        assert "2 different copies of rope.py:" in notes(one)
-    assert "a/exercises/rope.py was taken" in notes(read(tmp_path)["ann"])
-
-
 @pytest.mark.parametrize(
     ("files", "taken"),
     [
@@ -311,6 +302,8 @@ def test_exercises_win_and_then_what_is_nearest_to_the_top(tmp_path):
         ),
         ({"ann/try 2/ROPE.py": "yes", "ann/try 1/rope.py": "no"}, "ann/try 2/ROPE.py"),
         ({"ann/rope.py": "yes", "ann/old 2/rope.py": "no"}, "ann/rope.py"),
+        ({"ann/rope.py": "", "ann/a/exercises/rope.py": "yes"}, "ann/a/exercises/rope.py"),
+        ({"ann/ROPE.PY": "no", "ann/rope.py": "yes"}, "ann/rope.py"),
     ],
 )
 def test_the_lessons_own_folder_wins_and_then_the_last_attempt(tmp_path, files, taken):
@@ -352,11 +345,8 @@ def test_a_student_may_be_called_solutions(tmp_path):
 
 
 def test_other_capitals_are_accepted_if_there_is_nothing_better(tmp_path):
-    write(tmp_path / "class", {"ann/Rope.py": "a", "bob/ROPE.PY": "no", "bob/rope.py": "b"})
-    found = read(tmp_path / "class")
-    assert [one.modules["rope"] for one in found.values()] == [b"a", b"b"]
-    assert notes(found["ann"]) == "Rope.py was taken for rope.py"
-    assert notes(found["bob"]) == "2 different copies of rope.py: bob/rope.py was taken"
+    one = read_one(write(tmp_path / "class", {"ann/Rope.py": "a"}))
+    assert (one.modules, notes(one)) == ({"rope": b"a"}, "Rope.py was taken for rope.py")
 
 
 RENAMED = ["rope (1).py", "Rope(12).py", "rope-1.py", "rope - Copy.py", "rope - Copy (2).py"]
@@ -600,7 +590,9 @@ def test_an_empty_folder_is_a_submission(tmp_path):
     (tmp_path / "class" / "ann").mkdir(parents=True)
     assert read(tmp_path / "class")["ann"].notes == ("there is no lesson to grade",)
     (tmp_path / "class.zip").write_bytes(zipped({"ann/": "", "bob/empty/": ""}))
-    assert [*read(tmp_path / "class.zip")] == ["ann", "bob"]
+    ann, bob = read(tmp_path / "class.zip").values()
+    assert ann.notes == ("there is no lesson to grade",)
+    assert bob.notes == ("there is no lesson to grade, only empty",)
 
 
 # --- students' names ------------------------------------------------------------------------
@@ -943,20 +935,16 @@ def test_a_submission_that_is_gone_when_its_turn_comes_is_a_note(tmp_path):
     assert next(class_).modules == {"rope": b"c"}
 
 
-def test_a_folder_with_too_many_files_is_not_read_to_the_end(tmp_path, monkeypatch):
+def test_a_folder_has_an_end_in_depth_and_in_number(tmp_path, monkeypatch):
+    """On the disk and in the zip of a class alike."""
     few_files(monkeypatch)
-    write(tmp_path, {"ann/exercises/rope.py": "a", "bob/rope.py": "b"})
-    write(tmp_path, {f"ann/many/{i}": "" for i in range(100)})
-    found = read(tmp_path)
-    assert found["ann"].modules == {"rope": b"a"}
-    assert "ann holds more than 50 files" in notes(found["ann"])
-    assert found["bob"].modules == {"rope": b"b"}
-
-
-def test_a_deep_folder_ends_somewhere(tmp_path):
-    write(tmp_path, {"ann/" + "d/" * 50 + "rope.py": "a", "bob/d/d/rope.py": "b"})
-    found = read(tmp_path)
-    assert (found["ann"].modules, found["bob"].modules) == ({}, {"rope": b"b"})
+    files = {"ann/exercises/rope.py": "a"} | {f"ann/rope/rope{i}.py": "" for i in range(200)}
+    files |= {"bob/rope.py": "b", "cid/" + "d/" * 50 + "rope.py": "a", "dan/d/d/rope.py": "d"}
+    for path in forms(tmp_path, files):
+        found = read(path)
+        modules = [{"rope": b"a"}, {"rope": b"b"}, {}, {"rope": b"d"}]
+        assert [one.modules for one in found.values()] == modules
+        assert "ann holds more than 50 files; some were not seen" in notes(found["ann"])
 
 
 # --- hostile zips ---------------------------------------------------------------------------
@@ -1110,17 +1098,6 @@ def test_zips_of_too_many_files_are_not_read_to_the_end(tmp_path, monkeypatch):
     )
     assert "1.zip holds more than 50 files" in notes(found["cid"])
     assert len(looked_at) < 2 * 60
-
-
-def test_one_folder_in_the_zip_of_a_class_may_hold_as_many_as_one_on_the_disk(
-    tmp_path, monkeypatch
-):
-    few_files(monkeypatch)
-    files = {"ann/exercises/rope.py": "a"} | {f"ann/rope{i}.py": "" for i in range(200)}
-    (tmp_path / "class.zip").write_bytes(zipped(files | {"bob/rope.py": "b"}))
-    found = read(tmp_path / "class.zip")
-    assert [one.modules for one in found.values()] == [{"rope": b"a"}, {"rope": b"b"}]
-    assert found["ann"].notes[0] == "ann holds more than 50 files; some were not seen"
 
 
 def test_notes_are_few(tmp_path):

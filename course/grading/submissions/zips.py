@@ -69,7 +69,7 @@ class Archive:
         return "odd" if files[-1].error else "file"
 
     def inside(self, name: str) -> "Archive":
-        inner = (file for file in self.files[name] if len(file.path) > 1)
+        inner = (file for file in self.files[name] if any(file.path[1:]))
         return Archive(replace(file, path=file.path[1:]) for file in inner)
 
     def below(self, name: str) -> Iterator[File]:
