@@ -37,7 +37,7 @@ _COURSE = "What and Where"
 
 
 class SubmissionError(Exception):
-    """Why nothing was packed, in one sentence."""
+    """A sentence on why nothing was packed."""
 
 
 @dataclass
@@ -142,11 +142,11 @@ def write(out: Path, data: bytes) -> None:
     """
     with contextlib.suppress(OSError):  # what cannot be removed is in nobody's way
         for draft in old_drafts(out):
-            with open(draft, "rb") as file:
-                start, name = file.read(30)[:4], file.read(len(MANIFEST))
-            is_zip = b"PK\3\4".startswith(start) and MANIFEST.encode().startswith(name)
-            if is_zip and time.time() - draft.stat().st_mtime > 60:
-                draft.unlink()
+            if time.time() - draft.stat().st_mtime > 60:
+                with open(draft, "rb") as file:
+                    start, name = file.read(30)[:4], file.read(len(MANIFEST))
+                if b"PK\3\4".startswith(start) and MANIFEST.encode().startswith(name):
+                    draft.unlink()
     write_whole_bytes(out, data)
 
 

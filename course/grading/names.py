@@ -10,7 +10,7 @@ MAX_NAME_LENGTH = 80
 """A longer one is cut where it is shown."""
 
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d|index")
-"""What Windows, or a web server, takes for something else."""
+"""Names that Windows, or a web server, takes for something else."""
 
 
 def printable(text: str) -> str:

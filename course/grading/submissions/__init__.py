@@ -1,4 +1,4 @@
-"""What a class handed in: read, never run, never unpacked to the disk.
+"""The work that a class handed in: read, never run, never unpacked to the disk.
 
 A class is a folder or a zip, in any of these layouts; which one it is, is seen by looking.
 

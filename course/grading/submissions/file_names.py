@@ -21,10 +21,10 @@ _CANVAS_WITHOUT_NAMES = re.compile(
 _MOODLE = re.compile(r"(?P<name>.+?)(?P<late>)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
 """Names that platforms give what an instructor downloads; of these, a student chose only `file`."""
 _COPY = r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?"
-"""What a computer puts behind the name of a second file: browsers make "rope (1).py", Canvas
+"""The mark that computers put on a second file: browsers make "rope (1).py", Canvas
 "rope-1.py", Windows "rope - Copy (2).py", a Mac "rope copy 2.py"."""
 _RENAMED = re.compile(rf"{_COPY}\.py(\.txt)?")
-"""What follows `rope`; some editors put .txt behind what somebody has called rope.py."""
+"""The end of such a name, after `rope`; some editors put .txt behind what somebody has called rope.py."""
 UNNAMED = re.compile(rf"submission{_COPY}\.zip", re.IGNORECASE)
 """The zip that `course submit` makes for whoever gives no name."""
 _LEFT_BEHIND = {"__MACOSX", "__pycache__", "node_modules", "site-packages"}

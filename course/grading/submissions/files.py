@@ -24,7 +24,7 @@ _ANOTHERS = "is linked to another place, so that it may be another's: a copy of 
 
 
 class Unreadable(Exception):
-    """Why a file is not read, as the rest of a sentence."""
+    """A reason not to read a file, as the rest of a sentence."""
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ _OF_NBGRADER = {"submitted", "source", "release", "autograded", "feedback", "dow
 """Folders that may lie beside nbgrader's `submitted`."""
 
 Sources = Mapping[str, str]
-"""What lies at the top of a class, by its name: "folder", "file", or "odd" for what is neither."""
+"""Names at the top of a class, each with "folder", "file", or "odd" for what is neither."""
 
 
 class SubmissionsError(Exception):
-    """Why there is no class to read, in one sentence."""
+    """A sentence on why there is no class to read."""
 
 
 @dataclass(frozen=True)
