@@ -27,7 +27,7 @@ class Unreadable(Exception):
     """A reason not to read a file, as the rest of a sentence."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # a zip may have very many
 class File:
     """Something that may be read, or an error that says why it is not.
 
