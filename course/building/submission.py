@@ -1,4 +1,4 @@
-"""What a student hands in: the modules and the notebooks in one zip, with a manifest.
+"""The zip that a student hands in: the modules and the notebooks, with a manifest.
 
 The zip holds `exercises/rope.py`, `notebooks/5_rope.ipynb` and so on, and `manifest.json`: a hash
 of each, and the versions of the course, of Python and of PyTorch. It says nothing about the
@@ -16,7 +16,7 @@ import platform
 import time
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,12 +37,12 @@ _COURSE = "What and Where"
 
 
 class SubmissionError(Exception):
-    """Why nothing was packed, in one sentence."""
+    """A sentence on why nothing was packed."""
 
 
 @dataclass
 class Work:
-    """What was found to hand in.
+    """The files to hand in.
 
     Attributes:
         files: the bytes of each file, by its name in the repository.
@@ -58,6 +58,11 @@ class Work:
 def collect() -> Work:
     """Read the six modules and the notebooks as they are now."""
     work = Work()
+
+    def leave_out(name: str, size: int) -> None:
+        cure = f": {_CLEAR} and submit again" if name.endswith(".ipynb") else ""
+        work.remarks.append(f"{name} was left out, because it is too large, {size >> 20} MB{cure}.")
+
     modules = [lesson.module() for lesson in lessons()]
     for path in (*modules, *map(notebook_of, stems())):
         name = path.relative_to(root()).as_posix()
@@ -67,29 +72,37 @@ def collect() -> Work:
             elif not path.is_file():
                 work.remarks.append(f"{name} is not a file, and was left out.")
             elif path.stat().st_size > MAX_BYTES:
-                work.remarks.append(_left_out(name, path.stat().st_size))
+                leave_out(name, path.stat().st_size)
             else:
                 work.files[name] = path.read_bytes()
         except OSError as error:
             work.remarks.append(f"{name} cannot be read, and was left out: {error.strerror}.")
-    _leave_out_the_largest(work)
+    while sum(map(len, work.files.values())) > MAX_BYTES:  # a zip that nobody takes helps nobody
+        largest = max(work.files, key=lambda name: len(work.files[name]))
+        leave_out(largest, len(work.files.pop(largest)))
     for name, data in work.files.items():
-        _look_at(name, data, work)
+        if name.endswith(".py"):
+            _look_at_module(name, data, work)
+        else:
+            work.remarks += _about_notebook(name, data)
     return work
 
 
 def pack(files: Mapping[str, bytes], name: str = "") -> bytes:
-    """The bytes of the zip.
+    """Return the bytes of the zip.
 
     Args:
         files: the bytes of each file, by its name in the zip.
         name: the student's, if it is to be in the manifest.
     """
+    torch = None
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        torch = importlib.metadata.version("torch")
     manifest = {
         "course": _COURSE,
         "version": __version__,
         "python": platform.python_version(),
-        "torch": _version("torch"),
+        "torch": torch,
         **({"name": name} if name else {}),
         "files": {path: hashlib.sha256(files[path]).hexdigest() for path in sorted(files)},
     }
@@ -121,87 +134,60 @@ def refuse_to_replace(out: Path) -> None:
 def write(out: Path, data: bytes) -> None:
     """Write the zip whole: a crash leaves the old one, or none, or this one.
 
+    What runs that were killed while they wrote have left beside it is removed if it is older than
+    a minute, so that nobody writes it any more, and begins as the zip does.
+
     Raises:
         OSError: it cannot be written.
-    """
-    _remove_old_drafts(out)
-    write_whole_bytes(out, data)
-
-
-def _remove_old_drafts(out: Path) -> None:
-    """Remove what runs that were killed while they wrote have left beside it.
-
-    A draft is there for a moment only: one that is older than a minute is nobody's.
     """
     with contextlib.suppress(OSError):  # what cannot be removed is in nobody's way
         for draft in old_drafts(out):
             if time.time() - draft.stat().st_mtime > 60:
                 with open(draft, "rb") as file:
-                    beginning = file.read(30 + len(MANIFEST))
-                if beginning[30:] == MANIFEST.encode()[: len(beginning[30:])]:
+                    start, name = file.read(30)[:4], file.read(len(MANIFEST))
+                if b"PK\3\4".startswith(start) and MANIFEST.encode().startswith(name):
                     draft.unlink()
+    write_whole_bytes(out, data)
 
 
-def _leave_out_the_largest(work: Work) -> None:
-    """Keep to the limit; a zip that nobody takes would help nobody."""
-    while sum(map(len, work.files.values())) > MAX_BYTES:
-        largest = max(work.files, key=lambda name: len(work.files[name]))
-        work.remarks.append(_left_out(largest, len(work.files.pop(largest))))
-
-
-def _left_out(name: str, size: int) -> str:
-    cure = f": {_CLEAR} and submit again" if name.endswith(".ipynb") else ""
-    return f"{name} was left out, because it is too large, {size >> 20} MB{cure}."
-
-
-def _look_at(name: str, data: bytes, work: Work) -> None:
-    """Note what is odd about the content of a file."""
-    if name.endswith(".py"):
-        trouble = _why_not_python(data)
-        if trouble:
-            work.unreadable.add(name)
-            work.remarks.append(f"{name} {trouble}; as it is, none of its exercises counts.")
-        elif len(data) > MAX_MODULE_BYTES:
-            work.remarks.append(f"{name} is larger than 1 MB: graders do not read it.")
-    elif not _is_notebook(data):
-        work.remarks.append(f"{name} is damaged: it is no notebook any more.")
-    else:
-        if len(data) > USUAL_NOTEBOOK_BYTES:
-            work.remarks.append(f"{name} is unusually large, {len(data) >> 20} MB: {_CLEAR}.")
-        if any(place in data for place in _places()):
-            work.remarks.append(f"{name} names a folder of your computer: {_CLEAR} if you mind.")
-
-
-def _why_not_python(source: bytes) -> str:
-    """What keeps a module from being Python, as the rest of a sentence; empty if nothing does."""
+def _look_at_module(name: str, source: bytes, work: Work) -> None:
+    """Note what keeps a module from being graded."""
+    trouble = ""
     if b"\0" in source:  # as in UTF-16, which some editors write
-        return "is not saved as UTF-8"
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            ast.parse(source)
-    except SyntaxError as error:
-        return f"is not valid Python{f', line {error.lineno}' if error.lineno else ''}"
-    except (ValueError, RecursionError, MemoryError):
-        return "is not valid Python"
-    return ""
+        trouble = "is not saved as UTF-8"
+    else:
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            line = getattr(error, "lineno", None)
+            trouble = f"is not valid Python{f', line {line}' if line else ''}"
+    if trouble:
+        work.unreadable.add(name)
+        work.remarks.append(f"{name} {trouble}; as it is, none of its exercises counts.")
+    elif len(source) > MAX_MODULE_BYTES:
+        work.remarks.append(f"{name} is larger than 1 MB: graders do not read it.")
 
 
-def _is_notebook(data: bytes) -> bool:
+def _about_notebook(name: str, data: bytes) -> Iterator[str]:
+    """Yield a remark for everything that is odd about a notebook."""
     try:
         notebook = json.loads(data)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(notebook, dict) and isinstance(notebook.get("cells"), list)
-
-
-def _places() -> list[bytes]:
-    """Folders that tell whose computer it is, as they stand in a notebook."""
-    places = {str(root()), os.path.expanduser("~")}
-    return [json.dumps(place)[1:-1].encode() for place in places if len(Path(place).parts) > 1]
+        notebook = None
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        yield f"{name} is damaged: it is no notebook any more."
+        return
+    if len(data) > USUAL_NOTEBOOK_BYTES:
+        yield f"{name} is unusually large, {len(data) >> 20} MB: {_CLEAR}."
+    folders = {str(root()), os.path.expanduser("~")}
+    private = [json.dumps(one)[1:-1].encode() for one in folders if len(Path(one).parts) > 1]
+    if any(folder in data for folder in private):
+        yield f"{name} names a folder of your computer: {_CLEAR} if you mind."
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a file is a zip that was packed here and not changed since."""
+    """Tell whether a file is a zip that was packed here and not changed since."""
     try:
         with zipfile.ZipFile(path) as opened:
             manifest = json.loads(opened.read(MANIFEST))
@@ -217,10 +203,3 @@ def _is_ours(path: Path) -> bool:
         and manifest.get("course") == _COURSE
         and manifest.get("files") == hashes
     )
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None

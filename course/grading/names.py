@@ -10,11 +10,11 @@ MAX_NAME_LENGTH = 80
 """A longer one is cut where it is shown."""
 
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d|index")
-"""What Windows, or a web server, takes for something else."""
+"""Names that Windows, or a web server, takes for something else."""
 
 
 def printable(text: str) -> str:
-    """A text that does nothing but say something: no control characters, no half characters.
+    """Return a text that does nothing but say something, without control characters.
 
     >>> printable("a" + chr(27) + "[31m")
     'a�[31m'
@@ -25,7 +25,7 @@ def printable(text: str) -> str:
 
 
 def safe_name(name: str) -> str:
-    """A name without what is unsafe to show, to put into a table or to call a file.
+    """Return a name without what is unsafe to show, to put into a table or to call a file.
 
     >>> safe_name("<b>Zoë</b>"), safe_name("..")
     ('_b_Zoë__b_', 'unnamed')
@@ -34,18 +34,18 @@ def safe_name(name: str) -> str:
 
 
 def shown(*path: str | Path) -> str:
-    """A path for a sentence."""
+    """Return a path for a sentence."""
     return _plain("/".join(map(str, path)), " -_.,'+@()/:")
 
 
 def exact_name(name: str) -> str:
-    """A name by which two that look alike can be told apart: what is unusual has its code."""
+    """Return a name that tells two apart which look alike: what is unusual has its code."""
     usual = string.ascii_letters + string.digits + " -_.,'"
     return "".join(c if c in usual else f"(U+{ord(c):04X})" for c in name)
 
 
 def _plain(text: str, also: str) -> str:
-    """Letters, marks and digits of any script and the characters of `also`; `_` for others."""
+    """Keep letters, marks and digits of any script and the characters of `also`."""
     text = unicodedata.normalize("NFC", text)
     if len(text) > MAX_NAME_LENGTH:
         text = f"{text[: MAX_NAME_LENGTH - 3]}..."
@@ -57,12 +57,12 @@ FEEDBACK = "feedback"
 
 
 def feedback_path(student: str) -> str:
-    """Where a student's page lies among the reports."""
+    """Return where a student's page lies among the reports."""
     return f"{FEEDBACK}/{file_stem(student)}.html"
 
 
 def file_stem(student: str) -> str:
-    """The name, without an ending, of the files about a student.
+    """Return the name, without an ending, of the files about a student.
 
     It depends on nothing but the student, and no two students share one, not even where capitals
     do not count. What is not a plain name gets a hash.

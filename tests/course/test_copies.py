@@ -14,7 +14,7 @@ from course.grading.similarity import copies
 from course.grading.similarity.answers import Known, find_known
 from course.grading.similarity.concealed import find_concealment
 from course.grading.similarity.copies import NOISE, WINDOW, _winnow
-from course.grading.similarity.source import MAX_TOKENS, read_source
+from course.grading.similarity.source import read_source
 from course.grading.submissions import read_submissions
 from course.syllabus import find_lesson, lessons
 
@@ -316,10 +316,6 @@ def test_a_class_of_two_can_be_compared_and_one_of_none():
     assert find_resemblances("rope", [("ann", b"")]) == find_resemblances("rope", []) == []
 
 
-def test_modules_may_come_one_by_one():
-    assert len(find_resemblances("rope", iter([("ann", with_own()), ("bob", with_own())]))) == 1
-
-
 def test_every_shared_run_is_found():
     """The guarantee of winnowing, for runs of NOISE + WINDOW - 1 tokens between other tokens."""
     draw = random.Random(3)
@@ -330,11 +326,12 @@ def test_every_shared_run_is_found():
     for _ in range(100):
         run = tokens(NOISE + WINDOW - 1)
         texts = [f"{tokens(draw.randrange(40))} {run} {tokens(draw.randrange(40))}" for _ in "ab"]
-        a, b = (set(_winnow(_runs(text.encode())).hashes.tolist()) for text in texts)
+        a, b = ({one.hash for one in _winnow(_runs(text.encode()))} for text in texts)
         assert a & b
         less = " ".join(run.split()[: NOISE - 1])
-        alone = set(_runs(f"{tokens(40)} {less} {tokens(40)}".encode()).hashes.tolist())
-        assert not alone & set(_runs(f"{tokens(40)} {less} {tokens(40)}".encode()).hashes.tolist())
+        texts = [f"{tokens(40)} {less} {tokens(40)}" for _ in "ab"]
+        a, b = ({one.hash for one in _runs(text.encode())} for text in texts)
+        assert not a & b
 
 
 HOSTILE = {
@@ -352,6 +349,14 @@ HOSTILE = {
     "noise": random.Random(0).randbytes(1_000_000),
     "half of UTF-16": b"\xff\xfe" + b"\xd8" * 999_999,
     "nothing": b"",
+    "numbers": b"1," * 500_000,
+    "no commas": b"1  " * 330_000,
+    "digits": b"1" * 1_000_000,
+    "f-strings": b"f'{" * 330_000,
+    "execs": b"exec '" * 160_000,
+    "a word": b"x" * 1_000_000,
+    "codings": b"#coding" * 140_000,
+    "blanks": b"exec" + b" " * 1_000_000,
 }
 
 
@@ -360,8 +365,11 @@ def test_hostile_sources_take_no_time(module):
     class_ = [("ann", with_own()), ("bob", with_own()), ("eve", module), ("mal", module)]
     start = time.process_time()
     found = find_resemblances("rope", class_)
-    assert time.process_time() - start < 10  # what is not linear takes minutes
     assert ("ann", "bob") in [(pair.first, pair.second) for pair in found]
+    read = [("eve", read_source(module))]
+    assert list(find_known("rope", read)) == []
+    assert len(list(find_concealment("rope", read))) <= 1
+    assert time.process_time() - start < 15  # what is not linear takes minutes
 
 
 def test_code_that_was_moved_is_a_fragment_of_its_own():
@@ -374,11 +382,6 @@ def test_code_that_was_moved_is_a_fragment_of_its_own():
     after = [one for one in pair.fragments if one.first[0] >= where_b_begins]
     assert before and after
     assert [*before, *after] == [*pair.fragments]  # none goes across
-
-
-def test_of_an_endless_module_the_beginning_is_compared():
-    module = b"".join(b"a = b.c%d(d)\n" % i for i in range(50_000))
-    assert len(_runs(module).hashes) <= MAX_TOKENS + 10
 
 
 def test_only_the_most_alike_are_listed_if_there_are_many():
@@ -481,12 +484,6 @@ def test_no_other_right_answer_of_the_catalogue_is_known():
                 n_others += 1
                 assert known(stem, ast.unparse(node)) == []
     assert n_others > 100
-
-
-@pytest.mark.parametrize("name", ["rotate_half", "apply_rope", "interleaved_to_half", "ntk_base"])
-def test_a_short_answer_proves_nothing(name):
-    (exercise,) = (one for _, one in exercises() if one.name == name)
-    assert known("rope", reference.solution(exercise)) == []
 
 
 HINTED = {
@@ -612,32 +609,6 @@ def test_both_are_looked_for_in_what_was_handed_in(tmp_path):
     assert alike == {"rope": []}
     assert answers == [Known("ann", "rope", ())]
     assert [student for _, student in sentences] == ["bob"]
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        *HOSTILE.values(),
-        b"1," * 500_000,
-        b"1  " * 330_000,
-        b"1" * 1_000_000,
-        b"f'{" * 330_000,
-        b"exec '" * 160_000,
-        b"x" * 1_000_000,
-        b"#coding" * 140_000,
-        b"exec" + b" " * 1_000_000,
-    ],
-    ids=[
-        *HOSTILE.keys(),
-        *("numbers", "no commas", "digits", "f-strings", "execs", "a word", "codings", "blanks"),
-    ],
-)
-def test_hostile_sources_are_looked_at_in_no_time(module):
-    start = time.process_time()
-    read = [("eve", read_source(module))]
-    assert list(find_known("rope", read)) == []
-    assert len(list(find_concealment("rope", read))) <= 1
-    assert time.process_time() - start < 10  # what is not linear takes minutes
 
 
 @pytest.mark.slow

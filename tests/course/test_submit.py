@@ -315,7 +315,6 @@ def test_the_grader_takes_it(work, tmp_path, layout):
 
 
 def test_whoever_stands_elsewhere_is_told_what_was_packed(work, tmp_path, monkeypatch):
-    monkeypatch.setattr("course.ROOT", work)
     monkeypatch.chdir(work / "exercises")
     assert "all of them from" not in submit()
     monkeypatch.chdir(tmp_path)

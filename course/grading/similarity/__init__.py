@@ -1,1 +1,1 @@
-"""What to look at by hand: modules that resemble one another or hold published answers."""
+"""Modules to look at by hand: those that resemble one another or hold published answers."""

@@ -9,28 +9,27 @@ answers of a lesson word for word, with the comments, are another matter, howeve
 """
 
 import ast
-import functools
 import re
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from course.building import reference
-from course.grading.similarity.source import MAX_TOKENS, TOKEN, Source, read_source, tokens_of
+from course.grading.similarity.source import MAX_TOKENS, Source, read_source, tokens_of
 from course.syllabus import Exercise, find_lesson
 
 MIN_TOKENS = 55
 """Of an answer that is looked for, without brackets and commas. Of 24 natural answers to such
 exercises two were the reference's; of 77 to shorter ones, 29."""
 
-_LAYOUT = frozenset(array("I", b"".join(map(tokens_of, "(),;\\"))))
+_LAYOUT = frozenset(tokens_of("(),;\\"))
 _CHECK = re.compile(r"^ *_\w+\(.*\)$", re.MULTILINE)
 """A helper of the catalogue that checks the arguments, as the stub does in its own words."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What a module holds of the answers that are published.
+    """Published answers that a module holds.
 
     Attributes:
         student, lesson: whose, and the stem of the lesson.
@@ -43,54 +42,29 @@ class Known:
     answers: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """A published answer.
-
-    Attributes:
-        what: of which exercise, in a few words.
-        parts: the tokens of each piece, all of which a module must hold.
-    """
-
-    what: str
-    parts: tuple[bytes, ...]
-
-
 def find_known(stem: str, modules: Iterable[tuple[str, Source]]) -> Iterator[Known]:
-    """The modules that hold published answers.
-
-    Args:
-        stem: the lesson.
-        modules: each student with the module.
-    """
-    answers = _answers(stem)
-    exercises = find_lesson(stem).exercises
-    verbatim = [text for exercise in exercises for text in reference.answers(exercise)]
+    """Yield what each student's module holds of a lesson's published answers, if anything."""
+    answers, verbatim = {}, []
+    for exercise in find_lesson(stem).exercises:
+        verbatim += reference.answers(exercise)
+        answers[f"`{exercise.name}`"] = reference.answers(exercise)
+        answers[f"`{exercise.name}`, the other style"] = _other_style(exercise)
+    long_ones = {}
+    for what, texts in answers.items():
+        parts = [_tokens(read_source(text.encode()).lines) for text in texts]
+        if sum(map(len, parts)) >= MIN_TOKENS * array("I").itemsize:
+            long_ones[what] = parts
     for student, module in modules:
         tokens = _tokens(module.lines)
-        found = [one.what for one in answers if all(part in tokens for part in one.parts)]
+        found = [what for what, parts in long_ones.items() if all(one in tokens for one in parts)]
         if all(text in module.text for text in verbatim):
             yield Known(student, stem, ())
         elif found:
             yield Known(student, stem, tuple(found))
 
 
-def _answers(stem: str) -> list[_Answer]:
-    """The answers of a lesson that are long enough."""
-    found = []
-    for exercise in find_lesson(stem).exercises:
-        for style, texts in (
-            ("", reference.answers(exercise)),
-            (", the other style", _other_style(exercise)),
-        ):
-            parts = tuple(_tokens(read_source(text.encode()).lines) for text in texts)
-            if sum(map(len, parts)) >= MIN_TOKENS * TOKEN:
-                found.append(_Answer(f"`{exercise.name}`{style}", parts))
-    return found
-
-
 def _other_style(exercise: Exercise) -> list[str]:
-    """The bodies, without checks, of what `course show --solution` prints beside the reference."""
+    """Return the bodies, without checks, of what `course show --solution` prints as well."""
     _, code = reference.another_style(exercise)
     node, lines = ast.parse(code).body[-1], code.splitlines()
     parts = node.body if isinstance(node, ast.ClassDef) else [node]
@@ -100,18 +74,10 @@ def _other_style(exercise: Exercise) -> list[str]:
 
 
 def _tokens(lines: Iterable[str]) -> bytes:
-    """The tokens of lines that hold code, the first MAX_TOKENS or a few more."""
-    found, size = [], 0
+    """Return the tokens that are no layout, the first MAX_TOKENS or a few more, one by one."""
+    found = array("I")
     for line in lines:
-        if size >= MAX_TOKENS * TOKEN:
+        if len(found) >= MAX_TOKENS:
             break
-        if line:
-            found.append(_tokens_but_layout(line[:MAX_TOKENS]))
-            size += len(found[-1])
-    return b"".join(found)
-
-
-@functools.lru_cache(maxsize=1 << 16)
-def _tokens_but_layout(line: str) -> bytes:
-    tokens = array("I", tokens_of(line))
-    return array("I", [token for token in tokens if token not in _LAYOUT]).tobytes()
+        found.extend(token for token in tokens_of(line[:MAX_TOKENS]) if token not in _LAYOUT)
+    return found.tobytes()

@@ -22,7 +22,6 @@ MIN_WORD, MIN_VARIETY = 40, 8
 _EVALUATES = re.compile(
     r"(?<!def )(?<![\w.])(exec|eval|compile|marshal|builtins|__builtins__|__import__)\b(?! *=[^=])"
 )
-_PARTS = ("exec", "eval", "compile", "marshal", "builtins", "__import__")
 _STRING = re.compile(r"([A-Za-z]{0,2})('(?:\\.|[^'\\\n])*'?|\"(?:\\.|[^\"\\\n])*\"?)")
 _ENCODED = re.compile(r"[A-Za-z0-9+/=\\]+")
 _NUMBERS = re.compile(r"(?:(?:\d{1,3}|0x[0-9a-fA-F]{1,2})\s*+,\s*+)++")
@@ -31,12 +30,7 @@ _USUAL = ("utf-8", "utf8", "utf_8", "ascii", "us-ascii", "latin-1", "iso-8859-1"
 
 
 def find_concealment(stem: str, modules: Iterable[tuple[str, Source]]) -> Iterator[tuple[str, str]]:
-    """A sentence for each module in which code may be concealed, and its student.
-
-    Args:
-        stem: the lesson.
-        modules: each student with the module.
-    """
+    """Yield a sentence for each module in which code may be concealed, and its student."""
     stub = read_source(stub_of(stem))
     known = {*stub.lines, *stub.docstrings}
     for student, module in modules:
@@ -50,18 +44,14 @@ def find_concealment(stem: str, modules: Iterable[tuple[str, Source]]) -> Iterat
 
 def _signs(module: Source, known: set[str]) -> Iterator[str]:
     code = "\n".join(line for line in module.lines if line not in known)
-    if any(part in code for part in _PARTS) or not code.isascii():
-        plain = unicodedata.normalize("NFKC", code)  # as Python does to names
-        names = set(_EVALUATES.findall(_STRING.sub(_evaluated, plain)))
-        yield from (f"`{name}`" for name in sorted(names))
-    docstrings = [text for text in module.docstrings if text not in known]
-    if sum(_n_in_long_words(text) for text in (code, *docstrings)) >= LONG:  # quick, mostly no
-        literals = [found[2] for found in _STRING.finditer(code)] + docstrings
-        if sum(map(_n_encoded, literals)) >= LONG:
-            yield "a long text that looks encoded"
-    if code.count(",") >= MANY and any(
-        numbers.count(",") >= MANY for numbers in _NUMBERS.findall(code)
-    ):
+    plain = unicodedata.normalize("NFKC", code)  # as Python does to names
+    for name in sorted(set(_EVALUATES.findall(_STRING.sub(_evaluated, plain)))):
+        yield f"`{name}`"
+    literals = [found[2] for found in _STRING.finditer(code)]
+    literals += [text for text in module.docstrings if text not in known]
+    if sum(map(_n_encoded, literals)) >= LONG:
+        yield "a long text that looks encoded"
+    if any(numbers.count(",") >= MANY for numbers in _NUMBERS.findall(code)):
         yield "a long list of numbers"
     declared = _DECLARED.match(module.text)
     if declared and declared[1].lower() not in _USUAL:
@@ -69,16 +59,12 @@ def _signs(module: Source, known: set[str]) -> Iterator[str]:
 
 
 def _evaluated(string: re.Match) -> str:
-    """What of a string is code: in an f-string, the expressions in braces."""
+    """Return what of a string is code: in an f-string, the expressions in braces."""
     return " ".join(re.findall(r"\{([^{}]*)", string[2])) if "f" in string[1].lower() else "''"
 
 
-def _n_in_long_words(text: str) -> int:
-    return sum(n for n in map(len, text.split()) if n >= MIN_WORD)
-
-
 def _n_encoded(literal: str) -> int:
-    """The characters of a literal that look encoded: words too long for words, but no addresses."""
+    """Count the characters that look encoded: words too long for words, but no addresses."""
     words = (word.strip("'\"") for word in literal.split() if len(word) >= MIN_WORD)
     return sum(
         len(word)

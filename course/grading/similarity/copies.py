@@ -12,12 +12,13 @@ more than a quarter of the class wrote, and more than a few students.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from course.grading.similarity.source import MAX_TOKENS, TOKEN, Source, read_source, tokens_of
+from course.grading.similarity.source import MAX_TOKENS, Source, read_source, tokens_of
 from course.syllabus import find_lesson, stub_of
 
 NOISE = 10
@@ -47,7 +48,6 @@ class Resemblance:
     """Two students whose modules are worth a look, side by side.
 
     Attributes:
-        first, second: the students.
         score: how much of the smaller module's uncommon code the other one has too, 0 to 1.
             The fewer students have a piece of code, the more it counts.
         fragments: the shared lines, in the order of the first student's module.
@@ -59,18 +59,17 @@ class Resemblance:
     fragments: tuple[Fragment, ...]
 
 
-@dataclass(frozen=True)
-class _Prints:
-    """Runs of tokens in a module: their hashes, and the lines on which each begins and ends."""
+class _Print(NamedTuple):
+    """A run of NOISE tokens: its hash, and the lines on which it begins and ends."""
 
-    hashes: np.ndarray
-    lines: np.ndarray
+    hash: int
+    lines: tuple[int, int]
 
 
 def find_resemblances(
     stem: str, modules: Iterable[tuple[str, Source]], at_most: int = 100
 ) -> list[Resemblance]:
-    """Pairs of a class to look at, the most alike first.
+    """Return pairs of a class to look at, the most alike first.
 
     Args:
         stem: the lesson.
@@ -80,7 +79,7 @@ def find_resemblances(
     """
     reference = read_source(find_lesson(stem).module("solutions").read_bytes()).lines
     stub = frozenset(read_source(stub_of(stem)).lines)
-    common = {*_runs(reference).hashes.tolist(), *_runs(reference, stub).hashes.tolist()}
+    common = {run.hash for run in _runs(reference) + _runs(reference, stub)}
     students, prints = [], []
     for student, module in modules:
         students.append(student)
@@ -92,77 +91,54 @@ def find_resemblances(
     ]
 
 
-# --- from a source to fingerprints ----------------------------------------------------------
-
-
-def _runs(lines: list[str], without: frozenset[str] = frozenset()) -> _Prints:
-    """All runs of NOISE tokens in a definition, but for lines that the stub has."""
-    kept, sizes, places = [], [], []
-    part = n_tokens = 0
+def _runs(lines: list[str], without: Collection[str] = ()) -> list[_Print]:
+    """Return all runs of NOISE tokens in a definition, but for lines that the stub has."""
+    tokens, places, part = [], [], 0
     for number, line in enumerate(lines, start=1):
         is_left_out = line != "" and line in without
         part += is_left_out or line.startswith(("def ", "class "))
-        if line and not is_left_out and n_tokens < MAX_TOKENS:
-            kept.append(tokens_of(line[:MAX_TOKENS]))
-            sizes.append(len(kept[-1]) // TOKEN)
-            places.append((number, part))
-            n_tokens += sizes[-1]
-    ids = np.frombuffer(b"".join(kept), np.uint32).astype(np.uint64) + np.uint64(1)
-    where = np.array(places, np.int64).reshape(-1, 2).repeat(sizes, axis=0)
-    n_runs, last = max(len(ids) - NOISE + 1, 0), NOISE - 1
-    hashes = np.zeros(n_runs, np.uint64)
-    for i in range(NOISE if n_runs else 0):
-        hashes = _mix(hashes + ids[i : i + n_runs])
-    (first_lines, first_parts), (last_lines, last_parts) = where[:n_runs].T, where[last:].T
-    unbroken = first_parts == last_parts
-    return _Prints(hashes[unbroken], np.stack((first_lines, last_lines), axis=1)[unbroken])
+        if not is_left_out and len(tokens) < MAX_TOKENS:
+            own = tokens_of(line[:MAX_TOKENS])
+            tokens += own
+            places += [(number, part)] * len(own)
+    ends = zip(places, places[NOISE - 1 :], strict=False)
+    return [
+        _Print(hash(tuple(tokens[i : i + NOISE])), (first, last))
+        for i, ((first, first_part), (last, last_part)) in enumerate(ends)
+        if first_part == last_part
+    ]
 
 
-def _winnow(runs: _Prints) -> _Prints:
-    """Of every WINDOW runs the one with the least hash, the rightmost of several."""
-    if len(runs.hashes) <= WINDOW:
-        return runs
-    windows = np.lib.stride_tricks.sliding_window_view(runs.hashes, WINDOW)
-    least = WINDOW - 1 - windows[:, ::-1].argmin(axis=1)
-    chosen = np.unique(np.arange(len(windows)) + least)
-    return _Prints(runs.hashes[chosen], runs.lines[chosen])
+def _winnow(runs: list[_Print]) -> list[_Print]:
+    """Return of every WINDOW runs the one with the least hash, the rightmost of several."""
+    windows = zip(*(range(i, len(runs)) for i in range(min(WINDOW, len(runs)))), strict=False)
+    chosen = {min(reversed(window), key=lambda i: runs[i].hash) for window in windows}
+    return [runs[i] for i in sorted(chosen)]
 
 
-def _mix(numbers: np.ndarray) -> np.ndarray:
-    """Numbers of 64 bits in which every bit depends on many: the steps of splitmix64."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    return (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-
-
-# --- from fingerprints to pairs -------------------------------------------------------------
-
-
-def _weights(prints: list[_Prints], common: set[int]) -> dict[int, float]:
-    """What each uncommon fingerprint counts: the fewer students have it, the more."""
-    n_owners = Counter(value for one in prints for value in set(one.hashes.tolist()))
+def _weights(prints: list[list[_Print]], common: set[int]) -> dict[int, float]:
+    """Return the weight of each uncommon fingerprint: the fewer students have it, the more."""
+    n_owners = Counter(value for one in prints for value in {run.hash for run in one})
     at_most = max(FEW, int(COMMON * len(prints)))
     return {
-        value: _rarity(n, len(prints))
+        value: math.log((len(prints) + 1) / n)
         for value, n in n_owners.items()
         if n <= at_most and value not in common
     }
 
 
-def _rarity(n_owners: int, n_students: int) -> float:
-    return math.log((n_students + 1) / n_owners)
-
-
-def _alike(prints: list[_Prints], weights: dict[int, float]) -> list[tuple[float, int, int]]:
-    """(score, i, j) of all pairs i < j that share enough, the highest score first."""
-    if len(prints) < 2:
+def _alike(prints: list[list[_Print]], weights: dict[int, float]) -> list[tuple[float, int, int]]:
+    """Return (score, i, j) of all pairs i < j that share enough, the highest score first."""
+    n = len(prints)
+    if n < 2:
         return []
     owners = defaultdict(list)
-    own = np.full(len(prints), DOUBT * _rarity(2, len(prints)))
+    own = np.full(n, DOUBT * math.log((n + 1) / 2))
     for i, one in enumerate(prints):
-        for value in set(one.hashes.tolist()) & weights.keys():
+        for value in {run.hash for run in one} & weights.keys():
             owners[value].append(i)
             own[i] += weights[value]
-    shared = np.zeros((len(prints), len(prints)), np.float32)
+    shared = np.zeros((n, n), np.float32)
     for value, students in owners.items():
         if len(students) > 1:
             shared[np.ix_(students, students)] += weights[value]
@@ -171,18 +147,20 @@ def _alike(prints: list[_Prints], weights: dict[int, float]) -> list[tuple[float
     return sorted(found, key=lambda pair: (-pair[0], pair[1:]))
 
 
-def _fragments(first: _Prints, second: _Prints, weights: dict[int, float]) -> tuple[Fragment, ...]:
-    """The lines of all shared fingerprints, those that meet on both sides as one."""
-    places = dict(zip(second.hashes.tolist(), second.lines.tolist(), strict=True))
+def _fragments(
+    first: list[_Print], second: list[_Print], weights: dict[int, float]
+) -> tuple[Fragment, ...]:
+    """Return the lines of all shared fingerprints, those that meet on both sides as one."""
+    places = dict(second)
     fragments: list[Fragment] = []
-    for value, here in zip(first.hashes.tolist(), first.lines.tolist(), strict=True):
+    for value, here in first:
         if value in weights and value in places:
             there = places[value]
             last = fragments[-1] if fragments else None
             if last and _meet(last.first, here) and _meet(last.second, there):
                 fragments.pop()
                 here, there = _union(last.first, here), _union(last.second, there)
-            fragments.append(Fragment(tuple(here), tuple(there)))
+            fragments.append(Fragment(here, there))
     return tuple(fragments)
 
 

@@ -8,13 +8,10 @@ import functools
 import keyword
 import re
 import zlib
-from array import array
 from dataclasses import dataclass
 
 MAX_TOKENS = 5_000
 """Of one module; those of the lessons have fewer than 1,000."""
-TOKEN = 4
-"""Bytes of one."""
 
 _NOT_CODE = re.compile(
     r"#.*"
@@ -23,11 +20,10 @@ _NOT_CODE = re.compile(
     r"|'(?:\\.|[^'\\\n])*'?|\"(?:\\.|[^\"\\\n])*\"?"
 )
 _TOKEN = re.compile(
-    r"(?P<space>\s+)"
-    r"|(?P<string>[A-Za-z]{0,2}(?:'(?:\\.|[^'\\])*'?|\"(?:\\.|[^\"\\])*\"?))"
+    r"(?P<string>[A-Za-z]{0,2}(?:'(?:\\.|[^'\\])*'?|\"(?:\\.|[^\"\\])*\"?))"
     r"|(?P<kept>(?<=\.)(?<!self\.)[^\W\d]\w*|\d[\w.]*)"  # .chunk, 0.02
     r"|(?P<name>[^\W\d]\w*)"
-    r"|(?P<sign>.)"
+    r"|(?P<sign>\S)"
 )
 
 
@@ -53,7 +49,7 @@ def read_source(module: bytes) -> Source:
     docstrings = []
 
     def blank(match: re.Match) -> str:
-        """Line ends in the place of a docstring, nothing in that of a comment; strings stay."""
+        """Return line ends in the place of a docstring, nothing for a comment; strings stay."""
         found = match[0]
         if found.startswith(("'''", '"""')):
             docstrings.append(found)
@@ -65,18 +61,16 @@ def read_source(module: bytes) -> Source:
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def tokens_of(line: str) -> bytes:
-    """A number of four bytes for each token of a line: one for all names, one for all strings.
+def tokens_of(line: str) -> tuple[int, ...]:
+    """Return a number for each token of a line: one for all names, one for all strings.
 
     >>> tokens_of("x1, x2 = x.chunk(2)") == tokens_of("a,b=c.chunk( 2 )")
     True
     """
-    tokens = array("I")
+    tokens = []
     for match in _TOKEN.finditer(line):
         kind, text = match.lastgroup, match[0]
-        if kind == "space":
-            continue
         if kind == "string" or (kind == "name" and not keyword.iskeyword(text)):
             text = kind
         tokens.append(zlib.crc32(text.encode("utf-8", errors="replace")))
-    return tokens.tobytes()
+    return tuple(tokens)

@@ -1,4 +1,4 @@
-"""What a class handed in: read, never run, never unpacked to the disk.
+"""The work that a class handed in: read, never run, never unpacked to the disk.
 
 A class is a folder or a zip, in any of these layouts; which one it is, is seen by looking.
 
@@ -13,21 +13,183 @@ A submission that is given by itself is a class of one. Nobody who handed someth
 what cannot be read, or should not be, becomes a note. What comes under the name of another's work,
 jane.zip beside jane/, is nobody's, and nor is the other: neither is read until one is gone.
 
-Of several copies of rope.py one counts. Where none is called so, or where it is newer than the one
-beside it, a copy under the name that a computer gave it is taken: "rope (1).py", "rope - Copy.py",
-"rope.py.txt".
-
-    submission.py     the submissions, one after the other
-    layout.py         where in a class the students' work lies
-    owners.py         whose it is, and what each student is called
-    own_files.py      the files of one student, those in zips too
-    manifest.py       whose name stands in a zip of `course submit`
-    choice.py         which of them counts
-    files.py          files in a folder and in a zip, alike
-    file_names.py     what the name of a file says
+    owners.py                               whose it is, and where in a class the work lies
+    files.py, hard_links.py, zips.py        the files of a student, listed and opened safely
+    choice.py                               which of them counts
+    file_names.py                           the meaning of a file's name
 """
 
-from course.grading.submissions.layout import SubmissionsError
-from course.grading.submissions.submission import Submission, modules_beside, read_submissions
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 
-__all__ = ["Submission", "SubmissionsError", "modules_beside", "read_submissions"]
+from course.grading.names import exact_name, shown
+from course.grading.reports.message import WHOSE
+from course.grading.submissions.choice import choose, note_others
+from course.grading.submissions.file_names import (
+    UNNAMED,
+    is_loose_module,
+    is_module,
+    looks_like,
+    platform_name,
+    stems,
+)
+from course.grading.submissions.files import (
+    Folder,
+    Unreadable,
+    is_of_this_machine,
+    open_regular,
+    place,
+    reason,
+)
+from course.grading.submissions.owners import (
+    Sources,
+    Student,
+    SubmissionsError,
+    find_students,
+    students_of,
+)
+from course.grading.submissions.zips import Archive, Bounded, Reading, files_in, open_zip
+
+MAX_NOTES = 20
+MAX_CLASS_DIRECTORY_BYTES = 64 << 20
+"""Of the zip of a class."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The work that one student handed in.
+
+    Attributes:
+        student: a name that no other student of the class has, in letters, digits, spaces and
+            `-_.,'+@()~` alone: safe in a terminal, a table or a file name.
+        modules: the source of each lesson that was found, by the lesson's stem, as it came.
+        notes: a sentence for everything that is odd.
+        unread: by the lesson's stem, why this machine could not read what may be there, or whose
+            it is is not known. That is not the student's fault, so such a lesson is not graded.
+        refused: by the lesson's stem, why what was handed in is no module to grade, as the rest
+            of a sentence. That earns nothing.
+        canvas_id: the student's number on Canvas, if the class came from there.
+        late: the stems of the lessons whose file Canvas has marked as late.
+    """
+
+    student: str
+    modules: Mapping[str, bytes]
+    notes: tuple[str, ...]
+    unread: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    canvas_id: str = ""
+    late: frozenset[str] = frozenset()
+
+
+def read_submissions(path: str | Path) -> Iterator[Submission]:
+    """Return the submissions of a class, by student, each read when its turn comes.
+
+    The class must not be changed meanwhile.
+
+    Args:
+        path: a folder or a zip, in one of the layouts above.
+
+    Raises:
+        SubmissionsError: at once, if it is neither or if nobody handed anything in.
+    """
+    with contextlib.ExitStack() as stack:
+        source, names = _find_class(Path(path).resolve(), stack)
+        students = students_of(names)
+        if not students:
+            raise SubmissionsError(f"{shown(path)} holds no submissions")
+        return _read_all(source, students, stack.pop_all())
+
+
+def modules_beside(path: str | Path) -> list[str]:
+    """Return the modules that lie beside the students' folders: whose they are, no name says.
+
+    Raises:
+        SubmissionsError: there is no class.
+    """
+    with contextlib.ExitStack() as stack:
+        _, names = _find_class(Path(path).resolve(), stack)
+        return [shown(name) for name, kind in names.items() if is_loose_module(name, kind)]
+
+
+def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archive, Sources]:
+    if not os.path.lexists(path):
+        raise SubmissionsError(f"there is nothing at {shown(path)}")
+    try:
+        if path.is_dir():
+            return find_students(Folder(path), path)
+        if not path.is_file() or path.suffix.lower() != ".zip":
+            raise SubmissionsError(f"{shown(path)} is neither a folder nor a zip")
+        file = stack.enter_context(open_regular(path))
+        opened = open_zip(Bounded(file, MAX_CLASS_DIRECTORY_BYTES), stack)
+        return find_students(Archive(files_in(opened)), path)
+    except OSError as error:
+        raise SubmissionsError(f"{shown(path)} cannot be read: {error.strerror}") from None
+    except Unreadable as error:
+        raise SubmissionsError(f"{shown(path)} {error}") from None
+
+
+def _read_all(
+    source: Folder | Archive, students: list[Student], stack: contextlib.ExitStack
+) -> Iterator[Submission]:
+    with stack:
+        for student in students:
+            if student.unclear:
+                yield Submission(student.name, {}, (), dict.fromkeys(stems(), student.unclear))
+            else:
+                with contextlib.ExitStack() as own:
+                    yield _read(student, source, Reading(own))
+
+
+def _read(student: Student, source: Folder | Archive, reading: Reading) -> Submission:
+    notes = reading.notes
+    if student.looks_like_another:
+        exact = exact_name(next(iter(student.sources)))
+        notes.append(f"{WHOSE}: {exact}; another student's name looks the same")
+    files = list(reading.files(source, student.sources))
+    for name in filter(UNNAMED.fullmatch, student.sources):
+        named = f"; its manifest names {reading.named}" if reading.named else ""
+        zips = f"`course submit` calls everybody's zip {shown(name)}{named}"
+        notes.insert(0, f"{WHOSE}, is open: {zips}")
+    closed = [_could_not_read(*one) for one in reading.failed if is_of_this_machine(one[1])]
+    modules, unread, refused, late = {}, {}, {}, set()
+    for stem in stems():
+        for path, error in reading.failed:
+            if is_module(path, stem) and not is_of_this_machine(error):
+                refused[stem] = reason(error)
+        alike = [file for file in files if looks_like(file.path, stem)]
+        if chosen := choose(stem, alike, reading):
+            source_name = chosen.path[0]
+            marked = platform_name(source_name, student.sources[source_name])
+            late.update([stem] if marked and marked["late"] else [])
+            try:
+                modules[stem] = chosen.read()
+            except Exception as error:
+                reading.note(chosen.path, reason(error))
+                refused[stem] = reason(error)
+                if is_of_this_machine(error):
+                    unread[stem] = f"{_could_not_read(chosen.path, error)}."
+        if stem not in modules and closed:
+            unread.setdefault(stem, f"{closed[0]}, where {stem}.py may be.")
+        note_others(stem, alike, chosen, modules.get(stem), reading)
+    if not modules and not notes:
+        notes.append(f"there is no lesson to grade{_only(source, student.sources, reading.met)}")
+    if len(notes) > MAX_NOTES:
+        notes[MAX_NOTES - 1 :] = [f"and {len(notes) - MAX_NOTES + 1:,} notes more"]
+    found = modules, tuple(notes), unread, refused, student.canvas_id, frozenset(late)
+    return Submission(student.name, *found)
+
+
+def _could_not_read(path: tuple[str, ...], error: Exception) -> str:
+    return f"The grader could not read {place(path)} ({error.strerror})"
+
+
+def _only(source: Folder | Archive, names: Sources, met: list[str]) -> str:
+    """Return what there is instead of a lesson, as the end of a sentence."""
+    for name in names:
+        with contextlib.suppress(OSError):  # it is no folder
+            met += source.inside(name).names()
+    more = f" and {len(met) - 3:,} more" if len(met) > 3 else ""
+    return f", only {', '.join(map(shown, met[:3]))}{more}" if met else ""

@@ -1,4 +1,4 @@
-"""What the name of a file says: who handed it in, and whether it is a lesson's."""
+"""The meaning of a file's name: who handed it in, and whether it may be a lesson's module."""
 
 import re
 from functools import cache
@@ -8,9 +8,9 @@ from course.syllabus import lessons
 SOURCES = {".py", ".ipynb"}
 MAX_DEPTH = 8
 """So many folders deep may a module lie; beyond that nobody looks."""
-
 MAX_LENGTH = 255
 """No disk has longer names; a zip may, and to take those apart would take minutes."""
+
 CANVAS = re.compile(
     r"(?P<name>(?:(?!_assignsubmission_)[\w\x80-\U0010ffff])+?)"  # \w is no vowel sign
     r"(?P<late>_LATE)?_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"
@@ -18,92 +18,84 @@ CANVAS = re.compile(
 _CANVAS_WITHOUT_NAMES = re.compile(
     r"(?P<late>LATE_)?(?P<name>anon_(?P<id>[^\W_]+))_\d{3,}_(?P<file>.+)"
 )
-_MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
-"""How platforms call what an instructor downloads; of that, a student chose only `file`."""
+_MOODLE = re.compile(r"(?P<name>.+?)(?P<late>)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
+"""Names that platforms give what an instructor downloads; of these, a student chose only `file`."""
 _COPY = r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?"
-"""What a computer puts behind the name of a second file: browsers make "rope (1).py", Canvas
+"""The mark that computers put on a second file: browsers make "rope (1).py", Canvas
 "rope-1.py", Windows "rope - Copy (2).py", a Mac "rope copy 2.py"."""
 _RENAMED = re.compile(rf"{_COPY}\.py(\.txt)?")
-"""What follows `rope`; some editors put .txt behind what somebody has called rope.py."""
+"""The end of such a name, after `rope`; some editors put .txt behind "rope.py"."""
+UNNAMED = re.compile(rf"submission{_COPY}\.zip", re.IGNORECASE)
+"""The zip that `course submit` makes for whoever gives no name."""
 _LEFT_BEHIND = {"__MACOSX", "__pycache__", "node_modules", "site-packages"}
 """Beside what begins with a dot: nobody writes these, and some hold tens of thousands of files."""
-EVERYBODYS = re.compile(rf"submission{_COPY}\.zip")
-"""How `course submit` calls the zip of whoever gives no name."""
 
 
 def platform_name(name: str, kind: str = "file") -> re.Match | None:
-    """A name taken apart that Canvas or Moodle gave: `name`, `id` and `file`."""
+    """Take a name apart that Canvas or Moodle gave: `name`, `id`, `late` and `file`."""
     if len(name) > MAX_LENGTH:
         return None
     of_canvas = [] if kind == "folder" else [_CANVAS_WITHOUT_NAMES, CANVAS]  # which makes none
     return next((match for form in [*of_canvas, _MOODLE] if (match := form.fullmatch(name))), None)
 
 
-def is_late(name: str, kind: str) -> bool:
-    """Whether Canvas has marked a file as late, in its own part of the name."""
-    match = platform_name(name, kind)
-    return bool(match and match.groupdict().get("late"))
-
-
 def name_of(path: tuple[str, ...]) -> str:
-    """What a student called a file; at the top, a platform has put more around it."""
+    """Return what a student called a file; at the top, a platform has put more around it."""
     match = platform_name(path[0]) if len(path) == 1 else None
     return match["file"] if match else path[-1]
 
 
 @cache
 def stems() -> tuple[str, ...]:
-    """What the modules of all lessons are called, without an ending."""
+    """Return the names of all lessons' modules, without an ending."""
     return tuple(lesson.stem for lesson in lessons())
 
 
 def looks_like(path: tuple[str, ...], stem: str) -> bool:
-    """Whether a file may be meant as the module of a lesson: rope_final.py, 5_rope.ipynb."""
+    """Tell whether a file may be meant as a lesson's module: rope_final.py, 5_rope.ipynb."""
+    if stem not in path[-1].lower():  # quick: a zip may hold very many
+        return False
     name = name_of(path).lower()
     is_source = ".py" in name or name.endswith(".ipynb")
     return stem in name and is_source and not name.startswith("test_")
 
 
 def may_be_module(path: tuple[str, ...]) -> bool:
-    """Whether a file may be meant as the module of any lesson."""
-    name = path[-1].lower()  # in which few have a stem: a zip may hold very many
-    return any(stem in name and looks_like(path, stem) for stem in stems())
+    """Tell whether a file may be meant as the module of any lesson."""
+    return any(looks_like(path, stem) for stem in stems())
 
 
 def is_module(path: tuple[str, ...], stem: str) -> bool:
-    """Whether a file is called as the module of a lesson; Canvas puts -1, -2 behind it."""
+    """Tell whether a file is called as a lesson's module; Canvas puts -1, -2 behind it."""
     name = name_of(path).lower()
     return (re.sub(r"-\d+(?=\.py$)", "", name) if len(path) == 1 else name) == f"{stem}.py"
 
 
 def is_renamed(path: tuple[str, ...], stem: str) -> bool:
-    """Whether a file is called as a computer calls a second module of a lesson."""
+    """Tell whether a file is called as a computer calls a second module of a lesson."""
     name = name_of(path).lower()
     return name.startswith(stem) and _RENAMED.fullmatch(name[len(stem) :]) is not None
 
 
 def is_loose_module(name: str, kind: str) -> bool:
-    """Whether something at the top of a class is called as a module alone: whose, nobody knows."""
+    """Tell whether something at the top of a class is called as a module alone, by no student."""
     return kind != "folder" and any(is_renamed(("", name), stem) for stem in stems())
 
 
 def is_notebook(path: tuple[str, ...]) -> bool:
-    """Whether a file is one of Jupyter's."""
+    """Tell whether a file is one of Jupyter's."""
     return path[-1].lower().endswith(".ipynb")
 
 
 def is_hidden(name: str) -> bool:
-    """What computers leave behind: .git, .venv, .DS_Store, __MACOSX, __pycache__."""
+    """Tell what computers leave behind: .git, .venv, .DS_Store, __MACOSX, __pycache__."""
     return (name.startswith(".") and name != "..") or name in _LEFT_BEHIND
 
 
 def is_wanted(path: tuple[str, ...]) -> bool:
-    """Whether a file matters: a lesson's, a zip near the top, a link in place of `exercises`."""
+    """Tell what matters: a lesson's file, a zip near the top, a link in place of `exercises`."""
+    if len(path) == 1:
+        return True
     name = path[-1].lower()
     is_zip = name.endswith(".zip") and len(path) <= 3
-    return len(path) == 1 or is_zip or name == "exercises" or may_be_module(path)
-
-
-def may_matter(path: tuple[str, ...]) -> bool:
-    """`is_wanted` wherever in the zip the class begins."""
-    return len(path) <= MAX_DEPTH and any(is_wanted(path[first:]) for first in range(3))
+    return len(path) <= MAX_DEPTH and (is_zip or name == "exercises" or may_be_module(path))

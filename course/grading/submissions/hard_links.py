@@ -1,4 +1,4 @@
-"""Files of several names: whether all of them lie in a student's own folder."""
+"""Hard links: counts the names of a file that lie in a student's own folder."""
 
 import os
 from collections import Counter

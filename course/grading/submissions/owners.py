@@ -1,38 +1,56 @@
-"""Who is who in a class: whose a folder, a zip or a file is, and what each student is called."""
+"""Students of a class: where their work lies, whose it is, and what each of them is called."""
 
 import hashlib
 import os
 import re
 import unicodedata
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 from course.grading.names import exact_name, safe_name, shown
-from course.grading.submissions.file_names import (
-    CANVAS,
-    SOURCES,
-    is_loose_module,
-    platform_name,
-)
+from course.grading.submissions.file_names import CANVAS, SOURCES, is_loose_module, platform_name
+from course.grading.submissions.files import Folder
+from course.grading.submissions.zips import Archive
 
 _HANDED_IN = SOURCES | {".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz"}
 """Loose files that somebody may have handed in, although they cannot be graded as they are."""
+_OF_COURSE = {"benchmarks", "course", "data", "exercises", "notebooks", "solutions", "tests"}
+"""Folders that may lie beside a student's `exercises`: nobody is called so."""
+_OF_NBGRADER = {"submitted", "source", "release", "autograded", "feedback", "downloaded", "graded"}
+"""Folders that may lie beside nbgrader's `submitted`."""
 
 Sources = Mapping[str, str]
-"""What lies at the top of a class, by its name: "folder", "file", or "odd" for what is neither."""
+"""Names at the top of a class, each with "folder", "file", or "odd" for what is neither."""
+
+
+class SubmissionsError(Exception):
+    """A sentence on why there is no class to read."""
 
 
 @dataclass(frozen=True)
-class Owner:
-    """Who handed something in: two that are equal are one student.
+class Student:
+    """One who handed something in.
 
     Attributes:
-        shown: the name, safe to show.
-        name: the name as it is, or nothing if a platform has given a number.
-        number: the platform's.
-        is_on_canvas: whether that is Canvas, and the number the one that it knows a student by.
+        name: safe to show, and no other student's.
+        sources: all that came from this student.
+        canvas_id: the number by which Canvas knows the student, if the class came from there.
+        unclear: why it is not known whose work this is, as a sentence; empty if it is known.
+        looks_like_another: whether another's name looks the same, but for what was put behind it.
     """
+
+    name: str
+    sources: Sources
+    canvas_id: str
+    unclear: str
+    looks_like_another: bool
+
+
+class _Owner(NamedTuple):
+    """The identity of a student: as it is shown, and the exact name or a platform's number."""
 
     shown: str
     name: str
@@ -40,86 +58,116 @@ class Owner:
     is_on_canvas: bool = False
 
 
-def owners_of(names: Sources) -> dict[Owner, Sources]:
-    """Who handed in which of the names at the top of a class."""
-    owners = defaultdict(dict)
+def students_of(names: Sources) -> list[Student]:
+    """Return who handed in which of the names at the top of a class, by name.
+
+    A name that is safe to show is never changed. One that is not, or that a platform gave, gets
+    what tells it apart if it looks like another's as it is shown.
+    """
+    owners: dict[_Owner, dict[str, str]] = defaultdict(dict)
     for name, kind in names.items():
-        if owner := owner_of(name, kind):
+        if owner := _owner_of(name, kind):
             owners[owner][name] = kind
-    return owners
+    unclear = _claimed_twice(owners)
+    alike = Counter(owner.shown.casefold() for owner in owners)
+    students = []
+    for owner, sources in owners.items():
+        is_alike = alike[owner.shown.casefold()] > 1
+        keeps = not is_alike or owner.name == owner.shown
+        name = owner.shown if keeps else f"{owner.shown}~{_tag(owner.number or owner.name)}"
+        canvas_id = owner.number if owner.is_on_canvas else ""
+        students.append(Student(name, sources, canvas_id, unclear.get(owner, ""), is_alike))
+    return sorted(students, key=lambda student: student.name)
 
 
-def owner_of(name: str, kind: str) -> Owner | None:
+def _owner_of(name: str, kind: str) -> _Owner | None:
     if match := platform_name(name, kind):
-        return Owner(safe_name(match["name"]), "", match["id"], match.re is CANVAS)
-    if is_loose_module(name, kind):
-        return None
+        return _Owner(safe_name(match["name"]), "", match["id"], match.re is CANVAS)
     stem, suffix = os.path.splitext(name)
     if kind != "folder" and suffix.lower() == ".zip":
-        return _owner_called(stem)
-    if kind != "file" or suffix.lower() in _HANDED_IN:
-        return _owner_called(name)
-    return None  # a list of grades, a readme
+        name = stem
+    elif is_loose_module(name, kind) or (kind == "file" and suffix.lower() not in _HANDED_IN):
+        return None  # nobody's; a list of grades, a readme
+    return _Owner(safe_name(name), unicodedata.normalize("NFC", name))
 
 
-def _owner_called(name: str) -> Owner:
-    return Owner(safe_name(name), unicodedata.normalize("NFC", name))
-
-
-def ambiguous(owners: Mapping[Owner, Sources]) -> dict[Owner, str]:
-    """The owners whose name several sources claim, and why it is not known whose work that is.
+def _claimed_twice(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
+    """Return the owners whose name several sources claim, with a sentence that names them.
 
     Anybody may call a zip like another's folder, so neither may take the place of the other.
     """
     claims = defaultdict(list)
     for owner in owners:
-        if not owner.number:
-            claims[_claimed(owner)].append(owner)
+        if not owner.number:  # but for what a disk, a keyboard or a packer may have changed
+            name = unicodedata.normalize("NFD", owner.name).casefold()
+            claims[re.sub(r"(\.zip)+$", "", unicodedata.normalize("NFD", name))].append(owner)
     found = {}
     for rivals in claims.values():
-        sources = [source for owner in rivals for source in owners[owner].items()]
+        sources = sorted(source for owner in rivals for source in owners[owner].items())
         if len(sources) > 1:
-            found |= dict.fromkeys(rivals, _all_claim(sources, rivals[0].shown))
+            is_told_apart = len({shown(name) for name, _ in sources}) == len(sources)
+            as_text = shown if is_told_apart else exact_name
+            *called, last = (f"{as_text(name)}{'/' * (kind == 'folder')}" for name, kind in sources)
+            all_claim = f"{', '.join(called)} and {last} {'all' if called[1:] else 'both'} claim"
+            found |= dict.fromkeys(rivals, f"{all_claim} the name {rivals[0].shown}: keep one.")
     return found
 
 
-def _claimed(owner: Owner) -> str:
-    """A name without what a disk, a keyboard or a packer may have changed about it."""
-    name = unicodedata.normalize("NFD", unicodedata.normalize("NFD", owner.name).casefold())
-    return re.sub(r"(\.zip)+$", "", name)
-
-
-def _all_claim(sources: list[tuple[str, str]], name: str) -> str:
-    """Which sources claim a name, as a sentence.
-
-    >>> _all_claim([("jane", "folder"), ("jane.zip", "file")], "jane")
-    'jane/ and jane.zip both claim the name jane: keep one.'
-    """
-    said = {shown(source) for source, _ in sources}
-    as_text = shown if len(said) == len(sources) else exact_name
-    called = [f"{as_text(one)}{'/' * (kind == 'folder')}" for one, kind in sorted(sources)]
-    n_all = "both" if len(called) == 2 else "all"
-    return f"{', '.join(called[:-1])} and {called[-1]} {n_all} claim the name {name}: keep one."
-
-
-def told_apart(owners: Iterable[Owner]) -> Iterator[tuple[str, Owner, bool]]:
-    """(name, owner, whether another's name looks the same) of each.
-
-    A name that is safe to show is never changed. One that is not, or that a platform gave, gets
-    what tells it apart if it looks like another's as it is shown.
-    """
-    alike = defaultdict(list)
-    for owner in owners:
-        alike[owner.shown.casefold()].append(owner)
-    for namesakes in alike.values():
-        for owner in namesakes:
-            keeps = len(namesakes) == 1 or owner.name == owner.shown
-            name = owner.shown if keeps else f"{owner.shown}~{_tag(owner.number or owner.name)}"
-            yield name, owner, len(namesakes) > 1
-
-
 def _tag(identity: str) -> str:
-    """The number that a platform gave, or a hash."""
+    """Return the number that a platform gave, or a hash."""
     if re.fullmatch("[0-9]{1,20}", identity):
         return identity
     return hashlib.sha256(identity.encode("utf-8", errors="surrogatepass")).hexdigest()[:12]
+
+
+# --- where their work lies ------------------------------------------------------------------
+
+
+def find_students(source: Folder | Archive, path: Path) -> tuple[Folder | Archive, Sources]:
+    """Return the folder that holds the students' work, and the names in it."""
+    if _is_work(source):
+        kind = "folder" if isinstance(source, Folder) else "file"
+        return Folder(path.parent), {path.name: kind}
+    if isinstance(source, Archive):
+        source = _without_wrapping(source)
+    names = source.names()
+    if names.get("submitted") == "folder" and not _holds_others(names, _OF_NBGRADER):
+        source = source.inside("submitted")
+        return source, source.names()
+    if names.keys() >= {"submitted", "gradebook.db"}:
+        raise SubmissionsError(
+            f"{shown(path)} holds other folders than nbgrader's: grade its folder `submitted`"
+        )
+    return source, names
+
+
+def _without_wrapping(zipped: Archive) -> Archive:
+    """Go into the only folder of a zip, as there is if a folder was zipped."""
+    names = zipped.names()
+    is_a_folder = [*names.values()] == ["folder"]
+    if is_a_folder and "submitted" not in names and not platform_name(*names, "folder"):
+        inner = zipped.inside(*names)
+        kinds = inner.names()
+        theirs = [name for name in kinds if is_loose_module(name, kinds[name])]
+        theirs += [name for name in kinds if _owner_of(name, kinds[name])]
+        if (len(theirs) > 1 or "submitted" in kinds) and not _is_work(inner):
+            return inner
+    return zipped
+
+
+def _is_work(source: Folder | Archive) -> bool:
+    """Tell whether this is the work of one student, with nothing beside it of another's."""
+    names = source.names()
+    place = source.inside("exercises").names() if names.get("exercises") == "folder" else names
+    is_there = any(is_loose_module(name, kind) for name, kind in place.items())
+    return is_there and not _holds_others(names, _OF_COURSE)
+
+
+def _holds_others(names: Sources, own: set[str]) -> bool:
+    """Tell whether anything may be another student's, beside folders and loose sources."""
+    return any(
+        name not in own
+        and _owner_of(name, kind)
+        and (kind != "file" or platform_name(name) or Path(name).suffix.lower() not in SOURCES)
+        for name, kind in names.items()
+    )
