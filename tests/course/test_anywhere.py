@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from course import ROOT
-from course.student import notes, progress
+from course.student import progress
 from course.syllabus import lessons
 
 DAILY = [[], ["next"], ["show", "toy_attention"], ["hint"], ["submit", "--no-check"], ["--help"]]
@@ -375,7 +375,7 @@ def test_git_leaves_alone_what_a_student_has_noted(checkout):
 
 def test_nothing_that_is_installed_lies_where_progress_does():
     """So that neither pip nor the removal of an environment can touch it."""
-    assert notes.file("progress").parent == ROOT / ".course"
+    assert progress.file("progress").parent == ROOT / ".course"
     try:
         installed = importlib.metadata.files("what-and-where") or []
     except importlib.metadata.PackageNotFoundError:
@@ -426,12 +426,12 @@ DAMAGED += [
 
 @pytest.mark.parametrize("damaged", DAMAGED)
 def test_damaged_progress_costs_one_check(tmp_path, monkeypatch, damaged):
-    monkeypatch.setattr(notes, "file", lambda name: tmp_path / ".course" / f"{name}.json")
-    notes.file("progress").parent.mkdir()
-    notes.file("progress").write_bytes(damaged.encode(errors="surrogateescape"))
+    monkeypatch.setattr(progress, "file", lambda name: tmp_path / ".course" / f"{name}.json")
+    progress.file("progress").parent.mkdir()
+    progress.file("progress").write_bytes(damaged.encode(errors="surrogateescape"))
     names = [exercise.name for lesson in lessons() for exercise in lesson.exercises]
     assert set(progress.status_of_all().values()) <= {progress.TO_DO, progress.UNCHECKED}
     progress.remember({"rope": dict.fromkeys(names[20:27], progress.WRONG)})
-    assert json.loads(notes.file("progress").read_text(encoding="utf-8"))["rope"].keys() == set(
+    assert json.loads(progress.file("progress").read_text(encoding="utf-8"))["rope"].keys() == set(
         names[20:27]
     )

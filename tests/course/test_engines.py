@@ -168,7 +168,7 @@ def test_an_index_of_packages_is_quoted():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--lesson", "roap"], 'there is no lesson "roap"; did you mean "rope"?'),
+        (["--lesson", "roap"], 'there is no lesson or exercise "roap"; did you mean "rope"?'),
         (["--out", "nowhere/a.zip"], "nowhere"),
     ],
 )

@@ -20,10 +20,9 @@ from click.testing import CliRunner
 from course import ROOT
 from course.cli import main
 from course.mistakes import mistakes
-from course.student.watch.endings import how_it_ended
-from course.student.watch.files import watch_files
+from course.student.watch.inputs import watch_files
 from course.student.watch.page import Page
-from course.student.watch.runner import FORKS
+from course.student.watch.runner import FORKS, how_it_ended
 from course.syllabus import find_lesson
 
 SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
@@ -161,7 +160,7 @@ def test_a_save_is_tested_a_crash_is_told_and_what_passed_is_remembered(watching
 def test_a_wrong_lesson_is_one_sentence():
     result = CliRunner().invoke(main, ["watch", "roap"])
     assert result.exit_code == 2
-    assert 'there is no lesson "roap"; did you mean "rope"?' in result.output
+    assert 'there is no lesson or exercise "roap"; did you mean "rope"?' in result.output
 
 
 def test_help_has_an_example_and_loads_no_torch():
@@ -270,7 +269,7 @@ def test_without_a_folder_to_watch_it_says_so(tmp_path, monkeypatch):
 
 FULL_MEMORY = """
 import sys
-from course.student.watch import limits
+from course.student.watch import server as limits
 
 limits.MEMORY_BYTES = 10**7
 limits.limit_memory()
@@ -353,7 +352,7 @@ def test_a_memory_blow_up_is_told(watching, mode):
 )
 def test_an_endless_loop_is_told(own_repository, watching, mode, line, words):
     case = own_repository / "course" / "testing" / "case.py"
-    limits = own_repository / "course" / "watch" / "limits.py"
+    limits = own_repository / "course" / "student" / "watch" / "server.py"
     before = {path: path.read_text(encoding="utf-8") for path in (case, limits)}
     case.write_text(before[case].replace("PER_TEST = 30", "PER_TEST = 3"), encoding="utf-8")
     limits.write_text(before[limits].replace("GRACE = 5", "GRACE = 1"), encoding="utf-8")
