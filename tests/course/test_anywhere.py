@@ -13,7 +13,6 @@ import stat
 import subprocess
 import sys
 import tomllib
-import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,7 +68,8 @@ def assert_all_fine(result: subprocess.CompletedProcess, n_commands: int, encodi
 
 @pytest.fixture
 def checkout(tmp_path) -> Path:
-    return copy_to(tmp_path / "checkout")
+    """A copy whose path holds spaces and letters of several scripts."""
+    return copy_to(tmp_path / "Zoë's курс 学, what & where (1)")
 
 
 @pytest.fixture
@@ -82,29 +82,66 @@ def half_done(checkout) -> Path:
     return checkout
 
 
-# --- paths and consoles ---------------------------------------------------------------------
+# --- systems that have less -----------------------------------------------------------------
+
+_POOR = """
+import os, signal, sys
+
+def tell(event, arguments):
+    if event.startswith("socket.") and event != "socket.gethostname":
+        with open(os.environ["SOCKETS_TOLD"], "a", encoding="utf-8") as told:
+            print(event, arguments, sys.argv, file=told)
+
+sys.addaudithook(tell)
+for name in os.environ["LACKING"].split():
+    sys.modules[name] = None
+    vars(os).pop(name, None)
+    vars(signal).pop(name, None)
+"""
+"""What every Python runs first: it notes each socket, and lacks what Windows lacks."""
 
 
-ODD = "Zoë's курс 学, what & where (1)"
+@pytest.fixture
+def poor(tmp_path) -> dict:
+    """How to run a command without git, without a network and without what POSIX alone has."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(_POOR, encoding="utf-8")
+    told = str(tmp_path / "told")
+    own = {"PYTHONPATH": str(tmp_path / "site"), "SOCKETS_TOLD": told, "PATH": str(tmp_path)}
+    lacking = "fcntl pwd grp termios fork setsid killpg O_NOFOLLOW"
+    return {"env": {**os.environ, **own, "LACKING": lacking}, "timeout": 300}
 
 
-def test_a_path_may_hold_spaces_and_letters_of_any_script(tmp_path):
-    place = copy_to(tmp_path / ODD)
-    said = assert_all_fine(run_all(place, DAILY), len(DAILY))
+def test_the_commands_of_every_day_need_little(checkout, poor, tmp_path):
+    """No git, no network and nothing that only POSIX has; and a path may hold any letters."""
+    run(checkout, "-c", "import socket; socket.socket()", **poor)
+    assert "socket.__new__" in (tmp_path / "told").read_text(encoding="utf-8")  # it would be told
+    (tmp_path / "told").unlink()
+    poor["env"]["LACKING"] += " resource tty pty register_at_fork getuid geteuid"
+    poor["env"]["LACKING"] += " SIGKILL SIGALRM SIGUSR1 setitimer alarm"
+    said = assert_all_fine(run_all(checkout, DAILY, **poor), len(DAILY))
     assert "packed submission.zip" in said
-    assert (place / ".course" / "hints.json").exists()
-    assert (place / "submission.zip").exists()
+    assert (checkout / ".course" / "hints.json").exists()
+    assert (checkout / "submission.zip").exists()
+    assert not (tmp_path / "told").exists(), (tmp_path / "told").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_at_such_a_path_lessons_are_checked_reset_and_built(tmp_path):
-    place = copy_to(tmp_path / ODD)
-    shutil.copy(place / "solutions" / "lookup.py", place / "exercises")
-    commands = [["check", "lookup"], ["submit"], ["reset", "lookup"], ["build"], []]
-    said = assert_all_fine(run_all(place, commands, timeout=300), len(commands))
+def test_so_do_a_check_a_submission_a_build_and_a_reset(half_done, poor, tmp_path):
+    commands = [["check", "lookup"], ["check", "--exit-zero"], ["submit"]]
+    commands += [["build", "--check"], ["build", "--force"], ["reset", "lookup"], []]
+    result = run_all(half_done, commands, **poor)
+    assert "Traceback" not in result.stderr.decode()
+    said = result.stdout.decode("utf-8")
+    statuses = re.findall(r"^exit (\d+)", said, re.M)
+    assert statuses == ["0", "0", "0", "1", "0", "0", "0"], result.stderr.decode()
     assert "1 lookup: 14 of 14 points" in said
+    assert "What and Where: " in said
     assert "lookup is as it was at first" in said
+    assert not (tmp_path / "told").exists(), (tmp_path / "told").read_text(encoding="utf-8")
 
+
+# --- consoles -------------------------------------------------------------------------------
 
 CONSOLES = {
     "cp1252": {"PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"},
@@ -163,15 +200,8 @@ def test_a_checkout_may_have_other_line_ends(checkout):
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_a_clone_of_git_with_other_line_ends_is_checked_and_built(tmp_path):
     origin = copy_to(tmp_path / "origin")
-    git = [
-        "git",
-        "-c",
-        "user.name=A",
-        "-c",
-        "user.email=a@example.org",
-        "-c",
-        "init.defaultBranch=m",
-    ]
+    who = ("user.name=A", "user.email=a@example.org", "init.defaultBranch=m")
+    git = ["git", *(word for one in who for word in ("-c", one))]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "The course"]):
         subprocess.run([*git, *command], cwd=origin, check=True)
     clone = tmp_path / "clone"
@@ -183,12 +213,8 @@ def test_a_clone_of_git_with_other_line_ends_is_checked_and_built(tmp_path):
     source = (clone / "solutions" / "rope.py").read_bytes()
     assert b"\r\n" in source
     (clone / "exercises" / "rope.py").write_bytes(source)
-    commands = [
-        ["check", "rope"],
-        ["submit"],
-        ["show", "ntk_base", "--solution"],
-        ["reset", "rope"],
-    ]
+    commands = [["check", "rope"], ["submit"], ["show", "ntk_base", "--solution"]]
+    commands += [["reset", "rope"]]
     said = assert_all_fine(run_all(clone, commands, timeout=300), len(commands))
     assert "5 rope: 20 of 20 points" in said
     with zipfile.ZipFile(clone / "submission.zip") as opened:
@@ -271,84 +297,7 @@ def test_a_package_that_was_copied_without_its_exercises_says_so(tmp_path):
     assert result.stderr.decode().count("\n") == 1
 
 
-# --- no network, no git ---------------------------------------------------------------------
-
-_TELL_OF_SOCKETS = """
-import os, sys
-
-def tell(event, arguments):
-    if event.startswith("socket.") and event != "socket.gethostname":
-        with open(os.environ["SOCKETS_TOLD"], "a", encoding="utf-8") as told:
-            print(event, arguments, sys.argv, file=told)
-
-sys.addaudithook(tell)
-"""
-
-
-def without_network(tmp_path: Path) -> dict[str, str]:
-    """An environment in which every Python notes each socket that it opens."""
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "sitecustomize.py").write_text(_TELL_OF_SOCKETS, encoding="utf-8")
-    told = str(tmp_path / "told")
-    return {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "SOCKETS_TOLD": told}
-
-
-def test_no_command_of_every_day_opens_a_socket(checkout, tmp_path):
-    environment = without_network(tmp_path)
-    run(checkout, "-c", "import socket; socket.socket()", env=environment)
-    assert "socket.__new__" in (tmp_path / "told").read_text(encoding="utf-8")  # it would be told
-    (tmp_path / "told").unlink()
-    assert_all_fine(run_all(checkout, DAILY, env=environment), len(DAILY))
-    assert not (tmp_path / "told").exists(), (tmp_path / "told").read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_nor_does_a_check_or_a_submission(half_done, tmp_path):
-    environment = without_network(tmp_path)
-    commands = [["check", "--exit-zero"], ["submit"], ["build", "--check"], ["reset", "lookup"]]
-    result = run_all(half_done, commands, env=environment, timeout=300)
-    assert "Traceback" not in result.stderr.decode()
-    assert "What and Where: " in result.stdout.decode()
-    assert not (tmp_path / "told").exists(), (tmp_path / "told").read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_git_is_not_needed(half_done, tmp_path):
-    (tmp_path / "empty").mkdir()
-    environment = {**os.environ, "PATH": str(tmp_path / "empty")}
-    commands = [*DAILY, ["check", "lookup"], ["submit"], ["build"], ["reset", "lookup"]]
-    assert_all_fine(run_all(half_done, commands[:-2], env=environment), len(commands) - 2)
-
-
-# --- systems that have less -----------------------------------------------------------------
-
-
-def test_a_students_commands_need_nothing_that_windows_lacks(checkout):
-    """No module of POSIX alone, no `fork`, no signal that Windows does not know."""
-    poor = (
-        "import os, signal, sys\n"
-        "for name in ('fcntl', 'resource', 'pwd', 'grp', 'termios', 'tty', 'pty'):\n"
-        "    sys.modules[name] = None\n"
-        "for name in ('fork', 'register_at_fork', 'getuid', 'geteuid', 'setsid', 'killpg'):\n"
-        "    vars(os).pop(name, None)\n"
-        "for name in ('SIGKILL', 'SIGALRM', 'SIGUSR1', 'setitimer', 'alarm'):\n"
-        "    vars(signal).pop(name, None)\n"
-    )
-    result = run(checkout, "-c", poor + _RUN_ALL, json.dumps(DAILY))
-    assert_all_fine(result, len(DAILY))
-
-
-@pytest.mark.slow
-def test_nor_does_a_check(half_done):
-    poor = (
-        "import os, signal, sys\n"
-        "for name in ('fcntl', 'pwd', 'grp', 'termios'):\n"
-        "    sys.modules[name] = None\n"
-        "for name in ('fork', 'setsid', 'killpg', 'O_NOFOLLOW'):\n"
-        "    vars(os).pop(name, None)\n"
-    )
-    result = run(half_done, "-c", poor + _RUN_ALL, json.dumps([["check", "lookup"]]), timeout=300)
-    assert_all_fine(result, 1)
+# --- continuous integration ------------------------------------------------------------------
 
 
 def test_continuous_integration_tests_every_python_on_every_system():
@@ -383,38 +332,6 @@ def test_nothing_that_is_installed_lies_where_progress_does():
     places = {Path(str(file.locate())).resolve() for file in installed}
     assert not any(place.is_relative_to(ROOT / ".course") for place in places)
     assert not any(place.is_relative_to(ROOT / "exercises") for place in places)
-
-
-@pytest.mark.slow
-def test_progress_outlives_its_environment(half_done, tmp_path):
-    """Installed, checked, removed with everything that was installed, and installed anew."""
-    home = tmp_path / "environment"
-    python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-
-    def install() -> None:
-        venv.create(home, system_site_packages=True, with_pip=True)
-        packages = [path for path in sys.path if path.endswith("site-packages")]
-        (next(home.rglob("site-packages")) / "others.pth").write_text(
-            "\n".join(packages), encoding="utf-8"
-        )
-        arguments = ["-m", "pip", "install", "-q", "--no-deps", "-e", str(half_done)]
-        result = subprocess.run([python, *arguments], capture_output=True, text=True)
-        if result.returncode:
-            pytest.skip("pip cannot install here: it may have no network")
-
-    def board() -> str:
-        command = [python, "-m", "course"]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
-
-    install()
-    subprocess.run([python, "-m", "course", "check", "lookup"], cwd=tmp_path, capture_output=True)
-    before = board()
-    assert "1  lookup       +++++" in before
-    arguments = ["-m", "pip", "uninstall", "-q", "-y", "what-and-where"]
-    subprocess.run([python, *arguments], check=True, capture_output=True)
-    shutil.rmtree(home)
-    install()
-    assert board() == before
 
 
 DAMAGED = ["", "{", "[]", "null", '{"rope": 3}', '{"rope": {"rotate_half": "passed"}}', "[" * 9999]
