@@ -110,11 +110,11 @@ def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
 
 
 def _whole(name: str) -> tuple[Path, ...]:
-    """Return the files of a lesson; of an exercise, say that they hold others as well."""
+    """Return the files of a lesson; raise ValueError for one exercise, which shares them."""
     files = _files_of(name)
     if len(files) == 2 and len(exercises_called(name)) == 1:
         stem = find_lesson(name).stem
-        raise ValueError(f"{name} is one exercise of several; all start afresh with {stem}")
+        raise ValueError(f"{name} is one exercise; course reset {stem} starts all of {stem} afresh")
     return files
 
 

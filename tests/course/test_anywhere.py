@@ -190,12 +190,6 @@ def test_such_a_console_shows_what_is_wrong_as_well(half_done, console):
 # --- line ends ------------------------------------------------------------------------------
 
 
-def test_a_checkout_may_have_other_line_ends(checkout):
-    with_crlf(checkout)
-    said = assert_all_fine(run_all(checkout, DAILY), len(DAILY))
-    assert "\n    def toy_attention(x: Tensor) -> Tensor:" in said.replace("\r\n", "\n")
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_a_clone_of_git_with_other_line_ends_is_checked_and_built(tmp_path):
@@ -209,7 +203,8 @@ def test_a_clone_of_git_with_other_line_ends_is_checked_and_built(tmp_path):
     assert b"\r\n" in (clone / "exercises" / "rope.py").read_bytes()
     assert b"\r\n" not in (clone / "datasets.sh").read_bytes()  # bash takes no other line ends
     commands = [["build", "--check"], ["build"], ["check", "--exit-zero"], *DAILY]
-    assert_all_fine(run_all(clone, commands, timeout=300), len(commands))
+    said = assert_all_fine(run_all(clone, commands, timeout=300), len(commands))
+    assert "\n    def toy_attention(x: Tensor) -> Tensor:" in said.replace("\r\n", "\n")
     source = (clone / "solutions" / "rope.py").read_bytes()
     assert b"\r\n" in source
     (clone / "exercises" / "rope.py").write_bytes(source)
@@ -219,12 +214,6 @@ def test_a_clone_of_git_with_other_line_ends_is_checked_and_built(tmp_path):
     assert "5 rope: 20 of 20 points" in said
     with zipfile.ZipFile(clone / "submission.zip") as opened:
         assert opened.read("exercises/rope.py") == source
-
-
-def with_crlf(checkout: Path) -> None:
-    for pattern in ("*.py", "*.toml", "*.md", "*.ipynb", ".stubs"):
-        for path in checkout.rglob(pattern):
-            path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
 
 
 # --- nothing writable -----------------------------------------------------------------------
@@ -264,9 +253,6 @@ def test_where_nothing_can_be_written_commands_still_show(locked, as_anybody):
     assert "hint 1 of 3" in said
     assert "all hints: course/hints.toml" in said
     assert result.stderr.decode().count(NOT_REMEMBERED) == 1
-
-
-def test_a_zip_that_cannot_be_written_is_one_sentence(locked, as_anybody):
     result = run(locked, "-m", "course", "submit", "--no-check", **as_anybody)
     assert result.returncode == 1
     complaint = result.stderr.decode()

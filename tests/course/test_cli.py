@@ -221,4 +221,4 @@ def test_a_lesson_comes_back_from_the_newest_archive_that_has_it(repository):
 def test_an_exercise_alone_cannot_start_afresh(repository, name):
     result = CliRunner().invoke(main, ["reset", name])
     assert result.exit_code == 2
-    assert f"{name} is one exercise of several; all start afresh with " in result.output
+    assert f"{name} is one exercise; course reset " in result.output
