@@ -352,9 +352,9 @@ def test_a_save_stops_the_run_before(watching, mode):
     said = watch.verdict_on(SOLUTION)
     assert "5 rope: 20 of 20 points" in said
     assert time.monotonic() - start < 20  # the limit of a test is 30 s
-    watch.save(SOLUTION.replace("-x2", "x2"))
-    watch.save(SOLUTION)  # within a moment, so it makes one run
-    assert "5 rope: 20 of 20 points" in watch.until(VERDICT)
+    watch.save("raise SystemExit")
+    watch.save(SOLUTION.replace("-x2", "x2"))  # within a moment, so both make one run
+    assert "5 rope: 18 of 20 points" in watch.until(VERDICT)
     assert watch.says_nothing_for(3)
 
 
