@@ -3,7 +3,7 @@
 import ast
 import re
 import tomllib
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -21,6 +21,10 @@ class Status(StrEnum):
     TO_DO = "to do"
     NOT_RUN = "not run"
     UNCHECKED = "not checked"
+
+
+class UnknownName(ValueError):
+    """The sentence that says which lesson or exercise may have been meant."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +80,13 @@ class Lesson:
         return next(one for one in self.exercises if one.name == name)
 
     def module(self, folder: str = "exercises") -> Path:
-        """The file of this lesson in `exercises` or `solutions`."""
+        """Return the file of this lesson in `exercises` or `solutions`."""
         return root() / folder / f"{self.stem}.py"
 
 
 @cache
 def lessons() -> tuple[Lesson, ...]:
-    """All lessons, in order.
+    """Return all lessons, in order.
 
     >>> [lesson.stem for lesson in lessons()]
     ['lookup', 'permutation', 'learned', 'sinusoidal', 'rope', 'skipgram']
@@ -106,23 +110,17 @@ def lessons() -> tuple[Lesson, ...]:
 
 @cache
 def find_lesson(name: str) -> Lesson:
-    """A lesson by its stem, its number, or the name of one of its files.
+    """Return the lesson of this name, or of the exercise of this name; see `exercises_called`.
 
-    >>> find_lesson("5").stem, find_lesson("Rope.py").stem, find_lesson("5_rope").stem
+    >>> find_lesson("5").stem, find_lesson("Rope.py").stem, find_lesson("rotate_half").stem
     ('rope', 'rope', 'rope')
-    >>> find_lesson("roap")
-    Traceback (most recent call last):
-    ValueError: there is no lesson "roap"; did you mean "rope"?
     """
-    wanted = Path(name.lower()).stem
-    for lesson in lessons():
-        if wanted in (lesson.stem, str(lesson.number), lesson.text.stem):
-            return lesson
-    raise ValueError(f'there is no lesson "{name}"; {_suggestion(name)}')
+    stem = exercises_called(name)[0].lesson
+    return next(lesson for lesson in lessons() if lesson.stem == stem)
 
 
 def chosen_lessons(names: Iterable[str]) -> list[Lesson]:
-    """The lessons of these names in order, each once, however often it was named.
+    """Return the lessons of these names in order, each once, however often it was named.
 
     >>> [lesson.stem for lesson in chosen_lessons(["rope", "1", "5"])]
     ['lookup', 'rope']
@@ -131,52 +129,47 @@ def chosen_lessons(names: Iterable[str]) -> list[Lesson]:
     return [lesson for lesson in lessons() if lesson in chosen]
 
 
-def _suggestion(name: str) -> str:
-    stems = [lesson.stem for lesson in lessons()]
-    close = closest(name, stems)
-    return f'did you mean "{close}"?' if close else f"the lessons are {', '.join(stems)}"
-
-
 def exercises_called(name: str) -> tuple[Exercise, ...]:
-    """One exercise, or all of a lesson: by its name, its number or one of its files.
+    """Return one exercise by its name, or all of a lesson by its name, number or one of its files.
 
     `lookup` is a lesson and an exercise; here it is the lesson, and `lookup.lookup` the exercise.
 
     >>> [exercise.name for exercise in exercises_called("lookup.lookup")]
     ['lookup']
-    >>> len(exercises_called("5")), len(exercises_called("tests/test_rope.py"))
-    (7, 7)
+    >>> {len(exercises_called(name)) for name in ("5", "ROPE", "5_rope", "tests/test_rope.py")}
+    {7}
     >>> exercises_called("rotate_hlaf")
     Traceback (most recent call last):
-    ValueError: there is no lesson or exercise "rotate_hlaf"; did you mean "rotate_half"?
+    course.syllabus.UnknownName: there is no ... "rotate_hlaf"; did you mean "rotate_half"?
     """
     known: dict[str, tuple[Exercise, ...]] = {}
     for lesson in lessons():
-        known.update({exercise.name: (exercise,) for exercise in lesson.exercises})
-        known.update({f"{lesson.stem}.{one.name}": (one,) for one in lesson.exercises})
-    for lesson in lessons():
-        known.update(dict.fromkeys((lesson.stem, str(lesson.number)), lesson.exercises))
-    path = Path(name)
-    wanted = path.stem.removeprefix("test_") if path.suffix == ".py" else name
-    if wanted in known:
-        return known[wanted]
-    close = closest(wanted, known)
-    if close and not wanted.isdigit():
-        raise ValueError(f'there is no lesson or exercise "{name}"; did you mean "{close}"?')
+        for one in lesson.exercises:
+            known |= {one.name: (one,), f"{lesson.stem}.{one.name}": (one,)}
+    for lesson in lessons():  # after all exercises, because `lookup` is the lesson
+        files = (lesson.module(), lesson.tests, lesson.text, lesson.notebook)
+        names = (lesson.stem, str(lesson.number), lesson.text.stem, *(file.name for file in files))
+        known |= dict.fromkeys(names, lesson.exercises)
+    wanted = Path(name).name.lower()
+    for one, exercises in known.items():
+        if one.lower() == wanted:
+            return exercises
+    close = None if name.isdigit() else closest(wanted, known)
     numbered = ", ".join(f"{lesson.number} {lesson.stem}" for lesson in lessons())
-    raise ValueError(f'there is no lesson or exercise "{name}"; the lessons are {numbered}')
+    advice = f'did you mean "{close}"?' if close else f"the lessons are {numbered}"
+    raise UnknownName(f'there is no lesson or exercise "{name}"; {advice}')
 
 
 def name_for_check(exercise: Exercise) -> str:
-    """The name by which `course check` knows this exercise alone."""
+    """Return the name that stands for this exercise alone, not for its lesson."""
     shared = exercise.name in [lesson.stem for lesson in lessons()]
     return f"{exercise.lesson}.{exercise.name}" if shared else exercise.name
 
 
-def closest(name: str, names: Collection[str], cutoff: float = 0.6) -> str | None:
-    """The name that is meant by a misspelt one; None if none is at least so similar (0 to 1)."""
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that is meant by a misspelt one; None if none is similar enough."""
     lowered = {known.lower(): known for known in names}
-    found = get_close_matches(name.lower(), lowered, n=1, cutoff=cutoff)
+    found = get_close_matches(name.lower(), lowered, n=1)
     return lowered[found[0]] if found else None
 
 
@@ -188,7 +181,7 @@ _BLOCK = re.compile(
 
 
 def stub_from(solution: str, stem: str) -> str:
-    r"""The stub of a solution's text.
+    r"""Return the stub of a solution's text.
 
     >>> solution = "def f():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION\n"
     >>> print(stub_from(solution, "rope"))
@@ -212,6 +205,6 @@ def stub_from(solution: str, stem: str) -> str:
 
 @cache
 def stub_of(stem: str) -> bytes:
-    """The module of a lesson as it is given out."""
+    """Return the module of a lesson as it is given out."""
     solution = find_lesson(stem).module("solutions").read_text(encoding="utf-8")
     return stub_from(solution, stem).encode("utf-8")

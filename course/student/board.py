@@ -4,30 +4,43 @@ from collections.abc import Collection
 
 import click
 
-from course.messages.wording import counted
-from course.student.progress import PASSED, TO_DO, UNCHECKED, WRONG, next_exercise
-from course.syllabus import Lesson, lessons, name_for_check
+from course.messages.wording import counted, filled
+from course.student import hints
+from course.student.progress import (
+    PASSED,
+    TO_DO,
+    UNCHECKED,
+    WRONG,
+    next_exercise,
+    when_given_up,
+)
+from course.syllabus import Exercise, Lesson, lessons, name_for_check
 
 _MARK = {PASSED: "+", WRONG: "x", TO_DO: "o", UNCHECKED: "?"}
 _COLOR = {PASSED: "green", WRONG: "red", TO_DO: None, UNCHECKED: "yellow"}
 
 
 def course_board(status: dict[str, str]) -> str:
-    """The whole course, a line per lesson."""
+    """Return the whole course, a line per lesson."""
     earned = sum(_earned(lesson, status) for lesson in lessons())
     total = sum(lesson.points for lesson in lessons())
     lines = [click.style(f"What and Where: {earned} of {total} points", bold=True), ""]
-    lines += [_lesson_line(lesson, status) for lesson in lessons()]
+    for lesson in lessons():
+        states = [status.get(exercise.name, UNCHECKED) for exercise in lesson.exercises]
+        marks = "".join(click.style(_MARK[state], fg=_COLOR[state]) for state in states)
+        points = f"{_earned(lesson, status):>3} of {lesson.points}"
+        lines.append(
+            f"  {lesson.number}  {lesson.stem:<13}{marks}{' ' * (10 - len(states))}"
+            f"{points}   {lesson.title}"
+        )
     lines += ["", "  + passed   x wrong   o to do   ? not checked since it was edited"]
     return "\n".join(lines)
 
 
 def lesson_board(lesson: Lesson, status: dict[str, str], shown: Collection[str]) -> str:
-    """One lesson: its points, and a line for each exercise to be shown."""
-    earned = _earned(lesson, status)
-    lines = [
-        click.style(f"{lesson.number} {lesson.stem}: {earned} of {lesson.points} points", bold=True)
-    ]
+    """Return one lesson: its points, and a line for each exercise to be shown."""
+    points = f"{_earned(lesson, status)} of {lesson.points} points"
+    lines = [click.style(f"{lesson.number} {lesson.stem}: {points}", bold=True)]
     for exercise in lesson.exercises:
         state = status.get(exercise.name)
         if state is not None and exercise.name in shown:
@@ -37,8 +50,12 @@ def lesson_board(lesson: Lesson, status: dict[str, str], shown: Collection[str])
     return "\n".join(lines)
 
 
+def _earned(lesson: Lesson, status: dict[str, str]) -> int:
+    return sum(e.points for e in lesson.exercises if status.get(e.name) == PASSED)
+
+
 def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
-    """What to do now, with the exact command for it; preferred names first."""
+    """Return what to do now, with the exact command for it; preferred names first."""
     found = next_exercise(status, prefer)
     if found is None:
         return "Everything passes. Well done."
@@ -54,13 +71,47 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
     return "\n".join(lines)
 
 
-def _earned(lesson: Lesson, status: dict[str, str]) -> int:
-    return sum(e.points for e in lesson.exercises if status.get(e.name) == PASSED)
+def next_steps_and_why(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
+    """Return what to do now, why it comes now, and how much is left."""
+    steps, found = next_steps(status, prefer), next_exercise(status, prefer)
+    if found is None:
+        return (
+            f"{steps}\n"
+            "  look   course open lab, all position schemes side by side\n"
+            "  play   course lab export --mine, the same as a page, on a sentence of your own\n"
+            "  run    python -m course.experiments.wireup, text to attention, with yours\n"
+            "  pack   course submit, what your instructor needs in one zip"
+        )
+    _, exercise = found
+    sentences = [f"Why now? {exercise.why}"]
+    if status[exercise.name] == WRONG:
+        sentences.append("Its last check found something wrong; check it again to see what.")
+    elif status[exercise.name] == UNCHECKED:
+        sentences.append("It was edited since its last check, if it had one: check it first.")
+    if seen := hints.n_shown(exercise):
+        sentences.append(f"You have seen {seen} of its {len(hints.KINDS)} hints.")
+    if when_given_up(exercise):
+        sentences.append(
+            "You have read its solution, which is a fair way to learn: close it and write yours "
+            f"from memory. {_or_go_on(exercise, status)}"
+        )
+    return "\n\n".join([steps, *map(filled, sentences), _how_far(status)])
 
 
-def _lesson_line(lesson: Lesson, status: dict[str, str]) -> str:
-    states = [status.get(exercise.name, UNCHECKED) for exercise in lesson.exercises]
-    marks = "".join(click.style(_MARK[state], fg=_COLOR[state]) for state in states)
-    padding = " " * (10 - len(states))
-    points = f"{_earned(lesson, status):>3} of {lesson.points}"
-    return f"  {lesson.number}  {lesson.stem:<13}{marks}{padding}{points}   {lesson.title}"
+def _or_go_on(exercise: Exercise, status: dict[str, str]) -> str:
+    """Say what else can be done, since nothing else needs this one to pass."""
+    after = next_exercise({**status, exercise.name: PASSED}, prefer=(exercise.name,))
+    if after is None:
+        return "It is the last one."
+    return f"Or come back to it later and go on with {after[1].name}; it is checked by itself."
+
+
+def _how_far(status: dict[str, str]) -> str:
+    every = [exercise for lesson in lessons() for exercise in lesson.exercises]
+    passed = [exercise for exercise in every if status[exercise.name] == PASSED]
+    points = sum(exercise.points for exercise in passed)
+    minutes = sum(one.minutes for one in every) - sum(one.minutes for one in passed)
+    hours = round(minutes / 60)
+    left = f"{minutes} minutes" if minutes < 60 else "an hour" if hours == 1 else f"{hours} hours"
+    done = f"{len(passed)} of {len(every)} exercises have passed, {points} points"
+    return f"{done}; what is left takes about {left}."

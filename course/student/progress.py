@@ -1,52 +1,79 @@
-"""What the last check found, kept in `.course/progress.json` of the repository."""
+"""What a student has done, kept in `.course/` of the repository, which git ignores.
+
+A JSON file each: what the last check found, how many hints were shown, and which solutions were
+looked at. Losing one costs little: a check brings the progress back, hints begin anew.
+"""
 
 import ast
 import hashlib
+import json
 import re
+import time
 import warnings
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
-from course.student import notes
-from course.syllabus import Exercise, Lesson, Status, find_lesson, lessons
+import click
+
+from course import root
+from course.syllabus import Exercise, Lesson, Status, exercises_called, find_lesson, lessons
+from course.system.files import write_whole
 from course.testing.result import LessonResult
-
-_NOTES = "progress"
 
 PASSED, WRONG, TO_DO, UNCHECKED = Status.PASSED, Status.WRONG, Status.TO_DO, Status.UNCHECKED
 
 
+def file(name: str) -> Path:
+    """Return the file of `progress`, `hints` or `given_up`."""
+    return root() / ".course" / f"{name}.json"
+
+
+def load(name: str) -> dict[str, Any]:
+    """Return what such a file holds; nothing if it is lost or damaged."""
+    try:
+        found = json.loads(file(name).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def save(name: str, content: dict[str, Any]) -> None:
+    """Write such a file, or say that it cannot be: whoever asked for something else gets that."""
+    try:
+        write_whole(file(name), json.dumps(content, indent=1))
+    except OSError as error:
+        reason = f"{file(name).parent.name}/ cannot be written: {error.strerror}"
+        click.echo(f"(What you do here is not remembered, because {reason}.)", err=True)
+
+
+# --- status -------------------------------------------------------------------------------------
+
+
 def status_of_all() -> dict[str, str]:
-    """The status of every exercise, by name, from its file and the last check of it.
+    """Return the status of every exercise, by name, from its file and the last check of it.
 
     What still holds its stub is "to do"; what was edited since its last check is "not checked".
     """
-    remembered = notes.load(_NOTES)
+    remembered = load("progress")
     status = {}
     for lesson in lessons():
         stubs, now = stubs_in(_source(lesson), lesson), _fingerprints(lesson)
         for exercise in lesson.exercises:
-            found, source = _last(remembered, exercise)
+            status[exercise.name] = UNCHECKED
             if exercise.name in stubs:
                 status[exercise.name] = TO_DO
-            elif exercise.name in now and source == now[exercise.name]:
-                status[exercise.name] = found
-            else:
-                status[exercise.name] = UNCHECKED
+                continue
+            match remembered:  # whatever is damaged in it counts as unknown
+                case {exercise.lesson: {exercise.name: {"status": found, "source": str(source)}}}:
+                    if found in (PASSED, WRONG, TO_DO) and source == now.get(exercise.name):
+                        status[exercise.name] = Status(found)
     return status
-
-
-def _last(remembered: dict, exercise: Exercise) -> tuple[str, str | None]:
-    """What the last check found, and a hash of what it checked; whatever is damaged is unknown."""
-    match remembered:
-        case {exercise.lesson: {exercise.name: {"status": status, "source": str(source)}}}:
-            if status in (PASSED, WRONG, TO_DO):
-                return Status(status), source
-    return UNCHECKED, None
 
 
 def remember(results: Iterable[LessonResult]) -> None:
     """Keep the status of the exercises of which all tests ran."""
-    progress, is_new = notes.load(_NOTES), False
+    progress, is_new = load("progress"), False
     for result in results:
         now, known = _fingerprints(find_lesson(result.lesson)), progress.get(result.lesson)
         progress[result.lesson] = known if isinstance(known, dict) else {}
@@ -55,31 +82,15 @@ def remember(results: Iterable[LessonResult]) -> None:
                 progress[result.lesson][name] = {"status": status, "source": now.get(name, "")}
                 is_new = True
     if is_new:
-        notes.save(_NOTES, progress)
+        save("progress", progress)
 
 
 def stubs_in(source: bytes, lesson: Lesson) -> set[str]:
-    """The exercises of a lesson that are still to do in the text of a module."""
+    """Return the exercises of a lesson that are still to do in the text of a module."""
     text = source.decode("utf-8", errors="replace")
     return set(
         re.findall(rf"""^ *raise NotImplementedError\("TODO {lesson.stem}\.(\w+)"\)""", text, re.M)
     )
-
-
-def next_exercise(
-    status: dict[str, str], prefer: tuple[str, ...] = ()
-) -> tuple[Lesson, Exercise] | None:
-    """The first exercise that has not passed, preferred names and their lessons first."""
-    open_ones = [
-        (exercise.name not in prefer, not any(e.name in prefer for e in lesson.exercises), index)
-        for index, (lesson, exercise) in enumerate(_all())
-        if status[exercise.name] != PASSED
-    ]
-    return _all()[min(open_ones)[-1]] if open_ones else None
-
-
-def _all() -> list[tuple[Lesson, Exercise]]:
-    return [(lesson, exercise) for lesson in lessons() for exercise in lesson.exercises]
 
 
 def _source(lesson: Lesson) -> bytes:
@@ -90,7 +101,7 @@ def _source(lesson: Lesson) -> bytes:
 
 
 def _fingerprints(lesson: Lesson) -> dict[str, str]:
-    """For every exercise that the file defines, a hash of its code and of the code all share.
+    """Return a hash of every exercise that the file defines, and of the code that all share.
 
     Comments, docstrings and layout do not count. A file that is not valid Python has no exercises.
     """
@@ -109,12 +120,70 @@ def _fingerprints(lesson: Lesson) -> dict[str, str]:
 
 
 def _code(statement: ast.stmt) -> str:
-    """What a statement does, whatever is said about it."""
+    """Return what a statement does, without docstrings; nothing for a text alone."""
+
+    def is_text(node: ast.stmt) -> bool:
+        return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
     for node in ast.walk(statement):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            node.body = [one for one in node.body if not _is_text(one)]
-    return "" if _is_text(statement) else ast.dump(statement)
+            node.body = [one for one in node.body if not is_text(one)]
+    return "" if is_text(statement) else ast.dump(statement)
 
 
-def _is_text(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+# --- the next exercise --------------------------------------------------------------------------
+
+
+def next_exercise(
+    status: dict[str, str], prefer: tuple[str, ...] = ()
+) -> tuple[Lesson, Exercise] | None:
+    """Return the first exercise that has not passed, preferred names and their lessons first."""
+    left = [
+        (lesson, exercise)
+        for lesson in lessons()
+        for exercise in lesson.exercises
+        if status[exercise.name] != PASSED
+    ]
+
+    def rank(one: tuple[Lesson, Exercise]) -> tuple[bool, bool]:
+        lesson, exercise = one
+        return exercise.name not in prefer, not any(e.name in prefer for e in lesson.exercises)
+
+    return min(left, key=rank, default=None)  # the first of those that rank alike
+
+
+def chosen_exercise(name: str | None) -> Exercise | None:
+    """Return the exercise of this name, or the first of a lesson that has not passed, or of all.
+
+    `lookup` is an exercise here.
+
+    Returns:
+        None if every exercise of them has passed.
+
+    Raises:
+        UnknownName: there is no such lesson or exercise.
+    """
+    among = [one for lesson in lessons() for one in lesson.exercises]
+    if name:
+        among = exercises_called(name)
+        named = [one for one in among if len(among) == 1 or one.name == name.lower()]
+        if named:
+            return named[0]
+    status = status_of_all()
+    return next((one for one in among if status[one.name] != PASSED), None)
+
+
+# --- solutions that were looked at --------------------------------------------------------------
+
+
+def give_up(exercise: Exercise) -> None:
+    """Note that a solution was shown today, if it was not before; it costs no points."""
+    days = load("given_up")
+    if exercise.name not in days:
+        save("given_up", days | {exercise.name: time.strftime("%Y-%m-%d")})
+
+
+def when_given_up(exercise: Exercise) -> str | None:
+    """Return the day on which its solution was shown, as in 2026-09-30; None if it was not."""
+    day = load("given_up").get(exercise.name)
+    return day if isinstance(day, str) else None

@@ -13,7 +13,6 @@ import stat
 import subprocess
 import sys
 import tomllib
-import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from course import ROOT
-from course.student import notes, progress
-from course.syllabus import Status, find_lesson, lessons
+from course.student import progress
+from course.syllabus import Status, find_lesson
 from course.testing.result import ExerciseResult, LessonResult, TestResult
 
 DAILY = [[], ["next"], ["show", "toy_attention"], ["hint"], ["submit", "--no-check"], ["--help"]]
@@ -79,7 +78,8 @@ def assert_all_fine(result: subprocess.CompletedProcess, n_commands: int, encodi
 
 @pytest.fixture
 def checkout(tmp_path) -> Path:
-    return copy_to(tmp_path / "checkout")
+    """A copy whose path holds spaces and letters of several scripts."""
+    return copy_to(tmp_path / "Zoë's курс 学, what & where (1)")
 
 
 @pytest.fixture
@@ -92,29 +92,66 @@ def half_done(checkout) -> Path:
     return checkout
 
 
-# --- paths and consoles ---------------------------------------------------------------------
+# --- systems that have less -----------------------------------------------------------------
+
+_POOR = """
+import os, signal, sys
+
+def tell(event, arguments):
+    if event.startswith("socket.") and event != "socket.gethostname":
+        with open(os.environ["SOCKETS_TOLD"], "a", encoding="utf-8") as told:
+            print(event, arguments, sys.argv, file=told)
+
+sys.addaudithook(tell)
+for name in os.environ["LACKING"].split():
+    sys.modules[name] = None
+    vars(os).pop(name, None)
+    vars(signal).pop(name, None)
+"""
+"""What every Python runs first: it notes each socket, and lacks what Windows lacks."""
 
 
-ODD = "Zoë's курс 学, what & where (1)"
+@pytest.fixture
+def poor(tmp_path) -> dict:
+    """How to run a command without git, without a network and without what POSIX alone has."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(_POOR, encoding="utf-8")
+    told = str(tmp_path / "told")
+    own = {"PYTHONPATH": str(tmp_path / "site"), "SOCKETS_TOLD": told, "PATH": str(tmp_path)}
+    lacking = "fcntl pwd grp termios fork setsid killpg O_NOFOLLOW"
+    return {"env": {**os.environ, **own, "LACKING": lacking}, "timeout": 300}
 
 
-def test_a_path_may_hold_spaces_and_letters_of_any_script(tmp_path):
-    place = copy_to(tmp_path / ODD)
-    said = assert_all_fine(run_all(place, DAILY), len(DAILY))
+def test_the_commands_of_every_day_need_little(checkout, poor, tmp_path):
+    """No git, no network and nothing that only POSIX has; and a path may hold any letters."""
+    run(checkout, "-c", "import socket; socket.socket()", **poor)
+    assert "socket.__new__" in (tmp_path / "told").read_text(encoding="utf-8")  # it would be told
+    (tmp_path / "told").unlink()
+    poor["env"]["LACKING"] += " resource tty pty register_at_fork getuid geteuid"
+    poor["env"]["LACKING"] += " SIGKILL SIGALRM SIGUSR1 setitimer alarm"
+    said = assert_all_fine(run_all(checkout, DAILY, **poor), len(DAILY))
     assert "packed submission.zip" in said
-    assert (place / ".course" / "hints.json").exists()
-    assert (place / "submission.zip").exists()
+    assert (checkout / ".course" / "hints.json").exists()
+    assert (checkout / "submission.zip").exists()
+    assert not (tmp_path / "told").exists(), (tmp_path / "told").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_at_such_a_path_lessons_are_checked_reset_and_built(tmp_path):
-    place = copy_to(tmp_path / ODD)
-    shutil.copy(place / "solutions" / "lookup.py", place / "exercises")
-    commands = [["check", "lookup"], ["submit"], ["reset", "lookup"], ["build"], []]
-    said = assert_all_fine(run_all(place, commands, timeout=300), len(commands))
+def test_so_do_a_check_a_submission_a_build_and_a_reset(half_done, poor, tmp_path):
+    commands = [["check", "lookup"], ["check", "--exit-zero"], ["submit"]]
+    commands += [["build", "--check"], ["build", "--force"], ["reset", "lookup"], []]
+    result = run_all(half_done, commands, **poor)
+    assert "Traceback" not in result.stderr.decode()
+    said = result.stdout.decode("utf-8")
+    statuses = re.findall(r"^exit (\d+)", said, re.M)
+    assert statuses == ["0", "0", "0", "1", "0", "0", "0"], result.stderr.decode()
     assert "1 lookup: 14 of 14 points" in said
+    assert "What and Where: " in said
     assert "lookup is as it was at first" in said
+    assert not (tmp_path / "told").exists(), (tmp_path / "told").read_text(encoding="utf-8")
 
+
+# --- consoles -------------------------------------------------------------------------------
 
 CONSOLES = {
     "cp1252": {"PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"},
@@ -163,25 +200,12 @@ def test_such_a_console_shows_what_is_wrong_as_well(half_done, console):
 # --- line ends ------------------------------------------------------------------------------
 
 
-def test_a_checkout_may_have_other_line_ends(checkout):
-    with_crlf(checkout)
-    said = assert_all_fine(run_all(checkout, DAILY), len(DAILY))
-    assert "\n    def toy_attention(x: Tensor) -> Tensor:" in said.replace("\r\n", "\n")
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_a_clone_of_git_with_other_line_ends_is_checked_and_built(tmp_path):
     origin = copy_to(tmp_path / "origin")
-    git = [
-        "git",
-        "-c",
-        "user.name=A",
-        "-c",
-        "user.email=a@example.org",
-        "-c",
-        "init.defaultBranch=m",
-    ]
+    who = ("user.name=A", "user.email=a@example.org", "init.defaultBranch=m")
+    git = ["git", *(word for one in who for word in ("-c", one))]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "The course"]):
         subprocess.run([*git, *command], cwd=origin, check=True)
     clone = tmp_path / "clone"
@@ -189,26 +213,17 @@ def test_a_clone_of_git_with_other_line_ends_is_checked_and_built(tmp_path):
     assert b"\r\n" in (clone / "exercises" / "rope.py").read_bytes()
     assert b"\r\n" not in (clone / "datasets.sh").read_bytes()  # bash takes no other line ends
     commands = [["build", "--check"], ["build"], ["check", "--exit-zero"], *DAILY]
-    assert_all_fine(run_all(clone, commands, timeout=300), len(commands))
+    said = assert_all_fine(run_all(clone, commands, timeout=300), len(commands))
+    assert "\n    def toy_attention(x: Tensor) -> Tensor:" in said.replace("\r\n", "\n")
     source = (clone / "solutions" / "rope.py").read_bytes()
     assert b"\r\n" in source
     (clone / "exercises" / "rope.py").write_bytes(source)
-    commands = [
-        ["check", "rope"],
-        ["submit"],
-        ["show", "ntk_base", "--solution"],
-        ["reset", "rope"],
-    ]
+    commands = [["check", "rope"], ["submit"], ["show", "ntk_base", "--solution"]]
+    commands += [["reset", "rope"]]
     said = assert_all_fine(run_all(clone, commands, timeout=300), len(commands))
     assert "5 rope: 20 of 20 points" in said
     with zipfile.ZipFile(clone / "submission.zip") as opened:
         assert opened.read("exercises/rope.py") == source
-
-
-def with_crlf(checkout: Path) -> None:
-    for pattern in ("*.py", "*.toml", "*.md", "*.ipynb", ".stubs"):
-        for path in checkout.rglob(pattern):
-            path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
 
 
 # --- nothing writable -----------------------------------------------------------------------
@@ -248,9 +263,6 @@ def test_where_nothing_can_be_written_commands_still_show(locked, as_anybody):
     assert "hint 1 of 3" in said
     assert "all hints: course/hints.toml" in said
     assert result.stderr.decode().count(NOT_REMEMBERED) == 1
-
-
-def test_a_zip_that_cannot_be_written_is_one_sentence(locked, as_anybody):
     result = run(locked, "-m", "course", "submit", "--no-check", **as_anybody)
     assert result.returncode == 1
     complaint = result.stderr.decode()
@@ -281,84 +293,7 @@ def test_a_package_that_was_copied_without_its_exercises_says_so(tmp_path):
     assert result.stderr.decode().count("\n") == 1
 
 
-# --- no network, no git ---------------------------------------------------------------------
-
-_TELL_OF_SOCKETS = """
-import os, sys
-
-def tell(event, arguments):
-    if event.startswith("socket.") and event != "socket.gethostname":
-        with open(os.environ["SOCKETS_TOLD"], "a", encoding="utf-8") as told:
-            print(event, arguments, sys.argv, file=told)
-
-sys.addaudithook(tell)
-"""
-
-
-def without_network(tmp_path: Path) -> dict[str, str]:
-    """An environment in which every Python notes each socket that it opens."""
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "sitecustomize.py").write_text(_TELL_OF_SOCKETS, encoding="utf-8")
-    told = str(tmp_path / "told")
-    return {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "SOCKETS_TOLD": told}
-
-
-def test_no_command_of_every_day_opens_a_socket(checkout, tmp_path):
-    environment = without_network(tmp_path)
-    run(checkout, "-c", "import socket; socket.socket()", env=environment)
-    assert "socket.__new__" in (tmp_path / "told").read_text(encoding="utf-8")  # it would be told
-    (tmp_path / "told").unlink()
-    assert_all_fine(run_all(checkout, DAILY, env=environment), len(DAILY))
-    assert not (tmp_path / "told").exists(), (tmp_path / "told").read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_nor_does_a_check_or_a_submission(half_done, tmp_path):
-    environment = without_network(tmp_path)
-    commands = [["check", "--exit-zero"], ["submit"], ["build", "--check"], ["reset", "lookup"]]
-    result = run_all(half_done, commands, env=environment, timeout=300)
-    assert "Traceback" not in result.stderr.decode()
-    assert "What and Where: " in result.stdout.decode()
-    assert not (tmp_path / "told").exists(), (tmp_path / "told").read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_git_is_not_needed(half_done, tmp_path):
-    (tmp_path / "empty").mkdir()
-    environment = {**os.environ, "PATH": str(tmp_path / "empty")}
-    commands = [*DAILY, ["check", "lookup"], ["submit"], ["build"], ["reset", "lookup"]]
-    assert_all_fine(run_all(half_done, commands[:-2], env=environment), len(commands) - 2)
-
-
-# --- systems that have less -----------------------------------------------------------------
-
-
-def test_a_students_commands_need_nothing_that_windows_lacks(checkout):
-    """No module of POSIX alone, no `fork`, no signal that Windows does not know."""
-    poor = (
-        "import os, signal, sys\n"
-        "for name in ('fcntl', 'resource', 'pwd', 'grp', 'termios', 'tty', 'pty'):\n"
-        "    sys.modules[name] = None\n"
-        "for name in ('fork', 'register_at_fork', 'getuid', 'geteuid', 'setsid', 'killpg'):\n"
-        "    vars(os).pop(name, None)\n"
-        "for name in ('SIGKILL', 'SIGALRM', 'SIGUSR1', 'setitimer', 'alarm'):\n"
-        "    vars(signal).pop(name, None)\n"
-    )
-    result = run(checkout, "-c", poor + _RUN_ALL, json.dumps(DAILY))
-    assert_all_fine(result, len(DAILY))
-
-
-@pytest.mark.slow
-def test_nor_does_a_check(half_done):
-    poor = (
-        "import os, signal, sys\n"
-        "for name in ('fcntl', 'pwd', 'grp', 'termios'):\n"
-        "    sys.modules[name] = None\n"
-        "for name in ('fork', 'setsid', 'killpg', 'O_NOFOLLOW'):\n"
-        "    vars(os).pop(name, None)\n"
-    )
-    result = run(half_done, "-c", poor + _RUN_ALL, json.dumps([["check", "lookup"]]), timeout=300)
-    assert_all_fine(result, 1)
+# --- continuous integration ------------------------------------------------------------------
 
 
 def test_continuous_integration_tests_every_python_on_every_system():
@@ -385,7 +320,7 @@ def test_git_leaves_alone_what_a_student_has_noted(checkout):
 
 def test_nothing_that_is_installed_lies_where_progress_does():
     """So that neither pip nor the removal of an environment can touch it."""
-    assert notes.file("progress").parent == ROOT / ".course"
+    assert progress.file("progress").parent == ROOT / ".course"
     try:
         installed = importlib.metadata.files("what-and-where") or []
     except importlib.metadata.PackageNotFoundError:
@@ -393,38 +328,6 @@ def test_nothing_that_is_installed_lies_where_progress_does():
     places = {Path(str(file.locate())).resolve() for file in installed}
     assert not any(place.is_relative_to(ROOT / ".course") for place in places)
     assert not any(place.is_relative_to(ROOT / "exercises") for place in places)
-
-
-@pytest.mark.slow
-def test_progress_outlives_its_environment(half_done, tmp_path):
-    """Installed, checked, removed with everything that was installed, and installed anew."""
-    home = tmp_path / "environment"
-    python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-
-    def install() -> None:
-        venv.create(home, system_site_packages=True, with_pip=True)
-        packages = [path for path in sys.path if path.endswith("site-packages")]
-        (next(home.rglob("site-packages")) / "others.pth").write_text(
-            "\n".join(packages), encoding="utf-8"
-        )
-        arguments = ["-m", "pip", "install", "-q", "--no-deps", "-e", str(half_done)]
-        result = subprocess.run([python, *arguments], capture_output=True, text=True)
-        if result.returncode:
-            pytest.skip("pip cannot install here: it may have no network")
-
-    def board() -> str:
-        command = [python, "-m", "course"]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
-
-    install()
-    subprocess.run([python, "-m", "course", "check", "lookup"], cwd=tmp_path, capture_output=True)
-    before = board()
-    assert "1  lookup       +++++" in before
-    arguments = ["-m", "pip", "uninstall", "-q", "-y", "what-and-where"]
-    subprocess.run([python, *arguments], check=True, capture_output=True)
-    shutil.rmtree(home)
-    install()
-    assert board() == before
 
 
 DAMAGED = ["", "{", "[]", "null", '{"rope": 3}', '{"rope": {"rotate_half": "passed"}}', "[" * 9999]
@@ -436,13 +339,11 @@ DAMAGED += [
 
 @pytest.mark.parametrize("damaged", DAMAGED)
 def test_damaged_progress_costs_one_check(tmp_path, monkeypatch, damaged):
-    monkeypatch.setattr(notes, "file", lambda name: tmp_path / ".course" / f"{name}.json")
-    notes.file("progress").parent.mkdir()
-    notes.file("progress").write_bytes(damaged.encode(errors="surrogateescape"))
-    names = [exercise.name for lesson in lessons() for exercise in lesson.exercises]
+    monkeypatch.setattr(progress, "file", lambda name: tmp_path / ".course" / f"{name}.json")
+    progress.file("progress").parent.mkdir()
+    progress.file("progress").write_bytes(damaged.encode(errors="surrogateescape"))
     assert set(progress.status_of_all().values()) <= {progress.TO_DO, progress.UNCHECKED}
     names = [exercise.name for exercise in find_lesson("rope").exercises]
     progress.remember(found("rope", **dict.fromkeys(names, "wrong")))
-    assert json.loads(notes.file("progress").read_text(encoding="utf-8"))["rope"].keys() == set(
-        names[20:27]
-    )
+    kept = json.loads(progress.file("progress").read_text(encoding="utf-8"))
+    assert kept["rope"].keys() == set(names)

@@ -34,7 +34,7 @@ def test_every_program_says_how_it_is_used(program, monkeypatch, capsys):
     [
         ("formulations", ["--rounds", "0"], "0 is not a whole number from 1 on"),
         ("glove_open", ["missing.txt"], "there is no text missing.txt"),
-        ("loop", ["--lesson", "lokup"], 'there is no lesson "lokup"'),
+        ("loop", ["--lesson", "lokup"], 'there is no lesson or exercise "lokup"'),
     ],
 )
 def test_bad_options_get_a_sentence(program, options, complaint, monkeypatch, capsys):

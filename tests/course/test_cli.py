@@ -1,5 +1,6 @@
 """The `course` command, run as a student runs it."""
 
+import json
 import subprocess
 import sys
 
@@ -7,8 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from course import ROOT, __version__
+from course.building import archive
 from course.cli import main
-from course.syllabus import exercises_called, lessons, name_for_check
+from course.syllabus import exercises_called, find_lesson, lessons, name_for_check
 
 
 def course(*arguments: str, **options) -> subprocess.CompletedProcess:
@@ -26,48 +28,66 @@ def test_alone_it_shows_the_board_and_what_comes_next():
     assert "next: " in result.stdout or "Everything passes" in result.stdout
 
 
-@pytest.mark.parametrize(
-    "arguments", [(), ("--help",), ("--version",), ("check", "--help"), ("lab", "--help")]
-)
-def test_without_torch_it_answers_at_once(arguments):
-    """No torch, no pytest, no requests: these are what would cost seconds."""
+def test_without_torch_it_answers_at_once(tmp_path):
+    """Nor is anything else loaded that would cost seconds."""
+    commands = [[], ["--help"], ["--version"], ["hint", "rotate_half"], ["next"], ["show", "5"]]
+    commands += [["show", "lookup", "--solution", "--i-give-up"], ["check", "--help"]]
+    commands += [["lab", "--help"], ["watch", "--help"], ["submit", "--help"]]
+    commands += [["submit", "--no-check", "--out", str(tmp_path / "mine.zip")]]
     code = (
-        "import sys\n"
+        "import json, pathlib, sys\n"
         "from course.cli import main\n"
-        f"try: main({list(arguments)})\n"
-        "except SystemExit: pass\n"
-        "print(sorted({'torch', 'pytest', 'requests', 'numpy'} & set(sys.modules)))"
+        "from course.student import progress\n"
+        "progress.file = lambda name: pathlib.Path(sys.argv[1]) / f'{name}.json'\n"
+        "for arguments in json.loads(sys.argv[2]):\n"
+        "    try: main(arguments)\n"
+        "    except SystemExit as end: assert not end.code, arguments\n"
+        "import course.student.watch.loop\n"
+        "heavy = {'torch', 'pytest', 'requests', 'numpy', 'jupytext', 'watchfiles'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", cwd=ROOT
-    )
-    assert result.stdout.splitlines()[-1] == "[]"
+    command = [sys.executable, "-X", "utf8", "-c", code, str(tmp_path), json.dumps(commands)]
+    result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
+    assert "hint 1 of 3" in result.stdout
+    assert result.stdout.splitlines()[-1] == "[]", result.stderr
 
 
 def test_version():
     assert course("--version").stdout == f"course {__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["check", "build", "data"])
+STUDENTS = ["build", "check", "data", "hint", "next", "open", "reset", "show", "submit", "watch"]
+
+
+@pytest.mark.parametrize("command", STUDENTS)
 def test_every_help_has_an_example(command):
-    assert f"\n  course {command}" in course(command, "--help").stdout.replace("    ", "  ")
+    said = CliRunner().invoke(main, [command, "--help"]).output
+    assert f"\n  course {command}" in said.replace("    ", "  ")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    "command", ["check", "check rope", "hint", "show", "next", "watch", "open", "reset"]
+)
+@pytest.mark.parametrize(
+    ("name", "advice"),
     [
-        (("check", "roap"), 'there is no lesson or exercise "roap"; did you mean "rope"?'),
-        (("check", "rotate_hlaf"), '"rotate_hlaf"; did you mean "rotate_half"?'),
-        (("check", "9"), 'no lesson or exercise "9"; the lessons are 1 lookup, 2 permutation'),
-        (("check", "xyzzy"), '"xyzzy"; the lessons are 1 lookup, 2 permutation'),
-        (("check", "rope", "ntk_baes"), '"ntk_baes"; did you mean "ntk_base"?'),
-        (("chek",), "No such command 'chek'"),
+        ("roap", 'did you mean "rope"?'),
+        ("rotate_hlaf", 'did you mean "rotate_half"?'),
+        ("9", "the lessons are 1 lookup, 2 permutation, 3 learned, 4 sinusoidal, 5 rope, 6 sk"),
+        ("xyzzy", "the lessons are 1 lookup, 2 permutation"),
     ],
 )
-def test_a_wrong_name_is_one_sentence(arguments, sentence):
-    result = course(*arguments)
+def test_an_unknown_name_is_one_sentence_everywhere(command, name, advice):
+    result = CliRunner().invoke(main, [*command.split(), name])
+    assert result.exit_code == 2
+    sentence = f'Error: there is no lesson or exercise "{name}"; {advice}'
+    assert result.output.splitlines()[-1].startswith(sentence)
+
+
+def test_an_unknown_command_is_one_sentence():
+    result = course("chek")
     assert result.returncode == 2
-    assert sentence in result.stderr
+    assert "No such command 'chek'" in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -85,6 +105,7 @@ def test_a_check_of_a_lesson_passes_options_on():
         pytest.param(["rotate_half", "ntk_base"], "5 rope: 3 of 20 points", marks=pytest.mark.slow),
         pytest.param(["tests/test_rope.py"], "5 rope: 20 of 20 points", marks=pytest.mark.slow),
         (["5", "one_hot_bytes"], "What and Where: 21 of 100 points"),
+        pytest.param(["ROPE"], "5 rope: 20 of 20 points", marks=pytest.mark.slow),
     ],
 )
 def test_a_check_takes_exercises_and_lessons(names, line):
@@ -141,6 +162,7 @@ def test_the_exit_status_tells_whether_everything_passed(tmp_path):
     [
         (["rope"], "5_rope"),
         (["5"], "5_rope"),
+        (["Rotate_Half"], "5_rope"),
         (["lab"], "7_positions_lab"),
         (["7"], "7_positions_lab"),
         (["shoot-out"], "8_shoot_out"),
@@ -161,3 +183,42 @@ def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened
     path = str(ROOT / "notebooks" / f"{opened}.ipynb")
     root = f"--ServerApp.root_dir={ROOT}"
     assert started == [[sys.executable, "-m", "jupyterlab", root, path, "--no-browser"]]
+
+
+def test_a_lesson_comes_back_from_the_newest_archive_that_has_it(repository):
+    def save(stem: str, text: str) -> None:
+        path = find_lesson(stem).module()
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def text_of(stem: str) -> str:
+        return find_lesson(stem).module().read_text(encoding="utf-8")
+
+    def restore(name: str, status: int = 0) -> str:
+        result = CliRunner().invoke(main, ["reset", "--restore", name])
+        assert result.exit_code == status
+        return result.output
+
+    for number in ("first", "second", "third"):
+        stems = ("rope",) if number == "third" else ("lookup", "rope")
+        for stem in stems:
+            save(stem, number)
+        archive.keep(find_lesson(stem).module() for stem in stems)
+    save("lookup", "now")
+    said = restore("lookup")
+    assert (text_of("lookup"), text_of("rope")) == ("second", "third")  # rope is left alone
+    assert said.startswith(f"lookup is back as it was kept in {list(archive.kept())[1]}\n")
+    restore(said.split()[-1])
+    assert text_of("lookup") == "now"
+    save("rope", "now")
+    restore("rotate_half")
+    assert text_of("rope") == "third"
+    assert "nothing of learned was kept so far" in restore("learned", status=2)
+    assert 'there is no archive "lokup"; there are: ' in restore("lokup", status=2)
+
+
+@pytest.mark.parametrize("name", ["rotate_half", "lookup.lookup"])
+def test_an_exercise_alone_cannot_start_afresh(repository, name):
+    result = CliRunner().invoke(main, ["reset", name])
+    assert result.exit_code == 2
+    assert f"{name} is one exercise; course reset " in result.output

@@ -166,7 +166,7 @@ def test_the_zip_is_the_same_each_time_and_holds_what_gradescope_runs():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--lesson", "roap"], 'there is no lesson "roap"; did you mean "rope"?'),
+        (["--lesson", "roap"], 'there is no lesson or exercise "roap"; did you mean "rope"?'),
         (["--out", "nowhere/a.zip"], "nowhere"),
     ],
 )

@@ -315,7 +315,7 @@ def test_what_two_sources_claim_is_not_graded_and_said(submissions, tmp_path):
     [
         (["nowhere"], "nowhere"),
         ([], "name the folder, or the zip, that holds the SUBMISSIONS"),
-        ([".", "--lesson", "roap"], 'there is no lesson "roap"; did you mean "rope"?'),
+        ([".", "--lesson", "roap"], 'there is no lesson or exercise "roap"; did you mean "rope"?'),
         ([".", "--jobs", "0"], "0 is not in the range"),
         (["--self-test", "--lesson", "rope"], "--self-test grades nothing: leave the rest out"),
     ],

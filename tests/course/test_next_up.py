@@ -2,32 +2,34 @@
 
 import ast
 import re
-import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
 
-from course import ROOT
 from course.building import reference
 from course.cli import main
-from course.cli.next import what_is_next
-from course.student import given_up, hints, notes
-from course.student.progress import PASSED, TO_DO, UNCHECKED, WRONG
-from course.syllabus import find_lesson, lessons
+from course.student import hints, progress
+from course.student.board import next_steps_and_why
+from course.student.progress import PASSED, TO_DO, UNCHECKED, WRONG, when_given_up
+from course.syllabus import Exercise, find_lesson, lessons
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
 NAMES = {exercise.name for exercise in EXERCISES}
+
+each_exercise = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda one: one.name)
 
 
 @pytest.fixture
 def status(tmp_path, monkeypatch):
     """The status of every exercise, to be changed; what is noted lies in a folder of its own."""
     status = {exercise.name: TO_DO for exercise in EXERCISES}
-    for module in ("student.progress", "cli.show", "cli.next"):
-        monkeypatch.setattr(f"course.{module}.status_of_all", lambda: status)
-    monkeypatch.setattr(notes, "file", lambda name: tmp_path / ".course" / f"{name}.json")
+    monkeypatch.setattr(progress, "status_of_all", lambda: status)
+    monkeypatch.setattr(progress, "file", lambda name: tmp_path / ".course" / f"{name}.json")
     return status
+
+
+def named(name: str) -> Exercise:
+    return next(exercise for exercise in EXERCISES if exercise.name == name)
 
 
 def course(*arguments: str, code: int = 0) -> str:
@@ -39,7 +41,7 @@ def course(*arguments: str, code: int = 0) -> str:
 # --- why ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
+@each_exercise
 def test_every_exercise_says_in_one_sentence_why_it_comes(exercise):
     assert re.fullmatch(r"[A-Za-z].{80,240}\.", exercise.why)
     assert ". " not in exercise.why
@@ -69,9 +71,11 @@ def test_next_says_what_to_do_and_why(status):
     said = course("next")
     assert said.startswith("next: one_hot_bytes, what the one-hot tensor would weigh (1 point")
     assert "  check  course check one_hot_bytes\n" in said
-    why = next(exercise.why for exercise in EXERCISES if exercise.name == "one_hot_bytes")
-    assert f"Why now? {why}" in " ".join(said.split())
+    assert f"Why now? {named('one_hot_bytes').why}" in " ".join(said.split())
     assert "2 of 35 exercises have passed, 6 points; what is left takes about 6 hours." in said
+    assert course("next", "5").startswith("next: rope_tables, ")
+    assert course("next", "rope").startswith("next: rope_tables, ")
+    assert course("next", "ntk_base").startswith("next: ntk_base, ")
 
 
 @pytest.mark.parametrize(
@@ -82,14 +86,11 @@ def test_next_says_what_to_do_and_why(status):
     ],
 )
 def test_next_says_what_is_known_of_it(status, state, sentence):
-    assert sentence not in course("next")
+    said = course("next")
+    assert sentence not in said and "hints" not in said
     status["lookup"] = state
+    hints.one_more(EXERCISES[0])
     assert sentence in course("next")
-
-
-def test_next_tells_the_hints_that_were_seen(status):
-    assert "hints" not in course("next")
-    hints.next_hint(EXERCISES[0])
     assert "You have seen 1 of its 3 hints." in course("next")
 
 
@@ -103,16 +104,16 @@ def test_at_the_end_next_says_what_else_there_is(status):
 def test_the_time_that_is_left_is_said_in_words(status):
     status.update(dict.fromkeys(NAMES, PASSED))
     for names, words in ((["ntk_base"], "5 minutes"), (["alibi_bias"], "15 minutes")):
-        assert words in what_is_next({**status, **dict.fromkeys(names, TO_DO)})
+        assert words in next_steps_and_why({**status, **dict.fromkeys(names, TO_DO)})
     rope = [exercise.name for exercise in find_lesson("rope").exercises]
-    assert "about an hour" in what_is_next({**status, **dict.fromkeys(rope, TO_DO)})
+    assert "about an hour" in next_steps_and_why({**status, **dict.fromkeys(rope, TO_DO)})
 
 
 # --- show -----------------------------------------------------------------------------------
 
 
 def test_show_says_what_is_asked_for(status):
-    hints.next_hint(hints.find_exercise("rotate_half"))
+    hints.one_more(named("rotate_half"))
     said = course("show", "rotate_half")
     for words in (
         "rotate_half, a quarter turn of every pair",
@@ -130,8 +131,12 @@ def test_show_says_what_is_asked_for(status):
 def test_show_without_a_name_takes_the_next_one(status):
     assert course("show").startswith("lookup, ")
     assert course("show", "lookup.lookup") == course("show", "lookup")
+    status["rope_tables"] = PASSED
+    assert course("show", "5").startswith("rotate_half, ")
+    assert course("show", "rope_tables").startswith("rope_tables, ")
     status.update(dict.fromkeys(NAMES, PASSED))
     assert course("show").startswith("Everything passes")
+    assert course("show", "5").startswith("Everything of 5 passes")
 
 
 @pytest.mark.parametrize("state", [TO_DO, WRONG, UNCHECKED])
@@ -141,7 +146,7 @@ def test_a_solution_is_not_shown_before_its_time(status, state):
     assert said.startswith("Error: rotate_half has not passed yet")
     assert "course hint rotate_half" in said
     assert "torch.cat" not in said
-    assert not notes.file("given_up").exists()
+    assert not progress.file("given_up").exists()
 
 
 def test_a_solution_is_shown_after_its_exercise_passed(status):
@@ -150,20 +155,20 @@ def test_a_solution_is_shown_after_its_exercise_passed(status):
     assert "x1, x2 = x.chunk(2, dim=-1)  # (..., D/2) each" in said
     assert "In another style, rolled by half:" in said
     assert "### " not in said
-    assert not notes.file("given_up").exists()
+    assert not progress.file("given_up").exists()
 
 
 def test_giving_up_is_noted_kindly_and_passes_nothing(status, monkeypatch):
     said = course("show", "lookup", "--solution", "--i-give-up")
     assert "return weight[ids.long()]" in said
-    day = given_up.when_given_up(hints.find_exercise("lookup"))
+    day = when_given_up(named("lookup"))
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", day)
     monkeypatch.setattr("time.strftime", lambda _: "2999-01-01")
     course("show", "lookup", "--solution", "--i-give-up")
-    assert given_up.when_given_up(hints.find_exercise("lookup")) == day
+    assert when_given_up(named("lookup")) == day
     assert status["lookup"] == TO_DO
     assert f"you read its solution on {day}; now write it from memory" in course("show", "lookup")
-    assert given_up.when_given_up(hints.find_exercise("one_hot_bytes")) is None
+    assert when_given_up(named("one_hot_bytes")) is None
     next_said = " ".join(course("next").split())
     assert next_said.startswith("next: lookup,")
     assert "You have read its solution, which is a fair way to learn" in next_said
@@ -173,26 +178,19 @@ def test_giving_up_is_noted_kindly_and_passes_nothing(status, monkeypatch):
 
 
 def test_a_damaged_note_is_no_accident(status):
-    notes.file("given_up").parent.mkdir()
+    progress.file("given_up").parent.mkdir()
     for damaged in ("{", "[]", '{"lookup": 3}', "", "\udcff"):
-        notes.file("given_up").write_bytes(damaged.encode(errors="surrogateescape"))
-        assert given_up.when_given_up(hints.find_exercise("lookup")) is None
+        progress.file("given_up").write_bytes(damaged.encode(errors="surrogateescape"))
+        assert when_given_up(named("lookup")) is None
         course("show", "lookup")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["rotate_halb"], 'there is no exercise "rotate_halb"; did you mean "rotate_half"?'),
-        (["rope"], 'there is no exercise "rope"; lesson 5 has rope_tables, '),
-        (["rotate_half", "--i-give-up"], "--i-give-up goes with --solution"),
-    ],
-)
-def test_what_cannot_be_shown_is_said_in_a_sentence(status, arguments, sentence):
-    assert sentence in course("show", *arguments, code=2)
+def test_giving_up_without_a_solution_is_one_sentence():
+    said = course("show", "rotate_half", "--i-give-up", code=2)
+    assert "--i-give-up goes with --solution" in said
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
+@each_exercise
 def test_what_is_shown_is_the_code_that_stands_in_the_files(exercise):
     """Read back, the solution is the reference without its docstrings' text."""
     [contract] = ast.parse(reference.contract(exercise)).body
@@ -209,7 +207,7 @@ def test_what_is_shown_is_the_code_that_stands_in_the_files(exercise):
         assert not line.strip().startswith("# ") or line.strip() in comments
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
+@each_exercise
 def test_another_style_is_complete(exercise):
     name, code = reference.another_style(exercise)
     assert "_" not in name
@@ -220,23 +218,3 @@ def test_another_style_is_complete(exercise):
     assert {name for name in used if re.match("_[a-zA-Z]", name)} <= defined
     of_others = {n.attr for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Attribute)}
     assert exercise.name not in of_others  # an exercise that is called like a function of PyTorch
-
-
-def test_the_commands_of_every_day_need_no_torch(tmp_path):
-    """Nor what else would cost seconds."""
-    out = str(tmp_path / "mine.zip")
-    code = (
-        "import sys\n"
-        "from course.cli import main\n"
-        "for arguments in (['next'], ['show', 'rope_tables'], ['submit', '--help'],\n"
-        f"                  ['submit', '--no-check', '--out', {out!r}]):\n"
-        "    try: main(arguments)\n"
-        "    except SystemExit as end: assert not end.code\n"
-        "from course.cli.show import how_it_is_done\n"
-        "from course.student.hints import find_exercise\n"
-        "how_it_is_done(find_exercise('rope_tables'))\n"
-        "print(sorted({'torch', 'pytest', 'requests', 'numpy', 'jupytext'} & set(sys.modules)))"
-    )
-    command = [sys.executable, "-X", "utf8", "-c", code]
-    result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
-    assert result.stdout.splitlines()[-1] == "[]", result.stderr

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.student import notes, progress
+from course.student import progress
 from course.syllabus import Status, lessons
 from course.testing.result import ExerciseResult, LessonResult, TestResult
 
@@ -81,7 +81,7 @@ def test_a_lost_exercise_is_not_checked(rope, source):
 
 
 def test_a_deleted_file_or_damaged_memory_is_no_accident(rope):
-    notes.file("progress").write_text("{", encoding="utf-8")
+    progress.file("progress").write_text("{", encoding="utf-8")
     assert statuses() == ("not checked", "to do", "not checked")
     rope.unlink()
     assert statuses() == ("not checked",) * 3

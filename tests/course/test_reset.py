@@ -95,7 +95,7 @@ def test_a_crash_loses_nothing(repository, monkeypatch, crash):
     [
         ([], "say just one of these: a LESSON, --list, or --restore NAME"),
         (["rope", "--list"], "say just one of these: a LESSON, --list, or --restore NAME"),
-        (["roap"], 'there is no lesson "roap"; did you mean "rope"?'),
+        (["roap"], 'there is no lesson or exercise "roap"; did you mean "rope"?'),
         (["--restore"], "nothing was kept so far"),
         (["--restore", "x"], 'there is no archive "x"; there are: none yet'),
         (["--restore", "../x"], 'there is no archive "../x"; there are: none yet'),

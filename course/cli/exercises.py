@@ -1,0 +1,169 @@
+"""`course check`, `watch`, `next`, `hint` and `show`: what one does with an exercise."""
+
+import itertools
+import sys
+
+import click
+
+from course import root
+from course.syllabus import exercises_called, find_lesson, lessons
+
+
+@click.command(
+    short_help="Check an exercise, a lesson, or all.",
+    context_settings={"ignore_unknown_options": True},
+    options_metavar="[--exit-zero]",
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[NAME]... [PYTEST OPTION]...")
+@click.option("--exit-zero", is_flag=True, help="Exit with status 0 whatever the check finds.")
+def check(words: tuple[str, ...], exit_zero: bool) -> None:
+    """Check exercises by NAME, or lessons by name or number; without a NAME, all.
+
+    `lookup` is lesson 1; its exercise of the same name is `lookup.lookup`. Options after the names
+    go to pytest. The exit status is 0 only when everything passed.
+
+    \b
+    Examples:
+      course check
+      course check rope
+      course check rotate_half -x
+      course check 5 lookup.lookup
+    """
+    names = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
+    chosen = [exercise for name in names for exercise in exercises_called(name)]
+    import pytest
+
+    graded = dict.fromkeys(find_lesson(exercise.lesson) for exercise in chosen) or lessons()
+    status = pytest.main(
+        [
+            *("-c", str(root() / "pyproject.toml"), "--rootdir", str(root()), "-q"),
+            *(f"--exercise={exercise.name}" for exercise in chosen),
+            *words[len(names) :],
+            *(str(lesson.tests) for lesson in graded),
+        ]
+    )
+    sys.exit(0 if exit_zero and status == 1 else int(status))
+
+
+@click.command(short_help="Test a lesson each time you save it.")
+@click.argument("lesson", required=False)
+@click.option("--fork/--no-fork", default=None, hidden=True)
+def watch(lesson: str | None, fork: bool | None) -> None:
+    """Test a LESSON, by name or number, each time its file is saved; without one, whichever is.
+
+    It shows the lesson's points and the first thing that is wrong, a moment after you save. Leave
+    it running in a terminal beside your editor. Keys: h shows a hint, one more each time, a tests
+    all lessons, o opens the lesson's notebook, q ends it, as Ctrl+C does. An exercise stands for
+    its lesson.
+
+    \b
+    Examples:
+      course watch
+      course watch rope
+    """
+    import signal
+
+    from course.student.watch.loop import Watcher
+
+    for name in ("SIGTERM", "SIGHUP"):  # the terminal's window was closed, or the system goes down
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.default_int_handler)
+    chosen = find_lesson(lesson) if lesson else None
+    try:
+        status = Watcher(chosen, fork).run()
+    except KeyboardInterrupt:
+        status = 0
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from None
+    sys.exit(status)
+
+
+@click.command(short_help="Say what to do now, and why it comes now.")
+@click.argument("name", required=False)
+def next(name: str | None) -> None:
+    """Say what to do now, and why it comes now; with the NAME of a lesson, what to do in it.
+
+    It is the first exercise that has not passed. The lessons build on one another, but every
+    exercise is checked by itself: you may take another one first.
+
+    \b
+    Examples:
+      course next
+      course next rope
+    """
+    from course.student.board import next_steps_and_why
+    from course.student.progress import status_of_all
+
+    preferred = exercises_called(name) if name else ()
+    click.echo(next_steps_and_why(status_of_all(), tuple(one.name for one in preferred)))
+
+
+@click.command(short_help="Show a hint for an exercise, one more each time.")
+@click.argument("exercise", required=False)
+@click.option("--again", is_flag=True, help="Show those seen so far, and no new one.")
+@click.option("--restart", is_flag=True, help="Begin anew with the first.")
+def hint(exercise: str | None, again: bool, restart: bool) -> None:
+    """Show a hint for an EXERCISE; for a lesson or without a name, for the next one to do.
+
+    There are three: what to think about, how to go about it, and nearly the line. Each call
+    shows one more.
+
+    \b
+    Examples:
+      course hint
+      course hint 5
+      course hint rotate_half
+      course hint rotate_half --again
+    """
+    from course.student import hints
+    from course.student.progress import chosen_exercise
+
+    if again and restart:
+        raise click.UsageError("--again and --restart exclude each other")
+    chosen = chosen_exercise(exercise)
+    if chosen is None:
+        everything = f"Everything of {exercise}" if exercise else "Everything"
+        click.echo(f"{everything} passes; name an exercise to see its hints all the same.")
+        return
+    if restart:
+        hints.start_over(chosen)
+    click.echo(hints.seen_again(chosen) if again else hints.one_more(chosen))
+
+
+@click.command(short_help="Show what an exercise asks for, or its solution.")
+@click.argument("exercise", required=False)
+@click.option("--solution", is_flag=True, help="Show the reference, once the exercise has passed.")
+@click.option("--i-give-up", is_flag=True, help="With --solution: show it before; it is noted.")
+def show(exercise: str | None, solution: bool, i_give_up: bool) -> None:
+    """Show what an EXERCISE asks for; for a lesson or without a name, the next one to do.
+
+    With --solution it shows the reference's code with its comments, and then the same in another
+    style, to compare with what you wrote. That is for afterwards, so the exercise has to pass
+    first, or you say --i-give-up.
+
+    \b
+    Examples:
+      course show rotate_half
+      course show 5
+      course show rotate_half --solution
+      course show rotate_half --solution --i-give-up
+    """
+    from course.student.progress import PASSED, chosen_exercise, give_up, status_of_all
+    from course.student.show import how_it_is_done, not_yet, what_it_asks
+
+    if i_give_up and not solution:
+        raise click.UsageError("--i-give-up goes with --solution")
+    chosen = chosen_exercise(exercise)
+    if chosen is None:
+        everything = f"Everything of {exercise}" if exercise else "Everything"
+        click.echo(f"{everything} passes; name an exercise to see it all the same.")
+        return
+    status = status_of_all()[chosen.name]
+    if solution and status != PASSED and not i_give_up:
+        raise click.ClickException(not_yet(chosen))
+    try:
+        click.echo(how_it_is_done(chosen) if solution else what_it_asks(chosen, status))
+    except OSError as error:
+        raise click.ClickException(f"{error.filename} cannot be read: {error.strerror}") from None
+    if solution and status != PASSED:
+        give_up(chosen)

@@ -1,0 +1,224 @@
+"""`course open`, `reset`, `submit` and `build`: what one does with the files of a lesson."""
+
+import sys
+import textwrap
+from pathlib import Path
+
+import click
+
+from course import root
+from course.building import archive
+from course.building.notebook_files import UNGRADED, notebook_of, stems
+from course.syllabus import exercises_called, find_lesson, lessons
+
+
+def _files_of(name: str) -> tuple[Path, ...]:
+    """Return what a student edits for a lesson, by any name of it: its module, and its notebook."""
+    for short, stem in UNGRADED.items():
+        if name.lower() in (short, stem.partition("_")[0], stem):
+            return (notebook_of(stem),)
+    lesson = find_lesson(name)
+    return lesson.module(), lesson.notebook
+
+
+@click.command(
+    short_help="Open a lesson's notebook.",
+    context_settings={"ignore_unknown_options": True},
+    options_metavar="",
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[LESSON] [JUPYTER OPTION]...")
+def open(words: tuple[str, ...]) -> None:
+    """Start JupyterLab with the notebook of a LESSON, by name or number, or `lab` or `shoot-out`.
+
+    Without a LESSON, it is the one that comes next; an exercise stands for its lesson. Options
+    after it go to JupyterLab.
+
+    \b
+    Examples:
+      course open rope
+      course open lab
+      course open shoot-out
+      course open 5 --no-browser
+    """
+    import subprocess
+
+    from course.student.progress import next_exercise, status_of_all
+
+    options = words
+    if words and not words[0].startswith("-"):
+        path, options = _files_of(words[0])[-1], words[1:]
+    else:
+        following = next_exercise(status_of_all())
+        path = (following[0] if following else lessons()[-1]).notebook
+    if not path.exists():
+        raise click.ClickException(f"{path.name} is missing; `course build` makes it")
+    click.echo(f"opening notebooks/{path.name}; Ctrl+C ends JupyterLab")
+    # served from the root, because a notebook links to its text and its module
+    start = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root()}", str(path)]
+    sys.exit(subprocess.call([*start, *options], cwd=root()))
+
+
+@click.command(short_help="Start a lesson afresh, keeping what you have.")
+@click.argument("lesson", required=False)
+@click.option("--list", "only_list", is_flag=True, help="Show what was kept, and when.")
+@click.option(
+    "--restore",
+    metavar="[NAME]",
+    is_flag=False,
+    flag_value="",
+    help="Put back what was kept under this NAME, or last of this lesson; without one, all of what "
+    "was kept last.",
+)
+def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
+    """Make the module and the notebook of a LESSON what they were at first.
+
+    What you had is kept, under a name with the date and time, and --restore puts it back. Nothing
+    is ever thrown away: what --restore replaces is kept as well.
+
+    \b
+    Examples:
+      course reset rope
+      course reset --list
+      course reset --restore
+      course reset --restore rope
+      course reset --restore 2026-09-30_18-25-00
+    """
+    from course.building.build import BuildError, start_afresh
+
+    if [bool(lesson), only_list, restore is not None].count(True) != 1:
+        raise click.UsageError("say just one of these: a LESSON, --list, or --restore NAME")
+    try:
+        if only_list:
+            for name, files in archive.kept().items():
+                theirs = [path for path in files if root() / ".course" not in path.parents]
+                shown = ", ".join(path.relative_to(root()).as_posix() for path in theirs)
+                click.echo(f"{name}  {shown}")
+            if not archive.kept():
+                click.echo("nothing was kept so far")
+            return
+        if restore is not None:
+            kept, done = _restore(restore)
+        else:
+            kept, done = start_afresh(*_whole(lesson)), f"{lesson} is as it was at first"
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except (BuildError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(done)
+    if kept:
+        click.echo(f"what you had is kept: course reset --restore {kept}")
+
+
+def _whole(name: str) -> tuple[Path, ...]:
+    """Return the files of a lesson; raise ValueError for one exercise, which shares them."""
+    files = _files_of(name)
+    if len(files) == 2 and len(exercises_called(name)) == 1:
+        stem = find_lesson(name).stem
+        raise ValueError(f"{name} is one exercise; course reset {stem} starts all of {stem} afresh")
+    return files
+
+
+def _restore(name: str) -> tuple[str | None, str]:
+    """Put back an archive, or a lesson's files from the newest that has them.
+
+    Returns:
+        The archive of what was there, and what was done.
+
+    Raises:
+        ValueError: there is no such archive.
+    """
+    if name and name not in archive.kept():
+        try:
+            files = _files_of(name)
+        except ValueError:
+            return archive.put_back(name), ""  # which says what archives there are
+        held = [one for one, paths in archive.kept().items() if {*paths} & {*files}]
+        if not held:
+            raise ValueError(f"nothing of {name} was kept so far")
+        return archive.put_back(held[-1], files), f"{name} is back as it was kept in {held[-1]}"
+    name = name or archive.newest()
+    return archive.put_back(name), f"{name} is back in its place"
+
+
+@click.command(short_help="Pack what your instructor needs into one zip.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("submission.zip"),
+    show_default=True,
+    help="The zip to write.",
+)
+@click.option("--name", default="", help="Your name, if it shall stand in the manifest.")
+@click.option("--no-check", is_flag=True, help="Pack at once, without running the tests before.")
+def submit(out: Path, name: str, no_check: bool) -> None:
+    """Pack your six modules and your notebooks into one zip, to be handed in.
+
+    First it runs the tests, and says what is missing, wrong or not begun. It packs in any case:
+    what counts is up to your instructor. You may submit as often as you like; the same work gives
+    the same zip. Your files are only read.
+
+    \b
+    Examples:
+      course submit
+      course submit --name "Ada Lovelace" --out ada.zip
+      course submit --no-check
+    """
+    from course.building import submission
+    from course.student.submit import findings
+
+    try:
+        submission.refuse_to_replace(out)
+        work = submission.collect()
+        if not work.files:
+            raise click.ClickException(
+                "there is nothing to hand in: no module and no notebook is here."
+            )
+        for line in findings(work, not no_check):
+            click.echo(line)
+        for remark in work.remarks:
+            wrapped = textwrap.fill(
+                remark, 80, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+            )
+            click.secho(wrapped, fg="yellow")
+        data = submission.pack(work.files, name)
+        submission.write(out, data)
+    except submission.SubmissionError as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(
+            f"{out} cannot be written: {error.strerror}. Give another place with --out."
+        ) from None
+    n_modules = sum(path.endswith(".py") for path in work.files)
+    n_notebooks = len(work.files) - n_modules
+    click.echo(
+        f"\npacked {out}: {n_modules} of {len(lessons())} modules, "
+        f"{n_notebooks} of {len(stems())} notebooks, {len(data) / 1000:,.0f} kB"
+    )
+    if not Path.cwd().is_relative_to(root()):  # another clone of the course may lie here
+        click.echo(f"all of them from {root()}")
+
+
+@click.command(short_help="Make exercises/ and notebooks/ from solutions/.")
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; fail if files drifted.")
+@click.option("--force", is_flag=True, help="Replace edited files too, keeping a copy of each.")
+def build(only_check: bool, force: bool) -> None:
+    """Make exercises/ and notebooks/ from solutions/: what is marked as solution becomes a TODO.
+
+    A file that you edited is never replaced, unless you say --force; then a copy of it is kept
+    and its name printed.
+
+    \b
+    Examples:
+      course build
+      course build --check
+    """
+    from course.building import build as building
+
+    try:
+        report = building.drift() if only_check else building.build(force)
+    except (building.BuildError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo("\n".join(report or ["exercises/ and notebooks/ are what solutions/ gives"]))
+    if any(line.startswith("kept your") for line in report):
+        click.echo("`course reset --list` shows what was kept, and how to have it back.")
+    sys.exit(1 if only_check and report else 0)
