@@ -374,7 +374,7 @@ def usual(x):
 
 def test_a_worker_imports_nothing_for_what_is_usual(judge):
     """An optimizer alone would take a second in each worker."""
-    module = RemoteModule(judge._nursery, USUAL, "exercises/rope.py")
+    module = RemoteModule(judge._fork_server, USUAL, "exercises/rope.py")
     try:
         stage = RemoteStage(Conversation(module, 60))
         imported, _ = stage.call("usual", (torch.ones(1, 2),), {})
@@ -392,7 +392,7 @@ def can_join_pages() -> bool:
 @pytest.mark.skipif(not can_join_pages(), reason="this kernel does not join pages to large ones")
 def test_workers_are_forked_from_large_pages(judge):
     """A table of 50,000 pages would be copied for each."""
-    rollup = Path(f"/proc/{judge._nursery._process.pid}/smaps_rollup").read_text("ascii")
+    rollup = Path(f"/proc/{judge._fork_server._process.pid}/smaps_rollup").read_text("ascii")
     kilobytes = {name: int(re.search(rf"{name}: +(\d+)", rollup)[1]) for name in PAGES}
     assert kilobytes["AnonHugePages"] > kilobytes["Anonymous"] / 2, kilobytes
 
@@ -475,7 +475,7 @@ def test_what_a_worker_says_of_an_exercise_is_quoted(graded):
 
 def killed_by_the_system(judge, monkeypatch, n_times: int) -> None:
     """Let the next workers be killed from outside as soon as they are there."""
-    spawn, left = judge._nursery.spawn, iter(range(n_times))
+    spawn, left = judge._fork_server.spawn, iter(range(n_times))
 
     def spawn_and_kill():
         worker = spawn()
@@ -483,7 +483,7 @@ def killed_by_the_system(judge, monkeypatch, n_times: int) -> None:
             os.kill(worker[0], signal.SIGKILL)
         return worker
 
-    monkeypatch.setattr(judge._nursery, "spawn", spawn_and_kill)
+    monkeypatch.setattr(judge._fork_server, "spawn", spawn_and_kill)
 
 
 def test_a_worker_that_the_system_killed_is_replaced_once(judge, monkeypatch):
@@ -504,14 +504,14 @@ def test_a_worker_that_the_system_killed_twice_is_no_zero(judge, monkeypatch):
 @pytest.mark.parametrize("n_requests", [1, 2, 10])
 def test_a_worker_that_is_killed_in_the_midst_of_a_test_is_no_zero(judge, monkeypatch, n_requests):
     workers, left = [], iter(range(n_requests))
-    spawn, send = judge._nursery.spawn, remote.send_message
+    spawn, send = judge._fork_server.spawn, remote.send_message
 
     def send_and_kill(connection, request, seconds_left):
         if next(left, None) is None:
             os.kill(workers[-1][0], signal.SIGKILL)
         send(connection, request, seconds_left)
 
-    monkeypatch.setattr(judge._nursery, "spawn", lambda: workers.append(spawn()) or workers[-1])
+    monkeypatch.setattr(judge._fork_server, "spawn", lambda: workers.append(spawn()) or workers[-1])
     monkeypatch.setattr(remote, "send_message", send_and_kill)
     result = judge.grade(Unit("ann", "rope", f"{ROPE}\n# {n_requests}\n".encode()))
     assert (result.key, result.points, len(workers)) == ("", 0, 2)
@@ -536,7 +536,7 @@ def test_a_busy_machine_costs_nobody_a_point(monkeypatch):
             spin = [sys.executable, "-c", "while True: pass"]
             hogs = [subprocess.Popen(spin) for _ in range(8)]
             start = time.monotonic()
-            module = remote.RemoteModule(judge._nursery, source, "exercises/rope.py")
+            module = remote.RemoteModule(judge._fork_server, source, "exercises/rope.py")
             module.load()
             finding = Examination(
                 lambda: RemoteStage(Conversation(module, case.seconds)), source

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from course import ROOT
-from course.grading.sandbox import escapes, landlock, sandbox, seccomp
+from course.grading.sandbox import landlock, sandbox, seccomp, self_test
+from course.grading.sandbox.escapes import ATTEMPTS
 from course.grading.sandbox.sandbox import ENVIRONMENT, Limits, SandboxError, spawn
-from course.grading.sandbox.ways_out import ATTEMPTS
 
 pytestmark = pytest.mark.skipif(bool(sandbox.missing()), reason=" ".join(sandbox.missing()))
 
@@ -94,7 +94,7 @@ def test_a_worker_stands_in_the_root_folder():
 @pytest.fixture(scope="module")
 def outcomes():
     """How the attempts end in a sandbox, by sentence."""
-    return {outcome.sentence: outcome for outcome in escapes.self_test()}
+    return {outcome.sentence: outcome for outcome in self_test.self_test()}
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +102,8 @@ def outcomes_outside():
     """How they end without one, each in a process of its own."""
     script = """
 import json, os, socket
-from course.grading.sandbox.escapes import _report
-from course.grading.sandbox.ways_out import ATTEMPTS
+from course.grading.sandbox.self_test import report
+from course.grading.sandbox.escapes import ATTEMPTS
 
 answers = {}
 with open(os.__file__, "rb"):
@@ -112,7 +112,7 @@ with open(os.__file__, "rb"):
             continue
         ours, theirs = socket.socketpair()
         if os.fork() == 0:
-            _report(attempt, theirs)
+            report(attempt, theirs)
             os._exit(0)
         theirs.close()
         answers[attempt.sentence] = ours.makefile().read().splitlines()[1]
@@ -140,13 +140,13 @@ def test_the_same_way_is_open_without_the_sandbox(outcomes_outside, sentence):
 
 
 def test_an_attempt_that_is_broken_is_not_called_closed():
-    broken = escapes.Attempt("divide by zero", lambda: str(1 / 0), PermissionError, endless=False)
-    assert not escapes.try_inside(broken).closed
+    broken = self_test.Attempt("divide by zero", lambda: str(1 / 0), PermissionError)
+    assert not self_test.try_inside(broken).closed
 
 
 def test_an_attempt_that_succeeds_is_reported():
-    harmless = escapes.Attempt("add", lambda: str(1 + 1), PermissionError, endless=False)
-    assert escapes.try_inside(harmless) == escapes.Outcome("add", closed=False, detail="2")
+    harmless = self_test.Attempt("add", lambda: str(1 + 1), PermissionError)
+    assert self_test.try_inside(harmless) == self_test.Outcome("add", closed=False, detail="2")
 
 
 def said_by(worker):
@@ -179,7 +179,7 @@ def test_what_the_kernel_says_about_a_worker():
     assert session == second.pid
 
 
-def test_a_nursery_may_have_more_open_than_a_worker_may():
+def test_a_fork_server_may_have_more_open_than_a_worker_may():
     with contextlib.ExitStack() as opened:
         for _ in range(30):
             opened.enter_context(open(__file__, "rb"))
@@ -209,7 +209,7 @@ def test_a_worker_cannot_be_dumped():
         assert os.stat(f"/proc/{worker.pid}/mem").st_uid == 0  # the kernel took it away
 
 
-def test_a_worker_does_not_outlive_its_nursery():
+def test_a_worker_does_not_outlive_its_fork_server():
     script = """
 import signal, time
 from course.grading.sandbox.sandbox import spawn
@@ -223,13 +223,13 @@ worker.connection.recv(5)
 print(worker.pid, flush=True)
 signal.pause()
 """
-    nursery = subprocess.Popen(
+    fork_server = subprocess.Popen(
         [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
-    worker = int(nursery.stdout.readline())
+    worker = int(fork_server.stdout.readline())
     assert is_alive(worker)
-    nursery.kill()
-    nursery.communicate()
+    fork_server.kill()
+    fork_server.communicate()
     deadline = time.monotonic() + 5
     while is_alive(worker) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -424,7 +424,7 @@ def test_nothing_runs_where_a_step_fails(monkeypatch, step):
 
 # --- PyTorch --------------------------------------------------------------------------------
 
-NURSERY_WITH_TORCH = """
+FORK_SERVER_WITH_TORCH = """
 import json, time
 from pathlib import Path
 import torch
@@ -472,9 +472,9 @@ print(json.dumps([ends, milliseconds]))
 
 @pytest.fixture(scope="module")
 def with_torch():
-    """How workers of a nursery with PyTorch end, and how long forty of them took, in ms."""
+    """How workers of a fork server with PyTorch end, and how long forty of them took, in ms."""
     run = subprocess.run(
-        [sys.executable, "-c", NURSERY_WITH_TORCH],
+        [sys.executable, "-c", FORK_SERVER_WITH_TORCH],
         cwd=ROOT,
         env=ENVIRONMENT,
         capture_output=True,
@@ -560,8 +560,8 @@ def test_where_there_are_no_namespaces_a_worker_does_without(monkeypatch):
     assert in_a_process(try_it) == "(False, '2')"
 
 
-def test_when_a_nursery_is_killed_nothing_of_its_namespaces_is_left():
-    def nursery():
+def test_when_a_fork_server_is_killed_nothing_of_its_namespaces_is_left():
+    def fork_server():
         sandbox.enter_namespaces()
         with spawn(lambda connection: time.sleep(60)):
             time.sleep(60)
@@ -569,7 +569,7 @@ def test_when_a_nursery_is_killed_nothing_of_its_namespaces_is_left():
     pid = os.fork()
     if pid == 0:
         with contextlib.suppress(BaseException):
-            nursery()
+            fork_server()
         os._exit(0)
     try:
         deadline = time.monotonic() + 10

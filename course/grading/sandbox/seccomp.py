@@ -50,7 +50,7 @@ class _Condition(ctypes.Structure):
 
 
 def missing() -> list[str]:
-    """What this machine lacks, in sentences."""
+    """Return what this machine lacks, in sentences."""
     sentences = []
     if ctypes.CDLL(None).prctl(21, 0, 0, 0, 0) < 0:  # PR_GET_SECCOMP
         sentences.append("The kernel has no seccomp, which keeps system calls closed.")
@@ -113,7 +113,7 @@ def enter(filter_: ctypes.c_void_p) -> None:
 
 
 def number(name: str) -> int:
-    """The number of a system call on this architecture; negative if it has none."""
+    """Return the number of a system call on this architecture; negative if it has none."""
     return _library().seccomp_syscall_resolve_name(name.encode())
 
 
