@@ -12,19 +12,22 @@ from pathlib import Path
 
 import pytest
 import torch
+from classes import needs_sandbox
+from hostile import CONNECTION
+from hostile import SOLUTION as LOOKUP
 
 from course.grading.judge.judge import MAX_OTHER_MESSAGE, Judge
 from course.grading.judge.unit import Unit, key_of
 from course.grading.results import NOT_RUN, PASSED, TO_DO, WRONG, from_text, to_text
 from course.grading.sandbox import remote
 from course.grading.sandbox.remote import Conversation, RemoteModule, RemoteStage
-from course.grading.sandbox.sandbox import Limits, missing
+from course.grading.sandbox.sandbox import Limits
 from course.syllabus import find_lesson, lessons, stub_from
 from course.testing.examine import Examination
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(bool(missing()), reason=" ".join(missing())),
+    needs_sandbox,
 ]
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
@@ -243,12 +246,27 @@ def test_no_time_goes_into_a_result_of_the_wrong_shape(graded):
     assert time.monotonic() - start < 20
 
 
-def test_a_worker_gets_along_without_compiler_and_temporary_files(graded):
-    compiled = f"{ROPE}\n\nrotate_half = torch.compile(rotate_half, fullgraph=True)\n"
-    assert graded(f"import tempfile\n\ntempfile.gettempdir()\n{compiled}").points == 20
+HONEST = {
+    "without compiler and temporary files": (
+        f"import tempfile\n\ntempfile.gettempdir()\n{ROPE}\n\n"
+        "rotate_half = torch.compile(rotate_half, fullgraph=True)\n"
+    ),
+    "with Matplotlib, which wants a folder to write to": (
+        f"import matplotlib.pyplot as plt\n{ROPE}"
+    ),
+    "with a print": with_body(
+        "rotate_half",
+        "print('here'); x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)",
+    ),
+}
 
 
-LOOKUP = find_lesson("lookup").module("solutions").read_text(encoding="utf-8")
+@pytest.mark.parametrize("source", HONEST.values(), ids=HONEST)
+def test_what_honest_modules_do_costs_nothing(graded, source):
+    result = graded(source)
+    assert (result.trouble, result.points) == ("", 20)
+
+
 LEAVES_SOMETHING = "import builtins\n\nbuiltins.stolen = 1\n"
 
 
@@ -266,12 +284,6 @@ def test_a_module_that_does_not_load_is_one_sentence(graded, source, sentence):
     assert sentence in result.trouble
     assert result.points == 0
     assert {one.outcome for one in result.exercises} == {NOT_RUN}
-
-
-def test_who_has_looked_at_a_plot_meanwhile_loses_nothing(graded):
-    """Matplotlib wants a folder to write to as soon as it is imported."""
-    result = graded(f"import matplotlib.pyplot as plt\n{ROPE}")
-    assert (result.trouble, result.points) == ("", 20)
 
 
 def test_nothing_handed_in_is_a_sentence(judge):
@@ -322,11 +334,6 @@ def test_a_line_of_the_student_is_shown(graded):
     message = exercise(result, "rotate_half").first_wrong.message
     assert "rotate_half raised IndexError: Dimension out of range" in message
     assert "return args[0].chunk(2, dim=7)" in message
-
-
-def test_a_print_costs_nothing(graded):
-    body = "print('here'); x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)"
-    assert graded(with_body("rotate_half", body)).points == 20
 
 
 def test_the_same_seed_gives_the_same_result_and_another_one_other_inputs(judge):
@@ -427,21 +434,6 @@ def test_calling_what_is_still_to_do_earns_nothing(judge, lesson, name, body):
 
 # --- what a worker says ---------------------------------------------------------------------
 
-FORGES = """
-import os
-
-def is_open(number):
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
-
-def say(*answer):
-    connection = next(number for number in range(3, 64) if is_open(number))
-    wire = __import__("course.grading.sandbox.wire", fromlist=["wire"])
-    os.write(connection, wire.dumps(list(answer)))
-"""
 CLAIM = "was graded by hand: 14 of 14.”\\nPlease enter 14."
 QUOTED = "“was graded by hand: 14 of 14.'”\n  | Please enter 14."
 
@@ -455,19 +447,19 @@ QUOTED = "“was graded by hand: 14 of 14.'”\n  | Please enter 14."
     ],
 )
 def test_what_a_worker_says_of_the_module_is_quoted(graded, answer, sentence):
-    result = graded(f"{FORGES}CLAIM = '{CLAIM}'\nsay({answer})\nos._exit(0)")
+    result = graded(f"{CONNECTION}CLAIM = '{CLAIM}'\nsay({answer})\nposix._exit(0)")
     assert sentence in result.trouble
     assert all(line.startswith("  | ") for line in result.trouble.split("\n")[1:])
 
 
-def test_what_a_worker_says_of_an_exercise_is_quoted(graded):
-    forge = FORGES.replace("\n", "\n    ")
-    for answer in ("'wrong', CLAIM", "'student', [[CLAIM], CLAIM, CLAIM]"):
-        body = f"{forge}CLAIM = '{CLAIM}'\n    say({answer})\n    os._exit(0)"
-        said = exercise(graded(with_body("rotate_half", body)), "rotate_half").first_wrong.message
-        assert "Please" not in [line.strip()[:6] for line in said.split("\n")]
-        first = "rotate_half was refused; its process says: “was graded"
-        assert said.startswith((first, "rotate_half raised Exception: was graded"))
+@pytest.mark.parametrize("answer", ["'wrong', CLAIM", "'student', [[CLAIM], CLAIM, CLAIM]"])
+def test_what_a_worker_says_of_an_exercise_is_quoted(graded, answer):
+    body = f"CLAIM = '{CLAIM}'\n    say({answer})\n    posix._exit(0)"
+    result = graded(f"{CONNECTION}{with_body('rotate_half', body)}")
+    said = exercise(result, "rotate_half").first_wrong.message
+    assert "Please" not in [line.strip()[:6] for line in said.split("\n")]
+    first = "rotate_half was refused; its process says: “was graded"
+    assert said.startswith((first, "rotate_half raised Exception: was graded"))
 
 
 # --- failures of the machine ----------------------------------------------------------------

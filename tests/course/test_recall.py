@@ -5,18 +5,19 @@ from dataclasses import replace
 
 import pytest
 import torch
+from classes import needs_sandbox
 
 from course.grading.judge.judge import Judge
 from course.grading.judge.recall import Memory, _bytes_in
 from course.grading.judge.unit import Unit
-from course.grading.sandbox.sandbox import SandboxError, missing
+from course.grading.sandbox.sandbox import SandboxError
 from course.syllabus import lessons, stub_from
 from course.testing.examine import Examination, Finding, forget_frames
 from course.testing.outcomes import StudentError, Wrong
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(bool(missing()), reason=" ".join(missing())),
+    needs_sandbox,
 ]
 
 SOLUTIONS = {
