@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 
 import torch
-import torch._dynamo  # now: an import that a deadline cuts short would stay broken for all others
+import torch._dynamo  # noqa: F401, now: an import that a deadline cuts short would stay broken
 
 from course.grading.judge.recall import Memory, RecallingExamination
 from course.grading.judge.unit import Unit, key_of, module_key, not_graded
