@@ -180,19 +180,20 @@ def test_a_flaw_of_the_grader_costs_one_result_that_is_not_kept(judge, monkeypat
     assert judge.grade(unit).points > 0
 
 
-UNFOLDS = """
-def apply_rope(x, cos, sin):
-    return torch.zeros(1).expand(30_000, 1)
-"""
+def judged_alone(stem: str, code: str):
+    """The result of a stub with some lines after it, from a judge in a process of its own."""
+    stub = stub_from(find_lesson(stem).module("solutions").read_text(encoding="utf-8"), stem)
+    unit = Unit("eve", stem, f"{stub}\n\n{code}".encode())
+    ((_, result),) = judged(iter([unit]), lambda: local_judges(Settings(), jobs=1))
+    assert (bool(result.key), result.points) == (True, 0)
+    return result
 
 
 @needs_sandbox
 @pytest.mark.slow
 def test_what_small_answers_unfold_to_is_not_multiplied():
-    stub = stub_from(find_lesson("rope").module("solutions").read_text(encoding="utf-8"), "rope")
-    unit = Unit("eve", "rope", f"{stub}\n\n{UNFOLDS}".encode())
-    ((_, result),) = judged(iter([unit]), lambda: local_judges(Settings(), jobs=1))
-    assert (bool(result.key), result.points) == (True, 0)
+    unfolds = "def apply_rope(x, cos, sin):\n    return torch.zeros(1).expand(30_000, 1)\n"
+    result = judged_alone("rope", unfolds)
     said = [test.message for exercise in result.exercises for test in exercise.tests]
     assert not {remote.TOO_LARGE, remote._TOO_LONG}.intersection(said)
     assert "the shape is (30000, 1), but should be (4, 6)" in "".join(said)
@@ -207,12 +208,7 @@ def nearest_by_cosine(query, vectors, top_k=5):
 @needs_sandbox
 @pytest.mark.slow
 def test_what_no_memory_holds_as_lists_is_wrong_rather_than_not_graded():
-    stem = "skipgram"
-    stub = stub_from(find_lesson(stem).module("solutions").read_text(encoding="utf-8"), stem)
-    unit = Unit("eve", stem, f"{stub}\n\n{AS_LISTS}".encode())
-    ((_, result),) = judged(iter([unit]), lambda: local_judges(Settings(), jobs=1))
-    assert (bool(result.key), result.points) == (True, 0)
-    assert what_is_said(result) == remote.TOO_LARGE
+    assert what_is_said(judged_alone("skipgram", AS_LISTS)) == remote.TOO_LARGE
 
 
 def test_what_no_memory_holds_is_not_compared_by_other_numbers():
