@@ -274,7 +274,6 @@ def _confine(kept: tuple[int, ...], limits: Limits, rules: _Rules, parent: int) 
     """Give everything up but computing, and these open files."""
     import resource
 
-    libc = ctypes.CDLL(None, use_errno=True)
     os.setsid()  # no terminal, and its Ctrl-C is not for a worker
     if not namespaces.end_with_parent(parent):
         os._exit(_NOT_CONFINED)
@@ -301,11 +300,11 @@ def _confine(kept: tuple[int, ...], limits: Limits, rules: _Rules, parent: int) 
         except (ValueError, OSError):
             os._exit(_LIMIT_REFUSED)
 
-    _succeed(libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    seccomp.system_call("prctl", _SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     landlock.enter(rules.files)
     os.close(rules.files)
-    _drop_capabilities(libc)
-    _succeed(libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0))  # no core dump, whoever collects them
+    _drop_capabilities()
+    seccomp.system_call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)  # no core dump, whoever collects them
     seccomp.enter(rules.system_calls)
 
 
@@ -332,12 +331,11 @@ def confine_judge() -> None:
     Raises:
         OSError: the kernel refused.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    _succeed(libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    seccomp.system_call("prctl", _SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     rules = landlock.prepare_reading()
     landlock.enter(rules)
     os.close(rules)
-    _drop_capabilities(libc)
+    _drop_capabilities()
     seccomp.enter(seccomp.prepare_judge())
 
 
@@ -355,13 +353,8 @@ def _close_all_but(*kept: int) -> None:
         first = descriptor + 1
 
 
-def _drop_capabilities(libc: ctypes.CDLL) -> None:
+def _drop_capabilities() -> None:
     """Root without capabilities is anyone; see capset(2)."""
     version_and_process = (ctypes.c_uint32 * 2)(0x20080522, 0)
     none = (ctypes.c_uint32 * 6)()
-    _succeed(libc.capset(version_and_process, none))
-
-
-def _succeed(result: int) -> None:
-    if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    seccomp.system_call("capset", version_and_process, none)

@@ -117,6 +117,22 @@ def number(name: str) -> int:
     return _library().seccomp_syscall_resolve_name(name.encode())
 
 
+def system_call(call: int | str, *arguments: object) -> int:
+    """Make a system call, of this number or name; return what it returns.
+
+    Raises:
+        OSError: it was refused.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    values = [number(call) if isinstance(call, str) else call, *arguments]
+    wide = [ctypes.c_long(each) if isinstance(each, int) else each for each in values]
+    result = libc.syscall(*wide)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
 def _allow(filter_: ctypes.c_void_p, name: str, *conditions: _Condition) -> None:
     if number(name) < 0:
         return  # an old call that this architecture never had, or one that is newer than libseccomp
