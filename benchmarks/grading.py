@@ -469,12 +469,16 @@ def _role(process: int, parents: str) -> str:
         command = Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return ""
-    if b"course.grading.sandbox.nursery" in command:
-        return "nursery"
+    if b"course.grading.sandbox.fork_server" in command:
+        return "fork server"
     return "server" if b"forkserver" in command else ""
 
 
-_FORKED = {"server": "judge", "nursery": "nursery of a judge", "nursery of a judge": "worker"}
+_FORKED = {
+    "server": "judge",
+    "fork server": "fork server of a judge",
+    "fork server of a judge": "worker",
+}
 """The roles of processes that are forked, and look like those that they are forked from."""
 
 
@@ -505,7 +509,7 @@ def print_comparison(contestants: list[Contestant], medians: dict[str, Spent]) -
 
 def print_growth(rows: Iterable[tuple[int, Spent, dict[str, Peaks]]]) -> None:
     """A line for each class as soon as it is graded."""
-    roles = ("grader", "judge", "nursery", "worker")
+    roles = ("grader", "judge", "fork server", "worker")
     titles = " | ".join(f"{role}, MB" for role in roles)
     print(f"| units | s a unit | processor s a unit | {titles} |")
     print("|--:" * (3 + len(roles)) + "|")

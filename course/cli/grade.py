@@ -5,11 +5,17 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from course.syllabus import Lesson, chosen_lessons, lessons
 from course.testing.result import LessonResult
+
+SECONDS_BETWEEN_LINES = 10
+"""Of progress, where there is no terminal."""
+MAX_CHANGES = 20
+"""As many are told on the terminal."""
 
 
 @click.command(short_help="Grade a class, safe from hostile code.")
@@ -60,19 +66,7 @@ from course.testing.result import LessonResult
 )
 @click.option("--self-test", is_flag=True, help="Try to break out of the sandbox, and report.")
 @click.option("--unsandboxed", is_flag=True, help="Grade without a sandbox. Only code you trust.")
-def grade(
-    submissions: Path | None,
-    chosen: tuple[str, ...],
-    out: Path,
-    jobs: int,
-    scheduler: str | None,
-    gradebook: str | None,
-    seed: int | None,
-    resume: bool,
-    compare: Path | None,
-    self_test: bool,
-    unsandboxed: bool,
-) -> None:
+def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
     """Grade the SUBMISSIONS of a class: a folder or a zip with a folder, a zip or files each.
 
     Each module runs in a process of its own that can neither see nor change anything; the tests
@@ -92,15 +86,14 @@ def grade(
 
     _open_standard_streams()
     try:
-        if self_test and (submissions or chosen):
-            raise click.UsageError("--self-test grades nothing: leave the rest out")
         if self_test:
+            if submissions or options["chosen"]:
+                raise click.UsageError("--self-test grades nothing: leave the rest out")
             sys.exit(_self_test())
         if submissions is None:
             raise click.UsageError("name the folder, or the zip, that holds the SUBMISSIONS")
-        how = (jobs, seed, not resume, not unsandboxed, scheduler)
         with safe_import_path(submissions):
-            sys.exit(_grade(submissions, chosen, out, *how, gradebook, compare))
+            sys.exit(_grade(submissions, **options))
     except UnsafePlace as error:
         raise click.ClickException(str(error)) from None
     except SandboxError as error:
@@ -116,8 +109,8 @@ def grade(
         raise
     except OSError as error:
         raise click.ClickException(
-            f"{error.filename or out}: {error.strerror or error}. Nothing that was graded is lost: "
-            "run the same command again when that is mended."
+            f"{error.filename or options['out']}: {error.strerror or error}. Nothing that was "
+            "graded is lost: run the same command again when that is mended."
         ) from None
 
 
@@ -134,24 +127,26 @@ def _open_standard_streams() -> None:
 
 def _grade(
     submissions: Path,
+    *,
     chosen: tuple[str, ...],
     out: Path,
     jobs: int,
-    seed: int | None,
-    fresh: bool,
-    confined: bool,
     scheduler: str | None,
     gradebook: str | None,
+    seed: int | None,
+    resume: bool,
     compare: Path | None,
+    unsandboxed: bool,
 ) -> int:
-    from course.grading.judge.grade import GradingError, Settings, Store, grade_all
+    from course.grading.judge.grade import Store, grade_all
+    from course.grading.judge.unit import GradingError, Settings
     from course.grading.reports import pages_of_others, write_reports
     from course.grading.sandbox.sandbox import SandboxError, missing
     from course.grading.submissions import SubmissionsError, modules_beside, read_submissions
 
-    if confined and not scheduler and (lacking := missing()):
+    if not (unsandboxed or scheduler) and (lacking := missing()):
         raise SandboxError(" ".join(lacking))
-    if not confined:
+    if unsandboxed:
         click.secho("No sandbox: what is graded can do all that you can.", fg="red", err=True)
     try:
         if gradebook:
@@ -169,17 +164,22 @@ def _grade(
         if compare and not (compare / "seed.txt").exists():
             raise click.UsageError(f"--compare {compare}: no class was graded into that folder")
         handed_in = list(read_submissions(submissions))
-        notes = _about_class(modules_beside(submissions))
+        notes = []
+        if beside := modules_beside(submissions):
+            notes.append(
+                f"Beside the students' folders: {_first_five(beside)}. No name says whose that is, "
+                "so it was not graded; a module belongs in a folder with the student's name."
+            )
         wanted = named or _lessons_in(handed_in)
         store = Store(out)
         with store.locked():
             if compare and seed is None:
                 seed = Store(compare).seed(None)  # other inputs would be a difference, too
-            settings = Settings(store.seed(seed), confined=confined)
+            settings = Settings(store.seed(seed), confined=not unsandboxed)
             units = _units(handed_in, wanted)
             total = len(handed_in) * len(wanted)
             jobs = max(1, min(jobs, total))
-            graded = grade_all(units, store, settings, jobs, fresh, scheduler)
+            graded = grade_all(units, store, settings, jobs, not resume, scheduler)
             results = _with_progress(graded, total)
             alike, known, concealed = _to_look_at(handed_in, wanted)
             written = write_reports(results, alike, out, known, concealed, notes)
@@ -210,46 +210,39 @@ def _grade(
 
 
 def _lessons_in(handed_in: Sequence) -> list[Lesson]:
-    """The lessons of which anybody handed something in; all of them if nobody did."""
-    found: set[str] = set()
-    for submission in handed_in:
-        found.update(submission.modules, submission.refused)
+    """Return the lessons of which anybody handed something in; all of them if nobody did."""
+    found = {stem for one in handed_in for stem in (*one.modules, *one.refused)}
     return [lesson for lesson in lessons() if lesson.stem in found] or list(lessons())
 
 
 def _units(handed_in: Sequence, wanted: list[Lesson]) -> Iterator:
     from course.grading.judge.unit import Unit
 
-    for submission in handed_in:
-        for lesson in wanted:
-            source = submission.modules.get(lesson.stem)
-            unread = submission.unread.get(lesson.stem, "")
+    for one in handed_in:
+        for stem in (lesson.stem for lesson in wanted):
             yield Unit(
-                student=submission.student,
-                lesson=lesson.stem,
-                source=source,
-                notes=submission.notes,
-                unread=unread,
-                refused=submission.refused.get(lesson.stem, ""),
-                canvas_id=submission.canvas_id,
-                late=lesson.stem in submission.late,
+                student=one.student,
+                lesson=stem,
+                source=one.modules.get(stem),
+                notes=one.notes,
+                unread=one.unread.get(stem, ""),
+                refused=one.refused.get(stem, ""),
+                canvas_id=one.canvas_id,
+                late=stem in one.late,
             )
 
 
 def _to_look_at(handed_in: Sequence, wanted: list[Lesson]) -> tuple[dict, list, list]:
-    """Pairs that are alike, by lesson; published answers; sentences on what may be concealed."""
+    """Return similar pairs by lesson, published answers, and sentences on concealment."""
     from course.grading.similarity.answers import find_known
     from course.grading.similarity.concealed import find_concealment
     from course.grading.similarity.copies import find_resemblances
     from course.grading.similarity.source import read_source
 
-    modules: dict[str, list] = {lesson.stem: [] for lesson in wanted}
-    for submission in handed_in:
-        for stem in modules.keys() & submission.modules.keys():
-            modules[stem].append((submission.student, submission.modules[stem]))
     alike, known, concealed = {}, [], []
-    for stem, own in modules.items():
-        read = [(student, read_source(module)) for student, module in own]
+    for stem in (lesson.stem for lesson in wanted):
+        own = [one for one in handed_in if stem in one.modules]
+        read = [(one.student, read_source(one.modules[stem])) for one in own]
         alike[stem] = find_resemblances(stem, read)
         known += find_known(stem, read)
         concealed += find_concealment(stem, read)
@@ -257,10 +250,9 @@ def _to_look_at(handed_in: Sequence, wanted: list[Lesson]) -> tuple[dict, list, 
 
 
 def _with_progress(graded: Iterator[tuple[LessonResult, bool]], total: int) -> list[LessonResult]:
-    """All results, in the order of students and lessons, with a bar while they come."""
-    start, results, done_now = time.monotonic(), [], 0
-    is_seen = sys.stdout.isatty()
-    said_at = start
+    """Return all results, in the order of students and lessons, with a bar while they come."""
+    start = said_at = time.monotonic()
+    results, done_now, is_seen = [], 0, sys.stdout.isatty()
 
     def rate(_: object) -> str:
         return f"{done_now / (time.monotonic() - start):.1f} a second" if done_now else ""
@@ -284,16 +276,6 @@ def _with_progress(graded: Iterator[tuple[LessonResult, bool]], total: int) -> l
     return sorted(results, key=lambda result: (result.student, order[result.lesson]))
 
 
-def _about_class(beside: list[str]) -> list[str]:
-    """What there is to say of what nobody in particular handed in."""
-    if not beside:
-        return []
-    return [
-        f"Beside the students' folders: {_first_five(beside)}. No name says whose that is, so it "
-        "was not graded; a module belongs in a folder with the student's name."
-    ]
-
-
 def _say(
     submissions: Path, results: list[LessonResult], written: list[Path], notes: Sequence[str] = ()
 ) -> None:
@@ -309,9 +291,11 @@ def _say(
         click.echo(
             f"one student, {name}: if that is a folder of several, grade {submissions / name}"
         )
-    if noted := {result.student for result in results if result.notes}:
+    noted = dict.fromkeys(result.student for result in results if result.notes)
+    if noted:
         click.echo(f"students with notes on what they handed in: {len(noted)}; index.html has them")
-    if empty := _without_module(results):
+    with_module = {result.student for result in results if result.handed_in}
+    if empty := [student for student in noted if student not in with_module]:
         click.echo(f"no module was found in the work of: {_first_five(empty)}; their pages say why")
     for note in notes:
         click.echo(note)
@@ -319,15 +303,8 @@ def _say(
         click.echo(f"  {path}")
 
 
-def _without_module(results: list[LessonResult]) -> list[str]:
-    """The students whose work holds none of the modules that are graded, but something odd."""
-    with_module = {result.student for result in results if result.handed_in}
-    noted = dict.fromkeys(result.student for result in results if result.notes)
-    return [student for student in noted if student not in with_module]
-
-
 def _not_graded(results: list[LessonResult]) -> str:
-    """What could not be graded, by student."""
+    """Return what could not be graded, by student."""
     stems: dict[str, list[str]] = {}
     for result in results:
         if not result.key:
@@ -337,7 +314,7 @@ def _not_graded(results: list[LessonResult]) -> str:
 
 
 def _first_five(names: Sequence[str], separator: str = ", ") -> str:
-    """The first five, and how many there are beyond them."""
+    """Return the first five, and how many there are beyond them."""
     others = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
     return separator.join(names[:5]) + others
 
@@ -358,15 +335,9 @@ def _say_changes(old: list[LessonResult], new: list[LessonResult], out: Path) ->
     click.echo(f"  {out / 'changes.csv'}")
 
 
-SECONDS_BETWEEN_LINES = 10
-"""Of progress, where there is no terminal."""
-MAX_CHANGES = 20
-"""As many are told on the terminal."""
-
-
 def _self_test() -> int:
-    from course.grading.sandbox.escapes import self_test
-    from course.grading.sandbox.ways_out import ATTEMPTS
+    from course.grading.sandbox.escapes import ATTEMPTS
+    from course.grading.sandbox.self_test import self_test
 
     outcomes = self_test()
     for outcome in outcomes:
@@ -375,7 +346,7 @@ def _self_test() -> int:
         if not outcome.closed:
             click.echo(f"          {outcome.detail}")
     n_open = sum(not outcome.closed for outcome in outcomes)
-    click.echo(f"{len(outcomes) - n_open} of {len(outcomes)} ways out are closed")
+    click.echo(f"{len(outcomes) - n_open} of {len(outcomes)} attempts to escape are refused")
     if len(outcomes) < len(ATTEMPTS):
         click.echo(
             "There are no namespaces for us here: a module can see whether a file of a known name "

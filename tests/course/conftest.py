@@ -11,6 +11,8 @@ import pytest
 from course import ROOT
 from course.syllabus import lessons
 
+sys.path.append(str(Path(__file__).parent))  # pytest by itself finds no module beside a test
+
 
 class _NotHere(pytest.Module):
     """A test file that is skipped without being read."""

@@ -19,15 +19,13 @@ class Attack:
     """One hostile module.
 
     Attributes:
-        name: of the attack.
-        sentence: what it does.
+        name: what it does.
         source: the module.
         tells: a pattern that what the instructor reads has to match.
         points: what the same module earns without the attack.
     """
 
     name: str
-    sentence: str
     source: bytes
     tells: str
     points: int = 0
@@ -36,49 +34,47 @@ class Attack:
 ATTACKS: list[Attack] = []
 
 
-def attack(name: str, sentence: str, code: str, tells: str) -> None:
+def module(name: str, source: bytes, tells: str, points: int = 0) -> None:
+    """Add a module that is no stub at all."""
+    ATTACKS.append(Attack(name, source, tells, points))
+
+
+def attack(name: str, code: str, tells: str) -> None:
     """Add a stub with some lines after it."""
-    ATTACKS.append(Attack(name, sentence, f"{STUB}\n\n{code}".encode(), tells))
+    module(name, f"{STUB}\n\n{code}".encode(), tells)
 
 
-def in_call(name: str, sentence: str, code: str, tells: str) -> None:
+def in_call(name: str, code: str, tells: str) -> None:
     """Add a stub whose `lookup` has this body."""
     body = code.strip("\n").replace("\n", "\n    ")
-    attack(name, sentence, f"def lookup(weight, ids):\n    {body}\n", tells)
-
-
-def module(name: str, sentence: str, source: bytes, tells: str, points: int = 0) -> None:
-    """Add a module that is no stub at all."""
-    ATTACKS.append(Attack(name, sentence, source, tells, points))
+    attack(name, f"def lookup(weight, ids):\n    {body}\n", tells)
 
 
 # --- ending early, as if all were well ------------------------------------------------------
 
-in_call("exit", "leaves with status 0", "import sys; sys.exit(0)", r"called sys\.exit\(0\)")
-in_call("os exit", "leaves at once", "import os; os._exit(0)", r"called os\._exit\(0\)")
-in_call("posix exit", "leaves by another door", "import posix; posix._exit(0)", "status 0")
-in_call("c exit", "leaves in C", "import ctypes; ctypes.CDLL(None)._exit(0)", "status 0")
-in_call("crash", "crashes", "import ctypes; ctypes.string_at(0)", "crashed: Segmentation fault")
-in_call("abort", "kills itself", "import os; os.abort()", "crashed")
-attack("exit at import", "leaves while it is imported", "raise SystemExit(0)", "calls sys.exit")
-attack("os exit at import", "leaves at import", "import os; os._exit(0)", r"called os\._exit\(0\)")
-attack("c exit at import", "leaves in C", "import posix; posix._exit(0)", "left its process")
+in_call("leaves with status 0", "import sys; sys.exit(0)", r"called sys\.exit\(0\)")
+in_call("leaves at once", "import os; os._exit(0)", r"called os\._exit\(0\)")
+in_call("leaves by another door", "import posix; posix._exit(0)", "status 0")
+in_call("leaves in C", "import ctypes; ctypes.CDLL(None)._exit(0)", "status 0")
+in_call("crashes", "import ctypes; ctypes.string_at(0)", "crashed: Segmentation fault")
+in_call("kills itself", "import os; os.abort()", "crashed")
+attack("leaves while it is imported", "raise SystemExit(0)", "calls sys.exit")
+attack("leaves at import", "import os; os._exit(0)", r"called os\._exit\(0\)")
+attack("leaves in C at import", "import posix; posix._exit(0)", "left its process")
 attack(
-    "atexit",
     "claims success when the process ends",
     "import atexit, os\natexit.register(lambda: os._exit(0))\n\n"
     "def lookup(weight, ids):\n    print('132 passed')\n    raise SystemExit",
     r"called sys\.exit",
 )
-in_call("skip", "skips its test", "import pytest; pytest.skip('done')", "raised Skipped: done")
-in_call("pytest exit", "ends pytest", "import pytest; pytest.exit('passed', 0)", "Exit: passed")
-in_call("interrupt", "interrupts the run", "raise KeyboardInterrupt", "left its process")
-in_call("generator exit", "raises what few catch", "raise GeneratorExit", "raised GeneratorExit")
+in_call("skips its test", "import pytest; pytest.skip('done')", "raised Skipped: done")
+in_call("ends pytest", "import pytest; pytest.exit('passed', 0)", "Exit: passed")
+in_call("interrupts the run", "raise KeyboardInterrupt", "left its process")
+in_call("raises what few catch", "raise GeneratorExit", "raised GeneratorExit")
 
 # --- forged results -------------------------------------------------------------------------
 
 in_call(
-    "forged output",
     "writes a report of passed tests to every output",
     """
 import os, sys
@@ -90,7 +86,6 @@ for number in (0, 1, 2):
     "nothing \\(None, as without a return\\) came back",
 )
 in_call(
-    "forged files",
     "writes results and settings where a grader or pytest would look for them",
     f"""
 import os
@@ -107,7 +102,6 @@ raise last
     "PermissionError",
 )
 attack(
-    "shadowed library",
     "puts modules of its own in the place of torch, pytest and the course",
     "import sys, types\n"
     "for name in ('torch', 'torch.testing', 'pytest', 'course.testing.expect', 'course.grading'):\n"
@@ -115,7 +109,6 @@ attack(
     "cannot be looked at|left its process|still to do",
 )
 attack(
-    "patched comparisons",
     "makes everything equal in torch and in Python",
     "import torch.testing\n"
     "for name in ('equal', 'allclose', 'isclose'):\n"
@@ -128,13 +121,11 @@ attack(
     "replaces",
 )
 in_call(
-    "patched through C",
     "makes 7 another number, in memory",
     "import ctypes\nctypes.memmove(id(7) + 24, id(0) + 24, 4)\nreturn weight * 7",
     "not the|should be|is not|left its process|crashed",
 )
 in_call(
-    "equal to all",
     "returns an object that is equal to everything",
     """
 class Yes:
@@ -148,7 +139,6 @@ return Yes()
     "a Yes came back where a tensor belongs",
 )
 in_call(
-    "tensor that agrees",
     "returns a tensor that answers every question of torch itself",
     """
 class Agrees(torch.Tensor):
@@ -160,7 +150,6 @@ return torch.zeros(ids.shape + weight.shape[1:]).as_subclass(Agrees)
     "values|entries|every",
 )
 attack(
-    "number that agrees",
     "returns a number that is equal to everything",
     "class Seven(int):\n"
     "    __eq__ = lambda *a: True\n"
@@ -169,18 +158,15 @@ attack(
     "one_hot_bytes = lambda *a, **k: Seven(7)",
     "an int came back where a tensor belongs",
 )
-in_call("numpy", "returns a numpy number", "import numpy; return numpy.float64(7)", "a float came")
-in_call("generator", "returns a generator", "return (row for row in weight)", "a generator came")
-in_call("function", "returns a function", "return lambda: weight", "a function came back")
-in_call(
-    "module", "returns a module", "import torch.nn; return torch.nn.Identity()", "came back|go on"
-)
-in_call("random", "answers differently each time", "return torch.rand(2, 3)", "shape|values")
+in_call("returns a numpy number", "import numpy; return numpy.float64(7)", "a float came")
+in_call("returns a generator", "return (row for row in weight)", "a generator came")
+in_call("returns a function", "return lambda: weight", "a function came back")
+in_call("returns a module", "import torch.nn; return torch.nn.Identity()", "came back|go on")
+in_call("answers differently each time", "return torch.rand(2, 3)", "shape|values")
 
 # --- the stage and the connection -----------------------------------------------------------
 
 attack(
-    "patched stage",
     "finds what calls it and makes that answer for it",
     "import gc, importlib\n"
     "stage = importlib.import_module('course.testing.stage')\n"
@@ -192,7 +178,6 @@ attack(
     "shape",
 )
 in_call(
-    "patched later",
     "waits for its first call to replace the stage",
     """
 import gc, sys
@@ -204,7 +189,6 @@ return torch.zeros(2, 3)
     "replaces|values|shape",
 )
 in_call(
-    "frames",
     "walks up the stack and changes what it finds there",
     """
 import ctypes, sys
@@ -220,7 +204,7 @@ return weight
 )
 
 CONNECTION = """
-import os
+import os, posix
 dumps = __import__("course.grading.sandbox.wire", fromlist=["dumps"]).dumps
 
 def is_open(number):
@@ -231,6 +215,13 @@ def is_open(number):
     return True
 
 connection = next(number for number in range(3, 64) if is_open(number))
+
+def say(*answer):
+    os.write(connection, dumps(list(answer)))
+"""
+"""Finds the connection to the judge, and lets a module say on it what it likes.
+
+After that, `posix._exit` ends the process at once, so nothing else follows; `os._exit` is guarded.
 """
 
 FORGED = {
@@ -244,18 +235,15 @@ FORGED = {
 for kind, answer in FORGED.items():
     attack(
         f"forged at import: {kind}",
-        "answers the request to load before it is loaded",
         f"{CONNECTION}os.write(connection, dumps({answer}))",
         "was not loaded; its process says|cannot be|still to do|should|came back|go on",
     )
 attack(
-    "answers in advance",
     "sends a hundred answers before it is asked",
     f"{CONNECTION}os.write(connection, 100 * dumps(['result', (torch.zeros(2, 3), {{}})]))",
     "cannot be read",
 )
 attack(
-    "answers twice",
     "sends each answer twice, the first one forged",
     f"{CONNECTION}\n"
     "def lookup(weight, ids):\n"
@@ -264,19 +252,16 @@ attack(
     "values|shape|should be|cannot be read",
 )
 attack(
-    "closes the connection",
     "hangs up and computes on",
     f"{CONNECTION}\ndef lookup(weight, ids):\n    os.close(connection)\n    while True: pass",
     "did not end by itself",
 )
 attack(
-    "garbage",
     "answers with bytes that are no message",
     f"{CONNECTION}\ndef lookup(weight, ids):\n    os.write(connection, b'passed!!' * 10000)",
     "cannot be read",
 )
 attack(
-    "drips",
     "sends an answer byte by byte, to be waited for at each",
     f"{CONNECTION}\nimport time\n"
     "def lookup(weight, ids):\n"
@@ -286,7 +271,6 @@ attack(
     "did not come to an end",
 )
 attack(
-    "endless answer",
     "announces a large answer and never stops to send it",
     f"{CONNECTION}\n"
     "def lookup(weight, ids):\n"
@@ -296,7 +280,6 @@ attack(
     "did not come to an end|processor time",
 )
 attack(
-    "many large answers",
     "fills the memory of the judge with every answer",
     f"{CONNECTION}\n"
     "def lookup(weight, ids):\n"
@@ -309,7 +292,6 @@ attack(
     "a list of 30 came back",
 )
 attack(
-    "nested answer",
     "sends a list in lists, 300,000 deep",
     f"{CONNECTION}\n"
     "def lookup(weight, ids):\n"
@@ -318,7 +300,6 @@ attack(
     "cannot be read",
 )
 attack(
-    "colliding keys",
     "sends a dictionary whose keys all have the same hash",
     f"{CONNECTION}\nimport json\n"
     "def lookup(weight, ids):\n"
@@ -328,7 +309,6 @@ attack(
     "cannot be read",
 )
 attack(
-    "a tensor of many rows",
     "sends a tensor that takes no memory until somebody takes it apart",
     f"{CONNECTION}\nimport json\n"
     "def lookup(weight, ids):\n"
@@ -348,7 +328,7 @@ CLOSED = "PermissionError|FileNotFoundError"
 def reading(name: str, path: object, tells: str = CLOSED) -> None:
     """Add an attack that tells what it has read."""
     code = f"raise ValueError(open({str(path)!r}, 'rb').read())"
-    in_call(f"reads {name}", f"reads {name}", code, tells)
+    in_call(f"reads {name}", code, tells)
 
 
 reading("the solutions", ROOT / "solutions" / "lookup.py", "takes its answers from solutions/")
@@ -357,7 +337,6 @@ reading("the catalogue", ROOT / "course" / "mistakes" / "lookup.py")
 reading("its own file", ROOT / "exercises" / "lookup.py")
 reading("the users", "/etc/passwd")
 in_call(
-    "reads the parent",
     "reads the environment and the memory of its parent",
     """
 import os
@@ -370,38 +349,28 @@ raise last
 """,
     CLOSED,
 )
+in_call("lists all processes", "import os; raise ValueError(os.listdir('/proc'))", CLOSED)
 in_call(
-    "looks for siblings",
-    "lists all processes",
-    "import os; raise ValueError(os.listdir('/proc'))",
-    CLOSED,
-)
-in_call(
-    "environment",
     "tells its environment",
     "import os; raise ValueError(dict(os.environ))",
     "ValueError: {'HOME': '/'",
 )
 attack(
-    "imports the solutions",
     "imports the solutions in the plain way",
     "from solutions.lookup import lookup",
     "takes its answers from solutions/",
 )
 in_call(
-    "imports the solutions later",
     "imports the solutions by a name that is put together",
     "import importlib; return importlib.import_module('sol' 'utions.lookup').lookup(weight, ids)",
     "No module named 'solutions|PermissionError",
 )
 in_call(
-    "imports the catalogue",
     "imports the right answers that the catalogue of mistakes has",
     "import importlib; importlib.import_module('course.mistakes.lookup')",
     "No module named|PermissionError",
 )
 in_call(
-    "searches all modules",
     "looks for a right `lookup` in everything that is loaded",
     """
 import sys
@@ -435,7 +404,6 @@ for name in ("lookup", "one_hot_lookup", "one_hot_bytes", "lookup_backward"):
 {SOLUTION[SOLUTION.index("class TokenEmbedding") :]}
 """
 module(
-    "thief",
     "keeps what is lent to its TokenEmbedding, to answer for the other exercises",
     f"{STUB}\n\n{THIEF}".encode(),
     "replaces|still to do",
@@ -444,9 +412,8 @@ module(
 
 # --- other processes, files and the network -------------------------------------------------
 
-in_call("fork bomb", "forks for ever", "import os\nwhile True: os.fork()", "PermissionError")
+in_call("forks for ever", "import os\nwhile True: os.fork()", "PermissionError")
 in_call(
-    "outlives",
     "leaves a child behind in a session of its own",
     """
 import os, time
@@ -457,42 +424,33 @@ return weight
 """,
     "PermissionError",
 )
+in_call("runs a shell", "import os; os.system('sleep 600 &'); return 7", "an int came back")
 in_call(
-    "shell", "runs a shell", "import os; os.system('sleep 600 &'); return 7", "an int came back"
-)
-in_call(
-    "traces its parent",
     "attaches a debugger to its parent",
     "import ctypes, os\nif ctypes.CDLL(None).ptrace(16, os.getppid(), 0, 0) < 0:\n"
     "    raise PermissionError('no ptrace')",
     "no ptrace",
 )
-in_call("kills all", "kills everybody", "import os; os.kill(-1, 9)", "PermissionError")
-in_call("threads", "starts a thread", "import threading; threading.Timer(9, int).start()", "thread")
+in_call("kills everybody", "import os; os.kill(-1, 9)", "PermissionError")
+in_call("starts a thread", "import threading; threading.Timer(9, int).start()", "thread")
 in_call(
-    "shared memory",
     "fills the shared memory",
     f"open('/dev/shm/{MARK}', 'wb').write(bytes(10**9))",
     "PermissionError",
 )
+in_call("fills the disk", f"open('/tmp/{MARK}', 'wb').write(bytes(10**9))", "PermissionError")
 in_call(
-    "disk", "fills the disk", f"open('/tmp/{MARK}', 'wb').write(bytes(10**9))", "PermissionError"
-)
-in_call(
-    "million files",
     "makes a million files",
     f"for number in range(10**6):\n    open(f'/tmp/{MARK} {{number}}', 'w').close()",
     "PermissionError",
 )
-in_call("connects", "opens a connection", "import socket; socket.socket()", "PermissionError")
+in_call("opens a connection", "import socket; socket.socket()", "PermissionError")
 in_call(
-    "listens",
     "waits for somebody to connect",
     "import socket; socket.create_server(('127.0.0.1', 0)).accept()",
     "PermissionError",
 )
 in_call(
-    "asks a name server",
     "looks up an address",
     "import socket; socket.getaddrinfo('example.org', 80)",
     "gaierror|PermissionError|OSError",
@@ -509,24 +467,20 @@ for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         pass
 """
 END = "did not come to an end in"
-attack("endless import", "never ends to load", "while True: pass", "came to no end")
-attack(
-    "sleeping import", "sleeps at import", "import time; time.sleep(600)", "came to no end while"
-)
-in_call("endless", "computes for ever", "while True: pass", END)
-in_call("deaf", "computes for ever, deaf", f"{IGNORE_ALL}\nwhile True: pass", END)
-in_call("deaf in C", "one long call into C", f"{IGNORE_ALL}\nsum(range(10**12))", END)
-in_call("sleeps", "sleeps", "import time; time.sleep(600)", END)
-in_call("power", "computes a number of 10**8 digits", "return 10 ** 10**8", f"{END}|number")
-in_call("regex", "matches for ever", "import re; re.match('(a+)+$', 'a' * 50 + 'b')", END)
+attack("never ends to load", "while True: pass", "came to no end")
+attack("sleeps at import", "import time; time.sleep(600)", "came to no end while")
+in_call("computes for ever", "while True: pass", END)
+in_call("computes for ever, deaf", f"{IGNORE_ALL}\nwhile True: pass", END)
+in_call("one long call into C", f"{IGNORE_ALL}\nsum(range(10**12))", END)
+in_call("sleeps", "import time; time.sleep(600)", END)
+in_call("computes a number of 10**8 digits", "return 10 ** 10**8", f"{END}|number")
+in_call("matches for ever", "import re; re.match('(a+)+$', 'a' * 50 + 'b')", END)
 in_call(
-    "swallows",
     "catches whatever is thrown at it",
     "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
     END,
 )
 in_call(
-    "endless message",
     "raises what never comes to its message",
     """
 class Slow(Exception):
@@ -539,15 +493,14 @@ raise Slow
 
 # --- size -----------------------------------------------------------------------------------
 
-in_call("100 GB", "asks for 100 GB", "torch.empty(25 * 10**9)", "can't allocate memory")
-in_call("100 GB of bytes", "asks for 100 GB", "bytearray(10**11)", "MemoryError")
-in_call("hoards", "asks for ever more", "a = [0]\nwhile True: a += a", f"MemoryError|memory|{END}")
-in_call("prints much", "prints 100 MB", "print('x' * 10**8)", "nothing|printed|prints")
-in_call("large message", "raises 10 MB", "raise ValueError('x' * 10**7)", "ValueError: xxx")
-in_call("large text", "returns 10 MB", "return 'x' * 10**7", "too large to be looked at")
-in_call("large tensor", "returns 40 MB", "return torch.zeros(10**7)", "too large")
+in_call("asks for 100 GB", "torch.empty(25 * 10**9)", "can't allocate memory")
+in_call("asks for 100 GB of bytes", "bytearray(10**11)", "MemoryError")
+in_call("asks for ever more", "a = [0]\nwhile True: a += a", f"MemoryError|memory|{END}")
+in_call("prints 100 MB", "print('x' * 10**8)", "nothing|printed|prints")
+in_call("raises 10 MB", "raise ValueError('x' * 10**7)", "ValueError: xxx")
+in_call("returns 10 MB", "return 'x' * 10**7", "too large to be looked at")
+in_call("returns 40 MB", "return torch.zeros(10**7)", "too large")
 in_call(
-    "expanded tensors",
     "returns 21,000 tensors of 4 million numbers each, in 64 bytes",
     """
 t = torch.zeros(2, dtype=torch.complex128).as_strided((2, 2**21), (1, 0))
@@ -556,34 +509,29 @@ return [t] * 21_000
     "cannot be read",
 )
 in_call(
-    "no name",
     "returns an object of a class without a name",
     "return type('', (), {})()",
     "a class without a name",
 )
-in_call("expanded", "returns little as much", "return torch.zeros(1).expand(1 << 50)", "too large")
-in_call("empty rows", "returns 2**40 empty rows", "return torch.zeros(1 << 40, 0)", "too large")
-in_call("large number", "returns a number of 5,000 digits", "return 10**5000", "too large")
+in_call("returns little as much", "return torch.zeros(1).expand(1 << 50)", "too large")
+in_call("returns 2**40 empty rows", "return torch.zeros(1 << 40, 0)", "too large")
+in_call("returns a number of 5,000 digits", "return 10**5000", "too large")
 in_call(
-    "deep",
     "returns a list in lists, 10,000 deep",
     "a = []\nfor _ in range(10_000): a = [a]\nreturn a",
     "cannot be looked at: RecursionError",
 )
 in_call(
-    "ring",
     "returns a list that holds itself",
     "a = []; a.append(a); return a",
     "cannot be looked at: RecursionError",
 )
 in_call(
-    "deep dictionary",
     "returns dictionaries in dictionaries",
     "a = {}\nfor _ in range(200): a = {1: a}\nreturn a",
     "cannot be read",
 )
 in_call(
-    "loud",
     "raises what has 10 MB to say",
     """
 class Loud(Exception):
@@ -610,7 +558,6 @@ for name, code in {
 }.items():
     in_call(
         f"{name} tensor",
-        f"returns a tensor that is {name}",
         f"return {code}",
         r"finite|values|shape|dtype|device|belongs|raised|entries|rows|layout|every|looked at",
     )
@@ -618,32 +565,28 @@ for name, code in {
 # --- messages -------------------------------------------------------------------------------
 
 in_call(
-    "markup",
     "raises a message that is a web page, with control characters",
     r"""raise ValueError("<script>alert(1)</script>\x1b[2J\x07\u202e\ud800\0 14/14")""",
     "<script>alert",
 )
 in_call(
-    "broken message",
     "raises what cannot be shown",
     "raise type('E', (Exception,), {'__str__': lambda self: 1 / 0})",
     "its message cannot be shown",
 )
-attack("markup at import", "fails with a web page", r"raise ValueError('<b>\x1b[2J</b>')", "<b>")
+attack("fails with a web page", r"raise ValueError('<b>\x1b[2J</b>')", "<b>")
 attack(
-    "faked names",
     "raises classes with the names of the judge's own",
     "class Wrong(Exception): pass\nclass StudentError(Exception): pass\n"
     "class ToDo(Exception): pass\n\n"
     "def lookup(weight, ids):\n    raise type('NotRun', (Wrong, StudentError, ToDo), {})('passed')",
     "lookup raised NotRun: passed",
 )
-in_call("faked stub", "claims to be to do", "raise NotImplementedError('TODO x' * 9999)", "to do")
+in_call("claims to be to do", "raise NotImplementedError('TODO x' * 9999)", "to do")
 
 # --- callbacks and settings that stay -------------------------------------------------------
 
 attack(
-    "callbacks",
     "leaves callbacks everywhere: finalizers, tracing, the garbage collector, import hooks",
     """
 import gc, sys, weakref
@@ -669,19 +612,16 @@ del bombs, bomb
     "calls sys.exit|left its process|cannot be imported|still to do",
 )
 in_call(
-    "recursion",
     "recurses without end",
     "import sys; sys.setrecursionlimit(10**9)\nreturn lookup(weight, ids)",
     f"crashed: Segmentation fault|RecursionError|memory|{END}",
 )
 attack(
-    "replaced output",
     "replaces sys.stdout by something that breaks",
     "import sys\nsys.stdout.close()\nsys.stdout = None",
     "left its process|cannot be|still to do",
 )
 attack(
-    "settings",
     "changes the defaults of torch",
     "torch.set_default_dtype(torch.float64)\ntorch.manual_seed(0)\ntorch.use_deterministic_algorithms(True)",
     "torch.manual_seed|changes a setting",
@@ -689,21 +629,21 @@ attack(
 
 # --- sources that are no good ---------------------------------------------------------------
 
-module("no text", "holds bytes that are no UTF-8", b"x = '\xff\xfe\xfa'", "not saved as UTF-8")
-module("null bytes", "holds null bytes", STUB.encode() + b"\0", "a null character, line")
-module("binary", "is a binary file", bytes(range(256)) * 100, "not saved as UTF-8")
-module("no codec", "names an unknown encoding", b"# coding: passed\n1", "unknown encoding")
-module("odd codec", "is written in UTF-7", "# coding: utf-7\n1/0".encode("utf-7"), "Zero|not valid")
-module("empty", "is empty", b"", "is empty; was it saved")
-module("deep parentheses", "nests 500,000 parentheses", b"(" * 500_000, "too many nested|Memory")
-module("deep signs", "nests 500,000 signs", b"x = " + b"-" * 500_000 + b"1", "cannot|not valid")
-module("deep calls", "nests 50,000 calls", b"x = f" + b"()" * 50_000, "cannot|not valid")
-module("deep sum", "adds 100,000 numbers", b"x = " + b"1+" * 100_000 + b"1", "cannot|not valid")
+module("holds bytes that are no UTF-8", b"x = '\xff\xfe\xfa'", "not saved as UTF-8")
+module("holds null bytes", STUB.encode() + b"\0", "a null character, line")
+module("is a binary file", bytes(range(256)) * 100, "not saved as UTF-8")
+module("names an unknown encoding", b"# coding: passed\n1", "unknown encoding")
+module("is written in UTF-7", "# coding: utf-7\n1/0".encode("utf-7"), "Zero|not valid")
+module("is empty", b"", "is empty; was it saved")
+module("nests 500,000 parentheses", b"(" * 500_000, "too many nested|Memory")
+module("nests 500,000 signs", b"x = " + b"-" * 500_000 + b"1", "cannot|not valid")
+module("nests 50,000 calls", b"x = f" + b"()" * 50_000, "cannot|not valid")
+module("adds 100,000 numbers", b"x = " + b"1+" * 100_000 + b"1", "cannot|not valid")
 BLOCKS = "".join(" " * depth + "if 1:\n" for depth in range(101))
-module("deep blocks", "nests 101 blocks", BLOCKS.encode(), "not valid")
-module("much code", "has 20,000 statements", b"1;" * 20_000, "has no lookup")
-module("long line", "has one name of a million letters", b"x" * 10**6, "NameError")
-module("many names", "has 2,000 functions", b"def f(): f\n" * 2_000, "has no lookup")
+module("nests 101 blocks", BLOCKS.encode(), "not valid")
+module("has 20,000 statements", b"1;" * 20_000, "has no lookup")
+module("has one name of a million letters", b"x" * 10**6, "NameError")
+module("has 2,000 functions", b"def f(): f\n" * 2_000, "has no lookup")
 
 # --- honest after all -----------------------------------------------------------------------
 
@@ -716,6 +656,6 @@ def warn():
 
 """
 HONEST = SOLUTION.replace("    check_ids(ids,", "    warn()\n    check_ids(ids,", 1)
-module("warns", "is right, and warns", f"{WARNS}{HONEST}warn()\n".encode(), "^$", points=14)
-module("mark", "is right, after a byte order mark", SOLUTION.encode("utf-8-sig"), "^$", points=14)
-module("windows", "is right", SOLUTION.replace("\n", "\r\n").encode(), "^$", points=14)
+module("is right, and warns", f"{WARNS}{HONEST}warn()\n".encode(), "^$", points=14)
+module("is right, after a byte order mark", SOLUTION.encode("utf-8-sig"), "^$", points=14)
+module("is right", SOLUTION.replace("\n", "\r\n").encode(), "^$", points=14)

@@ -1,44 +1,46 @@
 """Attacks and mishaps around the worker: points are right or there are none, and nobody hangs."""
 
+import ctypes
 import io
 import itertools
 import os
+import resource
 import signal
 import struct
 import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from classes import (
+    ONE_WRONG,
+    SOLUTION,
+    grader,
+    needs_sandbox,
+    session,
+    with_course,
+    write_class,
+)
+from classes import STUB as LEARNED_STUB
+from hostile import CONNECTION, STUB
 
 from course import ROOT
 from course.grading.judge.import_path import safe_import_path
 from course.grading.judge.judge import Judge
 from course.grading.judge.unit import Unit
 from course.grading.reports.tables import canvas_csv
-from course.grading.sandbox.sandbox import Limits, missing
+from course.grading.sandbox import seccomp
+from course.grading.sandbox.sandbox import Limits
 from course.grading.submissions import read_submissions
-from course.syllabus import find_lesson, stub_from
 from course.testing.result import from_text
-
-HERE = Path(__file__).parent
-sys.path.append(str(HERE))  # pytest by itself finds no module beside a test
-from hostile import CONNECTION, STUB  # noqa: E402
-
-sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 
 # --- the machine that grades ----------------------------------------------------------------
 
-SOLUTION = find_lesson("learned").module("solutions").read_text(encoding="utf-8")
-CLASS = {
-    "ann": SOLUTION,
-    "bob": stub_from(SOLUTION, "learned"),
-    "cyd": SOLUTION.replace("[t + p for t, p", "[t - p for t, p"),
-}
+CLASS = {"ann": SOLUTION, "bob": LEARNED_STUB, "cyd": ONE_WRONG}
 """One is right, one has not begun, one has made a mistake."""
 POINTS = ["ann,15,15", "bob,0,15", "cyd,13,15"]
 
@@ -51,11 +53,13 @@ class Mishap:
         environment: variables that are set, or not there at all.
         shell: what a shell says instead of the command alone, `"$@"`.
         beside: files beside the students' folders, which is where the grader stands then.
+        before: what the process does before it becomes the grader.
     """
 
     environment: dict[str, str | None] = field(default_factory=dict)
     shell: str = '"$@"'
     beside: dict[str, str] = field(default_factory=dict)
+    before: Callable[[], object] | None = None
 
 
 LEAVES_A_TRACE = "open('trace', 'w')\n"
@@ -99,21 +103,19 @@ HARMLESS = {
 
 def started(folder: Path, mishap: Mishap) -> subprocess.Popen:
     """Start to grade the class into `out` of a folder."""
-    submissions = folder / "class"
-    for student, source in CLASS.items():
-        (submissions / student).mkdir(parents=True)
-        (submissions / student / "learned.py").write_text(source, encoding="utf-8")
+    submissions = write_class(folder / "class", CLASS)
     for name, text in mishap.beside.items():
         path = submissions / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    options = ["--lesson", "learned", "--jobs", "1", "--out", str(folder / "out")]
-    command = [sys.executable, "-m", "course", "grade", str(submissions), *options]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **mishap.environment}
+    command = grader(submissions, folder / "out", "--lesson", "learned", "--jobs", "1")
+    command.remove("-P")
+    environment = with_course(**mishap.environment)
     return subprocess.Popen(
         ["/bin/sh", "-c", mishap.shell, "sh", *command],
         env={name: value for name, value in environment.items() if value is not None},
         cwd=submissions if mishap.beside else folder,
+        preexec_fn=mishap.before,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -121,28 +123,15 @@ def started(folder: Path, mishap: Mishap) -> subprocess.Popen:
     )
 
 
-def ended(grader: subprocess.Popen) -> str:
+def ended(process: subprocess.Popen) -> str:
     """What a grader says until it ends; none of its processes is left."""
-    said, _ = grader.communicate(timeout=90)
+    said, _ = process.communicate(timeout=90)
     assert "Traceback" not in said
     deadline = time.monotonic() + 10
-    while left := processes_of_session(grader.pid):
+    while left := session(process.pid):
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
-    return said
-
-
-def processes_of_session(session: int) -> list[str]:
-    found = []
-    for process in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            text = Path("/proc", process, "stat").read_text(encoding="utf-8")
-        except OSError:  # it has ended
-            continue
-        state, _, _, of_session = text.rpartition(")")[2].split()[:4]
-        if int(of_session) == session and state != "Z":
-            found.append(process)
-    return found
+    return " ".join(said.split())
 
 
 def points_in(folder: Path, students: Sequence[str] = tuple(CLASS)) -> list[str]:
@@ -152,14 +141,29 @@ def points_in(folder: Path, students: Sequence[str] = tuple(CLASS)) -> list[str]
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 @pytest.mark.parametrize("name", HARMLESS)
 def test_a_class_is_graded_as_ever(tmp_path, name):
-    grader = started(tmp_path, HARMLESS[name])
-    said = ended(grader)
-    assert grader.returncode == 0, said
+    process = started(tmp_path, HARMLESS[name])
+    said = ended(process)
+    assert process.returncode == 0, said
     assert points_in(tmp_path) == POINTS
     assert list(tmp_path.rglob("trace")) == []
+
+
+def bounded(limit: int, value: int) -> None:
+    ctypes.CDLL(None).prctl(24, 24, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_SYS_RESOURCE
+    resource.setrlimit(limit, (value, value))
+
+
+def without_landlock_at_last() -> None:
+    """Let Landlock be there, and refuse to be entered."""
+    ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+    library = seccomp._library()
+    filter_ = ctypes.c_void_p(library.seccomp_init(0x7FFF0000))  # allow
+    call = seccomp.number("landlock_restrict_self")
+    seccomp._check(library.seccomp_rule_add_array(filter_, 0x00050001, call, 0, None))
+    seccomp.enter(filter_)
 
 
 REFUSED = {
@@ -171,51 +175,60 @@ REFUSED = {
         Mishap(shell=f'mkdir {"x" * 80}; TMPDIR="$PWD/{"x" * 80}" "$@"'),
         "AF_UNIX path too long. Nothing that was graded is lost",
     ),
+    "little processor time": (
+        Mishap(before=lambda: bounded(resource.RLIMIT_CPU, 300)),
+        "`ulimit -H -t` says 300, and 901 s of",
+    ),
+    "little memory": (
+        Mishap(before=lambda: bounded(resource.RLIMIT_AS, 3 * 10**9)),
+        "`ulimit -H -v` says 3,000,000,000, and",
+    ),
+    "few open files": (
+        Mishap(before=lambda: bounded(resource.RLIMIT_NOFILE, 48)),
+        "`ulimit -H -n` says 48, and 64 open files",
+    ),
+    "Landlock refuses": (Mishap(before=without_landlock_at_last), "could not be confined"),
 }
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_machine_that_cannot_grade_says_why(tmp_path, name):
     mishap, sentence = REFUSED[name]
-    grader = started(tmp_path, mishap)
-    said = ended(grader)
-    assert grader.returncode == 1
-    assert sentence in " ".join(said.split())
-    assert not (tmp_path / "out" / "grades.csv").exists()
+    process = started(tmp_path, mishap)
+    said = ended(process)
+    assert process.returncode == 1
+    assert sentence in said
+    out = (tmp_path / "out").rglob("*")
+    assert [path for path in out if path.suffix in (".json", ".csv")] == []
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 def test_a_grader_that_is_stopped_meanwhile_goes_on(tmp_path):
     """As by Ctrl+Z, and `fg`; a second one meanwhile finds the first at work."""
-    grader = started(tmp_path, Mishap())
+    process = started(tmp_path, Mishap())
     deadline = time.monotonic() + 60
     while not list((tmp_path / "out").glob("examined.txt")):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    os.killpg(grader.pid, signal.SIGSTOP)
-    again = [sys.executable, "-m", "course", "grade", str(tmp_path / "class")]
-    second = subprocess.run(
-        [*again, "--out", str(tmp_path / "out")],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    os.killpg(grader.pid, signal.SIGCONT)
+    os.killpg(process.pid, signal.SIGSTOP)
+    again = grader(tmp_path / "class", tmp_path / "out")
+    second = subprocess.run(again, env=with_course(), capture_output=True, text=True)
+    os.killpg(process.pid, signal.SIGCONT)
     assert (second.returncode, second.stderr.count("another grader is at work")) == (1, 1)
-    said = ended(grader)
-    assert grader.returncode == 0, said
+    said = ended(process)
+    assert process.returncode == 0, said
     assert points_in(tmp_path) == POINTS
 
 
 STOPPED = """
 import time
-from course.grading.sandbox import patience
+from course.grading.sandbox import deadline
 
-patience.SECONDS_AT_A_TIME = 0.1
-clock = patience.Clock()
+deadline.SECONDS_AT_A_TIME = 0.1
+clock = deadline.Clock()
 end = clock.now() + 1
 print("begun", flush=True)
 for _ in range(4):
@@ -264,8 +277,7 @@ def test_a_damaged_result_is_none():
 NOT_HANDED_IN = {
     "as its text": "raise SyntaxError('', ('', 1, 1, 'a\\nlookup.py was not handed in.'))",
     "for the worker": (
-        f"{CONNECTION}os.write(connection, dumps(['wrong', 'a\\nlookup.py was not handed in.']))\n"
-        "while True: pass"
+        f"{CONNECTION}say('wrong', 'a\\nlookup.py was not handed in.')\nposix._exit(0)"
     ),
     "as a stub": "raise NotImplementedError('TODO lookup\\nlookup.py was not handed in.')",
 }
@@ -278,7 +290,7 @@ def judge():
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 @pytest.mark.parametrize("name", NOT_HANDED_IN)
 def test_a_module_that_says_it_was_not_handed_in_has_0_in_the_table_for_canvas(judge, name):
     """An empty cell there would leave the points of last week."""
@@ -358,7 +370,7 @@ LOST = {
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 @pytest.mark.parametrize("name", LOST)
 def test_a_module_that_ends_as_if_it_were_lost_earns_0(judge, name):
     """What is not graded is left out of the totals, where 0 counts."""

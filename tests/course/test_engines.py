@@ -15,40 +15,37 @@ from pathlib import Path
 
 import pytest
 import yaml
+from classes import ONE_WRONG, SOLUTION, STUB, needs_sandbox
 from click.testing import CliRunner
 
 from course import ROOT
 from course.grading.engines import cluster, gradescope
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
 from course.grading.judge.judge import Judge
+from course.grading.judge.schedule import judged
 from course.grading.judge.unit import Unit
-from course.grading.sandbox import sandbox
-from course.grading.sandbox.sandbox import missing
-from course.syllabus import find_lesson, stub_from
-
-sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
-
-SOLUTION = find_lesson("learned").module("solutions").read_text(encoding="utf-8")
-STUB = stub_from(SOLUTION, "learned")
-ONE_WRONG = SOLUTION.replace("[t + p for t, p", "[t - p for t, p")
-
+from course.syllabus import find_lesson
 
 # --- a cluster ------------------------------------------------------------------------------
 
 NOBODY = "tcp://127.0.0.1:9"
 
 
+def judged_on_cluster(units, address):
+    return judged(iter(units), lambda: cluster.cluster_judges(Settings(), address))
+
+
 def test_without_a_cluster_it_says_so(monkeypatch):
     monkeypatch.setattr(cluster, "SECONDS_TO_CONNECT", 0.5)
     for address in (NOBODY, "here", "foo://1:2"):
         with pytest.raises(GradingError, match=f"no scheduler of a dask cluster .* {address}"):
-            list(cluster.judged_on_cluster(iter([Unit("ann", "rope", b"")]), Settings(), address))
+            list(judged_on_cluster([Unit("ann", "rope", b"")], address))
 
 
 def test_without_dask_it_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(GradingError, match=r'pip install -e "\.\[cluster\]"'):
-        list(cluster.judged_on_cluster(iter([Unit("ann", "rope", b"")]), Settings(), NOBODY))
+        list(judged_on_cluster([Unit("ann", "rope", b"")], NOBODY))
 
 
 def test_if_there_is_nothing_to_do_no_cluster_is_asked(tmp_path):
@@ -101,7 +98,7 @@ def graded_here(units):
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 def test_a_cluster_finds_what_this_machine_finds_even_if_a_worker_dies(
     dask_cluster, units, graded_here, tmp_path
 ):
@@ -118,15 +115,15 @@ def test_a_cluster_finds_what_this_machine_finds_even_if_a_worker_dies(
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 def test_what_kills_every_worker_is_not_graded_and_the_others_are(
     dask_cluster, units, graded_here, monkeypatch
 ):
     monkeypatch.setattr(dask_cluster.scheduler, "allowed_failures", 0)
     killer = Unit("the killer", "learned", SOLUTION.encode())
     breaker = Unit("the breaker", "learned", SOLUTION.encode())
-    given = iter([units[0], killer, breaker, units[1]])
-    judged = list(cluster.judged_on_cluster(given, Settings(), dask_cluster.scheduler_address))
+    given = [units[0], killer, breaker, units[1]]
+    judged = list(judged_on_cluster(given, dask_cluster.scheduler_address))
     results = {unit.student: result for unit, result in judged}
     assert len(judged) == len(results) == 4
     for student, reason in (("the killer", "was killed."), ("the breaker", "Error: too deep.")):
@@ -138,11 +135,11 @@ def test_what_kills_every_worker_is_not_graded_and_the_others_are(
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 def test_workers_with_another_course_are_refused(dask_cluster, units, monkeypatch):
     monkeypatch.setattr(cluster, "key_of", lambda unit, seed: "that of another version")
     with pytest.raises(GradingError, match=r"the worker .* has another version of the course"):
-        list(cluster.judged_on_cluster(iter(units), Settings(), dask_cluster.scheduler_address))
+        list(judged_on_cluster(units, dask_cluster.scheduler_address))
 
 
 # --- Gradescope -----------------------------------------------------------------------------
@@ -226,7 +223,7 @@ def scalar_embedding(*args, **kwargs):
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 @pytest.mark.parametrize(
     ("files", "score"),
     [
@@ -254,7 +251,7 @@ def test_gradescope_gets_its_results(container, files, score):
 @pytest.mark.slow
 def test_where_there_is_no_sandbox_gradescope_gets_no_result_but_the_reason(container):
     (container / "results" / "results.json").write_text("that of an earlier run", encoding="utf-8")
-    code = container / "source" / Path(sandbox.__file__).relative_to(ROOT)
+    code = container / "source" / "course" / "grading" / "sandbox" / "landlock.py"
     whole = code.read_text(encoding="utf-8")
     code.write_text(f'{whole}\ndef missing():\n    return ["Not here."]\n', encoding="utf-8")
     results, printed = run_autograder(container, {"learned.py": SOLUTION})

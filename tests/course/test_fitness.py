@@ -2,33 +2,29 @@
 
 import ast
 import json
-import os
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from classes import SOLUTION, STUB, copy_course, grader, needs_sandbox, with_course, write_class
 from click.testing import CliRunner
 
 from course import ROOT
 from course.cli.grade import grade
 from course.grading.judge import grade as grading
 from course.grading.judge import unit as units
-from course.grading.judge.fitness import Fitness
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
+from course.grading.judge.reference_check import checks, expect_right
 from course.grading.judge.unit import Unit, key_of, not_graded
 from course.grading.reports.changes import changes, changes_csv
-from course.grading.sandbox.sandbox import missing
 from course.syllabus import Status, find_lesson, lessons, stub_of
 from course.testing.result import ExerciseResult, TestResult
 
-PASSED, WRONG, TO_DO, NOT_RUN = Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN
+NOT_RUN, PASSED, TO_DO, WRONG = Status.NOT_RUN, Status.PASSED, Status.TO_DO, Status.WRONG
 
-sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
-
-REFERENCE = find_lesson("learned").module("solutions").read_bytes()
+REFERENCE = SOLUTION.encode()
 
 
 # --- the reference and the stub -------------------------------------------------------------
@@ -45,14 +41,10 @@ def result_of(unit: Unit, outcome: str, **others: str):
 
 
 def test_only_the_reference_with_all_points_and_the_stub_with_none_are_fit():
-    fitness = Fitness()
-    reference, stub = fitness.units("learned")
+    reference, stub = checks("learned")
     assert (reference.source, stub.source) == (REFERENCE, stub_of("learned"))
-    assert fitness.units("learned") == ()
-    assert fitness.trouble(reference, result_of(reference, PASSED)) == ""
-    assert not fitness.is_shown("learned")
-    assert fitness.trouble(stub, result_of(stub, TO_DO)) == ""
-    assert fitness.is_shown("learned")
+    expect_right(reference, result_of(reference, PASSED))
+    expect_right(stub, result_of(stub, TO_DO))
 
 
 @pytest.mark.parametrize(
@@ -79,24 +71,16 @@ def test_only_the_reference_with_all_points_and_the_stub_with_none_are_fit():
     ],
 )
 def test_what_is_not_fit_is_a_sentence(which, outcome, others, sentence):
-    fitness = Fitness()
-    unit = fitness.units("learned")[which]
-    said = fitness.trouble(unit, result_of(unit, outcome, **others))
-    assert said.startswith("nothing was graded, for test_learned.py")
-    assert sentence in said
-    assert not fitness.is_shown("learned")
+    unit = checks("learned")[which]
+    with pytest.raises(GradingError, match=r"^nothing was graded, for test_learned\.py") as caught:
+        expect_right(unit, result_of(unit, outcome, **others))
+    assert sentence in str(caught.value)
 
 
 def a_course(folder: Path, **changed: tuple[str, str]) -> Path:
     """A copy of the course in which a file of tests has another text in one place."""
-    for name in ("course", "solutions", "exercises"):
-        ignored = shutil.ignore_patterns("__pycache__", "site", "lab")
-        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
-    (folder / "tests").mkdir()
-    for path in [*ROOT.glob("tests/test_*.py"), ROOT / "pyproject.toml"]:
-        shutil.copy(path, folder / path.relative_to(ROOT))
     for stem, (old, new) in changed.items():
-        path = folder / "tests" / f"test_{stem}.py"
+        path = copy_course(folder) / "tests" / f"test_{stem}.py"
         text = path.read_text(encoding="utf-8")
         assert old in text
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
@@ -105,24 +89,15 @@ def a_course(folder: Path, **changed: tuple[str, str]) -> Path:
 
 def graded_by(course: Path, submissions: Path, out: Path, *options: str):
     """Run the command of a copy of the course."""
-    return subprocess.run(
-        [
-            *(sys.executable, "-P", "-m", "course", "grade", str(submissions)),
-            *("--out", str(out), "--jobs", "1", *options),
-        ],
-        env={**os.environ, "PYTHONPATH": str(course)},
-        capture_output=True,
-        text=True,
-    )
+    command = grader(submissions, out, "--lesson", "learned", "--jobs", "1", *options)
+    return subprocess.run(command, env=with_course(course), capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
 def submissions(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("class")
-    for name, source in {"ann": REFERENCE, "bob": stub_of("learned")}.items():
-        (folder / name).mkdir()
-        (folder / name / "learned.py").write_bytes(source + b"\n# handed in\n")
-    return folder
+    sources = {"ann": SOLUTION, "bob": STUB}
+    handed_in = {name: f"{source}\n# handed in\n" for name, source in sources.items()}
+    return write_class(tmp_path_factory.mktemp("class") / "submissions", handed_in)
 
 
 WRONG_TEST = {
@@ -134,12 +109,12 @@ WRONG_TEST = {
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 @pytest.mark.parametrize("change", WRONG_TEST)
 def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions, change):
     course = a_course(tmp_path / "course", learned=WRONG_TEST[change])
     for _ in range(2):  # the second time, too
-        done = graded_by(course, submissions, tmp_path / "out", "--lesson", "learned")
+        done = graded_by(course, submissions, tmp_path / "out")
         said = done.stdout + done.stderr
         assert done.returncode == 1, said
         assert "Traceback" not in said
@@ -153,12 +128,12 @@ def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions, change):
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 def test_a_second_run_examines_nothing(tmp_path, submissions, monkeypatch):
     out = tmp_path / "out"
     arguments = [str(submissions), "--lesson", "learned", "--out", str(out), "--jobs", "1"]
     assert CliRunner().invoke(grade, arguments).exit_code == 0
-    monkeypatch.setattr(grading, "judged", lambda units, **_: iter([(u, None) for u in units]))
+    monkeypatch.setattr(grading, "judged", lambda units, _: iter([(u, None) for u in units]))
     again = CliRunner().invoke(grade, arguments)
     assert again.exit_code == 0, again.output
     (out / "examined.txt").unlink()
@@ -167,7 +142,7 @@ def test_a_second_run_examines_nothing(tmp_path, submissions, monkeypatch):
 
 
 def test_an_unfit_grader_stops_at_once(tmp_path, monkeypatch):
-    def judged(units, **_):
+    def judged(units, _):
         for unit in units:
             yield unit, result_of(unit, WRONG)
 
@@ -183,7 +158,7 @@ def test_an_unfit_grader_stops_at_once(tmp_path, monkeypatch):
 
 def test_what_judges_and_workers_import_is_what_a_result_depends_on():
     script = (
-        "import sys, course.grading.judge.judge, course.grading.sandbox.nursery\n"
+        "import sys, course.grading.judge.judge, course.grading.sandbox.fork_server\n"
         "from course.mistakes import mistakes\n"
         "from course.syllabus import lessons\n"
         "[mistakes(lesson.stem) for lesson in lessons()]\n"
@@ -201,19 +176,20 @@ def test_what_judges_and_workers_import_is_what_a_result_depends_on():
 
 @pytest.fixture
 def course_copy(tmp_path, monkeypatch) -> Path:
-    copy = a_course(tmp_path / "course")
+    copy = copy_course(tmp_path / "course")
     monkeypatch.setattr("course.ROOT", copy)
-    for cached in (units.judging_key, units._refusals, lessons, find_lesson):
-        cached.cache_clear()
     yield copy
     monkeypatch.undo()
+    forget()
+
+
+def forget() -> None:
     for cached in (units.judging_key, units._refusals, lessons, find_lesson):
         cached.cache_clear()
 
 
 def keys() -> dict[str, str]:
-    for cached in (units.judging_key, units._refusals, lessons, find_lesson):
-        cached.cache_clear()
+    forget()
     return {lesson.stem: key_of(Unit("ann", lesson.stem, b""), 0) for lesson in lessons()}
 
 
@@ -277,22 +253,20 @@ def test_who_gains_and_who_loses_is_said_with_the_reason():
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions):
     """A test was mended, and bob handed in another module."""
-    old = a_course(tmp_path / "old")
-    first = graded_by(old, submissions, tmp_path / "first", "--lesson", "learned")
+    old = copy_course(tmp_path / "old")
+    first = graded_by(old, submissions, tmp_path / "first")
     assert first.returncode == 0, first.stderr
     text = (old / "tests" / "test_learned.py").read_text(encoding="utf-8")
     strict = text.replace("import torch\n", "import torch  # mended\n", 1)
     (old / "tests" / "test_learned.py").write_text(strict, encoding="utf-8")
     (submissions / "bob" / "learned.py").write_bytes(REFERENCE)
-    second = graded_by(
-        old, submissions, tmp_path / "second", "--lesson", "learned", "--compare", "first"
-    )
+    second = graded_by(old, submissions, tmp_path / "second", "--compare", "first")
     assert second.returncode == 2
     compare = ["--compare", str(tmp_path / "first")]
-    second = graded_by(old, submissions, tmp_path / "second", "--lesson", "learned", *compare)
+    second = graded_by(old, submissions, tmp_path / "second", *compare)
     assert second.returncode == 0, second.stderr
     assert "changed: 5 exercises of 1 students" in second.stdout
     assert "bob: learned.tied_logits 0 -> 2. Another module was handed in." in second.stdout
@@ -300,6 +274,6 @@ def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions):
     assert len(seeds) == 1
     table = (tmp_path / "second" / "changes.csv").read_text("utf-8-sig").splitlines()
     assert len(table) == 6
-    same = graded_by(old, submissions, tmp_path / "first", "--lesson", "learned", *compare)
+    same = graded_by(old, submissions, tmp_path / "first", *compare)
     assert same.returncode == 2
     assert "name another folder by --out" in same.stderr

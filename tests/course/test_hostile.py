@@ -8,7 +8,6 @@ import random
 import re
 import socket
 import struct
-import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -16,16 +15,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from classes import needs_sandbox
+from hostile import ATTACKS, MARK, SOLUTION
 
 from course import ROOT
 from course.grading.judge import judge as judging
-from course.grading.judge.grade import Settings
 from course.grading.judge.judge import Judge
-from course.grading.judge.judges import judged
-from course.grading.judge.unit import Unit
+from course.grading.judge.local import local_judges
+from course.grading.judge.schedule import judged
+from course.grading.judge.unit import Settings, Unit
 from course.grading.sandbox import remote, wire
 from course.grading.sandbox.remote import RemoteStage
-from course.grading.sandbox.sandbox import Limits, missing
+from course.grading.sandbox.sandbox import Limits
 from course.grading.sandbox.wire import Closed, Silence, WireError, dumps, loads, receive, send
 from course.syllabus import Status, find_lesson, stub_from
 from course.testing import case
@@ -34,16 +35,10 @@ from course.testing.plain import Foreign, plain
 from course.testing.stage import GeneratorSeed, Ref
 from course.testing.telling import telling_difference
 
-HERE = Path(__file__).parent
-sys.path.append(str(HERE))  # pytest by itself finds no module beside a test
-from hostile import ATTACKS, MARK, SOLUTION  # noqa: E402
-
-needs_sandbox = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
-
 # --- attacks --------------------------------------------------------------------------------
 
 LIMITS = Limits(cpu_seconds=5, memory_bytes=2 * 10**9 + os.getpid())
-"""No other nursery on this machine has this number, so its processes can be told from others."""
+"""No other fork server here has this number, so its processes can be told from others."""
 SECONDS_PER_EXERCISE = 3
 NEIGHBOUR = Unit("bob", "lookup", SOLUTION.replace("seq_len *", "seq_len +", 1).encode("utf-8"))
 """An honest student with one mistake."""
@@ -54,11 +49,16 @@ ANOTHER_LESSON = Unit(
 WRONG = Status.WRONG
 """Of the one who attacks: it is right, so whatever the attack left behind must not cost a point."""
 SECRET = "a secret of the machine that grades"
-QUICK = ("c exit", "forged at import: an exception", "large number", "frames")
+QUICK = (
+    "leaves in C",
+    "forged at import: an exception",
+    "returns a number of 5,000 digits",
+    "walks up the stack and changes what it finds there",
+)
 
 
 IDLE: list[str] = []
-"""The nursery, and the first process in its namespaces, if there are some here."""
+"""The fork_server, and the first process in its namespaces, if there are some here."""
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,8 @@ def judge():
         patch.setattr(remote, "SECONDS_TO_LOAD", 4)
         patch.setattr(judging, "SECONDS_PER_EXERCISE", SECONDS_PER_EXERCISE)
         with Judge(limits=LIMITS) as judge:
-            IDLE.extend(processes_of_nursery())
+            judge._fork_server.kill(judge._fork_server.spawn())  # so all of it is there
+            IDLE.extend(processes_of_fork_server())
             yield judge
 
 
@@ -126,15 +127,15 @@ def what_is_said(result) -> str:
 
 
 def left_behind() -> list[str]:
-    """Files with the mark, and processes of the nursery beside itself."""
+    """Files with the mark, and processes of the fork server beside itself."""
     folders = [Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path("/"), ROOT]
     folders += [ROOT / "exercises", ROOT / "solutions", ROOT / "tests"]
     files = [str(path) for folder in folders for path in folder.glob(f"*{MARK}*")]
-    return files + [number for number in processes_of_nursery() if number not in IDLE]
+    return files + [number for number in processes_of_fork_server() if number not in IDLE]
 
 
-def processes_of_nursery() -> list[str]:
-    """The numbers of all processes that were started as, or forked from, this judge's nursery."""
+def processes_of_fork_server() -> list[str]:
+    """Return the numbers of this judge's fork server and of all that were forked from it."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -149,9 +150,9 @@ def processes_of_nursery() -> list[str]:
 @needs_sandbox
 def test_a_process_that_is_left_behind_would_be_seen(judge):
     assert left_behind() == []
-    worker = judge._nursery.spawn()
+    worker = judge._fork_server.spawn()
     assert left_behind() == [str(worker[0])]
-    judge._nursery.kill(worker)
+    judge._fork_server.kill(worker)
     assert left_behind() == []
 
 
@@ -180,19 +181,20 @@ def test_a_flaw_of_the_grader_costs_one_result_that_is_not_kept(judge, monkeypat
     assert judge.grade(unit).points > 0
 
 
-UNFOLDS = """
-def apply_rope(x, cos, sin):
-    return torch.zeros(1).expand(30_000, 1)
-"""
+def judged_alone(stem: str, code: str):
+    """The result of a stub with some lines after it, from a judge in a process of its own."""
+    stub = stub_from(find_lesson(stem).module("solutions").read_text(encoding="utf-8"), stem)
+    unit = Unit("eve", stem, f"{stub}\n\n{code}".encode())
+    ((_, result),) = judged(iter([unit]), lambda: local_judges(Settings(), jobs=1))
+    assert (bool(result.key), result.points) == (True, 0)
+    return result
 
 
 @needs_sandbox
 @pytest.mark.slow
 def test_what_small_answers_unfold_to_is_not_multiplied():
-    stub = stub_from(find_lesson("rope").module("solutions").read_text(encoding="utf-8"), "rope")
-    unit = Unit("eve", "rope", f"{stub}\n\n{UNFOLDS}".encode())
-    ((_, result),) = judged(iter([unit]), Settings(), jobs=1)
-    assert (bool(result.key), result.points) == (True, 0)
+    unfolds = "def apply_rope(x, cos, sin):\n    return torch.zeros(1).expand(30_000, 1)\n"
+    result = judged_alone("rope", unfolds)
     said = [test.message for exercise in result.exercises for test in exercise.tests]
     assert not {remote.TOO_LARGE, remote._TOO_LONG}.intersection(said)
     assert "the shape is (30000, 1), but should be (4, 6)" in "".join(said)
@@ -207,12 +209,7 @@ def nearest_by_cosine(query, vectors, top_k=5):
 @needs_sandbox
 @pytest.mark.slow
 def test_what_no_memory_holds_as_lists_is_wrong_rather_than_not_graded():
-    stem = "skipgram"
-    stub = stub_from(find_lesson(stem).module("solutions").read_text(encoding="utf-8"), stem)
-    unit = Unit("eve", stem, f"{stub}\n\n{AS_LISTS}".encode())
-    ((_, result),) = judged(iter([unit]), Settings(), jobs=1)
-    assert (bool(result.key), result.points) == (True, 0)
-    assert what_is_said(result) == remote.TOO_LARGE
+    assert what_is_said(judged_alone("skipgram", AS_LISTS)) == remote.TOO_LARGE
 
 
 def test_what_no_memory_holds_is_not_compared_by_other_numbers():

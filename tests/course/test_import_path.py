@@ -1,21 +1,18 @@
 """No process of grading imports anything from a folder that a student can write."""
 
 import os
-import shutil
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from classes import copy_course, needs_sandbox, with_course
 from click.testing import CliRunner
 
 from course import ROOT
 from course.cli.grade import grade
 from course.grading.judge.import_path import UnsafePlace, safe_import_path
-from course.grading.sandbox.sandbox import missing
-
-sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 
 SHADOWED = (
     *("selectors", "struct", "socket", "signal", "json", "tempfile", "pickle", "fnmatch"),
@@ -55,7 +52,7 @@ def graded_from_within(folder: Path, how: str) -> str:
     program.write_text(main, encoding="utf-8")
     start = [str(program)] if how == AS_INSTALLED else ["-m", "course"]
     options = ["--lesson", "learned", "--jobs", "1", "--out", str(out)]
-    environment = {**os.environ, "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    environment = with_course(os.environ.get("PYTHONPATH", ""))
     done = subprocess.run(
         [sys.executable, *start, "grade", ".", *options],
         cwd=folder,
@@ -72,7 +69,7 @@ AS_MODULE = "python -m course"
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 @pytest.mark.parametrize("kind", ["file", "folder"])
 @pytest.mark.parametrize("how", [AS_INSTALLED, AS_MODULE])
 def test_modules_in_the_folder_of_the_submissions_are_not_imported(tmp_path, kind, how):
@@ -83,7 +80,7 @@ def test_modules_in_the_folder_of_the_submissions_are_not_imported(tmp_path, kin
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 def test_in_a_students_clone_the_instructors_course_judges(tmp_path):
     folder = submissions_with(tmp_path / "class", ("course", "solutions", "tests"), "folder")
     assert "\nann,0,15," in graded_from_within(folder, AS_INSTALLED)
@@ -133,26 +130,25 @@ def test_what_is_started_meanwhile_finds_the_course_and_not_the_current_folder(
 
 
 @pytest.mark.slow
-@sandboxed
+@needs_sandbox
 def test_workers_run_the_course_that_grades_and_not_another_that_is_installed(tmp_path):
-    """The nursery of a copy says where it was loaded from, beside an installed course."""
-    copy = tmp_path / "copy"
-    shutil.copytree(ROOT / "course", copy / "course", ignore=shutil.ignore_patterns("__pycache__"))
+    """The fork server of a copy says where it was loaded from, beside an installed course."""
+    copy = copy_course(tmp_path / "copy")
     show = (
         "import socket, subprocess, sys\n"
         "from course.grading.sandbox.start import start\n"
         "from course import ROOT\n"
-        "program = 'import course.grading.sandbox.nursery as n; print(n.__file__)'\n"
+        "program = 'import course.grading.sandbox.fork_server as n; print(n.__file__)'\n"
         "with start(program, stdout=subprocess.PIPE, text=True) as started:\n"
         "    print(ROOT, started.communicate()[0])"
     )
     printed = subprocess.run(
         [sys.executable, "-P", "-c", show],
-        env={**os.environ, "PYTHONPATH": str(copy)},
+        env=with_course(copy),
         cwd="/",
         capture_output=True,
         text=True,
     )
-    root, nursery = printed.stdout.split()
+    root, fork_server = printed.stdout.split()
     assert Path(root) == copy
-    assert Path(nursery).is_relative_to(copy)
+    assert Path(fork_server).is_relative_to(copy)

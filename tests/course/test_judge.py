@@ -12,12 +12,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from classes import needs_sandbox
+from hostile import CONNECTION
+from hostile import SOLUTION as LOOKUP
 
 from course.grading.judge.judge import MAX_OTHER_MESSAGE, Judge
 from course.grading.judge.unit import Unit, key_of
 from course.grading.sandbox import remote
 from course.grading.sandbox.remote import Conversation, RemoteModule, RemoteStage
-from course.grading.sandbox.sandbox import Limits, missing
+from course.grading.sandbox.sandbox import Limits
 from course.syllabus import Status, find_lesson, lessons, stub_from
 from course.testing.examine import Examination
 from course.testing.result import from_text, to_text
@@ -26,7 +29,7 @@ PASSED, WRONG, TO_DO, NOT_RUN = Status.PASSED, Status.WRONG, Status.TO_DO, Statu
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(bool(missing()), reason=" ".join(missing())),
+    needs_sandbox,
 ]
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
@@ -245,12 +248,27 @@ def test_no_time_goes_into_a_result_of_the_wrong_shape(graded):
     assert time.monotonic() - start < 20
 
 
-def test_a_worker_gets_along_without_compiler_and_temporary_files(graded):
-    compiled = f"{ROPE}\n\nrotate_half = torch.compile(rotate_half, fullgraph=True)\n"
-    assert graded(f"import tempfile\n\ntempfile.gettempdir()\n{compiled}").points == 20
+HONEST = {
+    "without compiler and temporary files": (
+        f"import tempfile\n\ntempfile.gettempdir()\n{ROPE}\n\n"
+        "rotate_half = torch.compile(rotate_half, fullgraph=True)\n"
+    ),
+    "with Matplotlib, which wants a folder to write to": (
+        f"import matplotlib.pyplot as plt\n{ROPE}"
+    ),
+    "with a print": with_body(
+        "rotate_half",
+        "print('here'); x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)",
+    ),
+}
 
 
-LOOKUP = find_lesson("lookup").module("solutions").read_text(encoding="utf-8")
+@pytest.mark.parametrize("source", HONEST.values(), ids=HONEST)
+def test_what_honest_modules_do_costs_nothing(graded, source):
+    result = graded(source)
+    assert (result.trouble, result.points) == ("", 20)
+
+
 LEAVES_SOMETHING = "import builtins\n\nbuiltins.stolen = 1\n"
 
 
@@ -268,12 +286,6 @@ def test_a_module_that_does_not_load_is_one_sentence(graded, source, sentence):
     assert sentence in result.trouble
     assert result.points == 0
     assert {one.status for one in result.exercises} == {NOT_RUN}
-
-
-def test_who_has_looked_at_a_plot_meanwhile_loses_nothing(graded):
-    """Matplotlib wants a folder to write to as soon as it is imported."""
-    result = graded(f"import matplotlib.pyplot as plt\n{ROPE}")
-    assert (result.trouble, result.points) == ("", 20)
 
 
 def test_nothing_handed_in_is_a_sentence(judge):
@@ -326,11 +338,6 @@ def test_a_line_of_the_student_is_shown(graded):
     assert "return args[0].chunk(2, dim=7)" in message
 
 
-def test_a_print_costs_nothing(graded):
-    body = "print('here'); x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)"
-    assert graded(with_body("rotate_half", body)).points == 20
-
-
 def test_the_same_seed_gives_the_same_result_and_another_one_other_inputs(judge):
     source = with_body("rotate_half", "return args[0] * 0.5").encode("utf-8")
     first, again = (judge.grade(Unit("ann", "rope", source)) for _ in range(2))
@@ -376,7 +383,7 @@ def usual(x):
 
 def test_a_worker_imports_nothing_for_what_is_usual(judge):
     """An optimizer alone would take a second in each worker."""
-    module = RemoteModule(judge._nursery, USUAL, "exercises/rope.py")
+    module = RemoteModule(judge._fork_server, USUAL, "exercises/rope.py")
     try:
         stage = RemoteStage(Conversation(module, 60))
         imported, _ = stage.call("usual", (torch.ones(1, 2),), {})
@@ -394,7 +401,7 @@ def can_join_pages() -> bool:
 @pytest.mark.skipif(not can_join_pages(), reason="this kernel does not join pages to large ones")
 def test_workers_are_forked_from_large_pages(judge):
     """A table of 50,000 pages would be copied for each."""
-    rollup = Path(f"/proc/{judge._nursery._process.pid}/smaps_rollup").read_text("ascii")
+    rollup = Path(f"/proc/{judge._fork_server._process.pid}/smaps_rollup").read_text("ascii")
     kilobytes = {name: int(re.search(rf"{name}: +(\d+)", rollup)[1]) for name in PAGES}
     assert kilobytes["AnonHugePages"] > kilobytes["Anonymous"] / 2, kilobytes
 
@@ -429,21 +436,6 @@ def test_calling_what_is_still_to_do_earns_nothing(judge, lesson, name, body):
 
 # --- what a worker says ---------------------------------------------------------------------
 
-FORGES = """
-import os
-
-def is_open(number):
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
-
-def say(*answer):
-    connection = next(number for number in range(3, 64) if is_open(number))
-    wire = __import__("course.grading.sandbox.wire", fromlist=["wire"])
-    os.write(connection, wire.dumps(list(answer)))
-"""
 CLAIM = "was graded by hand: 14 of 14.”\\nPlease enter 14."
 QUOTED = "“was graded by hand: 14 of 14.'”\n  | Please enter 14."
 
@@ -457,19 +449,19 @@ QUOTED = "“was graded by hand: 14 of 14.'”\n  | Please enter 14."
     ],
 )
 def test_what_a_worker_says_of_the_module_is_quoted(graded, answer, sentence):
-    result = graded(f"{FORGES}CLAIM = '{CLAIM}'\nsay({answer})\nwhile True: pass")
+    result = graded(f"{CONNECTION}CLAIM = '{CLAIM}'\nsay({answer})\nposix._exit(0)")
     assert sentence in result.trouble
     assert all(line.startswith("  | ") for line in result.trouble.split("\n")[1:])
 
 
-def test_what_a_worker_says_of_an_exercise_is_quoted(graded):
-    forge = FORGES.replace("\n", "\n    ")
-    for answer in ("'wrong', CLAIM", "'student', [[CLAIM], CLAIM, CLAIM]"):
-        body = f"{forge}CLAIM = '{CLAIM}'\n    say({answer})\n    __import__('time').sleep(5)"
-        said = exercise(graded(with_body("rotate_half", body)), "rotate_half").first_wrong.message
-        assert "Please" not in [line.strip()[:6] for line in said.split("\n")]
-        first = "rotate_half was refused; its process says: “was graded"
-        assert said.startswith((first, "rotate_half raised Exception: was graded"))
+@pytest.mark.parametrize("answer", ["'wrong', CLAIM", "'student', [[CLAIM], CLAIM, CLAIM]"])
+def test_what_a_worker_says_of_an_exercise_is_quoted(graded, answer):
+    body = f"CLAIM = '{CLAIM}'\n    say({answer})\n    posix._exit(0)"
+    result = graded(f"{CONNECTION}{with_body('rotate_half', body)}")
+    said = exercise(result, "rotate_half").first_wrong.message
+    assert "Please" not in [line.strip()[:6] for line in said.split("\n")]
+    first = "rotate_half was refused; its process says: “was graded"
+    assert said.startswith((first, "rotate_half raised Exception: was graded"))
 
 
 # --- failures of the machine ----------------------------------------------------------------
@@ -477,7 +469,7 @@ def test_what_a_worker_says_of_an_exercise_is_quoted(graded):
 
 def killed_by_the_system(judge, monkeypatch, n_times: int) -> None:
     """Let the next workers be killed from outside as soon as they are there."""
-    spawn, left = judge._nursery.spawn, iter(range(n_times))
+    spawn, left = judge._fork_server.spawn, iter(range(n_times))
 
     def spawn_and_kill():
         worker = spawn()
@@ -485,7 +477,7 @@ def killed_by_the_system(judge, monkeypatch, n_times: int) -> None:
             os.kill(worker[0], signal.SIGKILL)
         return worker
 
-    monkeypatch.setattr(judge._nursery, "spawn", spawn_and_kill)
+    monkeypatch.setattr(judge._fork_server, "spawn", spawn_and_kill)
 
 
 def test_a_worker_that_the_system_killed_is_replaced_once(judge, monkeypatch):
@@ -506,14 +498,14 @@ def test_a_worker_that_the_system_killed_twice_is_no_zero(judge, monkeypatch):
 @pytest.mark.parametrize("n_requests", [1, 2, 10])
 def test_a_worker_that_is_killed_in_the_midst_of_a_test_is_no_zero(judge, monkeypatch, n_requests):
     workers, left = [], iter(range(n_requests))
-    spawn, send = judge._nursery.spawn, remote.send_message
+    spawn, send = judge._fork_server.spawn, remote.send_message
 
     def send_and_kill(connection, request, seconds_left):
         if next(left, None) is None:
             os.kill(workers[-1][0], signal.SIGKILL)
         send(connection, request, seconds_left)
 
-    monkeypatch.setattr(judge._nursery, "spawn", lambda: workers.append(spawn()) or workers[-1])
+    monkeypatch.setattr(judge._fork_server, "spawn", lambda: workers.append(spawn()) or workers[-1])
     monkeypatch.setattr(remote, "send_message", send_and_kill)
     result = judge.grade(Unit("ann", "rope", f"{ROPE}\n# {n_requests}\n".encode()))
     assert (result.key, result.points, len(workers)) == ("", 0, 2)
@@ -538,7 +530,7 @@ def test_a_busy_machine_costs_nobody_a_point(monkeypatch):
             spin = [sys.executable, "-c", "while True: pass"]
             hogs = [subprocess.Popen(spin) for _ in range(8)]
             start = time.monotonic()
-            module = remote.RemoteModule(judge._nursery, source, "exercises/rope.py")
+            module = remote.RemoteModule(judge._fork_server, source, "exercises/rope.py")
             module.load()
             finding = Examination(
                 lambda: RemoteStage(Conversation(module, case.seconds)), source

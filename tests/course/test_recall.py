@@ -5,18 +5,19 @@ from dataclasses import replace
 
 import pytest
 import torch
+from classes import needs_sandbox
 
 from course.grading.judge.judge import Judge
 from course.grading.judge.recall import Memory, _bytes_in
 from course.grading.judge.unit import Unit
-from course.grading.sandbox.sandbox import SandboxError, missing
+from course.grading.sandbox.sandbox import SandboxError
 from course.syllabus import lessons, stub_from
 from course.testing.examine import Examination, Finding, forget_frames
 from course.testing.outcomes import StudentError, Wrong
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(bool(missing()), reason=" ".join(missing())),
+    needs_sandbox,
 ]
 
 SOLUTIONS = {
@@ -93,7 +94,7 @@ def test_what_others_answered_before_changes_nothing(judge, source):
 def test_one_and_the_same_text_is_graded_once(judge, monkeypatch):
     units = [Unit(name, "rope", TURNED.encode("utf-8"), (f"{name}'s",)) for name in ("ann", "bob")]
     ann = judge.grade(units[0])
-    monkeypatch.setattr(judge, "_nursery", None)
+    monkeypatch.setattr(judge, "_fork_server", None)
     bob = judge.grade(units[1])
     assert (bob.student, bob.notes) == ("bob", ("bob's",))
     assert bob == replace(ann, student="bob", notes=bob.notes, seconds=bob.seconds)
@@ -103,8 +104,8 @@ def test_of_a_text_that_was_stopped_the_next_result_is_its_own(judge, monkeypatc
     unit = Unit("ann", "rope", LEAVES.encode("utf-8"))
     judge.grade(unit)
     spawned = []
-    spawn = judge._nursery.spawn
-    monkeypatch.setattr(judge._nursery, "spawn", lambda: spawned.append(True) or spawn())
+    spawn = judge._fork_server.spawn
+    monkeypatch.setattr(judge._fork_server, "spawn", lambda: spawned.append(True) or spawn())
     judge.grade(unit)
     assert spawned
 
@@ -161,19 +162,19 @@ def finding_of(case, failure):
     return Finding(case, "wrong", failure, "not right")
 
 
-def test_the_end_of_the_nursery_is_no_students_fault(monkeypatch):
+def test_the_end_of_the_fork_server_is_no_students_fault(monkeypatch):
     with Judge(seed=3) as judge:
-        nursery = judge._nursery
-        spawn, spawned = nursery.spawn, []
+        fork_server = judge._fork_server
+        spawn, spawned = fork_server.spawn, []
 
         def spawn_once():
             if spawned:
-                nursery._process.kill()
-                nursery._process.wait()
+                fork_server._process.kill()
+                fork_server._process.wait()
             spawned.append(True)
             return spawn()
 
-        monkeypatch.setattr(nursery, "spawn", spawn_once)
+        monkeypatch.setattr(fork_server, "spawn", spawn_once)
         with pytest.raises(SandboxError):
             found(judge, LEAVES)
 

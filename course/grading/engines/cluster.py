@@ -14,28 +14,28 @@ import asyncio
 import functools
 import logging
 import threading
-from collections.abc import Generator, Iterable, Iterator
-from itertools import chain, islice
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from course.grading.judge.grade import GradingError, Settings
 from course.grading.judge.import_path import safe_import_path
 from course.grading.judge.judge import Judge
-from course.grading.judge.unit import Unit, key_of, not_graded
+from course.grading.judge.schedule import Judges
+from course.grading.judge.unit import GradingError, Settings, Unit, key_of
+from course.grading.sandbox.sandbox import SandboxError
 from course.testing.result import LessonResult
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client
 
 SECONDS_TO_CONNECT = 15
 SECONDS_WITHOUT_WORKER = 60
 """How long a cluster may have no worker at all before nobody waits for it any longer."""
 
 
-def judged_on_cluster(
-    units: Iterator[Unit], settings: Settings, address: str
-) -> Iterator[tuple[Unit, LessonResult]]:
-    """Every unit with its result, as they come.
+@contextmanager
+def cluster_judges(settings: Settings, address: str) -> Iterator[Judges]:
+    """Have the workers of a cluster judge, as one executor.
 
     Args:
         address: of the cluster's scheduler, "tcp://192.168.1.10:8786".
@@ -43,12 +43,36 @@ def judged_on_cluster(
     Raises:
         GradingError: there is no such cluster, it was lost, or its workers cannot grade.
     """
-    for unit in units:  # if there is none, no cluster is needed
-        with _connect(address) as client:
-            suspicious = yield from _judged(client, chain([unit], units), settings)
-            for alone, _ in suspicious:  # so that it is clear whose fault it is
-                for lost, reason in (yield from _judged(client, iter([alone]), settings)):
-                    yield lost, not_graded(lost, f"It could not be graded: {reason}.")
+    with _connect(address) as client:
+        from distributed import KilledWorker
+
+        executor = client.get_executor(pure=False)
+
+        def check() -> None:
+            if not client.nthreads():
+                raise GradingError(
+                    f"the cluster at {address} has no workers; `dask worker {address} --nthreads 1`"
+                    " starts one"
+                )
+
+        try:
+            yield Judges(
+                lambda _, unit: executor.submit(
+                    _grade, unit, key_of(unit, settings.seed), settings
+                ),
+                count=1,
+                room=lambda: 2 * max(1, len(client.nthreads())),
+                losses=(KilledWorker, SandboxError),
+                seconds=SECONDS_WITHOUT_WORKER,
+                check=check,
+            )
+        except GradingError:
+            raise
+        except Exception as error:
+            reason = str(error).partition("\n")[0].rstrip(":") or type(error).__name__
+            raise GradingError(
+                f"the cluster cannot go on: {reason}; what was graded is kept, so begin again"
+            ) from None
 
 
 def _connect(address: str) -> "Client":
@@ -76,83 +100,21 @@ async def _greet(address: str) -> None:
     await connection.close()
 
 
-def _judged(
-    client: "Client", units: Iterator[Unit], settings: Settings
-) -> Generator[tuple[Unit, LessonResult], None, list[tuple[Unit, str]]]:
-    """Have all units judged; return those that have no result, and why, as part of a sentence."""
-    from distributed import KilledWorker
-
-    lost: list[tuple[Unit, str]] = []
-    busy: dict[Future, Unit] = {}
-    while True:
-        room = 2 * max(1, _number_of_workers(client)) - len(busy)
-        for unit in islice(units, max(0, room)):  # a few in advance, so that nobody waits
-            key = key_of(unit, settings.seed)
-            busy[client.submit(_grade, unit, key, settings, pure=False)] = unit
-        if not busy:
-            return lost
-        for future in _first_done(client, busy):
-            unit = busy.pop(future)
-            try:
-                result = future.result()
-            except KilledWorker:
-                result = "whatever judged it was killed"
-            except GradingError:
-                raise
-            except Exception as error:
-                raise _broken(error) from None
-            if isinstance(result, str):
-                lost.append((unit, result))
-            else:
-                yield unit, result
-
-
-def _first_done(client: "Client", busy: "Iterable[Future]") -> "Iterable[Future]":
-    """Wait until something is done; nothing, if that takes long."""
-    from distributed import wait
-
-    try:
-        return wait(list(busy), SECONDS_WITHOUT_WORKER, return_when="FIRST_COMPLETED").done
-    except TimeoutError:
-        if _number_of_workers(client):
-            return []
-        address = client.scheduler.address
-        raise GradingError(
-            f"the cluster at {address} has no workers; `dask worker {address} --nthreads 1` "
-            "starts one"
-        ) from None
-    except Exception as error:
-        raise _broken(error) from None
-
-
-def _number_of_workers(client: "Client") -> int:
-    try:
-        return len(client.nthreads())
-    except Exception as error:
-        raise _broken(error) from None
-
-
-def _broken(error: Exception) -> GradingError:
-    reason = str(error).partition("\n")[0].rstrip(":") or type(error).__name__
-    return GradingError(
-        f"the cluster cannot go on: {reason}; what was graded is kept, so begin again"
-    )
-
-
 # --- on a worker ----------------------------------------------------------------------------
 
 _turn = threading.Lock()
 """A judge does one thing at a time, however many threads its worker has."""
 
 
-def _grade(unit: Unit, key: str, settings: Settings) -> LessonResult | str:
-    """Judge a unit; if that fails, say why.
+def _grade(unit: Unit, key: str, settings: Settings) -> LessonResult:
+    """Judge a unit.
 
     Args:
         key: the key that the result must have, or else this is another course.
 
     Raises:
         GradingError: this worker cannot judge anything.
+        SandboxError: it could not judge this unit.
     """
     with _turn, safe_import_path():
         trouble = ""
@@ -166,21 +128,17 @@ def _grade(unit: Unit, key: str, settings: Settings) -> LessonResult | str:
                 "workers anew"
             )
         if trouble:
-            raise GradingError(f"the worker {_address()} {trouble}")
+            from distributed import get_worker
+
+            raise GradingError(f"the worker {get_worker().address} {trouble}")
         try:
             return judge.grade(unit)
         except Exception as error:
             judge.close()  # the next unit gets a new one
             _judge.cache_clear()
-            return f"{type(error).__name__}: {error}"
+            raise SandboxError(f"{type(error).__name__}: {error}") from None
 
 
 @functools.lru_cache(maxsize=1)
 def _judge(settings: Settings) -> Judge:
     return Judge(settings.seed, settings.limits, settings.confined)
-
-
-def _address() -> str:
-    from distributed import get_worker
-
-    return get_worker().address

@@ -6,40 +6,21 @@ out of date is done.
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from course.grading.judge.fitness import Fitness
-from course.grading.judge.judges import UnableToJudge, judged
-from course.grading.judge.unit import Unit, judging_key, key_of
+from course.grading.judge.local import local_judges
+from course.grading.judge.reference_check import NOBODY, checks, expect_right
+from course.grading.judge.schedule import judged
+from course.grading.judge.unit import GradingError, Settings, Unit, judging_key, key_of
 from course.grading.names import file_stem
-from course.grading.sandbox.sandbox import Limits
 from course.system.files import write_whole
 from course.testing.result import LessonResult, from_text, to_text
-
-
-class GradingError(Exception):
-    """Why grading cannot go on, in one sentence."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to grade.
-
-    Attributes:
-        seed: another one gives the tests other inputs.
-        limits: what one worker may use, if it is not the usual.
-        confined: whether workers are confined; only ever False for code that one trusts.
-    """
-
-    seed: int = 0
-    limits: Limits | None = None
-    confined: bool = True
 
 
 class Store:
@@ -67,7 +48,7 @@ class Store:
             lock.release()
 
     def seed(self, chosen: int | None) -> int:
-        """The seed to grade with: the chosen one, else that of the last time, else a new one.
+        """Return the chosen seed, else that of the last time, else a new one.
 
         Nobody can know a new one beforehand, and prepare answers for its inputs.
         """
@@ -87,33 +68,29 @@ class Store:
         return seed
 
     def kept(self) -> Iterator[LessonResult]:
-        """Return all results that are there and whole, up to date or not."""
+        """Yield all results that are there and whole, up to date or not."""
         for path in sorted((self._out / "results").glob("*/*.json")):
             with suppress(OSError, ValueError):
                 yield from_text(path.read_text(encoding="utf-8"))
 
-    def is_examined(self, key: str) -> bool:
-        """Test that the grader was found fit to judge a lesson, as it is now."""
-        return key in self._examined()
-
-    def note_examined(self, key: str) -> None:
-        """Keep that it was."""
-        write_whole(self._out / "examined.txt", "\n".join([*self._examined()[-99:], key, ""]))
-
-    def _examined(self) -> list[str]:
+    def examined(self) -> list[str]:
+        """Return the keys of the lessons whose integrity checks were passed."""
         try:
             return (self._out / "examined.txt").read_text(encoding="utf-8").split()
         except (OSError, UnicodeError):
             return []
 
+    def note_examined(self, key: str) -> None:
+        """Keep one more of these keys."""
+        write_whole(self._out / "examined.txt", "\n".join([*self.examined()[-99:], key, ""]))
+
     def find(self, unit: Unit, key: str) -> LessonResult | None:
-        """The result of a unit, if it is there, whole and up to date."""
+        """Return the result of a unit, if it is there, whole and up to date."""
         try:
             result = from_text(self._file(unit).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        same = (result.student, result.lesson, result.key) == (unit.student, unit.lesson, key)
-        if not same:
+        if (result.student, result.lesson, result.key) != (unit.student, unit.lesson, key):
             return None
         return replace(result, notes=unit.notes, canvas_id=unit.canvas_id, late=unit.late)
 
@@ -133,7 +110,7 @@ def grade_all(
     fresh: bool = False,
     scheduler: str | None = None,
 ) -> Iterator[tuple[LessonResult, bool]]:
-    """The result of each unit as it comes, and whether it was there already.
+    """Yield the result of each unit as it comes, and whether it was there already.
 
     Args:
         jobs: how many judges work side by side.
@@ -143,25 +120,32 @@ def grade_all(
     Raises:
         GradingError: the graded tests refuse the reference, or accept a stub, among others.
     """
-    fitness = Fitness()
+    unchecked: dict[str, set[Unit]] = {}
+    found: list[LessonResult] = []
 
     def missing() -> Iterator[Unit]:
         for unit in units:
             key = judging_key(unit.lesson, settings.seed)
-            if fresh or not store.is_examined(key):
-                yield from fitness.units(unit.lesson)
+            if unit.lesson not in unchecked and (fresh or key not in store.examined()):
+                both = checks(unit.lesson)
+                unchecked[unit.lesson] = set(both)
+                yield from both
             known = None if fresh else store.find(unit, key_of(unit, settings.seed))
             if known is None:
                 yield unit
             else:
                 found.append(known)
 
-    found: list[LessonResult] = []
-    for unit, result in _as_far_as_able(_judges(settings, jobs, scheduler)(missing())):
-        if fitness.is_about(unit):
-            if trouble := fitness.trouble(unit, result):
-                raise GradingError(trouble)
-            if fitness.is_shown(unit.lesson):
+    start = partial(local_judges, settings, jobs)
+    if scheduler is not None:
+        from course.grading.engines.cluster import cluster_judges  # with PyTorch
+
+        start = partial(cluster_judges, settings, scheduler)
+    for unit, result in judged(missing(), start):
+        if unit.student == NOBODY:
+            expect_right(unit, result)
+            unchecked[unit.lesson].discard(unit)
+            if not unchecked[unit.lesson]:
                 store.note_examined(judging_key(unit.lesson, settings.seed))
             continue
         yield from ((known, True) for known in found)
@@ -170,23 +154,3 @@ def grade_all(
             store.keep(unit, result)
         yield result, False
     yield from ((known, True) for known in found)
-
-
-def _as_far_as_able(
-    judged: Iterator[tuple[Unit, LessonResult]],
-) -> Iterator[tuple[Unit, LessonResult]]:
-    try:
-        yield from judged
-    except UnableToJudge as error:
-        raise GradingError(f"nothing can be graded here: {error}") from None
-
-
-def _judges(
-    settings: Settings, jobs: int, scheduler: str | None
-) -> Callable[[Iterator[Unit]], Iterator[tuple[Unit, LessonResult]]]:
-    """Who grades: processes of this machine, or a cluster."""
-    if scheduler is None:
-        return partial(judged, settings=settings, jobs=jobs)
-    from course.grading.engines.cluster import judged_on_cluster
-
-    return partial(judged_on_cluster, settings=settings, address=scheduler)

@@ -10,11 +10,12 @@ import time
 from dataclasses import replace
 
 import torch
+import torch._dynamo  # noqa: F401, now: an import that a deadline cuts short would stay broken
 
 from course.grading.judge.recall import Memory, RecallingExamination
 from course.grading.judge.unit import Unit, key_of, module_key, not_graded
 from course.grading.names import printable
-from course.grading.sandbox.nursery import Nursery
+from course.grading.sandbox.fork_server import ForkServer
 from course.grading.sandbox.remote import RemoteModule, Reported, WorkerLost, quoted
 from course.grading.sandbox.sandbox import Limits, SandboxError
 from course.mistakes.diagnosis import KnownMistake, diagnose, known_mistakes
@@ -44,7 +45,7 @@ class Judge:
         seed: another one gives the tests other inputs.
         limits: what one worker may use.
         confined: whether workers are confined.
-        nursery: the connection to a `shared_nursery`, instead of one of its own.
+        fork_server: the connection to one that others use, too, instead of one of its own.
     """
 
     def __init__(
@@ -52,11 +53,11 @@ class Judge:
         seed: int = 0,
         limits: Limits | None = None,
         confined: bool = True,
-        nursery: socket.socket | None = None,
+        fork_server: socket.socket | None = None,
     ) -> None:
         torch.set_num_threads(1)
         self.seed = seed
-        self._nursery = Nursery(limits, confined, nursery)
+        self._fork_server = ForkServer(limits, confined, fork_server)
         self._lessons = {lesson.stem: lesson for lesson in lessons()}
         self._cases = cases()
         self._known_mistakes: dict[tuple[str, str], list[KnownMistake]] = {}
@@ -70,10 +71,10 @@ class Judge:
 
     def close(self) -> None:
         """End all that was started."""
-        self._nursery.close()
+        self._fork_server.close()
 
     def grade(self, unit: Unit) -> LessonResult:
-        """The result of a unit, whatever its code does.
+        """Return the result of a unit, whatever its code does.
 
         Raises:
             SandboxError: nothing more can be graded here.
@@ -110,7 +111,7 @@ class Judge:
         )
 
     def _exercises_and_trouble(self, unit: Unit) -> tuple[tuple[ExerciseResult, ...], str]:
-        """The results of the exercises, and what is wrong with the module as a whole.
+        """Return the results of the exercises, and what is wrong with the module as a whole.
 
         Many modules are handed in as they were given out: one and the same text is run once.
         """
@@ -124,7 +125,7 @@ class Judge:
             trouble = f"{unit.lesson}.py {why}"
         else:
             name = f"exercises/{unit.lesson}.py"
-            module = RemoteModule(self._nursery, unit.source, name)
+            module = RemoteModule(self._fork_server, unit.source, name)
             try:
                 module.load()
                 findings = self._findings(lesson, unit.source, module)
@@ -155,7 +156,7 @@ class Judge:
     def _result_of(
         self, lesson: Lesson, exercise: Exercise, findings: tuple[Finding, ...]
     ) -> ExerciseResult:
-        """The result of an exercise; of findings that are remembered, it is remembered as well."""
+        """Return the result of an exercise; it is remembered as long as the findings are."""
         told = (one if one.status == Status.WRONG else (one.status, one.text) for one in findings)
         known, key = self._memory.results, (exercise, tuple(told))
         if key not in known:
@@ -170,7 +171,7 @@ class Judge:
             name=exercise.name,
             worth=exercise.points,
             tests=tuple(map(_test_result, findings)),
-            n_tests=len(self._cases[lesson.stem][exercise.name]),
+            n_tests=len(findings),
         )
         if result.status == Status.WRONG:
             result = explained(result, diagnose(findings, known(), _PATIENCE))

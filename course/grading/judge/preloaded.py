@@ -13,8 +13,6 @@ if (grader := os.environ.get(GRADER)) and not end_with_parent(int(grader)):
 
 gc.disable()  # nothing is garbage while PyTorch is loaded; to look for some takes half a second
 
-import torch._dynamo  # noqa: E402, F401, for optimizers, and for tensors on the meta device
-
 from course.grading.judge.judge import cases  # noqa: E402
 
 with contextlib.suppress(RuntimeError):  # tests that cannot be read: each judge says so

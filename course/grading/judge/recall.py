@@ -53,7 +53,7 @@ class Point:
 
 
 class Memory:
-    """What a judge knows of the courses that its tests can take.
+    """A memory of the courses that the tests of a judge can take.
 
     Attributes:
         results: what is made of findings, by whatever they are about; forgotten with them.
@@ -65,11 +65,11 @@ class Memory:
         self._bytes = 0
 
     def beginning(self, case: Case, lent: tuple[str, ...]) -> Point:
-        """Where a test begins, with these exercises lent."""
+        """Return where a test begins, with these exercises lent."""
         return self._beginnings.setdefault((case, lent), Point())
 
     def count(self, n_bytes: int) -> None:
-        """So many bytes more are remembered."""
+        """Count so many bytes more that are remembered."""
         self._bytes += n_bytes
         if self._bytes > MAX_BYTES:
             self._beginnings.clear()
@@ -107,7 +107,7 @@ class RecallingExamination(Examination):
         return finding
 
     def _attempt_in_memory(self, case: Case, lent: tuple[str, ...]) -> Finding:
-        """How a test ends; if the memory of this process, which needs little, ran out: stopped.
+        """Say how a test ends; if the memory of this process, which needs little, ran out: stopped.
 
         So is one that ends in an answer that cannot be told of: strangers make up odd ones.
         """
@@ -154,7 +154,7 @@ class _KnownCourse(Conversation):
                 return
 
     def answer_to(self, request: bytes) -> tuple[bytes, bytes]:
-        """The answer to what the test asks: one that is there already, or a new one."""
+        """Return the answer to what the test asks: one that is there already, or a new one."""
         if not self._ahead:
             self.point.request = request
             self.n_bytes += len(request) + _BYTES_OF_POINT
@@ -176,7 +176,7 @@ _BYTES_OF_POINT = 500
 
 
 def _ran_out_of_memory(failure: Exception | None) -> bool:
-    """Whether it was this process that did, not a worker that tells of it."""
+    """Test that it was this process that did, not a worker that tells of it."""
     told = isinstance(failure, Wrong | ToDo | StudentError)
     return failure is not None and not told and ran_out_of_memory(failure)
 
@@ -191,12 +191,12 @@ def _to_keep(finding: Finding) -> Finding:
 
 @functools.cache
 def _passed(case: Case) -> Finding:
-    """All passes of a test are one, so what is made of the findings of an exercise is, too."""
+    """Return the one pass of a test, so that what is made of it is one, too."""
     return Finding(case, Status.PASSED, None, "")
 
 
 def _bytes_in(value: Any) -> int:
-    """About the memory that a plain value takes."""
+    """Return about the memory that a plain value takes."""
     if isinstance(value, torch.Tensor):
         return 500 + value.untyped_storage().nbytes()  # of which it may show a few numbers
     if isinstance(value, dict):

@@ -6,13 +6,33 @@ import json
 from dataclasses import dataclass
 
 from course import root
+from course.grading.sandbox.sandbox import Limits
 from course.syllabus import find_lesson
 from course.testing.result import ExerciseResult, LessonResult
 
 
+class GradingError(Exception):
+    """The reason why grading cannot go on, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a run of the grader.
+
+    Attributes:
+        seed: another one gives the tests other inputs.
+        limits: what one worker may use, if it is not the usual.
+        confined: whether workers are confined; only ever False for code that one trusts.
+    """
+
+    seed: int = 0
+    limits: Limits | None = None
+    confined: bool = True
+
+
 @dataclass(frozen=True)
 class Unit:
-    """The work of grading: one lesson of one submission.
+    """A unit of the work of grading: one lesson of one submission.
 
     Attributes:
         source: the text of the module, or None if none was handed in.
@@ -33,7 +53,7 @@ class Unit:
 
 
 def not_graded(unit: Unit, trouble: str) -> LessonResult:
-    """What stands for a result where there is none; it has no key, so it is never kept."""
+    """Return what stands for a result where there is none; it has no key, so it is never kept."""
     lesson = find_lesson(unit.lesson)
     exercises = (ExerciseResult(one.name, one.points) for one in lesson.exercises)
     return LessonResult(
@@ -87,7 +107,7 @@ def _refusals() -> dict:
 _JUDGING = (
     *("syllabus.py", "system/*.py", "testing/*.py", "grading/sandbox/*.py"),
     *("mistakes/__init__.py", "mistakes/diagnosis.py", "mistakes/re*.py"),
-    *("grading/names.py", "grading/results.py"),
+    *("grading/names.py",),
     *("grading/judge/judge.py", "grading/judge/recall.py", "grading/judge/unit.py"),
 )
 """What judges and workers run; a test compares it with what they import."""

@@ -53,7 +53,7 @@ def _works(flags: int, places: list[str]) -> bool:
 
 def _enter(flags: int, places: list[str]) -> None:
     user, group = os.geteuid(), os.getegid()
-    _call("unshare", flags)
+    seccomp.system_call("unshare", flags)
     if flags & _USER:
         for file, text in (
             ("setgroups", "deny"),
@@ -75,9 +75,9 @@ def _enter(flags: int, places: list[str]) -> None:
     os.makedirs(f"{_NEW_ROOT}/tmp", exist_ok=True)  # Matplotlib asks for it, and gets no further
     old = f"{_NEW_ROOT}/old"
     os.mkdir(old)
-    _call("pivot_root", _NEW_ROOT.encode(), old.encode())
+    seccomp.system_call("pivot_root", _NEW_ROOT.encode(), old.encode())
     os.chdir("/")
-    _call("umount2", b"/old", _DETACH)
+    seccomp.system_call("umount2", b"/old", _DETACH)
     os.rmdir("/old")
 
 
@@ -113,11 +113,4 @@ def _mount(
     source: str | None, target: str, kind: str | None, flags: int, options: str | None = None
 ) -> None:
     texts = [None if text is None else text.encode() for text in (source, target, kind, options)]
-    _call("mount", *texts[:3], flags, texts[3])
-
-
-def _call(name: str, *arguments: object) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    wide = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
-    if libc.syscall(ctypes.c_long(seccomp.number(name)), *wide) < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    seccomp.system_call("mount", *texts[:3], flags, texts[3])

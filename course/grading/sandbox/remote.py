@@ -6,13 +6,13 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from course.grading.sandbox.nursery import Nursery, Worker
-from course.grading.sandbox.patience import Clock
+from course.grading.sandbox.deadline import Clock
+from course.grading.sandbox.fork_server import ForkServer, Worker
 from course.grading.sandbox.wire import (
     Closed,
     Silence,
@@ -38,11 +38,11 @@ TOO_LARGE = "the code gave larger answers than anybody needs"
 
 
 class WorkerLost(Exception):
-    """The machine ended a worker, or never confined it: nothing is known of the code in it."""
+    """An end of a worker by the machine, which says nothing of the code in it."""
 
 
 class Reported(Wrong):
-    """What a worker said was wrong: its words, which the code in it may have written."""
+    """A worker's report that something is wrong, in words that the code in it may have written."""
 
 
 class RemoteModule:
@@ -56,9 +56,9 @@ class RemoteModule:
         clock: by which deadlines are set; it leaves out what the machine kept it waiting.
     """
 
-    def __init__(self, nursery: Nursery, source: bytes, name: str) -> None:
+    def __init__(self, fork_server: ForkServer, source: bytes, name: str) -> None:
         self.clock = Clock()
-        self._nursery = nursery
+        self._fork_server = fork_server
         self._source = source
         self._name = name
         self._end = math.inf
@@ -77,7 +77,7 @@ class RemoteModule:
             Wrong: in a sentence, why that is not possible.
             WorkerLost.
         """
-        self._worker = self._nursery.spawn()
+        self._worker = self._fork_server.spawn()
         self.clock.watch(self._worker[0])
         loading = Conversation(self, SECONDS_TO_LOAD)
         try:
@@ -93,7 +93,7 @@ class RemoteModule:
             raise Wrong(f"{what}; {quoted(said)}") from None
 
     def ask(self, request: bytes, deadline: float) -> tuple[bytes, bytes]:
-        """The answer to a message.
+        """Return the answer to a message.
 
         Raises:
             TimeIsUp, Stopped, WorkerLost.
@@ -127,7 +127,7 @@ class RemoteModule:
         if self._worker is None:
             return ""
         worker, self._worker = self._worker, None
-        why, self._lost = self._nursery.kill(worker, has_hung_up)
+        why, self._lost = self._fork_server.kill(worker, has_hung_up)
         return why
 
 
@@ -147,7 +147,7 @@ _UNREADABLE = "the code gave an answer that cannot be read"
 
 
 class Conversation:
-    """What is asked of a module, and answered, in one test.
+    """A conversation with a module: what is asked, and answered, in one test.
 
     Args:
         seconds: how long all of it may take.
@@ -159,7 +159,7 @@ class Conversation:
         self._deadline = module.clock.now() + seconds
 
     def take(self, steps: list[list]) -> Any:
-        """Have steps taken, one after the other; the result of the last one."""
+        """Have steps taken, one after the other; return the result of the last one."""
         text, memory = self.answer_to(dumps(steps))
         try:
             kind, said = _checked(loads(text, memory))
@@ -176,7 +176,7 @@ class Conversation:
         return said
 
     def answer_to(self, request: bytes) -> tuple[bytes, bytes]:
-        """The answer to a message."""
+        """Return the answer to a message."""
         try:
             return self._module.ask(request, self._deadline)
         except (TimeIsUp, Exception):
@@ -185,61 +185,15 @@ class Conversation:
 
 
 class RemoteStage:
-    """Has all requests of a `Stage`."""
+    """The stage of a worker; it has all requests of a `Stage`."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
         self._steps: list[list] = [["fresh", []]]
         self._n_put = 0
 
-    @contextlib.contextmanager
-    def limited(self, seconds: float) -> Iterator[None]:
-        """The conversation has a deadline, so there is nothing to do here."""
-        yield
-
-    def seed(self, seed: int) -> None:
-        self._later("seed", seed)
-
-    def lend(self, source: str, names: tuple[str, ...]) -> None:
-        self._later("lend", source, names)
-
-    def take_back(self) -> None:
-        """A fresh stage takes back what was lent, so there is nothing to do here."""
-
-    def prop(self, thing: type | Callable, args: tuple, kwargs: dict) -> Ref:
-        ref = self._next_ref(thing.__name__)
-        self._later("prop", _source_of(thing), thing.__name__, list(args), kwargs, ref.number)
-        return ref
-
-    def keep(self, value: torch.Tensor) -> Ref:
-        ref = self._next_ref(type(value).__name__)
-        self._later("keep", value, ref.number)
-        return ref
-
-    def change(self, ref: Ref, value: torch.Tensor) -> None:
-        self._later("change", ref, value)
-
-    def call(self, target: str | Ref, args: tuple, kwargs: dict, **options: Any) -> tuple:
-        said = {name: one for name, one in options.items() if one is not None and one is not False}
-        answer = self._ask("call", target, list(args), kwargs, **said)
-        if type(answer) is not tuple or len(answer) != 2 or type(answer[1]) is not dict:
-            raise Wrong(_UNREADABLE)
-        return answer
-
-    def inspect(self, ref: Ref, what: str) -> Any:
-        return self._ask("inspect", ref, what)
-
-    def set_parameters(self, ref: Ref, values: dict[str, torch.Tensor]) -> None:
-        self._later("set_parameters", ref, values)
-
-    def attribute(self, ref: Ref, name: str) -> Any:
-        return self._ask("attribute", ref, name)
-
-    def random_number(self) -> float:
-        return self._ask("random_number")
-
     def _next_ref(self, type_name: str) -> Ref:
-        """Of what is put on the stage from here, so that nobody has to wait for its number."""
+        """Number what is put on the stage from here, so that nobody has to wait for its number."""
         self._n_put += 1
         return Ref(-self._n_put, type_name)
 
@@ -251,6 +205,38 @@ class RemoteStage:
         step = [verb, list(args), kwargs] if kwargs else [verb, list(args)]
         steps, self._steps = [*self._steps, step], []
         return self._conversation.take(steps)
+
+    seed = functools.partialmethod(_later, "seed")
+    lend = functools.partialmethod(_later, "lend")
+    change = functools.partialmethod(_later, "change")
+    set_parameters = functools.partialmethod(_later, "set_parameters")
+    inspect = functools.partialmethod(_ask, "inspect")
+    attribute = functools.partialmethod(_ask, "attribute")
+    random_number = functools.partialmethod(_ask, "random_number")
+
+    def limited(self, seconds: float) -> contextlib.AbstractContextManager:
+        """Do nothing: the conversation has a deadline."""
+        return contextlib.nullcontext()
+
+    def take_back(self) -> None:
+        """Do nothing: a fresh stage takes back what was lent."""
+
+    def prop(self, thing: type | Callable, args: tuple, kwargs: dict) -> Ref:
+        ref = self._next_ref(thing.__name__)
+        self._later("prop", _source_of(thing), thing.__name__, list(args), kwargs, ref.number)
+        return ref
+
+    def keep(self, value: torch.Tensor) -> Ref:
+        ref = self._next_ref(type(value).__name__)
+        self._later("keep", value, ref.number)
+        return ref
+
+    def call(self, target: str | Ref, args: tuple, kwargs: dict, **options: Any) -> tuple:
+        said = {name: one for name, one in options.items() if one is not None and one is not False}
+        answer = self._ask("call", target, list(args), kwargs, **said)
+        if type(answer) is not tuple or len(answer) != 2 or type(answer[1]) is not dict:
+            raise Wrong(_UNREADABLE)
+        return answer
 
 
 @functools.cache

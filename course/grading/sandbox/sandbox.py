@@ -1,6 +1,6 @@
 """Where a stranger's code runs: a process that can compute, answer its one connection, and no more.
 
-A *nursery* is a process with a single thread that has imported what workers need and that knows
+A *fork server* is a process with a single thread that has imported what workers need and that knows
 no secrets. `spawn` forks a worker from it. Before the worker runs anything of a student's, it
 gives up for good
 
@@ -14,9 +14,9 @@ gives up for good
 A worker is one process with one thread and stays one, so killing it leaves nothing behind. All of
 this works the same for root and for anyone, on a laptop and in a container. Where there may be
 namespaces, a worker lives in some, too (`namespaces.py`), and does not even learn whether a file of
-a known name exists. `escapes.py` tries to break out. What is not hidden: the nursery's own memory,
-which every worker inherits. Hence the nursery is *started* with `ENVIRONMENT`, as a process of its
-own, and never learns anything worth knowing.
+a known name exists. `self_test.py` tries to break out. What is not hidden: the fork server's own
+memory, which every worker inherits. Hence the fork server is *started* with `ENVIRONMENT`, as a
+process of its own, and never learns anything worth knowing.
 
 The judge, which never runs a student's code but reads its answers, gives up what it does not need
 as well: `confine_judge`.
@@ -49,7 +49,7 @@ ENVIRONMENT = {
     "TORCHDYNAMO_DISABLE": "1",  # there is no compiler here; what it would compile runs as it is
     "TORCHINDUCTOR_CACHE_DIR": "/",  # or importing an optimizer looks for one to write to
 }
-"""The environment variables to start a nursery with, and all that a worker has."""
+"""The environment variables to start a fork server with, and all that a worker has."""
 
 _READABLE = (
     "/dev/urandom",
@@ -74,11 +74,11 @@ class SandboxError(RuntimeError):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one worker may use.
+    """Limits of what one worker may use.
 
     Attributes:
         cpu_seconds: whole seconds of processor time.
-        memory_bytes: memory beyond what the nursery had mapped.
+        memory_bytes: memory beyond what the fork server had mapped.
         open_files: files open at a time, with the connection.
     """
 
@@ -88,7 +88,7 @@ class Limits:
 
 
 class Worker:
-    """A confined process, seen from the nursery; after `with spawn(...) as worker:` it is gone.
+    """A confined process, seen from the fork server; after `with spawn(...) as worker:` it is gone.
 
     Attributes:
         pid: its number.
@@ -110,10 +110,10 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
-    def kill(self, patience: float = 0.0) -> None:
+    def kill(self, seconds: float = 0.0) -> None:
         """Stop it, if it does not end by itself in so many seconds, and wait until it is gone."""
         self.connection.close()
-        end = time.monotonic() + patience
+        end = time.monotonic() + seconds
         while not self._has_ended(os.WNOHANG) and time.monotonic() < end:
             time.sleep(0.001)
         if not self._has_ended(os.WNOHANG):
@@ -122,7 +122,7 @@ class Worker:
             self._has_ended()
 
     def why_it_died(self) -> str:
-        """What ended it, once `kill` was called: the rest of a sentence that begins "The code"."""
+        """Say what ended it, after a `kill`: the rest of a sentence that begins "The code"."""
         status, _ = self._ending
         if os.WIFEXITED(status):
             return self._why_it_left(os.WEXITSTATUS(status))
@@ -169,7 +169,7 @@ class Worker:
 
 
 def missing() -> list[str]:
-    """What this machine lacks for a sandbox, in sentences; nothing is missing if it is empty."""
+    """Return what this machine lacks for a sandbox, in sentences."""
     if sys.platform != "linux":
         return ["The sandbox is made of Linux's own means; this is another system."]
     return [*landlock.missing(), *seccomp.missing()]
@@ -220,7 +220,7 @@ def enter_namespaces() -> bool:
 
 @dataclass(frozen=True)
 class _Rules:
-    """What all workers of a nursery are held to, and the memory that they begin with."""
+    """Rules for all workers of a fork server, and the memory that they begin with."""
 
     files: int
     system_calls: ctypes.c_void_p
@@ -229,7 +229,7 @@ class _Rules:
 
 @cache
 def _rules() -> _Rules:
-    """What all workers of this nursery are held to, prepared once."""
+    """Prepare the rules for all workers of this fork server, once."""
     if lacking := missing():
         raise SandboxError(" ".join(lacking))
     files = landlock.prepare([*_READABLE, *_installation()])
@@ -237,7 +237,7 @@ def _rules() -> _Rules:
 
 
 def _installation() -> Iterator[str]:
-    """The folders of Python's library, of what it links to, and of the installed packages."""
+    """Yield the folders of Python's library, of what it links to, and of the installed packages."""
     yield sysconfig.get_path("stdlib")
     yield sysconfig.get_config_var("LIBDIR")
     yield from site.getsitepackages()
@@ -253,7 +253,7 @@ def _live(
     parent: int,
     confined: int,
 ) -> None:
-    """The whole life of a worker, which never returns."""
+    """Live the whole life of a worker, and never return."""
     code = _NOT_CONFINED
     try:
         if rules is not None:
@@ -274,7 +274,6 @@ def _confine(kept: tuple[int, ...], limits: Limits, rules: _Rules, parent: int) 
     """Give everything up but computing, and these open files."""
     import resource
 
-    libc = ctypes.CDLL(None, use_errno=True)
     os.setsid()  # no terminal, and its Ctrl-C is not for a worker
     if not namespaces.end_with_parent(parent):
         os._exit(_NOT_CONFINED)
@@ -301,11 +300,11 @@ def _confine(kept: tuple[int, ...], limits: Limits, rules: _Rules, parent: int) 
         except (ValueError, OSError):
             os._exit(_LIMIT_REFUSED)
 
-    _succeed(libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    seccomp.system_call("prctl", _SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     landlock.enter(rules.files)
     os.close(rules.files)
-    _drop_capabilities(libc)
-    _succeed(libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0))  # no core dump, whoever collects them
+    _drop_capabilities()
+    seccomp.system_call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)  # no core dump, whoever collects them
     seccomp.enter(rules.system_calls)
 
 
@@ -332,17 +331,16 @@ def confine_judge() -> None:
     Raises:
         OSError: the kernel refused.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    _succeed(libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    seccomp.system_call("prctl", _SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     rules = landlock.prepare_reading()
     landlock.enter(rules)
     os.close(rules)
-    _drop_capabilities(libc)
+    _drop_capabilities()
     seccomp.enter(seccomp.prepare_judge())
 
 
 def mapped_bytes() -> int:
-    """The address space of this process: PyTorch maps gigabytes that it never touches."""
+    """Return the address space of this process: PyTorch maps gigabytes that it never touches."""
     pages = int(Path("/proc/self/statm").read_bytes().split()[0])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
@@ -355,13 +353,8 @@ def _close_all_but(*kept: int) -> None:
         first = descriptor + 1
 
 
-def _drop_capabilities(libc: ctypes.CDLL) -> None:
+def _drop_capabilities() -> None:
     """Root without capabilities is anyone; see capset(2)."""
     version_and_process = (ctypes.c_uint32 * 2)(0x20080522, 0)
     none = (ctypes.c_uint32 * 6)()
-    _succeed(libc.capset(version_and_process, none))
-
-
-def _succeed(result: int) -> None:
-    if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    seccomp.system_call("capset", version_and_process, none)

@@ -50,7 +50,7 @@ class _Condition(ctypes.Structure):
 
 
 def missing() -> list[str]:
-    """What this machine lacks, in sentences."""
+    """Return what this machine lacks, in sentences."""
     sentences = []
     if ctypes.CDLL(None).prctl(21, 0, 0, 0, 0) < 0:  # PR_GET_SECCOMP
         sentences.append("The kernel has no seccomp, which keeps system calls closed.")
@@ -113,8 +113,24 @@ def enter(filter_: ctypes.c_void_p) -> None:
 
 
 def number(name: str) -> int:
-    """The number of a system call on this architecture; negative if it has none."""
+    """Return the number of a system call on this architecture; negative if it has none."""
     return _library().seccomp_syscall_resolve_name(name.encode())
+
+
+def system_call(call: int | str, *arguments: object) -> int:
+    """Make a system call, of this number or name; return what it returns.
+
+    Raises:
+        OSError: it was refused.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    values = [number(call) if isinstance(call, str) else call, *arguments]
+    wide = [ctypes.c_long(each) if isinstance(each, int) else each for each in values]
+    result = libc.syscall(*wide)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
 
 
 def _allow(filter_: ctypes.c_void_p, name: str, *conditions: _Condition) -> None:

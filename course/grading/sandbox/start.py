@@ -1,12 +1,11 @@
-"""Start nurseries, from a process that need not load PyTorch for it."""
+"""Start fork servers, from a process that need not load PyTorch for it."""
 
 import os
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from course import root
@@ -14,8 +13,9 @@ from course.grading.sandbox.sandbox import ENVIRONMENT, Limits, SandboxError, mi
 
 GRADER = "COURSE_GRADER"
 """The environment variable by which the process that judges come from knows what it ends with."""
+ENDED = "The process that starts the workers has ended."
 SECONDS_TO_END = 10
-"""How long a shared nursery may take once its judges have gone."""
+"""How long a fork server may take once its judges have gone."""
 
 _BEGIN = """
 import sys
@@ -24,10 +24,10 @@ if int(sys.argv[2]):
     from course.grading.sandbox.namespaces import end_with_parent
     end_with_parent(int(sys.argv[2])) or sys.exit()
 """
-_NURSERY = """
+_FORK_SERVER = """
 import gc
 gc.disable()  # nothing is garbage while PyTorch is loaded; to look for some takes half a second
-from course.grading.sandbox.nursery import main
+from course.grading.sandbox.fork_server import main
 main(*map(int, sys.argv[3:]))
 """
 
@@ -48,17 +48,18 @@ def start(program: str, arguments: Sequence[object] = (), **options: Any) -> sub
     return subprocess.Popen(command, cwd="/", env=ENVIRONMENT, stdin=subprocess.DEVNULL, **options)
 
 
-def start_nursery(
-    connection: socket.socket, limits: Limits | None, confined: bool, shared: bool = False
-) -> subprocess.Popen:
-    """Start a nursery.
+def start_fork_server(
+    limits: Limits | None, confined: bool
+) -> tuple[subprocess.Popen, socket.socket]:
+    """Start a fork server; it takes seconds, because PyTorch is loaded.
 
     Args:
-        connection: its end of the connection to its judge.
         limits: what one worker may use.
-        confined: whether workers are confined.
-        shared: whether it is one for several judges; on the connection, each of them sends one
-            byte, and with it an end of a connection of its own.
+        confined: whether workers are confined; only ever False for code that one trusts.
+
+    Returns:
+        Its process, and the connection to it: on that, each judge sends one byte, and with it an
+        end of a connection of its own.
 
     Raises:
         SandboxError: this machine cannot confine workers.
@@ -66,31 +67,28 @@ def start_nursery(
     if confined and (lacking := missing()):
         raise SandboxError(" ".join(lacking))
     limits = limits or Limits()
-    numbers = [limits.cpu_seconds, limits.memory_bytes, int(confined), int(shared)]
-    return start(
-        _NURSERY,
-        [connection.fileno(), *numbers],
-        pass_fds=[connection.fileno()],
-        process_group=0,  # Ctrl+C is for those who started it
-    )
-
-
-@contextmanager
-def shared_nursery(limits: Limits | None, confined: bool) -> Iterator[socket.socket]:
-    """Have a nursery for several judges, who get in touch with it by this connection."""
     ours, theirs = socket.socketpair()
     with theirs:
-        process = start_nursery(theirs, limits, confined, shared=True)
-    try:
-        with ours.makefile(encoding="utf-8") as lines:
-            said = lines.readline()
-        if said != "\n":
-            raise SandboxError(said.strip() or "The process that starts the workers has ended.")
-        yield ours
-    finally:
+        process = start(
+            _FORK_SERVER,
+            [theirs.fileno(), limits.cpu_seconds, limits.memory_bytes, int(confined)],
+            pass_fds=[theirs.fileno()],
+            process_group=0,  # Ctrl+C is for those who started it
+        )
+    with ours.makefile(encoding="utf-8") as lines:
+        said = lines.readline()
+    if said != "\n":
         ours.close()
-        try:
-            process.wait(SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        process.wait()
+        raise SandboxError(said.strip() or ENDED)
+    return process, ours
+
+
+def stop_fork_server(process: subprocess.Popen, connection: socket.socket) -> None:
+    """End what `start_fork_server` started, after all of its forks."""
+    connection.close()
+    try:
+        process.wait(SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

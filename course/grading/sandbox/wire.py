@@ -46,15 +46,15 @@ _HEAD = struct.Struct("!II")  # the lengths of the text and of the memory
 
 
 class WireError(Exception):
-    """What arrived is no message."""
+    """An error of what arrived, or was to be sent: it is no message."""
 
 
 class Silence(Exception):
-    """Nothing arrived in time."""
+    """A silence: nothing arrived in time."""
 
 
 class Closed(Exception):
-    """The other side has closed the connection."""
+    """An end of the connection, closed by the other side."""
 
 
 # --- messages -------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def send_message(
 
 
 def receive(connection: socket.socket, seconds_left: SecondsLeft | None = None) -> Any:
-    """The next value; it must have arrived whole before no seconds are left.
+    """Return the next value; it must have arrived whole before no seconds are left.
 
     Raises:
         WireError, Silence, Closed.
@@ -100,7 +100,7 @@ def receive(connection: socket.socket, seconds_left: SecondsLeft | None = None) 
 def receive_message(
     connection: socket.socket, seconds_left: SecondsLeft | None = None
 ) -> tuple[bytearray, bytearray]:
-    """The text and the memory of the next message; raises as `receive` does."""
+    """Return text and memory of the next message; raises as `receive` does."""
     data = bytearray()
     while len(data) < _HEAD.size:
         data += _some(connection, seconds_left)
@@ -117,7 +117,7 @@ def receive_message(
 
 
 def _some(connection: socket.socket, seconds_left: SecondsLeft | None) -> bytes:
-    """What is there, as soon as something is."""
+    """Return what is there, as soon as something is."""
     while True:
         _wait_at_most(seconds_left, connection)
         try:
@@ -142,7 +142,7 @@ def _wait_at_most(seconds_left: SecondsLeft | None, connection: socket.socket) -
 
 
 def dumps(value: Any) -> bytes:
-    """A plain value as a message.
+    """Return a plain value as a message.
 
     Raises:
         WireError: it is too large.
@@ -156,7 +156,7 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(text: bytes, memory: bytearray) -> Any:
-    """The value of a message.
+    """Return the value of a message.
 
     Raises:
         WireError: it is none.
@@ -177,7 +177,7 @@ _BARE = frozenset({type(None), bool, float, str})
 
 
 def _written(value: Any, memory: list[bytes]) -> Any:
-    """A value as JSON knows it: what JSON does not know becomes an object {kind: content}."""
+    """Return a value for JSON: what JSON does not know becomes an object {kind: content}."""
     if type(value) in _BARE:
         return value
     if isinstance(value, list):  # mostly of bare items: to ask about each of them takes long
@@ -235,7 +235,7 @@ def _written_tensor(tensor: torch.Tensor, memory: list[bytes]) -> dict:
 
 
 def _underlying(tensor: torch.Tensor) -> torch.Tensor:
-    """All elements from the first to the last that a tensor reaches in memory, in that order."""
+    """Return all elements in memory from the first to the last that a tensor reaches."""
     last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
     return tensor.as_strided((last + 1 if tensor.numel() else 0,), (1,))
 
@@ -259,7 +259,7 @@ class _Memory:
         self._elements = 0
 
     def count(self, elements: int) -> None:
-        """So many elements more are in the message."""
+        """Count so many elements more."""
         self._elements += elements
         if self._elements > MAX_ELEMENTS_IN_ALL:
             raise ValueError("more numbers than anybody looks at")
@@ -361,7 +361,7 @@ def _shape(value: Any) -> list[int]:
 
 
 def _extent(shape: list[int]) -> int:
-    """The elements of a shape, or its rows, which somebody may list, where these are empty."""
+    """Return the number of elements, or of rows, which somebody may list, if they are empty."""
     return math.prod(max(size, 1) for size in shape)
 
 

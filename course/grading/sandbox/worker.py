@@ -47,7 +47,7 @@ def serve(connection: socket.socket) -> None:
 
 
 class _Actor:
-    """What the verbs do beyond those of a stage."""
+    """A stage, and the verbs that it has in a worker alone."""
 
     def __init__(self) -> None:
         self.stage: Stage | None = None

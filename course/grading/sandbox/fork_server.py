@@ -1,8 +1,7 @@
 """The process that workers are forked from: PyTorch is loaded, and nothing worth knowing.
 
-It is a program of its own, started by the judge, and does as it is told over one connection: spawn
-a worker, kill it, say what ended it. Judges that work side by side share one that is forked for
-each of them, so that PyTorch is loaded only once.
+It is a program of its own, forked for each judge that comes, so that PyTorch is loaded only once.
+Each fork does as its judge says over one connection: spawn a worker, kill it, say what ended it.
 """
 
 import contextlib
@@ -18,7 +17,7 @@ import torch
 
 from course.grading.sandbox.namespaces import end_with_parent
 from course.grading.sandbox.sandbox import Limits, SandboxError, enter_namespaces, spawn
-from course.grading.sandbox.start import start_nursery
+from course.grading.sandbox.start import ENDED, start_fork_server, stop_fork_server
 from course.grading.sandbox.wire import Closed, receive, send
 from course.grading.sandbox.worker import serve
 from course.testing.stage import Ref
@@ -30,8 +29,16 @@ Worker = tuple[int, socket.socket]
 """A worker, seen from the judge: its number, and our end of the connection to it."""
 
 
-class Nursery:
-    """A nursery, seen from the judge. Use it in a `with` block, or `close` it."""
+class ForkServer:
+    """A fork server, seen from the judge. Use it in a `with` block, or `close` it.
+
+    Args:
+        limits, confined: as of `start_fork_server`, if there is none to share.
+        shared: the connection to one that was started for several judges.
+
+    Raises:
+        SandboxError: this machine cannot confine workers.
+    """
 
     def __init__(
         self,
@@ -39,42 +46,29 @@ class Nursery:
         confined: bool = True,
         shared: socket.socket | None = None,
     ) -> None:
-        """Start it; it takes seconds, because PyTorch is loaded.
-
-        Args:
-            limits: what one worker may use.
-            confined: whether workers are confined; only ever False for code that one trusts.
-            shared: the connection to a `shared_nursery`, to which the two above were given: it
-                is forked then, which takes no time.
-
-        Raises:
-            SandboxError: this machine cannot confine workers.
-        """
-        self._connection, theirs = socket.socketpair()
         self._process = None
+        if shared is None:
+            self._process, shared = start_fork_server(limits, confined)
+        self._shared = shared
+        self._connection, theirs = socket.socketpair()
         with theirs:
-            if shared is None:
-                self._process = start_nursery(theirs, limits, confined)
-            else:
-                socket.send_fds(shared, [b"."], [theirs.fileno()])
-        if trouble := self._ask("hello"):
-            raise SandboxError(trouble)
+            socket.send_fds(shared, [b"."], [theirs.fileno()])
 
-    def __enter__(self) -> "Nursery":
+    def __enter__(self) -> "ForkServer":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def spawn(self) -> Worker:
-        """A new worker."""
+        """Return a new worker."""
         with contextlib.suppress(Closed):  # then there is no answer either
             send(self._connection, "spawn")
         descriptors = []
         with contextlib.suppress(ConnectionResetError):
             text, descriptors, _, _ = socket.recv_fds(self._connection, 16, 1)
         if not descriptors:
-            raise SandboxError("The process that starts the workers has ended.")
+            raise SandboxError(ENDED)
         return int(text), socket.socket(fileno=descriptors[0])
 
     def kill(self, worker: Worker, has_hung_up: bool = False) -> tuple[str, bool]:
@@ -85,43 +79,35 @@ class Nursery:
         """
         number, connection = worker
         connection.close()
-        why, was_lost = self._ask(["kill", number, has_hung_up])
+        try:
+            send(self._connection, [number, has_hung_up])
+            why, was_lost = receive(self._connection)
+        except Closed:
+            raise SandboxError(ENDED) from None
         return why, was_lost
 
     def close(self) -> None:
-        """End the nursery, and with it all its workers."""
+        """End the fork server, and with it all its workers."""
         self._connection.close()
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-
-    def _ask(self, request: object) -> object:
-        try:
-            send(self._connection, request)
-            return receive(self._connection)
-        except Closed:
-            raise SandboxError("The process that starts the workers has ended.") from None
+            stop_fork_server(self._process, self._shared)
 
 
-def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int, shared: int) -> None:
-    """Be the nursery."""
+def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) -> None:
+    """Be the fork server."""
     _warm_up()
     limits = Limits(cpu_seconds, memory_bytes)
     connection = socket.socket(fileno=descriptor)
-    trouble = _trouble(limits, bool(confined))
-    if shared:
-        with contextlib.suppress(OSError):  # nobody waits for it any longer
-            connection.sendall(trouble.encode() + b"\n")
-        connection = _connection_to_one_judge(connection)
-    if confined and not trouble:
+    with contextlib.suppress(OSError):  # nobody waits for it any longer
+        connection.sendall(_trouble(limits, bool(confined)).encode() + b"\n")
+    connection = _connection_to_one_judge(connection)
+    if confined:
         enter_namespaces()
     workers = {}
     with contextlib.suppress(Closed):
         while True:
             request = receive(connection)
-            if request == "hello":
-                send(connection, trouble)
-            elif request == "spawn":
+            if request == "spawn":
                 try:
                     worker = spawn(serve, limits, bool(confined))
                 except OSError:  # the machine has no process or memory left: this judge is told so
@@ -131,7 +117,7 @@ def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int, sh
                 socket.send_fds(connection, [number], [worker.connection.fileno()])
                 worker.connection.close()
             else:
-                _, pid, has_hung_up = request
+                pid, has_hung_up = request
                 worker = workers.pop(pid)
                 worker.kill(SECONDS_TO_END if has_hung_up else 0.0)
                 send(connection, [worker.why_it_died(), worker.was_lost])
@@ -157,7 +143,7 @@ _SECONDS_TO_ANSWER = 30
 
 
 def _connection_to_one_judge(connection: socket.socket) -> socket.socket:
-    """For each judge that comes, fork a nursery that goes on with the connection to that one.
+    """For each judge that comes, fork this process, which goes on with the connection to that one.
 
     When nobody is left who could come, this process ends, after all of its forks.
     """

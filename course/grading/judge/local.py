@@ -1,0 +1,161 @@
+"""Judges of this machine: processes, side by side; one that comes to an end is replaced.
+
+They are forked from one process that has loaded what they need, and so are their fork servers,
+from one that knows nothing of the tests. Ctrl+C reaches all of these; it is for the first alone.
+"""
+
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING, Any
+
+from course.grading.judge.schedule import Judges
+from course.grading.judge.unit import GradingError, Settings, Unit
+from course.grading.sandbox.namespaces import end_with_parent
+from course.grading.sandbox.sandbox import SandboxError, confine_judge, mapped_bytes
+from course.grading.sandbox.start import GRADER, start_fork_server, stop_fork_server
+from course.testing.result import LessonResult
+
+if TYPE_CHECKING:
+    from course.grading.judge.judge import Judge
+
+MAX_BYTES = 3 * 10**9
+"""Of memory for one judge, beyond what it begins with: ten times what it needs."""
+
+
+@contextmanager
+def local_judges(settings: Settings, jobs: int) -> Iterator[Judges]:
+    """Start so many judges, each when it gets its first unit."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["course.grading.judge.preloaded"])
+    _start_server()
+    asked_to_end, until_closed = context.Pipe(duplex=False)
+    with asked_to_end, until_closed, ExitStack() as processes:
+        process, fork_server = start_fork_server(settings.limits, settings.confined)
+        processes.callback(stop_fork_server, process, fork_server)
+
+        def new_judge() -> ProcessPoolExecutor:
+            judge = ProcessPoolExecutor(1, context, _begin, (settings, fork_server, asked_to_end))
+            return processes.enter_context(judge)
+
+        def submit(number: int, unit: Unit) -> Future:
+            try:
+                return _without_interruption(judges[number].submit, _grade, unit)
+            except BrokenProcessPool:  # it has ended
+                judges[number] = new_judge()
+                return _without_interruption(judges[number].submit, _grade, unit)
+
+        judges = [new_judge() for _ in range(jobs)]
+        try:
+            # one unit in advance, so that no judge waits
+            yield Judges(submit, jobs, room=lambda: 2, losses=(BrokenProcessPool,))
+        except BaseException:  # the user has had enough: nobody waits for what was begun
+            until_closed.close()
+            for judge in judges:
+                judge.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _without_interruption(act: Callable[..., Any], *arguments: object) -> Any:
+    """Do something that Ctrl+C must not stop halfway; if it came, it counts afterwards."""
+    if threading.current_thread() is not threading.main_thread():
+        return act(*arguments)
+    came: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        return act(*arguments)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
+
+
+def _start_server() -> None:
+    """Start the process that judges are forked from. All of them ignore Ctrl+C, as it does."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited
+    if sys.platform == "linux":
+        os.environ[GRADER] = str(os.getpid())
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.environ.pop(GRADER, None)
+        signal.signal(signal.SIGINT, handler)
+
+
+# --- in the process of a judge --------------------------------------------------------------
+
+_judge: "Judge | None" = None
+"""The judge of this process,"""
+_trouble = ""
+"""and why it must not grade, if so."""
+
+_leave = os._exit
+"""Bound now: while the reference is loaded, `os._exit` refuses to end the process."""
+
+
+def _begin(settings: Settings, fork_server: socket.socket, asked_to_end: Connection) -> None:
+    global _judge, _trouble
+    warnings.simplefilter("ignore")  # of PyTorch, about the answers of strangers
+    _trouble = _bound_memory()
+    threading.Thread(target=_end_when_asked, args=[asked_to_end], daemon=True).start()
+    from course.grading.judge.judge import Judge  # with PyTorch, which nobody else needs here
+
+    try:
+        _judge = Judge(settings.seed, settings.limits, settings.confined, fork_server)
+        if settings.confined:
+            end_with_parent(os.getppid())
+            confine_judge()
+    except PermissionError as error:
+        _trouble = f"A judge could not be confined: {error}."
+    except (OSError, SandboxError):  # the fork server has ended: another judge takes this place
+        _leave(1)
+    except RuntimeError as error:
+        found = [line[1:].strip() for line in str(error).splitlines() if line.startswith("E ")]
+        place = [line.partition(" ")[2] for line in found if line.startswith("File ")]
+        _trouble = f"The graded tests cannot be read: {', '.join(found[-1:] + place[-1:])}."
+
+
+def _bound_memory() -> str:
+    """Bound the memory of a judge; return why it has too little for that, or nothing.
+
+    Two answers of a few bytes may stand for millions of numbers, and a test multiplies them.
+    """
+    if sys.platform != "linux":
+        return ""
+    import resource
+
+    most, (_, hard) = mapped_bytes() + MAX_BYTES, resource.getrlimit(resource.RLIMIT_AS)
+    if resource.RLIM_INFINITY != hard < most:
+        return f"`ulimit -H -v` says {hard:,}, and a judge may need {most:,} bytes of memory."
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    return ""
+
+
+def _end_when_asked(asked_to_end: Connection) -> None:
+    """End this process, and not only when its unit is done or, if the parent was killed, never.
+
+    The workers of a judge are ended by its fork server.
+    """
+    wait([multiprocessing.parent_process().sentinel, asked_to_end])
+    _leave(1)
+
+
+def _grade(unit: Unit) -> LessonResult:
+    if _trouble:
+        raise GradingError(f"nothing can be graded here: {_trouble}")
+    try:
+        return _judge.grade(unit)
+    except SandboxError:  # its fork server has ended: another judge takes its place
+        _leave(1)

@@ -1,0 +1,46 @@
+"""Integrity checks of the grader: the reference must earn all points, and the stub none.
+
+A graded test that asks for 6 where 5 is right, or calls what does not exist, would cost a whole
+class its points without a word.
+"""
+
+from course.grading.judge.unit import GradingError, Unit
+from course.syllabus import Status, find_lesson, stub_of
+from course.testing.result import LessonResult
+
+NOBODY = ""
+"""The student of the units that are checks."""
+
+
+def checks(lesson: str) -> list[Unit]:
+    """Return the reference and the stub of a lesson, to be judged before anybody's module."""
+    texts = find_lesson(lesson).module("solutions").read_bytes(), stub_of(lesson)
+    return [Unit(NOBODY, lesson, text) for text in texts]
+
+
+def expect_right(unit: Unit, result: LessonResult) -> None:
+    """Refuse to grade with tests that judge the reference or the stub wrongly.
+
+    Raises:
+        GradingError: the result of a check is not what it must be.
+    """
+    tests = find_lesson(unit.lesson).tests.name
+    if not result.key:
+        raise GradingError(f"nothing was graded, for the grader failed at itself: {result.trouble}")
+    is_stub = unit.source == stub_of(unit.lesson)
+    failed = [one for one in result.exercises if (one.status == Status.PASSED) == is_stub]
+    if failed and is_stub:
+        names = ", ".join(one.name for one in failed)
+        raise GradingError(f"nothing was graded, for {tests} gives the stub the points of {names}")
+    if failed:
+        refused = [
+            f"{one.name} ({', '.join(t.name for t in one.tests if t.status != Status.PASSED)})"
+            if one.tests
+            else f"{one.name} (which has no test)"
+            for one in failed
+        ]
+        why = f": {result.trouble}" if result.trouble else ""
+        raise GradingError(
+            f"nothing was graded, for {tests} refuses the reference{why} in {', '.join(refused)}; "
+            "mend the tests or the reference first"
+        )
