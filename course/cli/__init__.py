@@ -191,7 +191,7 @@ def _files_of(lesson: str) -> tuple[Path, ...]:
     Raises:
         ValueError: there is no such lesson.
     """
-    from course.building.notebook_files import UNGRADED, notebook_of
+    from course.building.notebooks import UNGRADED, notebook_of
     from course.syllabus import find_lesson
 
     for name, stem in UNGRADED.items():

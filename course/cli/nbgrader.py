@@ -82,10 +82,10 @@ def lay_out(folder: Path) -> None:
 
 def _notebook(stem: str) -> str:
     """The instructor's notebook of a lesson, with the answers."""
-    from course.building import notebook_files
-    from course.building.notebook_text import notebook_from
+    from course.building import notebooks
+    from course.building.notebooks import notebook_from
 
-    source = notebook_files.source_of(stem)
+    source = notebooks.source_of(stem)
     if not source.exists():
         raise ValueError(f"{source} is missing, of which the notebook would be made")
     try:

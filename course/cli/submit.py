@@ -7,7 +7,7 @@ import click
 
 from course import root
 from course.building import submission
-from course.building.notebook_files import stems
+from course.building.notebooks import stems
 from course.building.submission import SubmissionError, Work
 from course.student import dry_run
 from course.student.progress import PASSED, TO_DO, UNCHECKED, WRONG, stubs_in

@@ -22,8 +22,7 @@ from nbconvert.filters import strip_ansi
 from nbformat import NotebookNode
 
 from course import root
-from course.building.notebook_files import source_of, stems
-from course.building.notebook_text import notebook_from
+from course.building.notebooks import notebook_from, source_of, stems
 from course.syllabus import lessons
 from course.system.files import write_whole
 

@@ -15,9 +15,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from course import root
-from course.building.notebook_files import LAB, SHOOT_OUT, notebook_of
-from course.building.notebook_text import YOUR_ANSWER
-from course.building.published import address
+from course.building.colab import address
+from course.building.notebooks import LAB, SHOOT_OUT, YOUR_ANSWER, notebook_of
 from course.lab.page import write_page
 from course.messages.wording import counted
 from course.site.assets import ASSETS

@@ -21,8 +21,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from course import ROOT
-from course.building.notebook_files import LAB, stems
-from course.building.notebook_text import notebook_from
+from course.building.notebooks import LAB, notebook_from, stems
 from course.syllabus import find_lesson, lessons
 
 pytestmark = pytest.mark.browser

@@ -16,9 +16,8 @@ import pytest
 from nbclient import NotebookClient
 
 from course import ROOT
-from course.building import build, colab, published
-from course.building.notebook_files import notebook_of, source_of, stems
-from course.building.notebook_text import notebook_from
+from course.building import build, colab
+from course.building.notebooks import notebook_from, notebook_of, source_of, stems
 
 ADDRESS = "https://github.com/ada/what-and-where"
 FIELDS = {
@@ -83,14 +82,15 @@ def said(tmp_path, monkeypatch):
 @pytest.mark.parametrize("end", ["", "/", ".git"])
 def test_the_address_is_that_of_pyproject(said, end):
     said(f'[project.urls]\nRepository = "{ADDRESS}{end}"\n')
-    assert published.address() == ADDRESS
+    assert colab.address() == ADDRESS
 
 
 def test_a_course_that_is_not_published_has_no_badges(said):
     said("")
-    text = f"a\n{published.BEGIN}old\n{published.END}b\n"
-    assert published.address() == ""
-    assert published.with_badges(text) == f"a\n{published.BEGIN}{published.END}b\n"
+    begin, end = build.BADGES
+    text = f"a\n{begin}old\n{end}b\n"
+    assert colab.address() == ""
+    assert build.with_badges(text) == f"a\n{begin}{end}b\n"
 
 
 @pytest.mark.parametrize(
@@ -134,17 +134,15 @@ def colab_cell(stem: str) -> nbformat.NotebookNode:
 
 
 @pytest.mark.parametrize("stem", stems())
-def test_the_first_code_of_a_notebook_is_folded_and_is_not_graded(stem):
+def test_the_first_code_of_a_notebook_is_folded_and_not_graded_and_not_in_assignments(stem):
     cell = colab_cell(stem)
-    assert cell.id == "colab"
-    assert cell.metadata["cellView"] == "form"
-    assert cell.metadata["jupyter"]["source_hidden"] is True
-    assert "nbgrader" not in cell.metadata
-
-
-def test_an_assignment_is_handed_out_without_it():
-    source = source_of("5_rope").read_text(encoding="utf-8")
-    assert "google.colab" not in notebook_from(source, "5_rope", linked=False)
+    assert cell.metadata == {
+        "cellView": "form",
+        "jupyter": {"source_hidden": True},
+        "tags": ["colab"],
+    }
+    source = source_of(stem).read_text(encoding="utf-8")
+    assert "google.colab" not in notebook_from(source, stem, linked=False)
 
 
 def test_elsewhere_it_does_nothing(tmp_path, monkeypatch, capsys):

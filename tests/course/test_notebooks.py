@@ -12,8 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 
 from course import ROOT, plots
-from course.building.notebook_files import UNGRADED, stems
-from course.building.notebook_text import YOUR_ANSWER, notebook_from
+from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, stems
 from course.plots.play import play
 from course.student import notebook
 from course.student.borrow import Names

@@ -17,8 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from course import cli
-from course.building.notebook_files import UNGRADED, source_of, stems
-from course.building.notebook_text import YOUR_ANSWER, notebook_from
+from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, source_of, stems
 from course.cli import site as command
 from course.site import build, executed, pages
 from course.site.assets import ASSETS, PACKAGES

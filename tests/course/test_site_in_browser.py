@@ -130,7 +130,7 @@ def visits(site, pages, chromium):
 
 
 def test_all_of_the_course_is_there(pages):
-    from course.building.notebook_files import stems
+    from course.building.notebooks import stems
     from course.syllabus import lessons
 
     assert {f"course/lessons/{lesson.text.stem}.html" for lesson in lessons()} < set(pages)

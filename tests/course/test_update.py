@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from course import ROOT
 from course.building import build
-from course.building.notebook_text import notebook_from
+from course.building.notebooks import notebook_from
 from course.cli import main
 from course.student.update.folder import _files_below
 from course.student.update.modules import merge_module
