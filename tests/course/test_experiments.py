@@ -23,10 +23,10 @@ from course import ROOT
 from course.cli import main
 from course.data.glove import WordVectors
 from course.data.kingdom import kingdom_text
-from course.experiments import analogies, block_skipgram, cached, kept, positions
+from course.experiments import analogies, block_skipgram, cached, positions, training
 from course.experiments.block_skipgram import train_in_blocks
 from course.experiments.character_gpt import ALWAYS, LONGEST, SCHEMES, CharacterGPT, Size
-from course.experiments.stretch import SqueezedRope, stretched_losses
+from course.experiments.positions import SqueezedRope, stretched_losses
 from course.experiments.training import Settings, Training
 from course.experiments.twins import share_of_twins_found, with_twins
 from course.student.borrow import names_of
@@ -88,22 +88,22 @@ def test_rope_squeezed_by_1_is_rope():
 
 
 def test_stretched_rope_is_the_same_where_nothing_is_stretched():
-    training = Training("rope", SMALL, TEXT)
-    trained, losses = training.model.turned, stretched_losses(training, (64, 128))
-    assert training.model.turned is trained
+    done = Training("rope", SMALL, TEXT)
+    trained, losses = done.model.turned, stretched_losses(done, (64, 128))
+    assert done.model.turned is trained
     for way in "ntk", "linear":
-        assert losses[way][64] == pytest.approx(training.held_out_loss(64), abs=1e-5)
+        assert losses[way][64] == pytest.approx(done.held_out_loss(64), abs=1e-5)
 
 
 # --- training and what is kept ------------------------------------------------------------------
 
 
 def test_training_learns():
-    training = Training("alibi", dataclasses.replace(SMALL, steps=60, batch_size=8), TEXT)
-    before = training.held_out_loss(64)
+    learning = Training("alibi", dataclasses.replace(SMALL, steps=60, batch_size=8), TEXT)
+    before = learning.held_out_loss(64)
     for _ in range(60):
-        training.take_step()
-    assert training.held_out_loss(64) < before - 0.5
+        learning.take_step()
+    assert learning.held_out_loss(64) < before - 0.5
 
 
 @each_scheme
@@ -152,16 +152,16 @@ def test_a_damaged_file_costs_a_training_and_nothing_else(folder, damage):
 def test_who_wrote_an_exercise_decides_which_result_is_found(monkeypatch):
     def found():
         return {
-            scheme: kept.fingerprint(SMALL, TEXT, (*ALWAYS, *names))
+            scheme: training.fingerprint(SMALL, TEXT, (*ALWAYS, *names))
             for scheme, names in SCHEMES.items()
         }
 
-    before, whose = found(), kept.whose
+    before, whose = found(), training.whose
 
     def mine(names):
         return whose(names) | ({"RotaryEmbedding": "yours"} if "RotaryEmbedding" in names else {})
 
-    monkeypatch.setattr(kept, "whose", mine)
+    monkeypatch.setattr(training, "whose", mine)
     after = found()
     assert [scheme for scheme in SCHEMES if after[scheme] != before[scheme]] == ["rope"]
 
@@ -263,11 +263,11 @@ def test_an_unknown_scheme_is_refused():
 @pytest.fixture(scope="module")
 def published():
     """A checkpoint of the other layout, barely trained, whose blocks do something."""
-    training = Training("rope", SMALL, TEXT)
-    training.model = model("rope")
-    training.model.tokens = type(training.model.tokens)(training.tokenizer.vocab_size, 16)
-    training.model.turned = cached.InterleavedRope(8)
-    return training
+    done = Training("rope", SMALL, TEXT)
+    done.model = model("rope")
+    done.model.tokens = type(done.model.tokens)(done.tokenizer.vocab_size, 16)
+    done.model.turned = cached.InterleavedRope(8)
+    return done
 
 
 def read_in_pieces(reader, ids, lengths):
@@ -306,8 +306,8 @@ def test_a_forgotten_offset_shows_after_the_prompt_only(published):
 def test_the_same_is_written_with_a_cache_and_without(published):
     new_reader = cached.ways_to_read(published)["converted"]
     prompt = published.held_out_ids[:9]
-    written, logits, _ = cached.written_with_cache(new_reader, prompt, 50)
-    again, other_logits, _ = cached.written_without(new_reader().model, prompt, 50)
+    written, logits, _ = cached.written(new_reader(), prompt, 50)
+    again, other_logits, _ = cached.written(new_reader().model, prompt, 50)
     assert written == again and len(set(written)) > 5
     torch.testing.assert_close(logits, other_logits, rtol=1e-4, atol=1e-4)
 
