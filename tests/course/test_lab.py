@@ -94,12 +94,18 @@ def test_the_entries_of_a_rotation_turn_any_vector_as_rope_does(base):
     assert len(rotation["from"]) == 2 * WIDTH  # each feature meets itself and its partner
 
 
-def test_training_reaches_the_rows_that_were_read_and_no_others():
-    found = export_numbers()["trained"][WIDTH]
-    rows = tensor(found["positions"])
+def test_what_was_learned_is_exported_as_it_is_and_strangers_are_as_loud():
+    found = {name: tensor(one) for name, one in export_numbers()["trained"][WIDTH].items()}
+    trained = training.train(numbers.written_in(None, find_lesson("learned")), WIDTH)
+    wanted = dict(zip(("tokens", "positions", "wq", "wk"), trained, strict=True))
+    for name, want in wanted.items():
+        assert torch.equal(found[name], want), name
+    assert wanted["tokens"].shape == (training.kingdom()[0].vocab_size, WIDTH)
+    assert found["strangers"].shape == (MOST_WORDS, WIDTH)
+    loudness = found["strangers"].square().mean().sqrt() / wanted["tokens"].square().mean().sqrt()
+    assert 0.8 < loudness < 1.25
+    rows = wanted["positions"]  # those that were read have learned, and no others
     assert rows[: training.READ].std() > 2 * rows[training.READ :].std()
-    assert tensor(found["tokens"]).shape == (training.kingdom()[0].vocab_size, WIDTH)
-    assert tensor(found["strangers"]).shape == (MOST_WORDS, WIDTH)
 
 
 def test_at_full_length_it_is_the_training_of_the_notebook(monkeypatch):
