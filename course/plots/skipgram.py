@@ -1,13 +1,14 @@
 """Figures of lesson 6: the loss, and what the table has learned."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
-from course.plots.naming import name_points
 from course.plots.parts import COLORS, MARKERS, SMALL, label, legend, line, listing
-from course.plots.picture import Picture
+from course.plots.picture import WIDTH, Picture
 from course.plots.shapes import Array, Sizes
 
 
@@ -103,7 +104,7 @@ def word_map(
         "second principal component",
     )
     axes.margins(0.1, 0.06)
-    name_points(axes, points, words)
+    _name_points(axes, points, words)
     if any(kinds):
         picture.legend(fontsize=SMALL, loc="outside lower center", ncols=6)
     return picture
@@ -159,7 +160,7 @@ def analogy_arrows(
     axes.set_aspect("equal", adjustable="datalim")
     steps = np.linspace(0.1, 0.9, 9)[:, None]
     lines = [points[a] + steps * (points[b] - points[a]) for a, b in ((0, 1), (2, 3), (2, 4))]
-    name_points(axes, points, [*names, sum_name], avoid=np.vstack(lines))
+    _name_points(axes, points, [*names, sum_name], avoid=np.vstack(lines))
     return picture
 
 
@@ -174,7 +175,7 @@ def _row_of(word: int | str, words: list[str]) -> int:
 
 
 def _principal_plane(vectors: Array) -> tuple[Array, float]:
-    """The two directions (C, 2) of the largest variance, and the share of it that they hold."""
+    """Return the two directions (C, 2) of the largest variance, and the share that they hold."""
     _, strengths, directions = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
     plane = np.zeros((vectors.shape[1], 2))  # one word, or one feature, leaves a direction empty
     plane[:, : len(directions[:2])] = directions[:2].T
@@ -209,3 +210,45 @@ def neighbors_by_cosine(similarities: Any, words: Sequence[str]) -> Picture:
     axes.set_xlim(min(0.0, 1.2 * cosines.min()), 1.08)
     label(axes, "nearest words", "cosine", "word")
     return picture
+
+
+def _name_points(
+    axes: Axes, points: Array, words: Sequence[str], avoid: Array | None = None
+) -> None:
+    """Write a word beside each point, where it covers least of other words, points and `avoid`.
+
+    For each word in turn, eight places around its point are tried. Distances are estimated in
+    typographic points, before the page is laid out; good enough to keep words apart.
+    """
+    axes.autoscale_view()
+    left, right = axes.get_xlim()
+    low, high = axes.get_ylim()
+    page = 72 * np.array([WIDTH - 0.8, axes.figure.get_figheight() - 1.1])
+
+    def on_page(where: Array) -> Array:
+        return (where - (left, low)) / (right - left, high - low) * page
+
+    everything = points if avoid is None else np.vstack((points, avoid))
+    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in on_page(everything)]
+    for word, point, (x, y) in zip(words, points, on_page(points), strict=True):
+        width, height = 0.58 * SMALL * len(word), 1.15 * SMALL
+        boxes = [
+            (x + dx, y + dy, x + dx + width, y + dy + height)
+            for dx in (5, -width / 2, -width - 5)
+            for dy in (-height / 2, 5, -height - 5)
+            if (dx, dy) != (-width / 2, -height / 2)
+        ]
+        best = min(boxes, key=partial(_covered, taken=np.array(taken), page=page))
+        taken.append(best)
+        offset = (best[0] - x, best[1] - y)
+        axes.annotate(word, point, offset, textcoords="offset points", fontsize=SMALL)
+
+
+def _covered(box: tuple[float, ...], taken: Array, page: Array) -> float:
+    """Return the area of a box that others have taken, or that lies off the page."""
+    left, low, right, high = taken.T
+    across = np.minimum(box[2], right) - np.maximum(box[0], left)
+    along = np.minimum(box[3], high) - np.maximum(box[1], low)
+    inside = (min(box[2], page[0]) - max(box[0], 0)) * (min(box[3], page[1]) - max(box[1], 0))
+    area = (box[2] - box[0]) * (box[3] - box[1])
+    return float((across.clip(0) * along.clip(0)).sum() + area - inside)
