@@ -19,7 +19,7 @@ from course.data.batches import get_batch, train_val_split
 from course.data.tokenizers import CharTokenizer
 from course.experiments.character_gpt import CharacterGPT, Size
 from course.student.borrow import names_of
-from course.syllabus import lessons
+from course.syllabus import Lesson, lessons
 from course.system.files import write_whole_bytes
 
 CONTEXT = 64
@@ -147,17 +147,19 @@ def fingerprint(settings: Settings, text: str, names: Iterable[str]) -> str:
     digest.update(text.encode("utf-8"))
     for file in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(file.read_bytes())
-    of_exercise = {one.name: lesson for lesson in lessons() for one in lesson.exercises}
     for name, owner in whose(names).items():
-        module = of_exercise[name].module("exercises" if owner == "yours" else "solutions")
+        module = _lesson_of(name).module("exercises" if owner == "yours" else "solutions")
         digest.update(f"{name} {owner}".encode() + module.read_bytes())
     return digest.hexdigest()[:16]
 
 
 def whose(names: Iterable[str]) -> dict[str, str]:
     """Return for each exercise "yours" or "borrowed"."""
-    of_exercise = {one.name: lesson.stem for lesson in lessons() for one in lesson.exercises}
-    return {name: names_of(of_exercise[name]).whose(name) for name in names}
+    return {name: names_of(_lesson_of(name).stem).whose(name) for name in names}
+
+
+def _lesson_of(name: str) -> Lesson:
+    return next(one for one in lessons() if name in [e.name for e in one.exercises])
 
 
 def save(path: Path, state: dict[str, Any]) -> None:

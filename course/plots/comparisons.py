@@ -58,15 +58,12 @@ def schemes_side_by_side(
     return picture
 
 
-def losses_by_length(
-    losses: Mapping[str, Mapping[int, float]], trained_on: int, text: str = "held-out text"
-) -> Picture:
-    """The loss of models on texts of several lengths.
+def losses_by_length(losses: Mapping[str, Mapping[int, float]], trained_on: int) -> Picture:
+    """The loss of models on held-out texts of several lengths.
 
     Args:
         losses: name -> length in characters -> loss in nats per character.
         trained_on: the length that they trained on.
-        text: what they read.
 
     Look for: to the right of the dashed line nobody has been. Who stays flat, who climbs, and whose
     lines cross?
@@ -80,7 +77,8 @@ def losses_by_length(
     )
     picture = Picture(
         3.4,
-        alt=f"Loss on {text} against its length in characters, trained on {trained_on}: {told}.",
+        alt="Loss on held-out text against its length in characters, trained on "
+        f"{trained_on}: {told}.",
     )
     axes = picture.subplots()
     axes.set_xscale("log", base=2)

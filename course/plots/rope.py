@@ -189,12 +189,12 @@ def wavelengths(frequencies: Mapping[str, Any], context: int | None = None) -> P
     return picture
 
 
-def alibi_heads(bias: Any, heads: tuple[int, int] | None = None) -> Picture:
+def alibi_heads(bias: Any) -> Picture:
     """What ALiBi subtracts from the scores, head by head.
 
     Args:
-        bias: (H, T, T), queries in rows, keys in columns.
-        heads: the two heads to show as matrices, counted from 1; the first and the last.
+        bias: (H, T, T), queries in rows, keys in columns; the first and the last head are shown
+            as matrices too.
 
     Look for: steep heads see near tokens only, flat ones look far. On each diagonal the bias
     is the same: it knows the distance alone. The zeros above it are not a mask.
@@ -202,9 +202,7 @@ def alibi_heads(bias: Any, heads: tuple[int, int] | None = None) -> Picture:
     sizes = Sizes()
     bias = sizes.numbers("bias", bias, "H T T")
     n_heads, length = sizes["H"], sizes["T"]
-    shown = dict.fromkeys((1, n_heads) if heads is None else heads)
-    if not all(1 <= head <= n_heads for head in shown):
-        raise ValueError(f"heads must lie in 1..{n_heads}; got {heads}")
+    shown = dict.fromkeys((1, n_heads))
     picture = Picture(
         5.2,
         alt=f"The bias of {n_heads} heads over {length} tokens: a line per head against the "

@@ -15,7 +15,6 @@ from course.plots.shapes import Array, Sizes
 def loss_curve(
     losses: Sequence[float] | Mapping[str, Sequence[float]],
     untrained: float | None = None,
-    names: Sequence[str] | None = None,
     *,
     unit: str = "nats per pair",
     step: str = "epoch",
@@ -25,17 +24,12 @@ def loss_curve(
     Args:
         losses: one loss per step, or name -> such a list.
         untrained: the loss of a model that knows nothing.
-        names: if `losses` is a list of lists, a name for each.
         unit: of the loss, such as "nats per character".
         step: what is counted to the right; from 0.
 
     Look for: does it start at the dashed line, and end well below it? A curve that stays on the
     line has learned nothing.
     """
-    if names is not None:
-        if len(names) != len(losses):
-            raise ValueError(f"names must be as many as losses, {len(losses)}; got {len(names)}")
-        losses = dict(zip(names, losses, strict=True))
     curves = losses if isinstance(losses, Mapping) else {"": losses}
     read = {name: Sizes().numbers(name or "losses", curve, "N") for name, curve in curves.items()}
     if not read:
@@ -111,14 +105,14 @@ def word_map(
 
 
 def analogy_arrows(
-    vectors: Any, words: Sequence[str], a: int | str, b: int | str, c: int | str, answer: int | str
+    vectors: Any, words: Sequence[str], a: str, b: str, c: str, answer: str
 ) -> Picture:
     """ "a is to b as c is to answer" as two arrows, in the plane that shows the four words best.
 
     Args:
         vectors: (V, C); as for the arithmetic of the lesson, rows are scaled to length 1.
         words: the V words.
-        a, b, c, answer: words, or their row numbers.
+        a, b, c, answer: four of them.
 
     Look for: two arrows that are parallel and equally long form a parallelogram, and then
     b - a + c, the cross, falls on the answer. How far off is it? Is c nearer to it?
@@ -126,18 +120,20 @@ def analogy_arrows(
     sizes = Sizes()
     vectors = sizes.numbers("vectors", vectors, "V C")
     words = sizes.words("words", words, "V")
-    rows = [_row_of(word, words) for word in (a, b, c, answer)]
+    names = (a, b, c, answer)
+    if unknown := [word for word in names if word not in words]:
+        raise ValueError(f"{unknown[0]!r} is not among the {len(words)} words")
+    rows = [words.index(word) for word in names]
     four = vectors[rows] / np.maximum(np.linalg.norm(vectors[rows], axis=1, keepdims=True), 1e-12)
     first, second, third, _ = four
     target = second - first + third
     plane, share = _principal_plane(four)
     points = (np.vstack((four, target)) - four.mean(axis=0)) @ plane
-    names = [words[row] for row in rows]
-    sum_name = f"{names[1]} − {names[0]} + {names[2]}"
+    sum_name = f"{b} − {a} + {c}"
     picture = Picture(
         4.2,
-        alt=f"Arrows from {names[0]} to {names[1]} and from {names[2]} to {names[3]}, and the "
-        f"point {sum_name}, in the plane that holds {share:.0%} of the four words' variance.",
+        alt=f"Arrows from {a} to {b} and from {c} to {answer}, and the point {sum_name}, in the "
+        f"plane that holds {share:.0%} of the four words' variance.",
     )
     axes = picture.subplots()
     for start, end, color in ((0, 1, COLORS[0]), (2, 3, COLORS[1])):
@@ -152,26 +148,17 @@ def analogy_arrows(
     axes.plot(*points[4], "X", color=COLORS[2], markersize=11)
     label(
         axes,
-        f"{names[0]} is to {names[1]} as {names[2]} is to {names[3]}",
+        f"{a} is to {b} as {c} is to {answer}",
         f"first principal component of the four ({share:.0%} of the variance in the plane)",
         "second principal component",
     )
     axes.margins(0.2)
     axes.set_aspect("equal", adjustable="datalim")
     steps = np.linspace(0.1, 0.9, 9)[:, None]
-    lines = [points[a] + steps * (points[b] - points[a]) for a, b in ((0, 1), (2, 3), (2, 4))]
+    ends = ((0, 1), (2, 3), (2, 4))
+    lines = [points[start] + steps * (points[end] - points[start]) for start, end in ends]
     _name_points(axes, points, [*names, sum_name], avoid=np.vstack(lines))
     return picture
-
-
-def _row_of(word: int | str, words: list[str]) -> int:
-    if isinstance(word, str):
-        if word not in words:
-            raise ValueError(f"{word!r} is not among the {len(words)} words")
-        return words.index(word)
-    if not 0 <= word < len(words):
-        raise ValueError(f"a row number must lie in 0..{len(words) - 1}; got {word}")
-    return int(word)
 
 
 def _principal_plane(vectors: Array) -> tuple[Array, float]:

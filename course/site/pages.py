@@ -4,7 +4,6 @@ They lie as in the repository, so that the links between lessons, notebooks and 
 same places on the site as there.
 """
 
-import ast
 import re
 import shutil
 import zipfile
@@ -14,7 +13,7 @@ import jinja2
 import nbformat
 from nbformat import NotebookNode
 
-from course import root
+from course import plots, root
 from course.building.colab import address
 from course.building.notebooks import LAB, SHOOT_OUT, YOUR_ANSWER, notebook_of
 from course.lab.page import write_page
@@ -111,11 +110,11 @@ def _landing() -> dict:
 
 def _figures() -> dict[str, list[str]]:
     """Return the names that `course.plots` offers, by the module that they come from."""
-    text = (root() / "course" / "plots" / "__init__.py").read_text(encoding="utf-8")
-    imports = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom)]
-    return {
-        node.module.rpartition(".")[2]: [alias.name for alias in node.names] for node in imports
-    }
+    figures: dict[str, list[str]] = {}
+    for name in plots.__all__:
+        module = getattr(plots, name).__module__.rpartition(".")[2]
+        figures.setdefault(module, []).append(name)
+    return figures
 
 
 def _anchor(exercise: Exercise) -> str:
