@@ -51,7 +51,7 @@ if "google.colab" in sys.modules:
 """
 
 _NOT_NEEDED = {"jupyterlab", "nbgrader"}
-"""What Colab stands in for, and what only instructors use."""
+"""Packages that Colab stands in for, or that only instructors use."""
 
 
 def address() -> str:

@@ -28,7 +28,7 @@ ALWAYS = ("TokenEmbedding", "tied_logits")
 
 @dataclass(frozen=True)
 class Size:
-    """How large a model is: layers, features, heads."""
+    """A model's size: layers, features, heads."""
 
     n_layers: int
     n_embd: int

@@ -47,7 +47,7 @@ def token_position_sum(tokens: Any, positions: Any, words: Sequence[str]) -> Pic
 
 
 def learned_against_formula(learned: Any, formula: Any) -> Picture:
-    """What training did to a table of positions, next to the sinusoidal one.
+    """A table of positions after its training, next to the sinusoidal one.
 
     Args:
         learned: a trained table, (T, C).

@@ -158,7 +158,7 @@ def _draw_shift(
 
 
 def wavelengths(frequencies: Mapping[str, Any], context: int | None = None) -> Picture:
-    """How many tokens a full turn of each pair takes.
+    """The number of tokens that a full turn of each pair takes.
 
     Args:
         frequencies: name -> inverse frequencies in radians per token, (P,).
@@ -190,7 +190,7 @@ def wavelengths(frequencies: Mapping[str, Any], context: int | None = None) -> P
 
 
 def alibi_heads(bias: Any) -> Picture:
-    """What ALiBi subtracts from the scores, head by head.
+    """The penalty that ALiBi adds to the scores, head by head.
 
     Args:
         bias: (H, T, T), queries in rows, keys in columns; the first and the last head are shown

@@ -130,7 +130,7 @@ def _draw_clock(face: Axes, tips: Array) -> None:
 
 
 def dot_against_offset(tables: Mapping[str, Any], anchors: Sequence[int] | None = None) -> Picture:
-    """How alike are positions that lie k apart, and does it depend on where one starts?
+    """The likeness of positions that lie k apart, and how far it depends on where one starts.
 
     Args:
         tables: name -> (T, C).

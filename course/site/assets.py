@@ -1,4 +1,4 @@
-"""What a browser needs to draw formulas and diagrams, fetched from npm once and kept in the course.
+"""Fetch what browsers draw formulas and diagrams with from npm, once, to be kept in the course.
 
     python -m course.site.assets
 
