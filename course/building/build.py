@@ -1,22 +1,22 @@
-"""`solutions/` is the one hand-written source; this derives `exercises/` and `notebooks/` from it.
+"""`solutions/` is the one hand-written source; this derives everything else from it.
 
 A stub keeps the signature, the docstring and the checks of its solution. What stands between
-`### BEGIN SOLUTION` and `### END SOLUTION` becomes one line that says what is to do. The common
-mistakes that a lesson's text lists are derived as well, from the catalogue of mistakes, and so are
-README's badges, from the address in pyproject.toml.
+`### BEGIN SOLUTION` and `### END SOLUTION` becomes one line that says what is to do. Derived as
+well are the notebooks, the common mistakes that a lesson's text lists, from the catalogue of
+mistakes, and README's badges, from the address in pyproject.toml.
 """
 
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from course import root
-from course.building import archive, notebook_files
-from course.building.mistakes_text import with_common_mistakes
-from course.building.published import with_badges
-from course.syllabus import lessons, stub_from
+from course.building import archive
+from course.building.colab import BRANCH, COLAB, GITHUB, address
+from course.building.notebooks import notebook_from, notebook_of, source_of, stems
+from course.syllabus import Exercise, Lesson, lessons, stub_from
 from course.system.files import write_whole
 
 
@@ -29,7 +29,7 @@ def record() -> Path:
 
 
 class BuildError(Exception):
-    """What stops a build, in one sentence."""
+    """A reason to stop a build, in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,18 @@ class Product:
 
     @property
     def is_stale(self) -> bool:
-        return _read(self.path) != self.text
+        return _read(self.path) != self.text.encode("utf-8")
+
+    @property
+    def was_edited(self) -> bool:
+        current = _read(self.path)
+        if current is None or not self.edited_by_students:
+            return False
+        return record_line(self.path.name, current).encode() not in (_read(record()) or b"")
 
 
 def drift() -> list[str]:
-    """One sentence for every file that is not what its source gives.
+    """Return one sentence for every file that is not what its source gives.
 
     Raises:
         BuildError: a source is missing or cannot be used.
@@ -72,26 +79,24 @@ def build(force: bool = False) -> list[str]:
     """
     products = list(_products())
     stale = [product for product in products if product.is_stale]
-    edited = [product for product in stale if _was_edited(product)]
+    edited = [product.path for product in stale if product.was_edited]
     if edited and not force:
-        names = ", ".join(_shown(product.path) for product in edited)
         raise BuildError(
-            f"your work in {names} was left alone, as was everything else; "
-            "`course build --force` replaces it and keeps a copy"
+            f"your work in {', '.join(map(_shown, edited))} was left alone, as was everything "
+            "else; `course build --force` replaces it and keeps a copy"
         )
     report = []
     if edited:
-        names = " and ".join(_shown(product.path) for product in edited)
-        report.append(f"kept your {names} as {archive.keep(product.path for product in edited)}")
+        report.append(f"kept your {' and '.join(map(_shown, edited))} as {archive.keep(edited)}")
     for product in stale:
         write_whole(product.path, product.text)
         report.append(f"built {_shown(product.path)}")
     hashes = "".join(
-        record_line(product.path.name, _encoded(product.text))
+        record_line(product.path.name, product.text.encode("utf-8"))
         for product in products
         if product.edited_by_students
     )
-    if hashes != _read(record()):
+    if hashes.encode() != _read(record()):
         write_whole(record(), hashes)
     return report or ["everything is up to date"]
 
@@ -113,77 +118,129 @@ def start_afresh(*paths: Path) -> str | None:
     return kept
 
 
-def _products() -> Iterator[Product]:
-    yield from modules_and_notebooks()
-    for lesson in lessons():
-        text = _using(lesson.text, with_common_mistakes, _text_of(lesson.text), lesson)
-        differs = f"the common mistakes in {_shown(lesson.text)} are not those of the catalogue"
-        yield Product(lesson.text, text, differs, edited_by_students=False)
-    readme = root() / "README.md"
-    text = _using(readme, with_badges, _text_of(readme))
-    differs = "the badges in README.md do not lead where pyproject.toml says"
-    yield Product(readme, text, differs, edited_by_students=False)
-
-
 def modules_and_notebooks() -> Iterator[Product]:
-    """What students work on, as it is at first.
+    """Yield what students work on, as it is at first.
 
     Raises:
         BuildError: a source is missing or cannot be used.
     """
     for lesson in lessons():
-        source = lesson.module("solutions")
-        yield _derived(lesson.module(), source, stub_from(_text_of(source), lesson.stem))
-    from course.building.notebook_text import notebook_from  # takes seconds to import
-
-    for stem in notebook_files.stems():
-        source = notebook_files.source_of(stem)
-        text = _using(source, notebook_from, _text_of(source), stem)
-        yield _derived(notebook_files.notebook_of(stem), source, text)
-
-
-def _derived(path: Path, source: Path, text: str) -> Product:
-    differs = f"{_shown(path)} is not what {_shown(source)} gives"
-    return Product(path, text, differs, edited_by_students=True)
-
-
-def _text_of(source: Path) -> str:
-    text = _read(source)
-    if text is None:
-        raise BuildError(f"{_shown(source)} is missing")
-    return text
-
-
-def _using(source: Path, make: Callable[..., str], *arguments: Any) -> str:
-    try:
-        return make(*arguments)
-    except ValueError as error:
-        raise BuildError(f"{_shown(source)} {error}") from None
-
-
-def _was_edited(product: Product) -> bool:
-    current = _read(product.path)
-    if current is None or not product.edited_by_students:
-        return False
-    return record_line(product.path.name, _encoded(current)) not in (_read(record()) or "")
+        stub = partial(stub_from, stem=lesson.stem)
+        yield _product(lesson.module(), lesson.module("solutions"), stub)
+    for stem in stems():
+        yield _product(notebook_of(stem), source_of(stem), partial(notebook_from, stem=stem))
 
 
 def record_line(name: str, data: bytes) -> str:
-    """What the record says of a file that was built, and not of one that was edited since."""
+    """Return what the record says of a file that was built, and not of one edited since."""
     return f"{hashlib.sha256(data).hexdigest()}  {name}\n"
 
 
-def _read(path: Path) -> str | None:
-    """The text of a file with plain line ends (a checkout may have turned them), or None."""
+def _products() -> Iterator[Product]:
+    yield from modules_and_notebooks()
+    for lesson in lessons():
+        differs = f"the common mistakes in {_shown(lesson.text)} are not those of the catalogue"
+        with_list = partial(with_common_mistakes, lesson=lesson)
+        yield _product(lesson.text, lesson.text, with_list, differs)
+    readme = root() / "README.md"
+    differs = "the badges in README.md do not lead where pyproject.toml says"
+    yield _product(readme, readme, with_badges, differs)
+
+
+def _product(path: Path, source: Path, make: Callable[[str], str], differs: str = "") -> Product:
+    """Derive a file; without a sentence of its own for `differs`, it is one students edit."""
+    data = _read(source)
+    if data is None:
+        raise BuildError(f"{_shown(source)} is missing")
     try:
-        return path.read_bytes().decode("utf-8", errors="surrogateescape").replace("\r\n", "\n")
+        text = make(data.decode("utf-8"))
+    except ValueError as error:
+        raise BuildError(f"{_shown(source)} {error}") from None
+    said = differs or f"{_shown(path)} is not what {_shown(source)} gives"
+    return Product(path, text, said, edited_by_students=not differs)
+
+
+def _read(path: Path) -> bytes | None:
+    """Return a file with plain line ends (a checkout may have turned them), or None."""
+    try:
+        return path.read_bytes().replace(b"\r\n", b"\n")
     except FileNotFoundError:
         return None
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", errors="surrogateescape")
-
-
 def _shown(path: Path) -> str:
     return path.relative_to(root()).as_posix()
+
+
+# --- parts of texts -----------------------------------------------------------------------------
+
+MISTAKES = (
+    "<!-- common mistakes, written by course build -->\n",
+    "<!-- end of common mistakes -->\n",
+)
+BADGES = ("<!-- badges, written by course build -->\n", "<!-- end of badges -->\n")
+
+_MISTAKES_OPENING = """
+## Common mistakes
+
+What goes wrong most often, exercise by exercise, with a question to ask yourself. Try first: a test
+that recognizes one of these tells you so.
+"""
+
+_FOLDED = """
+<details>
+<summary><code>{name}</code></summary>
+
+{items}
+</details>
+"""
+
+
+def with_common_mistakes(text: str, lesson: Lesson) -> str:
+    """Return a lesson's text with its list of common mistakes written anew."""
+    lists = "".join(map(_common_mistakes, lesson.exercises))
+    return _between(text, MISTAKES, f"{_MISTAKES_OPENING}{lists}\n")
+
+
+def _common_mistakes(exercise: Exercise) -> str:
+    from course.mistakes import mistakes  # brings torch: import it only when needed
+
+    items = "".join(
+        f"- {mistake.says.replace(exercise.name, 'It', 1)}\n  {mistake.look}\n"
+        for mistake in mistakes(exercise.lesson)
+        if mistake.exercise == exercise.name and mistake.common
+    )
+    return _FOLDED.format(name=exercise.name, items=items)
+
+
+def with_badges(text: str) -> str:
+    """Return README's text with badges for Codespaces and Colab; none without an address."""
+    repository = address().removeprefix(GITHUB)
+    if not repository:
+        return _between(text, BADGES, "")
+    folder = f"{COLAB}/github/{repository}/blob/{BRANCH}/notebooks"
+    first, *others = stems()
+    links = " ·\n".join(f"[{stem.replace('_', ' ')}]({folder}/{stem}.ipynb)" for stem in others)
+    badges = (
+        "[![Open in GitHub Codespaces](https://github.com/codespaces/badge.svg)]"
+        f"(https://codespaces.new/{repository})\n"
+        f"[![Open the first notebook in Colab]({COLAB}/assets/colab-badge.svg)]"
+        f"({folder}/{first}.ipynb)\n\nThe others in Colab: {links}\n"
+    )
+    return _between(text, BADGES, badges)
+
+
+def _between(text: str, markers: tuple[str, str], part: str) -> str:
+    """Replace what stands between two lines of a text.
+
+    Raises:
+        ValueError: the lines are not there once each, in this order.
+    """
+    begin, end = markers
+    before, _, rest = text.partition(begin)
+    after = rest.partition(end)[2]
+    if text.count(begin) != 1 or text.count(end) != 1 or end in before:
+        raise ValueError(
+            f"needs the line {begin.strip()} once and, after it, the line {end.strip()} once"
+        )
+    return f"{before}{begin}{part}{end}{after}"

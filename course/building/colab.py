@@ -1,30 +1,32 @@
-"""A notebook that Google Colab opens from GitHub, with nothing of the course beside it.
+"""The course on GitHub and in Google Colab, which opens a notebook with nothing beside it.
 
-Its first cell fetches the course, and then `move_in` makes Colab's machine a place to work.
+A notebook's first cell fetches the course, and then `move_in` makes Colab's machine a place to
+work. pyproject.toml says where the course is published, as `Repository` under `[project.urls]`.
 """
 
 import importlib.metadata
 import os
+import re
 import subprocess
 import sys
-from pathlib import Path
-
-from IPython.display import Markdown, display
-from packaging.requirements import Requirement
+import tomllib
 
 from course import root
-from course.building.notebook_files import notebook_of
-from course.building.published import BRANCH, address
 from course.syllabus import lessons
 
+BRANCH = "main"
+GITHUB = "https://github.com/"
+COLAB = "https://colab.research.google.com"
+
 _FIRST_CELL = """\
+# %% cellView="form" jupyter={{"source_hidden": true}} tags=["colab"]
 # @title Google Colab: run this cell first. Anywhere else it does nothing.
 # @markdown Without Drive, what you write is gone when Colab takes its machine back.
 import os
 import subprocess
 import sys
 
-address = {address}  # @param {{type: "string"}}
+address = "{address}"  # @param {{type: "string"}}
 keep_in_drive = True  # @param {{type: "boolean"}}
 
 if "google.colab" in sys.modules:
@@ -49,12 +51,32 @@ if "google.colab" in sys.modules:
 """
 
 _NOT_NEEDED = {"jupyterlab", "nbgrader"}
-"""What Colab stands in for, and what only instructors use."""
+"""Packages that Colab stands in for, or that only instructors use."""
+
+
+def address() -> str:
+    """Return the address of the repository, such as `https://github.com/me/what-and-where`.
+
+    Returns:
+        Without a slash or `.git` at its end; empty as long as the course is not published.
+
+    Raises:
+        ValueError: what is said is no address of a repository on GitHub.
+    """
+    project = tomllib.loads((root() / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    said = project.get("urls", {}).get("Repository", "")
+    url = said.removesuffix("/").removesuffix(".git")
+    if said and not re.fullmatch(rf"{re.escape(GITHUB)}[\w.-]+/[\w.-]+", url):
+        raise ValueError(
+            f'is to link to the repository, but its address in pyproject.toml, "{said}", is not '
+            f'like "{GITHUB}OWNER/NAME"'
+        )
+    return url
 
 
 def first_cell(stem: str) -> str:
-    """The code with which a notebook begins; it does nothing but in Colab."""
-    return _FIRST_CELL.format(address=f'"{address()}"', stem=stem)
+    """Return the cell, folded away, with which a notebook begins; it does nothing but in Colab."""
+    return _FIRST_CELL.format(address=address(), stem=stem)
 
 
 def move_in(stem: str) -> None:
@@ -63,6 +85,9 @@ def move_in(stem: str) -> None:
     Nothing that Colab has is replaced, its PyTorch least of all: that would take gigabytes, and a
     restart.
     """
+    from IPython.display import Markdown, display
+    from packaging.requirements import Requirement
+
     _pip_install("--no-deps", "--editable", str(root()))
     importlib.invalidate_caches()
     asked = map(Requirement, importlib.metadata.requires("what-and-where") or [])
@@ -90,10 +115,25 @@ def _version(package: str) -> str | None:
 
 
 def _welcome(stem: str) -> str:
-    lesson = next((one for one in lessons() if one.text.stem == stem), None)
-    parts = [_how_it_is_kept(notebook_of(stem))]
-    if lesson:
-        text = f"{_origin()}/blob/{BRANCH}/{lesson.text.relative_to(root()).as_posix()}"
+    if "MyDrive" in root().parts:
+        folder = root().as_posix().partition("MyDrive/")[2]
+        kept = (
+            "**The course is in your Drive and stays there.** From now on open this notebook from "
+            f"[your Drive](https://drive.google.com), `{folder}/notebooks/{stem}.ipynb`: your "
+            "answers stay in it as well, and `!course submit` packs them."
+        )
+    else:
+        kept = (
+            f"**The course is in `{root().as_posix()}`, and is gone when Colab takes this machine "
+            "back.** Before you leave, run `!course submit` and download `submission.zip`, which "
+            "holds your modules; this notebook you keep by *File*, *Save a copy in Drive*."
+        )
+    parts = [kept]
+    if lesson := next((one for one in lessons() if one.text.stem == stem), None):
+        git = ["git", "-C", str(root()), "remote", "get-url", "origin"]
+        fetched_from = subprocess.run(git, capture_output=True, text=True).stdout.strip()
+        origin = fetched_from.removesuffix("/").removesuffix(".git")
+        text = f"{origin}/blob/{BRANCH}/{lesson.text.relative_to(root()).as_posix()}"
         parts.append(f"Read [the lesson]({text}).")
         parts.append(
             f"Write `{lesson.module().as_posix()}`: the folder symbol on the left leads there, a "
@@ -101,25 +141,3 @@ def _welcome(stem: str) -> str:
         )
     parts.append("Commands begin with an exclamation mark here: `!course`, `!course update`.")
     return "\n\n".join(parts)
-
-
-def _how_it_is_kept(notebook: Path) -> str:
-    if "MyDrive" in root().parts:
-        place = notebook.as_posix().partition("MyDrive/")[2]
-        return (
-            "**The course is in your Drive and stays there.** From now on open this notebook from "
-            f"[your Drive](https://drive.google.com), `{place}`: your answers stay in it as well, "
-            "and `!course submit` packs them."
-        )
-    return (
-        f"**The course is in `{root().as_posix()}`, and is gone when Colab takes this machine "
-        "back.** Before you leave, run `!course submit` and download `submission.zip`, which holds "
-        "your modules; this notebook you keep by *File*, *Save a copy in Drive*."
-    )
-
-
-def _origin() -> str:
-    """The address that the course was fetched from."""
-    git = ["git", "-C", str(root()), "remote", "get-url", "origin"]
-    said = subprocess.run(git, capture_output=True, text=True).stdout
-    return said.strip().removesuffix("/").removesuffix(".git")

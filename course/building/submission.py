@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from course import __version__, root
-from course.building.notebook_files import notebook_of, stems
+from course.building.notebooks import notebook_of, stems
 from course.syllabus import lessons
 from course.system.files import add_to_zip, old_drafts, write_whole_bytes
 

@@ -44,52 +44,39 @@ def positions(schemes: tuple[str, ...], long: bool, seed: int) -> None:
     from course.experiments.training import LONG, QUICK
 
     settings = dataclasses.replace(LONG if long else QUICK, seed=seed)
-    chosen = tuple(dict.fromkeys(schemes)) or NAMES
-    progress = _Progress(chosen, settings.steps)
+    done = dict.fromkeys(schemes or NAMES, 0)
+    is_watched = sys.stderr.isatty()
+
+    def tell(scheme: str, step: int) -> None:
+        done[scheme] = step
+        if is_watched:
+            shares = (f"{name} {100 * n // settings.steps:>3} %" for name, n in done.items())
+            click.echo("\r" + "   ".join(shares), nl=False, err=True)
+        elif step == settings.steps:
+            click.echo(f"{scheme} is trained", err=True)
+
     try:
-        results = shoot_out(settings, chosen, progress.tell)
+        results = shoot_out(settings, tuple(done), tell)
     except KeyboardInterrupt:
-        progress.end()
         sys.exit("Stopped. The same command goes on from here.")
     except OSError as error:
-        progress.end()
         raise click.ClickException(f"{kept_in()} cannot be written: {error.strerror}") from None
-    progress.end()
+    finally:
+        if is_watched:
+            click.echo(err=True)
     _report(results)
     click.echo(f"\nfigures: {_figures(results, kept_in())}")
 
 
-class _Progress:
-    """A line that says how far each training is; where nobody watches, only that it is done."""
-
-    def __init__(self, schemes: Sequence[str], steps: int) -> None:
-        self._done = dict.fromkeys(schemes, 0)
-        self._steps = steps
-        self._is_watched = sys.stderr.isatty()
-
-    def tell(self, scheme: str, step: int) -> None:
-        self._done[scheme] = step
-        if self._is_watched:
-            shares = (f"{name} {100 * n // self._steps:>3} %" for name, n in self._done.items())
-            click.echo("\r" + "   ".join(shares), nl=False, err=True)
-        elif step == self._steps:
-            click.echo(f"{scheme} is trained", err=True)
-
-    def end(self) -> None:
-        if self._is_watched:
-            click.echo(err=True)
-
-
 def _report(results: "Sequence[Result]") -> None:
-    """The losses, what they were computed with, and what each model writes."""
-    lengths = [*results[0].held_out]
-    settings = results[0].settings
+    """Print the losses, what they were computed with, and what each model writes."""
+    lengths, settings, corpus = [*results[0].held_out], results[0].settings, results[0].corpus
     click.echo(
-        f"\nLoss in nats per character on held-out text of {results[0].corpus}, after "
+        f"\nLoss in nats per character on held-out text of {corpus}, after "
         f"{settings.steps} steps\non windows of {lengths[0]} characters, seed {settings.seed}. "
         "Lower is better.\n"
     )
-    if results[0].corpus == "kingdom":
+    if corpus == "kingdom":
         click.echo(
             "The kingdom is a small made-up text. Lesson 5's figures are those of\n"
             "TinyShakespeare, which `course data tinyshakespeare` fetches.\n"
@@ -113,7 +100,7 @@ def _report(results: "Sequence[Result]") -> None:
 
 
 def _tell_whose(whose: Mapping[str, str]) -> None:
-    """Which exercises are yours and which are borrowed."""
+    """Print which exercises are yours and which are borrowed."""
     if borrowed := [name for name in whose if whose[name] == "borrowed"]:
         said = f"Borrowed, because yours did not pass a check yet: {', '.join(borrowed)}."
         click.echo(f"\n{filled(said)}")
@@ -122,7 +109,7 @@ def _tell_whose(whose: Mapping[str, str]) -> None:
 
 
 def _figures(results: "Sequence[Result]", folder: Path) -> str:
-    """Two pictures of the results, in a folder; where they are."""
+    """Draw two pictures of the results into a folder, and say where they are."""
     from course.experiments.positions import smoothed
     from course.experiments.training import CONTEXT
     from course.plots import loss_curve, losses_by_length
@@ -162,8 +149,7 @@ def cache(seed: int) -> None:
     from course.data.corpus import load_corpus
     from course.experiments import cached
     from course.experiments.character_gpt import ALWAYS, LONGEST
-    from course.experiments.kept import whose
-    from course.experiments.training import QUICK
+    from course.experiments.training import QUICK, whose
 
     torch.set_num_threads(1)  # products this small are not worth sharing
     corpus, settings = load_corpus(), dataclasses.replace(QUICK, seed=seed)
@@ -185,12 +171,12 @@ def cache(seed: int) -> None:
     )
     for way, new_reader in ways.items():
         loss = cached.loss_after_prompt(new_reader, held_out)
-        written, _, _ = cached.written_with_cache(new_reader, prompt, 40)
+        written, _, _ = cached.written(new_reader(), prompt, 40)
         click.echo(f"{way:<18}{loss:>6.2f}   {_on_one_line(decode(written))}")
 
-    n_tokens, right = LONGEST - cached.PROMPT, ways["converted"]
-    with_cache, logits, seconds = cached.written_with_cache(right, prompt, n_tokens)
-    without, other_logits, other_seconds = cached.written_without(right().model, prompt, n_tokens)
+    n_tokens, right = LONGEST - cached.PROMPT, ways["converted"]()
+    with_cache, logits, seconds = cached.written(right, prompt, n_tokens)
+    without, other_logits, other_seconds = cached.written(right.model, prompt, n_tokens)
     differ = [i for i, pair in enumerate(zip(with_cache, without, strict=True)) if len({*pair}) > 1]
     told = f"they differ first at character {differ[0] + 1}" if differ else "both write the same"
     n_comparable = differ[0] + 1 if differ else n_tokens  # after that the texts are others
@@ -262,19 +248,22 @@ def analogies(questions: Path | None, dim: str, words: int | None) -> None:
 
 
 def _answers_table(answers: "Mapping[str, Answers]") -> None:
-    """How many are right, by section and in total, and what is answered with nothing left out."""
+    """Print how many are right, by section and in total, also with nothing left out."""
     click.echo(f"{'':<30}{'inputs left out':>30}{'nothing left out':>20}")
     click.echo(f"{'section':<30}{'asked':>10}{'right':>10}{'share':>10}{'right':>10}{'share':>10}")
-    rows = [(name, len(a.best), a.n_right, a.n_right_unruly) for name, a in answers.items()]
+    rows = [
+        (name, len(a.best), a.n_equal(a.best), a.n_equal(a.unruly)) for name, a in answers.items()
+    ]
     n_asked, n_right, n_unruly = (sum(column) for column in list(zip(*rows, strict=True))[1:])
     for name, asked, right, unruly in [*rows, ("in total", n_asked, n_right, n_unruly)]:
         shares = [f"{n / asked:.2%}" if asked else "" for n in (right, unruly)]
         click.echo(
             f"{name[:30]:<30}{asked:>10,}{right:>10,}{shares[0]:>10}{unruly:>10,}{shares[1]:>10}"
         )
-    b, c = (sum(a.n_unruly_says(place) for a in answers.values()) / n_asked for place in (1, 2))
+    b, c = (sum(a.n_equal(a.unruly, place) for a in answers.values()) for place in (1, 2))
     click.echo(
-        f"\nWith nothing left out, the answer is c itself {c:.2%} of the time, and b {b:.2%}."
+        f"\nWith nothing left out, the answer is c itself {c / n_asked:.2%} of the time, and b "
+        f"{b / n_asked:.2%}."
     )
     if n_left_out := sum(one.n_left_out for one in answers.values()):
         told = counted(n_left_out, "question")

@@ -8,7 +8,7 @@ import click
 
 from course import root
 from course.building import archive
-from course.building.notebook_files import UNGRADED, notebook_of, stems
+from course.building.notebooks import UNGRADED, notebook_of, stems
 from course.syllabus import exercises_called, find_lesson, lessons
 
 

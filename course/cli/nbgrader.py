@@ -51,8 +51,7 @@ def init(folder: Path) -> None:
 
 def _lay_out(folder: Path) -> None:
     """Make a class's folder, whole or not at all."""
-    from course.building.notebook_files import source_of
-    from course.building.notebook_text import notebook_from
+    from course.building.notebooks import notebook_from, source_of
     from course.grading.nbgrader.gradebook import enter_points
     from course.syllabus import lessons
 

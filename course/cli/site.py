@@ -50,8 +50,7 @@ def serve(port: int) -> None:
       course site serve
       course site serve --port 8080
     """
-    from course.site.build import folder, is_current
-    from course.site.serve import serve_folder
+    from course.site.build import folder, is_current, serve_folder
 
     if not is_current(folder()):
         _build(None)

@@ -23,7 +23,7 @@ QUESTIONS_AT_ONCE, ROWS_AT_ONCE = 1024, 1024  # their scores, 4 MiB, stay close 
 
 @dataclass(frozen=True)
 class Answers:
-    """What was answered to the questions of a section.
+    """The answers to the questions of a section.
 
     Attributes:
         questions: (Q, 4), the rows of a, b, c and d.
@@ -37,23 +37,13 @@ class Answers:
     unruly: Tensor
     n_left_out: int
 
-    @property
-    def n_right(self) -> int:
-        """How often d is the answer if the inputs are left out."""
-        return int((self.best == self.questions[:, 3]).sum())
-
-    @property
-    def n_right_unruly(self) -> int:
-        """The same if nothing is left out."""
-        return int((self.unruly == self.questions[:, 3]).sum())
-
-    def n_unruly_says(self, place: int) -> int:
-        """How often the answer with nothing left out is a, b or c itself (place 0, 1 or 2)."""
-        return int((self.unruly == self.questions[:, place]).sum())
+    def n_equal(self, answers: Tensor, place: int = 3) -> int:
+        """Return how often an answer is d, or the word at another place of its question."""
+        return int((answers == self.questions[:, place]).sum())
 
 
 def read_questions(path: Path) -> dict[str, list[list[str]]]:
-    """The questions of a file, by section, in small letters, as GloVe 6B has them.
+    """Return the questions of a file, by section, in small letters, as GloVe 6B has them.
 
     The format is Google's: `: name` begins a section; every other line holds four words.
 
@@ -87,7 +77,7 @@ def read_questions(path: Path) -> dict[str, list[list[str]]]:
 
 
 def answer_all(sections: dict[str, list[list[str]]], vectors: WordVectors) -> dict[str, Answers]:
-    """The answers to all questions whose four words have vectors, by section.
+    """Return the answers to all questions whose four words have vectors, by section.
 
     Raises:
         ValueError: there is no such question, or no word that could answer one.
@@ -113,20 +103,20 @@ def answer_all(sections: dict[str, list[list[str]]], vectors: WordVectors) -> di
 
 
 def n_agreed(answers: dict[str, Answers], vectors: WordVectors, analogy: Analogy) -> int:
-    """For how many sections `analogy` gives the same answer to the first question."""
+    """Return for how many sections `analogy` gives the same answer to the first question."""
+    table = vectors.tensor()
     asked = [(one.questions[0], one.best[0]) for one in answers.values() if len(one.best)]
-    given = [analogy(*first[:3].tolist(), vectors.tensor(), top_k=1)[0] for first, _ in asked]
-    return sum(int(rows[0] == best) for rows, (_, best) in zip(given, asked, strict=True))
+    return sum(int(analogy(*q[:3].tolist(), table, top_k=1)[0][0] == best) for q, best in asked)
 
 
 def most_frequent(vectors: WordVectors, n_words: int) -> WordVectors:
-    """The first rows only: those of the most frequent words."""
+    """Return the first rows only: those of the most frequent words."""
     words = "".join(f"{word}\n" for word in vectors.words[:n_words])
     return WordVectors(words.encode("utf-8"), vectors.tensor()[:n_words].numpy())
 
 
 def _answer(questions: Tensor, units: Tensor) -> tuple[Tensor, Tensor]:
-    """The answers without the inputs, and with nothing left out, (Q,) each."""
+    """Return the answers without the inputs, and with nothing left out, (Q,) each."""
     inputs = questions[:, :3]  # (Q, 3)
     a, b, c = units[inputs].unbind(1)
     asked = b - a + c  # (Q, C); its length changes no order

@@ -73,7 +73,7 @@ def train_in_blocks(
 
 
 def _move(table: Tensor, squares: Tensor, words: Tensor, gradient: Tensor, lr: float) -> None:
-    """A step of Adagrad for the rows of these words, which may occur more than once."""
+    """Take a step of Adagrad for the rows of these words, which may occur more than once."""
     words, gradient = words.flatten(), gradient.reshape(-1, table.shape[1])
     squares.index_add_(0, words, gradient.square().mean(1))
     rates = lr / (squares[words].sqrt() + 1e-8)

@@ -5,7 +5,6 @@ published. Your `interleaved_to_half` makes it fit your `RotaryEmbedding`, whose
 where a token stands when the keys before it come from a cache.
 """
 
-import io
 import time
 from collections.abc import Callable
 from functools import partial
@@ -16,20 +15,24 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course import root
-from course.experiments.character_gpt import ALWAYS, LONGEST, CharacterGPT
-from course.experiments.kept import fingerprint, load_or_none
-from course.experiments.training import CONTEXT, Settings, Training
+from course.experiments.character_gpt import ALWAYS, LONGEST, Cache, CharacterGPT
+from course.experiments.training import (
+    CONTEXT,
+    Settings,
+    Training,
+    fingerprint,
+    load_or_none,
+    save,
+)
 from course.student.borrow import names_of
-from course.system.files import write_whole_bytes
+
+PROMPT = CONTEXT // 2
+"""Characters that a model reads at once before it goes on one by one."""
 
 
 def kept_in() -> Path:
     """Return where its files are kept."""
     return root() / ".course" / "experiments" / "cache"
-
-
-PROMPT = CONTEXT // 2
-"""Characters that a model reads at once before it goes on one by one."""
 
 
 class InterleavedRope(nn.Module):
@@ -80,25 +83,8 @@ class Reader:
         return model.tied_logits(model.last_norm(x), model.tokens.weight)
 
 
-class Cache:
-    """The keys, turned, and the values of all that a block has read: (B, H, T, D) each."""
-
-    def __init__(self) -> None:
-        self.keys = self.values = None
-
-    def with_new(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """All keys and all values, those of the next tokens at the end."""
-        if self.keys is not None:
-            keys, values = torch.cat((self.keys, keys), 2), torch.cat((self.values, values), 2)
-        self.keys, self.values = keys, values
-        return keys, values
-
-
-# --- the checkpoint ---------------------------------------------------------------------------
-
-
 def checkpoint(settings: Settings, text: str) -> Training:
-    """A training with interleaved RoPE that has come to its end: a kept one, or a new one."""
+    """Return a training with interleaved RoPE that is at its end: a kept one, or a new one."""
     training = Training("rope", settings, text)
     training.model.turned = InterleavedRope(settings.size.n_embd // settings.size.n_heads)
     kept = kept_in() / f"interleaved-{fingerprint(settings, text, ALWAYS)}.pt"
@@ -107,15 +93,12 @@ def checkpoint(settings: Settings, text: str) -> Training:
         return training
     while training.step < settings.steps:
         training.take_step()
-    kept_in().mkdir(parents=True, exist_ok=True)
-    data = io.BytesIO()
-    torch.save(training.model.state_dict(), data)
-    write_whole_bytes(kept, data.getvalue())
+    save(kept, training.model.state_dict())
     return training
 
 
 def loaded(published: Training, convert: Callable[[Tensor, int], Tensor]) -> CharacterGPT:
-    """A model with your `RotaryEmbedding` and the weights of a checkpoint.
+    """Return a checkpoint's weights in a model that turns halves, as your `RotaryEmbedding` does.
 
     Args:
         convert: changes a query or key projection, (H*D, C), for a number of heads;
@@ -131,7 +114,7 @@ def loaded(published: Training, convert: Callable[[Tensor, int], Tensor]) -> Cha
 
 
 def ways_to_read(published: Training) -> dict[str, Callable[[], Reader]]:
-    """Ways to read a checkpoint, right and wrong; each makes a reader that has read nothing."""
+    """Return ways to read a checkpoint, right and wrong; each makes a new reader."""
     convert = names_of("rope").interleaved_to_half
     right, plain = loaded(published, convert), loaded(published, lambda weight, n_heads: weight)
     as_one_head = loaded(published, lambda weight, n_heads: convert(weight, 1))
@@ -144,11 +127,8 @@ def ways_to_read(published: Training) -> dict[str, Callable[[], Reader]]:
     }
 
 
-# --- reading and writing ----------------------------------------------------------------------
-
-
 def loss_after_prompt(new_reader: Callable[[], Reader], ids: Tensor, n_windows: int = 256) -> float:
-    """The mean loss on the second half of windows: the first half is read at once, as a prompt.
+    """Return the mean loss on the second half of windows: the first is read at once, as a prompt.
 
     Args:
         ids: held-out text; the windows of `CONTEXT` are spread evenly over it.
@@ -162,35 +142,25 @@ def loss_after_prompt(new_reader: Callable[[], Reader], ids: Tensor, n_windows: 
     return F.cross_entropy(torch.cat(logits, 1).flatten(0, 1), targets.flatten()).item()
 
 
-def written_with_cache(
-    new_reader: Callable[[], Reader], prompt: Tensor, n_tokens: int, seed: int = 0
-) -> tuple[list[int], Tensor, float]:
-    """What a model writes after a prompt (T,), the logits it drew from (N, V), and the seconds."""
-    reader = new_reader()
-
-    def logits_after(ids: Tensor, n_new: int) -> Tensor:
-        return reader.read(ids[None, -n_new:])[0, -1]
-
-    return _written(logits_after, prompt, n_tokens, seed)
-
-
 @torch.no_grad()
-def written_without(
-    model: CharacterGPT, prompt: Tensor, n_tokens: int, seed: int = 0
+def written(
+    reader: Reader | CharacterGPT, prompt: Tensor, n_tokens: int, seed: int = 0
 ) -> tuple[list[int], Tensor, float]:
-    """The same without a cache: for every token the whole text is read anew."""
-    return _written(lambda ids, n_new: model(ids[None])[0, -1], prompt, n_tokens, seed)
+    """Let a model go on after a prompt (T,), token by token.
 
+    Args:
+        reader: what keeps what it has read, or a model, which reads the whole text anew for every
+            token.
 
-def _written(
-    logits_after: Callable[[Tensor, int], Tensor], prompt: Tensor, n_tokens: int, seed: int
-) -> tuple[list[int], Tensor, float]:
-    """Write token by token; `logits_after` gets the text so far and how much of it is new."""
+    Returns:
+        What it wrote, the logits that this was drawn from, (N, V), and the seconds.
+    """
     generator, start = torch.Generator().manual_seed(seed), time.perf_counter()
-    ids, n_new, all_logits = prompt, len(prompt), []
+    ids, drawn, all_logits = prompt, prompt, []
     for _ in range(n_tokens):
-        all_logits.append(logits_after(ids, n_new))
+        logits = reader.read(drawn[None]) if isinstance(reader, Reader) else reader(ids[None])
+        all_logits.append(logits[0, -1])
         drawn = torch.multinomial(all_logits[-1].softmax(-1), 1, generator=generator)
-        ids, n_new = torch.cat((ids, drawn)), 1
+        ids = torch.cat((ids, drawn))
     seconds = time.perf_counter() - start
     return ids[len(prompt) :].tolist(), torch.stack(all_logits), seconds

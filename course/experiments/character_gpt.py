@@ -3,16 +3,12 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course.student.borrow import names_of
-
-if TYPE_CHECKING:
-    from course.experiments.cached import Cache
 
 LONGEST = 256
 """The longest text that a model is asked about; it trains on shorter ones."""
@@ -32,7 +28,7 @@ ALWAYS = ("TokenEmbedding", "tied_logits")
 
 @dataclass(frozen=True)
 class Size:
-    """How large a model is: layers, features, heads."""
+    """A model's size: layers, features, heads."""
 
     n_layers: int
     n_embd: int
@@ -86,11 +82,25 @@ class CharacterGPT(nn.Module):
         return self.tied_logits(self.last_norm(x), self.tokens.weight)
 
 
+class Cache:
+    """The keys, turned, and the values of all that a block has read: (B, H, T, D) each."""
+
+    def __init__(self) -> None:
+        self.keys = self.values = None
+
+    def with_new(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return all keys and all values, those of the next tokens at the end."""
+        if self.keys is not None:
+            keys, values = torch.cat((self.keys, keys), 2), torch.cat((self.values, values), 2)
+        self.keys, self.values = keys, values
+        return keys, values
+
+
 class Block(nn.Module):
     """Attention, then a small network for each token, both added to what comes in: (B, T, C).
 
-    `forward(x, mask, turn, cache)`: `turn` rotates queries and keys; `cache` is a `cached.Cache`
-    that knows the keys and values of what was read before.
+    `forward(x, mask, turn, cache)`: `turn` rotates queries and keys; `cache` holds the keys and
+    values of what was read before.
     """
 
     def __init__(self, n_embd: int, n_heads: int) -> None:
@@ -109,7 +119,7 @@ class Block(nn.Module):
         x: Tensor,
         mask: Tensor,
         turn: Callable[[Tensor], Tensor] | None,
-        cache: "Cache | None" = None,
+        cache: Cache | None = None,
     ) -> Tensor:
         heads = self.to_qkv(self.norms[0](x)).unflatten(-1, (3, self.n_heads, -1))
         q, k, v = heads.permute(2, 0, 3, 1, 4)  # (B, H, T, D) each

@@ -10,21 +10,30 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import torch
+from torch import Tensor, nn
 
 from course import root
 from course.data.corpus import load_corpus
-from course.experiments.character_gpt import ALWAYS, SCHEMES, Size
-from course.experiments.kept import fingerprint, load_or_none, whose
-from course.experiments.stretch import stretched_losses
-from course.experiments.training import QUICK, Settings, Training
-from course.system.files import write_whole, write_whole_bytes
+from course.experiments.character_gpt import ALWAYS, LONGEST, SCHEMES
+from course.experiments.training import (
+    CONTEXT,
+    QUICK,
+    Settings,
+    Training,
+    fingerprint,
+    load_or_none,
+    save,
+    whose,
+)
+from course.student.borrow import names_of
+from course.system.files import write_whole
 
 LENGTHS = (64, 128, 256)
 """Characters that a model is asked about after its training."""
@@ -39,7 +48,7 @@ def kept_in() -> Path:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one training.
+    """A training's outcome.
 
     Attributes:
         losses: in training, for each step, nats per character.
@@ -79,41 +88,32 @@ def shoot_out(
         steps = manager.dict()
         n_processes = min(len(schemes), os.cpu_count() or 1)
         with ProcessPoolExecutor(n_processes, context, _leave_interrupts_to_the_parent) as pool:
-            futures = {s: pool.submit(result_of, s, settings, folder, steps) for s in schemes}
+            futures = [pool.submit(result_of, s, settings, folder, steps) for s in schemes]
+            told: dict[str, int] = {}
+            are_done = False
             try:
-                for scheme, step in _until_done(futures, steps):
-                    on_step(scheme, step)
+                while not are_done:
+                    are_done = all(future.done() for future in futures)
+                    for scheme, step in steps.items():
+                        if told.get(scheme) != step:
+                            told[scheme] = step
+                            on_step(scheme, step)
+                    time.sleep(0 if are_done else 0.1)
             except KeyboardInterrupt:
                 for process in active_children():  # or the end of the block would wait for them
                     process.terminate()
                 raise
-            return [future.result() for future in futures.values()]
+            return [future.result() for future in futures]
 
 
 def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _until_done(
-    futures: Mapping[str, Future], steps: Mapping[str, int]
-) -> Iterator[tuple[str, int]]:
-    """Where each training has come to, whenever that changes, until all are done."""
-    told: dict[str, int] = {}
-    while True:
-        are_done = all(future.done() for future in futures.values())
-        for scheme, step in steps.items():
-            if told.get(scheme) != step:
-                told[scheme] = step
-                yield scheme, step
-        if are_done:
-            return
-        time.sleep(0.1)
-
-
 def result_of(
     scheme: str, settings: Settings, folder: Path, steps: dict[str, int] | None = None
 ) -> Result:
-    """The result of one scheme: an earlier one of the same settings, code and text, or a new one.
+    """Return the result of one scheme: a kept one of the same settings, code and text, or a new.
 
     Args:
         steps: where to note how many steps are done.
@@ -123,17 +123,16 @@ def result_of(
     corpus = load_corpus()
     names = (*ALWAYS, *SCHEMES[scheme])
     kept = folder / f"{scheme}-{fingerprint(settings, corpus.text, names)}.json"
-    if result := _kept(kept):
+    if result := _kept(kept, settings):
         steps[scheme] = settings.steps
         return result
-    folder.mkdir(parents=True, exist_ok=True)
     unfinished = kept.with_suffix(".pt")
     training = Training(scheme, settings, corpus.text, load_or_none(unfinished))
     while training.step < settings.steps:
         training.take_step()
         steps[scheme] = training.step
         if training.step % STEPS_BETWEEN_NOTES == 0:
-            write_whole_bytes(unfinished, training.noted())
+            save(unfinished, training.noted())
     result = Result(
         scheme=scheme,
         settings=settings,
@@ -150,8 +149,21 @@ def result_of(
     return result
 
 
+def _kept(path: Path, settings: Settings) -> Result | None:
+    """Read the result of these settings from a file; None if it is missing or damaged."""
+
+    def with_lengths(fields: dict) -> dict:  # JSON makes texts of keys
+        return {int(key) if key.isdigit() else key: value for key, value in fields.items()}
+
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"), object_hook=with_lengths)
+        return Result(**(fields | {"settings": settings}))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
 def smoothed(losses: Sequence[float], span: int = 25) -> list[float]:
-    """The mean of each loss and of those before it, up to `span` in all: for a curve to look at.
+    """Return the mean of each loss and of those before it, up to `span` in all, for a curve.
 
     >>> smoothed([4.0, 2.0, 3.0], span=2)
     [4.0, 3.0, 2.5]
@@ -160,21 +172,45 @@ def smoothed(losses: Sequence[float], span: int = 25) -> list[float]:
     return [sum(window) / len(window) for window in windows]
 
 
-# --- what is kept -----------------------------------------------------------------------------
+# --- RoPE, its angles changed after the training ------------------------------------------------
 
 
-def _kept(path: Path) -> Result | None:
-    """The result that a file holds, or None if there is none."""
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-        settings = fields["settings"]
-        settings["size"] = Size(**settings["size"])
-        by_length = {int(length): loss for length, loss in fields["held_out"].items()}
-        stretched = {
-            way: {int(length): loss for length, loss in losses.items()}
-            for way, losses in fields["stretched"].items()
+def stretched_losses(training: Training, lengths: Sequence[int]) -> dict[str, dict[int, float]]:
+    """Return the held-out losses of a trained RoPE model whose angles are changed afterwards.
+
+    Where a text is f times as long as those of the training, "ntk" enlarges the base by
+    `ntk_base(base, f, D)`, and "linear" divides every position by f.
+
+    Source: Peng et al. (2023), "YaRN", arXiv:2309.00071, section 3.1; Chen et al. (2023),
+    "Extending Context Window of Large Language Models via Positional Interpolation",
+    arXiv:2306.15595.
+    """
+    model, rope, size = training.model, names_of("rope"), training.settings.size
+    trained, head_dim = model.turned, size.n_embd // size.n_heads
+    losses: dict[str, dict[int, float]] = {"ntk": {}, "linear": {}}
+    for length in lengths:
+        factor = length / CONTEXT
+        base = rope.ntk_base(10000.0, factor, head_dim)
+        turns = {
+            "ntk": rope.RotaryEmbedding(LONGEST, head_dim, base),
+            "linear": SqueezedRope(factor, head_dim),
         }
-        changed = {"settings": Settings(**settings), "held_out": by_length, "stretched": stretched}
-        return Result(**(fields | changed))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None
+        for way, model.turned in turns.items():
+            losses[way][length] = training.held_out_loss(length)
+    model.turned = trained
+    return losses
+
+
+class SqueezedRope(nn.Module):
+    """RoPE at positions 0, 1/f, 2/f, ...: (..., T, D) in and out."""
+
+    def __init__(self, factor: float, head_dim: int) -> None:
+        super().__init__()
+        positions = torch.arange(LONGEST) / factor
+        angles = torch.outer(positions, 10000.0 ** (-torch.arange(0, head_dim, 2) / head_dim))
+        angles = torch.cat((angles, angles), dim=-1)
+        self.cos, self.sin = angles.cos(), angles.sin()
+
+    def forward(self, x: Tensor) -> Tensor:
+        seq_len = x.shape[-2]
+        return names_of("rope").apply_rope(x, self.cos[:seq_len], self.sin[:seq_len])

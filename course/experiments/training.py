@@ -1,9 +1,15 @@
-"""Training a character GPT, step by step, so that it can be put down and taken up again."""
+"""Training a character GPT, step by step, so that it can be put down and taken up again.
 
+What a training leaves behind is kept in files whose names say all that it depends on.
+"""
+
+import hashlib
 import io
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,6 +18,9 @@ import torch.nn.functional as F
 from course.data.batches import get_batch, train_val_split
 from course.data.tokenizers import CharTokenizer
 from course.experiments.character_gpt import CharacterGPT, Size
+from course.student.borrow import names_of
+from course.syllabus import Lesson, lessons
+from course.system.files import write_whole_bytes
 
 CONTEXT = 64
 """Characters that a model reads at once while it trains."""
@@ -68,16 +77,18 @@ class Training:
 
     @property
     def step(self) -> int:
-        """How many steps are done."""
+        """The number of steps that are done."""
         return len(self.losses)
 
-    def noted(self) -> bytes:
-        """Where it is, to go on from later."""
-        data = io.BytesIO()
-        state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
-        state |= {"generator": self.generator.get_state()}
-        torch.save(state | {"seconds": self.seconds, "losses": self.losses}, data)
-        return data.getvalue()
+    def noted(self) -> dict[str, Any]:
+        """Return where it is, to go on from later."""
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "generator": self.generator.get_state(),
+            "seconds": self.seconds,
+            "losses": self.losses,
+        }
 
     def take_step(self) -> None:
         """Learn from one batch."""
@@ -95,7 +106,7 @@ class Training:
 
     @torch.no_grad()
     def held_out_loss(self, length: int) -> float:
-        """The mean loss over windows of this length, spread evenly over the held-out text."""
+        """Return the mean loss over windows of this length, spread over the held-out text."""
         last = len(self.held_out_ids) - length - 1
         starts = torch.linspace(0, last, N_EVALUATED // length).long()
         places = starts[:, None] + torch.arange(length)
@@ -104,7 +115,7 @@ class Training:
 
     @torch.no_grad()
     def sample(self, n_characters: int = 200) -> str:
-        """What the model writes after a line break, one character after the other."""
+        """Return what the model writes after a line break, character by character."""
         generator = torch.Generator().manual_seed(self.settings.seed)
         written = [self.tokenizer.encode("\n")[0]]
         for _ in range(n_characters):
@@ -114,10 +125,56 @@ class Training:
 
 
 def rate(step: int, steps: int) -> float:
-    """The learning rate of a step, as a share of the highest: up, then down along a cosine.
+    """Return a step's learning rate, as a share of the highest: up, then down along a cosine.
 
     >>> [round(rate(step, 600), 2) for step in (0, 29, 300, 599)]
     [0.03, 0.99, 0.55, 0.1]
     """
     warm_up = min(1.0, (step + 1) / 30)
     return warm_up * (0.55 + 0.45 * math.cos(math.pi * step / steps))
+
+
+# --- what is kept -------------------------------------------------------------------------------
+
+
+def fingerprint(settings: Settings, text: str, names: Iterable[str]) -> str:
+    """Return a hash of what a training depends on: settings, text, and the code of all it uses.
+
+    Args:
+        names: the exercises that it is made of.
+    """
+    digest = hashlib.sha256(repr(settings).encode("utf-8"))
+    digest.update(text.encode("utf-8"))
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.read_bytes())
+    for name, owner in whose(names).items():
+        module = _lesson_of(name).module("exercises" if owner == "yours" else "solutions")
+        digest.update(f"{name} {owner}".encode() + module.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def whose(names: Iterable[str]) -> dict[str, str]:
+    """Return for each exercise "yours" or "borrowed"."""
+    return {name: names_of(_lesson_of(name).stem).whose(name) for name in names}
+
+
+def _lesson_of(name: str) -> Lesson:
+    return next(one for one in lessons() if name in [e.name for e in one.exercises])
+
+
+def save(path: Path, state: dict[str, Any]) -> None:
+    """Write a state into a file, whole or not at all."""
+    data = io.BytesIO()
+    torch.save(state, data)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole_bytes(path, data.getvalue())
+
+
+def load_or_none(path: Path) -> dict[str, Any] | None:
+    """Return what `save` wrote into a file, or None if it is missing or damaged."""
+    if not path.exists():
+        return None
+    try:
+        return torch.load(path, weights_only=True)
+    except Exception:  # a damaged file can raise nearly anything here
+        return None

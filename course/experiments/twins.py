@@ -1,4 +1,4 @@
-"""How good are word vectors? Ask for something whose answer is known without asking anybody.
+"""A score of word vectors that needs nobody's judgement.
 
 Every frequent word is split: each time it occurs it becomes, at random, one of two *twins*, as if
 "king" were written "king 1" or "king 2". The twins keep the same company, so vectors that hold
@@ -31,7 +31,7 @@ class TwinText:
 
 
 def with_twins(text: str, split_from: int = 40, min_count: int = 5, seed: int = 0) -> TwinText:
-    """The words of a text, those that occur `split_from` times or more split in two.
+    """Return the words of a text, those that occur `split_from` times or more split in two.
 
     Words that occur less than `min_count` times, after the split, are left out.
     """
@@ -50,7 +50,7 @@ def with_twins(text: str, split_from: int = 40, min_count: int = 5, seed: int = 
 
 
 def share_of_twins_found(vectors: Tensor, twins: Tensor) -> float:
-    """Of the rows `twins` (S, 2) of `vectors` (V, C): how often the nearest is the twin.
+    """Return how often the nearest of the rows `vectors` (V, C) is the twin, for `twins` (S, 2).
 
     >>> vectors = torch.tensor([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0]])
     >>> share_of_twins_found(vectors, torch.tensor([[0, 1]]))

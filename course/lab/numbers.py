@@ -47,9 +47,10 @@ def export_numbers(mine: bool = False) -> dict[str, Any]:
         LabError: a module of `exercises/` cannot be run, or a function of it raises, or returns
             something of another kind or shape than its contract says.
     """
-    lessons = {stem: _Lesson(stem, mine) for stem in USED}
-    learned, sinusoidal, rope = lessons.values()
+    lessons = [_Lesson(stem, mine) for stem in USED]
+    learned, sinusoidal, rope = lessons
     tokenizer, _ = kingdom()
+    whole = (N_HEADS, LONGEST, LONGEST)
     return {
         "sentence": SENTENCE,
         "words": tokenizer.words,
@@ -59,21 +60,29 @@ def export_numbers(mine: bool = False) -> dict[str, Any]:
         "widths": WIDTHS,
         "bases": BASES,
         "trained": {width: _trained(learned, width) for width in WIDTHS},
-        "frequencies": _for_all(lambda *sizes: _frequencies(sinusoidal, *sizes)),
-        "sinusoidal": _for_all(lambda *sizes: _sinusoidal(sinusoidal, *sizes)),
-        "rotations": _for_all(lambda *sizes: _rotations(rope, *sizes)),
-        "alibi": _alibi(rope),
+        "frequencies": _for_all(
+            lambda width, base: packed(
+                sinusoidal.call("inverse_frequencies", (width // 2,), width, base)
+            )
+        ),
+        "sinusoidal": _for_all(
+            lambda width, base: packed(
+                sinusoidal.call("sinusoidal_encoding", (LONGEST, width), LONGEST, width, base)
+            )
+        ),
+        "rotations": _for_all(lambda width, base: _rotations(rope, width, base)),
+        "alibi": packed(rope.call("alibi_bias", whole, N_HEADS, LONGEST)),
         "colors": {"signed": _color_map(SIGNED), "amount": _color_map(AMOUNT), "marks": COLORS[:6]},
         "mine": mine,
-        "yours": [name for lesson in lessons.values() for name in lesson.own()],
-        "borrowed": [name for lesson in lessons.values() for name in lesson.borrowed()],
-        "foundWrong": [name for lesson in lessons.values() for name in lesson.own(WRONG)],
-        "unchecked": [name for lesson in lessons.values() for name in lesson.own(UNCHECKED)],
+        "yours": [name for lesson in lessons for name in lesson.own()],
+        "borrowed": [name for lesson in lessons for name in lesson.borrowed()],
+        "foundWrong": [name for lesson in lessons for name in lesson.own(WRONG)],
+        "unchecked": [name for lesson in lessons for name in lesson.own(UNCHECKED)],
     }
 
 
 def packed(tensor: Tensor) -> dict[str, Any]:
-    """A tensor as its shape and the bytes of its numbers: float32, little-endian, in base64.
+    """Return a tensor's shape and the bytes of its numbers: float32, little-endian, in base64.
 
     >>> packed(torch.tensor([[0.0, 1.0]]))
     {'shape': [1, 2], 'base64': 'AAAAAAAAgD8='}
@@ -92,40 +101,44 @@ class _Lesson:
         except Wrong as wrong:
             raise LabError(str(wrong).partition("\n")[0]) from None
 
-    def call(self, name: str, function: Callable[[Names], Any], *shapes: Sequence[int]) -> Any:
-        """What `function` makes of the exercises: a tensor of the shape, or one for each shape.
+    def call(self, name: str, shape: Sequence[int], *arguments: Any) -> Tensor:
+        """Call an exercise that returns a tensor of this shape."""
+        return self.checked(name, lambda names: getattr(names, name)(*arguments), shape)
+
+    def checked(self, said: str, function: Callable[[Names], Any], *shapes: Sequence[int]) -> Any:
+        """Return what `function` makes of the exercises: a tensor of the shape, or one for each.
 
         Args:
-            name: what to speak of if it fails.
+            said: what to speak of if it fails.
         """
-        path = self._lesson.module()
+        more = f"`course check {self._lesson.stem}` says more"
         try:
             results = function(self.names)
         except Exception as error:
-            place = where(error, path).partition(": ")[0]
+            place = where(error, self._lesson.module()).partition(": ")[0]
             at = f" (at {place})" if place else ""
             message = str(error).partition("\n")[0]
             raise LabError(
-                f"{name} cannot be shown, for it raises {type(error).__name__}: {message}{at}; "
-                f"`course check {self._lesson.stem}` says more"
+                f"{said} cannot be shown, for it raises {type(error).__name__}: {message}{at}; "
+                f"{more}"
             ) from None
         several = results if len(shapes) > 1 and isinstance(results, tuple) else (results,)
-        if [_shape(result) for result in several] != [tuple(shape) for shape in shapes]:
-            got = " and ".join(str(_shape(result)) for result in several)
-            want = " and ".join(str(tuple(shape)) for shape in shapes)
+        want, got = [tuple(shape) for shape in shapes], [_shape(result) for result in several]
+        if got != want:
+            needed, given = (" and ".join(map(str, sizes)) for sizes in (want, got))
             raise LabError(
-                f"{name} cannot be shown: the page needs the shape {want}, and it gives {got}; "
-                f"`course check {self._lesson.stem}` says more"
+                f"{said} cannot be shown: the page needs the shape {needed}, and it gives "
+                f"{given}; {more}"
             )
         return results
 
     def borrowed(self) -> list[str]:
-        """The exercises of the page that are the reference's, because the student's are to do."""
+        """Return the exercises of the page whose own versions are still to do."""
         names = USED[self._lesson.stem] if self._mine else ()
         return [name for name in names if self.names.whose(name) == "borrowed"]
 
     def own(self, *status: str) -> list[str]:
-        """The student's own exercises of the page, or those of which the last check says this."""
+        """Return the student's own exercises of the page, or those with this status."""
         known = status_of_all() if self._mine else {}
         return [
             name
@@ -142,77 +155,44 @@ def _shape(result: Any) -> tuple[int, ...] | str:
 
 
 def _for_all(export: Callable[[int, float], Any]) -> dict[int, dict[int, Any]]:
-    """Width -> base -> what is exported for them."""
+    """Return width -> base -> what is exported for them."""
     return {width: {base: export(width, base) for base in BASES} for width in WIDTHS}
 
 
 def _trained(lesson: _Lesson, width: int) -> dict[str, Any]:
     n_words = kingdom()[0].vocab_size
     shapes = ((n_words, width), (LONGEST, width), (width, width), (width, width))
-    tokens, positions, w_q, w_k = lesson.call(
-        "what GPTEmbedding and tied_logits learn",
-        lambda names: tuple(vars(train(names, width)).values()),
-        *shapes,
-    )
+    said = "what GPTEmbedding and tied_logits learn"
+    tokens, positions, w_q, w_k = lesson.checked(said, lambda names: train(names, width), *shapes)
     generator = torch.Generator().manual_seed(0)
-    strangers = torch.randn(MOST_WORDS, width, generator=generator) * tokens.std()
-    tensors = {
-        "tokens": tokens,
-        "strangers": strangers,  # rows for words that the kingdom does not know, as loud as its own
-        "positions": positions,
-        "wq": w_q,
-        "wk": w_k,
+    return {
+        "tokens": packed(tokens),
+        # rows for words that the kingdom does not know, as loud as its own
+        "strangers": packed(torch.randn(MOST_WORDS, width, generator=generator) * tokens.std()),
+        "positions": packed(positions),
+        "wq": packed(w_q),
+        "wk": packed(w_k),
     }
-    return {name: packed(tensor) for name, tensor in tensors.items()}
-
-
-def _frequencies(lesson: _Lesson, width: int, base: float) -> dict[str, Any]:
-    frequencies = lesson.call(
-        "inverse_frequencies",
-        lambda names: names.inverse_frequencies(width, base),
-        (width // 2,),
-    )
-    return packed(frequencies)
-
-
-def _sinusoidal(lesson: _Lesson, width: int, base: float) -> dict[str, Any]:
-    table = lesson.call(
-        "sinusoidal_encoding",
-        lambda names: names.sinusoidal_encoding(LONGEST, width, base),
-        (LONGEST, width),
-    )
-    return packed(table)
-
-
-def _alibi(lesson: _Lesson) -> dict[str, Any]:
-    bias = lesson.call(
-        "alibi_bias",
-        lambda names: names.alibi_bias(N_HEADS, LONGEST),
-        (N_HEADS, LONGEST, LONGEST),
-    )
-    return packed(bias)
 
 
 def _rotations(lesson: _Lesson, width: int, base: float) -> dict[str, Any]:
-    """What `apply_rope` does to any x at each position, as the entries of one matrix a position.
+    """Return what `apply_rope` does to any x, as the entries of one matrix a position.
 
     A rotation is linear, so its images of the unit vectors tell everything about it. Nearly all
     entries are zero at every position; the others are `values`, (LONGEST, entries), from feature
     `from` to feature `to`.
     """
-    cos, sin = lesson.call(
-        "rope_tables",
-        lambda names: names.rope_tables(LONGEST, width, base),
-        *((LONGEST, width), (LONGEST, width)),
+    shape = (LONGEST, width)
+    cos, sin = lesson.checked(
+        "rope_tables", lambda names: names.rope_tables(LONGEST, width, base), shape, shape
     )
 
     def turned(x: Tensor) -> Tensor:
-        shape = tuple(x.shape)
-        return lesson.call("apply_rope", lambda names: names.apply_rope(x, cos, sin), shape)
+        return lesson.call("apply_rope", x.shape, x, cos, sin)
 
     units = torch.eye(width)[:, None].repeat(1, LONGEST, 1)  # (from, position, feature)
     matrices = turned(units).transpose(0, 1)  # (position, from, to)
-    x = torch.randn(LONGEST, width, generator=torch.Generator().manual_seed(0))
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
     as_matrices = (x[:, None] @ matrices)[:, 0]
     if not torch.allclose(turned(x.clone()), as_matrices, rtol=1e-3, atol=1e-3, equal_nan=True):
         raise LabError(
@@ -228,5 +208,5 @@ def _rotations(lesson: _Lesson, width: int, base: float) -> dict[str, Any]:
 
 
 def _color_map(name: str) -> list[str]:
-    """256 colors from low to high, as "#rrggbb"."""
+    """Return 256 colors from low to high, as "#rrggbb"."""
     return [matplotlib.colors.to_hex(color) for color in matplotlib.colormaps[name](range(256))]

@@ -34,7 +34,7 @@ def write_page(path: Path, mine: bool = False) -> dict:
 
 
 def page_with(numbers: dict) -> str:
-    """The page that shows these numbers."""
+    """Return the page that shows these numbers."""
     # "<" is written as an escape, so that no text among the numbers can end the script
     data = json.dumps(numbers, separators=(",", ":")).replace("<", r"\u003c")
     page = _text("page.html")

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -21,9 +21,8 @@ READ = 16  # tokens read at once in training: no later row ever gets a gradient
 STEPS = 600
 
 
-@dataclass(frozen=True)
-class Trained:
-    """What training wrote, for V words, `LONGEST` positions and C features.
+class Trained(NamedTuple):
+    """The weights of a trained model, for V words, `LONGEST` positions and C features.
 
     Attributes:
         tokens: (V, C).
@@ -39,14 +38,14 @@ class Trained:
 
 @cache
 def kingdom() -> tuple[WordTokenizer, Tensor]:
-    """The tokenizer and the ids of the toy kingdom's text, `SENTENCE` at its end."""
+    """Return the tokenizer and the ids of the toy kingdom's text, `SENTENCE` at its end."""
     text = kingdom_text() + SENTENCE
     tokenizer = WordTokenizer.from_text(text, pattern=r"[a-z]+|\.")
     return tokenizer, torch.tensor(tokenizer.encode(text))
 
 
 def train(learned: Names, width: int) -> Trained:
-    """One layer of attention that learns to predict the kingdom's next word.
+    """Train one layer of attention to predict the kingdom's next word.
 
     Args:
         learned: the exercises of lesson 3.
@@ -78,7 +77,7 @@ def train(learned: Names, width: int) -> Trained:
 
 @contextmanager
 def _repeatable() -> Iterator[None]:
-    """Seed 0 and one thread; afterwards both are as they were before."""
+    """Set seed 0 and one thread, and afterwards put both back."""
     threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

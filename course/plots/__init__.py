@@ -9,7 +9,7 @@
 Nothing here computes what a lesson asks for: a figure draws what your own code made.
 """
 
-from course.plots.lab import schemes_side_by_side
+from course.plots.comparisons import losses_by_length, schemes_side_by_side
 from course.plots.learned import learned_against_formula, token_position_sum
 from course.plots.lookup import one_hot_times_table, row_gradients
 from course.plots.permutation import attention_weights, shuffle_panels
@@ -21,7 +21,6 @@ from course.plots.rope import (
     turned_pairs,
     wavelengths,
 )
-from course.plots.shootout import losses_by_length
 from course.plots.sinusoidal import (
     clock_hands,
     dot_against_offset,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from course.plots.parts import color_bar, equation, heatmap, label, largest, mark_rows, words_on
+from course.plots.parts import equation, heatmap, largest, mark_rows, words_on
 from course.plots.picture import Picture
 from course.plots.shapes import Sizes
 from course.plots.sinusoidal import draw_offsets, draw_similarity
@@ -36,18 +36,18 @@ def token_position_sum(tokens: Any, positions: Any, words: Sequence[str]) -> Pic
     limit = largest(tokens, positions, summed)
     matrices = {"token rows": tokens, "position rows": positions, "sum": summed}
     for axes, (title, values) in zip(panels, matrices.items(), strict=True):
-        image = heatmap(axes, values, limit=limit)
-        label(axes, title, "feature", "position (tokens)" if values is positions else "word")
+        y = "position (tokens)" if values is positions else "word"
+        bar = "value" if values is summed else ""  # beside the marks
+        heatmap(axes, values, title, "feature", y, bar=bar, gap=0.14, limit=limit)
         for index, word in enumerate(repeated):
             mark_rows(axes, [row for row, other in enumerate(words) if other == word], index)
     words_on(panels[0].yaxis, words)
     words_on(panels[2].yaxis, words)
-    color_bar(image, "value", gap=0.14)  # beside the marks
     return picture
 
 
 def learned_against_formula(learned: Any, formula: Any) -> Picture:
-    """What training did to a table of positions, next to the sinusoidal one.
+    """A table of positions after its training, next to the sinusoidal one.
 
     Args:
         learned: a trained table, (T, C).
@@ -70,8 +70,6 @@ def learned_against_formula(learned: Any, formula: Any) -> Picture:
     )
     axes = picture.subplot_mosaic([list(tables), ["offsets"] * 2], height_ratios=(1.5, 1))
     for name, table in tables.items():
-        image = draw_similarity(axes[name], table)
-        label(axes[name], name, "position (tokens)", "position (tokens)")
-    color_bar(image, "cosine")
+        draw_similarity(axes[name], table, name, bar="" if name == "learned" else "cosine")
     draw_offsets(axes["offsets"], tables)
     return picture

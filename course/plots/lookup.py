@@ -7,7 +7,6 @@ import numpy as np
 
 from course.plots.parts import (
     COLORS,
-    color_bar,
     equation,
     heatmap,
     label,
@@ -47,23 +46,24 @@ def one_hot_times_table(weight: Any, ids: Any, words: Sequence[str] | None = Non
         f"{n_words} rows are marked: those that the ids name.",
     )
     one_hot, whole, rows = equation(picture, (n_words, narrow, narrow), "×=")
-    ones = heatmap(one_hot, np.eye(n_words)[ids], signed=False, limit=1.0, aspect="equal")
-    factor = heatmap(whole, table, aspect="equal")
-    product = heatmap(rows, table[ids], limit=largest(table), aspect="equal")
+    title, limit = f"one-hot ({n_tokens}, {n_words})", largest(table)
+    how = {"aspect": "equal", "signed": False, "limit": 1.0}
+    ones = heatmap(one_hot, np.eye(n_words)[ids], title, "row of the table", "token", **how)
+    title, how = f"table ({n_words}, {width})", {"aspect": "equal", "limit": limit}
+    factor = heatmap(whole, table, title, "feature", "row", **how)
+    title = f"rows ({n_tokens}, {width})"
+    product = heatmap(rows, table[ids], title, "feature", "token", bar="value", **how)
     for image, pattern in ((ones, ".0f"), (factor, ".2g"), (product, ".2g")):
         write_values(image, pattern, cell)
     mark_rows(whole, used, 0)
-    label(one_hot, f"one-hot ({n_tokens}, {n_words})", "row of the table", "token")
-    label(whole, f"table ({n_words}, {width})", "feature", "row")
-    label(rows, f"rows ({n_tokens}, {width})", "feature", "token")
+    looked_up = [names[row] for row in ids]
     for axis, texts in (
         (one_hot.xaxis, names),
-        (one_hot.yaxis, [names[row] for row in ids]),
+        (one_hot.yaxis, looked_up),
         (whole.yaxis, names),
-        (rows.yaxis, [names[row] for row in ids]),
+        (rows.yaxis, looked_up),
     ):
         words_on(axis, texts, inches=cell * len(texts))
-    color_bar(product, "value")
     return picture
 
 
@@ -88,12 +88,12 @@ def row_gradients(grad_weight: Any, words: Sequence[str] | None = None) -> Pictu
         f"row as a bar; {resting} of the {n_words} rows are exactly zero.",
     )
     bars, cells = picture.subplots(1, 2, sharey=True, width_ratios=(1, 2.4))
-    image = heatmap(cells, gradient)
+    heatmap(
+        cells, gradient, f"gradient of the table ({n_words}, {width})", "feature", bar="gradient"
+    )
     bars.barh(range(n_words), lengths, color=COLORS[0], height=0.7)
     bars.margins(y=0)
     label(bars, f"{resting} of {n_words} rows are zero", "length of the row", "row of the table")
-    label(cells, f"gradient of the table ({n_words}, {width})", "feature")
     if words is not None:
         words_on(bars.yaxis, sizes.words("words", words, "V"))
-    color_bar(image, "gradient")
     return picture

@@ -1,4 +1,4 @@
-"""What the figures are made of: heatmaps, words on an axis, lines that differ."""
+"""The parts of figures: heatmaps, words on an axis, lines that differ."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ SMALL = 9  # points: the smallest text of a figure
 
 
 def label(axes: Axes, title: str = "", x: str = "", y: str = "") -> None:
-    """Say what is drawn, and what the axes count."""
+    """Write what is drawn, and what the axes count."""
     axes.set_title(title, fontsize=SMALL + 1.5)
     axes.set_xlabel(x, fontsize=SMALL + 0.5)
     axes.set_ylabel(y, fontsize=SMALL + 0.5)
@@ -41,7 +41,7 @@ def legend(axes: Axes, **how: Any) -> None:
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Color, dashes and marker of the line with this number: any one of them tells it apart."""
+    """Return color, dashes and marker of the line with this number: each tells it apart."""
     return {
         "color": COLORS[index % len(COLORS)],
         "linestyle": LINES[index % len(LINES)],
@@ -52,12 +52,12 @@ def line_style(index: int) -> dict[str, Any]:
 
 
 def line(axes: Axes, index: int, x: Any, y: Any, name: str | None = None) -> None:
-    """The line with this number, with at most about 16 markers."""
+    """Draw the line with this number, with at most about 16 markers."""
     axes.plot(x, y, label=name, markevery=math.ceil(len(y) / 16), **line_style(index))
 
 
 def largest(*arrays: Array) -> float:
-    """The largest absolute value that is finite, to end a color scale; 1 if all is zero.
+    """Return the largest absolute value that is finite, to end a color scale; 1 if all is zero.
 
     >>> largest(np.array([1.0, -3.0]), np.array([2.0, -np.inf]))
     3.0
@@ -67,7 +67,7 @@ def largest(*arrays: Array) -> float:
 
 
 def difference(after: Array, before: Array) -> Array:
-    """after - before, where a score that a mask made -inf in both has not changed.
+    """Return after - before, where a score that a mask made -inf in both has not changed.
 
     >>> difference(np.array([2.0, -np.inf]), np.array([0.5, -np.inf]))
     array([1.5, 0. ])
@@ -78,12 +78,23 @@ def difference(after: Array, before: Array) -> Array:
 def heatmap(
     axes: Axes,
     values: Array,
+    title: str = "",
+    x: str = "",
+    y: str = "",
     *,
+    bar: str = "",
+    gap: float = 0.05,
     signed: bool = True,
     limit: float | None = None,
     aspect: str = "auto",
 ) -> AxesImage:
-    """A matrix as colors: from -limit to limit if signed, else from 0; blank for inf and nan."""
+    """Draw a matrix as colors: from -limit to limit if signed, else from 0; blank for inf and nan.
+
+    Args:
+        title, x, y: for `label`.
+        bar: what the numbers are; with it there is a color scale, as high as the image.
+        gap: from the image to its color scale, in widths of the image.
+    """
     limit = limit or largest(values)
     image = axes.imshow(
         np.ma.masked_invalid(values),
@@ -95,20 +106,17 @@ def heatmap(
     )
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
+    label(axes, title, x, y)
+    if bar:
+        scale = axes.figure.colorbar(image, cax=axes.inset_axes((1 + gap, 0, 0.05, 1)))
+        scale.set_label(bar, fontsize=SMALL)
+        scale.ax.tick_params(labelsize=SMALL)
+        scale.locator = MaxNLocator(5, steps=(1, 2, 5, 10))
     return image
 
 
-def color_bar(image: AxesImage, text: str, gap: float = 0.05) -> None:
-    """The color scale of an image, as high as the image, `gap` of its width to the right."""
-    place = image.axes.inset_axes((1 + gap, 0, 0.05, 1))
-    bar = image.figure.colorbar(image, cax=place)
-    bar.set_label(text, fontsize=SMALL)
-    bar.ax.tick_params(labelsize=SMALL)
-    bar.locator = MaxNLocator(5, steps=(1, 2, 5, 10))
-
-
 def write_values(image: AxesImage, pattern: str, cell: float) -> None:
-    """The numbers themselves, if all of them fit into cells so many inches wide."""
+    """Write the numbers themselves, if all fit into cells so many inches wide."""
     values = np.ma.filled(image.get_array(), np.nan)
     shown = {place: value for place, value in np.ndenumerate(values) if np.isfinite(value)}
     longest = max((len(format(value, pattern)) for value in shown.values()), default=0)
@@ -123,14 +131,14 @@ def write_values(image: AxesImage, pattern: str, cell: float) -> None:
 
 
 def mark_rows(axes: Axes, rows: Sequence[int], index: int) -> None:
-    """The marker with this number, to the right of some rows of a heatmap."""
+    """Draw the marker with this number to the right of some rows of a heatmap."""
     across = axes.get_yaxis_transform()  # x counts widths of the panel, y rows
     style = line_style(index) | {"linestyle": "none", "markersize": 6}
     axes.plot([1.05] * len(rows), rows, transform=across, clip_on=False, **style)
 
 
 def words_on(axis: Axis, words: Sequence[str], inches: float = 4.5) -> None:
-    """A word per row or column of a heatmap; every n-th if the axis is too short for them."""
+    """Write a word per row or column of a heatmap; every n-th if the axis is too short."""
     step = math.ceil(0.17 * len(words) / inches)
     tilt = axis.axis_name == "x" and max(map(len, words)) > 2
     how = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if tilt else {}
@@ -138,7 +146,7 @@ def words_on(axis: Axis, words: Sequence[str], inches: float = 4.5) -> None:
 
 
 def outer_ticks(grid: Array) -> None:
-    """In a grid (rows, columns) of like panels, ticks on the left and below only."""
+    """Leave ticks on the left and below only, in a grid (rows, columns) of like panels."""
     for axes in grid[:, 1:].flat:
         axes.set_yticks([])
         axes.set_ylabel("")
@@ -148,7 +156,7 @@ def outer_ticks(grid: Array) -> None:
 
 
 def equation(picture: Picture, widths: Sequence[float], signs: str) -> list[Axes]:
-    """Axes in a row with a sign between each two, as in A × B = C."""
+    """Return axes in a row with a sign between each two, as in A × B = C."""
     gap = 0.05 * sum(widths)
     ratios = [width for each in widths for width in (each, gap)][:-1]
     axes = picture.subplots(1, len(ratios), width_ratios=ratios)
@@ -159,7 +167,7 @@ def equation(picture: Picture, widths: Sequence[float], signs: str) -> list[Axes
 
 
 def spread(count: int, at_most: int) -> list[int]:
-    """Numbers of 0..count-1, evenly spread, the first and the last among them.
+    """Return numbers of 0..count-1, evenly spread, the first and the last among them.
 
     >>> spread(3, at_most=8), spread(16, at_most=4)
     ([0, 1, 2], [0, 5, 10, 15])
@@ -168,7 +176,7 @@ def spread(count: int, at_most: int) -> list[int]:
 
 
 def listing(names: Iterable[object]) -> str:
-    """Names joined as in a sentence.
+    """Join names as in a sentence.
 
     >>> listing("abc"), listing(["one"])
     ('a, b and c', 'one')

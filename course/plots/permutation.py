@@ -5,16 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from course.plots.parts import (
-    color_bar,
-    difference,
-    heatmap,
-    label,
-    largest,
-    outer_ticks,
-    words_on,
-    write_values,
-)
+from course.plots.parts import difference, heatmap, largest, outer_ticks, words_on, write_values
 from course.plots.picture import Picture
 from course.plots.shapes import Sizes
 
@@ -54,12 +45,12 @@ def shuffle_panels(before: Any, after: Any, perm: Any, words: Sequence[str]) -> 
         "output of the shuffle\nlayer(x[perm])",
         f"difference\nlargest {change:.2g}",
     )
-    for axes, values, title in zip(panels, (shuffled, after, differing), titles, strict=True):
-        image = heatmap(axes, values, limit=limit)
-        label(axes, title, "feature", "word, in the shuffled order")
+    y, bars = "word, in the shuffled order", ("", "", "value")
+    all_values = (shuffled, after, differing)
+    for axes, values, title, bar in zip(panels, all_values, titles, bars, strict=True):
+        heatmap(axes, values, title, "feature", y, bar=bar, limit=limit)
     outer_ticks(panels[None])
     words_on(panels[0].yaxis, [words[place] for place in order])
-    color_bar(image, "value")
     return picture
 
 
@@ -86,11 +77,11 @@ def attention_weights(weights: Any, words: Sequence[str]) -> Picture:
         f"largest {weights.max():.2f}; {n_zero} of {weights.size} are exactly zero.",
     )
     axes = picture.subplots()
-    image = heatmap(axes, weights, signed=False, aspect="equal")
+    title = "attention weights" + (" (blank: zero)" if n_zero else "")
+    how = {"bar": "weight (each row sums to 1)", "signed": False, "aspect": "equal"}
+    image = heatmap(axes, weights, title, "key", "query", **how)
     image.set_data(np.ma.masked_equal(weights, 0.0))
     write_values(image, ".2f", cell=3.6 / len(words))
-    label(axes, "attention weights" + (" (blank: zero)" if n_zero else ""), "key", "query")
     words_on(axes.xaxis, words, inches=3.6)
     words_on(axes.yaxis, words, inches=3.6)
-    color_bar(image, "weight (each row sums to 1)")
     return picture

@@ -42,7 +42,7 @@ class Picture(Figure):
         self.alt = alt
 
     def png(self) -> bytes:
-        """The image, on a white ground. Half the time of `savefig`, which draws it twice."""
+        """Return the image, on a white ground. Half the time of `savefig`, which draws it twice."""
         canvas = FigureCanvasAgg(self)
         canvas.draw()
         pixels = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
@@ -61,7 +61,7 @@ class Picture(Figure):
         return f'<img src="data:image/png;base64,{data}" width="{width}" alt="{alt}">'
 
     def bundle(self) -> dict[str, str]:
-        """What a notebook gets to show, by kind: the picture, and words in place of it."""
+        """Return what a notebook gets to show, by kind: the picture, and words in place of it."""
         return {"text/html": self._repr_html_(), "text/plain": self.alt}
 
     def _ipython_display_(self) -> None:

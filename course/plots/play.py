@@ -5,13 +5,14 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ipywidgets
 from IPython.display import display
 
 from course.plots import Picture
 
 
 def play(draw: Callable[..., Picture], **choices: Sequence[Any]) -> None:
-    """Show a picture, and a slider for each of its arguments; without widgets, the picture alone.
+    """Show a picture, and a slider for each of its arguments.
 
     The picture is an output like any other, so it also stays where no slider can move it: on
     paper, on a web page, in a notebook that is only read. If it cannot be drawn for where the
@@ -29,9 +30,8 @@ def play(draw: Callable[..., Picture], **choices: Sequence[Any]) -> None:
         if start[name] not in values:
             raise ValueError(f"{name} starts with {start[name]}, which its slider does not offer")
     sliders = {name: _slider(name, values, start[name]) for name, values in choices.items()}
-    if all(sliders.values()):
-        for slider in sliders.values():
-            display(slider)
+    for slider in sliders.values():
+        display(slider)
     shown = display(draw(**start).bundle(), raw=True, display_id=True)
 
     def redraw(_: dict) -> None:
@@ -41,15 +41,11 @@ def play(draw: Callable[..., Picture], **choices: Sequence[Any]) -> None:
             bundle = {"text/plain": traceback.format_exc()}
         shown.update(bundle, raw=True)
 
-    for slider in filter(None, sliders.values()):
+    for slider in sliders.values():
         slider.observe(redraw, names="value")
 
 
-def _slider(name: str, values: Sequence[Any], start: Any) -> Any:
-    try:
-        import ipywidgets
-    except ImportError:  # the picture does without
-        return None
+def _slider(name: str, values: Sequence[Any], start: Any) -> ipywidgets.SelectionSlider:
     return ipywidgets.SelectionSlider(
         options=[(value if isinstance(value, str) else f"{value:,}", value) for value in values],
         value=start,

@@ -11,7 +11,6 @@ from matplotlib.patches import Circle
 from course.plots.parts import (
     AMOUNT,
     SMALL,
-    color_bar,
     difference,
     heatmap,
     label,
@@ -75,17 +74,10 @@ def turned_pairs(before: Any, after: Any, positions: Sequence[int]) -> Picture:
 
 
 def _arrow(plane: Axes, tip: Array, color: Any, width: float, name: str) -> None:
-    """An arrow from the origin: a line, and a dot for its tip that shows where arrows meet."""
-    plane.plot(
-        [0, tip[0]],
-        [0, tip[1]],
-        color=color,
-        linewidth=width,
-        marker="o",
-        markevery=[1],
-        markersize=3 + width,
-        label=name,
-    )
+    """Draw an arrow from the origin: a line, and a dot for its tip that shows where arrows meet."""
+    x, y = tip
+    dot = {"marker": "o", "markevery": [1], "markersize": 3 + width}
+    plane.plot([0, x], [0, y], color=color, linewidth=width, label=name, **dot)
 
 
 def scores_under_shift(scores: Any, shifted: Any, shift: int) -> Picture:
@@ -109,10 +101,10 @@ def scores_under_shift(scores: Any, shifted: Any, shift: int) -> Picture:
         f"positions from 0, at positions from {shift}, and their difference, at most {change:.2g}.",
     )
     panels = picture.subplots(1, 3)
-    _draw_shift(panels, scores, shifted)
-    label(panels[0], "from position 0", "key (position)", "query (position)")
-    label(panels[1], f"from position {shift:,}", "key (position)", "query (position)")
-    label(panels[2], f"difference\nlargest {change:.2g}", "key", "query")
+    titles = ("from position 0", f"from position {shift:,}", f"difference\nlargest {change:.2g}")
+    _draw_shift(panels, scores, shifted, titles)
+    for axes in panels[:2]:
+        label(axes, axes.get_title(), "key (position)", "query (position)")
     for axis in (panels[1].xaxis, panels[1].yaxis):
         axis.set_major_formatter(lambda place, _: f"{place + shift:.0f}")
     return picture
@@ -146,26 +138,27 @@ def raw_and_projected(panels: Mapping[str, tuple[Any, Any]]) -> Picture:
     )
     grid = picture.subplots(len(read), 3, squeeze=False)
     for row, (name, (scores, shifted)) in zip(grid, read.items(), strict=True):
-        _draw_shift(row, scores, shifted)
-        label(row[0], "from position 0", "key", f"{name}\n\nquery")
-        label(row[1], "shifted", "key", "query")
-        label(row[2], f"largest change {changes[name]:.2g}", "key", "query")
+        titles = ("from position 0", "shifted", f"largest change {changes[name]:.2g}")
+        _draw_shift(row, scores, shifted, titles)
+        row[0].set_ylabel(f"{name}\n\nquery")
     outer_ticks(grid)
     for axes in grid[1:, :2].flat:
         axes.set_title("")
     return picture
 
 
-def _draw_shift(panels: Sequence[Axes], scores: Array, shifted: Array) -> None:
-    """Left, right and their difference, on one color scale."""
-    limit = largest(scores, shifted)
-    for axes, values in zip(panels, (scores, shifted, difference(shifted, scores)), strict=True):
-        image = heatmap(axes, values, limit=limit, aspect="equal")
-    color_bar(image, "score")
+def _draw_shift(
+    panels: Sequence[Axes], scores: Array, shifted: Array, titles: Sequence[str]
+) -> None:
+    """Draw left, right and their difference, on one color scale."""
+    limit, matrices = largest(scores, shifted), (scores, shifted, difference(shifted, scores))
+    bars = ("", "", "score")
+    for axes, values, title, bar in zip(panels, matrices, titles, bars, strict=True):
+        heatmap(axes, values, title, "key", "query", bar=bar, limit=limit, aspect="equal")
 
 
 def wavelengths(frequencies: Mapping[str, Any], context: int | None = None) -> Picture:
-    """How many tokens a full turn of each pair takes.
+    """The number of tokens that a full turn of each pair takes.
 
     Args:
         frequencies: name -> inverse frequencies in radians per token, (P,).
@@ -196,12 +189,12 @@ def wavelengths(frequencies: Mapping[str, Any], context: int | None = None) -> P
     return picture
 
 
-def alibi_heads(bias: Any, heads: tuple[int, int] | None = None) -> Picture:
-    """What ALiBi subtracts from the scores, head by head.
+def alibi_heads(bias: Any) -> Picture:
+    """The penalty that ALiBi adds to the scores, head by head.
 
     Args:
-        bias: (H, T, T), queries in rows, keys in columns.
-        heads: the two heads to show as matrices, counted from 1; the first and the last.
+        bias: (H, T, T), queries in rows, keys in columns; the first and the last head are shown
+            as matrices too.
 
     Look for: steep heads see near tokens only, flat ones look far. On each diagonal the bias
     is the same: it knows the distance alone. The zeros above it are not a mask.
@@ -209,9 +202,7 @@ def alibi_heads(bias: Any, heads: tuple[int, int] | None = None) -> Picture:
     sizes = Sizes()
     bias = sizes.numbers("bias", bias, "H T T")
     n_heads, length = sizes["H"], sizes["T"]
-    shown = dict.fromkeys((1, n_heads) if heads is None else heads)
-    if not all(1 <= head <= n_heads for head in shown):
-        raise ValueError(f"heads must lie in 1..{n_heads}; got {heads}")
+    shown = dict.fromkeys((1, n_heads))
     picture = Picture(
         5.2,
         alt=f"The bias of {n_heads} heads over {length} tokens: a line per head against the "
@@ -224,7 +215,6 @@ def alibi_heads(bias: Any, heads: tuple[int, int] | None = None) -> Picture:
     label(axes["lines"], "bias of the last query", "distance (tokens)", "bias of the score")
     axes["lines"].legend(fontsize=SMALL, loc="center left", bbox_to_anchor=(1, 0.5))
     for head, name in zip(shown, matrices, strict=True):
-        image = heatmap(axes[name], bias[head - 1], aspect="equal")
-        label(axes[name], name, "key (position)", "query (position)")
-        color_bar(image, "bias")
+        places = ("key (position)", "query (position)")
+        heatmap(axes[name], bias[head - 1], name, *places, bar="bias", aspect="equal")
     return picture

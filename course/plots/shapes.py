@@ -22,7 +22,7 @@ class Sizes(dict[str, int]):
     """
 
     def numbers(self, name: str, values: Any, letters: str) -> Array:
-        """A tensor or a list as an array of this shape, "T C" for (T, C)."""
+        """Return a tensor or a list as an array of this shape, "T C" for (T, C)."""
         if isinstance(values, torch.Tensor):
             values = values.detach().cpu()  # first: not every device has float64
         array = torch.as_tensor(values, dtype=torch.float64).numpy()
@@ -30,7 +30,7 @@ class Sizes(dict[str, int]):
         return array
 
     def words(self, name: str, words: Iterable[str], letter: str) -> list[str]:
-        """A list of words, as many as the letter says."""
+        """Return a list of words, as many as the letter says."""
         if isinstance(words, str):
             raise ValueError(f"{name} must be a list of words; got the text {words!r}")
         words = list(words)

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.image import AxesImage
 from matplotlib.patches import Circle
 
 from course.plots.parts import (
     COLORS,
     SMALL,
-    color_bar,
     heatmap,
     label,
     legend,
@@ -46,10 +44,7 @@ def position_table(table: Any, title: str = "a table of positions") -> Picture:
         alt=f"A heatmap, {title}: {sizes['T']} positions by {sizes['C']} features, "
         f"values from {table.min():.2g} to {table.max():.2g}.",
     )
-    axes = picture.subplots()
-    image = heatmap(axes, table)
-    label(axes, title, "feature", "position (tokens)")
-    color_bar(image, "value")
+    heatmap(picture.subplots(), table, title, "feature", "position (tokens)", bar="value")
     return picture
 
 
@@ -119,7 +114,7 @@ def clock_hands(table: Any, position: int, base: float = 10000.0) -> Picture:
 
 
 def _draw_clock(face: Axes, tips: Array) -> None:
-    """A face with a hand to the last of the tips, and the earlier ones fading."""
+    """Draw a face with a hand to the last of the tips, and the earlier ones fading."""
     face.add_patch(Circle((0, 0), 1, fill=False, edgecolor="0.6"))
     for hour in np.arange(12) * math.pi / 6:
         reach = np.array([0.92, 1.0])
@@ -135,7 +130,7 @@ def _draw_clock(face: Axes, tips: Array) -> None:
 
 
 def dot_against_offset(tables: Mapping[str, Any], anchors: Sequence[int] | None = None) -> Picture:
-    """How alike are positions that lie k apart, and does it depend on where one starts?
+    """The likeness of positions that lie k apart, and how far it depends on where one starts.
 
     Args:
         tables: name -> (T, C).
@@ -164,7 +159,7 @@ def dot_against_offset(tables: Mapping[str, Any], anchors: Sequence[int] | None 
 def draw_offsets(
     axes: Axes, tables: Mapping[str, Array], anchors: Sequence[int] | None = None
 ) -> None:
-    """Lines and bands of `dot_against_offset`."""
+    """Draw lines and bands of `dot_against_offset`."""
     for index, (name, table) in enumerate(tables.items()):
         last = len(table) - 1
         starts = np.arange((last + 1) // 2 or 1) if anchors is None else np.array(anchors)
@@ -211,15 +206,13 @@ def similarity_of_positions(table: Any) -> Picture:
         alt=f"A heatmap of the cosine similarity of {sizes['T']} positions with each other, from "
         f"{sizes['C']} features each.",
     )
-    axes = picture.subplots()
-    image = draw_similarity(axes, table)
-    label(axes, "cosine of two positions", "position (tokens)", "position (tokens)")
-    color_bar(image, "cosine")
+    draw_similarity(picture.subplots(), table, "cosine of two positions", bar="cosine")
     return picture
 
 
-def draw_similarity(axes: Axes, table: Array) -> AxesImage:
-    """The heatmap of `similarity_of_positions`; a row of zeros has similarity 0."""
+def draw_similarity(axes: Axes, table: Array, title: str, bar: str) -> None:
+    """Draw the heatmap of `similarity_of_positions`; a row of zeros has similarity 0."""
     lengths = np.linalg.norm(table, axis=1, keepdims=True)
     directions = table / np.where(lengths == 0, 1.0, lengths)
-    return heatmap(axes, directions @ directions.T, limit=1.0, aspect="equal")
+    cosines, places = directions @ directions.T, ["position (tokens)"] * 2
+    heatmap(axes, cosines, title, *places, bar=bar, limit=1.0, aspect="equal")

@@ -1,20 +1,20 @@
 """Figures of lesson 6: the loss, and what the table has learned."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
-from course.plots.naming import name_points
 from course.plots.parts import COLORS, MARKERS, SMALL, label, legend, line, listing
-from course.plots.picture import Picture
+from course.plots.picture import WIDTH, Picture
 from course.plots.shapes import Array, Sizes
 
 
 def loss_curve(
     losses: Sequence[float] | Mapping[str, Sequence[float]],
     untrained: float | None = None,
-    names: Sequence[str] | None = None,
     *,
     unit: str = "nats per pair",
     step: str = "epoch",
@@ -24,17 +24,12 @@ def loss_curve(
     Args:
         losses: one loss per step, or name -> such a list.
         untrained: the loss of a model that knows nothing.
-        names: if `losses` is a list of lists, a name for each.
         unit: of the loss, such as "nats per character".
         step: what is counted to the right; from 0.
 
     Look for: does it start at the dashed line, and end well below it? A curve that stays on the
     line has learned nothing.
     """
-    if names is not None:
-        if len(names) != len(losses):
-            raise ValueError(f"names must be as many as losses, {len(losses)}; got {len(names)}")
-        losses = dict(zip(names, losses, strict=True))
     curves = losses if isinstance(losses, Mapping) else {"": losses}
     read = {name: Sizes().numbers(name or "losses", curve, "N") for name, curve in curves.items()}
     if not read:
@@ -103,21 +98,21 @@ def word_map(
         "second principal component",
     )
     axes.margins(0.1, 0.06)
-    name_points(axes, points, words)
+    _name_points(axes, points, words)
     if any(kinds):
         picture.legend(fontsize=SMALL, loc="outside lower center", ncols=6)
     return picture
 
 
 def analogy_arrows(
-    vectors: Any, words: Sequence[str], a: int | str, b: int | str, c: int | str, answer: int | str
+    vectors: Any, words: Sequence[str], a: str, b: str, c: str, answer: str
 ) -> Picture:
     """ "a is to b as c is to answer" as two arrows, in the plane that shows the four words best.
 
     Args:
         vectors: (V, C); as for the arithmetic of the lesson, rows are scaled to length 1.
         words: the V words.
-        a, b, c, answer: words, or their row numbers.
+        a, b, c, answer: four of them.
 
     Look for: two arrows that are parallel and equally long form a parallelogram, and then
     b - a + c, the cross, falls on the answer. How far off is it? Is c nearer to it?
@@ -125,18 +120,20 @@ def analogy_arrows(
     sizes = Sizes()
     vectors = sizes.numbers("vectors", vectors, "V C")
     words = sizes.words("words", words, "V")
-    rows = [_row_of(word, words) for word in (a, b, c, answer)]
+    names = (a, b, c, answer)
+    if unknown := [word for word in names if word not in words]:
+        raise ValueError(f"{unknown[0]!r} is not among the {len(words)} words")
+    rows = [words.index(word) for word in names]
     four = vectors[rows] / np.maximum(np.linalg.norm(vectors[rows], axis=1, keepdims=True), 1e-12)
     first, second, third, _ = four
     target = second - first + third
     plane, share = _principal_plane(four)
     points = (np.vstack((four, target)) - four.mean(axis=0)) @ plane
-    names = [words[row] for row in rows]
-    sum_name = f"{names[1]} − {names[0]} + {names[2]}"
+    sum_name = f"{b} − {a} + {c}"
     picture = Picture(
         4.2,
-        alt=f"Arrows from {names[0]} to {names[1]} and from {names[2]} to {names[3]}, and the "
-        f"point {sum_name}, in the plane that holds {share:.0%} of the four words' variance.",
+        alt=f"Arrows from {a} to {b} and from {c} to {answer}, and the point {sum_name}, in the "
+        f"plane that holds {share:.0%} of the four words' variance.",
     )
     axes = picture.subplots()
     for start, end, color in ((0, 1, COLORS[0]), (2, 3, COLORS[1])):
@@ -151,30 +148,21 @@ def analogy_arrows(
     axes.plot(*points[4], "X", color=COLORS[2], markersize=11)
     label(
         axes,
-        f"{names[0]} is to {names[1]} as {names[2]} is to {names[3]}",
+        f"{a} is to {b} as {c} is to {answer}",
         f"first principal component of the four ({share:.0%} of the variance in the plane)",
         "second principal component",
     )
     axes.margins(0.2)
     axes.set_aspect("equal", adjustable="datalim")
     steps = np.linspace(0.1, 0.9, 9)[:, None]
-    lines = [points[a] + steps * (points[b] - points[a]) for a, b in ((0, 1), (2, 3), (2, 4))]
-    name_points(axes, points, [*names, sum_name], avoid=np.vstack(lines))
+    ends = ((0, 1), (2, 3), (2, 4))
+    lines = [points[start] + steps * (points[end] - points[start]) for start, end in ends]
+    _name_points(axes, points, [*names, sum_name], avoid=np.vstack(lines))
     return picture
 
 
-def _row_of(word: int | str, words: list[str]) -> int:
-    if isinstance(word, str):
-        if word not in words:
-            raise ValueError(f"{word!r} is not among the {len(words)} words")
-        return words.index(word)
-    if not 0 <= word < len(words):
-        raise ValueError(f"a row number must lie in 0..{len(words) - 1}; got {word}")
-    return int(word)
-
-
 def _principal_plane(vectors: Array) -> tuple[Array, float]:
-    """The two directions (C, 2) of the largest variance, and the share of it that they hold."""
+    """Return the two directions (C, 2) of the largest variance, and the share that they hold."""
     _, strengths, directions = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
     plane = np.zeros((vectors.shape[1], 2))  # one word, or one feature, leaves a direction empty
     plane[:, : len(directions[:2])] = directions[:2].T
@@ -209,3 +197,45 @@ def neighbors_by_cosine(similarities: Any, words: Sequence[str]) -> Picture:
     axes.set_xlim(min(0.0, 1.2 * cosines.min()), 1.08)
     label(axes, "nearest words", "cosine", "word")
     return picture
+
+
+def _name_points(
+    axes: Axes, points: Array, words: Sequence[str], avoid: Array | None = None
+) -> None:
+    """Write a word beside each point, where it covers least of other words, points and `avoid`.
+
+    For each word in turn, eight places around its point are tried. Distances are estimated in
+    typographic points, before the page is laid out; good enough to keep words apart.
+    """
+    axes.autoscale_view()
+    left, right = axes.get_xlim()
+    low, high = axes.get_ylim()
+    page = 72 * np.array([WIDTH - 0.8, axes.figure.get_figheight() - 1.1])
+
+    def on_page(where: Array) -> Array:
+        return (where - (left, low)) / (right - left, high - low) * page
+
+    everything = points if avoid is None else np.vstack((points, avoid))
+    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in on_page(everything)]
+    for word, point, (x, y) in zip(words, points, on_page(points), strict=True):
+        width, height = 0.58 * SMALL * len(word), 1.15 * SMALL
+        boxes = [
+            (x + dx, y + dy, x + dx + width, y + dy + height)
+            for dx in (5, -width / 2, -width - 5)
+            for dy in (-height / 2, 5, -height - 5)
+            if (dx, dy) != (-width / 2, -height / 2)
+        ]
+        best = min(boxes, key=partial(_covered, taken=np.array(taken), page=page))
+        taken.append(best)
+        offset = (best[0] - x, best[1] - y)
+        axes.annotate(word, point, offset, textcoords="offset points", fontsize=SMALL)
+
+
+def _covered(box: tuple[float, ...], taken: Array, page: Array) -> float:
+    """Return the area of a box that others have taken, or that lies off the page."""
+    left, low, right, high = taken.T
+    across = np.minimum(box[2], right) - np.maximum(box[0], left)
+    along = np.minimum(box[3], high) - np.maximum(box[1], low)
+    inside = (min(box[2], page[0]) - max(box[0], 0)) * (min(box[3], page[1]) - max(box[1], 0))
+    area = (box[2] - box[0]) * (box[3] - box[1])
+    return float((across.clip(0) * along.clip(0)).sum() + area - inside)

@@ -1,16 +1,21 @@
-"""The site is built in a folder of its own, and takes its place when it is whole."""
+"""The site: built in a folder of its own, put in its place when it is whole, and served."""
 
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from course import root
 from course.site.executed import RunFailed, content_key
 from course.site.pages import write_pages
+
+_STAMP = ".made-from"
+"""In a site: a short name for all that it was made from. No other folder has it."""
 
 
 def folder() -> Path:
@@ -18,12 +23,8 @@ def folder() -> Path:
     return root() / "site"
 
 
-_STAMP = ".made-from"
-"""In a site: a short name for all that it was made from. No other folder has it."""
-
-
 class SiteError(Exception):
-    """What stops a build, in one sentence."""
+    """A reason to stop a build, in one sentence."""
 
 
 def build_site(out: Path) -> str:
@@ -37,7 +38,7 @@ def build_site(out: Path) -> str:
             nothing has changed.
         OSError: a file cannot be written.
     """
-    if out.exists() and not _is_site(out):
+    if out.exists() and not (out / _STAMP).is_file():
         raise SiteError(f"{out} is there and is not a site; name another folder with --out")
     out.parent.mkdir(parents=True, exist_ok=True)
     made_from = _made_from()
@@ -56,12 +57,9 @@ def build_site(out: Path) -> str:
 
 
 def is_current(out: Path) -> bool:
-    """Whether a site is there and was made from what the course is now."""
-    return _is_site(out) and (out / _STAMP).read_text(encoding="utf-8") == _made_from()
-
-
-def _is_site(folder: Path) -> bool:
-    return (folder / _STAMP).is_file()
+    """Return if a site is there and was made from what the course is now."""
+    stamp = out / _STAMP
+    return stamp.is_file() and stamp.read_text(encoding="utf-8") == _made_from()
 
 
 def _run_sphinx(source: Path, site: Path) -> str:
@@ -83,13 +81,34 @@ def _run_sphinx(source: Path, site: Path) -> str:
 
 
 def _made_from() -> str:
-    return content_key(_what_it_is_made_from())
+    """Name the texts and the code of the course, and of the tests those that students get."""
+    paths = [root() / "README.md", *(root() / "tests").glob("test_*.py")]
+    for name in ("course", "solutions"):
+        paths += (root() / name).rglob("*")
+    return content_key(path for path in paths if path.is_file() and path.suffix != ".pyc")
 
 
-def _what_it_is_made_from() -> Iterator[Path]:
-    """The texts and the code of the course, and of the tests those that students get."""
-    yield root() / "README.md"
-    for folder, pattern in (("course", "**/*"), ("solutions", "**/*"), ("tests", "test_*.py")):
-        for path in (root() / folder).glob(pattern):
-            if path.is_file() and path.suffix != ".pyc":
-                yield path
+def serve_folder(folder: Path, port: int, say: Callable[[str], None]) -> None:
+    """Serve a folder to browsers on this machine alone, until Ctrl+C.
+
+    Args:
+        port: 0 for any that is free.
+        say: gets a sentence at the start and one at the end.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    handler = partial(_QuietHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+        say(f"the site is at http://127.0.0.1:{server.server_port}/; Ctrl+C ends this")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            say("the site is no longer served")
+
+
+class _QuietHandler(SimpleHTTPRequestHandler):
+    """A handler that says nothing about each request."""
+
+    def log_message(self, *_: object) -> None:
+        pass

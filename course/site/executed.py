@@ -11,7 +11,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,16 +22,9 @@ from nbconvert.filters import strip_ansi
 from nbformat import NotebookNode
 
 from course import root
-from course.building.notebook_files import source_of, stems
-from course.building.notebook_text import notebook_from
+from course.building.notebooks import notebook_from, source_of, stems
 from course.syllabus import lessons
 from course.system.files import write_whole
-
-
-def folder() -> Path:
-    """Return where executed notebooks are kept for the next build."""
-    return root() / ".course" / "site"
-
 
 SECONDS = 600
 """How long a cell may take, on a busy machine."""
@@ -42,12 +35,17 @@ _NOT_USED = {"cli", "grading", "lab", "site"}
 """Folders of `course/` whose code no notebook runs."""
 
 
+def folder() -> Path:
+    """Return where executed notebooks are kept for the next build."""
+    return root() / ".course" / "site"
+
+
 class RunFailed(Exception):
     """A notebook that does not run with the reference, in one sentence."""
 
 
 def executed_notebooks() -> dict[str, NotebookNode]:
-    """Every notebook, run: those that are not kept are run now, several at a time.
+    """Return every notebook, run: those that are not kept are run now, several at a time.
 
     Raises:
         RunFailed: a cell raises an error or does not end.
@@ -57,7 +55,7 @@ def executed_notebooks() -> dict[str, NotebookNode]:
 
 
 def content_key(paths: Iterable[Path], *more: str) -> str:
-    """A short name for what stands in some files and texts: another as soon as one changes."""
+    """Return a short name for the contents of files and texts: any change changes it."""
     digest = hashlib.sha256("\n".join(more).encode("utf-8"))
     for path in sorted(paths):
         digest.update(path.relative_to(root()).as_posix().encode("utf-8"))
@@ -67,9 +65,7 @@ def content_key(paths: Iterable[Path], *more: str) -> str:
 
 def _executed(stem: str) -> NotebookNode:
     text = notebook_from(source_of(stem).read_text(encoding="utf-8"), stem)
-    versions = [f"{name} {importlib.metadata.version(name)}" for name in _USES]
-    key = content_key(_what_a_run_depends_on(), text, platform.python_version(), *versions)
-    kept = folder() / f"{stem}-{key}.ipynb"
+    kept = folder() / f"{stem}-{_run_key(text)}.ipynb"
     if not kept.exists():
         ran = nbformat.writes(_without_sliders(_run(stem, text)))
         for older in folder().glob(f"{stem}-*.ipynb"):
@@ -78,14 +74,19 @@ def _executed(stem: str) -> NotebookNode:
     return nbformat.reads(kept.read_text(encoding="utf-8"), as_version=4)
 
 
-def _what_a_run_depends_on() -> Iterator[Path]:
+def _run_key(text: str) -> str:
+    """Name all that a run depends on: the notebook, the code it uses, and its packages."""
     course = root() / "course"
-    for path in course.rglob("*"):
-        part = path.relative_to(course).parts[0]
-        if path.suffix in (".py", ".toml", ".json") and part not in _NOT_USED:
-            yield path
-    yield from (lesson.module("solutions") for lesson in lessons())
-    yield from (lesson.tests for lesson in lessons())
+    paths = [
+        path
+        for path in course.rglob("*")
+        if path.suffix in (".py", ".toml", ".json")
+        and path.relative_to(course).parts[0] not in _NOT_USED
+    ]
+    for lesson in lessons():
+        paths += lesson.module("solutions"), lesson.tests
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in _USES]
+    return content_key(paths, text, platform.python_version(), *versions)
 
 
 def _run(stem: str, text: str) -> NotebookNode:
@@ -112,7 +113,7 @@ def _run(stem: str, text: str) -> NotebookNode:
 
 
 def _without_sliders(notebook: NotebookNode) -> NotebookNode:
-    """A slider needs a running kernel, and a page would fetch scripts for it."""
+    """Remove sliders: each needs a running kernel, and a page would fetch scripts for it."""
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         if cell.cell_type == "code":

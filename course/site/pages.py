@@ -4,7 +4,6 @@ They lie as in the repository, so that the links between lessons, notebooks and 
 same places on the site as there.
 """
 
-import ast
 import re
 import shutil
 import zipfile
@@ -14,10 +13,9 @@ import jinja2
 import nbformat
 from nbformat import NotebookNode
 
-from course import root
-from course.building.notebook_files import LAB, SHOOT_OUT, notebook_of
-from course.building.notebook_text import YOUR_ANSWER
-from course.building.published import address
+from course import plots, root
+from course.building.colab import address
+from course.building.notebooks import LAB, SHOOT_OUT, YOUR_ANSWER, notebook_of
 from course.lab.page import write_page
 from course.messages.wording import counted
 from course.site.assets import ASSETS
@@ -28,7 +26,7 @@ HERE = Path(__file__).parent
 
 
 def write_pages(folder: Path) -> None:
-    """Write all that Sphinx makes the site from into a folder that is not there yet.
+    """Write all that Sphinx makes the site from, into a new folder.
 
     Raises:
         RunFailed: a notebook does not run with the reference.
@@ -40,7 +38,7 @@ def write_pages(folder: Path) -> None:
     _write_modules(folder)
     for stem, notebook in executed_notebooks().items():
         _write(folder, notebook_of(stem), nbformat.writes(_for_reading(notebook, stem)))
-    _write_lab(folder)
+    write_page(folder / "extra" / "the-lab.html")  # Sphinx copies what lies there
     _write(folder, root() / "helpers" / "plots.md", _rendered("plots.md", figures=_figures()))
     _write(folder, root() / "index.md", _rendered("index.md", **_landing()))
 
@@ -50,16 +48,15 @@ def _write_texts(folder: Path) -> None:
     every_exercise = _rendered("exercises_of_all_lessons.md")
     _write(folder, syllabus, syllabus.read_text(encoding="utf-8") + every_exercise)
     for lesson in lessons():
-        own_pages = [
-            f"Exercises </exercises/{lesson.stem}>",
-            f"Notebook </notebooks/{lesson.text.stem}>",
-        ]
         text = lesson.text.read_text(encoding="utf-8")
         text = re.sub(r"\n\*(Previous|Next): [^*]+\*\n", "", text)  # the theme has such links
-        _write(folder, lesson.text, f"{text}\n{_hidden_contents(own_pages)}")
-        _copy(folder, lesson.tests)  # a lesson links to it
-    _copy(folder, root() / "course" / "instructors.md")
-    _copy(folder, root() / "course" / "grading" / "engines" / "classroom.yml")
+        contents = f"Exercises </exercises/{lesson.stem}>\nNotebook </notebooks/{lesson.text.stem}>"
+        text += f"\n```{{toctree}}\n:hidden:\n\n{contents}\n```\n"  # for the sidebar
+        _write(folder, lesson.text, text)
+    course = root() / "course"
+    linked = [course / "instructors.md", course / "grading" / "engines" / "classroom.yml"]
+    for path in [*linked, *(lesson.tests for lesson in lessons())]:
+        _write(folder, path, path.read_text(encoding="utf-8"))
 
 
 def _write_modules(folder: Path) -> None:
@@ -72,7 +69,7 @@ def _write_modules(folder: Path) -> None:
 
 
 def _for_reading(notebook: NotebookNode, stem: str) -> NotebookNode:
-    """A notebook that nobody types into: its title says what it is, a guess stands in a box."""
+    """Change a notebook for who only reads it: a title that says so, a guess in a box."""
     title = notebook.cells[0]
     title.source = re.sub(r"^# (\d)\. ", r"# Notebook \1. ", title.source)
     name = stem.partition("_")[2].removeprefix("positions_")
@@ -89,16 +86,8 @@ def _for_reading(notebook: NotebookNode, stem: str) -> NotebookNode:
     return notebook
 
 
-def _write_lab(folder: Path) -> None:
-    """The Lab: a page of its own, within a page of the site."""
-    as_it_is = folder / "extra"  # Sphinx copies what lies here
-    as_it_is.mkdir()
-    write_page(as_it_is / "the-lab.html")
-    shutil.copy(HERE / "templates" / "lab.md", folder)
-
-
 def _landing() -> dict:
-    """What the first page says of the others."""
+    """Return what the first page says of the others."""
     texts = [f"course/lessons/{lesson.text.stem}" for lesson in lessons()]
     readme = (root() / "README.md").read_text(encoding="utf-8")
     return {
@@ -120,21 +109,16 @@ def _landing() -> dict:
 
 
 def _figures() -> dict[str, list[str]]:
-    """The names that `course.plots` offers, by the module that they come from."""
-    text = (root() / "course" / "plots" / "__init__.py").read_text(encoding="utf-8")
-    imports = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom)]
-    return {
-        node.module.rpartition(".")[2]: [alias.name for alias in node.names] for node in imports
-    }
-
-
-def _hidden_contents(pages: list[str]) -> str:
-    """Sphinx's list of what belongs below a page, for the sidebar alone."""
-    return "\n".join(["```{toctree}", ":hidden:", "", *pages, "```", ""])
+    """Return the names that `course.plots` offers, by the module that they come from."""
+    figures: dict[str, list[str]] = {}
+    for name in plots.__all__:
+        module = getattr(plots, name).__module__.rpartition(".")[2]
+        figures.setdefault(module, []).append(name)
+    return figures
 
 
 def _anchor(exercise: Exercise) -> str:
-    """The name of an exercise's place on its page."""
+    """Return the name of an exercise's place on its page."""
     return f"exercise-{exercise.name.lower().replace('_', '-')}"
 
 
@@ -153,10 +137,6 @@ def _rendered(template: str, **values: object) -> str:
         "minutes": sum(lesson.minutes for lesson in lessons()),
     }
     return environment.get_template(template).render(everything | values)
-
-
-def _copy(folder: Path, path: Path) -> None:
-    _write(folder, path, path.read_text(encoding="utf-8"))
 
 
 def _write(folder: Path, path: Path, text: str) -> None:

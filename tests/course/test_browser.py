@@ -21,8 +21,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from course import ROOT
-from course.building.notebook_files import LAB, stems
-from course.building.notebook_text import notebook_from
+from course.building.notebooks import LAB, notebook_from, stems
 from course.syllabus import find_lesson, lessons
 
 pytestmark = pytest.mark.browser
@@ -59,20 +58,6 @@ def draw(position=1):
 
 play(draw, position=[0, 1])
 """
-
-
-@dataclass
-class Lab:
-    """A JupyterLab that runs: what it noted about itself, and the repository that it serves."""
-
-    server: dict[str, Any]
-    repository: Path
-
-    def address_of(self, stem: str) -> str:
-        """Where a browser finds this notebook, alone."""
-        notebook = self.repository / "notebooks" / f"{stem}.ipynb"
-        path = notebook.relative_to(self.server["root_dir"]).as_posix()
-        return f"{self.server['url']}lab/tree/{path}?reset&token={self.server['token']}"
 
 
 @dataclass
@@ -121,7 +106,7 @@ def repository(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def lab(repository):
-    """JupyterLab, started by `course open` with settings of its own and without a network."""
+    """What JupyterLab noted about itself, started by `course open` without a network."""
     own, nowhere = repository / "jupyter", "http://127.0.0.1:9"
     settings = own / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
@@ -151,7 +136,7 @@ def lab(repository):
         server = noted_by(process, own / "runtime")
         if server is None:
             pytest.fail((repository / "log").read_text(encoding="utf-8"))
-        yield Lab(server, repository)
+        yield server
         os.kill(server["pid"], signal.SIGTERM)  # JupyterLab ends its kernels first
         process.wait(PATIENCE)
     finally:
@@ -171,13 +156,15 @@ def noted_by(process: subprocess.Popen, folder: Path) -> dict[str, Any] | None:
 
 
 @contextlib.contextmanager
-def run(stem: str, lab: Lab, chromium: Any) -> Iterator[Notebook]:
-    """A notebook, opened and run."""
+def run(stem: str, lab: dict[str, Any], repository: Path, chromium: Any) -> Iterator[Notebook]:
+    """A notebook, opened alone and run."""
+    path = (repository / "notebooks" / f"{stem}.ipynb").relative_to(lab["root_dir"]).as_posix()
     page = chromium.new_page(viewport={"width": 1400, "height": 900})
     notebook = Notebook(page, asked=[], content={})
     page.on("request", lambda asked: notebook.asked.append(asked.url))
     page.on("websocket", lambda asked: notebook.asked.append(asked.url))
-    page.goto(lab.address_of(stem), timeout=1000 * PATIENCE)
+    address = f"{lab['url']}lab/tree/{path}?reset&token={lab['token']}"
+    page.goto(address, timeout=1000 * PATIENCE)
     notebook.wait(f"{OPENED}?.status === 'idle'", None, "no kernel was ready", PATIENCE)
     page.evaluate(RUN)
     notebook.wait("window.allRan !== undefined", None, "the cells were not run", 3 * PATIENCE)
@@ -188,9 +175,9 @@ def run(stem: str, lab: Lab, chromium: Any) -> Iterator[Notebook]:
 
 
 @pytest.fixture(scope="module", params=stems())
-def notebook(request, lab, chromium):
+def notebook(request, lab, repository, chromium):
     """Each notebook, run."""
-    with run(request.param, lab, chromium) as opened:
+    with run(request.param, lab, repository, chromium) as opened:
         yield opened
 
 
@@ -261,14 +248,14 @@ def test_what_is_borrowed_is_told_in_a_banner(notebook):
 def test_nothing_is_asked_of_another_machine(notebook, lab):
     asked = [urlsplit(url) for url in notebook.asked]
     assert any(url.scheme == "ws" for url in asked)
-    here = urlsplit(lab.server["url"]).netloc
+    here = urlsplit(lab["url"]).netloc
     assert [url for url in asked if url.scheme not in ("data", "blob") and url.netloc != here] == []
 
 
-def test_an_error_is_shown_in_place_of_the_figure_until_there_is_one_again(lab, chromium):
+def test_an_error_stands_in_place_of_the_figure_until_there_is_one(lab, repository, chromium):
     text = notebook_from(A_DRAWING_THAT_FAILS, LAB)
-    (lab.repository / "notebooks" / "fails.ipynb").write_text(text, encoding="utf-8")
-    with run("fails", lab, chromium) as notebook:
+    (repository / "notebooks" / "fails.ipynb").write_text(text, encoding="utf-8")
+    with run("fails", lab, repository, chromium) as notebook:
         for key, error, figures in (("ArrowLeft", 1, 0), ("ArrowRight", 0, 1)):
             notebook.page.locator(".noUi-handle").focus()
             notebook.page.keyboard.press(key)

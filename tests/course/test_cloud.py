@@ -16,9 +16,8 @@ import pytest
 from nbclient import NotebookClient
 
 from course import ROOT
-from course.building import build, colab, published
-from course.building.notebook_files import notebook_of, source_of, stems
-from course.building.notebook_text import notebook_from
+from course.building import build, colab
+from course.building.notebooks import notebook_from, notebook_of, source_of, stems
 
 ADDRESS = "https://github.com/ada/what-and-where"
 FIELDS = {
@@ -41,13 +40,15 @@ def container() -> dict:
     return json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
 
 
-def test_a_dev_container_has_fields_that_the_specification_knows(container):
+def test_a_dev_container_is_one_that_the_specification_knows(container):
     assert set(container) <= FIELDS
     python = re.fullmatch(r"mcr\.microsoft\.com/devcontainers/python:3\.(\d+)", container["image"])
     assert int(python[1]) >= 11
     needs = container["hostRequirements"]
     assert isinstance(needs["cpus"], int)
     assert all(re.fullmatch(r"\d+gb", needs[what]) for what in ("memory", "storage"))
+    for name in container["customizations"]["codespaces"]["openFiles"]:
+        assert (ROOT / name).is_file(), name
 
 
 def test_a_dev_container_runs_the_command_that_readme_gives(container):
@@ -58,11 +59,6 @@ def test_a_dev_container_runs_the_command_that_readme_gives(container):
     assert container["remoteEnv"]["PATH"] == f"{folder}:${{containerEnv:PATH}}"
     editor = container["customizations"]["vscode"]["settings"]
     assert editor["python.defaultInterpreterPath"] == f"{folder}/python"
-
-
-def test_a_dev_container_opens_files_that_are_there(container):
-    for name in container["customizations"]["codespaces"]["openFiles"]:
-        assert (ROOT / name).is_file(), name
 
 
 # --- where the course is published ----------------------------------------------------------
@@ -83,14 +79,15 @@ def said(tmp_path, monkeypatch):
 @pytest.mark.parametrize("end", ["", "/", ".git"])
 def test_the_address_is_that_of_pyproject(said, end):
     said(f'[project.urls]\nRepository = "{ADDRESS}{end}"\n')
-    assert published.address() == ADDRESS
+    assert colab.address() == ADDRESS
 
 
 def test_a_course_that_is_not_published_has_no_badges(said):
     said("")
-    text = f"a\n{published.BEGIN}old\n{published.END}b\n"
-    assert published.address() == ""
-    assert published.with_badges(text) == f"a\n{published.BEGIN}{published.END}b\n"
+    begin, end = build.BADGES
+    text = f"a\n{begin}old\n{end}b\n"
+    assert colab.address() == ""
+    assert build.with_badges(text) == f"a\n{begin}{end}b\n"
 
 
 @pytest.mark.parametrize(
@@ -134,17 +131,15 @@ def colab_cell(stem: str) -> nbformat.NotebookNode:
 
 
 @pytest.mark.parametrize("stem", stems())
-def test_the_first_code_of_a_notebook_is_folded_and_is_not_graded(stem):
+def test_the_first_code_of_a_notebook_is_folded_and_not_graded_and_not_in_assignments(stem):
     cell = colab_cell(stem)
-    assert cell.id == "colab"
-    assert cell.metadata["cellView"] == "form"
-    assert cell.metadata["jupyter"]["source_hidden"] is True
-    assert "nbgrader" not in cell.metadata
-
-
-def test_an_assignment_is_handed_out_without_it():
-    source = source_of("5_rope").read_text(encoding="utf-8")
-    assert "google.colab" not in notebook_from(source, "5_rope", linked=False)
+    assert cell.metadata == {
+        "cellView": "form",
+        "jupyter": {"source_hidden": True},
+        "tags": ["colab"],
+    }
+    source = source_of(stem).read_text(encoding="utf-8")
+    assert "google.colab" not in notebook_from(source, stem, linked=False)
 
 
 def test_elsewhere_it_does_nothing(tmp_path, monkeypatch, capsys):
@@ -156,14 +151,9 @@ def test_elsewhere_it_does_nothing(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.fixture
-def in_colab(monkeypatch):
-    """As if Colab's kernel ran this; its Drive cannot be mounted."""
-    monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
-
-
 @like_colab
-def test_what_cannot_be_fetched_is_one_sentence_and_leaves_nothing(tmp_path, in_colab, monkeypatch):
+def test_what_cannot_be_fetched_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
     (tmp_path / "what-and-where.new").mkdir()  # as an interrupted run leaves it
     monkeypatch.setattr("builtins.input", lambda question: f"{tmp_path}/nowhere")
     form = {"address": '""', "keep_in_drive": "False"}
@@ -172,35 +162,25 @@ def test_what_cannot_be_fetched_is_one_sentence_and_leaves_nothing(tmp_path, in_
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture
-def pip(monkeypatch):
-    """What pip was asked to install, in a Colab whose packages are those of this environment."""
-    asked = []
-    monkeypatch.setattr(colab, "_pip_install", lambda *what: asked.append(what))
-    monkeypatch.setattr(os, "chdir", lambda _: None)
-    return asked
-
-
-def test_what_colab_has_is_not_replaced_and_what_it_lacks_is_added(pip, monkeypatch):
-    monkeypatch.setattr(importlib.metadata, "requires", lambda _: REQUIRED)
-    monkeypatch.setattr(colab, "_version", {"torch": "2.9.0+cu126", "ipywidgets": "7.7.1"}.get)
-    colab.move_in("5_rope")
-    assert pip == [("--no-deps", "--editable", str(ROOT)), ("jupytext>=1.16",)]
-
-
 REQUIRED = ["ipywidgets>=8", "jupyterlab>=4", "jupytext>=1.16", "nbgrader>=0.9.5"]
 REQUIRED += ["torch<2.14,>=2.4", 'ruff>=0.8; extra == "dev"']
 
 
-@pytest.mark.parametrize("version", ["2.3.1", "2.14.0+cu130"])
-def test_a_torch_that_is_not_tested_is_used_and_told(pip, monkeypatch, capsys, version):
+@pytest.mark.parametrize(
+    ("torch", "is_tested"), [("2.9.0+cu126", True), ("2.3.1", False), ("2.14.0+cu130", False)]
+)
+def test_what_colab_has_is_not_replaced_and_what_it_lacks_is_added(
+    monkeypatch, capsys, torch, is_tested
+):
+    asked, installed = [], {"torch": torch, "ipywidgets": "7.7.1"}
+    monkeypatch.setattr(colab, "_pip_install", lambda *what: asked.append(what))
+    monkeypatch.setattr(os, "chdir", lambda _: None)
     monkeypatch.setattr(importlib.metadata, "requires", lambda _: REQUIRED)
-    monkeypatch.setattr(colab, "_version", lambda name: version)
+    monkeypatch.setattr(colab, "_version", installed.get)
     colab.move_in("5_rope")
-    assert len(pip) == 1
-    assert f"Colab's PyTorch {version} is one that the course was not tested" in (
-        capsys.readouterr().out
-    )
+    assert asked == [("--no-deps", "--editable", str(ROOT)), ("jupytext>=1.16",)]
+    warning = f"Colab's PyTorch {torch} is one that the course was not tested with."
+    assert (warning in capsys.readouterr().out) != is_tested
 
 
 @pytest.fixture(scope="module")

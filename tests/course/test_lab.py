@@ -104,12 +104,18 @@ def test_the_entries_of_a_rotation_turn_any_vector_as_rope_does(base):
     assert len(rotation["from"]) == 2 * WIDTH  # each feature meets itself and its partner
 
 
-def test_training_reaches_the_rows_that_were_read_and_no_others():
-    found = export_numbers()["trained"][WIDTH]
-    rows = tensor(found["positions"])
+def test_what_was_learned_is_exported_as_it_is_and_strangers_are_as_loud():
+    found = {name: tensor(one) for name, one in export_numbers()["trained"][WIDTH].items()}
+    trained = training.train(numbers.written_in(None, find_lesson("learned")), WIDTH)
+    wanted = dict(zip(("tokens", "positions", "wq", "wk"), trained, strict=True))
+    for name, want in wanted.items():
+        assert torch.equal(found[name], want), name
+    assert wanted["tokens"].shape == (training.kingdom()[0].vocab_size, WIDTH)
+    assert found["strangers"].shape == (MOST_WORDS, WIDTH)
+    loudness = found["strangers"].square().mean().sqrt() / wanted["tokens"].square().mean().sqrt()
+    assert 0.8 < loudness < 1.25
+    rows = wanted["positions"]  # those that were read have learned, and no others
     assert rows[: training.READ].std() > 2 * rows[training.READ :].std()
-    assert tensor(found["tokens"]).shape == (training.kingdom()[0].vocab_size, WIDTH)
-    assert tensor(found["strangers"]).shape == (MOST_WORDS, WIDTH)
 
 
 def test_at_full_length_it_is_the_training_of_the_notebook(monkeypatch):
@@ -140,20 +146,15 @@ def test_the_same_code_gives_the_same_page_and_leaves_torch_as_it_was(tmp_path):
     assert torch.get_num_threads() == threads
 
 
-def test_the_page_needs_nothing_beside_itself(tmp_path):
-    write_page(tmp_path / "lab.html")
-    text = (tmp_path / "lab.html").read_text(encoding="utf-8")
-    without_numbers = text.replace(json.dumps(in_page(text), separators=(",", ":")), "")
-    assert not re.search(r"https?:|\bsrc=|@import|url\(|/\* (numbers|scripts|page\.css) \*/", text)
-    assert len(without_numbers) < 60_000
-    assert re.findall(r'href="([^"]*)"', text) == ["data:,"]
-
-
-def test_no_text_among_the_numbers_can_end_the_script():
+def test_the_page_needs_nothing_beside_itself_and_no_text_can_end_its_script():
     found = export_numbers() | {"sentence": "</script><b>"}
     page = page_with(found)
     assert "</script><b>" not in page
     assert in_page(page)["sentence"] == "</script><b>"
+    without_numbers = re.sub(r'id="numbers">.*?</script>', "", page, flags=re.DOTALL)
+    assert not re.search(r"https?:|\bsrc=|@import|url\(|/\* (numbers|scripts|page\.css) \*/", page)
+    assert len(without_numbers) < 60_000
+    assert re.findall(r'href="([^"]*)"', page) == ["data:,"]
 
 
 # --- from the student's own code ------------------------------------------------------------------
@@ -166,12 +167,10 @@ def test_what_is_to_do_is_borrowed_and_named(student):
         *("GPTEmbedding", "tied_logits"),
         *("rope_tables", "rotate_half", "apply_rope", "alibi_bias"),
     ]
+    reference = export_numbers()
+    assert reference["borrowed"] == []
     for name in ("trained", "sinusoidal", "rotations", "alibi"):
-        assert found[name] == export_numbers()[name]
-
-
-def test_the_reference_borrows_nothing(student):
-    assert export_numbers()["borrowed"] == []
+        assert found[name] == reference[name]
 
 
 def test_sines_and_cosines_in_each_others_place_are_exported_so(student):
@@ -203,17 +202,13 @@ def test_slopes_of_the_wrong_heads_are_exported_so(student):
     assert tensor(export_numbers(mine=True)["alibi"])[0, 1, 0] == -1
 
 
-def test_what_the_last_check_found_wrong_is_named(student, monkeypatch):
+def test_what_was_never_checked_or_found_wrong_is_named(student):
     student(rope=AS_IT_IS)
+    mine = export_numbers(mine=True)
+    assert mine["unchecked"] == mine["yours"] == [*numbers.USED["rope"]]
     progress.remember(found("rope", rotate_half="wrong", rope_tables="passed"))
     assert export_numbers(mine=True)["foundWrong"] == ["rotate_half"]
     assert export_numbers()["foundWrong"] == []
-
-
-def test_what_was_never_checked_is_named(student):
-    student(rope=AS_IT_IS)
-    found = export_numbers(mine=True)
-    assert found["unchecked"] == found["yours"] == [*numbers.USED["rope"]]
 
 
 def test_what_a_borrowed_function_does_not_call_is_not_said_to_be_shown(student):
@@ -225,6 +220,13 @@ def test_what_a_borrowed_function_does_not_call_is_not_said_to_be_shown(student)
 
 
 # --- one sentence, and no file --------------------------------------------------------------------
+
+
+def fails_with(sentence, *options):
+    result = CliRunner().invoke(main, ["lab", "export", *options])
+    assert result.exit_code == 1
+    (told,) = result.output.splitlines()[1:]  # below what is said at the start
+    assert told.startswith("Error: ") and sentence in told
 
 
 @pytest.mark.parametrize(
@@ -259,29 +261,16 @@ def test_code_that_cannot_be_shown_gets_one_sentence(student, tmp_path, modules,
     student(**modules)
     out = tmp_path / "lab.html"
     out.write_text("what was there before", encoding="utf-8")
-    result = CliRunner().invoke(main, ["lab", "export", "--mine", "--out", str(out)])
-    assert result.exit_code == 1
-    assert sentence in result.output
-    told = result.output.splitlines()[1:]  # below what is said at the start
-    assert len(told) == 1
-    assert told[0].startswith("Error: ")
+    fails_with(sentence, "--mine", "--out", str(out))
     assert out.read_text(encoding="utf-8") == "what was there before"
     assert list(tmp_path.glob(".lab*")) == []
 
 
-def test_a_module_that_is_missing_gets_one_sentence(student, repository, tmp_path):
-    (repository / "exercises" / "rope.py").unlink()
-    result = CliRunner().invoke(main, ["lab", "export", "--mine", "--out", str(tmp_path / "x")])
-    assert result.exit_code == 1
-    assert "exercises/rope.py does not exist" in result.output
-
-
-def test_a_place_where_nothing_can_be_written_gets_one_sentence(tmp_path):
+def test_a_missing_module_or_place_to_write_gets_one_sentence(student, repository, tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
-    out = tmp_path / "file" / "lab.html"
-    result = CliRunner().invoke(main, ["lab", "export", "--out", str(out)])
-    assert result.exit_code == 1
-    assert "cannot be written" in result.output
+    fails_with("cannot be written", "--out", str(tmp_path / "file" / "lab.html"))
+    (repository / "exercises" / "rope.py").unlink()
+    fails_with("exercises/rope.py does not exist", "--mine", "--out", str(tmp_path / "x"))
 
 
 def test_the_command_says_where_the_page_is_and_what_was_borrowed(student, tmp_path):
@@ -291,12 +280,3 @@ def test_the_command_says_where_the_page_is_and_what_was_borrowed(student, tmp_p
     assert f"{out} is written" in result.output
     assert "borrowed from the reference: GPTEmbedding, tied_logits, inverse_freq" in result.output
     assert in_page(out.read_text(encoding="utf-8"))["mine"] is True
-
-
-def test_help_has_examples_and_tells_the_notebook_apart():
-    result = CliRunner().invoke(main, ["lab", "--help"])
-    assert "course lab export" in result.output
-    assert "course open lab" in result.output
-    assert (
-        "course lab export --mine" in CliRunner().invoke(main, ["lab", "export", "--help"]).output
-    )

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from course.lab.numbers import BASES, LONGEST, N_HEADS, READ, WIDTHS, export_numbers
+from course.lab.numbers import BASES, LONGEST, N_HEADS, WIDTHS, export_numbers, packed
 from course.lab.page import page_with
 from course.syllabus import find_lesson
 from course.testing.stage import load_module
@@ -47,11 +47,19 @@ def address(numbers, tmp_path_factory):
 
 
 @pytest.fixture
-def opened(chromium, address):
-    """`opened(viewport=..., color_scheme=...)`: the page, on which nothing may go wrong."""
-    contexts, troubles = [], []
+def opened(chromium, address, numbers, tmp_path):
+    """`opened(viewport=..., color_scheme=...)`: the page, on which nothing may go wrong.
 
-    def open_page(**options):
+    Its numbers are others with `changed={...}`.
+    """
+    contexts, troubles, standard = [], [], address
+
+    def open_page(changed=None, **options):
+        address = standard
+        if changed:
+            path = tmp_path / "changed.html"
+            path.write_text(page_with(numbers | changed), encoding="utf-8")
+            address = path.as_uri()
         context = chromium.new_context(**options)
         contexts.append(context)
         page = context.new_page()
@@ -188,22 +196,19 @@ def test_every_number_is_that_of_torch(computing, numbers, width, base):
                 assert (got - want).abs().max() < 1e-6, (name, scheme, asked)
 
 
-@pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_slowest_hand_turns_as_the_formula_says(computing, width, base):
-    turn = computing.evaluate(f"slowestTurn({{ width: {width}, base: {base} }})")
-    assert turn == pytest.approx((LONGEST - 1) * base ** (-(width - 2) / width), abs=1e-6)
+def test_the_slowest_hand_turns_as_the_formula_says(computing):
+    for width, base in product(WIDTHS, BASES):
+        turn = computing.evaluate(f"slowestTurn({{ width: {width}, base: {base} }})")
+        assert turn == pytest.approx((LONGEST - 1) * base ** (-(width - 2) / width), abs=1e-6)
 
 
-def test_only_rope_and_alibi_stay_relative_behind_a_projection(page):
-    for width in WIDTHS:
-        for base in BASES:
-            for sentence in (SENTENCES[0], SENTENCES[2]):
-                settings = f"{{ words: wordsIn('{sentence}'), width: {width}, base: {base}, "
-                settings += "head: 1, start: 0, withWords: false, projected: "
-                raw = page.evaluate(f"steadySchemes({settings} false }})")
-                assert raw == ["sinusoidal", "RoPE", "ALiBi"]
-                assert page.evaluate(f"steadySchemes({settings} true }})") == ["RoPE", "ALiBi"]
+def test_only_rope_and_alibi_stay_relative_behind_a_projection(computing):
+    for width, base, sentence in product(WIDTHS, BASES, (SENTENCES[0], SENTENCES[2])):
+        settings = f"{{ words: wordsIn('{sentence}'), width: {width}, base: {base}, "
+        settings += "head: 1, start: 0, withWords: false, projected: "
+        raw = computing.evaluate(f"steadySchemes({settings} false }})")
+        assert raw == ["sinusoidal", "RoPE", "ALiBi"]
+        assert computing.evaluate(f"steadySchemes({settings} true }})") == ["RoPE", "ALiBi"]
 
 
 def test_a_color_is_that_of_the_notebooks(page):
@@ -219,13 +224,8 @@ def test_a_color_is_that_of_the_notebooks(page):
 
 
 def changes(page):
-    return dict(
-        zip(
-            page.locator("#changes dt").all_text_contents(),
-            page.locator("#changes dd").all_text_contents(),
-            strict=True,
-        )
-    )
+    names, values = (page.locator(f"#changes {tag}").all_text_contents() for tag in ("dt", "dd"))
+    return dict(zip(names, values, strict=True))
 
 
 def drawn(page, canvas):
@@ -257,20 +257,16 @@ def test_each_guess_is_answered_once_it_is_made(page, name):
     assert "Your guess is right" in guess.inner_text()
     assert guess.locator("label.right").count() == 1
     assert guess.locator("p").nth(1).inner_text() != ""
+    if name == "slowest":  # it is computed for what is chosen
+        page.evaluate("set({ width: 4, base: 10 })")
+        assert right == "little"
+        assert page.evaluate(f"QUESTIONS.{name}.answer(settings).right") == "much"
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_what_is_said_of_untrained_rows_holds_at_every_width(computing, width):
-    for sentence in (SENTENCES[0], SENTENCES[2]):
+def test_what_is_said_of_untrained_rows_holds_at_every_width(computing):
+    for width, sentence in product(WIDTHS, (SENTENCES[0], SENTENCES[2])):
         settings = f"{{ ...settings, width: {width}, words: wordsIn('{sentence}') }}"
         assert computing.evaluate(f"QUESTIONS.untrained.answer({settings}).right") == "blind"
-
-
-def test_the_answer_is_computed_for_what_is_chosen(page):
-    right = "QUESTIONS.slowest.answer(settings).right"
-    assert page.evaluate(right) == "little"
-    page.evaluate("set({ width: 4, base: 10 })")
-    assert page.evaluate(right) == "much"
 
 
 def test_a_sentence_of_ones_own(page):
@@ -349,6 +345,8 @@ def test_the_number_under_the_pointer(page):
     assert tip(page, "rows") == ""
     page.mouse.move(*place_of(page, "hands", (0, 0)))
     assert tip(page, "hands").startswith("pair 0: feature 0 is −0.757, feature 1 is −0.654")
+    page.evaluate("set({ width: 8 })")
+    assert tip(page, "hands") == ""  # it no longer holds
 
 
 def test_the_number_under_a_finger(opened):
@@ -366,14 +364,7 @@ def test_the_number_under_the_arrow_keys(page):
     assert tip(page, "scores-ALiBi") == ""
 
 
-def test_a_number_is_gone_when_it_no_longer_holds(page):
-    page.mouse.move(*place_of(page, "rows", (1, 1)))
-    assert tip(page, "rows") != ""
-    page.evaluate("set({ width: 8 })")
-    assert tip(page, "rows") == ""
-
-
-def test_a_word_under_the_pointer_shows_its_hands_and_dragged_turns_them(page):
+def test_a_word_shows_its_hands_and_turns_them_dragged_or_by_keys(page):
     word = page.locator("#tokens button").nth(2)
     word.scroll_into_view_if_needed()
     word.hover()
@@ -390,9 +381,6 @@ def test_a_word_under_the_pointer_shows_its_hands_and_dragged_turns_them(page):
     page.mouse.up()
     page.mouse.move(x, y + 300)
     assert page.evaluate("settings.place") == 0
-
-
-def test_a_word_is_dragged_by_keys(page):
     page.locator("#tokens button").nth(1).focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
         page.keyboard.press(key)
@@ -403,9 +391,8 @@ def test_hands_of_each_scheme(page):
     seen = set()
     for scheme in SCHEMES:
         page.get_by_label(scheme, exact=True).check()
-        canvas = page.locator("#hands")
-        assert canvas.is_visible() == (scheme != "ALiBi")
-        if canvas.is_visible():
+        assert page.locator("#hands").is_visible() == (scheme != "ALiBi")
+        if scheme != "ALiBi":
             seen.add(drawn(page, "hands"))
     assert len(seen) == 3
 
@@ -494,26 +481,17 @@ def test_a_redraw_is_quick(page):
     assert statistics.median(times) < REDRAW
 
 
-def test_numbers_that_are_none_are_left_blank(chromium, numbers, tmp_path):
+def test_numbers_that_are_none_are_left_blank(opened, numbers):
     """As with a student's formula that divides by zero."""
-    from course.lab.numbers import packed
-
     broken = packed(torch.full((LONGEST, 32), math.nan))
     waves = numbers["sinusoidal"] | {32: dict.fromkeys(BASES, broken)}
-    path = tmp_path / "nan.html"
-    path.write_text(page_with(numbers | {"sinusoidal": waves}), encoding="utf-8")
-    page = chromium.new_page()
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
+    page = opened({"sinusoidal": waves}, viewport=DESKTOP)
     assert changes(page)["sinusoidal"] == "not a number"
     assert changes(page)["RoPE"] == "0"
     assert page.evaluate("limitOf([[NaN, -3], [Infinity, 1]])") == 3
-    page.close()
-    assert errors == []
 
 
-def test_what_was_borrowed_and_found_wrong_stands_on_the_page(chromium, numbers, tmp_path):
+def test_what_was_borrowed_and_found_wrong_stands_on_the_page(opened):
     facts = {
         "mine": True,
         "yours": ["rotate_half", "rope_tables"],
@@ -521,18 +499,8 @@ def test_what_was_borrowed_and_found_wrong_stands_on_the_page(chromium, numbers,
         "foundWrong": ["rotate_half"],
         "unchecked": ["rope_tables"],
     }
-    path = tmp_path / "mine.html"
-    path.write_text(page_with(numbers | facts), encoding="utf-8")
-    page = chromium.new_page()
-    page.goto(path.as_uri())
-    said = page.locator("#origin").inner_text()
-    page.close()
+    said = opened(facts).locator("#origin").inner_text()
     assert "Borrowed from the reference, because yours are to do: apply_rope." in said
     assert "The last check found wrong: rotate_half." in said
     assert "Made with your own rotate_half, rope_tables." in said
     assert "Not checked since you wrote it: rope_tables." in said
-
-
-def test_training_reached_the_first_rows_only(numbers):
-    rows = tensor(numbers["trained"][32]["positions"])
-    assert rows[READ:].std() < 0.03 < 0.1 < rows[:READ].std()

@@ -31,7 +31,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import compute_checksum, determine_grade, parse_utc
 from traitlets.config import Config
 
-from course.building import notebook_files
+from course.building import notebooks
 from course.cli import nbgrader as command
 from course.grading.nbgrader import configure
 from course.grading.nbgrader.autograde import Autograde
@@ -142,7 +142,7 @@ def laid_out(tmp_path_factory) -> Path:
         (sources / f"{lesson.text.stem}.py").write_text(NOTEBOOK, encoding="utf-8")
     folder = tmp_path_factory.mktemp("course") / "class"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(notebook_files, "source_of", lambda stem: sources / f"{stem}.py")
+        patch.setattr(notebooks, "source_of", lambda stem: sources / f"{stem}.py")
         done = CliRunner().invoke(command.nbgrader, ["init", str(folder)])
     assert done.exit_code == 0, done.output
     nbgrader(folder, "generate_assignment", "5_rope")
@@ -635,7 +635,7 @@ def test_a_folder_that_is_in_use_is_left_alone(name, tmp_path):
 
 
 def test_if_a_notebook_cannot_be_made_nothing_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(notebook_files, "source_of", lambda stem: tmp_path / f"none/{stem}.py")
+    monkeypatch.setattr(notebooks, "source_of", lambda stem: tmp_path / f"none/{stem}.py")
     done = CliRunner().invoke(command.nbgrader, ["init", str(tmp_path / "class")])
     assert done.exit_code == 1
     assert "1_lookup.py: No such file" in done.output

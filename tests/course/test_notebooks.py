@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import sys
 from pathlib import Path
 
 import nbformat
@@ -12,8 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 
 from course import ROOT, plots
-from course.building.notebook_files import UNGRADED, stems
-from course.building.notebook_text import YOUR_ANSWER, notebook_from
+from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, stems
 from course.plots.play import play
 from course.student import notebook
 from course.student.borrow import Names
@@ -35,7 +33,7 @@ def cells_of(stem, **options):
 
 
 @pytest.mark.parametrize("stem", stems())
-def test_a_notebook_asks_for_guesses_and_answers(stem):
+def test_a_notebook_asks_for_guesses_and_answers_and_defines_next_to_nothing(stem):
     cells = cells_of(stem)
     guesses = [cell for cell in cells if "prediction" in cell.metadata.get("tags", [])]
     answers = [cell for cell in cells if cell.metadata.get("nbgrader", {}).get("solution")]
@@ -44,11 +42,7 @@ def test_a_notebook_asks_for_guesses_and_answers(stem):
     assert all("My guess" in cell.source for cell in guesses)
     assert len(answers) >= 2 or stem in UNGRADED.values()
     assert all(YOUR_ANSWER in cell.source for cell in answers)
-
-
-@pytest.mark.parametrize("stem", stems())
-def test_a_notebook_defines_next_to_nothing(stem):
-    for cell in cells_of(stem):
+    for cell in cells:
         if cell.cell_type == "code":
             for node in ast.walk(ast.parse(cell.source)):
                 assert not isinstance(node, ast.ClassDef)
@@ -128,11 +122,15 @@ def displayed(monkeypatch):
     return shown
 
 
-def test_what_is_written_is_yours(beside, displayed):
-    beside.write_text(
-        beside.read_text(encoding="utf-8") + "\nrotate_half = len\n", encoding="utf-8"
-    )
-    assert notebook.exercises("rope").rotate_half([1, 2]) == 2  # wrong, and seen
+def add(path, code):
+    path.write_text(path.read_text(encoding="utf-8") + code, encoding="utf-8")
+
+
+def test_what_is_written_is_yours_and_counts_as_soon_as_it_is_saved(beside, displayed):
+    rope = notebook.exercises("rope")
+    assert rope.ntk_base(10000.0, 2.0, 4) == 40000.0
+    add(beside, "\ndef ntk_base(*_):\n    return 7\n")
+    assert rope.ntk_base(10000.0, 2.0, 4) == 7  # wrong, and seen
     assert displayed == []
 
 
@@ -169,20 +167,10 @@ def test_what_its_last_check_found_wrong_is_told_and_looked_up_once_a_cell(
 
 
 def test_what_is_borrowed_serves_what_is_yours(beside):
-    text = beside.read_text(encoding="utf-8")
-    stub = '\n\ndef rotate_half(x):\n    raise NotImplementedError("TODO rope.rotate_half")\n'
-    beside.write_text(text + stub, encoding="utf-8")
+    add(beside, '\ndef rotate_half(x):\n    raise NotImplementedError("TODO rope.rotate_half")\n')
     rope = notebook.exercises("rope")
     x, (cos, sin) = rope.rope_tables(3, 4)[0], rope.rope_tables(3, 4)
     assert rope.apply_rope(x, cos, sin).shape == (3, 4)  # it calls rotate_half
-
-
-def test_a_saved_file_counts_at_once(beside):
-    rope = notebook.exercises("rope")
-    assert rope.ntk_base(10000.0, 2.0, 4) == 40000.0
-    text = beside.read_text(encoding="utf-8")
-    beside.write_text(text + "\ndef ntk_base(*_):\n    return 7\n", encoding="utf-8")
-    assert rope.ntk_base(10000.0, 2.0, 4) == 7
 
 
 @pytest.mark.parametrize(
@@ -212,7 +200,7 @@ def test_only_exercises_have_names(beside):
 
 @pytest.mark.parametrize(("code", "earned"), [("", 1), ("\ndef ntk_base(*_):\n    return 7\n", 0)])
 def test_a_check_says_what_is_wrong_and_gives_the_points(beside, capsys, code, earned):
-    beside.write_text(beside.read_text(encoding="utf-8") + code, encoding="utf-8")
+    add(beside, code)
     points = notebook.check("ntk_base")
     assert points == earned
     assert repr(points) == str(earned)  # what nbgrader reads
@@ -254,13 +242,6 @@ def test_a_slider_redraws_the_picture_in_its_place(outputs):
     assert len({first["text/html"], *(update["text/html"] for update in updates)}) == 3
 
 
-def test_without_widgets_the_picture_remains(outputs, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    play(picture, position=range(5))
-    (only,) = outputs[0]
-    assert "<img" in only["text/html"]
-
-
 def test_a_start_that_no_slider_offers_is_refused(outputs):
     with pytest.raises(ValueError, match="position starts with 3, which its slider does not offer"):
         play(picture, position=[1, 2])
@@ -292,16 +273,6 @@ def run(stem, folder: Path, monkeypatch):
     return client.execute()
 
 
-def outputs_of(book):
-    return [
-        (cell, output) for cell in book.cells if cell.cell_type == "code" for output in cell.outputs
-    ]
-
-
-def text_of(output):
-    return output.get("data", {}).get("text/plain", "")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("done", ["all", "half"])
 @pytest.mark.parametrize("stem", stems())
@@ -314,22 +285,20 @@ def test_a_notebook_runs(stem, done, tmp_path, monkeypatch):
         (tmp_path / f"{lesson.stem}.py").write_text(source, encoding="utf-8")
         to_do.update(left)
     book = run(stem, tmp_path, monkeypatch)
-    outputs = outputs_of(book)
-    assert not [output for _, output in outputs if output.get("name") == "stderr"]
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    outputs = [(cell, output, output.get("data", {})) for cell in code for output in cell.outputs]
+    assert not [output for _, output, _ in outputs if output.get("name") == "stderr"]
     assert not re.search(r"\bWarning\b", json.dumps(book))
-    borrowed = set(
-        re.findall(r"^(\w+) is borrowed", "\n".join(text_of(o) for _, o in outputs), re.M)
-    )
+    shown = "\n".join(data.get("text/plain", "") for _, _, data in outputs)
     used = set(re.findall(r"\b\w+\.(\w+)", "\n".join(cell.source for cell in book.cells)))
-    assert borrowed == to_do & used
-    images = [
-        o.data["text/html"] for _, o in outputs if "<img" in o.get("data", {}).get("text/html", "")
-    ]
+    assert set(re.findall(r"^(\w+) is borrowed", shown, re.M)) == to_do & used
+    html = [data.get("text/html", "") for _, _, data in outputs]
+    images = [one for one in html if "<img" in one]
     assert len(images) >= 2
     assert all(re.search(r' alt="[^"]{20,}"', image) for image in images)
     earned = {
-        cell.metadata.nbgrader.grade_id: int(text_of(output))
-        for cell, output in outputs
+        cell.metadata.nbgrader.grade_id: int(data["text/plain"])
+        for cell, output, data in outputs
         if "nbgrader" in cell.metadata and output.output_type == "execute_result"
     }
     exercises = [e for lesson in lessons() if lesson.text.stem == stem for e in lesson.exercises]

@@ -4,6 +4,8 @@
 """
 
 import contextlib
+import importlib.metadata
+import platform
 import re
 import signal
 import socket
@@ -17,12 +19,12 @@ import pytest
 from click.testing import CliRunner
 
 from course import cli
-from course.building.notebook_files import UNGRADED, source_of, stems
-from course.building.notebook_text import YOUR_ANSWER, notebook_from
+from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, source_of, stems
 from course.cli import site as command
 from course.site import build, executed, pages
 from course.site.assets import ASSETS, PACKAGES
 from course.syllabus import lessons, stub_from
+from course.system.files import write_whole
 
 
 @pytest.fixture
@@ -35,10 +37,10 @@ def run(*arguments):
     return CliRunner().invoke(cli.main, ["site", *map(str, arguments)])
 
 
-def fails_with(sentence, *arguments):
+def fails_with(pattern, *arguments):
     result = run(*arguments)
     assert result.exit_code == 1, result.output
-    assert result.output.splitlines()[-1] == f"Error: {sentence}"
+    assert re.fullmatch(f"Error: {pattern}", result.output.splitlines()[-1]), result.output
 
 
 # --- what the commands say ------------------------------------------------------------------
@@ -46,7 +48,7 @@ def fails_with(sentence, *arguments):
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
-    sentence = 'building the site needs more: pip install -e ".[site]"'
+    sentence = r'building the site needs more: pip install -e "\.\[site\]"'
     fails_with(sentence, "build", "--out", tmp_path / "site")
     assert not list(tmp_path.iterdir())
 
@@ -69,29 +71,25 @@ def older_site(tmp_path):
     return site
 
 
-def assert_unchanged(site):
-    assert (site / "index.html").read_text(encoding="utf-8") == "older"
-    assert [path.name for path in site.parent.iterdir()] == ["site"]
-
-
-def test_a_notebook_that_does_not_run_leaves_the_older_site(
-    sphinx_is_there, older_site, monkeypatch
+@pytest.mark.parametrize(
+    ("failure", "sentence"),
+    [
+        (executed.RunFailed("5_rope.ipynb does not run"), "5_rope.ipynb does not run"),
+        (None, "Sphinx failed: .+"),  # for there is no configuration
+    ],
+)
+def test_a_build_that_fails_leaves_the_older_site(
+    sphinx_is_there, older_site, monkeypatch, failure, sentence
 ):
-    def fail(folder):
+    def write_pages(folder):
         folder.mkdir()
-        raise executed.RunFailed("notebooks/5_rope.ipynb does not run: NameError: x")
+        if failure:
+            raise failure
 
-    monkeypatch.setattr(build, "write_pages", fail)
-    fails_with("notebooks/5_rope.ipynb does not run: NameError: x", "build", "--out", older_site)
-    assert_unchanged(older_site)
-
-
-def test_a_failing_sphinx_leaves_the_older_site(sphinx_is_there, older_site, monkeypatch):
-    monkeypatch.setattr(build, "write_pages", lambda folder: folder.mkdir())  # no configuration
-    result = run("build", "--out", older_site)
-    assert result.exit_code == 1
-    assert re.match("Error: Sphinx failed: ", result.output.splitlines()[-1])
-    assert_unchanged(older_site)
+    monkeypatch.setattr(build, "write_pages", write_pages)
+    fails_with(sentence, "build", "--out", older_site)
+    assert (older_site / "index.html").read_text(encoding="utf-8") == "older"
+    assert [path.name for path in older_site.parent.iterdir()] == ["site"]
 
 
 def test_a_site_takes_the_place_of_the_older_one(sphinx_is_there, older_site, monkeypatch):
@@ -116,29 +114,22 @@ def test_a_site_takes_the_place_of_the_older_one(sphinx_is_there, older_site, mo
 
 def test_where_nothing_can_be_written_it_says_so(sphinx_is_there, tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
-    result = run("build", "--out", tmp_path / "file" / "site")
-    assert result.exit_code == 1
-    assert result.output.splitlines()[-1].startswith("Error: ")
-    assert "cannot be written" in result.output
+    fails_with(".+ cannot be written: .+", "build", "--out", tmp_path / "file" / "site")
 
 
 def test_a_port_that_is_taken_is_named(monkeypatch):
     monkeypatch.setattr(build, "is_current", lambda folder: True)
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
-        result = run("serve", "--port", port)
-    assert result.exit_code == 1
-    assert re.fullmatch(
-        rf"Error: port {port} cannot be used \(.+\); name another with --port",
-        result.output.strip(),
-    )
+        sentence = rf"port {port} cannot be used \(.+\); name another with --port"
+        fails_with(sentence, "serve", "--port", port)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process alone")
 def test_the_site_is_served_until_ctrl_c(tmp_path):
     (tmp_path / "index.html").write_text("<title>here</title>", encoding="utf-8")
     serve = "import signal, sys; from pathlib import Path; "
-    serve += "from course.site.serve import serve_folder; "
+    serve += "from course.site.build import serve_folder; "
     serve += "signal.signal(signal.SIGINT, signal.default_int_handler); "  # ignored in background
     serve += "serve_folder(Path(sys.argv[1]), 0, lambda line: print(line, flush=True))"
     command = [sys.executable, "-c", serve, str(tmp_path)]
@@ -162,15 +153,16 @@ def test_the_assets_hold_what_the_site_loads_and_their_licences():
         names = set(file.namelist())
         style = file.read("katex/katex.min.css").decode("utf-8")
     assert {"katex/katex.min.js", "mermaid/mermaid.tiny.js"} < names
-    assert {f"{package.folder}/LICENSE" for package in PACKAGES} < names
+    assert {f"{folder}/LICENSE" for folder in PACKAGES} < names
     fonts = set(re.findall(r"url\(([^)]+)\)", style))
     assert {f"katex/{font}" for font in fonts} == {name for name in names if "/fonts/" in name}
     assert ASSETS.stat().st_size < 1_500_000
 
 
-@pytest.fixture
-def written(tmp_path, monkeypatch):
-    """The pages, with notebooks that were not run: a run takes a minute."""
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The pages, with notebooks that were not run: a run takes a minute; and without the Lab."""
+    folder = tmp_path_factory.mktemp("written") / "pages"
 
     def not_run():
         return {
@@ -178,9 +170,11 @@ def written(tmp_path, monkeypatch):
             for stem in stems()
         }
 
-    monkeypatch.setattr(pages, "executed_notebooks", not_run)
-    pages.write_pages(tmp_path / "pages")
-    return tmp_path / "pages"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "executed_notebooks", not_run)
+        patch.setattr(pages, "write_page", lambda path: write_whole(path, "<title>Lab</title>"))
+        pages.write_pages(folder)
+    return folder
 
 
 def test_no_solution_and_no_model_answer_is_published(written):
@@ -215,19 +209,66 @@ def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):
             assert f":: exercises.{lesson.stem}.{exercise.name}\n" in contract
 
 
-def test_the_lab_is_a_page_within_a_page(tmp_path, monkeypatch):
-    def write_page(path):
-        path.write_text("<title>The Lab</title>", encoding="utf-8")
-
-    monkeypatch.setattr(pages, "write_page", write_page)
-    monkeypatch.setattr(pages, "executed_notebooks", dict)
-    folder = tmp_path / "pages"
-    pages.write_pages(folder)
-    landing = (folder / "index.md").read_text(encoding="utf-8")
-    around = (folder / "lab.md").read_text(encoding="utf-8")
-    assert (folder / "extra" / "the-lab.html").exists()
+def test_the_lab_is_a_page_within_a_page(written):
+    landing = (written / "index.md").read_text(encoding="utf-8")
+    assert (written / "extra" / "the-lab.html").exists()
     assert "\nlab\n" in landing and "](lab.md)" in landing
-    assert 'src="the-lab.html"' in around
+    assert 'src="the-lab.html"' in (written / "lab.md").read_text(encoding="utf-8")
+
+
+# --- notebooks that were run ----------------------------------------------------------------
+
+
+@pytest.fixture
+def runs(repository, monkeypatch):
+    """`runs()`: how often notebooks were run for the site so far; a run takes no time here."""
+    n_runs = []
+    monkeypatch.setattr(executed, "stems", lambda: ["5_rope"])
+    monkeypatch.setattr(
+        executed, "_run", lambda stem, text: n_runs.append(stem) or nbformat.reads(text, 4)
+    )
+    for lesson in lessons():
+        lesson.tests.parent.mkdir(exist_ok=True)
+        lesson.tests.write_text("", encoding="utf-8")
+
+    def count():
+        assert set(executed.executed_notebooks()) == {"5_rope"}
+        assert len(list(executed.folder().iterdir())) == 1  # nothing old is kept
+        return len(n_runs)
+
+    return count
+
+
+@pytest.mark.parametrize("package", ["numpy", "torch", "matplotlib", "ipykernel", "Python"])
+def test_a_notebook_is_run_again_with_another_version(runs, monkeypatch, package):
+    assert [runs(), runs()] == [1, 1]
+    installed = importlib.metadata.version
+    monkeypatch.setattr(
+        importlib.metadata, "version", lambda name: "0" if name == package else installed(name)
+    )
+    if package == "Python":
+        monkeypatch.setattr(platform, "python_version", lambda: "0")
+    assert [runs(), runs()] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "n_runs"),
+    [
+        ("solutions/notebooks/5_rope.py", 2),
+        ("solutions/rope.py", 2),
+        ("tests/test_rope.py", 2),
+        ("course/plots/rope.py", 2),
+        ("course/cli/site.py", 1),
+        ("course/lessons/5_rope.md", 1),
+    ],
+)
+def test_a_notebook_is_run_again_where_its_code_changed(repository, runs, name, n_runs):
+    runs()
+    path = repository / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("\n# more\n")
+    assert runs() == n_runs
 
 
 def test_a_cell_that_fails_is_told_in_a_sentence():

@@ -8,12 +8,16 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 from urllib.request import url2pathname
 
 import pytest
+
+from course.building.notebooks import stems
+from course.syllabus import lessons
 
 pytestmark = pytest.mark.browser
 
@@ -59,6 +63,12 @@ class Visit:
     complaints: list[str] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
+    def saw(self, what: str, told: Any) -> None:
+        if what == "request":
+            self.asked.append(told.url)
+        elif what == "pageerror" or told.type in ("error", "warning"):
+            self.complaints.append(str(told))
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
@@ -92,54 +102,50 @@ def axe(tmp_path_factory):
     return folder / "package" / "axe.min.js"
 
 
-def open_page(chromium, site, name, theme="light", size="desktop"):
-    """A page of the site in a window of its own."""
+def window(chromium, theme="light", size="desktop"):
     width, height = SIZES[size]
     page = chromium.new_page(color_scheme=theme, viewport={"width": width, "height": height})
     page.set_default_timeout(1000 * PATIENCE)
-    page.goto((site / name).as_uri())
     return page
+
+
+@pytest.fixture
+def opened(site, chromium):
+    """`opened(name, theme)`: a page of the site in a window of its own."""
+    windows = []
+
+    def open_page(name, theme="light"):
+        windows.append(window(chromium, theme))
+        windows[-1].goto((site / name).as_uri())
+        return windows[-1]
+
+    yield open_page
+    for one in windows:
+        one.close()
 
 
 @pytest.fixture(scope="module")
 def visits(site, pages, chromium):
     """Every page, visited in each theme and size."""
     seen = []
-    for theme in THEMES:
-        for size, (width, height) in SIZES.items():
-            window = chromium.new_page(
-                color_scheme=theme, viewport={"width": width, "height": height}
-            )
-            window.on("request", lambda asked: seen[-1].asked.append(asked.url))
-            window.on("pageerror", lambda error: seen[-1].complaints.append(str(error)))
-            window.on(
-                "console",
-                lambda said: (
-                    seen[-1].complaints.append(said.text)
-                    if said.type in ("error", "warning")
-                    else None
-                ),
-            )
-            for name in pages:
-                seen.append(Visit(name, theme, size))
-                window.goto((site / name).as_uri(), timeout=1000 * PATIENCE)
-                window.wait_for_function(DRAWN, timeout=1000 * PATIENCE)
-                seen[-1].facts = window.evaluate(FACTS)
-            window.close()
+    for theme, size in product(THEMES, SIZES):
+        page = window(chromium, theme, size)
+        for what in ("request", "pageerror", "console"):
+            page.on(what, lambda told, what=what: seen[-1].saw(what, told))
+        for name in pages:
+            seen.append(Visit(name, theme, size))
+            page.goto((site / name).as_uri())
+            page.wait_for_function(DRAWN)
+            seen[-1].facts = page.evaluate(FACTS)
+        page.close()
     return seen
 
 
-def test_all_of_the_course_is_there(pages):
-    from course.building.notebook_files import stems
-    from course.syllabus import lessons
-
-    assert {f"course/lessons/{lesson.text.stem}.html" for lesson in lessons()} < set(pages)
-    assert {f"exercises/{lesson.stem}.html" for lesson in lessons()} < set(pages)
-    assert {f"notebooks/{stem}.html" for stem in stems()} < set(pages)
-    assert {"index.html", "course/instructors.html", "search.html"} < set(pages)
-
-
-def test_it_is_small(site):
+def test_all_of_the_course_is_there_and_small(site, pages):
+    wanted = {f"course/lessons/{lesson.text.stem}.html" for lesson in lessons()}
+    wanted |= {f"exercises/{lesson.stem}.html" for lesson in lessons()}
+    wanted |= {f"notebooks/{stem}.html" for stem in stems()}
+    assert wanted | {"index.html", "course/instructors.html", "search.html"} < set(pages)
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     print(f"{size / 1e6:.1f} MB")
     assert size < 12e6
@@ -185,27 +191,23 @@ def test_every_image_is_drawn_and_described(visits):
     assert [one for one in images if len(one[1]["alt"]) < 20 or not one[1]["drawn"]] == []
 
 
-def test_no_link_is_broken(site, visits):
+def test_no_link_is_broken_and_others_go_out_by_https(site, visits):
     names = {site / visit.page: set(visit.facts["names"]) for visit in visits}
     broken = set()
     for visit in visits:
         for link in visit.facts["links"]:
             address, place = urldefrag(link)
-            if urlsplit(address).scheme != "file":
+            if urlsplit(address).scheme == "https":
                 continue
             path = Path(url2pathname(urlsplit(address).path))
-            if not path.is_file() or (place and unquote(place) not in names.get(path, ())):
+            is_here = urlsplit(address).scheme == "file" and path.is_file()
+            if not is_here or (place and unquote(place) not in names.get(path, ())):
                 broken.add((visit.page, link))
     assert broken == set()
 
 
-def test_links_out_of_the_site_say_so_by_https(visits):
-    schemes = {urlsplit(link).scheme for visit in visits for link in visit.facts["links"]}
-    assert schemes <= {"file", "https"}
-
-
-def test_the_search_is_reached_and_used_by_keys(site, chromium):
-    page = open_page(chromium, site, "index.html")
+def test_the_search_is_reached_and_used_by_keys(opened):
+    page = opened("index.html")
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.name") == "q"
     page.keyboard.type("rotate_half")
@@ -214,11 +216,10 @@ def test_the_search_is_reached_and_used_by_keys(site, chromium):
     found = page.locator("ul.search li a").evaluate_all("all => all.map(one => one.href)")
     assert any("exercises/rope.html" in link for link in found)
     assert any("lessons/5_rope.html" in link for link in found)
-    page.close()
 
 
-def test_the_next_page_is_reached_by_keys(site, chromium):
-    page = open_page(chromium, site, "course/lessons/1_lookup.html")
+def test_the_next_page_is_reached_by_keys(opened):
+    page = opened("course/lessons/1_lookup.html")
     for _ in range(300):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.matches('a.next-page')"):
@@ -227,7 +228,6 @@ def test_the_next_page_is_reached_by_keys(site, chromium):
         pytest.fail("300 presses of Tab do not reach the link to the next page")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"exercises/lookup\.html"))
-    page.close()
 
 
 COLORS = """() => {
@@ -250,8 +250,8 @@ def contrast(one, other):
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_a_diagram_turns_with_the_theme(site, chromium, theme):
-    page = open_page(chromium, site, "course/lessons/5_rope.html", theme)
+def test_a_diagram_turns_with_the_theme(opened, theme):
+    page = opened("course/lessons/5_rope.html", theme)
     page.wait_for_function(DRAWN)
     seen = {}
     for _ in range(3):  # the button goes through automatic, light and dark
@@ -260,11 +260,10 @@ def test_a_diagram_turns_with_the_theme(site, chromium, theme):
     assert seen["auto"] == seen[theme]
     assert seen["light"] != seen["dark"]
     assert all(contrast(*colors) > 7 for colors in seen.values())
-    page.close()
 
 
-def test_on_paper_all_is_unfolded_and_only_the_text_remains(site, chromium):
-    page = open_page(chromium, site, "notebooks/5_rope.html", "dark")
+def test_on_paper_all_is_unfolded_and_only_the_text_remains(opened):
+    page = opened("notebooks/5_rope.html", "dark")
     folded = page.locator("article details:not([open])")
     assert folded.count() > 0
     page.emulate_media(media="print")
@@ -279,15 +278,24 @@ def test_on_paper_all_is_unfolded_and_only_the_text_remains(site, chromium):
     assert folded.count() > 0
     assert len(page.pdf()) > 50_000
     assert folded.count() > 0
-    page.close()
 
 
-def in_the_way(site, names, chromium, axe, theme, rules):
-    """What axe-core calls serious or critical on some pages."""
+ONE_OF_EACH_KIND = [
+    *("index.html", "search.html", "course/instructors.html", "course/lessons/README.html"),
+    *("course/lessons/1_lookup.html", "exercises/rope.html", "helpers/plots.html"),
+    *("notebooks/1_lookup.html", "notebooks/7_positions_lab.html"),
+]
+
+
+@pytest.mark.parametrize(
+    ("theme", "names", "rules"),
+    [("light", None, {}), ("dark", ONE_OF_EACH_KIND, {"runOnly": ["color-contrast"]})],
+)
+def test_nothing_serious_stands_in_anybodys_way(site, pages, opened, axe, theme, names, rules):
     script, found = axe.read_text(encoding="utf-8"), []
-    page = open_page(chromium, site, names[0], theme)
+    page = opened("index.html", theme)
     options = rules | {"resultTypes": ["violations"]}  # of the others only that there are some
-    for name in names:
+    for name in names or pages:
         page.goto((site / name).as_uri())
         page.wait_for_function(DRAWN)
         page.evaluate(script)
@@ -298,19 +306,4 @@ def in_the_way(site, names, chromium, axe, theme, rules):
             for violation in result["violations"]
             if violation["impact"] in ("serious", "critical")
         ]
-    page.close()
-    return found
-
-
-def test_nothing_serious_stands_in_anybodys_way(site, pages, chromium, axe):
-    assert in_the_way(site, pages, chromium, axe, "light", {}) == []
-
-
-def test_in_the_dark_everything_can_be_read(site, chromium, axe):
-    one_of_each_kind = [
-        *("index.html", "search.html", "course/instructors.html", "course/lessons/README.html"),
-        *("course/lessons/1_lookup.html", "exercises/rope.html", "helpers/plots.html"),
-        *("notebooks/1_lookup.html", "notebooks/7_positions_lab.html"),
-    ]
-    contrast_alone = {"runOnly": ["color-contrast"]}
-    assert in_the_way(site, one_of_each_kind, chromium, axe, "dark", contrast_alone) == []
+    assert found == []

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from filelock import FileLock
 
 from course import ROOT
-from course.building.notebook_text import YOUR_ANSWER, notebook_from
+from course.building.notebooks import YOUR_ANSWER, notebook_from
 from course.cli import main
 from course.student.update.merging import Unreadable
 from course.student.update.modules import merge_module, read

@@ -1,10 +1,10 @@
-"""The figure of the lab: every scheme of the course, side by side."""
+"""Figures that compare schemes of positions: their scores, and who reads on beyond training."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from course.plots.parts import color_bar, heatmap, label, listing, words_on
+from course.plots.parts import SMALL, heatmap, label, line_style, listing, words_on
 from course.plots.picture import Picture
 from course.plots.shapes import Sizes
 
@@ -45,10 +45,8 @@ def schemes_side_by_side(
     )
     grid = picture.subplots(rows, columns, squeeze=False)
     for (name, matrix), axes in zip(read.items(), grid.flat, strict=False):
-        image = heatmap(axes, matrix, aspect="equal")
         below = f"\nchange by a shift: {change[name]:.2g}" if change and name in change else ""
-        label(axes, name, f"key{below}", "query")
-        color_bar(image, "score")
+        heatmap(axes, matrix, name, f"key{below}", "query", bar="score", aspect="equal")
         if words is not None:
             words_on(axes.xaxis, words, inches=4.2 / columns)
             words_on(axes.yaxis, words, inches=4.2 / columns)
@@ -57,4 +55,41 @@ def schemes_side_by_side(
         axes.set_ylabel("")
     for axes in grid.flat[len(read) :]:
         axes.axis("off")
+    return picture
+
+
+def losses_by_length(losses: Mapping[str, Mapping[int, float]], trained_on: int) -> Picture:
+    """The loss of models on held-out texts of several lengths.
+
+    Args:
+        losses: name -> length in characters -> loss in nats per character.
+        trained_on: the length that they trained on.
+
+    Look for: to the right of the dashed line nobody has been. Who stays flat, who climbs, and whose
+    lines cross?
+    """
+    if not losses or not all(losses.values()):
+        raise ValueError("losses must hold a loss for at least one length of each model")
+    unit = "loss (nats per character)"
+    told = listing(
+        f"{name} " + ", ".join(f"{loss:.2f} at {length}" for length, loss in of_one.items())
+        for name, of_one in losses.items()
+    )
+    picture = Picture(
+        3.4,
+        alt="Loss on held-out text against its length in characters, trained on "
+        f"{trained_on}: {told}.",
+    )
+    axes = picture.subplots()
+    axes.set_xscale("log", base=2)
+    axes.axvline(trained_on, color="0.5", linestyle="--", linewidth=1)
+    for index, (name, of_one) in enumerate(losses.items()):
+        axes.plot([*of_one], [*of_one.values()], label=name, **line_style(index))
+    lengths = sorted({length for of_one in losses.values() for length in of_one})
+    axes.set_xticks(lengths, [str(length) for length in lengths])
+    axes.minorticks_off()
+    label(axes, f"trained on {trained_on} characters", "characters read at once", unit)
+    drawn = sorted(axes.get_lines()[1:], key=lambda one: -one.get_ydata()[-1])
+    names = [f"{one.get_label()}  {one.get_ydata()[-1]:.2f}" for one in drawn]
+    picture.legend(drawn, names, title="at the end", fontsize=SMALL, loc="outside right upper")
     return picture

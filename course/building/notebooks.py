@@ -1,0 +1,151 @@
+"""Notebooks, made from their sources in `solutions/notebooks/`.
+
+A source is Python in jupytext's percent format. Two kinds of cells carry something extra:
+
+    # %% [markdown] answer="why-relative" points=2     a question that a person grades
+    # %% [markdown] tags=["prediction"]                a guess to write down first
+
+In an answer, what stands between `### BEGIN SOLUTION` and `### END SOLUTION` is the instructor's.
+The head of a notebook, with its links, and a check of every exercise at its end come from the
+syllabus; the cell for Google Colab comes from `course/building/colab.py`.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from course import root
+from course.building.colab import first_cell
+from course.syllabus import Lesson, lessons, name_for_check
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+LAB, SHOOT_OUT = "7_positions_lab", "8_shoot_out"
+
+UNGRADED = {"lab": LAB, "shoot-out": SHOOT_OUT}
+"""Notebooks that belong to no lesson, by the name that `course open` and `course reset` take."""
+
+YOUR_ANSWER = "*Your answer goes here; double-click to edit.*"
+
+_BLOCK = re.compile(r"^### BEGIN SOLUTION\n.*?^### END SOLUTION$", re.MULTILINE | re.DOTALL)
+_METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+_HEAD = (
+    "# %% [markdown]\n"
+    "# *Read {text}. You write {module}; its tests are in {tests}. This notebook uses your "
+    "functions as soon as you have written and saved them, and the reference's until then; it "
+    "says which. If your run differs from an explanation, run the checks at the end first. When "
+    "you open the notebook again, run it again: sliders need a running kernel.*\n\n"
+)
+_CHECKS = (
+    "# %% [markdown]\n"
+    "# ## Your exercises\n"
+    "#\n"
+    "# Each of these cells runs the graded tests of one exercise, on what you saved last. An "
+    "instructor's points come from the same tests, run outside of this notebook.\n\n"
+    "# %%\n"
+    "from course.student.notebook import check\n"
+)
+
+
+def stems() -> list[str]:
+    """Return all notebooks by the names of their files: `1_lookup` to `8_shoot_out`."""
+    return [*(lesson.text.stem for lesson in lessons()), *UNGRADED.values()]
+
+
+def source_of(stem: str) -> Path:
+    """Return where the source of a notebook lies."""
+    return root() / "solutions" / "notebooks" / f"{stem}.py"
+
+
+def notebook_of(stem: str) -> Path:
+    """Return where a notebook lies."""
+    return root() / "notebooks" / f"{stem}.ipynb"
+
+
+def notebook_from(source: str, stem: str, *, solved: bool = False, linked: bool = True) -> str:
+    """Return the text of a notebook.
+
+    Args:
+        source: its source.
+        stem: the name of its file, `5_rope`.
+        solved: with the instructor's answers, as nbgrader wants its source.
+        linked: with links into the repository, and with the cell that fetches it in Google Colab;
+            an assignment stands alone.
+
+    Raises:
+        ValueError: an answer has no name or no points, or two have the same name.
+    """
+    import nbformat  # both take seconds to import
+    from jupytext import reads
+
+    cells = reads(source, fmt="py:percent").cells
+    lesson = next((one for one in lessons() if one.text.stem == stem), None)
+    if lesson:
+        head, *checks = reads(_head(lesson, linked) + _checks(lesson), fmt="py:percent").cells
+        cells[1:] = [head, *cells[1:], *checks]
+    for number, cell in enumerate(cells):
+        cell["id"] = f"cell-{number:02}"
+        if "answer" in cell.metadata:
+            _make_answer(cell, solved)
+        if "prediction" in cell.metadata.get("tags", []):
+            cell.source = f"**Guess first.** {cell.source}"
+    names = [cell.metadata["nbgrader"]["grade_id"] for cell in cells if "nbgrader" in cell.metadata]
+    if len(set(names)) != len(names):
+        raise ValueError(f"has two graded cells of the same name among {', '.join(names)}")
+    if linked:
+        (colab,) = reads(first_cell(stem), fmt="py:percent").cells
+        colab["id"] = "colab"
+        cells.insert(2 if lesson else 1, colab)
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=_METADATA)
+    notebook.nbformat_minor = 5
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook) + "\n"
+
+
+def _head(lesson: Lesson, linked: bool) -> str:
+    """Write the cell that names text, module and tests."""
+    paths = {"text": lesson.text, "module": lesson.module(), "tests": lesson.tests}
+    names = {kind: path.relative_to(root()).as_posix() for kind, path in paths.items()}
+    if not linked:
+        names["module"] = f"{lesson.stem}.py"
+    say = "[{0}](../{0})".format if linked else "`{}`".format
+    return _HEAD.format(**{kind: say(name) for kind, name in names.items()})
+
+
+def _checks(lesson: Lesson) -> str:
+    """Write one graded cell for each exercise."""
+    cells = []
+    for one in lesson.exercises:
+        graded = json.dumps(_graded(one.name, one.points, solution=False))
+        cells.append(f'\n# %% nbgrader={graded}\ncheck("{name_for_check(one)}")\n')
+    return _CHECKS + "".join(cells)
+
+
+def _make_answer(cell: "NotebookNode", solved: bool) -> None:
+    try:
+        name, points = cell.metadata.pop("answer"), int(cell.metadata.pop("points"))
+    except (KeyError, ValueError):
+        raise ValueError("has an answer without points") from None
+    cell.metadata["nbgrader"] = _graded(name, points, solution=True)
+    title, end, rest = cell.source.partition("\n")
+    cell.source = f"{title} ({points} points){end}{rest}"
+    if not solved:
+        cell.source = _BLOCK.sub(YOUR_ANSWER, cell.source)
+
+
+def _graded(name: str, points: int, *, solution: bool) -> dict:
+    """Return what nbgrader wants to know about a cell that earns points."""
+    return {
+        "grade": True,
+        "grade_id": name,
+        "locked": not solution,
+        "points": points,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
