@@ -13,6 +13,7 @@ from course.system.console import readable_anywhere
 
 _ELSEWHERE = {
     "data": "course.cli.data",
+    "doctor": "course.cli.doctor",
     "experiment": "course.cli.experiment",
     "grade": "course.cli.grade",
     "gradescope": "course.grading.engines.gradescope",
