@@ -29,6 +29,8 @@ sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 SOLUTION = find_lesson("learned").module("solutions").read_text(encoding="utf-8")
 STUB = stub_from(SOLUTION, "learned")
 ONE_WRONG = SOLUTION.replace("[t + p for t, p", "[t - p for t, p")
+ALL = find_lesson("learned").points
+BUT_ONE = sum(x.points for x in find_lesson("learned").exercises if x.name != "scalar_embedding")
 
 
 # --- a cluster ------------------------------------------------------------------------------
@@ -189,7 +191,7 @@ def container(tmp_path_factory) -> Path:
     options = ["--lesson", "learned", "--out", str(packed)]
     result = CliRunner().invoke(gradescope.gradescope, options)
     assert result.exit_code == 0, result.output
-    assert f"{find_lesson('learned').points} points" in result.output
+    assert f"{ALL} points" in result.output
     with zipfile.ZipFile(packed) as opened:
         opened.extractall(folder / "source")
     (folder / "results").mkdir()
@@ -234,8 +236,11 @@ def scalar_embedding(*args, **kwargs):
 @pytest.mark.parametrize(
     ("files", "score"),
     [
-        ({"learned.py": SOLUTION}, 15),
-        ({"what-and-where/exercises/learned.py": ONE_WRONG, "solutions/learned.py": SOLUTION}, 13),
+        ({"learned.py": SOLUTION}, ALL),
+        (
+            {"what-and-where/exercises/learned.py": ONE_WRONG, "solutions/learned.py": SOLUTION},
+            BUT_ONE,
+        ),
         ({"learned.py": HOSTILE}, 0),
         ({}, 0),
     ],
@@ -247,7 +252,7 @@ def test_gradescope_gets_its_results(container, files, score):
     results, _ = run_autograder(container, files)
     assert_is_for_gradescope(results)
     assert results["score"] == sum(test["score"] for test in results["tests"]) == score
-    assert sum(test["max_score"] for test in results["tests"]) == 15
+    assert sum(test["max_score"] for test in results["tests"]) == ALL
     assert not Path("/tmp/gotcha").exists()
 
 
@@ -321,9 +326,8 @@ def test_the_workflow_reports_the_points_of_a_repository(tmp_path):
         printed += subprocess.run(
             script, env=environment, cwd=repository, check=True, capture_output=True, text=True
         ).stdout
-    of, total = find_lesson("learned"), sum(lesson.points for lesson in lessons())
-    earned = of.points - sum(one.points for one in of.exercises if one.name == "scalar_embedding")
-    assert f"::notice title=Autograding complete::Points {earned}/{total}\n" in printed
+    total = sum(lesson.points for lesson in lessons())
+    assert f"::notice title=Autograding complete::Points {BUT_ONE}/{total}\n" in printed
     report = printed.partition("::notice title=Autograding report::")[2].partition("\n")[0]
-    assert json.loads(report) == {"totalPoints": earned, "maxPoints": total}
-    assert f"{earned} of {total} points" in summary.read_text(encoding="utf-8")
+    assert json.loads(report) == {"totalPoints": BUT_ONE, "maxPoints": total}
+    assert f"{BUT_ONE} of {total} points" in summary.read_text(encoding="utf-8")

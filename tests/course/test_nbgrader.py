@@ -314,7 +314,7 @@ def test_scores_are_the_judges_whatever_the_notebook_says(graded):
         "mia": {**ALL_RIGHT, "why-relative": TO_BE_READ},
     }
     assert exported(graded) == {
-        **dict.fromkeys(["ann", "cleo", "dora", "emil", "fay", "gus", "lea", "mia"], 20),
+        **dict.fromkeys(["ann", "cleo", "dora", "emil", "fay", "gus", "lea", "mia"], ROPE.points),
         **dict.fromkeys(["hal", "ida", "jon", "kim"], 0),
         "bob": 6,
     }
@@ -442,7 +442,7 @@ def test_scores_by_hand_stay_and_a_second_run_changes_nothing(graded, tmp_path):
     nbformat.write(changed, folder / "submitted/ann/5_rope/5_rope.ipynb")
     nbgrader(folder, "autograde", "5_rope")
     with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
-        assert book.find_submission("5_rope", "ann").score == 20 + 1.5
+        assert book.find_submission("5_rope", "ann").score == ROPE.points + 1.5
         grade = book.find_grade("why-relative", "5_rope", "5_rope", "ann")
         assert grade.needs_manual_grade  # for the answer is another now
 
