@@ -39,7 +39,7 @@ def lacks(name: str | None = None) -> list[str]:
     Raises:
         ValueError: there is no such lesson, or a file cannot be read at all.
     """
-    entries = dict(enumerate(_toml(_SYLLABUS).get("lesson", []), start=1))
+    entries = dict(enumerate(map(_table, _toml(_SYLLABUS).get("lesson", [])), start=1))
     stems = {number: entry.get("stem", "") for number, entry in entries.items()}
     chosen = [n for n, stem in stems.items() if name is None or name.lower() in (str(n), stem)]
     if not chosen:
@@ -71,10 +71,10 @@ def _of_lesson(number: int, entry: dict[str, Any]) -> Iterator[str]:
 
 
 def _in_syllabus(stem: str, entry: dict[str, Any]) -> Iterator[str]:
-    reasons = entry.get("why", {})
-    for place, fields in enumerate(entry.get("exercises", []), start=1):
-        who = fields.get("name", f"exercise {place} of {stem}")
-        if "name" not in fields:
+    reasons = _table(entry.get("why"))
+    for place, fields in enumerate(map(_table, entry.get("exercises", [])), start=1):
+        who = fields.get("name") or f"exercise {place} of {stem}"
+        if who != fields.get("name"):
             yield f"{who} lacks `name` in {_SYLLABUS}"
         for field, meaning in _FIELDS.items():
             if not _is_filled(fields.get(field), field):
@@ -124,10 +124,10 @@ def _in_tests(stem: str, names: list[str]) -> Iterator[str]:
 
 
 def _in_hints(stem: str, names: list[str]) -> Iterator[str]:
-    texts = _toml(_HINTS_FILE).get(stem, {})
+    texts = _table(_toml(_HINTS_FILE).get(stem))
     for name in names:
         for kind in _HINTS:
-            if not _is_filled(texts.get(name, {}).get(kind), kind):
+            if not _is_filled(_table(texts.get(name)).get(kind), kind):
                 yield f"{name} lacks the hint `{kind}` in {_HINTS_FILE}, under [{stem}.{name}]"
     yield from _strangers(_HINTS_FILE, texts, stem, names)
 
@@ -200,7 +200,12 @@ def _strangers(path: str, found: Any, stem: str, names: list[str]) -> Iterator[s
 
 
 def _names(entry: dict[str, Any]) -> list[str]:
-    return [fields["name"] for fields in entry.get("exercises", []) if "name" in fields]
+    fields = map(_table, entry.get("exercises", []))
+    return [one["name"] for one in fields if isinstance(one.get("name"), str)]
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _is_filled(value: Any, field: str) -> bool:

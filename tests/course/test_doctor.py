@@ -57,6 +57,7 @@ def test_nothing_lacks_in_any_lesson():
         (SYLLABUS, r"minutes = 20", "minuts = 20", "interleaved_to_half has `minuts` in"),
         (SYLLABUS, r'\nrotate_half = """.*?"""', "", "rotate_half lacks a sentence under"),
         (SYLLABUS, r'  { name = "rotate_half".*?},\n', "", "speaks of rotate_half, which is no"),
+        (SYLLABUS, r'{ name = "rotate_half".*?}', '"rotate_half"', "exercise 2 of rope lacks"),
         (SYLLABUS, r'"ntk_base"', '"lookup"', "two exercises are called lookup in"),
         (SOLUTION, r"def rotate_half", "def other", "rotate_half lacks its definition in"),
         (SOLUTION, r"### BEGIN SOLUTION(?=\n    x1, x2)", "#", "rotate_half lacks what to leave"),
