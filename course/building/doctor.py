@@ -15,7 +15,7 @@ from typing import Any
 from course import root
 from course.building.mistakes_text import BEGIN, END
 
-MISTAKES, ALTERNATIVES = 4, 2
+MISTAKES, COMMON, ALTERNATIVES = 4, 2, 2
 """How many of each an exercise has in the catalogue, at least."""
 
 _FIELDS = {
@@ -142,15 +142,15 @@ def _in_catalogue(stem: str, names: list[str]) -> Iterator[str]:
     mistakes, alternatives = _calls(tree, "mistake"), _calls(tree, "alternative")
     count = Counter(call.args[0].value for call in mistakes)
     styles = Counter(call.args[0].value for call in alternatives)
-    common = {
+    common = Counter(
         call.args[0].value for call in mistakes if any(one.arg == "common" for one in call.keywords)
-    }
+    )
     tried = json.loads(_read(_REFUSALS) or "{}").get(stem, {})
     for name in names:
         if count[name] < MISTAKES:
             yield f"{name} lacks mistakes in {path}: {count[name]} of at least {MISTAKES}"
-        if name not in common:
-            yield f"{name} lacks a mistake with common=True in {path}: the lesson lists these"
+        if common[name] < COMMON:
+            yield f"{name} lacks common=True in {path}: {common[name]} of at least {COMMON}"
         if styles[name] < ALTERNATIVES:
             yield f"{name} lacks alternatives in {path}: {styles[name]} of at least {ALTERNATIVES}"
         if len(tried.get(name, {}).get("mistakes", ())) != count[name]:

@@ -443,7 +443,8 @@ def test_a_shadowed_name_is_pointed_out(run):
 
 
 def test_a_deleted_function_is_named(run):
-    start, end = SOLUTION.index("def rotate_half"), SOLUTION.index("def apply_rope")
+    start = SOLUTION.index("def rotate_half")
+    end = SOLUTION.index("\ndef ", start)
     result = run(SOLUTION[:start] + SOLUTION[end:])
     assert result.flat.count("rope.py has no rotate_half; was it renamed or deleted?") == 1
     assert points_without("rotate_half") in result.flat
