@@ -14,6 +14,7 @@ _MODULES = {
     **dict.fromkeys(["check", "hint", "next", "show", "watch"], "course.cli.exercises"),
     **dict.fromkeys(["build", "open", "reset", "submit"], "course.cli.files"),
     "data": "course.cli.data",
+    "doctor": "course.cli.doctor",
     "experiment": "course.cli.experiment",
     "grade": "course.cli.grade",
     "gradescope": "course.grading.engines.gradescope",

@@ -53,6 +53,19 @@ def test_the_width_of_whole_numbers_does_not_count(dtype):
     assert not _same(torch.tensor([2, 0, 1], dtype=dtype), torch.tensor([2, 1, 0]))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "rounding"),
+    [(torch.float32, 1e-3), (torch.float64, 1e-3), (torch.bfloat16, 2e-2), (torch.float16, 3e-3)],
+)
+def test_numbers_are_the_same_up_to_rounding_and_no_further(dtype, rounding):
+    ours = torch.tensor([1.0, -2.0, 0.0])
+    for off, same in ((rounding / 2, True), (4 * rounding, False)):
+        assert _same(ours, (ours * (1 + off)).to(dtype)) is same
+        assert _same(ours, (ours + torch.tensor([0, 0, off / 10])).to(dtype)) is same
+    for off, same in ((0.0005, True), (0.004, False)):
+        assert [_same(number, number + off) for number in (0.0, -1.0)] == [same, same]
+
+
 def test_what_is_right_is_not_diagnosed(diagnosis_of):
     definition = """
 def rotate_half(x):
@@ -164,21 +177,33 @@ class LearnedPositionalEmbedding(nn.Module):
     assert "another name" in diagnosis.says
 
 
+def known_mistake(says, *fails):
+    """Return a mistake that fails these tests, and explains any failure."""
+    return SimpleNamespace(
+        mistake=SimpleNamespace(name=says, says=says, look=""),
+        status=lambda case: "wrong" if case.name in fails else "passed",
+        explains=lambda finding: True,
+    )
+
+
+def findings(*names):
+    return [
+        SimpleNamespace(case=SimpleNamespace(name=name), status="wrong", failure=None, seconds=0)
+        for name in names
+    ]
+
+
 @pytest.mark.parametrize("says", ["It is off by one.", "It is off by two."])
 def test_of_two_that_explain_as_much_none_is_named_unless_they_say_the_same(says):
-    def known_mistake(says):
-        return SimpleNamespace(
-            mistake=SimpleNamespace(name=says, says=says, look=""),
-            status=lambda case: "wrong" if case.name == "first" else "passed",
-            explains=lambda finding: True,
-        )
-
-    findings = [
-        SimpleNamespace(case=SimpleNamespace(name=name), status="wrong", failure=None, seconds=0)
-        for name in ("first", "second")
-    ]
-    found = diagnose(findings, [known_mistake("It is off by one."), known_mistake(says)])
+    known = [known_mistake("It is off by one.", "first"), known_mistake(says, "first")]
+    found = diagnose(findings("first", "second"), known)
     assert (found is not None) == (says == "It is off by one.")
+
+
+@pytest.mark.parametrize(("wrong", "named"), [("ab", True), ("abc", False), ("abcd", False)])
+def test_what_explains_less_than_half_of_the_failures_is_not_named(wrong, named):
+    found = diagnose(findings(*wrong), [known_mistake("It is off by one.", "a")])
+    assert (found is not None) is named
 
 
 def test_only_what_fails_the_same_tests_is_run(diagnosis_of, monkeypatch):
@@ -201,7 +226,15 @@ def test_only_what_fails_the_same_tests_is_run(diagnosis_of, monkeypatch):
 
 @pytest.mark.parametrize(
     "body",
-    ["x * 0.1234", "torch.cos(x)", "x.flip(-1).cumsum(-1)", "x.mean(-1, keepdim=True) + 0 * x"],
+    [
+        *(
+            "x * 0.1234",
+            "torch.cos(x)",
+            "x.flip(-1).cumsum(-1)",
+            "x.mean(-1, keepdim=True) + 0 * x",
+        ),
+        "torch.cat((x.chunk(2, -1)[1], -x.chunk(2, -1)[0]), -1) * 1.02",  # nearly backwards
+    ],
 )
 def test_what_nobody_has_seen_before_has_no_name(diagnosis_of, body):
     assert diagnosis_of("rope", "rotate_half", f"def rotate_half(x):\n    return {body}\n") is None

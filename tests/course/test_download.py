@@ -681,7 +681,8 @@ def checkout(tmp_path, server) -> Path:
     root = tmp_path / "a cöurse"
     for package in ("cli", "data", "system"):
         shutil.copytree(course.ROOT / "course" / package, root / "course" / package)
-    shutil.copy(course.ROOT / "course" / "__init__.py", root / "course")
+    for name in ("__init__.py", "syllabus.py", "syllabus.toml"):
+        shutil.copy(course.ROOT / "course" / name, root / "course")
     shutil.copy(course.ROOT / "datasets.sh", root)
     write_table(root / "course/data/sources.toml", dataset(server.add("/p", TEXT)))
     return root

@@ -97,13 +97,29 @@ def test_the_most_telling_difference_is_said(got, words):
         ([2, 3], "only entries 2 and 3 are wrong"),
         ([2, 3, 4], "only entries 2 to 4 are wrong"),
         ([0, 2, 3], "only entries 0, 2 and 3 are wrong"),
+        ([0, 2, 4, 6], "only entries 0, 2, 4 and 6 are wrong"),
+        ([0, 2, 4, 6, 7], "the values are not the ones they should be"),
     ],
 )
 def test_the_wrong_entries_of_a_vector_are_named(wrong, words):
     want = torch.arange(8.0)
     got = want.clone()
-    got[wrong] = torch.tensor([0.5, 9.25, 33.0])[: len(wrong)]
+    got[wrong] = torch.tensor([0.5, 9.25, 33.0, 1.75, 88.0])[: len(wrong)]
     assert message_of(expect.close, got, want).splitlines()[0] == words
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ([(0, 0), (2, 1)], "only rows 0 and 2 are wrong"),
+        ([(0, 0), (2, 1), (3, 2)], "the values are not the ones they should be"),
+    ],
+)
+def test_of_what_is_mostly_wrong_no_part_is_named(wrong, words):
+    got = TABLE.clone()
+    for place in wrong:
+        got[place] += 7 + place[0]
+    assert message_of(expect.close, got, TABLE).splitlines()[0] == words
 
 
 def test_what_was_measured_is_named_with_its_tolerance():

@@ -34,6 +34,7 @@ pytestmark = [
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
 ROPE = find_lesson("rope").module("solutions").read_text(encoding="utf-8")
+ALL = find_lesson("rope").points
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,7 @@ def test_a_stub_earns_nothing_and_is_to_do(judge, lesson):
 
 def test_one_wrong_exercise_costs_its_own_points_and_is_named(graded):
     result = graded(ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)"))
-    assert result.points == 18
+    assert result.points == ALL - exercise(result, "rotate_half").worth
     wrong = exercise(result, "rotate_half")
     assert wrong.status == WRONG
     assert "turns backwards" in wrong.advice
@@ -207,7 +208,8 @@ def test_a_slow_exercise_costs_no_other_a_point(judge, monkeypatch):
     slow = with_body("rotate_half", "import time; time.sleep(0.6); return rotated(*args)")
     source = f"{slow}\n{ROPE[ROPE.index('def rotate_half') :].replace('rotate_half', 'rotated', 1)}"
     result = judge.grade(Unit("ann", "rope", f"{source}\n{slow[len(ROPE) :]}".encode()))
-    assert (result.trouble, result.points) == ("", 18)
+    assert result.trouble == ""
+    assert result.points == ALL - exercise(result, "rotate_half").worth
     assert "take too long together" in exercise(result, "rotate_half").first_wrong.message
 
 
@@ -266,7 +268,7 @@ HONEST = {
 @pytest.mark.parametrize("source", HONEST.values(), ids=HONEST)
 def test_what_honest_modules_do_costs_nothing(graded, source):
     result = graded(source)
-    assert (result.trouble, result.points) == ("", 20)
+    assert (result.trouble, result.points) == ("", ALL)
 
 
 LEAVES_SOMETHING = "import builtins\n\nbuiltins.stolen = 1\n"
@@ -317,7 +319,7 @@ def test_a_process_that_ends_costs_one_exercise(graded):
     wrong = exercise(result, "rotate_half")
     assert wrong.status == WRONG
     assert re.search(r"os\._exit|left its process", wrong.first_wrong.message)
-    assert result.points == 18
+    assert result.points == ALL - exercise(result, "rotate_half").worth
 
 
 def test_an_endless_loop_costs_one_exercise(graded, judge, monkeypatch):
@@ -328,7 +330,7 @@ def test_an_endless_loop_costs_one_exercise(graded, judge, monkeypatch):
     tests = exercise(result, "interleaved_to_half").tests
     assert tests[0].status == WRONG
     assert {test.status for test in tests[1:]} == {NOT_RUN}
-    assert result.points == 20 - exercise(result, "interleaved_to_half").worth
+    assert result.points == ALL - exercise(result, "interleaved_to_half").worth
 
 
 def test_a_line_of_the_student_is_shown(graded):
@@ -483,7 +485,7 @@ def killed_by_the_system(judge, monkeypatch, n_times: int) -> None:
 def test_a_worker_that_the_system_killed_is_replaced_once(judge, monkeypatch):
     killed_by_the_system(judge, monkeypatch, 1)
     result = judge.grade(Unit("ann", "rope", f"{ROPE}\n# killed once\n".encode()))
-    assert (result.trouble, result.points) == ("", 20)
+    assert (result.trouble, result.points) == ("", ALL)
 
 
 def test_a_worker_that_the_system_killed_twice_is_no_zero(judge, monkeypatch):
@@ -492,7 +494,7 @@ def test_a_worker_that_the_system_killed_twice_is_no_zero(judge, monkeypatch):
     result = judge.grade(unit)
     assert result.key == ""
     assert "could not run it, twice: the code was killed by the system" in result.trouble
-    assert judge.grade(unit).points == 20  # and nothing of that is remembered
+    assert judge.grade(unit).points == ALL  # and nothing of that is remembered
 
 
 @pytest.mark.parametrize("n_requests", [1, 2, 10])

@@ -1,8 +1,4 @@
-"""Mutation testing: the graded tests notice every small fault, or it is none.
-
-python tests/course/test_mutation.py         a table: how many faults each exercise's tests notice
-python tests/course/test_mutation.py rope    of one lesson, and what its tests do not notice
-"""
+"""Mutation testing: the graded tests notice every small fault, or it is none."""
 
 import contextlib
 import dataclasses
@@ -14,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from course.syllabus import Lesson, find_lesson, lessons
 from course.testing.case import Case, collect
@@ -162,32 +157,3 @@ def _memory_limit(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
-# --- the table ------------------------------------------------------------------------------
-
-
-def main(names: list[str]) -> None:
-    """Print a line per exercise: its mutants, those noticed, listed, and missed."""
-    torch.set_num_threads(1)
-    row = "{:<30} {:>8} {:>8} {:>11} {:>8}"
-    print(row.format("", "mutants", "noticed", "explained", "missed"))
-    for lesson in map(find_lesson, names) if names else lessons():
-        counts: dict[str, Counter] = {exercise.name: Counter() for exercise in lesson.exercises}
-        missed = []
-        for mutant, noticed in tried(lesson):
-            is_listed = _key(mutant) in explained(lesson)
-            kind = "noticed" if noticed else "explained" if is_listed else "missed"
-            counts[mutant.exercise][kind] += 1
-            if kind == "missed":
-                missed.append(mutant)
-        for name, count in [*counts.items(), (lesson.stem, sum(counts.values(), Counter()))]:
-            numbers = [count[kind] for kind in ("noticed", "explained", "missed")]
-            print(row.format(name, count.total(), *numbers))
-        print()
-        for mutant in missed if names else []:
-            print(f"{mutant.exercise}:  {mutant.before}\n    ->  {mutant.after}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

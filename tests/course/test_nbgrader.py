@@ -423,7 +423,7 @@ def test_scores_by_hand_stay_and_a_second_run_changes_nothing(graded, tmp_path):
     nbformat.write(changed, folder / "submitted/ann/5_rope/5_rope.ipynb")
     nbgrader(folder, "autograde", "5_rope")
     with Gradebook(url) as book:
-        assert book.find_submission("5_rope", "ann").score == 20 + 1.5
+        assert book.find_submission("5_rope", "ann").score == ROPE.points + 1.5
         grade = book.find_grade("why-relative", "5_rope", "5_rope", "ann")
         assert grade.needs_manual_grade  # for the answer is another now
 

@@ -39,6 +39,14 @@ BROKEN = "exercises/rope.py cannot be imported: NameError: name 'x' is not defin
 NASTY = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\x00\x1b[31m\ud800\uffff]]>&"
 
 
+ALL = find_lesson("rope").points
+LOOKUP = find_lesson("lookup").points
+BOTH = ALL + LOOKUP
+WORTH = {exercise.name: exercise.points for exercise in find_lesson("rope").exercises}
+HALF = WORTH["rotate_half"]
+BUT_ONE = ALL - HALF
+
+
 def result(student="ann", lesson="rope", **outcomes) -> grading.LessonResult:
     """A lesson in which everything passed, but for the exercises named in `outcomes`."""
     exercises = [
@@ -79,11 +87,11 @@ def not_tested(student="ann", lesson="rope", trouble=BROKEN, key="a key"):
 
 def hostile(student=NASTY):
     """A result in which every text that may come from a student is an attack."""
-    wrong = exercise("rotate_half", 2, WRONG, "a mistake", NASTY, f"{NASTY}\n\n  {NASTY}")
+    wrong = exercise("rotate_half", HALF, WRONG, "a mistake", NASTY, f"{NASTY}\n\n  {NASTY}")
     return replace(with_exercise(result(student), wrong), notes=(NASTY,))
 
 
-KNOWN_MISTAKE = with_exercise(result(), exercise("rotate_half", 2, WRONG, "sign", ADVICE))
+KNOWN_MISTAKE = with_exercise(result(), exercise("rotate_half", HALF, WRONG, "sign", ADVICE))
 
 
 class Page(HTMLParser):
@@ -191,15 +199,15 @@ def test_the_page_shows_advice_message_and_hint():
     assert page.says("the values are not the ones they should be")
     assert "called  rotate_half([3, 4])\ngot     [4, -3]\nwant    [-4, 3]" in page.text("pre")
     assert "course hint rotate_half" in page.text("kbd")
-    assert page.says("18 of 20 points")
-    assert page.says("Of 7 exercises, 6 passed, 1 is not right yet.")
+    assert page.says(f"{BUT_ONE} of {ALL} points")
+    assert page.says(f"Of {len(WORTH)} exercises, {len(WORTH) - 1} passed, 1 is not right yet.")
     assert "#rope.rotate_half" in page.links  # what to do next
     assert not page.says("Well done")
 
 
 def test_what_is_to_do_is_not_called_wrong():
     page = feedback(result(rotate_half=TO_DO, ntk_base=TO_DO))
-    assert page.says("Of 7 exercises, 5 passed, 2 are still to do.")
+    assert page.says(f"Of {len(WORTH)} exercises, {len(WORTH) - 2} passed, 2 are still to do.")
     assert page.says("○ to do")
     assert not page.says("wrong")
     assert "pre" not in page.texts
@@ -207,7 +215,7 @@ def test_what_is_to_do_is_not_called_wrong():
 
 def test_who_passes_everything_is_told_so():
     page = feedback(result(), result(lesson="lookup"))
-    assert page.says("34 of 34 points Everything passes. Well done.")
+    assert page.says(f"{BOTH} of {BOTH} points Everything passes. Well done.")
     assert not page.says("Next:")
 
 
@@ -216,7 +224,7 @@ def test_a_module_that_does_not_load_is_told_once():
     assert page.says(BROKEN)
     assert page.text("pre") == "exercises/rope.py:3: x"
     assert " ".join(page.words).count("cannot be imported") == 1
-    assert page.says("0 of 20 points")
+    assert page.says(f"0 of {ALL} points")
 
 
 RENAMED = "rope (1).py was taken for rope.py"
@@ -228,7 +236,7 @@ def test_what_is_odd_about_the_files_is_told_once():
     assert " ".join(feedback(*own).words).count(RENAMED) == 1
     assert not feedback(result()).says("What you handed in")
     output = json.loads(gradescope_results(own))["output"]
-    assert output == f"34 of 34 points.\n\nWhat you handed in:\n- {RENAMED}"
+    assert output == f"{BOTH} of {BOTH} points.\n\nWhat you handed in:\n- {RENAMED}"
     for suite in ElementTree.fromstring(junit_xml(by_student(own)).encode()):
         assert suite.find("properties/property[@name='note']").attrib["value"] == RENAMED
 
@@ -304,7 +312,7 @@ def test_nothing_that_a_student_wrote_becomes_markup():
 
 def test_junit_is_valid_whatever_the_messages_hold():
     every = "".join(map(chr, [*range(0x250), *range(0xD7F0, 0xE010), *range(0xFFF0, 0x10010)]))
-    wrong = exercise("rotate_half", 2, WRONG, message=every)
+    wrong = exercise("rotate_half", HALF, WRONG, message=every)
     text = junit_xml(by_student([hostile(), with_exercise(result(every), wrong)]))
     root = ElementTree.fromstring(text.encode("utf-8"))
     assert len(root.findall("testsuite")) == 2
@@ -341,15 +349,19 @@ def test_grades_have_a_column_for_each_lesson_and_exercise():
     row = dict(zip(header, ann, strict=True))
     assert len(header) == 5 + sum(1 + len(lesson.exercises) for lesson in lessons())
     assert row["page"] == "feedback/ann.html"
-    assert (row["student"], row["total"], row["of"]) == ("ann", "18", "20")
-    assert (row["rope"], row["rope.rotate_half"], row["rope.ntk_base"]) == ("18", "0", "1")
+    assert (row["student"], row["total"], row["of"]) == ("ann", str(BUT_ONE), str(ALL))
+    names = ("rope", "rope.rotate_half", "rope.ntk_base")
+    assert [row[name] for name in names] == [str(BUT_ONE), "0", str(WORTH["ntk_base"])]
 
 
 def test_what_canvas_marks_as_late_is_told_of_the_lesson():
     own = [result("ann", "lookup"), replace(result("ann"), late=True), result("bob")]
     header, ann, bob = table(grades_csv(by_student(own)))
     assert header[:4] == ["student", "total", "of", "late"]
-    assert [row[:4] for row in (ann, bob)] == [["ann", "34", "34", "yes"], ["bob", "20", "20", ""]]
+    assert [row[:4] for row in (ann, bob)] == [
+        ["ann", str(BOTH), str(BOTH), "yes"],
+        ["bob", str(ALL), str(ALL), ""],
+    ]
     says = "rope.py was handed in late, says Canvas"
     assert feedback(*own[:2]).says(f"What you handed in {says}")
     assert not feedback(own[2]).says("late")
@@ -371,9 +383,9 @@ def test_not_graded_is_empty_and_not_handed_in_is_0():
     row = dict(zip(header, bob, strict=True))
     assert (row["lookup"], row["lookup.lookup"]) == ("0", "0")
     assert (row["learned"], row["learned.GPTEmbedding"], row["skipgram"]) == ("", "", "")
-    assert (row["total"], row["of"]) == ("20", "34")
-    assert points_of(own) == (20, 34)
-    assert feedback(*own).says("20 of 34 points")
+    assert (row["total"], row["of"]) == (str(ALL), str(BOTH))
+    assert points_of(own) == (ALL, BOTH)
+    assert feedback(*own).says(f"{ALL} of {BOTH} points")
 
 
 def test_grades_open_in_excel_with_every_name():
@@ -387,9 +399,9 @@ def test_canvas_finds_students_and_assignments():
     header, possible, bob, jane = table(canvas_csv(by_student(own)))
     assert header[:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     assert header[5:] == ["What and Where 1: lookup", "What and Where 5: rope"]
-    assert possible == ["Points Possible", "", "", "", "", "14", "20"]
-    assert bob == ["bob", "", "bob", "bob", "", "14", ""]
-    assert jane == ["doe, jane", "", "doe, jane", "doe, jane", "", "", "18"]
+    assert possible == ["Points Possible", "", "", "", "", str(LOOKUP), str(ALL)]
+    assert bob == ["bob", "", "bob", "bob", "", str(LOOKUP), ""]
+    assert jane == ["doe, jane", "", "doe, jane", "doe, jane", "", "", str(BUT_ONE)]
 
 
 def test_canvas_knows_by_its_own_id_whom_it_has_called_so():
@@ -414,7 +426,7 @@ def test_canvas_gets_0_where_nobody_has_done_more_than_the_stub():
 def test_canvas_keeps_what_it_has_where_nothing_was_handed_in():
     own = [result("ann"), not_tested("bob", "rope", "rope.py was not handed in.")]
     *_, ann, bob = table(canvas_csv(by_student(own)))
-    assert (ann[5:], bob[5:]) == (["20"], [""])
+    assert (ann[5:], bob[5:]) == ([str(ALL)], [""])
     *_, bob = table(canvas_csv(by_student([result("ann"), not_tested("bob", "rope", "Broken.")])))
     assert bob[5:] == ["0"]
 
@@ -430,8 +442,8 @@ def test_no_student_can_say_what_points_are_possible():
 
 def test_gradescope_gets_points_and_messages_by_exercise():
     document = json.loads(gradescope_results([KNOWN_MISTAKE]))
-    assert document["score"] == 18
-    assert sum(test["max_score"] for test in document["tests"]) == 20
+    assert document["score"] == BUT_ONE
+    assert sum(test["max_score"] for test in document["tests"]) == ALL
     assert sum(test["score"] for test in document["tests"]) == document["score"]
     test = document["tests"][1]
     assert (test["number"], test["status"]) == ("5.2", "failed")
@@ -447,16 +459,16 @@ def test_junit_tells_wrong_from_to_do_from_not_tested():
     ann, bob = ElementTree.fromstring(junit_xml(by_student(own)).encode())
     assert ann.attrib["name"] == "ann: rope"
     counts = [ann.attrib[key] for key in ("tests", "failures", "skipped", "errors")]
-    assert counts == ["7", "1", "1", "0"]
+    assert counts == [str(len(WORTH)), "1", "1", "0"]
     failure = ann.find("testcase[@name='rotate_half']/failure")
     assert failure.attrib["message"].startswith("one pair makes a quarter turn")
     assert failure.attrib["message"].endswith("not the ones they should be")
     assert "want    [-4, 3]" in failure.text
     assert ann.find("testcase[@name='ntk_base']/skipped") is not None
     assert len(ann.find("testcase[@name='apply_rope']")) == 0
-    assert (bob.attrib["errors"], bob.find("testcase/error").text) == ("7", BROKEN)
+    assert (bob.attrib["errors"], bob.find("testcase/error").text) == (str(len(WORTH)), BROKEN)
     points = ann.find("properties/property[@name='points']")
-    assert points.attrib["value"] == "17"
+    assert points.attrib["value"] == str(BUT_ONE - WORTH["ntk_base"])
 
 
 # --- the class ------------------------------------------------------------------------------
@@ -469,16 +481,17 @@ def test_the_overview_counts_how_every_exercise_ended():
         result("cy", rotate_half=TO_DO),
         not_tested("dee"),
     )
-    assert page.says("4 students, on average 14.0 of 20 points")
-    assert page.says("3 of 4 modules could be tested; on average 14.0 of 20 points")
+    average = f"on average {(ALL + 2 * BUT_ONE) / 4:.1f} of {ALL} points"
+    assert page.says(f"4 students, {average}")
+    assert page.says(f"3 of 4 modules could be tested; {average}")
     assert page.labels[1] == "1 passed, 1 wrong, 1 to do, 1 not tested"
     assert page.says("rotate_half 1 1 1 1")
 
 
 def test_who_was_not_graded_does_not_count_in_the_average_of_the_class():
     page = overview(result("ann"), replace(not_tested("dee"), key=""))
-    assert page.says("2 students, on average 20.0 of 20 points")
-    assert page.says("1 of 2 modules could be tested; on average 20.0 of 20 points")
+    assert page.says(f"2 students, on average {ALL}.0 of {ALL} points")
+    assert page.says(f"1 of 2 modules could be tested; on average {ALL}.0 of {ALL} points")
 
 
 def test_the_overview_names_the_most_frequent_mistakes_first():
@@ -486,7 +499,7 @@ def test_the_overview_names_the_most_frequent_mistakes_first():
     page = overview(
         result("fay", rotate_half=WRONG),
         *(
-            with_exercise(result(student), exercise("rotate_half", 2, WRONG, "m", advice))
+            with_exercise(result(student), exercise("rotate_half", HALF, WRONG, "m", advice))
             for advice, students in (rare, frequent)
             for student in students
         ),
@@ -503,7 +516,7 @@ def test_the_overview_shows_what_no_known_mistake_explains():
     def wrong(student, message):
         return with_exercise(
             result(student),
-            exercise("rotate_half", 2, WRONG, message=f"{message}\n\n  got  1"),
+            exercise("rotate_half", HALF, WRONG, message=f"{message}\n\n  got  1"),
         )
 
     two = [wrong("ann", "it is late"), wrong("bob", "it is late"), wrong("cy", "it is <b>cold")]
@@ -519,8 +532,10 @@ def test_the_overview_says_who_may_need_help_with_what():
         result("bob", rotate_half=WRONG, ntk_base=WRONG, alibi_bias=TO_DO),
         not_tested("cy"),
     )
-    assert page.says("cy 0 of 20 not tested: rope")
-    assert page.says("bob 14 of 20 rotate_half, ntk_base 1 to do ann 20 of 20 nothing")
+    earned = ALL - sum(WORTH[name] for name in ("rotate_half", "ntk_base", "alibi_bias"))
+    assert page.says(f"cy 0 of {ALL} not tested: rope")
+    assert page.says(f"bob {earned} of {ALL} rotate_half, ntk_base 1 to do")
+    assert page.says(f"1 to do ann {ALL} of {ALL} nothing")
 
 
 def test_the_overview_tells_troubles_and_notes_once():

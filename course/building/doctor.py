@@ -1,0 +1,245 @@
+"""Look for what a lesson or one of its exercises still lacks.
+
+Files are read as text and nothing is imported or run, so that a gap is told in a sentence before
+it is a KeyError somewhere else. Whether what is there is right is for the tests to say.
+"""
+
+import ast
+import json
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from course import root
+from course.building.build import MISTAKES as MARKERS
+
+MISTAKES, COMMON, ALTERNATIVES = 4, 2, 2
+"""How many of each an exercise has in the catalogue, at least."""
+
+_FIELDS = {
+    "title": "what it does, in a few words",
+    "points": "a whole number from 1 on",
+    "minutes": "a whole number from 1 on",
+}
+_HINTS = ("nudge", "approach", "line")
+_SYLLABUS, _HINTS_FILE, _REFUSALS, _CONTENTS, _FIGURES = (
+    "course/syllabus.toml",
+    "course/hints.toml",
+    "course/mistakes/refusals.json",
+    "course/lessons/README.md",
+    "course/plots/__init__.py",
+)
+
+
+def lacks(name: str | None = None) -> list[str]:
+    """Return a sentence for all that the lessons lack, or only one, by its stem or number.
+
+    Raises:
+        ValueError: there is no such lesson, or a file cannot be read at all.
+    """
+    entries = dict(enumerate(map(_table, _toml(_SYLLABUS).get("lesson", [])), start=1))
+    stems = {number: entry.get("stem", "") for number, entry in entries.items()}
+    chosen = [n for n, stem in stems.items() if name is None or name.lower() in (str(n), stem)]
+    if not chosen:
+        known = ", ".join(filter(None, stems.values()))
+        raise ValueError(f'there is no lesson "{name}"; the lessons are {known}')
+    found = [sentence for n in chosen for sentence in _of_lesson(n, entries[n])]
+    counted = Counter(one for entry in entries.values() for one in _names(entry))
+    for twice in (one for one, count in counted.items() if count > 1):
+        found.append(f"two exercises are called {twice} in {_SYLLABUS}: names are unique")
+    return found
+
+
+def _of_lesson(number: int, entry: dict[str, Any]) -> Iterator[str]:
+    stem, names = entry.get("stem"), _names(entry)
+    if not stem:
+        yield f"lesson {number} lacks `stem` in {_SYLLABUS}: the name of its files"
+        return
+    if not _is_filled(entry.get("title"), "title"):
+        yield f"{stem} lacks `title` in {_SYLLABUS}: what it teaches, in a few words"
+    if not names:
+        yield f"{stem} lacks exercises in {_SYLLABUS}"
+    yield from _in_syllabus(stem, entry)
+    yield from _in_solution(stem, names)
+    yield from _in_tests(stem, names)
+    yield from _in_hints(stem, names)
+    yield from _in_catalogue(stem, names)
+    yield from _in_text(stem, names, f"{number}_{stem}.md")
+    yield from _in_notebook(stem, f"{number}_{stem}")
+
+
+def _in_syllabus(stem: str, entry: dict[str, Any]) -> Iterator[str]:
+    reasons = _table(entry.get("why"))
+    for place, fields in enumerate(map(_table, entry.get("exercises", [])), start=1):
+        who = fields.get("name") or f"exercise {place} of {stem}"
+        if who != fields.get("name"):
+            yield f"{who} lacks `name` in {_SYLLABUS}"
+        for field, meaning in _FIELDS.items():
+            if not _is_filled(fields.get(field), field):
+                yield f"{who} lacks `{field}` in {_SYLLABUS}: {meaning}"
+        for field in fields.keys() - _FIELDS.keys() - {"name"}:
+            yield f"{who} has `{field}` in {_SYLLABUS}, which means nothing there"
+        if not _is_filled(reasons.get(who), "why"):
+            yield f"{who} lacks a sentence under [lesson.why] in {_SYLLABUS}: why it comes now"
+    yield from _strangers(_SYLLABUS, reasons, stem, _names(entry))
+
+
+def _in_solution(stem: str, names: list[str]) -> Iterator[str]:
+    path = f"solutions/{stem}.py"
+    source = _read(path)
+    if source is None:
+        yield f"{stem} lacks {path}"
+        return
+    begin, end = "### BEGIN SOLUTION\n", "### END SOLUTION\n"
+    if source.count(begin) != source.count(end):
+        yield f"{stem} lacks a line {begin.strip()} or {end.strip()} in {path}"
+    definitions = {getattr(node, "name", ""): node for node in _tree(path, source).body}
+    for name in names:
+        node = definitions.get(name)
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield f"{name} lacks its definition in {path}"
+            continue
+        if begin not in (ast.get_source_segment(source, node) or ""):
+            yield f"{name} lacks what to leave out, below {begin.strip()}, in {path}"
+        docstring = ast.get_docstring(node) or ""
+        for part, what in {">>> ": "an example (>>>)", "Source: ": "a source (Source:)"}.items():
+            if part not in docstring:
+                yield f"{name} lacks {what} in its docstring in {path}"
+    if _read(f"exercises/{stem}.py") is None:
+        yield f"{stem} lacks exercises/{stem}.py; `course build` makes it"
+
+
+def _in_tests(stem: str, names: list[str]) -> Iterator[str]:
+    path = f"tests/test_{stem}.py"
+    source = _read(path)
+    if source is None:
+        yield f"{stem} lacks {path}"
+        return
+    graded = [call.args[0].value for call in _calls(_tree(path, source), "exercise")]
+    for name in (name for name in names if name not in graded):
+        yield f'{name} lacks tests in {path}: a class below @exercise("{name}")'
+    yield from _strangers(path, graded, stem, names)
+
+
+def _in_hints(stem: str, names: list[str]) -> Iterator[str]:
+    texts = _table(_toml(_HINTS_FILE).get(stem))
+    for name in names:
+        for kind in _HINTS:
+            if not _is_filled(_table(texts.get(name)).get(kind), kind):
+                yield f"{name} lacks the hint `{kind}` in {_HINTS_FILE}, under [{stem}.{name}]"
+    yield from _strangers(_HINTS_FILE, texts, stem, names)
+
+
+def _in_catalogue(stem: str, names: list[str]) -> Iterator[str]:
+    path = f"course/mistakes/{stem}.py"
+    source = _read(path)
+    if source is None:
+        yield f"{stem} lacks {path}"
+        return
+    tree = _tree(path, source)
+    mistakes, alternatives = _calls(tree, "mistake"), _calls(tree, "alternative")
+    count = Counter(call.args[0].value for call in mistakes)
+    styles = Counter(call.args[0].value for call in alternatives)
+    common = Counter(
+        call.args[0].value for call in mistakes if any(one.arg == "common" for one in call.keywords)
+    )
+    tried = json.loads(_read(_REFUSALS) or "{}").get(stem, {})
+    for name in names:
+        if count[name] < MISTAKES:
+            yield f"{name} lacks mistakes in {path}: {count[name]} of at least {MISTAKES}"
+        if common[name] < COMMON:
+            yield f"{name} lacks common=True in {path}: {common[name]} of at least {COMMON}"
+        if styles[name] < ALTERNATIVES:
+            yield f"{name} lacks alternatives in {path}: {styles[name]} of at least {ALTERNATIVES}"
+        if len(tried.get(name, {}).get("mistakes", ())) != count[name]:
+            yield (
+                f"{name} lacks outcomes of its mistakes in {_REFUSALS}; "
+                f"`python -m course.mistakes.refusals {stem}` writes them"
+            )
+    yield from _strangers(path, [*count, *styles], stem, names)
+
+
+def _in_text(stem: str, names: list[str], file: str) -> Iterator[str]:
+    path = f"course/lessons/{file}"
+    text = _read(path)
+    if f"({file})" not in (_read(_CONTENTS) or ""):
+        yield f"{stem} lacks a row in {_CONTENTS}, with a link to {file}"
+    if text is None:
+        yield f"{stem} lacks {path}"
+        return
+    begin, end = MARKERS
+    before, *rest = re.split(f"{begin}|{end}", text)
+    if len(rest) != 2:
+        yield f"{stem} lacks the lines {begin.strip()} and {end.strip()} in {path}, once each"
+    for name in names:
+        if not re.search(rf"`{name}\b", before):
+            yield f"{name} lacks a word in {path}, before the common mistakes"
+
+
+def _in_notebook(stem: str, number_and_stem: str) -> Iterator[str]:
+    path, built = f"solutions/notebooks/{number_and_stem}.py", f"notebooks/{number_and_stem}.ipynb"
+    source = _read(path)
+    if source is None:
+        yield f"{stem} lacks {path}, the source of its notebook"
+        return
+    drawn = sorted(set(re.findall(r"\bplots\.(\w+)\(", source)))
+    if not drawn:
+        yield f"{stem} lacks a figure: {path} draws none of course.plots"
+    figures = _read(_FIGURES) or ""
+    for name in (name for name in drawn if not re.search(rf"\b{name}\b", figures)):
+        yield f"{stem} lacks the figure {name} in {_FIGURES}; {path} draws it"
+    if _read(built) is None:
+        yield f"{stem} lacks {built}; `course build` makes it"
+
+
+def _strangers(path: str, found: Any, stem: str, names: list[str]) -> Iterator[str]:
+    """Yield a sentence for every name in a file that the syllabus does not know."""
+    for name in sorted(set(found) - set(names)):
+        yield f"{path} speaks of {name}, which is no exercise of {stem}"
+
+
+def _names(entry: dict[str, Any]) -> list[str]:
+    fields = map(_table, entry.get("exercises", []))
+    return [one["name"] for one in fields if isinstance(one.get("name"), str)]
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _is_filled(value: Any, field: str) -> bool:
+    if field in ("points", "minutes"):
+        return type(value) is int and value > 0
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _calls(tree: ast.Module, function: str) -> list[ast.Call]:
+    """Return the calls of a function that begin with a literal: `@mistake("rotate_half", ...)`."""
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") == function
+        and isinstance(node.args[0] if node.args else None, ast.Constant)
+    ]
+
+
+def _read(path: str) -> str | None:
+    file = root() / path
+    return file.read_text(encoding="utf-8") if file.exists() else None
+
+
+def _toml(path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(_read(path) or "")
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+
+
+def _tree(path: str, source: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except SyntaxError as error:
+        raise ValueError(f"{path} is no Python, line {error.lineno}: {error.msg}") from None

@@ -1,0 +1,120 @@
+"""`course doctor`: each thing that lacks has its sentence, and nothing lacks in the course."""
+
+import re
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from course import root
+from course.building.doctor import lacks
+from course.cli import main
+from course.syllabus import lessons
+
+READ = [
+    *("course/*.toml", "course/mistakes/*", "course/lessons/*.md", "course/plots/__init__.py"),
+    *("solutions/**/*.py", "exercises/*.py", "tests/test_*.py", "notebooks/*.ipynb"),
+]
+SYLLABUS, SOLUTION, TESTS = "course/syllabus.toml", "solutions/rope.py", "tests/test_rope.py"
+HINTS, CATALOGUE, TEXT = "course/hints.toml", "course/mistakes/rope.py", "course/lessons/5_rope.md"
+NOTEBOOK, FIGURES = "solutions/notebooks/5_rope.py", "course/plots/__init__.py"
+REFUSALS = "course/mistakes/refusals.json"
+MINUTES = r'("rotate_half", points = \d+, )minutes'
+
+
+@pytest.fixture
+def copy(tmp_path, monkeypatch):
+    """What `course doctor` reads, in a folder of its own."""
+    for path in (path for pattern in READ for path in root().glob(pattern) if path.is_file()):
+        target = tmp_path / path.relative_to(root())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    monkeypatch.setattr("course.ROOT", tmp_path)
+    return tmp_path
+
+
+def edit(path, old: str, new: str = "") -> None:
+    """Replace every match of a pattern in a file, and there is one."""
+    text, count = re.subn(old, new, path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert count
+    path.write_text(text, encoding="utf-8")
+
+
+def test_nothing_lacks_in_any_lesson():
+    assert lacks() == []
+    assert [lacks(name) for name in (lessons()[0].stem, "1")] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "sentence"),
+    [
+        (SYLLABUS, r'stem = "rope"', "", "lesson 5 lacks `stem` in"),
+        (SYLLABUS, r'title = "Rotate queries and keys"', "", "rope lacks `title` in"),
+        (SYLLABUS, r'name = "ntk_base", ', "", " of rope lacks `name` in"),
+        (SYLLABUS, r', title = "a quarter[^"]*"', "", "rotate_half lacks `title` in"),
+        (SYLLABUS, r'("rotate_half", )points = \d+, ', r"\1", "rotate_half lacks `points` in"),
+        (SYLLABUS, r'("ntk_base", points = )\d+', r"\g<1>0", "ntk_base lacks `points` in"),
+        (SYLLABUS, MINUTES, r"\1minuts", "rotate_half lacks `minutes` in"),
+        (SYLLABUS, MINUTES, r"\1minuts", "rotate_half has `minuts` in"),
+        (SYLLABUS, r'\nrotate_half = """.*?"""', "", "rotate_half lacks a sentence under"),
+        (SYLLABUS, r'  { name = "rotate_half".*?},\n', "", "speaks of rotate_half, which is no"),
+        (SYLLABUS, r'{ name = "rotate_half".*?}', '"rotate_half"', "exercise 2 of rope lacks"),
+        (SYLLABUS, r'"ntk_base"', '"lookup"', "two exercises are called lookup in"),
+        (SOLUTION, r"def rotate_half", "def other", "rotate_half lacks its definition in"),
+        (SOLUTION, r"### BEGIN SOLUTION(?=\n    x1, x2)", "#", "rotate_half lacks what to leave"),
+        (SOLUTION, r"### END SOLUTION(?=\n\n\ndef apply)", "#", "rope lacks a line ### BEGIN"),
+        (SOLUTION, r">>> (?=rotate_half)", "", "rotate_half lacks an example (>>>) in"),
+        (SOLUTION, r"Source:(?=[^\n]*split halves)", "", "rotate_half lacks a source"),
+        (TESTS, r'@exercise\("rotate_half"\)\n', "", 'a class below @exercise("rotate_half")'),
+        (
+            HINTS,
+            r"\[rope\.ntk_base\]\nnudge",
+            "[rope.ntk_base]\nother",
+            "lacks the hint `nudge` in",
+        ),
+        (HINTS, r"rope\.ntk_base", "rope.ntk_baes", "speaks of ntk_baes, which is no exercise of"),
+        (CATALOGUE, r'"rotate_half"(?=,\n    says)', '"rope_tables"', "rotate_half lacks mistakes"),
+        (CATALOGUE, r"    common=True,\n", "", "rotate_half lacks common=True in"),
+        (CATALOGUE, r'@alternative\("rotate_half"\)\n', "", "rotate_half lacks alternatives in"),
+        (REFUSALS, r"rotate_half", "other", "rotate_half lacks outcomes of its mistakes in"),
+        (TEXT, r"`rotate_half`?", "", "rotate_half lacks a word in"),
+        (TEXT, r"<!-- end of common mistakes -->\n", "", "rope lacks the lines <!-- common"),
+        ("course/lessons/README.md", r"\(5_rope\.md\)", "", "rope lacks a row in"),
+        (NOTEBOOK, r"plots\.", "", "rope lacks a figure: "),
+        (FIGURES, r"turned_pairs", "", "rope lacks the figure turned_pairs in"),
+    ],
+)
+def test_what_lacks_is_said_in_a_sentence(copy, path, old, new, sentence):
+    edit(copy / path, old, new)
+    assert sentence in "\n".join(lacks("5"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(SOLUTION, TESTS, CATALOGUE, TEXT, NOTEBOOK),
+        *("exercises/rope.py", "notebooks/5_rope.ipynb"),
+    ],
+)
+def test_a_file_that_lacks_is_named(copy, path):
+    (copy / path).unlink()
+    sentences = lacks("rope")
+    assert [one.split(",")[0].split(";")[0] for one in sentences] == [f"rope lacks {path}"]
+
+
+def test_the_command_ends_with_1_if_anything_lacks(copy):
+    def doctor(*arguments):
+        result = CliRunner().invoke(main, ["doctor", *arguments])
+        return result.exit_code, result.output
+
+    assert doctor() == (0, "nothing lacks\n")
+    edit(copy / HINTS, r"\[rope\.ntk_base\].*?(?=\n\[)")
+    status, said = doctor("rope")
+    assert (status, said.count("ntk_base lacks the hint")) == (1, 3)
+    assert doctor("lookup") == (0, "nothing lacks\n")
+    status, said = doctor("roap")
+    assert (status, said.startswith('Error: there is no lesson "roap"; the lessons')) == (1, True)
+    edit(copy / SOLUTION, r"def rotate_half", "def rotate half")
+    assert "Error: solutions/rope.py is no Python, line" in doctor()[1]
+    edit(copy / SYLLABUS, r'stem = "rope"', 'stem = "rope')
+    assert "Error: course/syllabus.toml cannot be read: " in doctor()[1]
