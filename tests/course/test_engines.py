@@ -19,7 +19,8 @@ from classes import ONE_WRONG, SOLUTION, STUB, needs_sandbox
 from click.testing import CliRunner
 
 from course import ROOT
-from course.grading.engines import cluster, gradescope
+from course.grading.engines import gradescope
+from course.grading.judge import cluster
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
 from course.grading.judge.judge import Judge
 from course.grading.judge.schedule import judged
@@ -61,7 +62,7 @@ def dask_cluster(tmp_path_factory):
     killer.write_text(
         textwrap.dedent("""
             import os, signal
-            from course.grading.engines import cluster
+            from course.grading.judge import cluster
             from course.grading.judge.judge import Judge
             class Mortal(Judge):
                 def grade(self, unit):

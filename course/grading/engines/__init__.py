@@ -1,1 +1,1 @@
-"""Other people's engines that grade with this course: a cluster, Gradescope, GitHub Classroom."""
+"""Platforms that grade with this course: Gradescope and GitHub Classroom."""

@@ -138,7 +138,7 @@ def grade_all(
 
     start = partial(local_judges, settings, jobs)
     if scheduler is not None:
-        from course.grading.engines.cluster import cluster_judges  # with PyTorch
+        from course.grading.judge.cluster import cluster_judges  # with PyTorch
 
         start = partial(cluster_judges, settings, scheduler)
     for unit, result in judged(missing(), start):
