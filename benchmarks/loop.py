@@ -182,14 +182,14 @@ class TestsAlone:
     def seconds(self, lesson: Lesson, path: Path) -> float:
         from course.testing.case import collect
         from course.testing.examine import Examination
-        from course.testing.stage import Stage, load_module
+        from course.testing.executor import Executor, load_module
 
         if lesson not in self._cases:
             self._cases[lesson] = collect([lesson.tests])
             self.seconds(lesson, lesson.module("solutions"))
         start = time.perf_counter()
         module = load_module(path)
-        examination = Examination(lambda: Stage(module), path.read_bytes())
+        examination = Examination(lambda: Executor(module), path.read_bytes())
         for case in self._cases[lesson]:
             examination.run(case)
         return time.perf_counter() - start

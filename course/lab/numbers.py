@@ -17,8 +17,8 @@ from course.plots.parts import AMOUNT, COLORS, SIGNED
 from course.student.borrow import Names, written_in
 from course.student.progress import UNCHECKED, WRONG, status_of_all
 from course.syllabus import find_lesson
+from course.testing.executor import where
 from course.testing.outcomes import Wrong
-from course.testing.stage import where
 
 WIDTHS = (4, 8, 16, 32)
 BASES = (10, 100, 10_000, 500_000)

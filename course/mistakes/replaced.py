@@ -8,7 +8,7 @@ from typing import Any
 from course.mistakes import Mistake
 from course.syllabus import find_lesson
 from course.testing.examine import Examination
-from course.testing.stage import Stage, load_module
+from course.testing.executor import Executor, load_module
 
 
 def with_replaced(lesson: str, name: str, variant: Any) -> types.ModuleType:
@@ -23,7 +23,7 @@ def with_replaced(lesson: str, name: str, variant: Any) -> types.ModuleType:
 def examination_of(mistake: Mistake, lesson: str, seed: int) -> Examination:
     """An examination of a mistake in the reference's place; nothing of our own is watched over."""
     module = with_replaced(lesson, mistake.exercise, mistake.variant)
-    return Examination(lambda: Stage(module, contextlib.nullcontext), seed=seed)
+    return Examination(lambda: Executor(module, contextlib.nullcontext), seed=seed)
 
 
 @functools.cache

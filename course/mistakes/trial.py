@@ -14,7 +14,7 @@ from course.mistakes.replaced import with_replaced
 from course.syllabus import find_lesson
 from course.testing.case import by_exercise, collect
 from course.testing.examine import Examination
-from course.testing.stage import Stage
+from course.testing.executor import Executor
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def try_all(stem: str, entries: Iterable[Mistake | Alternative]) -> list[Verdict
         module = with_replaced(stem, entry.exercise, entry.variant)
         if isinstance(entry, Mistake) and entry.forget:
             entry.forget()
-        examination = Examination(lambda module=module: Stage(module))
+        examination = Examination(lambda module=module: Executor(module))
         findings = [examination.run(case) for case in of_exercise[entry.exercise]]
         failed = {one.case.name: one.text for one in findings if one.status != "passed"}
         passed = tuple(one.case.name for one in findings if one.status == "passed")

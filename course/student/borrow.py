@@ -9,8 +9,8 @@ from typing import Any
 
 from course.student.progress import PASSED, status_of_all, stubs_in
 from course.syllabus import Lesson, find_lesson
+from course.testing.executor import load_module
 from course.testing.outcomes import Wrong
-from course.testing.stage import load_module
 
 
 class Names:

@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
+from course.testing.executor import Executor, GeneratorSeed, Ref
 from course.testing.outcomes import StudentError
-from course.testing.stage import GeneratorSeed, Ref, Stage
 
 
 @dataclass
@@ -35,8 +35,8 @@ class Call:
 class Lesson:
     """A student's module, seen from a test: every name in it can be called."""
 
-    def __init__(self, stage: Stage, calls: list[Call]) -> None:
-        self._stage = stage
+    def __init__(self, executor: Executor, calls: list[Call]) -> None:
+        self._executor = executor
         self._calls = calls
         self.trace: list[Any] = []
         """What came back through the door, in order."""
@@ -53,11 +53,11 @@ class Lesson:
 
         Its source alone must make sense where `torch` and `nn` are imported.
         """
-        return Handle(self, self._stage.prop(thing, _outgoing(args), kwargs))
+        return Handle(self, self._executor.prop(thing, _outgoing(args), kwargs))
 
     def kept(self, tensor: torch.Tensor) -> "Handle":
         """A tensor to pass more than once: the same object each time, where others are copies."""
-        return Handle(self, self._stage.keep(tensor), "a tensor kept from call to call")
+        return Handle(self, self._executor.keep(tensor), "a tensor kept from call to call")
 
     def generator(self, seed: int) -> GeneratorSeed:
         """A seeded `torch.Generator` to pass as an argument."""
@@ -65,11 +65,11 @@ class Lesson:
 
     def seed(self, seed: int) -> None:
         """Seed PyTorch's global generator where the student's code runs."""
-        self._stage.seed(seed)
+        self._executor.seed(seed)
 
     def random_number(self) -> float:
         """The next number of PyTorch's global generator where the student's code runs."""
-        return self._stage.random_number()
+        return self._executor.random_number()
 
     def trace_only_where(self) -> None:
         """Of the latest result keep shape and device: without data its numbers are arbitrary."""
@@ -101,7 +101,7 @@ class Lesson:
         call = Call(name, args, kwargs)
         self._calls.append(call)
         try:
-            result, gradients = self._stage.call(
+            result, gradients = self._executor.call(
                 target,
                 _outgoing(args),
                 {key: _outgoing(value) for key, value in kwargs.items()},
@@ -174,27 +174,27 @@ class Handle(Function):
 
     def train(self, mode: bool = True) -> None:
         """Switch to training mode, or with False to evaluation mode."""
-        self._lesson._stage.call(self.ref, (mode,), {}, method="train")
+        self._lesson._executor.call(self.ref, (mode,), {}, method="train")
 
     def to(self, where: str | torch.dtype) -> None:
         """Move to a device or a dtype."""
-        self._lesson._stage.call(self.ref, (where,), {}, method="to")
+        self._lesson._executor.call(self.ref, (where,), {}, method="to")
 
     def set(self, **parameters: torch.Tensor) -> None:
         """Write parameters; a double underscore in a name stands for a dot."""
         values = {name.replace("__", "."): value for name, value in parameters.items()}
-        self._lesson._stage.set_parameters(self.ref, values)
+        self._lesson._executor.set_parameters(self.ref, values)
 
     def change(self, tensor: torch.Tensor) -> None:
         """Write other numbers into a tensor that is `kept`."""
-        self._lesson._stage.change(self.ref, tensor)
+        self._lesson._executor.change(self.ref, tensor)
 
     def attribute(self, name: str) -> Any:
         """A plain attribute of a prop."""
-        return self._lesson._stage.attribute(self.ref, name)
+        return self._lesson._executor.attribute(self.ref, name)
 
     def _inspect(self, what: str) -> Any:
-        value = self._lesson._stage.inspect(self.ref, what)
+        value = self._lesson._executor.inspect(self.ref, what)
         self._lesson.trace.append(excerpt(value))
         return value
 
@@ -220,7 +220,7 @@ def excerpt(value: Any, most: int = 2_000) -> Any:
 
 
 def _outgoing(value: Any) -> Any:
-    """An argument as the stage takes it: handles become the numbers that it knows."""
+    """An argument as the executor takes it: handles become the numbers that it knows."""
     if isinstance(value, Handle):
         return value.ref
     if isinstance(value, list | tuple):

@@ -13,10 +13,10 @@ from course.testing import expect
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
 from course.testing.door import Lesson, excerpt
-from course.testing.draw import Draw
+from course.testing.executor import Executor, asks_for_input
+from course.testing.inputs import Draw
 from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.show import show
-from course.testing.stage import Stage, asks_for_input
 
 SECONDS_ONCE_WRONG = 10
 """How long the tests of an exercise may have taken for more of them to be run after one failed."""
@@ -62,19 +62,19 @@ class Examination:
     """Tests of one module. What comes to no end, or is wrong and slow, is not waited for again.
 
     Args:
-        stage: makes the stage for the next test.
+        executor: makes the executor for the next test.
         source: the text of the module, to see which exercises use which.
         seed: another one gives the tests other inputs.
     """
 
     def __init__(
         self,
-        stage: Callable[[], Stage],
+        executor: Callable[[], Executor],
         source: bytes = b"",
         seed: int = 0,
     ) -> None:
         self.seed = seed
-        self._stage = stage
+        self._executor = executor
         self._source = source
         self._stopped: set[str] = set()
         self._failed: set[str] = set()
@@ -160,15 +160,15 @@ class Examination:
         start = time.perf_counter()
         expect.calls.clear()
         expect.refused.clear()
-        stage = self._stage()
-        door = Lesson(stage, expect.calls)
-        failure = self._failure(case, lent, stage, door)
+        executor = self._executor()
+        door = Lesson(executor, expect.calls)
+        failure = self._failure(case, lent, executor, door)
         refused = [excerpt(one) for one in expect.refused] if failure else []
         told = _told(failure, case.exercise)
         return Finding(case, *told, door.trace, refused, time.perf_counter() - start)
 
     def _failure(
-        self, case: Case, lent: tuple[str, ...], stage: Stage, door: Lesson
+        self, case: Case, lent: tuple[str, ...], executor: Executor, door: Lesson
     ) -> Exception | None:
         given = dict(case.parameters)
         if "draw" in case.fixtures:
@@ -176,11 +176,11 @@ class Examination:
         if "lesson" in case.fixtures:
             given["lesson"] = door
         try:
-            with stage.limited(case.seconds):
+            with executor.limited(case.seconds):
                 # what starts at random starts alike in every run
-                stage.seed(case.seed(self.seed, "module"))
+                executor.seed(case.seed(self.seed, "module"))
                 if lent:
-                    stage.lend(source_of(case.lesson, lent), lent)
+                    executor.lend(source_of(case.lesson, lent), lent)
                 case.function(**given)
         except TimeIsUp as error:
             sentence = f"{case.exercise} did not come to an end in {case.seconds} s"
@@ -189,7 +189,7 @@ class Examination:
         except Exception as failure:
             return failure
         finally:
-            stage.take_back()
+            executor.take_back()
         return None
 
 

@@ -19,6 +19,7 @@ from course.syllabus import Status, closest, lessons
 from course.system.console import readable_anywhere
 from course.testing.case import Case, case_of
 from course.testing.examine import Finding
+from course.testing.executor import load_module
 from course.testing.outcomes import Wrong
 from course.testing.result import LessonResult, from_text, to_text
 from course.testing.run import (
@@ -28,7 +29,6 @@ from course.testing.run import (
     open_module,
     test_result,
 )
-from course.testing.stage import load_module
 
 
 def _keep_what_is_loaded() -> None:

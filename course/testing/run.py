@@ -14,9 +14,9 @@ from course.testing.examine import (
     lines_of_definitions,
     lines_to_do_once_begun,
 )
+from course.testing.executor import Executor, load_module, where
 from course.testing.outcomes import Wrong
 from course.testing.result import ExerciseResult, LessonResult, TestResult
-from course.testing.stage import Stage, load_module, where
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def open_module(path: Path, seed: int, printed: Callable[[], str]) -> Module:
         module = _load(path)
     except Wrong as wrong:
         return Module(path, None, str(wrong), printed())
-    examination = Examination(lambda: Stage(module), path.read_bytes(), seed)
+    examination = Examination(lambda: Executor(module), path.read_bytes(), seed)
     return Module(path, examination, "", printed())
 
 

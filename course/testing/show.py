@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from course.testing.door import Call, Handle
+from course.testing.executor import GeneratorSeed, with_article
 from course.testing.plain import Foreign
-from course.testing.stage import GeneratorSeed, with_article
 
 _SMALL = 16
 """A tensor with more elements is shown by its shape alone."""

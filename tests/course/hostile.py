@@ -164,26 +164,26 @@ in_call("returns a function", "return lambda: weight", "a function came back")
 in_call("returns a module", "import torch.nn; return torch.nn.Identity()", "came back|go on")
 in_call("answers differently each time", "return torch.rand(2, 3)", "shape|values")
 
-# --- the stage and the connection -----------------------------------------------------------
+# --- the executor and the connection -----------------------------------------------------------
 
 attack(
     "finds what calls it and makes that answer for it",
     "import gc, importlib\n"
-    "stage = importlib.import_module('course.testing.stage')\n"
-    "stage.Stage.call = lambda self, target, args, kwargs, **o: (args[0][:1], {})\n"
-    "stage.Stage.inspect = lambda self, ref, what: {}\n"
+    "executor = importlib.import_module('course.testing.executor')\n"
+    "executor.Executor.call = lambda self, target, args, kwargs, **o: (args[0][:1], {})\n"
+    "executor.Executor.inspect = lambda self, ref, what: {}\n"
     "for found in gc.get_objects():\n"
     "    if type(found).__name__ == '_Actor':\n"
     "        found.fresh = lambda: None",
     "shape",
 )
 in_call(
-    "waits for its first call to replace the stage",
+    "waits for its first call to replace the executor",
     """
 import gc, sys
-stage = sys.modules["course.testing.stage"].Stage
-stage.call = lambda self, target, args, kwargs, **options: (torch.zeros(2, 3), {})
-stage._check_unchanged = lambda *arguments: None
+executor = sys.modules["course.testing.executor"].Executor
+executor.call = lambda self, target, args, kwargs, **options: (torch.zeros(2, 3), {})
+executor._check_unchanged = lambda *arguments: None
 return torch.zeros(2, 3)
 """,
     "replaces|values|shape",
@@ -385,15 +385,15 @@ raise LookupError("nowhere to be found")
 THIEF = f"""
 import sys
 
-stage = sys.modules["course.testing.stage"].Stage
-lend = stage.lend
+executor = sys.modules["course.testing.executor"].Executor
+lend = executor.lend
 
 def steal(self, source, names):
     exec(source, stolen)
     lend(self, source, names)
 
 stolen = {{}}
-stage.lend = steal
+executor.lend = steal
 for name in ("lookup", "one_hot_lookup", "one_hot_bytes", "lookup_backward"):
     def call(*args, name=name, **kwargs):
         if name not in stolen:

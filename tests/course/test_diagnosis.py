@@ -11,7 +11,7 @@ from course.mistakes.diagnosis import Diagnosis, KnownMistake, _same, diagnose, 
 from course.syllabus import find_lesson
 from course.testing.case import collect
 from course.testing.examine import Examination
-from course.testing.stage import Stage, load_module
+from course.testing.executor import Executor, load_module
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def diagnosis_of(cases, tmp_path: Path):
         path.write_text(f"{ast.unparse(tree)}\n\n{definition}", encoding="utf-8")
         module = load_module(path)
         mine = [case for case in cases[stem] if case.exercise == exercise]
-        examination = Examination(lambda: Stage(module), path.read_bytes())
+        examination = Examination(lambda: Executor(module), path.read_bytes())
         return diagnose([examination.run(case) for case in mine], known_mistakes(mine, seed=0))
 
     return examine

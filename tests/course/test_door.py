@@ -8,9 +8,9 @@ from torch import nn
 
 from course.testing import expect
 from course.testing.door import Handle, Lesson, excerpt
+from course.testing.executor import Executor
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.plain import Foreign, plain
-from course.testing.stage import Stage
 
 
 def lesson_of(**names) -> Lesson:
@@ -18,7 +18,7 @@ def lesson_of(**names) -> Lesson:
     module = types.ModuleType("exercises.fake")
     module.__file__ = __file__
     module.__dict__.update(names)
-    return Lesson(Stage(module), [])
+    return Lesson(Executor(module), [])
 
 
 def test_a_result_is_a_copy():
@@ -159,11 +159,11 @@ def test_lending_replaces_names_and_gives_them_back():
     module.__file__ = __file__
     exec("def helper(): return 'mine'\ndef f(): return helper(), missing()", module.__dict__)
     reference = "def helper(): return 'lent'\ndef missing(): return 'lent'"
-    stage = Stage(module)
-    stage.lend(reference, ("helper", "missing"))
-    assert Lesson(stage, []).f() == ("lent", "lent")
-    stage.take_back()
-    assert Lesson(stage, []).helper() == "mine"
+    executor = Executor(module)
+    executor.lend(reference, ("helper", "missing"))
+    assert Lesson(executor, []).f() == ("lent", "lent")
+    executor.take_back()
+    assert Lesson(executor, []).helper() == "mine"
     assert "missing" not in module.__dict__
 
 

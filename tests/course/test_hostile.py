@@ -25,14 +25,14 @@ from course.grading.judge.local import local_judges
 from course.grading.judge.schedule import judged
 from course.grading.judge.unit import Settings, Unit
 from course.grading.sandbox import remote, wire
-from course.grading.sandbox.remote import RemoteStage
+from course.grading.sandbox.remote import RemoteExecutor
 from course.grading.sandbox.sandbox import Limits
 from course.grading.sandbox.wire import Closed, Silence, WireError, dumps, loads, receive, send
 from course.syllabus import Status, find_lesson, stub_from
 from course.testing import case
 from course.testing.examine import MAX_BYTES_TO_READ, used_exercises
+from course.testing.executor import GeneratorSeed, Ref
 from course.testing.plain import Foreign, plain
-from course.testing.stage import GeneratorSeed, Ref
 from course.testing.telling import telling_difference
 
 # --- attacks --------------------------------------------------------------------------------
@@ -549,4 +549,4 @@ def test_a_call_is_answered_by_a_result_and_gradients_only(answer):
             return answer
 
     with pytest.raises(AssertionError, match="cannot be read"):
-        RemoteStage(Conversation()).call("lookup", (), {})
+        RemoteExecutor(Conversation()).call("lookup", (), {})

@@ -19,7 +19,7 @@ from hostile import SOLUTION as LOOKUP
 from course.grading.judge.judge import MAX_OTHER_MESSAGE, Judge
 from course.grading.judge.unit import Unit, key_of
 from course.grading.sandbox import remote
-from course.grading.sandbox.remote import Conversation, RemoteModule, RemoteStage
+from course.grading.sandbox.remote import Conversation, RemoteExecutor, RemoteModule
 from course.grading.sandbox.sandbox import Limits
 from course.syllabus import Status, find_lesson, lessons, stub_from
 from course.testing.examine import Examination
@@ -224,13 +224,13 @@ def test_long_messages_of_many_tests_are_cut(graded):
 FORGES_NO_GRADIENTS = """
 import sys
 
-Stage = sys.modules["course.testing.stage"].Stage
+Executor = sys.modules["course.testing.executor"].Executor
 
-def call(self, target, args, kwargs, upstream=None, honestly=Stage.call, **others):
+def call(self, target, args, kwargs, upstream=None, honestly=Executor.call, **others):
     returned, gradients = honestly(self, target, args, kwargs, upstream=upstream, **others)
     return returned, {}
 
-Stage.call = call
+Executor.call = call
 """
 
 
@@ -387,8 +387,8 @@ def test_a_worker_imports_nothing_for_what_is_usual(judge):
     """An optimizer alone would take a second in each worker."""
     module = RemoteModule(judge._fork_server, USUAL, "exercises/rope.py")
     try:
-        stage = RemoteStage(Conversation(module, 60))
-        imported, _ = stage.call("usual", (torch.ones(1, 2),), {})
+        executor = RemoteExecutor(Conversation(module, 60))
+        imported, _ = executor.call("usual", (torch.ones(1, 2),), {})
     finally:
         module.end()
     assert imported == []
@@ -535,7 +535,7 @@ def test_a_busy_machine_costs_nobody_a_point(monkeypatch):
             module = remote.RemoteModule(judge._fork_server, source, "exercises/rope.py")
             module.load()
             finding = Examination(
-                lambda: RemoteStage(Conversation(module, case.seconds)), source
+                lambda: RemoteExecutor(Conversation(module, case.seconds)), source
             ).run(case)
             module.end()
         assert time.monotonic() - start > 2

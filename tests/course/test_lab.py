@@ -16,8 +16,8 @@ from course.lab.numbers import BASES, LONGEST, MOST_WORDS, N_HEADS, export_numbe
 from course.lab.page import page_with, write_page
 from course.student import progress
 from course.syllabus import Status, find_lesson, stub_from
+from course.testing.executor import load_module
 from course.testing.result import ExerciseResult, LessonResult, TestResult
-from course.testing.stage import load_module
 
 WIDTH = 4
 

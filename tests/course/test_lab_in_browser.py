@@ -16,7 +16,7 @@ import torch
 from course.lab.numbers import BASES, LONGEST, N_HEADS, WIDTHS, export_numbers, packed
 from course.lab.page import page_with
 from course.syllabus import find_lesson
-from course.testing.stage import load_module
+from course.testing.executor import load_module
 
 pytestmark = pytest.mark.browser
 

@@ -14,7 +14,7 @@ import pytest
 from course.syllabus import Lesson, find_lesson, lessons
 from course.testing.case import Case, collect
 from course.testing.examine import Examination
-from course.testing.stage import Stage, load_module
+from course.testing.executor import Executor, load_module
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))  # pytest by itself finds no module beside a test
@@ -126,14 +126,14 @@ def _key(mutant: Mutant) -> tuple[str, str, str]:
 
 
 def _is_noticed(module, cases: list[Case]) -> bool:
-    examination = Examination(lambda: Stage(module))
+    examination = Examination(lambda: Executor(module))
     return any(examination.run(case).status != "passed" for case in cases)
 
 
 def _quick_first(lesson: Lesson) -> dict[str, list[Case]]:
     """The graded tests by exercise, with little more time than the solution takes for them."""
     reference = load_module(lesson.module("solutions"))
-    examination = Examination(lambda: Stage(reference))
+    examination = Examination(lambda: Executor(reference))
     findings = sorted(map(examination.run, collect([lesson.tests])), key=lambda one: one.seconds)
     assert {finding.status for finding in findings} == {"passed"}
     cases: dict[str, list[Case]] = {exercise.name: [] for exercise in lesson.exercises}

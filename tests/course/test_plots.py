@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from course import ROOT, plots
-from course.testing.stage import load_module
+from course.testing.executor import load_module
 
 WORDS = ["the", "cat", "sat", "on", "the", "mat", "."]
 VOCABULARY = sorted(set(WORDS))

@@ -11,7 +11,7 @@ from course.syllabus import lessons
 from course.testing.case import collect
 from course.testing.door import Lesson
 from course.testing.examine import Examination
-from course.testing.stage import Stage, load_module
+from course.testing.executor import Executor, load_module
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_no_test_tells_a_student_what_its_inputs_are_drawn_from(cases, monkeypat
     secret = set()
     for lesson in lessons():
         module = load_module(lesson.module("solutions"))
-        examination = Examination(lambda module=module: Stage(module), seed=7)
+        examination = Examination(lambda module=module: Executor(module), seed=7)
         for case in cases:
             if case.lesson == lesson.stem and case.seconds <= 30:
                 secret.add(case.seed(7, "inputs"))

@@ -8,9 +8,9 @@ from torch import nn
 
 from course.testing import expect
 from course.testing.door import Call, Lesson
+from course.testing.executor import Executor
 from course.testing.outcomes import Wrong
 from course.testing.show import show, show_number
-from course.testing.stage import Stage
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def lesson(monkeypatch):
     module.__dict__.update(Linear=nn.Linear, f=lambda *args, **kwargs: None)
     calls: list[Call] = []
     monkeypatch.setattr(expect, "calls", calls)
-    return Lesson(Stage(module), calls)
+    return Lesson(Executor(module), calls)
 
 
 def called() -> str:

@@ -18,8 +18,8 @@ import torch
 from course.grading.sandbox.remote import (
     TOO_LARGE,
     Conversation,
+    RemoteExecutor,
     RemoteModule,
-    RemoteStage,
     WorkerLost,
 )
 from course.grading.sandbox.sandbox import SandboxError
@@ -85,7 +85,7 @@ class RecallingExamination(Examination):
     """
 
     def __init__(self, module: RemoteModule, source: bytes, seed: int, memory: Memory) -> None:
-        super().__init__(self._new_stage, source, seed)
+        super().__init__(self._new_executor, source, seed)
         self._module = module
         self._memory = memory
         self._known = _KnownCourse(module, Point(), seconds=0.0)
@@ -123,8 +123,8 @@ class RecallingExamination(Examination):
         self._known.is_broken = True
         return Finding(case, Status.WRONG, Stopped(said), said)
 
-    def _new_stage(self) -> RemoteStage:
-        return RemoteStage(self._known)
+    def _new_executor(self) -> RemoteExecutor:
+        return RemoteExecutor(self._known)
 
 
 class _KnownCourse(Conversation):

@@ -20,7 +20,7 @@ from course.grading.sandbox.sandbox import Limits, SandboxError, enter_namespace
 from course.grading.sandbox.start import ENDED, start_fork_server, stop_fork_server
 from course.grading.sandbox.wire import Closed, receive, send
 from course.grading.sandbox.worker import serve
-from course.testing.stage import Ref
+from course.testing.executor import Ref
 
 SECONDS_TO_END = 2.0
 """How long a worker may take that has closed its connection: to give memory back takes time."""

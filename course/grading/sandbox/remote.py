@@ -1,4 +1,4 @@
-"""A stage in a worker, as the graded tests see it: nothing looks different from here."""
+"""An executor in a worker, as the graded tests see it: nothing looks different from here."""
 
 import contextlib
 import functools
@@ -23,8 +23,8 @@ from course.grading.sandbox.wire import (
     send_message,
 )
 from course.testing.clock import TimeIsUp
+from course.testing.executor import Ref
 from course.testing.outcomes import Stopped, StudentError, ToDo, Wrong
-from course.testing.stage import Ref
 
 SECONDS_TO_LOAD = 30
 MAX_BYTES = 256 * 2**20
@@ -184,8 +184,8 @@ class Conversation:
             raise
 
 
-class RemoteStage:
-    """The stage of a worker; it has all requests of a `Stage`."""
+class RemoteExecutor:
+    """The executor of a worker; it has all requests of a `Executor`."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -193,7 +193,7 @@ class RemoteStage:
         self._n_put = 0
 
     def _next_ref(self, type_name: str) -> Ref:
-        """Number what is put on the stage from here, so that nobody has to wait for its number."""
+        """Number what is sent to the executor, so that nobody has to wait for its number."""
         self._n_put += 1
         return Ref(-self._n_put, type_name)
 
@@ -219,7 +219,7 @@ class RemoteStage:
         return contextlib.nullcontext()
 
     def take_back(self) -> None:
-        """Do nothing: a fresh stage takes back what was lent."""
+        """Do nothing: a fresh executor takes back what was lent."""
 
     def prop(self, thing: type | Callable, args: tuple, kwargs: dict) -> Ref:
         ref = self._next_ref(thing.__name__)

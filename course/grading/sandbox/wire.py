@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from course.testing.executor import GeneratorSeed, Ref
 from course.testing.plain import Foreign
-from course.testing.stage import GeneratorSeed, Ref
 
 MAX_TEXT_BYTES = 2**20
 MAX_MEMORY_BYTES = 64 * 2**20

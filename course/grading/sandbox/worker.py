@@ -1,4 +1,4 @@
-"""Inside a worker: a stage for one student module, driven by messages.
+"""Inside a worker: an executor for one student module, driven by messages.
 
 Whatever a student's code does here, all that it can change is the answers on one connection.
 """
@@ -15,9 +15,9 @@ from torch import nn
 
 from course.grading.sandbox.wire import Closed, WireError, receive, send
 from course.system.memory import ran_out_of_memory
+from course.testing.executor import Executor, compiled, run_module
 from course.testing.integrity import honest, judging
 from course.testing.outcomes import StudentError, ToDo, Wrong
-from course.testing.stage import Stage, compiled, run_module
 
 MAX_MESSAGE = 4000
 
@@ -47,10 +47,10 @@ def serve(connection: socket.socket) -> None:
 
 
 class _Actor:
-    """A stage, and the verbs that it has in a worker alone."""
+    """An executor, and the verbs that it has in a worker alone."""
 
     def __init__(self) -> None:
-        self.stage: Stage | None = None
+        self.executor: Executor | None = None
         # nothing judges here; but what all code relies on has to stay, as wherever it is tested
         self._guard = functools.partial(honest, before=judging([builtins]))
 
@@ -59,22 +59,22 @@ class _Actor:
         path = Path(name)
         text = source.decode("utf-8", errors="replace")
         linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
-        self.stage = Stage(run_module(source, path), self._guard)
+        self.executor = Executor(run_module(source, path), self._guard)
 
     def fresh(self) -> None:
         """Begin a test: nothing is lent, and no objects of an earlier one are left."""
-        self.stage.take_back()
-        self.stage = Stage(self.stage.module, self._guard)
+        self.executor.take_back()
+        self.executor = Executor(self.executor.module, self._guard)
 
     def prop(self, source: str, name: str, args: list, kwargs: dict, number: int) -> Any:
         """Make a prop from its source."""
         names: dict[str, Any] = {"torch": torch, "nn": nn}
         exec(compiled(source), names)
-        return self.stage.prop(names[name], args, kwargs, number)
+        return self.executor.prop(names[name], args, kwargs, number)
 
 
 def _answer(actor: _Actor, verb: str, args: list, kwargs: dict | None = None) -> list:
-    act = getattr(actor, verb, None) or getattr(actor.stage, verb)
+    act = getattr(actor, verb, None) or getattr(actor.executor, verb)
     try:
         return ["result", act(*args, **(kwargs or {}))]
     except ToDo as error:
@@ -84,7 +84,7 @@ def _answer(actor: _Actor, verb: str, args: list, kwargs: dict | None = None) ->
     except StudentError as error:
         shortened = [error.message[:MAX_MESSAGE], error.where[:MAX_MESSAGE]]
         return ["student", [[kind[:100] for kind in error.kinds[:20]], *shortened]]
-    except Exception as error:  # of the stage's own, as it looked at what came back
+    except Exception as error:  # of the executor's own, as it looked at what came back
         if ran_out_of_memory(error):
             raise
         return ["wrong", f"what came back cannot be looked at: {type(error).__name__}"]

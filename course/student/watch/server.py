@@ -33,7 +33,7 @@ from course.student.watch.verdict import verdict
 from course.syllabus import Lesson, find_lesson
 from course.testing.case import Case, collect
 from course.testing.examine import Examination
-from course.testing.stage import Stage, load_module
+from course.testing.executor import Executor, load_module
 
 if sys.platform != "win32":
     import resource
@@ -101,7 +101,7 @@ def _warm_up(warm: dict[Lesson, list[Case]], stems: list[str]) -> None:
             warm[lesson] = cases = collect([lesson.tests])
             path = lesson.module("solutions")
             module = load_module(path)
-            examination = Examination(lambda module=module: Stage(module), path.read_bytes())
+            examination = Examination(lambda module=module: Executor(module), path.read_bytes())
             for case in cases:
                 examination.run(case)
             known_mistakes(cases[:1], seed=0)

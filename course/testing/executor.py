@@ -1,8 +1,8 @@
 """Where a student's code lives: it is loaded here, called here, and looked into here.
 
-A stage understands a few requests, each with plain values in and out (`plain.py`). The objects
-that a student's code makes (modules, mostly) stay on the stage and are known outside by a number.
-A stage can therefore stand in this process or in another one; the tests cannot tell.
+An executor understands a few requests, each with plain values in and out (`plain.py`). The objects
+that a student's code makes (modules, mostly) stay in it and are known outside by a number.
+An executor can therefore stand in this process or in another one; the tests cannot tell.
 """
 
 import codecs
@@ -26,7 +26,7 @@ from course.testing.plain import Foreign, plain
 
 @dataclass(frozen=True)
 class Ref:
-    """The number of an object that stays on the stage."""
+    """The number of an object that stays on the executor."""
 
     number: int
     type_name: str
@@ -39,7 +39,7 @@ class GeneratorSeed:
     seed: int
 
 
-class Stage:
+class Executor:
     """One student module, with the objects that it has made so far.
 
     Args:
@@ -140,10 +140,10 @@ class Stage:
         return plain(getattr(self._objects[ref.number], name))
 
     def prop(self, thing: Any, args: tuple, kwargs: dict, number: int | None = None) -> Ref:
-        """Put something of the test's own on the stage: a function, or an object of a class.
+        """Put something of the test's own on the executor: a function, or an object of a class.
 
         Args:
-            number: what it is to be known by; below 0, where the stage gives no numbers itself.
+            number: what it is to be known by; below 0, where the executor gives no numbers itself.
         """
         made = thing
         if isinstance(thing, type):
@@ -151,11 +151,11 @@ class Stage:
         return self._keep(made, number)
 
     def keep(self, value: Any, number: int | None = None) -> Ref:
-        """Put a tensor on the stage, so that one and the same can be passed more than once."""
+        """Put a tensor on the executor, so that one and the same can be passed more than once."""
         return self._keep(self._enter(value), number)
 
     def change(self, ref: Ref, value: torch.Tensor) -> None:
-        """Write other numbers into a tensor that was put on the stage."""
+        """Write other numbers into a tensor that was sent to the executor."""
         self._objects[ref.number].copy_(value)
 
     def seed(self, seed: int) -> None:
