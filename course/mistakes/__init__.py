@@ -79,13 +79,13 @@ def alternative(exercise: str) -> Callable:
 
 
 def mistakes(stem: str) -> list[Mistake]:
-    """All mistakes of a lesson."""
+    """Return all mistakes of a lesson."""
     importlib.import_module(f"{__name__}.{stem}")
     return _mistakes.get(stem, [])
 
 
 def alternatives(stem: str) -> list[Alternative]:
-    """All alternatives of a lesson."""
+    """Return all alternatives of a lesson."""
     importlib.import_module(f"{__name__}.{stem}")
     return _alternatives.get(stem, [])
 

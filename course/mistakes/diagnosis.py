@@ -1,4 +1,4 @@
-"""Which known mistake explains a failure?
+"""The search for the known mistake that explains a failure.
 
 What a student's code gave back through the door is compared with what each mistake of the
 catalogue gives in the same tests, on the same inputs. A wrong diagnosis is worse than none:
@@ -45,11 +45,11 @@ class KnownMistake:
         self._statuses = refusals(mistake, cases[0].lesson)
 
     def status(self, case: Case) -> str:
-        """How it ends in a test: as was found out beforehand, or else by running it."""
+        """Return how it ends in a test: as was found out beforehand, or else by running it."""
         return self._statuses.get(case.name) or self.finding(case).status
 
     def finding(self, case: Case) -> Finding:
-        """How the mistake fares in a test; those before it come first if it remembers them."""
+        """Return how the mistake fares in a test; earlier tests run first if it remembers them."""
         in_order = self.mistake.forget is not None
         if in_order and not self._findings:
             self.mistake.forget()
@@ -63,7 +63,7 @@ class KnownMistake:
         return self._findings[case]
 
     def explains(self, seen: Finding) -> bool:
-        """Whether it fails a test just as the student's code did."""
+        """Return whether it fails a test just as the student's code did."""
         if self.status(seen.case) != "wrong":
             return False
         found = self.finding(seen.case)
@@ -75,7 +75,7 @@ class KnownMistake:
 
 
 def _what_counts(found: Finding) -> Finding:
-    """A finding without what nobody compares: a judge keeps thousands of them."""
+    """Return a finding without what nobody compares: a judge keeps thousands of them."""
     if found.status == "passed":
         return replace(found, failure=None, text="", trace=[], refused=[])
     forget_frames(found)
@@ -83,14 +83,14 @@ def _what_counts(found: Finding) -> Finding:
 
 
 def _held_instead(text: str) -> str:
-    """What a module holds that has no such parameter as a test sets; of names only how deep."""
+    """Return what a module holds that lacks the parameter a test sets; of names only how deep."""
     if not re.match(r"the module has no parameter |\S+ has shape ", text):
         return ""
     return re.sub(r"'[^']*'", lambda name: "." * name[0].count("."), text)
 
 
 def known_mistakes(cases: Sequence[Case], seed: int) -> list[KnownMistake]:
-    """The known mistakes of the exercise that these cases, in order, are all the tests of."""
+    """Return the known mistakes of an exercise; these cases, in order, are all its tests."""
     known = mistakes(cases[0].lesson)
     return [KnownMistake(one, cases, seed) for one in known if one.exercise == cases[0].exercise]
 
@@ -105,7 +105,7 @@ def diagnose(
     known: Sequence[KnownMistake],
     seconds: float = SECONDS_PER_EXERCISE,
 ) -> Diagnosis | None:
-    """What explains the findings of one exercise, or None."""
+    """Return what explains the findings of one exercise, or None."""
     if any(isinstance(finding.failure, Stopped | NotRun) for finding in findings):
         return None
     wrong = [one for one in findings if one.status == "wrong"]
@@ -135,7 +135,7 @@ def diagnose(
 def _candidates(
     known: Iterable[KnownMistake], wrong: Sequence[Finding], passed: Sequence[Finding]
 ) -> list[tuple[KnownMistake, list[Finding]]]:
-    """The mistakes that fail none of what passed, with what they fail of the rest; most first."""
+    """Return mistakes that fail none of `passed`, with what they fail of `wrong`; most first."""
     candidates = []
     for known_mistake in known:
         if all(known_mistake.status(one.case) == "passed" for one in passed):
@@ -146,7 +146,7 @@ def _candidates(
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Equality up to rounding, the precision that floats are kept in, and the wording of errors."""
+    """Compare up to rounding, the precision that floats are kept in, and the wording of errors."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         if a.shape != b.shape or a.is_floating_point() != b.is_floating_point():
             return False
@@ -171,7 +171,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _widened(tensor: torch.Tensor) -> torch.Tensor:
-    """Whole numbers in one dtype: PyTorch refuses to compare uint16 and its like with others."""
+    """Return integers in one dtype: PyTorch refuses to compare uint16 and its like with others."""
     return tensor if tensor.is_complex() else tensor.long()
 
 
@@ -184,7 +184,7 @@ _ROUNDING = {torch.bfloat16: 2e-2, torch.float16: 3e-3}
 
 
 def _anonymous(values: dict) -> list[tuple[int, tuple[int, ...]]]:
-    """The shapes of what has names, each with how deep it lies in the module: 1 for emb.weight."""
+    """Return the shapes of what has names, each with its depth in the module: 1 for emb.weight."""
     return sorted(
         (str(name).count("."), tuple(getattr(value, "shape", ()))) for name, value in values.items()
     )

@@ -1,8 +1,8 @@
-"""Which graded test refuses which known mistake: found out beforehand, so that nobody waits for it.
+"""The graded tests that refuse each known mistake: found out beforehand, so nobody waits for it.
 
     python -m course.mistakes.refusals [LESSON ...]
 
-finds it out anew, after graded tests or the catalogue have changed, and writes refusals.json: for
+finds them out anew, after graded tests or the catalogue have changed, and writes refusals.json: for
 each exercise the names of its tests, and for each of its mistakes a letter per test.
 """
 
@@ -30,7 +30,7 @@ _SEEDS = range(16)
 
 
 def refusals(mistake: Mistake, lesson: str) -> dict[str, str]:
-    """How a mistake fares in the tests of its exercise, by their names; some may be missing."""
+    """Return how a mistake fares in its exercise's tests, by their names; some may be missing."""
     known = _written().get(lesson, {}).get(mistake.exercise, {"tests": [], "mistakes": {}})
     letters = known["mistakes"].get(mistake.name, "")
     return {
@@ -46,7 +46,7 @@ def _written() -> dict:
 
 
 def letters_of(mistake: Mistake, cases: Sequence[Case], seed: int) -> str:
-    """How a mistake fares in all tests of its exercise with one seed, a letter for each."""
+    """Return how a mistake fares in all tests of its exercise with one seed, a letter for each."""
     examination = examination_of(mistake, cases[0].lesson, seed)
     if mistake.forget:
         mistake.forget()
@@ -73,7 +73,7 @@ def _of_lesson(lesson: Lesson) -> dict[str, dict]:
 
 
 def main(names: Sequence[str]) -> None:
-    """Find it out for these lessons, or for all, and write it down."""
+    """Find out the refusals for these lessons, or for all, and write them down."""
     try:
         chosen = chosen_lessons(names) or lessons()
     except ValueError as error:

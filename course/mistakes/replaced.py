@@ -12,7 +12,7 @@ from course.testing.executor import Executor, load_module
 
 
 def with_replaced(lesson: str, name: str, variant: Any) -> types.ModuleType:
-    """The reference of a lesson, in which one name stands for something else."""
+    """Return the reference of a lesson, in which one name stands for something else."""
     reference = _reference(lesson)
     module = types.ModuleType(reference.__name__)
     module.__dict__.update(vars(reference))
@@ -21,7 +21,7 @@ def with_replaced(lesson: str, name: str, variant: Any) -> types.ModuleType:
 
 
 def examination_of(mistake: Mistake, lesson: str, seed: int) -> Examination:
-    """An examination of a mistake in the reference's place; nothing of our own is watched over."""
+    """Return an examination of a mistake in the reference's place; our own code is not watched."""
     module = with_replaced(lesson, mistake.exercise, mistake.variant)
     return Examination(lambda: Executor(module, contextlib.nullcontext), seed=seed)
 

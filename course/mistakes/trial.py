@@ -19,7 +19,7 @@ from course.testing.executor import Executor
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the graded tests of one exercise found in one variant of it."""
+    """The findings of the graded tests of one exercise in one variant of it."""
 
     entry: Mistake | Alternative
     passed: tuple[str, ...]
@@ -30,7 +30,7 @@ class Verdict:
 
     @property
     def as_it_should_be(self) -> bool:
-        """A mistake is refused by some test, an alternative by none."""
+        """Return whether some test refuses the mistake, or no test refuses the alternative."""
         return bool(self.failed) == isinstance(self.entry, Mistake)
 
 

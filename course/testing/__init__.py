@@ -1,4 +1,4 @@
-"""What graded tests are written with, and how they are run: `run(module, cases) -> LessonResult`.
+"""The tools to write graded tests with, and to run them: `run(module, cases) -> LessonResult`.
 
 from course.testing import exercise, expect, limit
 """

@@ -39,7 +39,7 @@ class Case:
 
     @property
     def why(self) -> str:
-        """What the test says for itself: why the exercise has to be so."""
+        """Return what the test says for itself: why the exercise has to be so."""
         return inspect.cleandoc(self.function.__doc__ or "")
 
     def seed(self, seed_of_run: int, purpose: str) -> int:
@@ -55,7 +55,7 @@ class Case:
 
 
 def case_of(item: pytest.Item) -> Case | None:
-    """The graded test behind an item of pytest; None if it is another kind of test."""
+    """Return the graded test behind an item of pytest; None if it is another kind of test."""
     exercise = item.get_closest_marker("exercise")
     if exercise is None:
         return None
@@ -73,7 +73,7 @@ def case_of(item: pytest.Item) -> Case | None:
 
 
 def collect(test_files: Iterable[Path]) -> list[Case]:
-    """All graded tests of some files."""
+    """Return all graded tests of some files."""
     collector = _Collector()
     arguments = [
         *("-o", "addopts=", "-p", "course.testing.plugin", "-p", "no:cacheprovider"),
@@ -88,7 +88,7 @@ def collect(test_files: Iterable[Path]) -> list[Case]:
 
 
 def by_exercise(cases: Iterable[Case]) -> dict[str, list[Case]]:
-    """Graded tests of one lesson, by the name of their exercise, in the order of both."""
+    """Return graded tests of one lesson, by the name of their exercise, in the order of both."""
     found: dict[str, list[Case]] = {}
     for case in cases:
         found.setdefault(case.exercise, []).append(case)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 class TimeIsUp(BaseException):
-    """Raised inside code that runs too long; not an `Exception`, so few handlers catch it.
+    """The interruption of code that runs too long; not an `Exception`, so few handlers catch it.
 
     Attributes:
         where: the line of the student's file that was running, as "file:line: text", if known.
@@ -42,7 +42,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 @dataclass
 class _Limit:
-    """When `TimeIsUp` is to be raised, in seconds of `time.monotonic()`, and in which thread."""
+    """The time to raise `TimeIsUp` at, in seconds of `time.monotonic()`, and the thread for it."""
 
     end: float
     thread: int
@@ -83,7 +83,7 @@ _LONGEST_WAIT = 3600.0
 
 @functools.cache
 def _watcher_of(process: int) -> _Watcher:
-    """The watcher of a process; one that was forked has to have a thread of its own."""
+    """Return the watcher of a process; one that was forked has to have a thread of its own."""
     return _Watcher()
 
 

@@ -56,11 +56,11 @@ class Lesson:
         return Handle(self, self._executor.prop(thing, _outgoing(args), kwargs))
 
     def kept(self, tensor: torch.Tensor) -> "Handle":
-        """A tensor to pass more than once: the same object each time, where others are copies."""
+        """Return a tensor to pass more than once: the same object each time; others are copies."""
         return Handle(self, self._executor.keep(tensor), "a tensor kept from call to call")
 
     def generator(self, seed: int) -> GeneratorSeed:
-        """A seeded `torch.Generator` to pass as an argument."""
+        """Return a seeded `torch.Generator` to pass as an argument."""
         return GeneratorSeed(seed)
 
     def seed(self, seed: int) -> None:
@@ -68,11 +68,11 @@ class Lesson:
         self._executor.seed(seed)
 
     def random_number(self) -> float:
-        """The next number of PyTorch's global generator where the student's code runs."""
+        """Return the next number of PyTorch's global generator where the student's code runs."""
         return self._executor.random_number()
 
     def trace_only_where(self) -> None:
-        """Of the latest result keep shape and device: without data its numbers are arbitrary."""
+        """Keep shape and device of the latest result: without data its numbers are arbitrary."""
         result, _ = self.trace[-1]
         if isinstance(result, torch.Tensor):
             self.trace[-1] = (tuple(result.shape), str(result.device))
@@ -149,27 +149,27 @@ class Handle(Function):
 
     @property
     def parameters(self) -> dict[str, torch.Tensor]:
-        """Copies of the parameters, by name; one that is shared stands there once."""
+        """Return copies of the parameters, by name; one that is shared stands there once."""
         return self._inspect("parameters")
 
     @property
     def trainable(self) -> list[str]:
-        """The names of the parameters that require a gradient."""
+        """Return the names of the parameters that require a gradient."""
         return self._inspect("trainable")
 
     @property
     def buffers(self) -> dict[str, torch.Tensor]:
-        """Copies of the buffers, by name."""
+        """Return copies of the buffers, by name."""
         return self._inspect("buffers")
 
     @property
     def state_dict(self) -> dict[str, torch.Tensor]:
-        """What would be saved."""
+        """Return what would be saved."""
         return self._inspect("state_dict")
 
     @property
     def training(self) -> bool:
-        """Whether the module is in training mode."""
+        """Return whether the module is in training mode."""
         return self._inspect("training")
 
     def train(self, mode: bool = True) -> None:
@@ -190,7 +190,7 @@ class Handle(Function):
         self._lesson._executor.change(self.ref, tensor)
 
     def attribute(self, name: str) -> Any:
-        """A plain attribute of a prop."""
+        """Return a plain attribute of a prop."""
         return self._lesson._executor.attribute(self.ref, name)
 
     def _inspect(self, what: str) -> Any:
@@ -200,7 +200,7 @@ class Handle(Function):
 
 
 def excerpt(value: Any, most: int = 2_000) -> Any:
-    """A value to be kept for a while: of what is large, its size and about so many of its items.
+    """Return a value to keep for a while: of what is large, its size and about `most` items.
 
     >>> excerpt([(1, 2), 3]), excerpt(list(range(10)), most=3)
     ([[1, 2], 3], [10, [0, 4, 8]])
@@ -220,7 +220,7 @@ def excerpt(value: Any, most: int = 2_000) -> Any:
 
 
 def _outgoing(value: Any) -> Any:
-    """An argument as the executor takes it: handles become the numbers that it knows."""
+    """Return an argument as the executor takes it: handles become the numbers that it knows."""
     if isinstance(value, Handle):
         return value.ref
     if isinstance(value, list | tuple):

@@ -27,7 +27,7 @@ MAX_BYTES_TO_READ = 2**17
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """How one test ended.
+    """The outcome of one test.
 
     Attributes:
         failure: the exception behind it, if it did not pass.
@@ -139,7 +139,7 @@ class Examination:
         return in_other
 
     def _is_endless_without(self, used: tuple[str, ...], finding: Finding) -> bool:
-        """Whether a test came to no end in a line that is in none of the exercises it uses."""
+        """Return whether a test came to no end in a line outside all exercises that it uses."""
         where = getattr(finding.failure, "where", "")
         lines = re.findall(r"(?:^|, in )[^:]+\.py:(\d+): ", where)
         if not isinstance(finding.failure, TimedOut) or not lines:
@@ -194,7 +194,7 @@ class Examination:
 
 
 def _is_its_own_stub(finding: Finding) -> bool:
-    """Whether the exercise itself is to do, which no other one could change."""
+    """Return whether the exercise itself is to do, which no other one could change."""
     case, failure = finding.case, finding.failure
     return isinstance(failure, ToDo) and failure.name == f"{case.lesson}.{case.exercise}"
 
@@ -218,7 +218,7 @@ def _told(failure: Exception | None, exercise: str) -> tuple[Status, Exception |
 
 
 def _in_plain_words(error: StudentError, exercise: str) -> str | None:
-    """A sentence for an exception that does not say itself what to do."""
+    """Return a sentence for an exception that does not say itself what to do."""
     if asks_for_input(error.message):
         return f"{exercise} asks for input, which no test can type; take the input(...) out"
     if found := re.search(
@@ -267,7 +267,7 @@ def _reached(source: bytes, exercise: str) -> set[str]:
 
 
 def ends_in_its_stub(source: bytes, exercise: str) -> bool:
-    """Whether an exercise can only end where it says that it is to do, in each of its functions."""
+    """Return whether each function of an exercise can only end where it says that it is to do."""
     node = _definition(source, exercise)
     functions = [one for one in ast.walk(node) if isinstance(one, ast.FunctionDef)] if node else []
     return bool(functions) and not any(map(_may_end_otherwise, functions))
@@ -275,7 +275,7 @@ def ends_in_its_stub(source: bytes, exercise: str) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def lines_to_do_once_begun(source: bytes, lesson: str, exercise: str) -> list[int]:
-    """The lines at which an exercise says that it is to do; none if it stands as it was built."""
+    """Return the lines where an exercise says that it is to do; none if it is as it was built."""
     of_student, as_built = (_definition(text, exercise) for text in (source, stub_of(lesson)))
     if of_student is None or as_built is None or ast.dump(of_student) == ast.dump(as_built):
         return []
@@ -283,7 +283,7 @@ def lines_to_do_once_begun(source: bytes, lesson: str, exercise: str) -> list[in
 
 
 def lines_of_definitions(source: bytes, exercise: str) -> list[int]:
-    """The lines on which an exercise is defined; of several definitions the last one counts."""
+    """Return the line of each definition of an exercise; of several definitions the last counts."""
     nodes = _definitions(source)
     return [node.lineno for node in nodes if getattr(node, "name", "") == exercise]
 
@@ -305,14 +305,14 @@ def _says_to_do(node: ast.AST) -> bool:
 
 
 def _definition(source: bytes, exercise: str) -> ast.stmt | None:
-    """The definition of an exercise; of several, the last one is what counts in Python."""
+    """Return the definition of an exercise; of several, the last one is what counts in Python."""
     latest_first = reversed(_definitions(source))
     return next((node for node in latest_first if getattr(node, "name", "") == exercise), None)
 
 
 @functools.lru_cache(maxsize=4)
 def _definitions(source: bytes) -> list[ast.stmt]:
-    """The statements of a module; none if it is not valid Python, or longer than anybody writes."""
+    """Return a module's statements; none if it is no valid Python or longer than anybody writes."""
     if len(source) > MAX_BYTES_TO_READ:
         return []
     try:
@@ -323,7 +323,7 @@ def _definitions(source: bytes) -> list[ast.stmt]:
 
 @functools.lru_cache(maxsize=4)
 def _names_in(source: bytes) -> dict[str, set[str]]:
-    """Which names each definition uses; "" stands for what runs when the file is loaded."""
+    """Return the names each definition uses; "" stands for what runs when the file is loaded."""
     names_in: dict[str, set[str]] = {}
     for node in _definitions(source):
         used = names_in.setdefault(getattr(node, "name", ""), set())
@@ -333,7 +333,7 @@ def _names_in(source: bytes) -> dict[str, set[str]]:
 
 @functools.cache
 def source_of(lesson: str, names: tuple[str, ...]) -> str:
-    """The reference's text of these exercises, with whatever is no exercise around them."""
+    """Return the reference's text of these exercises, with whatever is no exercise around them."""
     tree = ast.parse(find_lesson(lesson).module("solutions").read_text(encoding="utf-8"))
     exercises = {one.name for one in find_lesson(lesson).exercises}
     tree.body = [

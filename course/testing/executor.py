@@ -1,4 +1,4 @@
-"""Where a student's code lives: it is loaded here, called here, and looked into here.
+"""The executor of a student's code: it loads the code, calls it, and looks into it.
 
 An executor understands a few requests, each with plain values in and out (`plain.py`). The objects
 that a student's code makes (modules, mostly) stay in it and are known outside by a number.
@@ -60,7 +60,7 @@ class Executor:
 
     @property
     def path(self) -> Path:
-        """The file of the module."""
+        """Return the file of the module."""
         return Path(self.module.__file__)
 
     # --- requests ---------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class Executor:
                 )
 
     def inspect(self, ref: Ref, what: str) -> Any:
-        """What a module is made of: one of its parts in `_PARTS`."""
+        """Return what a module is made of: one of its parts in `_PARTS`."""
         with self._student(ref):
             return _PARTS[what](self._objects[ref.number])
 
@@ -136,7 +136,7 @@ class Executor:
                 parameters[name].copy_(value)
 
     def attribute(self, ref: Ref, name: str) -> Any:
-        """A plain attribute of a prop."""
+        """Return a plain attribute of a prop."""
         return plain(getattr(self._objects[ref.number], name))
 
     def prop(self, thing: Any, args: tuple, kwargs: dict, number: int | None = None) -> Ref:
@@ -163,7 +163,7 @@ class Executor:
         torch.default_generator.manual_seed(seed)  # all devices would take 100 times as long
 
     def random_number(self) -> float:
-        """The next number of PyTorch's global generator."""
+        """Return the next number of PyTorch's global generator."""
         return torch.rand(()).item()
 
     @contextlib.contextmanager
@@ -177,7 +177,7 @@ class Executor:
             raise
 
     def lend(self, source: str, names: tuple[str, ...]) -> None:
-        """For a while, let these names of the student's module be those that a source defines.
+        """Let these names of the student's module be, for a while, those that a source defines.
 
         So an exercise that builds on another one is graded by its own body alone.
         """
@@ -198,7 +198,7 @@ class Executor:
     # --- the two directions of the door -----------------------------------------------------
 
     def _enter(self, value: Any) -> Any:
-        """A plain value from outside, as the student's code gets it."""
+        """Return a plain value from outside, as the student's code gets it."""
         if isinstance(value, Ref):
             return self._objects[value.number]
         if isinstance(value, GeneratorSeed):
@@ -208,7 +208,7 @@ class Executor:
         return plain(value)
 
     def _leave(self, value: Any) -> Any:
-        """What the student's code returned, as it may leave."""
+        """Return what the student's code returned, as it may leave."""
 
         def keep_modules(item: Any) -> Ref | Foreign:
             return self._keep(item) if isinstance(item, nn.Module) else Foreign(type(item).__name__)
@@ -336,7 +336,7 @@ _NOT_UTF_8 = "is not saved as UTF-8; choose that encoding in your editor"
 
 
 def _trouble_with_text(source: bytes) -> str:
-    """Why a source cannot be a module, whatever its code is, as the rest of a sentence."""
+    """Return why a source cannot be a module, whatever its code is, as the rest of a sentence."""
     lines = source.removeprefix(codecs.BOM_UTF8).splitlines()
     if all(line.strip()[:1] in (b"", b"#") for line in lines):
         return "is empty; was it saved?"
@@ -351,12 +351,12 @@ def _trouble_with_text(source: bytes) -> str:
 
 
 def asks_for_input(message: str) -> bool:
-    """Whether an exception says that `input()` was called where nobody can answer."""
+    """Return whether an exception says that `input()` was called where nobody can answer."""
     return message.startswith(("pytest: reading from stdin", "EOF when reading a line"))
 
 
 def where(error: BaseException, path: Path) -> str:
-    """The lines of a file that an exception passed through, as "file:line: text".
+    """Return the lines of a file that an exception passed through, as "file:line: text".
 
     The line that began it, then the deepest if that is another one: "f.py:60: print(lookup(w, x)),
     in f.py:27: raise IndexError(". Of an endless recursion the line at which it comes round.
@@ -373,7 +373,7 @@ def where(error: BaseException, path: Path) -> str:
 
 
 def _passed(error: BaseException, path: Path) -> Iterator[tuple[types.CodeType, int]]:
-    """The functions of a file that an exception passed through, each with the line there."""
+    """Yield the functions of a file that an exception passed through, each with the line there."""
     traceback = error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == str(path):
@@ -382,7 +382,7 @@ def _passed(error: BaseException, path: Path) -> Iterator[tuple[types.CodeType, 
 
 
 def _turn(passed: list[tuple[types.CodeType, int]]) -> list[tuple[types.CodeType, int]]:
-    """One turn of a recursion: from a function to where it is reached again; else nothing."""
+    """Return one turn of a recursion: from a function to where it is reached again, or nothing."""
     first_at: dict[types.CodeType, int] = {}
     for place, (code, _) in enumerate(passed):
         if code in first_at:
@@ -399,7 +399,7 @@ def _line(path: Path, number: int) -> str:
 
 
 def _settings() -> tuple[int, torch.dtype, bool]:
-    """What all of PyTorch shares: the seed, the default dtype, and whether gradients are kept."""
+    """Return what all of PyTorch shares: seed, default dtype, and whether gradients are kept."""
     return torch.initial_seed(), torch.get_default_dtype(), torch.is_grad_enabled()
 
 
@@ -433,12 +433,12 @@ _PARTS = {
 
 @functools.lru_cache(maxsize=64)
 def compiled(source: str) -> types.CodeType:
-    """What a source compiles to, if it is run more than once."""
+    """Return what a source compiles to, if it is run more than once."""
     return compile(source, "lent", "exec")
 
 
 def _leaves(called: Any, given: list) -> dict[Any, torch.Tensor]:
-    """The tensors to differentiate for: floating ones in the arguments, a module's parameters."""
+    """Return the tensors to differentiate for: floating arguments, a module's parameters."""
     leaves = {place: tensor.requires_grad_() for place, tensor in _floating(given)}
     if isinstance(called, nn.Module):
         leaves.update({name: p for name, p in called.named_parameters() if p.requires_grad})
@@ -446,7 +446,7 @@ def _leaves(called: Any, given: list) -> dict[Any, torch.Tensor]:
 
 
 def _floating(value: Any, place: tuple = ()) -> Iterator[tuple[Any, torch.Tensor]]:
-    """All floating tensors in nested lists, each with its place: 0 for the first, (0, 1) deeper."""
+    """Yield all floating tensors in nested lists, each with its place: 0, or (0, 1) deeper."""
     if isinstance(value, torch.Tensor) and value.is_floating_point():
         yield (place[0] if len(place) == 1 else place), value
     elif isinstance(value, list | tuple):
@@ -455,7 +455,7 @@ def _floating(value: Any, place: tuple = ()) -> Iterator[tuple[Any, torch.Tensor
 
 
 def _gradients(result: Any, upstream: Any, leaves: dict) -> dict[Any, torch.Tensor]:
-    """The gradients at the leaves, zeros at one that the result does not depend on."""
+    """Return the gradients at the leaves, zeros at one that the result does not depend on."""
     results = dict(_floating([result]))
     upstreams = dict(_floating([upstream]))
     if not upstreams.keys() <= results.keys():
@@ -478,7 +478,7 @@ def _gradients(result: Any, upstream: Any, leaves: dict) -> dict[Any, torch.Tens
 
 
 def _same(before: Any, after: Any) -> bool:
-    """Whether an argument still is what it was; what cannot be compared counts as unchanged."""
+    """Return whether an argument is unchanged; what cannot be compared counts as unchanged."""
     if isinstance(before, torch.Tensor):
         if not isinstance(after, torch.Tensor):
             return False
@@ -496,7 +496,7 @@ def _same(before: Any, after: Any) -> bool:
 
 
 def with_article(noun: str) -> str:
-    """The name of a type with the article that one says aloud before it.
+    """Return the name of a type with the article that one says aloud before it.
 
     >>> with_article("list"), with_article("int"), with_article("ndarray")
     ('a list', 'an int', 'an ndarray')
@@ -530,5 +530,5 @@ def _argument_name(called: Any, place: int | str) -> str:
 
 
 def _shown(path: Path) -> str:
-    """A path as a student knows it: the last folder and the file."""
+    """Return a path as a student knows it: the last folder and the file."""
     return f"{path.parent.name}/{path.name}"

@@ -1,4 +1,4 @@
-"""What graded tests expect, said so that a failure explains itself.
+"""The expectations of graded tests, said so that a failure explains itself.
 
 expect.close(got, want)        values, shape, dtype and device
 expect.equal(got, want)        the same, exactly
@@ -49,7 +49,7 @@ def _noted(got: Any) -> Iterator[None]:
 
 
 def last_call() -> Call | None:
-    """The latest call through the door, if there was one."""
+    """Return the latest call through the door, if there was one."""
     return calls[-1] if calls else None
 
 
@@ -215,7 +215,7 @@ def stays_on_device(function: Function, *args: Any) -> None:
 
 
 def message(sentence: str, call: Call | None, *details: str) -> str:
-    """A sentence, the call it is about, and what else there is to say."""
+    """Return a sentence, the call it is about, and what else there is to say."""
     lines = [sentence, ""]
     if call is not None:
         lines.append(_folded(f"called  {show_call(call, _maker(call))}"))
@@ -224,7 +224,7 @@ def message(sentence: str, call: Call | None, *details: str) -> str:
 
 
 def _folded(detail: str) -> str:
-    """A detail, indented; what does not fit in 80 columns goes on below its beginning."""
+    """Return a detail, indented; what does not fit in 80 columns goes on below its beginning."""
     return textwrap.fill(
         detail,
         80,
@@ -236,7 +236,7 @@ def _folded(detail: str) -> str:
 
 
 def _maker(call: Call) -> Call | None:
-    """The call that made the called module, unless several could have."""
+    """Return the call that made the called module, unless several could have."""
     makers = [one for one in calls if isinstance(one.result, Handle)]
     makers = {show_call(one): one for one in makers if one.result._name == call.name}
     return next(iter(makers.values())) if len(makers) == 1 else None
@@ -349,7 +349,7 @@ _TRAITS: dict[str, Callable[[Any], str]] = {
 def _difference(
     got: torch.Tensor, want: torch.Tensor, tolerance: float | None
 ) -> tuple[str, list[str]] | None:
-    """What to say about values that differ, and a line on where; or None."""
+    """Return what to say about values that differ, and a line on where; or None."""
     if want.is_meta or want.numel() == 0 or torch.equal(got, want):
         return None
     if not want.is_floating_point():
@@ -374,7 +374,7 @@ def _difference(
 
 
 def _first_place(got: torch.Tensor, want: torch.Tensor, off: torch.Tensor) -> list[str]:
-    """A line about the first entry that differs; for a single number, only if it is not shown."""
+    """Return a line about the first entry that differs; for a single number, only if not shown."""
     place = tuple(off.nonzero()[0].tolist())
     apart = _apart(got[place].item(), want[place].item())
     if not place:
@@ -388,7 +388,7 @@ def _first_place(got: torch.Tensor, want: torch.Tensor, off: torch.Tensor) -> li
 
 
 def _row_there(got: torch.Tensor, want: torch.Tensor, place: tuple[int, ...]) -> list[str]:
-    """The rows that the place is in, of tensors that are too large to be shown whole."""
+    """Return the rows that the place is in, of tensors that are too large to be shown whole."""
     row = place[:-1]
     if is_shown_whole(want) or not is_shown_whole(want[row]):
         return []
@@ -401,7 +401,7 @@ def _in_brackets(place: tuple[int, ...]) -> str:
 
 
 def _apart(got: Any, want: Any) -> str:
-    """Two numbers that differ, in as many digits as it takes to see it."""
+    """Return two numbers that differ, in as many digits as it takes to see it."""
     shown = show_number(got), show_number(want)
     if shown[0] == shown[1]:
         shown = f"{got:.9g}", f"{want:.9g}"
@@ -411,7 +411,7 @@ def _apart(got: Any, want: Any) -> str:
 
 
 def _show_with_type(value: Any) -> str:
-    """As `show`, but numbers so that 120 looks different from 120.0 and from a tensor with 120."""
+    """Show as `show` does, but so that 120 looks different from 120.0 and a tensor with 120."""
     if isinstance(value, torch.Tensor) and value.dim() == 0 and value.device.type != "meta":
         return f"tensor({_show_with_type(value.item())})"
     if isinstance(value, list) and len(value) <= 10:
@@ -421,14 +421,14 @@ def _show_with_type(value: Any) -> str:
 
 
 def _on_meta(value: Any) -> Any:
-    """A value with its tensors on the "meta" device."""
+    """Return a value with its tensors on the "meta" device."""
     if isinstance(value, list | tuple):
         return type(value)(map(_on_meta, value))
     return value.to("meta") if isinstance(value, torch.Tensor) else value
 
 
 def _call_that_gave(value: Any) -> Call | None:
-    """The call whose result this value is, or part of; else the latest."""
+    """Return the call whose result this value is, or part of; else the latest."""
     for call in reversed(calls):
         parts = list(call.result) if isinstance(call.result, list | tuple) else [call.result]
         parts += (call.gradients or {}).values()
@@ -438,7 +438,7 @@ def _call_that_gave(value: Any) -> Call | None:
 
 
 def _place_in_words(place: Any) -> str:
-    """Where a gradient belongs: to the second argument (1), or to a parameter ("weight")."""
+    """Return where a gradient belongs: to the second argument (1), or a parameter ("weight")."""
     if isinstance(place, str):
         return f"the parameter {place}"
     number = place[0] if isinstance(place, tuple) else place

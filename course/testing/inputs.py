@@ -19,7 +19,7 @@ class Draw:
         self.generator = torch.Generator().manual_seed(self._seed)
 
     def normal(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Standard normal numbers, rounded to two decimals.
+        """Return standard normal numbers, rounded to two decimals.
 
         >>> Draw(seed=0).normal(2, 3).shape
         torch.Size([2, 3])
@@ -28,15 +28,15 @@ class Draw:
         return ((numbers * 100).round() / 100).to(dtype)
 
     def integer(self, low: int, high: int) -> int:
-        """An integer from low to high, both included."""
+        """Return an integer from low to high, both included."""
         return int(torch.randint(low, high + 1, (), generator=self.generator))
 
     def ids(self, vocab_size: int, *shape: int, dtype: torch.dtype = torch.int64) -> Tensor:
-        """Token ids in 0..vocab_size-1."""
+        """Return token ids in 0..vocab_size-1."""
         return torch.randint(vocab_size, shape, generator=self.generator).to(dtype)
 
     def permutation(self, length: int) -> Tensor:
-        """A permutation of 0..length-1 that is neither the identity nor its own inverse.
+        """Return a permutation of 0..length-1 that is neither the identity nor its own inverse.
 
         >>> perm = Draw(seed=0).permutation(5)
         >>> bool((perm[perm] != torch.arange(5)).any())

@@ -41,7 +41,7 @@ Judging = tuple[list[tuple[types.ModuleType, dict[str, Any]]], list[Any]]
 
 @contextlib.contextmanager
 def honest(who: str, before: Judging | None = None) -> Iterator[None]:
-    """While a student's code runs: keep the process alive, and what judges it as it was.
+    """Keep the process alive, and what judges it as it was, while a student's code runs.
 
     Args:
         who: what runs, as messages call it.
@@ -82,7 +82,7 @@ _watched: list[str] = []
 
 @functools.cache
 def _watch_files() -> None:
-    """From now on, refuse to open a file of solutions/ while a student's code runs."""
+    """Refuse from now on to open a file of solutions/ while a student's code runs."""
     solutions = os.path.realpath(root() / "solutions") + os.sep
 
     def refuse(event: str, args: tuple) -> None:
@@ -137,7 +137,7 @@ def refuse_borrowed_answers(source: bytes, code: types.CodeType, who: str) -> No
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:
-    """The names that code uses; of dotted ones, which only imports have, the first part."""
+    """Yield the names that code uses; of dotted ones, which only imports have, the first part."""
     for name in code.co_names:
         yield name.partition(".")[0]
     for part in code.co_consts:
@@ -146,7 +146,7 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
 
 
 def judging(modules: Iterable[types.ModuleType]) -> Judging:
-    """What judges, if these modules do, as it is now."""
+    """Return what judges, if these modules do, as it is now."""
     return [(module, module.__dict__.copy()) for module in modules], _values_in_torch()
 
 
@@ -183,7 +183,7 @@ def _put_back(before: Judging) -> list[str]:
 
 
 def _replaced(owner: Any, names: dict[str, Any]) -> list[str]:
-    """What stands for something else than it did, which is undone."""
+    """Undo what stands for something else than it did, and return its names."""
     replaced = []
     for name, value in names.items():
         if owner.__dict__.get(name, _ABSENT) is not value:

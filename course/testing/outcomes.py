@@ -1,16 +1,16 @@
-"""What a graded test can find besides "passed": something wrong, still to do, or not run."""
+"""The outcomes of a graded test besides "passed": something wrong, still to do, or not run."""
 
 
 class Wrong(AssertionError):
-    """The student's code does not do what its contract says; the message says how it shows."""
+    """A failure of the student's code to meet its contract; the message says how it shows."""
 
 
 class Stopped(Wrong):
-    """The student's code was stopped, or ended its own process: no more of the exercise is run."""
+    """A failure that ends the exercise: the student's code was stopped, or ended its process."""
 
 
 class TimedOut(Stopped):
-    """The student's code did not come to an end.
+    """A failure of the student's code to come to an end.
 
     Attributes:
         where: the line of the student's file that was running, as "file:line: text", if known.
@@ -29,7 +29,7 @@ class NotRun(Exception):
 
 
 class ToDo(Exception):
-    """The student's code reached a stub, `NotImplementedError("TODO lesson.exercise")`."""
+    """A stub that the student's code reached, `NotImplementedError("TODO lesson.exercise")`."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} is still to do")

@@ -15,13 +15,13 @@ _NUMBERS_AND_TEXT = frozenset({bool, int, float, complex, str, bytes, torch.dtyp
 
 @dataclass(frozen=True)
 class Foreign:
-    """Stands for a value that is not plain; only the name of its type crosses."""
+    """A stand-in for a value that is not plain; only the name of its type crosses."""
 
     type_name: str
 
 
 def plain_tensor(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy that shares nothing with the tensor: no memory, no graph, no subclass.
+    """Return a copy that shares nothing with the tensor: no memory, no graph, no subclass.
 
     Strides survive, so that a non-contiguous tensor stays one.
     """
@@ -40,7 +40,7 @@ def plain_tensor(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def plain(value: Any, describe=lambda value: Foreign(type(value).__name__)) -> Any:
-    """A deep copy of a value in plain types; `describe` is asked about everything else.
+    """Return a deep copy of a value in plain types; `describe` is asked about everything else.
 
     >>> plain([1, (2.0, "three"), {4}])
     [1, (2.0, 'three'), Foreign(type_name='set')]

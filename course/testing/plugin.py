@@ -91,7 +91,7 @@ def draw() -> None:
 
 @pytest.fixture(autouse=True)
 def _names_in_lesson_texts(request: pytest.FixtureRequest) -> None:
-    """The examples in `course/lessons` use a lesson's names without importing them."""
+    """Give the examples in `course/lessons` a lesson's names, so that they need not import them."""
     if request.path.parent == root() / "course" / "lessons":
         reference = root() / "solutions" / f"{request.path.stem.partition('_')[2]}.py"
         names = request.getfixturevalue("doctest_namespace")

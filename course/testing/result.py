@@ -19,7 +19,7 @@ NOT_HANDED_IN = "was not handed in."
 
 @dataclass(frozen=True)
 class TestResult:
-    """How one graded test ended.
+    """The result of one graded test.
 
     Attributes:
         message: for the student, a sentence and then the details; empty if it passed.
@@ -36,7 +36,7 @@ class TestResult:
 
 @dataclass(frozen=True)
 class ExerciseResult:
-    """How the tests of one exercise ended.
+    """The result of the tests of one exercise.
 
     Attributes:
         worth: the points that it earns if all its tests pass.
@@ -89,7 +89,7 @@ class ExerciseResult:
 
 @dataclass(frozen=True)
 class LessonResult:
-    """How the graded tests of one lesson ended on one module.
+    """The result of the graded tests of one lesson on one module.
 
     Attributes:
         lesson: its stem.

@@ -18,7 +18,7 @@ _LONG = 40
 
 
 def show(value: Any) -> str:
-    """A value in one line, or a small matrix in a few.
+    """Return a value in one line, or a small matrix in a few.
 
     >>> show(torch.tensor([[1.0, 2.5], [0.0, -1.0]]))
     '[[1, 2.5], [0, -1]]'
@@ -50,14 +50,14 @@ def show(value: Any) -> str:
 
 
 def _listed(items: Iterable[str]) -> str:
-    """The items with commas between; whatever their number, it takes no time."""
+    """Return the items with commas between; whatever their number, it takes no time."""
     items = iter(items)
     shown = list(itertools.islice(items, _LONG))
     return ", ".join([*shown, "..."] if next(items, None) is not None else shown)
 
 
 def show_call(call: Call, made_by: Call | None = None) -> str:
-    """A call as one would type it; that of a module as `Name(2, 3)(x)` if it is known who made it.
+    """Return a call as one would type it; of a module as `Name(2, 3)(x)` if its maker is known.
 
     >>> show_call(Call("f", (1,), {"x": 2.5}))
     'f(1, x=2.5)'
@@ -68,7 +68,7 @@ def show_call(call: Call, made_by: Call | None = None) -> str:
 
 
 def show_number(number: float) -> str:
-    """Four significant digits, six from 1000 on: enough to compare, short enough to read.
+    """Return four significant digits, six from 1000 on: enough to compare, short enough to read.
 
     >>> show_number(0.84147), show_number(3.0), show_number(1e-6), show_number(10000.0)
     ('0.8415', '3', '1e-06', '10000')
@@ -77,7 +77,7 @@ def show_number(number: float) -> str:
 
 
 def show_dtype(dtype: torch.dtype) -> str:
-    """`float32` for `torch.float32`."""
+    """Return `float32` for `torch.float32`."""
     return str(dtype).removeprefix("torch.")
 
 
@@ -94,7 +94,7 @@ def _show_tensor(tensor: torch.Tensor) -> str:
 
 
 def is_shown_whole(tensor: torch.Tensor) -> bool:
-    """Whether all numbers of a tensor are shown."""
+    """Return whether all numbers of a tensor are shown."""
     return tensor.numel() <= _SMALL and tensor.layout is torch.strided
 
 

@@ -12,7 +12,7 @@ _LARGE = 20_000
 
 
 def telling_difference(got: Tensor, want: Tensor) -> str | None:
-    """What one change would make `got` right, in a sentence; None if nothing simple does.
+    """Return what one change would make `got` right, in a sentence; None if nothing simple does.
 
     >>> telling_difference(torch.tensor([-1.0, 2.0, -3.0]), torch.tensor([1.0, -2.0, 3.0]))
     'every sign is flipped'
@@ -41,7 +41,7 @@ def _near(a: Tensor, b: Tensor) -> bool:
 
 
 def _begins_apart(a: Tensor, b: Tensor) -> bool:
-    """Whether the first entries lie far apart: most often that is so, and soon seen."""
+    """Return whether the first entries lie far apart: most often that is so, and soon seen."""
     if a.numel() == 0:
         return False
     first, other = a[(0,) * a.dim()].item(), b[(0,) * b.dim()].item()
@@ -108,7 +108,7 @@ def _reordered(got: Tensor, want: Tensor) -> str | None:
 
 
 def _partly(got: Tensor, want: Tensor) -> str | None:
-    """Which slices are wrong, when most of them are right."""
+    """Return which slices are wrong, when most of them are right."""
     if got.shape != want.shape:
         return None
     near = torch.isclose(got, want, **_NEAR)
@@ -128,7 +128,7 @@ def _shared_axes(got: Tensor, want: Tensor, at_least: int) -> Iterator[int]:
 
 
 def _names(tensor: Tensor, axis: int) -> tuple[str, str]:
-    """What to call one, and several, of the things that stand side by side along an axis."""
+    """Return what to call one, and several, of the things that stand side by side along an axis."""
     if tensor.dim() == 1:
         return "entry", "entries"
     if tensor.dim() == 2:
@@ -137,7 +137,7 @@ def _names(tensor: Tensor, axis: int) -> tuple[str, str]:
 
 
 def _which(tensor: Tensor, axis: int, wrong: list[int]) -> str:
-    """Which of the entries, rows, columns or slices are wrong.
+    """Return which of the entries, rows, columns or slices are wrong.
 
     >>> _which(torch.zeros(9), 0, [3]), _which(torch.zeros(9, 2), 0, [3, 4, 5])
     ('entry 3 is wrong', 'rows 3 to 5 are wrong')
