@@ -1,4 +1,4 @@
-"""`solutions/` is the one hand-written source; this derives everything else from it.
+"""The build: derives everything else from `solutions/`, the one hand-written source.
 
 A stub keeps the signature, the docstring and the checks of its solution. What stands between
 `### BEGIN SOLUTION` and `### END SOLUTION` becomes one line that says what is to do. Derived as

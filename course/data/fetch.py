@@ -20,23 +20,23 @@ IGNORES_RANGE = "the server cannot send a part of a file (it ignores Range)"
 
 
 class DataError(Exception):
-    """A dataset cannot be had; the message is one sentence for the person at the keyboard."""
+    """A failure to have a dataset; the message is one sentence for the person at the keyboard."""
 
 
 class Unavailable(DataError):
-    """A source does not give the bytes in this form: another form or source may."""
+    """A source that does not give the bytes in this form: another form or source may."""
 
 
 class Unreachable(Unavailable):
-    """Nothing at this URL can be had, in whatever form."""
+    """A URL at which nothing can be had, in whatever form."""
 
 
 class Damaged(Unavailable):
-    """Bytes came, but not the right ones."""
+    """A reply with bytes that are not the right ones."""
 
 
 class Transient(DataError):
-    """The server or the line failed in a way that often passes: worth another try."""
+    """A failure of the server or the line that often passes: worth another try."""
 
 
 def size_of(path: Path) -> int:

@@ -1,10 +1,10 @@
 """The toy kingdom: a small corpus written by a grammar, so that no lesson needs the network.
 
 Every noun is a bundle of traits (`NOUNS`), and every trait has words of its own (`TRAITS`): a
-king is royal, male and grown, so he wears a crown, trims his beard and turns grey. The company
-that a word keeps is the sum of its traits' company, and that is the whole secret of the
-arithmetic: king - man is royal in place of common; woman is common, female and grown; together
-they are royal, female and grown, and that is the queen.
+king is royal, male and grown, so he wears a crown, trims his beard and turns grey. The contexts
+of a word are the sum of its traits' contexts, and that is why the arithmetic works: king - man is
+royal in place of common; woman is common, female and grown; together they are royal, female and
+grown, and that is the queen.
 
 Measured: skip-gram with negative sampling (Adam, lr 0.01, batches of 1,024, 5 negatives, noise
 unigram**0.75, 15 epochs) on the default text, 10 seeds, each for the text and the training. An

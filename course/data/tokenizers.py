@@ -13,7 +13,7 @@ BPE_FILE = Path(__file__).with_name("bpe4096.json")
 
 
 class CharTokenizer:
-    """One token a character, in the order of their code points.
+    """A tokenizer: one token a character, in the order of their code points.
 
     >>> tokenizer = CharTokenizer.from_text("abba cab")
     >>> tokenizer.encode("cab"), tokenizer.decode([3, 1, 2])
@@ -48,7 +48,7 @@ class CharTokenizer:
 
 
 class WordTokenizer:
-    """One token a word, from frequent to rare; equally frequent ones by first appearance.
+    """A tokenizer: one token a word, from frequent to rare; equal ones by first appearance.
 
     A word is what `pattern` finds in the lower-cased text. Words that the vocabulary lacks are
     dropped by `encode`, as word2vec does: their neighbours move together.
@@ -91,7 +91,7 @@ class WordTokenizer:
 
 
 class BytePairTokenizer:
-    """One token a frequent string of bytes; any text round-trips, for every byte is a token."""
+    """A tokenizer of frequent strings of bytes; any text round-trips, for every byte is a token."""
 
     def __init__(self, path: Path) -> None:
         from tokenizers import Tokenizer  # here, so that who needs no byte pairs does not wait

@@ -77,7 +77,7 @@ class Training:
 
     @property
     def step(self) -> int:
-        """The number of steps that are done."""
+        """Return the number of steps that are done."""
         return len(self.losses)
 
     def noted(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """A score of word vectors that needs nobody's judgement.
 
 Every frequent word is split: each time it occurs it becomes, at random, one of two *twins*, as if
-"king" were written "king 1" or "king 2". The twins keep the same company, so vectors that hold
-company well make them neighbors. The score is the share of twins whose nearest row is their twin.
+"king" were written "king 1" or "king 2". The twins occur in the same contexts, so vectors that hold
+contexts well make them neighbors. The score is the share of twins whose nearest row is their twin.
 """
 
 import random

@@ -52,7 +52,7 @@ def print_road() -> None:
 
 
 def show(what: str, value: Tensor, expect: str, whose: str = "") -> None:
-    """A tensor's shape, mean and standard deviation, and what to expect of them."""
+    """Print a tensor's shape, mean and standard deviation, and what to expect of them."""
     numbers = ""
     if value.is_floating_point():
         numbers = f"mean {value.mean().item():+.4f}  std {value.std().item():.4f}"
@@ -81,7 +81,7 @@ def say_what_was_borrowed() -> None:
 
 
 def text_to_batch(generator: torch.Generator) -> tuple[Tensor, int]:
-    """Text to ids to a batch (B, T)."""
+    """Turn text into ids and a batch (B, T)."""
     corpus = load_corpus()
     tokenizer = CharTokenizer.from_text(corpus.text)
     train, _ = train_val_split(torch.tensor(tokenizer.encode(corpus.text)))
@@ -93,7 +93,7 @@ def text_to_batch(generator: torch.Generator) -> tuple[Tensor, int]:
 
 
 def embed(ids: Tensor, vocab_size: int) -> None:
-    """What a token is: a row of a table."""
+    """Show what a token is: a row of a table."""
     lookup = names_of("lookup")
     print("\nWhat: a row of a table")
     table = lookup.TokenEmbedding(vocab_size, N_EMBD)
@@ -110,7 +110,7 @@ def embed(ids: Tensor, vocab_size: int) -> None:
 
 
 def schemes(ids: Tensor, vocab_size: int) -> None:
-    """Where a token stands: each scheme of the course."""
+    """Show where a token stands: each scheme of the course."""
     learned, sinusoidal, rope = map(names_of, ("learned", "sinusoidal", "rope"))
     tokens = names_of("lookup").TokenEmbedding(vocab_size, N_EMBD)(ids)
     print("\nWhere: learned rows, added")
@@ -158,7 +158,7 @@ def schemes(ids: Tensor, vocab_size: int) -> None:
 
 
 def order(ids: Tensor, vocab_size: int, generator: torch.Generator) -> None:
-    """Attention without and with positions: does it notice a shuffle?"""
+    """Compare attention without and with positions: does it notice a shuffle?"""
     permutation, learned = names_of("permutation"), names_of("learned")
     sinusoidal, rope = names_of("sinusoidal"), names_of("rope")
     tokens = names_of("lookup").TokenEmbedding(vocab_size, N_EMBD)(ids)
@@ -191,7 +191,7 @@ def order(ids: Tensor, vocab_size: int, generator: torch.Generator) -> None:
 
 
 def weights(x: Tensor, bias: Tensor | float = 0.0) -> Tensor:
-    """Attention weights (B, T, T) of queries and keys x (B, T, C), with a bias on the scores."""
+    """Return attention weights (B, T, T) of queries and keys x (B, T, C), with a bias on scores."""
     return (x @ x.transpose(-2, -1) / math.sqrt(x.shape[-1]) + bias).softmax(dim=-1)
 
 

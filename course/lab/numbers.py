@@ -34,11 +34,11 @@ USED = {
 
 
 class LabError(Exception):
-    """A student's function gives nothing that could be shown; the message is one sentence."""
+    """A student's function that gives nothing to show; the message is one sentence."""
 
 
 def export_numbers(mine: bool = False) -> dict[str, Any]:
-    """Everything the page needs, ready for JSON; tensors as `packed` gives them.
+    """Return everything the page needs, ready for JSON; tensors as `packed` gives them.
 
     Args:
         mine: use `exercises/` where it is written, right or wrong, instead of the reference.

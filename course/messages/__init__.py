@@ -1,1 +1,1 @@
-"""How results are put into words."""
+"""The words for results."""

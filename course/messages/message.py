@@ -1,4 +1,4 @@
-"""What a student is told about an exercise: made once of a result, shown in three ways.
+"""The message to a student about an exercise: made once of a result, shown in three ways.
 
 `messages.terminal` writes it to a console, `messages.plain` as text; the pages for a class have it
 as HTML.
@@ -17,7 +17,7 @@ from course.testing.result import ExerciseResult, LessonResult
 
 @dataclass(frozen=True)
 class Message:
-    """What there is to say about an exercise that is wrong, the most telling first.
+    """All there is to say about an exercise that is wrong, the most telling first.
 
     Attributes:
         says, look: the known mistake that was recognized, and where to look; or nothing.

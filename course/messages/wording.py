@@ -1,10 +1,10 @@
-"""How things are put into words for a terminal."""
+"""The wording of things for a terminal."""
 
 import textwrap
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things.
+    """Return a number with its noun.
 
     >>> counted(1, "point"), counted(2, "point")
     ('1 point', '2 points')
@@ -13,5 +13,5 @@ def counted(number: int, noun: str) -> str:
 
 
 def filled(text: str) -> str:
-    """Text in lines of 80 columns, with names and commands in one piece."""
+    """Fill text into lines of 80 columns, with names and commands in one piece."""
     return textwrap.fill(text, 80, break_long_words=False, break_on_hyphens=False)

@@ -16,7 +16,7 @@ def schemes_side_by_side(
     words: Sequence[str] | None = None,
     change: Mapping[str, float] | None = None,
 ) -> Picture:
-    """The scores of one sentence under each scheme of positions.
+    """Draw the scores of one sentence under each scheme of positions.
 
     Args:
         scores: scheme -> (T, T), queries in rows, keys in columns. Each has a color scale of its
@@ -59,7 +59,7 @@ def schemes_side_by_side(
 
 
 def losses_by_length(losses: Mapping[str, Mapping[int, float]], trained_on: int) -> Picture:
-    """The loss of models on held-out texts of several lengths.
+    """Draw the loss of models on held-out texts of several lengths.
 
     Args:
         losses: name -> length in characters -> loss in nats per character.

@@ -10,7 +10,7 @@ from course.plots.sinusoidal import draw_offsets, draw_similarity
 
 
 def token_position_sum(tokens: Any, positions: Any, words: Sequence[str]) -> Picture:
-    """Token rows plus position rows: what enters a transformer.
+    """Draw token rows plus position rows: what enters a transformer.
 
     Args:
         tokens: the rows of the words, (T, C).
@@ -47,7 +47,7 @@ def token_position_sum(tokens: Any, positions: Any, words: Sequence[str]) -> Pic
 
 
 def learned_against_formula(learned: Any, formula: Any) -> Picture:
-    """A table of positions after its training, next to the sinusoidal one.
+    """Draw a table of positions after its training, next to the sinusoidal one.
 
     Args:
         learned: a trained table, (T, C).

@@ -20,7 +20,7 @@ from course.plots.shapes import Sizes
 
 
 def one_hot_times_table(weight: Any, ids: Any, words: Sequence[str] | None = None) -> Picture:
-    """The one-hot matrix times the table is the rows that the ids name.
+    """Show that the one-hot matrix times the table is the rows that the ids name.
 
     Args:
         weight: the table, (V, C).
@@ -68,7 +68,7 @@ def one_hot_times_table(weight: Any, ids: Any, words: Sequence[str] | None = Non
 
 
 def row_gradients(grad_weight: Any, words: Sequence[str] | None = None) -> Picture:
-    """The gradient that reached a table, and the length of each of its rows.
+    """Draw the gradient that reached a table, and the length of each of its rows.
 
     Args:
         grad_weight: (V, C).

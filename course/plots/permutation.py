@@ -55,7 +55,7 @@ def shuffle_panels(before: Any, after: Any, perm: Any, words: Sequence[str]) -> 
 
 
 def attention_weights(weights: Any, words: Sequence[str]) -> Picture:
-    """Whom each token looks at: a row of weights per query, which sums to 1.
+    """Draw whom each token looks at: a row of weights per query, which sums to 1.
 
     Args:
         weights: (T, T), queries in rows, keys in columns, from 0 to 1.

@@ -28,7 +28,7 @@ MOST_PAIRS = 4
 
 
 def turned_pairs(before: Any, after: Any, positions: Sequence[int]) -> Picture:
-    """Pairs of features as arrows in the plane, before and after they are turned.
+    """Draw pairs of features as arrows in the plane, before and after they are turned.
 
     Args:
         before: a query or key, (D,); feature i is paired with feature D/2 + i.
@@ -81,7 +81,7 @@ def _arrow(plane: Axes, tip: Array, color: Any, width: float, name: str) -> None
 
 
 def scores_under_shift(scores: Any, shifted: Any, shift: int) -> Picture:
-    """The scores of one sentence at two places of a text, and their difference.
+    """Draw the scores of one sentence at two places of a text, and their difference.
 
     Args:
         scores: (T, T), the tokens at positions 0, 1, ...; queries in rows, keys in columns.
@@ -111,7 +111,7 @@ def scores_under_shift(scores: Any, shifted: Any, shift: int) -> Picture:
 
 
 def raw_and_projected(panels: Mapping[str, tuple[Any, Any]]) -> Picture:
-    """`scores_under_shift` for several schemes, a row for each.
+    """Draw `scores_under_shift` for several schemes, a row for each.
 
     Args:
         panels: name -> (scores, shifted), (T, T) each, such as "sinusoidal, raw".
@@ -158,7 +158,7 @@ def _draw_shift(
 
 
 def wavelengths(frequencies: Mapping[str, Any], context: int | None = None) -> Picture:
-    """The number of tokens that a full turn of each pair takes.
+    """Draw the number of tokens that a full turn of each pair takes.
 
     Args:
         frequencies: name -> inverse frequencies in radians per token, (P,).
@@ -190,7 +190,7 @@ def wavelengths(frequencies: Mapping[str, Any], context: int | None = None) -> P
 
 
 def alibi_heads(bias: Any) -> Picture:
-    """The penalty that ALiBi adds to the scores, head by head.
+    """Draw the penalty that ALiBi adds to the scores, head by head.
 
     Args:
         bias: (H, T, T), queries in rows, keys in columns; the first and the last head are shown

@@ -54,6 +54,6 @@ class Sizes(dict[str, int]):
 
 
 def _tuple(entries: Iterable[object]) -> str:
-    """(T,) or (5, 4), as Python writes it but without quotes."""
+    """Return (T,) or (5, 4), as Python writes it but without quotes."""
     texts = [str(entry) for entry in entries]
     return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"

@@ -28,7 +28,7 @@ TRACE = 6
 
 
 def position_table(table: Any, title: str = "a table of positions") -> Picture:
-    """A table of positions as a heatmap: a row per position.
+    """Draw a table of positions as a heatmap: a row per position.
 
     Args:
         table: sinusoidal, learned or any other, (T, C).
@@ -49,7 +49,7 @@ def position_table(table: Any, title: str = "a table of positions") -> Picture:
 
 
 def wave_columns(table: Any, columns: Sequence[int]) -> Picture:
-    """A few columns of a table of positions, each as a wave.
+    """Draw a few columns of a table of positions, each as a wave.
 
     Args:
         table: (T, C).
@@ -77,7 +77,7 @@ def wave_columns(table: Any, columns: Sequence[int]) -> Picture:
 
 
 def clock_hands(table: Any, position: int, base: float = 10000.0) -> Picture:
-    """One row of a sinusoidal table as clocks: a hand per pair, sine to the right, cosine up.
+    """Draw one row of a sinusoidal table as clocks: a hand per pair, sine to the right, cosine up.
 
     Args:
         table: sines in even columns, cosines in odd ones, (T, C).
@@ -130,7 +130,7 @@ def _draw_clock(face: Axes, tips: Array) -> None:
 
 
 def dot_against_offset(tables: Mapping[str, Any], anchors: Sequence[int] | None = None) -> Picture:
-    """The likeness of positions that lie k apart, and how far it depends on where one starts.
+    """Draw the likeness of positions k apart, and how far it depends on where one starts.
 
     Args:
         tables: name -> (T, C).
@@ -191,7 +191,7 @@ def draw_offsets(
 
 
 def similarity_of_positions(table: Any) -> Picture:
-    """The cosine of every position with every other.
+    """Draw the cosine of every position with every other.
 
     Args:
         table: (T, C).

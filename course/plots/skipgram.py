@@ -19,7 +19,7 @@ def loss_curve(
     unit: str = "nats per pair",
     step: str = "epoch",
 ) -> Picture:
-    """The loss as training goes on.
+    """Draw the loss as training goes on.
 
     Args:
         losses: one loss per step, or name -> such a list.
@@ -60,14 +60,14 @@ def loss_curve(
 def word_map(
     vectors: Any, words: Sequence[str], groups: Mapping[str, str] | None = None
 ) -> Picture:
-    """Word vectors on paper: their first two principal components.
+    """Draw word vectors on paper: their first two principal components.
 
     Args:
         vectors: (N, C).
         words: the N words.
         groups: word -> the name of its group, for color and marker; others are black.
 
-    Look for: words that keep similar company lie together. But two of many dimensions are
+    Look for: words that occur among similar words lie together. But two of many dimensions are
     left: neighbors on paper may be far apart in truth, and the axes mean nothing by themselves.
     """
     sizes = Sizes()
@@ -107,7 +107,7 @@ def word_map(
 def analogy_arrows(
     vectors: Any, words: Sequence[str], a: str, b: str, c: str, answer: str
 ) -> Picture:
-    """ "a is to b as c is to answer" as two arrows, in the plane that shows the four words best.
+    """Draw "a is to b as c is to answer" as two arrows, in the plane that shows the words best.
 
     Args:
         vectors: (V, C); as for the arithmetic of the lesson, rows are scaled to length 1.
@@ -172,7 +172,7 @@ def _principal_plane(vectors: Array) -> tuple[Array, float]:
 
 
 def neighbors_by_cosine(similarities: Any, words: Sequence[str]) -> Picture:
-    """The nearest words of a word, with their cosine.
+    """Draw the nearest words of a word, with their cosine.
 
     Args:
         similarities: cosines, best first, (K,).

@@ -16,7 +16,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Set up the extension; Sphinx calls this."""
     app.add_html_math_renderer("katex", (_formula, None), (_display, None))
     app.add_directive("mermaid", Diagram)
     app.connect("doctree-read", _end_code_with_its_last_line)
@@ -47,14 +47,14 @@ def _display(translator: HTML5Translator, node: nodes.math_block) -> None:
 
 
 def _end_code_with_its_last_line(_: Sphinx, doctree: nodes.document) -> None:
-    """An example ends with an empty line, which tells doctest where it ends and readers nothing."""
+    """Remove the empty line that ends an example: it tells doctest where, and readers nothing."""
     for block in doctree.findall(nodes.literal_block):
         block.rawsource = block.rawsource.rstrip("\n")
         block[:] = [nodes.Text(block.astext().rstrip("\n"))]
 
 
 def _no_lists_of_letters(*details: Any) -> None:
-    """`n_heads: H.` means the symbol H; reStructuredText would begin a list at the letter H."""
+    """Keep `n_heads: H.` the symbol H; reStructuredText would begin a list at the letter H."""
     lines = details[-1]
     lines[:] = [re.sub(r"(: )([A-Z]\.)$", r"\1\\\2", line) for line in lines]
 
@@ -62,7 +62,7 @@ def _no_lists_of_letters(*details: Any) -> None:
 def _mend_for_screen_readers(
     app: Sphinx, page: str, template: str, context: dict[str, Any], _: Any
 ) -> None:
-    """Boxes to tick that nobody can tick become a sign, and headings in the sidebar get a level."""
+    """Turn boxes to tick that nobody can tick into a sign, and give sidebar headings a level."""
     box = r'<input class="task-list-item-checkbox"[^>]*>'
     context["body"] = re.sub(box, "☐ ", context.get("body", ""))
     heading = 'role="heading"'

@@ -60,7 +60,7 @@ def _write_texts(folder: Path) -> None:
 
 
 def _write_modules(folder: Path) -> None:
-    """The stubs, for readers to fetch and for Sphinx to read docstrings from, and their pages."""
+    """Write the stubs, for readers to fetch and for Sphinx to read docstrings, and their pages."""
     for lesson in lessons():
         solution = lesson.module("solutions").read_text(encoding="utf-8")
         _write(folder, lesson.module(), stub_from(solution, lesson.stem))

@@ -1,1 +1,1 @@
-"""What a student's commands and notebooks do."""
+"""The work behind a student's commands and notebooks."""

@@ -33,13 +33,13 @@ class Names:
         return self._own[name] if name in self._own else self._borrowed[name]
 
     def whose(self, name: str) -> str:
-        """ "yours" or "borrowed"."""
+        """Return "yours" or "borrowed"."""
         return "yours" if name in self._own else "borrowed"
 
 
 @cache
 def names_of(stem: str) -> Names:
-    """All exercises of a lesson; those that did not pass their last check are borrowed.
+    """Return all exercises of a lesson; those that did not pass their last check are borrowed.
 
     For runs that are to come to an end with numbers that mean something.
     """
@@ -56,7 +56,7 @@ def names_of(stem: str) -> Names:
 
 
 def written_in(path: Path | None, lesson: Lesson) -> Names:
-    """All exercises of a lesson; those that are stubs or missing in a file are borrowed.
+    """Return all exercises of a lesson; those that are stubs or missing in a file are borrowed.
 
     For looking at one's own code, right or wrong. What is borrowed also serves the functions of
     the file that call it.

@@ -1,4 +1,4 @@
-"""What the notebooks use: your exercises, and their checks.
+"""The tools of the notebooks: your exercises, and their checks.
 
 In a notebook of `notebooks/` the exercises are those of `exercises/`; in a folder that holds both
 the notebook and its module, as an assignment does, they are those of that module.
@@ -21,7 +21,7 @@ from course.testing.outcomes import Wrong
 
 
 def exercises(stem: str) -> "Exercises":
-    """The exercises of a lesson: `rope = exercises("rope")`, then `rope.rotate_half(x)`.
+    """Return a lesson's exercises: `rope = exercises("rope")`, then `rope.rotate_half(x)`.
 
     Raises:
         ValueError: there is no such lesson.
@@ -103,7 +103,7 @@ class Banner:
 
 
 class Points(int):
-    """What an exercise earned."""
+    """The points that an exercise earned."""
 
     def __new__(cls, earned: int, worth: int) -> "Points":
         points = super().__new__(cls, earned)
@@ -141,6 +141,6 @@ def check(name: str) -> Points:
 
 
 def _folder(lesson: Lesson) -> Path:
-    """Where the student's module is: beside the notebook, or in `exercises/`."""
+    """Return the folder of the student's module: beside the notebook, or `exercises/`."""
     beside = Path.cwd()
     return beside if (beside / f"{lesson.stem}.py").exists() else root() / "exercises"

@@ -1,4 +1,4 @@
-"""What a student has done, kept in `.course/` of the repository, which git ignores.
+"""The progress of a student, kept in `.course/` of the repository, which git ignores.
 
 A JSON file each: what the last check found, how many hints were shown, and which solutions were
 looked at. Losing one costs little: a check brings the progress back, hints begin anew.

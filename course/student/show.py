@@ -1,4 +1,4 @@
-"""What an exercise asks for, and how the reference does it."""
+"""The contract of an exercise, and how the reference does it."""
 
 import textwrap
 

@@ -1,4 +1,4 @@
-"""What `course submit` says of the work before it packs it."""
+"""The report of `course submit` on the work before it packs it."""
 
 import textwrap
 from collections.abc import Iterator

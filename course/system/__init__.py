@@ -1,1 +1,1 @@
-"""What the course needs of the machine: whole files, memory, and a console."""
+"""The course's needs of the machine: whole files, memory, and a console."""

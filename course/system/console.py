@@ -1,4 +1,4 @@
-"""Whatever is printed can be shown by any console, also by one that knows few letters.
+"""Output that any console can show, also one that knows few letters.
 
 A Windows console whose output goes to a file or a pipe often knows 256 characters only. There σ is
 written out instead of stopping the program.
@@ -18,7 +18,7 @@ _SPELLED = {
 
 
 def readable_anywhere() -> None:
-    """From now on, what the console cannot show is written in letters that it has.
+    """Write what the console cannot show, from now on, in letters that it has.
 
     >>> print("σ".encode("cp1252", errors="spelled").decode())
     sigma

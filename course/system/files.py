@@ -16,7 +16,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_whole_bytes(path: Path, data: bytes) -> None:
-    """The same for bytes, into a folder that is there."""
+    """Do the same for bytes, into a folder that is there."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         draft.write_bytes(data)
@@ -27,7 +27,7 @@ def write_whole_bytes(path: Path, data: bytes) -> None:
 
 
 def read_if_there(path: Path) -> bytes | None:
-    """What a file holds, or None if there is none."""
+    """Return what a file holds, or None if there is none."""
     try:
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -35,7 +35,7 @@ def read_if_there(path: Path) -> bytes | None:
 
 
 def old_drafts(path: Path) -> list[Path]:
-    """What runs that were killed while they wrote a file have left beside it."""
+    """Return what runs that were killed while they wrote a file have left beside it."""
     draft = re.compile(rf"\.{re.escape(path.name)}\.\d+")
     return [beside for beside in path.absolute().parent.iterdir() if draft.fullmatch(beside.name)]
 

@@ -1,4 +1,4 @@
-"""Where the processes of grading import from: never from a folder that a student can write.
+"""The places that grading imports from: never a folder that a student can write.
 
 Python puts the current folder first on the import path of most programs that it starts, and
 `multiprocessing` starts its helpers so. A student's `struct.py` there would run as the grader. An
@@ -19,7 +19,7 @@ from course.grading.names import shown
 
 
 class UnsafePlace(Exception):
-    """Why nothing can be graded from here, in one sentence."""
+    """A reason why nothing can be graded from here, in one sentence."""
 
 
 @contextlib.contextmanager

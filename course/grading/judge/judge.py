@@ -1,4 +1,4 @@
-"""The judge runs the graded tests, on modules that live in workers: never a stranger's code.
+"""The judge: runs the graded tests on modules that live in workers, never a stranger's code.
 
 Inputs and expected values stay here; a worker gets the inputs and gives answers. An answer that
 is forged would have to be right.
@@ -39,7 +39,7 @@ _PATIENCE = 600.0
 
 
 class Judge:
-    """Grades one unit after another. Use it in a `with` block, or `close` it.
+    """A judge of one unit after another. Use it in a `with` block, or `close` it.
 
     Args:
         seed: another one gives the tests other inputs.
@@ -179,7 +179,7 @@ class Judge:
         return replace(result, tests=tuple(tests))
 
     def _known(self, lesson: str, exercise: str) -> list[KnownMistake]:
-        """The known mistakes; how they fare in the tests is found out once for all submissions."""
+        """Return the known mistakes, tried on the tests once for all submissions."""
         if (lesson, exercise) not in self._known_mistakes:
             cases = self._cases[lesson][exercise]
             self._known_mistakes[lesson, exercise] = known_mistakes(cases, self.seed)

@@ -1,4 +1,4 @@
-"""What judges need sooner or later: loaded once, by the process that they are all forked from."""
+"""All that judges need sooner or later: loaded once, by the process that they are forked from."""
 
 import contextlib
 import gc

@@ -182,7 +182,7 @@ def _ran_out_of_memory(failure: Exception | None) -> bool:
 
 
 def _to_keep(finding: Finding) -> Finding:
-    """A finding without what nobody looks at: a judge keeps thousands of them."""
+    """Return a finding without what nobody looks at: a judge keeps thousands of them."""
     if finding.status == Status.PASSED:
         return _passed(finding.case)
     forget_frames(finding)

@@ -1,4 +1,4 @@
-"""What a grader works on, one at a time: a lesson of a submission."""
+"""The unit that a grader works on, one at a time: a lesson of a submission."""
 
 import functools
 import hashlib

@@ -26,7 +26,7 @@ from course.testing.result import LessonResult
 
 
 class Autograde(converters.Autograde):
-    """nbgrader's, for assignments that are lessons."""
+    """The `Autograde` of nbgrader, for assignments that are lessons."""
 
     def start(self) -> None:
         """Grade what was handed in and is not graded yet; with `force`, all of it.

@@ -41,7 +41,7 @@ KERNEL = '{"name": "python3", "display_name": "Python 3", "language": "python"}'
 
 
 class GradebookError(GradingError):
-    """Why points cannot be entered, in one sentence."""
+    """A reason why points cannot be entered, in one sentence."""
 
 
 def check_gradebook(database: str) -> bool:

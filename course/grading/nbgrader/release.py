@@ -48,7 +48,7 @@ def is_test(cell: nbformat.NotebookNode) -> bool:
 
 
 class GenerateAssignment(converters.GenerateAssignment):
-    """nbgrader's, for assignments that are lessons."""
+    """The `GenerateAssignment` of nbgrader, for assignments that are lessons."""
 
     def start(self) -> None:
         """Make the student's version of an assignment.

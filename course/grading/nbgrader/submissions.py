@@ -40,11 +40,11 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( ([A-Z]{1,5}|[+-]\d\
 
 
 class Unreadable(Exception):
-    """Why a file is not read, in a sentence."""
+    """A reason why a file is not read, in a sentence."""
 
 
 class Closed(Unreadable):
-    """Why this machine cannot read a file, which is no fault of the student's."""
+    """A reason why this machine cannot read a file, which is no fault of the student's."""
 
 
 class Folder:

@@ -1,4 +1,4 @@
-"""What grading gives out: tables of points, a page for each student, a page about the class.
+"""Reports of grading: tables of points, a page for each student, a page about the class.
 
     index.html               the class: what goes wrong, who needs help, what to look at
     feedback/NAME.html       a page for each student
@@ -67,7 +67,7 @@ def write_reports(
 
 
 def pages_of_others(results: Sequence[LessonResult], out: Path) -> list[Path]:
-    """The pages in the folder of students who have no result: they left, or are of another class.
+    """Return the pages of students who have no result: they left, or are of another class.
 
     They stay, for nobody else may have a copy.
     """

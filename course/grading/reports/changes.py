@@ -1,4 +1,4 @@
-"""Who gains and who loses points, where a class is graded anew: to be read before it is published.
+"""Gains and losses of points where a class is graded anew: to be read before it is published.
 
 A test was mended, say, or a contract made clearer; the modules may be the same.
 """

@@ -10,7 +10,7 @@ Students = Mapping[str, Sequence[LessonResult]]
 
 
 def by_student(results: Iterable[LessonResult]) -> Students:
-    """Results in any order, put in order."""
+    """Put results, which come in any order, in order."""
     students: dict[str, list[LessonResult]] = {}
     for result in sorted(results, key=_place):
         students.setdefault(result.student, []).append(result)
@@ -18,7 +18,7 @@ def by_student(results: Iterable[LessonResult]) -> Students:
 
 
 def is_graded(result: LessonResult) -> bool:
-    """Whether a result is one: it has no key where the grader itself could not do its work.
+    """Test that a result is one: it has no key where the grader itself could not do its work.
 
     A module that was not handed in, or that does not load, is graded: it earns nothing.
     """
@@ -26,7 +26,7 @@ def is_graded(result: LessonResult) -> bool:
 
 
 def points_of(results: Sequence[LessonResult]) -> tuple[int, int]:
-    """The points that were earned, and what they are of; what was not graded does not count."""
+    """Return the points earned, and what they are of; what was not graded does not count."""
     graded = [result for result in results if is_graded(result)]
     return sum(result.points for result in graded), sum(result.worth for result in graded)
 

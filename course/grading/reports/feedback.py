@@ -19,7 +19,7 @@ _WORDS = {
 
 
 def feedback_page(student: str, results: Sequence[LessonResult]) -> str:
-    """The page of one student, as HTML; what is for the instructor alone is not on it."""
+    """Return the page of one student, as HTML; what is for the instructor alone is not on it."""
     exercises = [(result.lesson, one) for result in results for one in result.exercises]
     points, worth = points_of(results)
     counts = Counter(exercise.status for _, exercise in exercises)
@@ -37,7 +37,7 @@ def feedback_page(student: str, results: Sequence[LessonResult]) -> str:
 
 
 def _in_numbers(counts: Counter[str]) -> str:
-    """How the exercises ended, kindly.
+    """Say how the exercises ended, kindly.
 
     >>> _in_numbers(Counter({"wrong": 1, "passed": 3}))
     'Of 4 exercises, 3 passed, 1 is not right yet.'
@@ -51,7 +51,7 @@ def _in_numbers(counts: Counter[str]) -> str:
 
 
 def _next(exercises: Sequence) -> tuple | None:
-    """What to do next, with its lesson: the first exercise that is wrong, else the first to do."""
+    """Return what to do next, with its lesson: the first wrong exercise, else the first to do."""
     return next(
         (
             one

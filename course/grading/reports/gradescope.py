@@ -14,7 +14,7 @@ from course.testing.result import ExerciseResult, LessonResult
 
 
 def gradescope_results(results: Sequence[LessonResult]) -> str:
-    """The text of the file. Everything in it is plain text, which Gradescope escapes.
+    """Return the text of the file. Everything in it is plain text, which Gradescope escapes.
 
     Source: Gradescope, "Autograder Specifications", section "Output Format".
     """

@@ -17,7 +17,7 @@ _ELEMENT = {Status.WRONG: "failure", Status.TO_DO: "skipped", Status.NOT_RUN: "e
 
 
 def junit_xml(students: Students) -> str:
-    """The text of the file; valid whatever characters the messages hold."""
+    """Return the text of the file; valid whatever characters the messages hold."""
     root = ElementTree.Element("testsuites", name="What and Where")
     for results in students.values():
         for result in results:

@@ -1,4 +1,4 @@
-"""What is said to students of what they handed in, safe to show whatever they wrote."""
+"""Messages to students about what they handed in, safe to show whatever they wrote."""
 
 from collections.abc import Iterable
 from dataclasses import replace

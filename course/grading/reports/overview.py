@@ -34,7 +34,7 @@ def overview_page(
     concealed: Sequence[tuple[str, str]] = (),
     about_class: Sequence[str] = (),
 ) -> str:
-    """The page, as HTML: one file below 2 MB, even for a large class.
+    """Return the page, as HTML: one file below 2 MB, even for a large class.
 
     Args:
         students: the results of each.
@@ -98,7 +98,7 @@ class _Said:
 
 
 def _by_sentence(said: Iterable[tuple[str, str]]) -> list[_Said]:
-    """Sentences with their students, the most frequent first; nobody counts twice."""
+    """Return sentences with their students, the most frequent first; nobody counts twice."""
     students: dict[str, dict[str, None]] = defaultdict(dict)
     for sentence, student in said:
         students[_shortened(sentence)][student] = None
@@ -107,7 +107,7 @@ def _by_sentence(said: Iterable[tuple[str, str]]) -> list[_Said]:
 
 
 def _by_number(known: Sequence[Known]) -> list[_Said]:
-    """How many published answers students have, the most first."""
+    """Return how many published answers students have, the most first."""
     n_answers = Counter()
     for one in known:
         n_answers[one.student] += len(one.answers)
@@ -132,7 +132,7 @@ def _shortened(text: str) -> str:
 
 @dataclass(frozen=True)
 class _ExerciseFacts:
-    """How an exercise ended in the class.
+    """The way an exercise ended in the class.
 
     Attributes:
         counts: the number of students, by outcome.
@@ -148,7 +148,7 @@ class _ExerciseFacts:
 
 @dataclass(frozen=True)
 class _LessonFacts:
-    """How a lesson ended in the class.
+    """The way a lesson ended in the class.
 
     Attributes:
         n_results, n_tested: how many students have a result, and how many modules were tested.
@@ -211,7 +211,7 @@ class _Row:
 
 
 def _rows(students: Students) -> list[_Row]:
-    """All students, those with the fewest points first."""
+    """Return all students, those with the fewest points first."""
     rows = [_row(student, results) for student, results in students.items()]
     return sorted(rows, key=lambda row: row.points)
 

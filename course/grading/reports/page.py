@@ -46,11 +46,11 @@ def _templates() -> jinja2.Environment:
 
 
 def _printable(value: Any) -> Any:
-    """A text as it may be shown; markup, which a template made itself, is let through."""
+    """Return a text as it may be shown; markup, which a template made itself, is let through."""
     return printable(value) if type(value) is str else value
 
 
 def _with_code(text: str) -> markupsafe.Markup:
-    """A text, escaped, in which what stands between `backticks` is marked as code."""
+    """Escape a text, and mark what stands between `backticks` in it as code."""
     escaped = str(markupsafe.escape(printable(text)))
     return markupsafe.Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escaped))

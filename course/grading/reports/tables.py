@@ -16,7 +16,7 @@ _BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
 def grades_csv(students: Students) -> str:
-    """A row for each student: total, of how much, late or not, every lesson, exercise, the page.
+    """Return a row per student: total, of how much, late or not, lessons, exercises, the page.
 
     A lesson that was not graded is empty, which is not the same as 0, and does not count in the
     total; one that was not handed in has 0. The columns are always the same.
@@ -39,7 +39,7 @@ def grades_csv(students: Students) -> str:
 
 
 def canvas_csv(students: Students) -> str:
-    """Points by lesson in the layout of an export of Canvas's gradebook.
+    """Return points by lesson in the layout of an export of Canvas's gradebook.
 
     Canvas looks a student up by its own id, then by the SIS user id, the login, and the name. What
     was downloaded from there has the first; else what a submission calls its student stands in the
@@ -75,12 +75,12 @@ def canvas_csv(students: Students) -> str:
 
 
 def _known_to_canvas(student: str, canvas_id: str) -> tuple[str, str, str, str]:
-    """Its own id, the SIS user id, the login, and the section, which it does not need."""
+    """Return Canvas's own id, the SIS user id, the login, and the section, which is not needed."""
     return (canvas_id, "", "", "") if canvas_id else ("", student, student, "")
 
 
 def _lesson_cells(lesson: Lesson, results: Sequence[LessonResult]) -> list[int | str]:
-    """The points of a lesson and of each of its exercises, or as many empty cells."""
+    """Return the points of a lesson and of each of its exercises, or as many empty cells."""
     for result in results:
         if result.lesson == lesson.stem and is_graded(result):
             points = {exercise.name: exercise.points for exercise in result.exercises}
@@ -89,7 +89,7 @@ def _lesson_cells(lesson: Lesson, results: Sequence[LessonResult]) -> list[int |
 
 
 def _is_begun(result: LessonResult) -> bool:
-    """Whether the module is more than its stub."""
+    """Test that the module is more than its stub."""
     return any(exercise.status in (Status.PASSED, Status.WRONG) for exercise in result.exercises)
 
 
@@ -101,7 +101,7 @@ def as_csv(rows: Iterable[Sequence[int | str]]) -> str:
 
 
 def _cell(value: int | str) -> int | str:
-    """What is safe in a spreadsheet: an apostrophe keeps it from computing a text."""
+    """Return what is safe in a spreadsheet: an apostrophe keeps it from computing a text."""
     if isinstance(value, int):
         return value
     text = printable(value)

@@ -1,1 +1,1 @@
-"""Where submitted code runs: confined worker processes, and how the judge talks to them."""
+"""The place of submitted code: confined worker processes, and how the judge talks to them."""

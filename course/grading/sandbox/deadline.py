@@ -22,7 +22,7 @@ class Clock:
         self._waited = {_SELF: _seconds_waited(_SELF)}
 
     def watch(self, pid: int) -> None:
-        """From now on, leave out what this process waits, a new one."""
+        """Leave out, from now on, what this process waits, a new one."""
         self._waited = {_SELF: self._waited[_SELF], str(pid): 0.0}
 
     def now(self) -> float:

@@ -281,7 +281,7 @@ attempt("become root of a namespace of its own")(
 
 @attempt("call what no exercise needs")
 def _rare_calls() -> str:
-    """Nonsense arguments are enough to see whether a call is let through; none does anything."""
+    """Try calls with nonsense arguments, enough to see what is let through; none does anything."""
     let_through = []
     for name in RARE_CALLS.split():
         try:

@@ -143,7 +143,7 @@ _SECONDS_TO_ANSWER = 30
 
 
 def _connection_to_one_judge(connection: socket.socket) -> socket.socket:
-    """For each judge that comes, fork this process, which goes on with the connection to that one.
+    """Fork this process for each judge that comes; the fork returns the connection to that one.
 
     When nobody is left who could come, this process ends, after all of its forks.
     """

@@ -27,7 +27,7 @@ class _Ruleset(ctypes.Structure):
 
 
 class _Rule(ctypes.Structure):
-    """A rule: what stays allowed in a folder with all that is beneath, or for one file."""
+    """A rule: the access that stays allowed in a folder and all beneath it, or for one file."""
 
     _pack_ = 1
     _fields_ = (("access", ctypes.c_uint64), ("folder", ctypes.c_int32))

@@ -1,4 +1,4 @@
-"""Where a stranger's code runs: a process that can compute, answer its one connection, and no more.
+"""A process for a stranger's code: it can compute, answer its one connection, and no more.
 
 A *fork server* is a process with a single thread that has imported what workers need and that knows
 no secrets. `spawn` forks a worker from it. Before the worker runs anything of a student's, it
@@ -69,7 +69,7 @@ _CONFINED = b"."
 
 
 class SandboxError(RuntimeError):
-    """There can be no sandbox here; the message says why, in sentences."""
+    """A reason why there can be no sandbox here; the message is made of sentences."""
 
 
 @dataclass(frozen=True)
@@ -354,7 +354,7 @@ def _close_all_but(*kept: int) -> None:
 
 
 def _drop_capabilities() -> None:
-    """Root without capabilities is anyone; see capset(2)."""
+    """Give up all capabilities, for root without them is anyone; see capset(2)."""
     version_and_process = (ctypes.c_uint32 * 2)(0x20080522, 0)
     none = (ctypes.c_uint32 * 6)()
     seccomp.system_call("capset", version_and_process, none)

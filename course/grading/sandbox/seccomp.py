@@ -39,7 +39,7 @@ _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 + 1  # 1 is EPERM
 
 
 class _Condition(ctypes.Structure):
-    """A call is allowed if its argument of this number, masked, has this value."""
+    """A condition: the call is allowed if its argument of this number, masked, has this value."""
 
     _fields_ = (
         ("argument", ctypes.c_uint),

@@ -1,4 +1,4 @@
-"""`self_test` tries all escapes from the sandbox, on the machine that will grade."""
+"""The self-test: tries all escapes from the sandbox, on the machine that will grade."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""Inside a worker: an executor for one student module, driven by messages.
+"""The inside of a worker: an executor for one student module, driven by messages.
 
 Whatever a student's code does here, all that it can change is the answers on one connection.
 """

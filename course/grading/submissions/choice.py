@@ -33,7 +33,7 @@ def choose(stem: str, alike: list[File], reading: Reading) -> File | None:
         reading.note(own[0].path, "is not the student's own place: it was not read")
 
     def may_count(file: File) -> bool:
-        """A renamed file counts beside a rope.py, if there is one. On Canvas all are beside."""
+        """Let a renamed file count beside a rope.py, if there is one. On Canvas all are beside."""
         beside = not folders or (len(file.path) > 1 and file.path[:-1] in folders)
         return is_module(file.path, stem) or (is_renamed(file.path, stem) and beside)
 

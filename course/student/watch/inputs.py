@@ -1,4 +1,4 @@
-"""What a watcher hears of: saved files, and pressed keys. A thread each tells it."""
+"""The events that a watcher hears of: saved files, and pressed keys. A thread each tells it."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""The watcher: what is saved, pressed and told comes to one place, in order."""
+"""The watcher: one place for what is saved, pressed and told, in order."""
 
 import queue
 import shutil
@@ -49,7 +49,7 @@ class _Run:
 
 
 class Watcher:
-    """Tests what is saved, and shows what came out.
+    """A watcher: tests what is saved, and shows what came out.
 
     Args:
         lesson: the only one to be watched; None for all.

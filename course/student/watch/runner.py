@@ -22,7 +22,7 @@ libraries do in threads may not survive it, once PyTorch has used them."""
 
 
 class Runner:
-    """One run at a time, in a warm process; whoever wishes for a new one stops the one before."""
+    """A warm process for one run at a time; whoever wishes for a new one stops the one before."""
 
     def __init__(self, report: Callable[[dict], None], lesson: Lesson, forks: bool) -> None:
         """Start the process.

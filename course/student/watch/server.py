@@ -169,7 +169,7 @@ def end_after(seconds: float, log: TextIO) -> None:
 
 
 def _collect_printed(path: Path) -> Callable[[], str]:
-    """From now on, put what this process prints into a file, and let it read nothing.
+    """Put what this process prints from now on into a file, and let it read nothing.
 
     Returns:
         A function that gives what was printed since it was last called.
