@@ -273,7 +273,8 @@ def test_a_notebook_alone_fetches_the_course_and_the_next_machine_finds_it(colab
     assert all(cell.outputs[-1].data["text/plain"] == "0" for cell in earned)
     command = colab_machine["python"].with_name("course")
     result = subprocess.run([command], cwd=content, capture_output=True, text=True, check=True)
-    assert "What and Where: 0 of 100 points" in result.stdout
+    total = sum(lesson.points for lesson in colab.lessons())
+    assert f"What and Where: 0 of {total} points" in result.stdout
 
     solution = (ROOT / "solutions" / "lookup.py").read_text(encoding="utf-8")
     (folder / "exercises" / "lookup.py").write_text(solution, encoding="utf-8")

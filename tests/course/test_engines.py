@@ -25,9 +25,14 @@ from course.grading.judge.grade import GradingError, Settings, Store, grade_all
 from course.grading.judge.judge import Judge
 from course.grading.judge.schedule import judged
 from course.grading.judge.unit import Unit
-from course.syllabus import find_lesson
+from course.syllabus import find_lesson, lessons
 
 # --- a cluster ------------------------------------------------------------------------------
+
+LEARNED = find_lesson("learned")
+ALL = LEARNED.points
+BUT_ONE = ALL - LEARNED.exercise("scalar_embedding").points
+"""The points of `ONE_WRONG`."""
 
 NOBODY = "tcp://127.0.0.1:9"
 
@@ -228,8 +233,11 @@ def scalar_embedding(*args, **kwargs):
 @pytest.mark.parametrize(
     ("files", "score"),
     [
-        ({"learned.py": SOLUTION}, 15),
-        ({"what-and-where/exercises/learned.py": ONE_WRONG, "solutions/learned.py": SOLUTION}, 13),
+        ({"learned.py": SOLUTION}, ALL),
+        (
+            {"what-and-where/exercises/learned.py": ONE_WRONG, "solutions/learned.py": SOLUTION},
+            BUT_ONE,
+        ),
         ({"learned.py": HOSTILE}, 0),
         ({}, 0),
     ],
@@ -240,7 +248,7 @@ def test_gradescope_gets_its_results(container, files, score):
     tests = results["tests"]
     assert results["stdout_visibility"] == "hidden"
     assert results["score"] == sum(test["score"] for test in tests) == score
-    assert sum(test["max_score"] for test in tests) == 15
+    assert sum(test["max_score"] for test in tests) == ALL
     for test in tests:  # as the specification says
         assert test.keys() == {"number", "name", "score", "max_score", "status", "output"}
         assert test["score"] in (0, test["max_score"])
@@ -297,7 +305,8 @@ def test_the_workflow_reports_the_points_of_a_repository(tmp_path):
     run = partial(subprocess.run, env=environment, cwd=repository, check=True, capture_output=True)
     done = [run(["bash", "-e", "-c", step["run"]], text=True) for step in commands]
     printed = "".join(one.stdout for one in done)
-    assert "::notice title=Autograding complete::Points 13/100\n" in printed
+    total = sum(lesson.points for lesson in lessons())
+    assert f"::notice title=Autograding complete::Points {BUT_ONE}/{total}\n" in printed
     report = printed.partition("::notice title=Autograding report::")[2].partition("\n")[0]
-    assert json.loads(report) == {"totalPoints": 13, "maxPoints": 100}
-    assert "13 of 100 points" in summary.read_text(encoding="utf-8")
+    assert json.loads(report) == {"totalPoints": BUT_ONE, "maxPoints": total}
+    assert f"{BUT_ONE} of {total} points" in summary.read_text(encoding="utf-8")
