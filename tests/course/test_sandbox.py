@@ -17,7 +17,7 @@ import pytest
 from classes import children_of, is_alive, needs_sandbox
 
 from course import ROOT
-from course.grading.sandbox import landlock, sandbox, seccomp, self_test
+from course.grading.sandbox import landlock, sandbox, seccomp, self_test, start
 from course.grading.sandbox.escapes import ATTEMPTS
 from course.grading.sandbox.sandbox import ENVIRONMENT, Limits, SandboxError, spawn
 
@@ -221,6 +221,21 @@ signal.pause()
     while is_alive(worker) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not is_alive(worker)
+
+
+def test_a_fork_server_whose_starter_went_before_its_answer_ends_without_a_word():
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = start.start(
+            start._FORK_SERVER,
+            [theirs.fileno(), 60, 2**31, int(False)],
+            pass_fds=[theirs.fileno()],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    select.select([ours], [], [], 60)
+    ours.close()  # as after Ctrl+C
+    assert process.communicate(timeout=10)[1] == ""
 
 
 @pytest.mark.parametrize("confined", [True, False], ids=["confined", "trusted"])

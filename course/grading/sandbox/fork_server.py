@@ -104,7 +104,7 @@ def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) ->
     if confined:
         enter_namespaces()
     workers = {}
-    with contextlib.suppress(Closed):
+    with contextlib.suppress(Closed, ConnectionError):  # the judge has gone
         while True:
             request = receive(connection)
             if request == "spawn":
@@ -149,7 +149,9 @@ def _connection_to_one_judge(connection: socket.socket) -> socket.socket:
     """
     shared = os.getpid()
     while True:
-        _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
+        descriptors = []
+        with contextlib.suppress(ConnectionResetError):  # who waited went before reading our answer
+            _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
         if not descriptors:
             with contextlib.suppress(ChildProcessError):
                 while True:
