@@ -57,7 +57,7 @@ def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
     n_not_run = sum(test.status == Status.NOT_RUN for test in exercise.tests)
     return Message(
         says=exercise.says,
-        look=exercise.look,
+        look=f"{exercise.look} {_FIRST}" if exercise.another else exercise.look,
         test=in_words(first.name),
         sentence=sentence,
         details=textwrap.dedent(details).strip("\n"),
@@ -67,6 +67,9 @@ def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
         also_wrong=tuple(also_wrong),
         not_run=f"{counted(n_not_run, 'test')}, because others took too long" if n_not_run else "",
     )
+
+
+_FIRST = "Fix this first: there is another mistake beside it."
 
 
 def commands_for(lesson: str, exercise: ExerciseResult) -> dict[str, str]:

@@ -95,6 +95,8 @@ def _write_message(terminal: Terminal, exercise: ExerciseResult, told: Message) 
         terminal.write_line(_wrapped(told.sentence, indent="  "))
     else:
         terminal.write_line(_wrapped(told.sentence), red=True, bold=True)
+        if told.look:  # what most often raises this error
+            terminal.write_line(_wrapped(told.look))
     if told.details:
         terminal.write_line("")
         terminal.write_line(textwrap.indent(told.details, "  "))

@@ -1,13 +1,16 @@
 """Known ways to get each exercise wrong, and right ways that look unlike the reference.
 
-A file per lesson holds both, as whole replacements of one exercise. Mistakes say what they do
-instead of what they should; the graded tests must refuse every one of them, and accept every
-alternative. A replacement may use the lesson's other exercises from `solutions`.
+A file per lesson holds both. Most are edits of the reference, `{old text: new text}`; a whole
+function or class stands where the idea is another one. Mistakes say what they do instead of what
+they should; the graded tests must refuse every one of them, and accept every alternative.
 """
 
 import importlib
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from course.mistakes.variant import Edits, Variant
 
 
 @dataclass(frozen=True)
@@ -15,20 +18,17 @@ class Mistake:
     """A wrong variant of an exercise.
 
     Attributes:
-        exercise: the name that it replaces.
-        name: what to call it, in a few words.
-        says: one sentence: what the code does instead of what it should.
+        says: one sentence: what the code does instead of what it should. Variants of one mistake
+            say the same.
         look: where to look; never the answer.
-        variant: the function or class itself.
         common: whether many make it; the lesson's text lists these.
         forget: empties what the variant keeps from one call to the next, if it keeps anything.
     """
 
     exercise: str
-    name: str
     says: str
     look: str
-    variant: Callable
+    variant: Variant
     common: bool = False
     forget: Callable[[], None] | None = None
 
@@ -41,41 +41,79 @@ class Alternative:
     """
 
     exercise: str
-    name: str
-    variant: Callable
+    variant: Variant
+
+
+@dataclass(frozen=True)
+class CommonError:
+    """An exception that many meet in an exercise.
+
+    Attributes:
+        message: as Python shows it, with its kind: "IndexError: index 7 is out of bounds"; other
+            numbers in it are the same error.
+        means: what most often raises it here, in a sentence or two; never the answer.
+    """
+
+    exercise: str
+    message: str
+    means: str
 
 
 _mistakes: dict[str, list[Mistake]] = {}
 _alternatives: dict[str, list[Alternative]] = {}
+_errors: dict[str, list[CommonError]] = {}
 
 
-def mistake(
-    exercise: str,
-    *,
-    says: str,
-    look: str,
-    common: bool = False,
-    forget: Callable[[], None] | None = None,
-) -> Callable:
-    """Enter the decorated function or class as a mistake; its name becomes the short name."""
+def entries(exercise: str) -> tuple[Callable, Callable, Callable]:
+    """Return `mistake`, `alternative` and `error`, which enter those of an exercise.
 
-    def enter(variant: Callable) -> Callable:
-        entry = Mistake(exercise, _words(variant), says, look, variant, common, forget)
-        _mistakes.setdefault(_stem(variant), []).append(entry)
-        return variant
+    mistake({old: new}, ..., says=, look=, common=, forget=) enters what each of the edits makes of
+    the reference, and as a decorator the function or class below it; so does `alternative`.
+    error(message, means) enters an exception that many meet.
+    """
 
-    return enter
+    def mistake(
+        *edits: Edits,
+        says: str,
+        look: str,
+        common: bool = False,
+        forget: Callable[[], None] | None = None,
+    ) -> Callable:
+        stem, place = _caller()
+
+        def enter(
+            definition: Callable | None = None, edits: Edits | None = None
+        ) -> Callable | None:
+            known = _mistakes.setdefault(stem, [])
+            is_listed = common and not any(one.says == says for one in known)
+            variant = Variant(stem, exercise, place, edits or {}, definition)
+            known.append(Mistake(exercise, says, look, variant, is_listed, forget))
+            return definition
+
+        for some in edits:
+            enter(edits=some)
+        return enter
+
+    def alternative(*entered: Edits | Callable) -> Callable:
+        stem, place = _caller()
+        for one in entered:
+            edits, definition = ({}, one) if callable(one) else (one, None)
+            variant = Variant(stem, exercise, place, edits, definition)
+            _alternatives.setdefault(stem, []).append(Alternative(exercise, variant))
+        return entered[0]
+
+    def error(message: str, means: str) -> None:
+        stem, _ = _caller()
+        _errors.setdefault(stem, []).append(CommonError(exercise, message, means))
+
+    return mistake, alternative, error
 
 
-def alternative(exercise: str) -> Callable:
-    """Enter the decorated function or class as an alternative."""
-
-    def enter(variant: Callable) -> Callable:
-        entry = Alternative(exercise, _words(variant), variant)
-        _alternatives.setdefault(_stem(variant), []).append(entry)
-        return variant
-
-    return enter
+def _caller() -> tuple[str, str]:
+    """Return the lesson whose catalogue calls one of `entries`, and where it does."""
+    frame = inspect.currentframe().f_back.f_back
+    stem = frame.f_globals["__name__"].rpartition(".")[2]
+    return stem, f"course/mistakes/{stem}.py:{frame.f_lineno}"
 
 
 def mistakes(stem: str) -> list[Mistake]:
@@ -90,9 +128,7 @@ def alternatives(stem: str) -> list[Alternative]:
     return _alternatives.get(stem, [])
 
 
-def _stem(variant: Callable) -> str:
-    return variant.__module__.rpartition(".")[2]
-
-
-def _words(variant: Callable) -> str:
-    return variant.__name__.replace("_", " ").strip()
+def errors(stem: str) -> list[CommonError]:
+    """Return the common errors of a lesson."""
+    importlib.import_module(f"{__name__}.{stem}")
+    return _errors.get(stem, [])

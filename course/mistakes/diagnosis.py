@@ -1,52 +1,63 @@
-"""The search for the known mistake that explains a failure.
+"""The search for the known mistakes that explain a failure.
 
 What a student's code gave back through the door is compared with what each mistake of the
-catalogue gives in the same tests, on the same inputs. A wrong diagnosis is worse than none:
+catalogue gives in the same tests, on the same inputs. A wrong diagnosis is worse than none, so a
+mistake explains a failing test only if it fails it with the same values, up to rounding, or with
+the same error; and it is out of the question if it fails a test that the student's code passes.
 
-- A mistake explains the whole exercise if it fails the same tests, passes the same ones, and
-  wherever it fails gives back the same values, up to rounding, or fails with the same one.
-- Else, for there may be two mistakes at once, one explains at least half of the failures, more
-  than any other does: it gives back the same values in every test that it fails, and fails none
-  that the student passes.
+- One mistake that explains all failing tests is named.
+- Else two mistakes at once that explain them all: their edits, made together. The one to fix first
+  is named.
+- Else the mistake that explains most, for another one, unknown, may hide in the rest.
 
-Which tests a mistake fails is known beforehand (`refusals.py`), so only those few are run that
-the student's code could be.
+Where several that do not say the same explain as much, none is named. An exception that many meet
+is explained if nothing else is.
 """
 
+import contextlib
+import functools
+import itertools
 import re
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from course.mistakes import Mistake, mistakes
-from course.mistakes.refusals import refusals
-from course.mistakes.replaced import examination_of
+from course.mistakes import Mistake, errors, mistakes
+from course.mistakes.variant import EditError, Variant
+from course.syllabus import Status
 from course.testing.case import Case
-from course.testing.examine import Finding, forget_frames
+from course.testing.examine import Examination, Finding, forget_frames
+from course.testing.executor import Executor
 from course.testing.outcomes import NotRun, Stopped, StudentError
 from course.testing.run import Diagnose, Diagnosis
 
-SECONDS_PER_EXERCISE = 3.0
+SECONDS_FOR_ONE = 3.0
 """When the processor has worked so long on one exercise, no further mistake is tried."""
+
+SECONDS_FOR_TWO = 0.5
+"""When it has worked so long on pairs of mistakes, no further pair is tried."""
 
 
 class KnownMistake:
     """A mistake of the catalogue in the reference's place, and how it fares in the tests."""
 
-    def __init__(self, mistake: Mistake, cases: Sequence[Case], seed: int) -> None:
+    def __init__(
+        self, mistake: Mistake, cases: Sequence[Case], seed: int, variant: Variant | None = None
+    ) -> None:
         self.mistake = mistake
+        self.variant = variant or mistake.variant
         self._cases = cases
-        self._examination = examination_of(mistake, cases[0].lesson, seed)
+        self._seed = seed
         self._findings: dict[Case, Finding] = {}
-        self._statuses = refusals(mistake, cases[0].lesson)
 
-    def status(self, case: Case) -> str:
-        """Return how it ends in a test: as was found out beforehand, or else by running it."""
-        return self._statuses.get(case.name) or self.finding(case).status
+    @functools.cached_property
+    def _examination(self) -> Examination:
+        module = self.variant.module()
+        return Examination(lambda: Executor(module, contextlib.nullcontext), seed=self._seed)
 
     def finding(self, case: Case) -> Finding:
         """Return how the mistake fares in a test; earlier tests run first if it remembers them."""
@@ -62,13 +73,15 @@ class KnownMistake:
                 break
         return self._findings[case]
 
+    def passes(self, cases: Iterable[Case]) -> bool:
+        """Return whether it passes these tests."""
+        return all(self.finding(case).status == Status.PASSED for case in cases)
+
     def explains(self, seen: Finding) -> bool:
         """Return whether it fails a test just as the student's code did."""
-        if self.status(seen.case) != "wrong":
-            return False
         found = self.finding(seen.case)
         # what a test compares may lie closer together: pairs in another order are the same, sorted
-        return found.status == "wrong" and (
+        return found.status == Status.WRONG and (
             (_same(found.trace, seen.trace) and found.text == _held_instead(seen.text))
             or bool(seen.refused and _same(found.refused, seen.refused))
         )
@@ -89,60 +102,130 @@ def _held_instead(text: str) -> str:
     return re.sub(r"'[^']*'", lambda name: "." * name[0].count("."), text)
 
 
-def known_mistakes(cases: Sequence[Case], seed: int) -> list[KnownMistake]:
-    """Return the known mistakes of an exercise; these cases, in order, are all its tests."""
-    known = mistakes(cases[0].lesson)
-    return [KnownMistake(one, cases, seed) for one in known if one.exercise == cases[0].exercise]
+class KnownMistakes:
+    """All known mistakes of an exercise; these cases, in order, are all its tests."""
+
+    def __init__(self, cases: Sequence[Case], seed: int) -> None:
+        self._cases = cases
+        self._seed = seed
+        self._pairs: dict[tuple[KnownMistake, KnownMistake], KnownMistake | None] = {}
+        self.singles = []
+        for one in mistakes(cases[0].lesson):
+            if one.exercise == cases[0].exercise:
+                with contextlib.suppress(EditError):  # somebody has changed the reference
+                    if one.variant.text:
+                        self.singles.append(KnownMistake(one, cases, seed))
+
+    def pair(self, one: KnownMistake, other: KnownMistake) -> KnownMistake | None:
+        """Return two mistakes made at once, if they can be."""
+        if (one, other) not in self._pairs:
+            variant = None
+            if one.mistake.forget is None and other.mistake.forget is None:
+                variant = one.variant.and_also(other.variant)
+            made = variant and KnownMistake(one.mistake, self._cases, self._seed, variant)
+            self._pairs[one, other] = made
+        return self._pairs[one, other]
 
 
 def diagnoser(seed: int) -> Diagnose:
     """Return what explains the findings of an exercise in tests of this seed."""
-    return lambda findings: diagnose(findings, known_mistakes([one.case for one in findings], seed))
+    return lambda findings: diagnose(findings, KnownMistakes([one.case for one in findings], seed))
 
 
 def diagnose(
     findings: Sequence[Finding],
-    known: Sequence[KnownMistake],
-    seconds: float = SECONDS_PER_EXERCISE,
+    known: KnownMistakes,
+    seconds: tuple[float, float] = (SECONDS_FOR_ONE, SECONDS_FOR_TWO),
 ) -> Diagnosis | None:
-    """Return what explains the findings of one exercise, or None."""
+    """Return what explains the findings of one exercise, or None.
+
+    Args:
+        seconds: of the processor, to look for one mistake, and for two at once.
+    """
     if any(isinstance(finding.failure, Stopped | NotRun) for finding in findings):
         return None
-    wrong = [one for one in findings if one.status == "wrong"]
-    wrong.sort(key=lambda finding: finding.seconds)
-    passed = [one for one in findings if one.status == "passed"]
+    wrong = sorted(
+        (one for one in findings if one.status == Status.WRONG), key=lambda one: one.seconds
+    )
+    passed = sorted(
+        (one for one in findings if one.status == Status.PASSED), key=lambda one: one.seconds
+    )
     if not wrong:
         return None
+    must_pass = [one.case for one in passed]
+    in_time = _within(seconds[0])
+    agree = [one for one in known.singles if in_time() and one.explains(wrong[0])]
+    whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
+    if whole:
+        return _named(whole, wrong, another=False)
+    explained: dict[KnownMistake, list[Finding]] = {}
+    for one in known.singles:
+        tests = [seen for seen in wrong if in_time() and one.explains(seen)]
+        if tests and one.passes(must_pass):
+            explained[one] = tests
+    for one, other in _pairs(known.singles, explained, wrong[0], _within(seconds[1])):
+        both = known.pair(one, other)
+        if both and all(map(both.explains, wrong)) and both.passes(must_pass):
+            first = max(one, other, key=lambda of_two: len(explained.get(of_two, ())))
+            return _named([first], explained.get(first, wrong), another=True)
+    most = max(map(len, explained.values()), default=0)
+    best = [one for one, tests in explained.items() if len(tests) == most]
+    named = _named(best, explained[best[0]], another=True) if best else None
+    return named or _explained_error(wrong)
+
+
+def _explained_error(wrong: Sequence[Finding]) -> Diagnosis | None:
+    """Return what most often raises the error in the first test that has a common one."""
+    for seen in wrong:
+        if isinstance(seen.failure, StudentError):
+            raised = f"{seen.failure.kinds[0]}: {seen.failure.message}"
+            for one in errors(seen.case.lesson):
+                if one.exercise == seen.case.exercise and _is_like(raised, one.message):
+                    return Diagnosis("", one.means, (seen.case.name,))
+    return None
+
+
+def _is_like(raised: str, message: str) -> bool:
+    """Return whether an error's text begins as this message does, whatever its numbers are."""
+    return re.match(re.sub(r"\d+", r"\\d+", re.escape(message)), raised) is not None
+
+
+def _within(seconds: float) -> Callable[[], bool]:
+    """Return what tells whether the processor has worked less than this since now."""
     deadline = time.process_time() + seconds
-
-    def in_time(_: object) -> bool:
-        return time.process_time() < deadline
-
-    best: list[Diagnosis] = []
-    candidates = _candidates(filter(in_time, known), wrong, passed)
-    for candidate, shared in filter(in_time, candidates):
-        if best and len(shared) < len(best[0].explains):
-            break
-        if all(candidate.explains(one) for one in shared):
-            mistake, explained = candidate.mistake, tuple(one.case.name for one in shared)
-            best.append(Diagnosis(mistake.name, mistake.says, mistake.look, explained))
-            if len(shared) == len(wrong):
-                break
-    said = {one.says for one in best}  # variants of one mistake say the same
-    return best[0] if len(said) == 1 else None
+    return lambda: time.process_time() < deadline
 
 
-def _candidates(
-    known: Iterable[KnownMistake], wrong: Sequence[Finding], passed: Sequence[Finding]
-) -> list[tuple[KnownMistake, list[Finding]]]:
-    """Return mistakes that fail none of `passed`, with what they fail of `wrong`; most first."""
-    candidates = []
-    for known_mistake in known:
-        if all(known_mistake.status(one.case) == "passed" for one in passed):
-            shared = [one for one in wrong if known_mistake.status(one.case) != "passed"]
-            if len(shared) >= len(wrong) / 2:
-                candidates.append((known_mistake, shared))
-    return sorted(candidates, key=lambda candidate: len(candidate[1]), reverse=True)
+def _pairs(
+    singles: Sequence[KnownMistake],
+    explained: dict[KnownMistake, list[Finding]],
+    cheapest: Finding,
+    in_time: Callable[[], bool],
+) -> Iterator[tuple[KnownMistake, KnownMistake]]:
+    """Yield pairs that may fail a test together, those that explain most by themselves first."""
+
+    def evidence(pair: tuple[KnownMistake, KnownMistake]) -> int:
+        return len({seen.case for one in pair for seen in explained.get(one, ())})
+
+    fails = {one: one.finding(cheapest.case).status != Status.PASSED for one in singles}
+    pairs = [
+        (one, other)
+        for one, other in itertools.combinations(singles, 2)
+        if (fails[one] or fails[other]) and one.mistake.says != other.mistake.says
+    ]
+    pairs.sort(key=evidence, reverse=True)
+    return itertools.takewhile(lambda _: in_time(), pairs)
+
+
+def _named(
+    known: Sequence[KnownMistake], tests: Sequence[Finding], another: bool
+) -> Diagnosis | None:
+    """Return the one mistake that these are variants of, if it is one."""
+    mistake = known[0].mistake
+    if any(one.mistake.says != mistake.says for one in known):
+        return None
+    names = tuple(one.case.name for one in tests)
+    return Diagnosis(mistake.says, mistake.look, names, another)
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -8,14 +8,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course.mistakes import alternative, mistake
+from course.mistakes import entries
 from solutions.learned import GPTEmbedding, LearnedPositionalEmbedding
 
 # --- LearnedPositionalEmbedding -----------------------------------------------------------------
 
 
+mistake, alternative, error = entries("LearnedPositionalEmbedding")
+
+
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding takes rows 1 to seq_len; position 0 is left out.",
     look="Which row belongs to the first token?",
 )
@@ -28,7 +30,6 @@ class counts_positions_from_one(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding takes the last rows of the table instead of the first.",
     look="Print `module(1)` beside `module.weight[0]`.",
 )
@@ -39,7 +40,6 @@ class last_rows(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding gives one row of its table, not the first `seq_len` rows.",
     look="What shape should come back, and how many rows is that?",
     common=True,
@@ -51,7 +51,6 @@ class one_row(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding gives one row of its table, not the first `seq_len` rows.",
     look="What shape should come back, and how many rows is that?",
 )
@@ -62,7 +61,6 @@ class one_row_behind_the_last(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding puts a batch axis in front of its rows.",
     look="What shape does the contract promise, and who adds the batch axis later?",
 )
@@ -72,7 +70,6 @@ class with_a_batch_axis(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding gives back fewer rows than asked for when the table is short.",
     look="What does a slice do when its end lies beyond the last row?",
     common=True,
@@ -83,7 +80,6 @@ class slices_without_a_check(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding refuses a long sequence, but lets a negative length through.",
     look="What does `weight[:-1]` give?",
     common=True,
@@ -96,7 +92,6 @@ class negative_lengths_pass(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding refuses the full length, which its table can serve.",
     look="How many rows has the table, and how many does this length need?",
 )
@@ -108,7 +103,6 @@ class full_length_refused(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding refuses length 0, for which (0, C) is the right answer.",
     look="Which lengths does the rule exclude?",
 )
@@ -120,7 +114,6 @@ class length_zero_refused(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding raises an error that does not say which length the table has.",
     look="Which two numbers does the reader of the message need?",
 )
@@ -132,7 +125,6 @@ class message_without_the_limit(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding raises IndexError where ValueError is promised.",
     look="Which exception does the contract name?",
 )
@@ -144,7 +136,6 @@ class raises_index_error(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding draws its table with standard deviation 1.",
     look="What does N(0, 0.02²) mean for `torch.randn`?",
     common=True,
@@ -156,7 +147,6 @@ class standard_normal(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding takes 0.02 for the variance of its table.",
     look="Which of the two is squared in N(0, 0.02²)?",
 )
@@ -167,7 +157,6 @@ class variance_for_deviation(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding draws its table from a uniform distribution.",
     look="Which function of torch.nn.init draws from a normal one?",
 )
@@ -178,7 +167,6 @@ class uniform_draw(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding draws its table from a uniform distribution.",
     look="Which function of torch.nn.init draws from a normal one?",
 )
@@ -189,7 +177,6 @@ class uniform_draw_above_zero(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding draws its table from a uniform distribution.",
     look="Which function of torch.nn.init draws from a normal one?",
 )
@@ -200,7 +187,6 @@ class uniform_draw_within_the_deviation(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding starts with a table of zeros.",
     look="What should the table hold before the first step of training?",
 )
@@ -211,7 +197,6 @@ class starts_at_zero(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding draws one row and repeats it for every position.",
     look="Do two rows of `module.weight` differ?",
 )
@@ -222,7 +207,6 @@ class one_row_repeated(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding seeds PyTorch itself, so every table is the same.",
     look="Who decides about the seed: the module or its caller?",
 )
@@ -233,7 +217,6 @@ class seeds_itself(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding keeps its table in a buffer or a plain tensor, which no "
     "optimizer sees.",
     look="What makes a tensor show up in `module.parameters()`?",
@@ -246,7 +229,6 @@ class table_in_a_buffer(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding freezes its table, so nothing is learned.",
     look="Does `module.weight.requires_grad` hold?",
 )
@@ -257,7 +239,6 @@ class frozen_table(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding cuts its rows off from the table: they pass no gradient back.",
     look="What do `.detach()`, `.data` and `torch.no_grad()` do to training?",
 )
@@ -267,7 +248,6 @@ class detached_rows(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding holds its table under another name than `weight`.",
     look="Which name does the parameter carry in `module.named_parameters()`?",
 )
@@ -284,7 +264,6 @@ class weight_one_level_down(nn.Module):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding holds its table under another name than `weight`.",
     look="Which name does the parameter carry in `module.named_parameters()`?",
 )
@@ -300,7 +279,6 @@ class weight_called_table(nn.Module):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding stores one column per position instead of one row.",
     look="What shape has `module.weight`?",
 )
@@ -316,7 +294,6 @@ class transposed_table(nn.Module):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding keeps the rows of its first call and never looks again.",
     look="What changes between two calls while a model is trained?",
 )
@@ -333,7 +310,6 @@ _every_table = []
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding reads the table of whichever module was made last.",
     look="Is the table stored in `self`, or somewhere that all modules share?",
 )
@@ -348,7 +324,6 @@ class shares_the_latest_table(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding always answers in float32, whatever its table is kept in.",
     look="Which dtype has the result after `module.to(torch.float64)`?",
 )
@@ -358,7 +333,6 @@ class always_float32(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding copies its rows into a new tensor, float32 on the CPU.",
     look="Which dtype and device does `torch.zeros` choose when nothing is said?",
 )
@@ -370,7 +344,6 @@ class copied_into_zeros(LearnedPositionalEmbedding):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding scales its rows by √C.",
     look="Is anything done to the rows on their way out?",
 )
@@ -379,7 +352,7 @@ class scaled_rows(LearnedPositionalEmbedding):
         return super().forward(seq_len) * self.weight.shape[1] ** 0.5
 
 
-@alternative("LearnedPositionalEmbedding")
+@alternative
 class an_embedding_layer_itself(nn.Embedding):
     def __init__(self, max_seq_len, n_embd):
         super().__init__(max_seq_len, n_embd, sparse=True)
@@ -391,7 +364,7 @@ class an_embedding_layer_itself(nn.Embedding):
         return super().forward(torch.arange(seq_len, device=self.weight.device))
 
 
-@alternative("LearnedPositionalEmbedding")
+@alternative
 class narrow_and_keyword_names(nn.Module):
     def __init__(self, max_seq_len, n_embd):
         super().__init__()
@@ -404,7 +377,7 @@ class narrow_and_keyword_names(nn.Module):
         return self.weight.narrow(0, 0, seq_len)
 
 
-@alternative("LearnedPositionalEmbedding")
+@alternative
 class positions_as_a_one_hot_product(nn.Module):
     def __init__(self, max_seq_len, n_embd):
         super().__init__()
@@ -423,7 +396,7 @@ class positions_as_a_one_hot_product(nn.Module):
         )
 
 
-@alternative("LearnedPositionalEmbedding")
+@alternative
 class a_buffer_of_positions(nn.Module):
     def __init__(self, max_seq_len, n_embd):
         super().__init__()
@@ -440,7 +413,6 @@ class a_buffer_of_positions(nn.Module):
 
 
 @mistake(
-    "LearnedPositionalEmbedding",
     says="LearnedPositionalEmbedding leaves row 0 out and starts with row 1.",
     look="Which row belongs to the first token?",
 )
@@ -463,8 +435,10 @@ def _refuse_bad(module, ids):
         module.dropout.training = mode
 
 
+mistake, alternative, error = entries("GPTEmbedding")
+
+
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding adds a position row chosen by the token's id, not by its place.",
     look="What does the second table count: words or places?",
     common=True,
@@ -477,7 +451,6 @@ class positions_from_the_ids(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding adds a position row chosen by the token's id, not by its place.",
     look="What does the second table count: words or places?",
 )
@@ -488,7 +461,6 @@ class positions_from_ids_of_any_size(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding adds the position row of its length to every token of a sentence.",
     look="Do two tokens of the same word get different rows at different places?",
 )
@@ -499,7 +471,6 @@ class one_position_for_all(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding counts positions from 1.",
     look="Which row belongs to the first token of a sentence?",
 )
@@ -511,7 +482,6 @@ class positions_from_one(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding counts positions from 1.",
     look="Which row belongs to the first token of a sentence?",
 )
@@ -523,7 +493,6 @@ class positions_from_one_to_behind_the_table(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding counts positions through the batch; the second sentence starts later.",
     look="At which position does every sentence start?",
 )
@@ -536,7 +505,6 @@ class positions_run_on_through_the_batch(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding numbers the sentences of the batch, not the tokens of a sentence.",
     look="Which axis of (B, T) is the position?",
 )
@@ -548,7 +516,6 @@ class positions_along_the_batch(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding numbers the sentences of the batch, not the tokens of a sentence.",
     look="Which axis of (B, T) is the position?",
 )
@@ -560,7 +527,6 @@ class as_many_positions_as_sentences(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding numbers the sentences of the batch, not the tokens of a sentence.",
     look="Which axis of (B, T) is the position?",
 )
@@ -572,7 +538,6 @@ class as_many_positions_as_sentences_on_the_default_device(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding counts positions backwards from the end of a sentence.",
     look="Which row belongs to the first token of a sentence?",
 )
@@ -584,7 +549,6 @@ class positions_backwards(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding keeps the positions of its first call for all later ones.",
     look="What happens when the second batch has sentences of another length?",
 )
@@ -597,7 +561,6 @@ class positions_of_the_first_call(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding makes its positions on the default device, not on that of the ids.",
     look="On which device does `torch.arange` put its numbers when nothing is said?",
     common=True,
@@ -610,7 +573,6 @@ class positions_on_the_default_device(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding counts positions in the dtype of the ids, where 128 or 256 may not exist.",
     look="What is the largest number in int8, and in uint8?",
 )
@@ -623,7 +585,6 @@ class positions_in_the_dtype_of_ids(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding leaves the position rows out.",
     look="Does the result change when the same words come in another order?",
 )
@@ -634,7 +595,6 @@ class no_positions(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding multiplies token rows and position rows instead of adding them.",
     look="How are the two rows put together?",
 )
@@ -646,7 +606,6 @@ class product_of_rows(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding puts the two rows side by side instead of adding them.",
     look="What width comes out, and what width should?",
 )
@@ -659,7 +618,6 @@ class rows_side_by_side(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding scales the token rows by √C, as the first transformer did; GPT-2 does not.",
     look="Is anything done to the token rows before the sum?",
 )
@@ -671,7 +629,6 @@ class scaled_token_rows(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding normalizes the sum.",
     look="What is done to the sum besides dropout?",
 )
@@ -681,7 +638,6 @@ class normalized_sum(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding gives back (T, B, C).",
     look="Print the shape for two sentences of five tokens.",
 )
@@ -696,7 +652,6 @@ def _without_dropout(module, ids):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding ignores its argument dropout.",
     look="Where is dropout applied?",
 )
@@ -707,7 +662,6 @@ class no_dropout(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding drops elements in evaluation mode, too.",
     look="What does `F.dropout` do when its `training` is left at its default?",
     common=True,
@@ -719,7 +673,6 @@ class dropout_in_evaluation(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding drops elements of the two rows separately, before they are added.",
     look="In which order come the sum and dropout?",
 )
@@ -731,7 +684,6 @@ class dropout_before_the_sum(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding applies dropout to the token rows alone.",
     look="In which order come the sum and dropout?",
 )
@@ -743,7 +695,6 @@ class dropout_on_tokens_alone(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding drops the same elements in every sentence of the batch.",
     look="What shape has the mask, and what shape has the sum?",
 )
@@ -755,7 +706,6 @@ class one_mask_for_the_batch(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding drops whole tokens instead of single elements.",
     look="What shape has the mask, and what shape has the sum?",
 )
@@ -767,7 +717,6 @@ class drops_whole_tokens(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding drops whole features instead of single elements.",
     look="What shape has the mask, and what shape has the sum?",
 )
@@ -779,7 +728,6 @@ class drops_whole_features(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding does not scale what dropout keeps.",
     look="What is the mean of an element over many draws, with and without dropout?",
 )
@@ -791,7 +739,6 @@ class kept_values_not_scaled(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding takes dropout for the share to keep.",
     look="With dropout=0.1, how many of ten elements are zeroed?",
 )
@@ -803,7 +750,6 @@ class keeps_the_share_to_drop(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding draws its dropout mask once and keeps it.",
     look="Where is the mask drawn: in __init__ or in forward?",
 )
@@ -819,7 +765,6 @@ class dropout_drawn_once(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding leaves its position table at the draw of `nn.Embedding`, which has std 1.",
     look="Which of the two tables is drawn with 0.02?",
     common=True,
@@ -831,7 +776,6 @@ class positions_at_default_init(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding leaves its token table at nn.Embedding's own draw, which has std 1.",
     look="Which of the two tables is drawn with 0.02?",
 )
@@ -842,7 +786,6 @@ class tokens_at_default_init(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding leaves both tables at the draw of `nn.Embedding`, which has std 1.",
     look="With which standard deviation does `nn.Embedding` draw, and with which should you?",
 )
@@ -859,7 +802,6 @@ def _at_default_init(module, vocab_size, block_size, n_embd, dropout):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding starts with position rows of zero.",
     look="What do both tables hold before training?",
 )
@@ -870,7 +812,6 @@ class positions_start_at_zero(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding draws its tables between two bounds, evenly.",
     look="Which distribution is N(0, 0.02²)?",
 )
@@ -882,7 +823,6 @@ class uniform_tables(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding seeds PyTorch itself, so every model starts the same.",
     look="Who decides about the seed: the module or its caller?",
 )
@@ -893,7 +833,6 @@ class seeds_while_it_is_made(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding seeds PyTorch in every call, so dropout repeats itself.",
     look="Who decides about the seed: the module or its caller?",
 )
@@ -904,7 +843,6 @@ class seeds_in_forward(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding fills both tables from one draw.",
     look="Does drawing the second table start the generator anew?",
 )
@@ -917,7 +855,6 @@ class both_tables_from_one_draw(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding saves a table of positions along with its two weights.",
     look="Which keys has `module.state_dict()`, and what keeps a buffer out of it?",
 )
@@ -928,7 +865,6 @@ class positions_are_saved(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding keeps its tables as bare parameters, so that their keys lack `.weight`.",
     look="Which keys has `module.state_dict()`? Which kind of module holds its table in `weight`?",
 )
@@ -944,7 +880,6 @@ class tables_without_a_module(nn.Module):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding keeps its tables as bare parameters, so that their keys lack `.weight`.",
     look="Which keys has `module.state_dict()`? Which kind of module holds its table in `weight`?",
 )
@@ -955,7 +890,6 @@ class tables_without_a_module_checked(tables_without_a_module):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding keeps its tables as bare parameters, so that their keys lack `.weight`.",
     look="Which keys has `module.state_dict()`? Which kind of module holds its table in `weight`?",
 )
@@ -966,7 +900,6 @@ class tables_without_a_module_read_as_modules(tables_without_a_module):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding swaps vocab_size and block_size.",
     look="Which of the two tables has a row per word?",
 )
@@ -976,7 +909,6 @@ class swapped_sizes(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding makes one row more per table than it was asked for.",
     look="How many rows have ids 0..V-1?",
 )
@@ -986,7 +918,6 @@ class one_row_too_many(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding freezes its position table.",
     look="Which parameters require a gradient?",
 )
@@ -997,7 +928,6 @@ class frozen_positions(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding cuts the position rows off from their table: they never learn.",
     look="What does `.detach()` do to training?",
 )
@@ -1009,7 +939,6 @@ class detached_positions(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding treats word 0 as padding, so its row never learns.",
     look="What does `padding_idx` do to a gradient?",
 )
@@ -1020,7 +949,6 @@ class word_zero_is_padding(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding cuts a long sentence short instead of refusing it.",
     look="What happens to the tokens beyond block_size?",
 )
@@ -1030,7 +958,6 @@ class cuts_long_sentences(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding gives all tokens beyond block_size the last position.",
     look="What should happen to a sentence that is too long?",
 )
@@ -1042,7 +969,6 @@ class clamped_positions(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding refuses a sentence of exactly block_size tokens.",
     look="How many position rows does a sentence of block_size tokens need?",
 )
@@ -1054,7 +980,6 @@ class full_block_refused(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding lets the position table raise IndexError for a sentence that is too long.",
     look="Which error is promised for T > block_size, and which for an id?",
 )
@@ -1065,7 +990,6 @@ class index_error_for_long_sentences(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding refuses a long sentence without saying how long one may be.",
     look="Which two numbers does the reader of the message need?",
 )
@@ -1077,7 +1001,6 @@ class message_without_block_size(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding takes a negative id for a row counted from the end.",
     look="What does `weight[-1]` give?",
 )
@@ -1088,7 +1011,6 @@ class negative_ids_wrap(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding replaces an unknown id by the last word.",
     look="What should happen to an id that has no row?",
 )
@@ -1098,7 +1020,6 @@ class clamped_ids(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding raises ValueError for an unknown id, where IndexError is promised.",
     look="Which error is promised for T > block_size, and which for an id?",
 )
@@ -1111,7 +1032,6 @@ class value_error_for_ids(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding compares ids with the vocabulary's size in the ids' own small dtype.",
     look="What is 300 in uint8?",
 )
@@ -1123,7 +1043,6 @@ class compares_in_uint8(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding shortens its ids to int32 before it checks them, so a huge one turns small.",
     look="What is 2³² + 1 in int32?",
 )
@@ -1133,7 +1052,6 @@ class shortens_ids_to_int32(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding hands small integers to nn.Embedding, which takes int32 and int64 only.",
     look="Which dtypes may the ids have?",
 )
@@ -1144,7 +1062,6 @@ class int64_ids_alone(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding indexes its table with uint8 ids, which PyTorch reads as a mask.",
     look="What does `weight[ids]` do when ids are uint8?",
 )
@@ -1155,7 +1072,6 @@ class uint8_ids_are_a_mask(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding fails on empty ids, because it asks for their largest.",
     look="What is the maximum of no numbers?",
 )
@@ -1167,7 +1083,6 @@ class empty_ids_fail(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding always answers in float32, whatever its tables are kept in.",
     look="Which dtype has the result after `module.to(torch.bfloat16)`?",
 )
@@ -1177,7 +1092,6 @@ class result_always_float32(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding keeps the sum of its first call with the same ids.",
     look="What changes between two calls while a model is trained?",
 )
@@ -1193,7 +1107,7 @@ class remembers_old_sums(GPTEmbedding):
         return self.kept[key]
 
 
-@alternative("GPTEmbedding")
+@alternative
 class embedding_layers_let_pytorch_check(nn.Module):
     def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):
         super().__init__()
@@ -1222,7 +1136,7 @@ class _Table(nn.Module):
         self.weight = nn.Parameter(torch.normal(0.0, 0.02, (rows, n_embd)))
 
 
-@alternative("GPTEmbedding")
+@alternative
 class raw_tables_and_a_mask_by_hand(nn.Module):
     def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):
         super().__init__()
@@ -1243,7 +1157,7 @@ class raw_tables_and_a_mask_by_hand(nn.Module):
         return x
 
 
-@alternative("GPTEmbedding")
+@alternative
 class one_hot_products_and_a_bernoulli_mask(nn.Module):
     def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):
         super().__init__()
@@ -1263,7 +1177,7 @@ class one_hot_products_and_a_bernoulli_mask(nn.Module):
         return x
 
 
-@alternative("GPTEmbedding")
+@alternative
 class a_buffer_of_positions_that_is_not_saved(nn.Module):
     def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):
         super().__init__()
@@ -1279,7 +1193,7 @@ class a_buffer_of_positions_that_is_not_saved(nn.Module):
         return self.drop(self.pos_emb(positions).add(self.tok_emb(ids.long())))
 
 
-@alternative("GPTEmbedding")
+@alternative
 class positions_counted_from_the_ids(GPTEmbedding):
     def forward(self, ids):
         _refuse_bad(self, ids)
@@ -1287,7 +1201,7 @@ class positions_counted_from_the_ids(GPTEmbedding):
         return self.dropout(F.embedding(ids.long(), self.tok_emb.weight) + self.pos_emb(positions))
 
 
-@alternative("GPTEmbedding")
+@alternative
 class positions_brought_to_the_ids(GPTEmbedding):
     def forward(self, ids):
         _refuse_bad(self, ids)
@@ -1307,7 +1221,6 @@ def _refuse_outside_of(tokens, positions, ids):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding holds its tables under other names than tok_emb.weight, pos_emb.weight.",
     look="Which keys has `module.state_dict()`, and which should it have?",
 )
@@ -1327,7 +1240,6 @@ class tables_under_other_names(nn.Module):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding holds its tables under other names than tok_emb.weight, pos_emb.weight.",
     look="Which keys has `module.state_dict()`, and which should it have?",
 )
@@ -1338,7 +1250,6 @@ class tables_under_other_names_looked_for_in_vain(tables_under_other_names):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding adds its whole position table, which fits sentences of block_size only.",
     look="How many position rows does a sentence of T tokens need?",
 )
@@ -1349,7 +1260,6 @@ class whole_position_table(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding cuts the token rows off from their table: they never learn.",
     look="What does `.detach()` do to training?",
 )
@@ -1361,7 +1271,6 @@ class detached_tokens(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding drops a tenth of the elements if nobody says how many.",
     look="Which default does the argument dropout have?",
 )
@@ -1371,7 +1280,6 @@ class a_tenth_by_default(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding takes the last rows of its position table instead of the first.",
     look="Which row belongs to the first token of a sentence shorter than block_size?",
 )
@@ -1383,7 +1291,6 @@ class last_position_rows(GPTEmbedding):
 
 
 @mistake(
-    "GPTEmbedding",
     says="GPTEmbedding passes no gradient back in evaluation mode.",
     look="What does evaluation mode switch off: dropout or gradients?",
 )
@@ -1396,8 +1303,10 @@ class no_gradient_in_evaluation(GPTEmbedding):
 # --- count_parameters ---------------------------------------------------------------------------
 
 
+mistake, alternative, error = entries("count_parameters")
+
+
 @mistake(
-    "count_parameters",
     says="count_parameters counts the tensors, not the numbers in them.",
     look="How many numbers are there in a 3 × 2 matrix?",
 )
@@ -1406,7 +1315,6 @@ def counts_tensors(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters counts frozen parameters, too.",
     look="Which attribute of a parameter says whether it is trained?",
     common=True,
@@ -1416,7 +1324,6 @@ def counts_frozen_ones(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters counts frozen parameters only.",
     look="What does `requires_grad` say?",
 )
@@ -1425,7 +1332,6 @@ def counts_only_frozen_ones(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters counts whatever would be saved, buffers and shared tables included.",
     look="Is everything in a state dict trained?",
     common=True,
@@ -1435,7 +1341,6 @@ def counts_the_state_dict(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters counts buffers along with the parameters.",
     look="Does an optimizer ever change a buffer?",
 )
@@ -1445,7 +1350,6 @@ def counts_buffers(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters counts a shared parameter once for each place that shares it.",
     look="How many numbers does a tied table hold?",
 )
@@ -1455,7 +1359,6 @@ def counts_shared_ones_twice(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters counts a shared parameter once for each place that shares it.",
     look="How many numbers does a tied table hold?",
     common=True,
@@ -1466,7 +1369,6 @@ def adds_up_module_by_module(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters looks at a module's own parameters, not into the modules within.",
     look="Where does a Sequential keep its parameters?",
 )
@@ -1475,7 +1377,6 @@ def stays_at_the_surface(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters looks one level down, and no deeper.",
     look="What about a layer in a list in a block?",
 )
@@ -1487,7 +1388,6 @@ def one_level_down(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters takes two parameters for one because they look alike.",
     look="What makes two parameters the same parameter?",
 )
@@ -1496,7 +1396,6 @@ def same_shape_same_parameter(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters takes two parameters for one because they look alike.",
     look="What makes two parameters the same parameter?",
 )
@@ -1509,7 +1408,6 @@ def equal_values_same_parameter(module):
 
 
 @mistake(
-    "count_parameters",
     says='count_parameters takes the memory address for the parameter; on "meta" all have 0.',
     look="Which address does `data_ptr()` give for a tensor without data?",
 )
@@ -1518,7 +1416,6 @@ def same_address_same_parameter(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters multiplies rows and columns, which only a matrix has.",
     look="What are the shapes of a bias and of a single number?",
 )
@@ -1527,7 +1424,6 @@ def rows_times_columns(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters counts rows.",
     look="What does `len` give for a matrix?",
 )
@@ -1536,7 +1432,6 @@ def counts_rows(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters counts bytes, not elements.",
     look="How many bytes has a float32?",
 )
@@ -1545,7 +1440,6 @@ def counts_bytes(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters counts the elements that differ from zero.",
     look="Is a weight that happens to be zero trained?",
 )
@@ -1554,7 +1448,6 @@ def counts_what_is_not_zero(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters gives back a tensor instead of an int.",
     look="What type has the result?",
 )
@@ -1563,7 +1456,6 @@ def counts_in_a_tensor(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters gives the number in millions.",
     look="What unit does the answer have?",
 )
@@ -1572,7 +1464,6 @@ def counts_in_millions(module):
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters thaws the whole module before it counts.",
     look="What should the module look like after it was counted?",
 )
@@ -1582,13 +1473,13 @@ def thaws_the_module(module):
     return count
 
 
-@alternative("count_parameters")
+@alternative
 def a_set_of_identities(module):
     sizes = {id(p): p.numel() for _, p in module.named_parameters() if p.requires_grad}
     return sum(sizes.values())
 
 
-@alternative("count_parameters")
+@alternative
 def a_walk_over_all_modules(module):
     seen, total = set(), 0
     for part in module.modules():
@@ -1599,14 +1490,13 @@ def a_walk_over_all_modules(module):
     return total
 
 
-@alternative("count_parameters")
+@alternative
 def trainable_ones_through_filter(module):
     trainable = filter(operator.attrgetter("requires_grad"), module.parameters())
     return sum(map(torch.numel, trainable))
 
 
 @mistake(
-    "count_parameters",
     says="count_parameters counts what is called weight and leaves the biases out.",
     look="Which parameters of `nn.Linear` are trained?",
 )
@@ -1618,8 +1508,10 @@ def counts_weights_alone(module):
 # --- tied_logits --------------------------------------------------------------------------------
 
 
+mistake, alternative, error = entries("tied_logits")
+
+
 @mistake(
-    "tied_logits",
     says="tied_logits multiplies by the table as it is, which fits only if V = C.",
     look="Which axis of the table is summed over?",
     common=True,
@@ -1629,7 +1521,6 @@ def forgets_to_transpose(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits leaves the table as it is whenever its shape lets it.",
     look="What happens when V = C?",
 )
@@ -1638,7 +1529,6 @@ def transposes_by_shape(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits turns the scores into probabilities.",
     look="Are logits taken before or after the softmax?",
     common=True,
@@ -1648,7 +1538,6 @@ def with_softmax(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits gives log-probabilities, not scores.",
     look="Are logits taken before or after the softmax?",
 )
@@ -1657,7 +1546,6 @@ def with_log_softmax(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits divides the scores by √C, as attention does.",
     look="Does the definition contain a scale?",
 )
@@ -1666,7 +1554,6 @@ def scaled_like_attention(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits compares directions: it divides the table's rows by their lengths.",
     look="Does the length of a row matter for a dot product?",
 )
@@ -1675,7 +1562,6 @@ def cosines_of_rows(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits scores the last token of each sentence alone.",
     look="For how many tokens does a model predict while it is trained?",
 )
@@ -1684,7 +1570,6 @@ def last_token_alone(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits mixes up tokens and words: it gives (B, V, T).",
     look="Print the shape of the result.",
 )
@@ -1693,7 +1578,6 @@ def words_before_tokens(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits gives (B·T, V).",
     look="Print the shape of the result.",
 )
@@ -1702,7 +1586,6 @@ def batch_and_time_in_one(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits reshapes (V, B·T) into (B, T, V) instead of moving the axes.",
     look="Does `view` move numbers, or only rename their places?",
 )
@@ -1711,7 +1594,6 @@ def reshaped_instead_of_transposed(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits reads the table's memory as (C, V) instead of transposing it.",
     look="Does `view` move numbers, or only rename their places?",
     common=True,
@@ -1721,7 +1603,6 @@ def table_reshaped(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits cuts the table off, so it learns as input only.",
     look="Which arguments should get a gradient?",
 )
@@ -1730,7 +1611,6 @@ def detached_table(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits cuts x off, so nothing before the projection learns.",
     look="Which arguments should get a gradient?",
 )
@@ -1739,7 +1619,6 @@ def detached_x(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits computes in float32 and stays there.",
     look="Which dtype has the result for float64 arguments?",
 )
@@ -1748,7 +1627,6 @@ def in_float32(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits makes a new Linear with random weights instead of using the table.",
     look="Where do the numbers of the output projection come from?",
 )
@@ -1757,7 +1635,6 @@ def an_untied_layer(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits takes the mean of the products instead of their sum.",
     look="What is a dot product?",
 )
@@ -1766,7 +1643,6 @@ def mean_of_products(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits subtracts the mean score of each token.",
     look="What is done to the scores after the product?",
 )
@@ -1776,7 +1652,6 @@ def centered_scores(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits builds its result on the CPU, number by number.",
     look="On which device is the result when x is on a GPU?",
 )
@@ -1787,34 +1662,33 @@ def numbers_on_the_cpu(x, weight):
     return scores
 
 
-@alternative("tied_logits")
+@alternative
 def as_a_linear_layer(x, weight):
     return F.linear(x, weight)
 
 
-@alternative("tied_logits")
+@alternative
 def as_einsum(x, weight):
     return torch.einsum("btc, vc -> btv", x, weight)
 
 
-@alternative("tied_logits")
+@alternative
 def products_summed(x, weight):
     return (x[:, :, None, :] * weight[None, None]).sum(-1)
 
 
-@alternative("tied_logits")
+@alternative
 def word_by_word_in_float64(x, weight):
     scores = [(x.double() * row).sum(dim=-1) for row in weight.double()]
     return torch.stack(scores, dim=-1).to(x.dtype)
 
 
-@alternative("tied_logits")
+@alternative
 def batched_products(x, weight):
     return torch.bmm(x, weight.mT.expand(len(x), -1, -1))
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits normalises the tokens and the rows: cosines instead of dot products.",
     look="Does a row twice as long give another score?",
 )
@@ -1823,7 +1697,6 @@ def cosines_of_tokens_and_rows(x, weight):
 
 
 @mistake(
-    "tied_logits",
     says="tied_logits copies the table into a new layer, so no gradient comes back to it.",
     look="Which tensor learns: the table that was given, or a layer's own weight?",
 )
@@ -1837,8 +1710,10 @@ def table_copied_into_a_layer(x, weight):
 # --- scalar_embedding ---------------------------------------------------------------------------
 
 
+mistake, alternative, error = entries("scalar_embedding")
+
+
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding joins the two rows into one long list.",
     look="What does `+` do between two lists?",
     common=True,
@@ -1848,7 +1723,6 @@ def joins_the_rows(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding mixes up the two ids.",
     look="Which id numbers words, and which numbers places?",
 )
@@ -1857,7 +1731,6 @@ def swaps_the_ids(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding ignores the position and always takes row 0.",
     look="What changes when the same word stands elsewhere?",
 )
@@ -1866,7 +1739,6 @@ def always_position_zero(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding counts positions from 1.",
     look="Which row belongs to position 0?",
 )
@@ -1875,7 +1747,6 @@ def position_off_by_one(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding leaves the position row out.",
     look="Which rows are added?",
 )
@@ -1884,7 +1755,6 @@ def token_row_alone(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding multiplies where it should add.",
     look="How are the two rows put together?",
 )
@@ -1893,7 +1763,6 @@ def multiplies(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding averages the two rows instead of adding them.",
     look="How are the two rows put together?",
 )
@@ -1902,7 +1771,6 @@ def averages(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding adds into the token table itself, so the word changes for good.",
     look="Is the row a copy, or is it the table's own?",
     common=True,
@@ -1915,7 +1783,6 @@ def adds_into_the_table(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding turns everything into floats, which autograd cannot follow.",
     look="What is lost when a scalar that learns becomes a float?",
 )
@@ -1924,7 +1791,6 @@ def turns_into_floats(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding goes through tensors, so floats lose half of their digits.",
     look="Which precision has `torch.tensor(0.1)`?",
 )
@@ -1933,7 +1799,6 @@ def through_tensors(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding takes a column of each table instead of a row.",
     look="What does the first index of a list of lists select?",
 )
@@ -1942,7 +1807,6 @@ def columns_of_the_tables(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding adds every number of one row to every number of the other.",
     look="How many numbers should come back?",
 )
@@ -1951,7 +1815,6 @@ def every_pair(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding adds all of it up to one number.",
     look="How many numbers should come back?",
 )
@@ -1960,7 +1823,6 @@ def adds_up_to_one_number(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding gives back an iterator, which is empty after one pass.",
     look="What does `map` or a generator expression make?",
 )
@@ -1969,7 +1831,6 @@ def gives_an_iterator(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding leaves the last number out.",
     look="Where does the loop end?",
 )
@@ -1977,7 +1838,7 @@ def last_number_missing(wte, wpe, token_id, pos_id):
     return [wte[token_id][i] + wpe[pos_id][i] for i in range(max(1, len(wte[token_id]) - 1))]
 
 
-@alternative("scalar_embedding")
+@alternative
 def by_index(wte, wpe, token_id, pos_id):
     result = []
     for i in range(len(wte[token_id])):
@@ -1985,17 +1846,17 @@ def by_index(wte, wpe, token_id, pos_id):
     return result
 
 
-@alternative("scalar_embedding")
+@alternative
 def by_operator(wte, wpe, token_id, pos_id):
     return list(map(operator.add, wte[token_id], wpe[pos_id]))
 
 
-@alternative("scalar_embedding")
+@alternative
 def by_sum_of_pairs(wte, wpe, token_id, pos_id):
     return [sum(pair[1:], pair[0]) for pair in zip(wte[token_id], wpe[pos_id], strict=False)]
 
 
-@alternative("scalar_embedding")
+@alternative
 def into_a_copy(wte, wpe, token_id, pos_id):
     total = wte[token_id].copy()
     for i, p in enumerate(wpe[pos_id]):
@@ -2004,7 +1865,6 @@ def into_a_copy(wte, wpe, token_id, pos_id):
 
 
 @mistake(
-    "scalar_embedding",
     says="scalar_embedding adds with `sum`, which starts from the number 0.",
     look="What does `sum` add the first of your two elements to?",
 )

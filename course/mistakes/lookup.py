@@ -7,14 +7,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course.mistakes import alternative, mistake
+from course.mistakes import entries
 from solutions.lookup import check_ids
 
-# --- lookup: mistakes -------------------------------------------------------------------------
+mistake, alternative, error = entries("lookup")
 
 
 @mistake(
-    "lookup",
     says="lookup indexes with the ids as they come, and a uint8 index is a mask to PyTorch.",
     look="Which integer dtypes does `weight[...]` accept as row numbers?",
     common=True,
@@ -25,7 +24,6 @@ def ids_as_a_mask(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup hands the ids to `F.embedding`, which accepts int64 and int32 only.",
     look="What does `F.embedding` say about int16 or uint8 ids?",
     common=True,
@@ -36,7 +34,6 @@ def ids_of_two_dtypes_only(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup takes a negative id for a row counted from the end.",
     look="What should happen to the id -1?",
 )
@@ -47,7 +44,6 @@ def negative_ids_wrap(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup forces an id outside of the table onto its first or last row.",
     look="Who would notice an id that is too large?",
 )
@@ -58,7 +54,6 @@ def ids_are_clamped(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup lets an id through that names no row, and gives some row for it.",
     look="Who would notice an id that is too large, wherever it stands?",
 )
@@ -69,7 +64,6 @@ def ids_modulo_the_table(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup compares the ids with V in their own dtype, where 300 may be 44.",
     look="What is `torch.tensor([50], dtype=torch.uint8) >= 300`?",
 )
@@ -83,7 +77,6 @@ def compared_in_the_dtype_of_the_ids(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup shortens the ids to 32 bits before it checks them.",
     look="What is 2³² + 1 as an int32?",
 )
@@ -94,7 +87,6 @@ def ids_cut_to_32_bits(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="The message of the IndexError names neither the id nor V, and PyTorch's own does not.",
     look="Could you find the bad id with the help of this message alone?",
 )
@@ -105,7 +97,6 @@ def error_without_numbers(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup names the bad id but not how many rows there are.",
     look="Which two numbers does the reader of the message need?",
 )
@@ -119,7 +110,6 @@ def error_without_the_size(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup raises ValueError for an id that is out of range.",
     look="Which exception does Python raise for `[1, 2, 3][7]`?",
 )
@@ -132,7 +122,6 @@ def value_error_for_the_range(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup lets the id V pass its check.",
     look="What is the largest id of a table with V rows?",
 )
@@ -142,7 +131,6 @@ def one_id_too_many(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup lets an id through that names no row, and gives some row for it.",
     look="Who would notice an id that is too large, wherever it stands?",
 )
@@ -152,7 +140,6 @@ def first_id_is_checked(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup asks for the largest id, which an empty tensor does not have.",
     look="What is `torch.tensor([]).max()`?",
 )
@@ -165,7 +152,6 @@ def empty_ids_crash(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup rounds floating ids down instead of refusing them.",
     look="What does `.long()` do to 1.7, before your check or after it?",
 )
@@ -176,7 +162,6 @@ def floats_are_cut_off(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup takes True and False for the rows 1 and 0.",
     look="Is torch.bool a floating dtype?",
 )
@@ -188,7 +173,6 @@ def bools_are_numbers(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup multiplies the whole table by one-hot rows, which reads every row.",
     look="How many rows of the table does one id need?",
     common=True,
@@ -199,7 +183,6 @@ def whole_table_is_multiplied(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup picks columns of the table instead of rows.",
     look="Which axis of `weight` is numbered by the ids?",
 )
@@ -209,7 +192,6 @@ def columns_instead_of_rows(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup picks columns of the table instead of rows.",
     look="Which axis of `weight` is numbered by the ids?",
 )
@@ -219,7 +201,6 @@ def columns_by_an_index_after_a_colon(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup picks columns of the table instead of rows.",
     look="Which axis of `weight` is numbered by the ids?",
 )
@@ -229,7 +210,6 @@ def columns_by_ids_of_whatever_dtype(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup picks columns of the table instead of rows.",
     look="Which axis of `weight` is numbered by the ids?",
 )
@@ -240,7 +220,6 @@ def columns_turned_into_rows(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup counts the rows from 1.",
     look="Which row does id 0 name?",
 )
@@ -250,7 +229,6 @@ def rows_counted_from_1(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup takes the table for the ids, and the ids for the table.",
     look="In which order do the two arguments come, here and wherever you pass them on?",
 )
@@ -260,7 +238,6 @@ def arguments_swapped(ids, weight):
 
 
 @mistake(
-    "lookup",
     says="lookup takes the table for the ids, and the ids for the table.",
     look="In which order do the two arguments come, here and wherever you pass them on?",
 )
@@ -270,7 +247,6 @@ def ids_indexed_by_the_table(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup takes the table for the ids, and the ids for the table.",
     look="In which order do the two arguments come, here and wherever you pass them on?",
 )
@@ -280,7 +256,6 @@ def arguments_of_f_embedding_swapped(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup gives one long list of rows and forgets the shape of the ids.",
     look="What is the shape of the result for ids of shape (B, T)?",
 )
@@ -290,7 +265,6 @@ def shape_is_lost(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup drops axes of length 1 from its result.",
     look="What is the shape of the result for a batch of one sentence?",
 )
@@ -300,7 +274,6 @@ def axes_of_length_1_are_lost(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup expects ids with two axes, (B, T).",
     look="What is `ids.shape` for a single id, or for a batch of batches?",
 )
@@ -311,7 +284,6 @@ def two_axes_only(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup views the ids as one row, which a transposed tensor does not allow.",
     look="When does `.view` fail where `.reshape` works?",
 )
@@ -321,7 +293,6 @@ def view_of_transposed_ids(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup cuts the result off from the table, so that no gradient comes back.",
     look="What do `.detach()`, `.data` and `torch.no_grad()` cut?",
 )
@@ -331,7 +302,6 @@ def table_is_detached(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup always returns float32.",
     look="Which dtype does the table have?",
 )
@@ -341,7 +311,6 @@ def always_float32(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup makes its result on the CPU, wherever the table is.",
     look="Where does `torch.empty(...)` put a tensor if you do not say?",
 )
@@ -356,7 +325,6 @@ _kept_rows = {}
 
 
 @mistake(
-    "lookup",
     says="lookup keeps the rows of an earlier call and returns them for another table.",
     look="What does your cache depend on, and what does the result depend on?",
     forget=_kept_rows.clear,
@@ -368,7 +336,6 @@ def cache_that_forgets_the_table(weight, ids):
 
 
 @mistake(
-    "lookup",
     says="lookup takes row 0 for padding and gives it no gradient.",
     look="What does `padding_idx` do to a gradient?",
 )
@@ -377,22 +344,19 @@ def row_0_as_padding(weight, ids):
     return F.embedding(ids.long(), weight, padding_idx=0)
 
 
-# --- lookup: alternatives ---------------------------------------------------------------------
-
-
-@alternative("lookup")
+@alternative
 def f_embedding(weight, ids):
     check_ids(ids, len(weight))
     return F.embedding(ids.to(torch.int32), weight)
 
 
-@alternative("lookup")
+@alternative
 def sparse_gradient(weight, ids):
     check_ids(ids, len(weight))
     return F.embedding(ids.long(), weight, sparse=True)
 
 
-@alternative("lookup")
+@alternative
 def index_select(weight, ids):
     check_ids(ids, len(weight))
     return (
@@ -402,14 +366,14 @@ def index_select(weight, ids):
     )
 
 
-@alternative("lookup")
+@alternative
 def gather(weight, ids):
     check_ids(ids, len(weight))
     places = ids.long().reshape(-1, 1).expand(-1, weight.shape[1])
     return weight.gather(0, places).reshape(*ids.shape, -1 if ids.numel() else weight.shape[1])
 
 
-@alternative("lookup")
+@alternative
 def nested_python_loops(weight, ids):
     def rows(part):
         if isinstance(part, list):
@@ -425,14 +389,14 @@ def nested_python_loops(weight, ids):
     return rows(ids.tolist())
 
 
-@alternative("lookup")
+@alternative
 def chosen_by_where_and_summed(weight, ids):
     check_ids(ids, len(weight))
     chosen = ids.long().unsqueeze(-1) == torch.arange(len(weight), device=ids.device)
     return torch.where(chosen.unsqueeze(-1), weight, 0).sum(dim=-2)
 
 
-@alternative("lookup")
+@alternative
 def own_check_then_pytorch_for_the_rest(weight, ids):
     if torch.is_floating_point(ids) or ids.dtype is torch.bool:
         raise TypeError(f"ids are {ids.dtype}, but must be whole numbers")
@@ -458,17 +422,16 @@ class _NumpyRows(torch.autograd.Function):
         return torch.from_numpy(sums).to(upstream.dtype), None
 
 
-@alternative("lookup")
+@alternative
 def numpy_with_its_own_backward(weight, ids):
     check_ids(ids, len(weight))
     return _NumpyRows.apply(weight, ids.long())
 
 
-# --- one_hot_lookup: mistakes -----------------------------------------------------------------
+mistake, alternative, error = entries("one_hot_lookup")
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup makes its one-hot rows as float32, whatever the table is.",
     look="Can a float32 matrix be multiplied by a float64 one?",
     common=True,
@@ -478,7 +441,6 @@ def one_hot_rows_in_float32(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup multiplies in float32 and so returns another dtype.",
     look="Which dtype should the result have for a float64 table?",
 )
@@ -487,7 +449,6 @@ def product_in_float32(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup returns the right dtype but rounds to float32 on the way.",
     look="What is lost between float64 and float32?",
 )
@@ -496,7 +457,6 @@ def rounded_on_the_way(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup makes its one-hot rows only as long as the largest id asks for.",
     look="How long is a one-hot row if the batch does not hold the last word?",
     common=True,
@@ -506,7 +466,6 @@ def one_hot_rows_too_short(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup makes its one-hot rows only as long as the largest id asks for.",
     look="How long is a one-hot row if the batch does not hold the last word?",
 )
@@ -515,7 +474,6 @@ def one_hot_rows_too_short_for_int64_ids_only(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup multiplies whole numbers with a floating table, which PyTorch refuses.",
     look="Which dtype does `F.one_hot` return, and which one has the table?",
 )
@@ -524,7 +482,6 @@ def one_hot_rows_left_as_integers(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup passes the ids to `F.one_hot`, which takes int64 only.",
     look="Which dtype may the ids have, and which one does `F.one_hot` want?",
     common=True,
@@ -534,7 +491,6 @@ def int64_ids_only(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup counts the columns in the dtype of the ids, where 276 may be 20.",
     look="What is 276 as a uint8?",
 )
@@ -544,7 +500,6 @@ def columns_counted_in_the_dtype_of_the_ids(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup compares ids in the dtype of the table, where 257 may be 256.",
     look="How many whole numbers does bfloat16 tell apart?",
 )
@@ -554,7 +509,6 @@ def ids_compared_as_floats(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup picks rows of the identity with ids that PyTorch reads as a mask.",
     look="What does a uint8 tensor in square brackets mean to PyTorch?",
 )
@@ -564,7 +518,6 @@ def identity_indexed_by_a_mask(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup puts the 1 one column too far to the right.",
     look="Which entry of the one-hot row for id 0 is the 1?",
 )
@@ -573,7 +526,6 @@ def one_column_off(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup multiplies whole numbers, which cuts the table's fractions off.",
     look="What is a weight of 0.7 as an integer?",
 )
@@ -582,7 +534,6 @@ def product_of_integers(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup cuts the table off, so that no gradient comes back to it.",
     look="What do `.detach()`, `.data` and `torch.no_grad()` cut?",
 )
@@ -591,7 +542,6 @@ def table_is_detached_from_the_product(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup gives one long list of rows and forgets the shape of the ids.",
     look="What is the shape of the result for ids of shape (B, T)?",
 )
@@ -600,7 +550,6 @@ def shape_is_lost_in_the_product(weight, ids):
 
 
 @mistake(
-    "one_hot_lookup",
     says="one_hot_lookup makes the identity matrix on the CPU, wherever the table is.",
     look="Where does `torch.eye(...)` put a matrix if you do not say?",
 )
@@ -608,35 +557,32 @@ def identity_on_the_cpu(weight, ids):
     return torch.eye(len(weight), dtype=weight.dtype)[ids.long()] @ weight
 
 
-# --- one_hot_lookup: alternatives -------------------------------------------------------------
-
-
-@alternative("one_hot_lookup")
+@alternative
 def rows_of_the_identity(weight, ids):
     identity = torch.eye(len(weight), dtype=weight.dtype, device=weight.device)
     return identity[ids.long()] @ weight
 
 
-@alternative("one_hot_lookup")
+@alternative
 def scattered_ones_and_einsum(weight, ids):
     one_hot = weight.new_zeros(*ids.shape, len(weight))
     one_hot = one_hot.scatter(-1, ids.long().unsqueeze(-1), 1.0)
     return torch.einsum("...v,vc->...c", one_hot, weight)
 
 
-@alternative("one_hot_lookup")
+@alternative
 def compared_with_all_columns(weight, ids):
     columns = torch.arange(len(weight), device=ids.device)
     return torch.matmul((ids[..., None] == columns).to(weight), weight)
 
 
-@alternative("one_hot_lookup")
+@alternative
 def linear_layer_in_float64(weight, ids):
     one_hot = F.one_hot(ids.to(torch.int64), weight.shape[0]).double()
     return F.linear(one_hot, weight.double().T).to(weight.dtype)
 
 
-@alternative("one_hot_lookup")
+@alternative
 def sparse_one_hot_matrix(weight, ids):
     rows = ids.long().flatten()
     places = torch.stack((torch.arange(len(rows), device=rows.device), rows))
@@ -646,7 +592,7 @@ def sparse_one_hot_matrix(weight, ids):
     return product.reshape(*ids.shape, weight.shape[1])
 
 
-@alternative("one_hot_lookup")
+@alternative
 def sum_over_the_vocabulary(weight, ids):
     total = weight.new_zeros(*ids.shape, weight.shape[1])
     for row in range(len(weight)):
@@ -657,8 +603,10 @@ def sum_over_the_vocabulary(weight, ids):
 # --- one_hot_bytes ----------------------------------------------------------------------------
 
 
+mistake, alternative, error = entries("one_hot_bytes")
+
+
 @mistake(
-    "one_hot_bytes",
     says="one_hot_bytes counts the numbers, not their bytes.",
     look="How many bytes does one float32 take?",
     common=True,
@@ -668,7 +616,6 @@ def numbers_not_bytes(vocab_size, batch_size, seq_len, bytes_per_element=4):
 
 
 @mistake(
-    "one_hot_bytes",
     says="one_hot_bytes counts 4 bytes per number, whatever is asked for.",
     look="Where do you use `bytes_per_element`?",
 )
@@ -677,7 +624,6 @@ def always_4_bytes(vocab_size, batch_size, seq_len, bytes_per_element=4):
 
 
 @mistake(
-    "one_hot_bytes",
     says="one_hot_bytes assumes 8 bytes per number if nothing is said.",
     look="Which default does the signature promise?",
 )
@@ -686,7 +632,6 @@ def eight_bytes_by_default(vocab_size, batch_size, seq_len, bytes_per_element=8)
 
 
 @mistake(
-    "one_hot_bytes",
     says="one_hot_bytes answers in GiB.",
     look="Which unit does the name of the function promise?",
     common=True,
@@ -696,7 +641,6 @@ def in_gibibytes(vocab_size, batch_size, seq_len, bytes_per_element=4):
 
 
 @mistake(
-    "one_hot_bytes",
     says="one_hot_bytes answers in bits.",
     look="In which unit is the answer?",
 )
@@ -705,7 +649,6 @@ def in_bits(vocab_size, batch_size, seq_len, bytes_per_element=4):
 
 
 @mistake(
-    "one_hot_bytes",
     says="one_hot_bytes returns a float, which cannot hold every large whole number.",
     look="Can there be half a byte?",
 )
@@ -714,7 +657,6 @@ def a_float(vocab_size, batch_size, seq_len, bytes_per_element=4):
 
 
 @mistake(
-    "one_hot_bytes",
     says="one_hot_bytes goes through a float, which rounds large whole numbers.",
     look="Is `int(float(10**16 - 1))` the number that you began with?",
 )
@@ -723,7 +665,6 @@ def rounded_by_a_float(vocab_size, batch_size, seq_len, bytes_per_element=4):
 
 
 @mistake(
-    "one_hot_bytes",
     says="one_hot_bytes multiplies in 32 bits, which overflow at 2 147 483 647.",
     look="What is the largest int32?",
 )
@@ -733,7 +674,6 @@ def overflow_of_32_bits(vocab_size, batch_size, seq_len, bytes_per_element=4):
 
 
 @mistake(
-    "one_hot_bytes",
     says="one_hot_bytes counts one sentence instead of the batch.",
     look="What are the three sides of the one-hot tensor?",
 )
@@ -742,7 +682,6 @@ def one_sentence(vocab_size, batch_size, seq_len, bytes_per_element=4):
 
 
 @mistake(
-    "one_hot_bytes",
     says="one_hot_bytes counts the ids, not their one-hot rows.",
     look="How many numbers stand for one id?",
 )
@@ -759,7 +698,6 @@ def _as_if_made(vocab_size, batch_size, seq_len):
 
 
 @mistake(
-    "one_hot_bytes",
     says="one_hot_bytes makes the tensor to measure it, which takes more memory than there is.",
     look="Can you tell the size of a tensor from its sides, without making it?",
 )
@@ -768,7 +706,6 @@ def measured_on_the_tensor_itself(vocab_size, batch_size, seq_len, bytes_per_ele
 
 
 @mistake(
-    "one_hot_bytes",
     says="one_hot_bytes makes the tensor to measure it, which takes more memory than there is.",
     look="Can you tell the size of a tensor from its sides, without making it?",
 )
@@ -776,28 +713,27 @@ def measured_on_a_tensor_of_float32(vocab_size, batch_size, seq_len, bytes_per_e
     return _as_if_made(vocab_size, batch_size, seq_len) * 4
 
 
-@alternative("one_hot_bytes")
+@alternative
 def product_of_the_sides(vocab_size, batch_size, seq_len, bytes_per_element=4):
     return math.prod((bytes_per_element, vocab_size, seq_len, batch_size))
 
 
-@alternative("one_hot_bytes")
+@alternative
 def asked_of_a_tensor_without_memory(vocab_size, batch_size, seq_len, bytes_per_element=4):
     one_hot = torch.empty(batch_size, seq_len, vocab_size, dtype=torch.int8, device="meta")
     return one_hot.numel() * bytes_per_element
 
 
-@alternative("one_hot_bytes")
+@alternative
 def numpy_int64(vocab_size, batch_size, seq_len, bytes_per_element=4):
     sides = np.array([vocab_size, batch_size, seq_len, bytes_per_element], dtype=np.int64)
     return int(sides.prod())
 
 
-# --- lookup_backward: mistakes ----------------------------------------------------------------
+mistake, alternative, error = entries("lookup_backward")
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward assigns to repeated rows, so that only one gradient of them survives.",
     look="What does `table[[1, 1]] = rows` leave in row 1?",
     common=True,
@@ -811,7 +747,6 @@ def last_one_wins(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward keeps only one of the gradients that a repeated row gets.",
     look="What does `table[[1, 1]] += 1` leave in row 1?",
     common=True,
@@ -823,7 +758,6 @@ def repeated_rows_are_added_once(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward keeps only one of the gradients that a repeated row gets.",
     look="What does `table[[1, 1]] += 1` leave in row 1?",
 )
@@ -834,7 +768,6 @@ def repeated_rows_are_added_once_for_ids_in_int64(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward assigns to repeated rows, so that only one gradient of them survives.",
     look="What does `table[[1, 1]] = rows` leave in row 1?",
 )
@@ -845,7 +778,6 @@ def last_one_wins_for_ids_in_int64(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward averages the gradients of a repeated row.",
     look="If a word is used twice, does the loss depend on its row half as much?",
 )
@@ -856,7 +788,6 @@ def mean_instead_of_sum(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward divides by the number of ids.",
     look="Is there a mean in `lookup`?",
 )
@@ -868,7 +799,6 @@ def divided_by_the_number_of_ids(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward counts how often a row was looked up and ignores the gradient.",
     look="Where does `grad_output` enter?",
 )
@@ -878,7 +808,6 @@ def counts_of_the_rows(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward makes only as many rows as the largest id asks for.",
     look="How many rows has the table, whatever was looked up?",
 )
@@ -890,7 +819,6 @@ def rows_up_to_the_largest_id(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward leaves row 0 without a gradient, as if it were padding.",
     look="Is id 0 different from the others?",
 )
@@ -902,7 +830,6 @@ def row_0_is_padding(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward asks autograd, which records nothing in inference mode.",
     look="Can you write down which entries of `grad_output` reach row k?",
     common=True,
@@ -914,7 +841,6 @@ def autograd_does_the_work(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward adds in float32, whatever the dtype of the gradient is.",
     look="Which dtype does `torch.zeros(V, C)` have?",
     common=True,
@@ -926,7 +852,6 @@ def sums_in_float32(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward returns the right dtype but rounds to float32 on the way.",
     look="What is lost between float64 and float32?",
 )
@@ -935,7 +860,6 @@ def sums_rounded_to_float32(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward makes its zeros on the CPU, wherever the gradient is.",
     look="Where does `torch.zeros(...)` put a tensor if you do not say?",
 )
@@ -945,7 +869,6 @@ def zeros_on_the_cpu(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward indexes with the ids as they come, and uint8 means a mask.",
     look="Which integer dtypes does PyTorch accept as row numbers?",
 )
@@ -955,7 +878,6 @@ def ids_as_they_come(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward views the gradient as rows, which a transposed tensor does not allow.",
     look="When does `.view` fail where `.reshape` works?",
 )
@@ -966,7 +888,6 @@ def view_of_the_gradient(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward expects ids with two axes, (B, T).",
     look="What is `ids.shape` for a single id, or for a batch of batches?",
 )
@@ -976,7 +897,6 @@ def ids_with_two_axes(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward adds the first feature only.",
     look="How many columns does an index of shape (N, 1) reach in `scatter_add`?",
 )
@@ -987,7 +907,6 @@ def first_column_only(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward returns the gradient transposed, (C, V).",
     look="Which axis of the table do the ids number?",
 )
@@ -997,7 +916,6 @@ def transposed_gradient(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward scales every gradient by how often its row occurs in the batch.",
     look="If id 1 occurs three times, how many gradients does its row get?",
 )
@@ -1011,7 +929,6 @@ _sums_so_far = {}
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward goes on adding to the sums of the call before.",
     look="Where are the zeros made: once, or in every call?",
     forget=_sums_so_far.clear,
@@ -1026,7 +943,6 @@ def sums_are_never_emptied(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward assigns to repeated rows, so that only one gradient of them survives.",
     look="What arrives at a row that was looked up twice?",
 )
@@ -1038,7 +954,6 @@ def scattered_without_adding(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward gives every sentence of the batch a table of its own.",
     look="How many tables are there, and what happens to the sentences' shares of one row?",
 )
@@ -1048,7 +963,6 @@ def a_table_for_every_sentence(grad_output, ids, vocab_size):
 
 
 @mistake(
-    "lookup_backward",
     says="lookup_backward counts a row that a sentence looks up twice only once in that sentence.",
     look="What does `table[ids] += ...` do with repeated ids, even in a loop over sentences?",
 )
@@ -1059,22 +973,19 @@ def repeated_rows_of_a_sentence_are_added_once(grad_output, ids, vocab_size):
     return grad_weight
 
 
-# --- lookup_backward: alternatives ------------------------------------------------------------
-
-
-@alternative("lookup_backward")
+@alternative
 def one_hot_transposed_times_gradient(grad_output, ids, vocab_size):
     one_hot = F.one_hot(ids.long().flatten(), vocab_size).to(grad_output.dtype)
     return one_hot.T @ grad_output.reshape(len(one_hot), grad_output.shape[-1])
 
 
-@alternative("lookup_backward")
+@alternative
 def index_put_that_accumulates(grad_output, ids, vocab_size):
     sums = grad_output.new_zeros(vocab_size, grad_output.size(-1))
     return sums.index_put((ids.long(),), grad_output, accumulate=True)
 
 
-@alternative("lookup_backward")
+@alternative
 def scatter_add_in_place(grad_output, ids, vocab_size):
     n_embd = grad_output.shape[-1]
     sums = torch.zeros((vocab_size, n_embd), dtype=grad_output.dtype, device=grad_output.device)
@@ -1082,7 +993,7 @@ def scatter_add_in_place(grad_output, ids, vocab_size):
     return sums.scatter_add_(0, places, grad_output.reshape(-1, n_embd))
 
 
-@alternative("lookup_backward")
+@alternative
 def scatter_reduce_in_float64(grad_output, ids, vocab_size):
     n_embd = grad_output.shape[-1]
     sums = grad_output.new_zeros(vocab_size, n_embd, dtype=torch.float64)
@@ -1091,7 +1002,7 @@ def scatter_reduce_in_float64(grad_output, ids, vocab_size):
     return sums.scatter_reduce(0, places, rows, reduce="sum").to(grad_output.dtype)
 
 
-@alternative("lookup_backward")
+@alternative
 def python_dictionary_of_sums(grad_output, ids, vocab_size):
     zero = torch.zeros_like(grad_output.reshape(-1, grad_output.shape[-1]).sum(dim=0))
     sums = {}
@@ -1102,18 +1013,18 @@ def python_dictionary_of_sums(grad_output, ids, vocab_size):
     return torch.stack([sums.get(row, zero) for row in range(vocab_size)])
 
 
-@alternative("lookup_backward")
+@alternative
 def einsum_over_places(grad_output, ids, vocab_size):
     chosen = ids.long().unsqueeze(-1) == torch.arange(vocab_size, device=ids.device)
     return torch.einsum("...v,...c->vc", chosen.to(grad_output.dtype), grad_output)
 
 
-@alternative("lookup_backward")
+@alternative
 def the_kernel_of_pytorch(grad_output, ids, vocab_size):
     return torch.ops.aten.embedding_dense_backward(grad_output, ids.long(), vocab_size, -1, False)
 
 
-@alternative("lookup_backward")
+@alternative
 @torch.no_grad()
 def added_without_a_graph(grad_output, ids, vocab_size):
     n_embd = grad_output.shape[-1]
@@ -1121,7 +1032,7 @@ def added_without_a_graph(grad_output, ids, vocab_size):
     return sums.index_add_(0, ids.long().flatten(), grad_output.reshape(-1, n_embd))
 
 
-@alternative("lookup_backward")
+@alternative
 def numpy_adds_at_the_rows(grad_output, ids, vocab_size):
     gradients = grad_output.detach().double().cpu().numpy()
     sums = np.zeros((vocab_size, gradients.shape[-1]))
@@ -1129,7 +1040,7 @@ def numpy_adds_at_the_rows(grad_output, ids, vocab_size):
     return torch.from_numpy(sums).to(grad_output)
 
 
-@alternative("lookup_backward")
+@alternative
 def place_by_place(grad_output, ids, vocab_size):
     n_embd = grad_output.shape[-1]
     rows, gradients = ids.long().reshape(-1), grad_output.reshape(-1, n_embd)
@@ -1137,9 +1048,6 @@ def place_by_place(grad_output, ids, vocab_size):
     for i in range(len(rows)):
         sums[rows[i]] += gradients[i]
     return sums
-
-
-# --- TokenEmbedding: mistakes -----------------------------------------------------------------
 
 
 class _Table(nn.Module):
@@ -1157,8 +1065,10 @@ class _Table(nn.Module):
         return self.weight[ids.long()]
 
 
+mistake, alternative, error = entries("TokenEmbedding")
+
+
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding starts from N(0, 1), as `nn.Embedding` does.",
     look="Which standard deviation is asked for?",
     common=True,
@@ -1169,7 +1079,6 @@ class standard_deviation_of_1(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding takes the variance 0.02² for the standard deviation.",
     look="Does `torch.normal` want the standard deviation or its square?",
     common=True,
@@ -1180,7 +1089,6 @@ class variance_for_standard_deviation(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding takes the standard deviation 0.02 for the variance.",
     look="What is the square in N(0, 0.02²)?",
 )
@@ -1190,7 +1098,6 @@ class root_of_the_standard_deviation(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding starts from uniform numbers.",
     look="Which distribution does the N in N(0, 0.02²) stand for?",
 )
@@ -1200,7 +1107,6 @@ class uniform_start(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding starts from uniform numbers.",
     look="Which distribution does the N in N(0, 0.02²) stand for?",
 )
@@ -1210,7 +1116,6 @@ class uniform_start_above_zero(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding starts from uniform numbers.",
     look="Which distribution does the N in N(0, 0.02²) stand for?",
 )
@@ -1220,7 +1125,6 @@ class uniform_start_from_0_to_1(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding starts from uniform numbers.",
     look="Which distribution does the N in N(0, 0.02²) stand for?",
 )
@@ -1230,7 +1134,6 @@ class uniform_start_within_the_standard_deviation(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding cuts the normal distribution off at two standard deviations.",
     look="Which share of normal numbers lies beyond ±0.04?",
 )
@@ -1241,7 +1144,6 @@ class tails_cut_off(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding starts with a spread that depends on the width.",
     look="Does 0.02 depend on C?",
 )
@@ -1251,7 +1153,6 @@ class spread_by_the_width(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding starts from zero, where all tokens are the same.",
     look="How would two tokens ever become different?",
 )
@@ -1261,7 +1162,6 @@ class start_from_zero(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding keeps row 0 at zero, as if it were padding.",
     look="Is id 0 different from the others?",
 )
@@ -1273,7 +1173,6 @@ class zero_row_for_padding(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding gives all tokens the same row.",
     look="How many numbers did you draw?",
 )
@@ -1283,7 +1182,6 @@ class one_row_for_all(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding seeds the global generator.",
     look="Who else draws random numbers in this program?",
 )
@@ -1294,7 +1192,6 @@ class global_seed_inside(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding draws from a generator of its own, so manual_seed has no say.",
     look="Which generator does `torch.manual_seed` seed?",
 )
@@ -1306,7 +1203,6 @@ class generator_of_its_own(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding holds its table transposed, (C, V).",
     look="Which axis of `weight` do the ids number?",
 )
@@ -1320,7 +1216,6 @@ class table_on_its_side(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding keeps its table as a tensor that no optimizer finds.",
     look="What turns a tensor into something that `parameters()` lists?",
     common=True,
@@ -1336,7 +1231,6 @@ class plain_tensor_as_table(nn.Module):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding keeps its table as a tensor that no optimizer finds.",
     look="What turns a tensor into something that `parameters()` lists?",
 )
@@ -1351,7 +1245,6 @@ class buffer_as_table(nn.Module):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding has a table that is frozen.",
     look="What does `requires_grad=False` say to the optimizer?",
 )
@@ -1362,7 +1255,6 @@ class frozen_table(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding holds its table under another name.",
     look="Which names does `named_parameters()` list?",
     common=True,
@@ -1379,7 +1271,6 @@ class table_inside_of_a_child(nn.Module):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding holds its table under another name.",
     look="Which names does `named_parameters()` list?",
 )
@@ -1394,7 +1285,6 @@ class table_called_table(nn.Module):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding adds a bias, a second parameter.",
     look="What does a table hold besides its rows?",
 )
@@ -1411,7 +1301,6 @@ _shared = {}
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding shares one table among all modules of the same size.",
     look="Is the table made once for the class or once for each object?",
     forget=_shared.clear,
@@ -1423,7 +1312,6 @@ class table_shared_by_all(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding looks up in a copy that it made at the start.",
     look="What does forward return after the optimizer has changed `weight`?",
 )
@@ -1438,7 +1326,6 @@ class copy_made_at_the_start(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding detaches the rows, so that the table never learns.",
     look="Where is the way of the gradient cut?",
 )
@@ -1449,7 +1336,6 @@ class rows_are_detached(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding multiplies the rows by √C.",
     look="Is there a factor in `lookup`?",
 )
@@ -1459,7 +1345,6 @@ class scaled_by_the_root_of_the_width(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding drops some of the features at random.",
     look="What else does forward do besides looking up?",
 )
@@ -1469,7 +1354,6 @@ class dropout_on_the_rows(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding shortens long rows in its table whenever it reads them.",
     look="What does `max_norm` do to the table?",
 )
@@ -1481,7 +1365,6 @@ class rows_are_shortened(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding divides the gradient of a row by how often it was looked up.",
     look="What does `scale_grad_by_freq` do?",
 )
@@ -1492,7 +1375,6 @@ class gradient_divided_by_frequency(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding gives row 0 no gradient, as if it were padding.",
     look="What does `padding_idx` do?",
 )
@@ -1503,7 +1385,6 @@ class row_0_never_learns(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding indexes with the ids as they come, and uint8 means a mask.",
     look="Which integer dtypes does PyTorch accept as row numbers?",
 )
@@ -1514,7 +1395,6 @@ class ids_index_as_they_come(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding looks up without a check, so that the id -1 gives the last row.",
     look="Which ids does `lookup` refuse?",
 )
@@ -1524,7 +1404,6 @@ class no_check_at_all(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding passes floats and bools on as if they were ids.",
     look="Which dtypes does `lookup` refuse?",
 )
@@ -1534,7 +1413,6 @@ class no_check_of_the_dtype(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding keeps a tensor as its table that takes a gradient, but is no parameter.",
     look="What turns a tensor into a parameter, and what does a product turn it into?",
 )
@@ -1549,7 +1427,6 @@ class parameter_multiplied_afterwards(nn.Module):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding gives its last row no gradient, as if it were padding.",
     look="Which rows of the table should learn?",
 )
@@ -1560,7 +1437,6 @@ class last_row_never_learns(_Table):
 
 
 @mistake(
-    "TokenEmbedding",
     says="TokenEmbedding leaves the ids to `nn.Embedding`, which takes two integer dtypes only.",
     look="Which dtypes may ids have, and what should an error name?",
 )
@@ -1570,10 +1446,7 @@ class an_embedding_layer_without_a_check(nn.Embedding):
         nn.init.normal_(self.weight, std=0.02)
 
 
-# --- TokenEmbedding: alternatives -------------------------------------------------------------
-
-
-@alternative("TokenEmbedding")
+@alternative
 class subclass_of_nn_embedding(nn.Embedding):
     def reset_parameters(self):
         nn.init.normal_(self.weight, mean=0.0, std=0.02)
@@ -1583,7 +1456,7 @@ class subclass_of_nn_embedding(nn.Embedding):
         return super().forward(ids.long())
 
 
-@alternative("TokenEmbedding")
+@alternative
 class registered_parameter(nn.Module):
     def __init__(self, vocab_size, n_embd):
         super().__init__()
@@ -1597,7 +1470,7 @@ class registered_parameter(nn.Module):
         return flat.reshape(*ids.shape, self.weight.shape[-1])
 
 
-@alternative("TokenEmbedding")
+@alternative
 class sparse_gradients_and_distant_truncation(_Table):
     def start(self, vocab_size, n_embd):
         return nn.init.trunc_normal_(torch.empty(vocab_size, n_embd), std=0.02)
@@ -1607,7 +1480,7 @@ class sparse_gradients_and_distant_truncation(_Table):
         return F.embedding(ids.long(), self.weight, sparse=True)
 
 
-@alternative("TokenEmbedding")
+@alternative
 class box_and_muller(_Table):
     def start(self, vocab_size, n_embd):
         radius = (
@@ -1617,7 +1490,7 @@ class box_and_muller(_Table):
         return (0.02 * radius * angle.cos()).float()
 
 
-@alternative("TokenEmbedding")
+@alternative
 class table_of_a_child_under_its_name(nn.Module):
     def __init__(self, vocab_size, n_embd):
         super().__init__()
@@ -1630,7 +1503,7 @@ class table_of_a_child_under_its_name(nn.Module):
         return self.table(ids.long())
 
 
-@alternative("TokenEmbedding")
+@alternative
 class drawn_in_float64_and_moved_here(_Table):
     def start(self, vocab_size, n_embd):
         return torch.randn(n_embd, vocab_size, dtype=torch.float64).T.mul(0.02).float()

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course.mistakes import alternative, mistake
+from course.mistakes import entries
 
 
 def _scores(x):
@@ -29,11 +29,10 @@ def _refuse_other_than_a_permutation(perm):
         raise ValueError(f"perm must hold each of 0..{len(perm) - 1} once; got {perm.tolist()}")
 
 
-# --- toy_attention: mistakes ------------------------------------------------------------------
+mistake, alternative, error = entries("toy_attention")
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention takes the softmax over the queries instead of the keys.",
     look="Which weights have to sum to one: those of a row or those of a column?",
     common=True,
@@ -43,7 +42,6 @@ def softmax_over_the_queries(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention takes the softmax over the sentences of the batch.",
     look="Which axis of the scores (B, T, T) numbers the keys?",
 )
@@ -52,7 +50,6 @@ def softmax_over_the_batch(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention does not divide the scores.",
     look="How does the size of a dot product grow with C?",
     common=True,
@@ -62,7 +59,6 @@ def scores_not_divided(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention divides the scores by C instead of its root.",
     look="What is the standard deviation of a sum of C independent terms?",
     common=True,
@@ -72,7 +68,6 @@ def divided_by_the_width(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention divides the scores by the root of the length T.",
     look="Which axis of x does the dot product run over?",
 )
@@ -81,7 +76,6 @@ def divided_by_the_root_of_the_length(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention multiplies the scores by √C.",
     look="Should the scores of wide tokens become larger or smaller?",
 )
@@ -90,7 +84,6 @@ def multiplied_by_the_root_of_the_width(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention divides by √C after the softmax, not before it.",
     look="Do the weights still sum to one?",
 )
@@ -99,7 +92,6 @@ def divided_after_the_softmax(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention computes the softmax by `exp` as it stands, which overflows.",
     look="What is `exp(900)` in float32, and what is infinity divided by infinity?",
     common=True,
@@ -110,7 +102,6 @@ def exp_without_a_shift(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention subtracts the largest score of all, which leaves some rows nothing but 0.",
     look="For which row is a score the largest, if a batch has many rows?",
 )
@@ -121,7 +112,6 @@ def shifted_by_the_largest_of_all(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention cuts large scores off, so that they become equal.",
     look="Which of two tokens should win that have the scores 600 and 900?",
 )
@@ -130,7 +120,6 @@ def scores_are_clamped(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention adds up the tokens by their scores, without a softmax.",
     look="What turns scores into weights that sum to one?",
 )
@@ -139,7 +128,6 @@ def no_softmax(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention uses a sigmoid, whose weights do not sum to one.",
     look="What turns scores into weights that sum to one?",
 )
@@ -148,7 +136,6 @@ def sigmoid_for_softmax(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention takes the most similar token instead of an average.",
     look="Does a softmax pick one key, or does it weigh them all?",
 )
@@ -157,7 +144,6 @@ def the_best_key_only(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention gives every token the same weight.",
     look="Where do the scores enter?",
 )
@@ -166,7 +152,6 @@ def plain_mean(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention makes all tokens of length one before it compares them.",
     look="Is there a norm in x xᵀ / √C?",
 )
@@ -176,7 +161,6 @@ def cosines_for_scores(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention takes the softmax over the queries instead of the keys.",
     look="Which weights have to sum to one: those of a row or those of a column?",
 )
@@ -185,7 +169,6 @@ def weights_transposed(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention lets the sentences of a batch attend to each other.",
     look="What is the shape of the scores?",
 )
@@ -195,7 +178,6 @@ def sentences_are_mixed(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention adds x to its result.",
     look="Is there a residual connection in this exercise?",
 )
@@ -204,7 +186,6 @@ def with_a_residual(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention masks the later tokens.",
     look="Which of the two attentions of this lesson has a mask?",
 )
@@ -213,7 +194,6 @@ def mask_where_none_belongs(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention keeps each token from attending to itself.",
     look="Is the diagonal of the scores left out anywhere in the formula?",
 )
@@ -223,7 +203,6 @@ def token_itself_is_left_out(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention cuts the weights off, so that no gradient goes through the scores.",
     look="In how many places does x stand in the formula?",
 )
@@ -232,7 +211,6 @@ def weights_are_detached(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention always computes and answers in float32.",
     look="Which dtype does x have?",
 )
@@ -241,7 +219,6 @@ def attention_in_float32(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention divides by the root of 2, the width of the example.",
     look="Which of your numbers is true for this C only?",
 )
@@ -250,7 +227,6 @@ def width_of_the_example(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention views x in another shape, which a transposed tensor does not allow.",
     look="When does `.view` fail where `.reshape` works?",
 )
@@ -260,7 +236,6 @@ def view_of_transposed_tokens(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention reshapes x to (B, C, T), which cuts its numbers up in another order.",
     look="Which token does column j of your reshaped x hold, and which one should it?",
 )
@@ -270,7 +245,6 @@ def reshaped_instead_of_transposed_tokens(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention multiplies x by `x.T`, which reverses all three axes.",
     look="What are the shapes of x and of `x.T`, and which axis is the batch?",
 )
@@ -280,7 +254,6 @@ def all_axes_reversed(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention multiplies x by x without a transpose: (T, C) times (T, C).",
     look="Which two shapes make scores of the shape (T, T)?",
 )
@@ -290,7 +263,6 @@ def nothing_transposed(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention swaps batch and tokens where it should swap tokens and features.",
     look="Which two axes of (B, T, C) are to be swapped?",
 )
@@ -300,7 +272,6 @@ def batch_and_tokens_swapped(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention compares directions only, for it normalises the tokens before the product.",
     look="Does a token twice as long get another score?",
 )
@@ -310,7 +281,6 @@ def cosines_over_the_root_of_the_width(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention returns its weights, (B, T, T), and averages nothing.",
     look="What is done with the weights after the softmax?",
 )
@@ -319,7 +289,6 @@ def weights_without_the_tokens(x):
 
 
 @mistake(
-    "toy_attention",
     says="toy_attention scales x for the scores and then averages the scaled tokens.",
     look="Which x do the weights multiply?",
 )
@@ -328,22 +297,19 @@ def scaled_tokens_are_averaged(x):
     return (scaled @ scaled.mT).softmax(dim=-1) @ scaled
 
 
-# --- toy_attention: alternatives --------------------------------------------------------------
-
-
-@alternative("toy_attention")
+@alternative
 def scaled_dot_product_attention(x):
     return F.scaled_dot_product_attention(x, x, x)
 
 
-@alternative("toy_attention")
+@alternative
 def einsum_with_scaled_queries(x):
     queries = x * x.shape[-1] ** -0.5
     weights = torch.softmax(torch.einsum("bqc,bkc->bqk", queries, x), dim=2)
     return torch.einsum("bqk,bkc->bqc", weights, x)
 
 
-@alternative("toy_attention")
+@alternative
 def query_by_query(x):
     rows = []
     for t in range(x.shape[1]):
@@ -352,7 +318,7 @@ def query_by_query(x):
     return torch.stack(rows, dim=1)
 
 
-@alternative("toy_attention")
+@alternative
 def softmax_by_hand_in_float64(x):
     wide = x.double()
     scores = torch.bmm(wide, wide.mT) / math.sqrt(x.shape[-1])
@@ -360,13 +326,13 @@ def softmax_by_hand_in_float64(x):
     return (torch.bmm(weights, wide) / weights.sum(dim=-1, keepdim=True)).to(x.dtype)
 
 
-@alternative("toy_attention")
+@alternative
 def keys_along_the_second_axis(x):
     scores = (x @ x.mT / math.sqrt(x.shape[-1])).log_softmax(dim=1)
     return scores.exp().mT @ x
 
 
-@alternative("toy_attention")
+@alternative
 def keys_one_after_the_other(x):
     """Flash attention's idea: a running maximum, a running sum, nothing of size T by T."""
     top = torch.full_like(x[..., :1], -math.inf)
@@ -383,8 +349,10 @@ def keys_one_after_the_other(x):
 # --- inverse_permutation ----------------------------------------------------------------------
 
 
+mistake, alternative, error = entries("inverse_permutation")
+
+
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation returns the permutation itself.",
     look="Does shuffling twice bring everything back?",
     common=True,
@@ -395,7 +363,6 @@ def the_permutation_itself(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation shuffles the permutation by itself.",
     look="Try your function on a circle of four, (1, 2, 3, 0).",
 )
@@ -405,7 +372,6 @@ def shuffled_twice(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation reads the permutation backwards.",
     look="Is the inverse of (0, 1, 2) really (2, 1, 0)?",
     common=True,
@@ -416,7 +382,6 @@ def read_backwards(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation subtracts the entries from T - 1.",
     look="Is the inverse of (0, 1, 2) really (2, 1, 0)?",
 )
@@ -426,7 +391,6 @@ def counted_from_the_end(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation sorts from the largest entry down.",
     look="Which entry of the permutation tells where token 0 went?",
 )
@@ -436,7 +400,6 @@ def sorted_downwards(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation returns the sorted entries, not where they were.",
     look="What are the two things that `sort` returns?",
     common=True,
@@ -447,7 +410,6 @@ def entries_not_their_places(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation turns all places by the first entry, which only undoes a rotation.",
     look="Try your function on (1, 0, 2).",
 )
@@ -457,7 +419,6 @@ def rotated_back(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation returns int32 numbers.",
     look="Which dtype does the permutation have?",
 )
@@ -467,7 +428,6 @@ def places_as_int32(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation returns a list.",
     look="What kind of thing is the permutation itself?",
 )
@@ -477,7 +437,6 @@ def a_list_of_places(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation accepts anything.",
     look="What would the inverse of (0, 2, 2, 1) be?",
 )
@@ -486,7 +445,6 @@ def anything_is_accepted(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation checks the range of the entries, not that each occurs once.",
     look="Is (3, 0, 0, 3) a permutation?",
 )
@@ -497,7 +455,6 @@ def range_is_checked_only(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation checks that no entry occurs twice, not what the entries are.",
     look="Is (4, 3, 2, 1) a permutation of 0, 1, 2, 3?",
 )
@@ -508,7 +465,6 @@ def repetition_is_checked_only(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation checks only that the entries have the right sum.",
     look="Is (3, 0, 0, 3) a permutation?",
 )
@@ -519,7 +475,6 @@ def sum_is_checked_only(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation takes -1 for the last place.",
     look="Does `inverse[-1] = 3` complain?",
 )
@@ -530,7 +485,6 @@ def last_place_by_a_negative_number(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation says that something is wrong, but not what.",
     look="Could you find the bad entry with the help of this message alone?",
 )
@@ -541,7 +495,6 @@ def message_without_the_entry(perm):
 
 
 @mistake(
-    "inverse_permutation",
     says="inverse_permutation raises AssertionError instead of ValueError.",
     look="What is `assert` for, and what is `raise`?",
 )
@@ -550,7 +503,7 @@ def assertion_for_a_bad_argument(perm):
     return perm.argsort()
 
 
-@alternative("inverse_permutation")
+@alternative
 def places_written_down(perm):
     _refuse_other_than_a_permutation(perm)
     inverse = torch.empty_like(perm)
@@ -558,7 +511,7 @@ def places_written_down(perm):
     return inverse
 
 
-@alternative("inverse_permutation")
+@alternative
 def scattered_places(perm):
     counts = torch.bincount(perm.clamp(min=0), minlength=len(perm))
     if perm.numel() and (perm.min() < 0 or len(counts) > len(perm) or counts.max() > 1):
@@ -566,7 +519,7 @@ def scattered_places(perm):
     return torch.zeros_like(perm).scatter(0, perm, torch.arange(len(perm)))
 
 
-@alternative("inverse_permutation")
+@alternative
 def pure_python(perm):
     entries, seen = perm.tolist(), set()
     for entry in entries:
@@ -576,7 +529,7 @@ def pure_python(perm):
     return torch.tensor([entries.index(place) for place in range(len(entries))])
 
 
-@alternative("inverse_permutation")
+@alternative
 def permutation_matrix(perm):
     is_entry = perm[:, None] == torch.arange(len(perm))
     for entry in perm.tolist():
@@ -585,7 +538,7 @@ def permutation_matrix(perm):
     return is_entry.T.long().argmax(dim=1)
 
 
-@alternative("inverse_permutation")
+@alternative
 def argsort_of_numpy(perm):
     entries = perm.numpy()
     if not np.array_equal(np.sort(entries), np.arange(len(entries))):
@@ -593,7 +546,7 @@ def argsort_of_numpy(perm):
     return torch.from_numpy(np.argsort(entries, kind="stable")).to(torch.int64)
 
 
-@alternative("inverse_permutation")
+@alternative
 def power_of_the_permutation(perm):
     """A permutation brings everything back after enough steps; stop one step earlier."""
     _refuse_other_than_a_permutation(perm)
@@ -606,16 +559,15 @@ def power_of_the_permutation(perm):
     return torch.tensor(places)
 
 
-# --- equivariance_gap: mistakes ---------------------------------------------------------------
-
-
 def _two_ways(layer, x, perm):
     with torch.no_grad():
         return layer(x)[:, perm], layer(x[:, perm])
 
 
+mistake, alternative, error = entries("equivariance_gap")
+
+
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap calls `layer.eval()`, which a plain function does not have.",
     look="What is all that you may do with `layer`?",
 )
@@ -626,7 +578,6 @@ def eval_of_a_function(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap switches the layer to evaluation mode and leaves it there.",
     look="In which mode was the layer before, and who puts it back?",
 )
@@ -638,7 +589,6 @@ def left_in_evaluation_mode(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap leaves the layer in training mode, whatever its mode was.",
     look="In which mode was the layer before?",
 )
@@ -652,7 +602,6 @@ def left_in_training_mode(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap freezes the parameters of the layer.",
     look="What should the caller find changed in the layer?",
 )
@@ -664,7 +613,6 @@ def parameters_are_frozen(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap averages the differences.",
     look="Which difference is asked for, if a single entry is off?",
 )
@@ -674,7 +622,6 @@ def mean_difference(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap adds up the differences.",
     look="Which difference is asked for, if many entries are off?",
 )
@@ -684,7 +631,6 @@ def sum_of_the_differences(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap takes the root of the squares' sum.",
     look="Which difference is asked for, if many entries are off?",
 )
@@ -694,7 +640,6 @@ def length_of_the_difference(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap takes the largest difference with its sign, so -4 counts less than 3.",
     look="What becomes of an entry that is too small?",
     common=True,
@@ -705,7 +650,6 @@ def difference_with_its_sign(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap subtracts the other way round and looks at one sign only.",
     look="What becomes of an entry that is too large?",
 )
@@ -715,7 +659,6 @@ def the_other_sign_only(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap compares the largest values of both results, not entry with entry.",
     look="Can two different tensors have the same maximum?",
 )
@@ -725,7 +668,6 @@ def difference_of_the_maxima(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap returns a tensor instead of a Python float.",
     look="What is the difference between `tensor(1.)` and `1.0`?",
     common=True,
@@ -736,7 +678,6 @@ def gap_as_a_tensor(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap says whether there is a gap, not how large it is.",
     look="How large is the gap of a running sum?",
 )
@@ -746,7 +687,6 @@ def yes_or_no(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap loses a gap that is small, but there.",
     look="What is left of a gap of 4e-9, and who should decide whether that is small?",
 )
@@ -757,7 +697,6 @@ def small_gaps_are_zero(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap loses a gap that is small, but there.",
     look="What is left of a gap of 4e-9, and who should decide whether that is small?",
 )
@@ -767,7 +706,6 @@ def compared_in_float32(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap does not shuffle the result for the unshuffled tokens.",
     look="Where does the token from place 0 stand in each of the two results?",
     common=True,
@@ -778,7 +716,6 @@ def one_side_is_not_shuffled(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap compares two results whose tokens stand in different orders.",
     look="How often, and by which permutation, are the tokens of each result shuffled?",
 )
@@ -788,7 +725,6 @@ def one_side_is_shuffled_twice(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap compares two results whose tokens stand in different orders.",
     look="How often, and by which permutation, are the tokens of each result shuffled?",
 )
@@ -798,7 +734,6 @@ def one_side_is_shuffled_by_the_inverse(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap shuffles by the inverse permutation.",
     look="What does `x[:, perm]` put into place 0?",
 )
@@ -808,7 +743,6 @@ def shuffled_by_the_inverse(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap shuffles the sentences, not the tokens.",
     look="Which axis of (B, T, C) numbers the tokens?",
     common=True,
@@ -819,7 +753,6 @@ def sentences_are_shuffled(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap shuffles the features, not the tokens.",
     look="Which axis of (B, T, C) numbers the tokens?",
 )
@@ -829,7 +762,6 @@ def features_are_shuffled(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap looks at the first sentence only.",
     look="How many sentences has the batch?",
 )
@@ -839,7 +771,6 @@ def first_sentence_only(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap looks at the last token only.",
     look="At how many places may the results differ?",
 )
@@ -849,7 +780,6 @@ def last_token_only(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap shuffles back and forth, which gives 0 for every layer.",
     look="Which order of tokens does the layer see in each of the two calls?",
 )
@@ -859,7 +789,6 @@ def shuffled_back_before_the_layer(layer, x, perm):
 
 
 @mistake(
-    "equivariance_gap",
     says="equivariance_gap measures the gap relative to the size of the result.",
     look="Is anything divided in the definition?",
 )
@@ -868,16 +797,13 @@ def relative_gap(layer, x, perm):
     return ((after - before).abs().max() / after.abs().max().clamp(min=1e-12)).item()
 
 
-# --- equivariance_gap: alternatives -----------------------------------------------------------
-
-
-@alternative("equivariance_gap")
+@alternative
 def shuffled_back_and_compared(layer, x, perm):
     difference = layer(x) - layer(x[:, perm])[:, perm.argsort()]
     return float(difference.detach().abs().max())
 
 
-@alternative("equivariance_gap")
+@alternative
 def evaluation_mode_for_a_while(layer, x, perm):
     was_training = getattr(layer, "training", None)
     if was_training:
@@ -891,7 +817,7 @@ def evaluation_mode_for_a_while(layer, x, perm):
     return float(gap)
 
 
-@alternative("equivariance_gap")
+@alternative
 def entry_by_entry(layer, x, perm):
     places = perm.tolist()
     straight, shuffled = layer(x).tolist(), layer(x[:, perm]).tolist()
@@ -903,14 +829,14 @@ def entry_by_entry(layer, x, perm):
     )
 
 
-@alternative("equivariance_gap")
+@alternative
 def numpy_in_float64(layer, x, perm):
     after = layer(x).detach().double().numpy()[:, perm.numpy()]
     before = layer(x[:, perm]).detach().double().numpy()
     return float(np.max(np.abs(after - before)))
 
 
-@alternative("equivariance_gap")
+@alternative
 def sentence_by_sentence(layer, x, perm):
     after, before = layer(x), layer(x.gather(1, perm[None, :, None].expand_as(x)))
     gaps = [
@@ -922,8 +848,10 @@ def sentence_by_sentence(layer, x, perm):
 # --- bag_vector -------------------------------------------------------------------------------
 
 
+mistake, alternative, error = entries("bag_vector")
+
+
 @mistake(
-    "bag_vector",
     says="bag_vector averages over the features.",
     look="Which axis of (B, T, C) numbers the tokens?",
     common=True,
@@ -933,7 +861,6 @@ def mean_of_the_features(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector averages over the sentences.",
     look="Which axis of (B, T, C) numbers the tokens?",
 )
@@ -942,7 +869,6 @@ def mean_of_the_sentences(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector averages over tokens and features at once.",
     look="What is the shape of one vector for each sentence?",
 )
@@ -951,7 +877,6 @@ def mean_of_everything(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector adds the tokens up without dividing by their number.",
     look="What happens to your vector if the sentence is twice as long?",
 )
@@ -960,7 +885,6 @@ def sum_of_the_tokens(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector divides by the number of features.",
     look="How many vectors do you add up?",
 )
@@ -969,7 +893,6 @@ def divided_by_the_features(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector keeps the axis of the tokens, (B, 1, C).",
     look="What is the shape of one vector for each sentence?",
 )
@@ -978,7 +901,6 @@ def axis_is_kept(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector drops every axis of length 1.",
     look="What does `squeeze` do to a batch of one sentence?",
 )
@@ -987,7 +909,6 @@ def all_axes_of_length_1_are_dropped(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector averages first and applies the layer to the average.",
     look="What does the layer get to see?",
     common=True,
@@ -997,7 +918,6 @@ def mean_before_the_layer(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector averages first and applies the layer to the average.",
     look="What does the layer get to see?",
 )
@@ -1006,7 +926,6 @@ def mean_without_an_axis_before_the_layer(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector averages first and applies the layer to the average.",
     look="What does the layer get to see?",
 )
@@ -1015,7 +934,6 @@ def mean_before_the_layer_then_all_axes_of_1_dropped(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector averages first and applies the layer to the average.",
     look="What does the layer get to see?",
 )
@@ -1024,7 +942,6 @@ def mean_before_the_layer_then_its_first_token(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector averages first and applies the layer to the average.",
     look="What does the layer get to see?",
 )
@@ -1033,7 +950,6 @@ def mean_before_the_layer_with_the_axis_kept(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector averages the tokens and never asks the layer.",
     look="Where do you call `layer`?",
 )
@@ -1042,7 +958,6 @@ def layer_is_not_called(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector applies the layer twice.",
     look="How often do you call `layer`?",
 )
@@ -1051,7 +966,6 @@ def layer_is_called_on_its_result(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector adds the tokens themselves to what the layer gives.",
     look="Is there a residual connection in this exercise?",
 )
@@ -1060,7 +974,6 @@ def mean_with_a_residual(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector takes the first token instead of the mean.",
     look="Which tokens should have a say?",
 )
@@ -1069,7 +982,6 @@ def first_token(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector takes the last token instead of the mean.",
     look="Which tokens should have a say?",
 )
@@ -1078,7 +990,6 @@ def last_token(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector takes the largest value of each feature instead of the mean.",
     look="Which tokens should have a say?",
 )
@@ -1087,7 +998,6 @@ def largest_value(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector cuts its result off, so that no gradient comes back.",
     look="What do `.detach()` and `torch.no_grad()` cut?",
 )
@@ -1097,7 +1007,6 @@ def mean_without_gradient(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector cuts x off before the layer, so that no gradient reaches it.",
     look="What do `.detach()` and `.data` cut?",
 )
@@ -1106,7 +1015,6 @@ def layer_gets_a_detached_copy(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector always answers in float32.",
     look="Which dtype does x have?",
 )
@@ -1115,7 +1023,6 @@ def mean_in_float32(layer, x):
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector scales every vector to length 1.",
     look="Is there a norm in a mean?",
 )
@@ -1123,17 +1030,17 @@ def mean_of_length_one(layer, x):
     return F.normalize(layer(x).mean(dim=1), dim=-1)
 
 
-@alternative("bag_vector")
+@alternative
 def sum_divided_by_the_length(layer, x):
     return layer(x).sum(1) / x.shape[1]
 
 
-@alternative("bag_vector")
+@alternative
 def einsum_of_the_tokens(layer, x):
     return torch.einsum("btc->bc", layer(x)) / x.size(1)
 
 
-@alternative("bag_vector")
+@alternative
 def token_after_token(layer, x):
     tokens = layer(x).unbind(dim=1)
     total = tokens[0]
@@ -1142,24 +1049,23 @@ def token_after_token(layer, x):
     return total / len(tokens)
 
 
-@alternative("bag_vector")
+@alternative
 def product_with_equal_weights(layer, x):
     weights = x.new_full((x.shape[0], 1, x.shape[1]), 1 / x.shape[1])
     return torch.bmm(weights, layer(x)).squeeze(1)
 
 
-@alternative("bag_vector")
+@alternative
 def pooled_over_the_tokens(layer, x):
     return F.adaptive_avg_pool1d(layer(x).transpose(1, 2), 1)[..., 0]
 
 
-@alternative("bag_vector")
+@alternative
 def sentence_after_sentence_in_float64(layer, x):
     return torch.stack([tokens.double().mean(dim=0) for tokens in layer(x)]).to(x.dtype)
 
 
 @mistake(
-    "bag_vector",
     says="bag_vector divides by the number of sentences.",
     look="How many vectors do you add up?",
 )
@@ -1167,11 +1073,10 @@ def divided_by_the_sentences(layer, x):
     return layer(x).sum(dim=1) / x.shape[0]
 
 
-# --- causal_toy_attention: mistakes -----------------------------------------------------------
+mistake, alternative, error = entries("causal_toy_attention")
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention hides nothing: no mask reaches the softmax.",
     look="Which tokens may the first token see? If you call `masked_fill`, who gets its result?",
 )
@@ -1180,7 +1085,6 @@ def no_mask(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention hides the earlier tokens instead of the later ones.",
     look="In the scores (query, key), on which side of the diagonal are the later keys?",
 )
@@ -1189,7 +1093,6 @@ def earlier_tokens_are_hidden(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention hides the token itself, too, so that the first one sees nothing.",
     look="Where does the mask begin, on the diagonal or above it?",
     common=True,
@@ -1201,7 +1104,6 @@ def token_itself_is_hidden(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention hides each token and all before it: the last one sees nothing.",
     look="Where is the mask true: at the keys to be hidden, or at those to be kept?",
 )
@@ -1210,7 +1112,6 @@ def mask_is_the_other_way_round(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention lets each token see the next one.",
     look="Where does the mask begin, one above the diagonal or two?",
 )
@@ -1221,7 +1122,6 @@ def next_token_is_seen(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention masks after the softmax, so that the weights do not sum to one.",
     look="What do the weights of the first token sum to?",
     common=True,
@@ -1231,7 +1131,6 @@ def masked_after_the_softmax(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention has nothing left in a row where a hidden token scores far higher.",
     look="Which scores does softmax see, and when are the hidden ones taken out?",
 )
@@ -1241,7 +1140,6 @@ def masked_and_divided_by_the_rest(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention sets the scores of later tokens to 0, which is a score like others.",
     look="Which score becomes the weight 0 in a softmax?",
     common=True,
@@ -1251,7 +1149,6 @@ def score_0_for_later_tokens(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention lowers the scores of later tokens by 100, which may not suffice.",
     look="What is left of a score of 600 that was lowered by 100?",
 )
@@ -1260,7 +1157,6 @@ def lowered_by_a_hundred(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention multiplies a mask by infinity, and 0 times infinity is nan.",
     look="What stands below the diagonal of your mask?",
     common=True,
@@ -1270,7 +1166,6 @@ def zero_times_infinity(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention gives all tokens that it sees the same weight.",
     look="Where do the scores enter?",
 )
@@ -1280,7 +1175,6 @@ def running_mean(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention takes the softmax over the queries instead of the keys.",
     look="Which weights have to sum to one: those of a row or those of a column?",
 )
@@ -1289,7 +1183,6 @@ def masked_softmax_over_the_queries(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention does not divide the scores.",
     look="How does the size of a dot product grow with C?",
 )
@@ -1298,7 +1191,6 @@ def masked_scores_not_divided(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention divides the scores by the root of the length T.",
     look="Which axis of x does the dot product run over?",
 )
@@ -1308,7 +1200,6 @@ def masked_scores_divided_by_the_length(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention divides the scores by C instead of its root.",
     look="How does the size of a dot product grow with C?",
 )
@@ -1318,7 +1209,6 @@ def masked_scores_divided_by_the_width(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention multiplies x by `x.T`, which reverses all three axes.",
     look="What are the shapes of x and of `x.T`, and which axis is the batch?",
 )
@@ -1328,7 +1218,6 @@ def masked_with_all_axes_reversed(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention multiplies x by x without a transpose: (T, C) times (T, C).",
     look="Which two shapes make scores of the shape (T, T)?",
 )
@@ -1338,7 +1227,6 @@ def masked_with_nothing_transposed(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention swaps batch and tokens where it should swap tokens and features.",
     look="Which two axes of (B, T, C) are to be swapped?",
 )
@@ -1348,7 +1236,6 @@ def masked_with_batch_and_tokens_swapped(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention computes the softmax by `exp` as it stands, which overflows.",
     look="What is exp(900) in float32, and what is infinity divided by infinity?",
 )
@@ -1358,7 +1245,6 @@ def masked_exp_without_a_shift(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention has nothing left in a row where a hidden token scores far higher.",
     look="Which scores does softmax see, and when are the hidden ones taken out?",
 )
@@ -1369,7 +1255,6 @@ def shifted_by_a_hidden_score(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention sees only the token before and itself.",
     look="How far back does token t see?",
 )
@@ -1379,7 +1264,6 @@ def two_tokens_at_a_time(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention zeroes the first token, which sees no other.",
     look="What is the average over a single token?",
 )
@@ -1389,7 +1273,6 @@ def first_token_is_zero(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention uses a mask on the CPU, wherever x is.",
     look="Where does `torch.ones(...)` put a tensor if you do not say?",
 )
@@ -1399,7 +1282,6 @@ def mask_on_the_cpu(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention makes its mask as float32, which turns bfloat16 into float32.",
     look="Which dtype does a sum of bfloat16 and float32 have?",
 )
@@ -1413,7 +1295,6 @@ _first_mask = []
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention keeps the mask of its first call for sentences of other lengths.",
     look="What does your mask depend on, and when is it made?",
 )
@@ -1425,7 +1306,6 @@ def mask_of_the_first_call(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention cuts the weights off, so that no gradient goes through the scores.",
     look="In how many places does x stand in the formula?",
 )
@@ -1434,7 +1314,6 @@ def masked_weights_are_detached(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention masks every score that is 0, also one that a token should see.",
     look="Where does the mask come from: the places of the tokens or their scores?",
 )
@@ -1444,7 +1323,6 @@ def scores_of_zero_are_masked(x):
 
 
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention has a mask of 256 tokens, which longer sentences do not fit.",
     look="Where does the length of the mask come from?",
 )
@@ -1454,15 +1332,12 @@ def mask_of_a_fixed_length(x):
     return _scores(x).masked_fill(later, -math.inf).softmax(dim=-1) @ x
 
 
-# --- causal_toy_attention: alternatives -------------------------------------------------------
-
-
-@alternative("causal_toy_attention")
+@alternative
 def flag_of_scaled_dot_product_attention(x):
     return F.scaled_dot_product_attention(x, x, x, is_causal=True)
 
 
-@alternative("causal_toy_attention")
+@alternative
 def prefix_by_prefix(x):
     rows = []
     for t in range(1, x.shape[1] + 1):
@@ -1472,7 +1347,7 @@ def prefix_by_prefix(x):
     return torch.stack(rows, dim=1)
 
 
-@alternative("causal_toy_attention")
+@alternative
 def smallest_number_for_infinity(x):
     places = torch.arange(x.shape[1], device=x.device)
     seen = places[:, None] >= places
@@ -1480,26 +1355,28 @@ def smallest_number_for_infinity(x):
     return torch.softmax(scores, dim=2) @ x
 
 
-@alternative("causal_toy_attention")
+@alternative
 def added_mask_of_minus_infinity(x):
     mask = torch.full((x.shape[1], x.shape[1]), -math.inf, dtype=x.dtype, device=x.device)
     return torch.baddbmm(mask.triu(1), x, x.mT, alpha=x.shape[-1] ** -0.5).softmax(-1).bmm(x)
 
 
-@alternative("causal_toy_attention")
+@alternative
 def softmax_by_hand_with_a_shift_of_what_is_seen(x):
     scores = _masked_scores(x.double())
     weights = (scores - scores.amax(dim=-1, keepdim=True)).exp()
     return (weights / weights.sum(dim=-1, keepdim=True) @ x.double()).to(x.dtype)
 
 
-@alternative("causal_toy_attention")
+@alternative
 def lowered_by_a_billion(x):
     return (_scores(x) - 1e9 * _later(x).to(x.dtype)).softmax(dim=-1) @ x
 
 
+mistake, alternative, error = entries("bag_vector")
+
+
 @mistake(
-    "bag_vector",
     says="bag_vector switches the layer to evaluation mode and leaves it there.",
     look="In which mode is a layer with dropout after the call?",
 )
@@ -1509,8 +1386,10 @@ def layer_left_in_evaluation_mode(layer, x):
     return layer(x).mean(dim=1)
 
 
+mistake, alternative, error = entries("causal_toy_attention")
+
+
 @mistake(
-    "causal_toy_attention",
     says="causal_toy_attention lowers later scores by 1000, which a score of 1000 outweighs.",
     look="What is left of a score of 1000 after the mask, and what would be safe for any score?",
 )

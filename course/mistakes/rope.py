@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course.mistakes import alternative, mistake
+from course.mistakes import entries
 from solutions.rope import apply_rope, rope_tables, rotate_half
 
 
@@ -31,198 +31,112 @@ def _positions(seq_len):
     return torch.arange(seq_len, dtype=torch.float64)
 
 
-# --- rope_tables: mistakes ------------------------------------------------------------------
+mistake, alternative, error = entries("rope_tables")
 
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"torch.arange(0, head_dim, 2,": "torch.arange(head_dim // 2,"},
     says="rope_tables uses the exponent -i / D, so every pair but the first turns too fast.",
     look="Pair i stands for two features. What does that make of i in the exponent?",
     common=True,
 )
-def exponent_without_the_two(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    return _tables(_positions(seq_len), base ** (-torch.arange(head_dim // 2) / head_dim).double())
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {
+        "torch.arange(0, head_dim, 2,": "2 * torch.arange(head_dim,",
+        "    angles = torch.cat((angles, angles), dim=-1)": "",
+    },
     says="rope_tables gives each feature a rate of its own, instead of each pair.",
     look="How many rates are there for D = 4? Which two columns share one?",
 )
-def a_rate_per_feature(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    rates = base ** (-2 * torch.arange(head_dim, dtype=torch.float64) / head_dim)
-    angles = torch.outer(_positions(seq_len), rates)
-    return angles.cos().float(), angles.sin().float()
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"(-even_numbers / head_dim)": "(-even_numbers / max(head_dim - 2, 1))"},
     says="rope_tables spreads the rates from 1 down to 1 / base, so that they end too low.",
     look="Compute the last rate for D = 4 on paper. Is it 1 / base?",
 )
-def last_rate_is_one_over_base(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    even = torch.arange(0, head_dim, 2, dtype=torch.float64)
-    return _tables(_positions(seq_len), base ** (-even / max(head_dim - 2, 1)))
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"(-even_numbers": "(even_numbers"},
     says="rope_tables lets the rates grow from pair to pair instead of falling.",
     look="Which sign does the exponent have? The first pair is the fastest.",
 )
-def rates_that_grow(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    return _tables(_positions(seq_len), 1 / _right_rates(head_dim, base))
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"base ** (": "10000.0 ** ("},
     says="rope_tables computes with 10000, whatever `base` it is given.",
     look="Where in the formula does the argument `base` occur?",
     common=True,
 )
-def ignored_base(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    return _tables(_positions(seq_len), _right_rates(head_dim, 10000.0))
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"base: float = 10000.0": "base: float = 1000.0"},
     says="rope_tables uses 1000 for base when none is given.",
     look="Read the default of base in the signature.",
 )
-def default_base_1000(seq_len, head_dim, base=1000.0):
-    _refuse_odd(head_dim)
-    return _tables(_positions(seq_len), _right_rates(head_dim, base))
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"torch.cat((angles, angles), dim=-1)": "angles.repeat_interleave(2, dim=-1)"},
     says="rope_tables puts the same angle into neighboring columns, as interleaved pairs need it.",
     look="Which two columns belong to pair 0 in split halves?",
     common=True,
 )
-def neighbors_share_an_angle(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    angles = torch.outer(_positions(seq_len), _right_rates(head_dim, base))
-    angles = angles.repeat_interleave(2, dim=-1)
-    return angles.cos().float(), angles.sin().float()
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"    angles = torch.cat((angles, angles), dim=-1)": ""},
     says="rope_tables returns one column per pair, D/2, instead of one per feature.",
     look="How many columns must a table have to be multiplied with x?",
     common=True,
 )
-def a_column_per_pair(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    angles = torch.outer(_positions(seq_len), _right_rates(head_dim, base))
-    return angles.cos().float(), angles.sin().float()
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"angles.cos().float(), angles.sin().float()": "angles.sin().float(), angles.cos().float()"},
     says="rope_tables returns the sines first and the cosines second.",
     look="What is the order of the two tables in the docstring?",
 )
-def sines_first(seq_len, head_dim, base=10000.0):
-    cos, sin = rope_tables(seq_len, head_dim, base)
-    return sin, cos
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"torch.arange(seq_len,": "torch.arange(1, seq_len + 1,"},
     says="rope_tables counts positions from 1, so that its first row already turns.",
     look="What is the angle at the first position?",
 )
-def positions_from_one(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    return _tables(_positions(seq_len) + 1, _right_rates(head_dim, base))
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"torch.outer(positions,": "torch.outer(positions / max(seq_len, 1),"},
     says="rope_tables stretches the positions to 0..1, so that angles depend on the length.",
     look="Is row 3 the same in a table of 10 rows and in one of 100?",
 )
-def positions_as_shares(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    return _tables(_positions(seq_len) / max(seq_len, 1), _right_rates(head_dim, base))
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"torch.outer(positions,": "torch.outer(positions.clamp(max=2047),"},
     says="rope_tables stops counting at position 2047; later rows repeat it.",
     look="Which row comes after row 2047?",
 )
-def positions_that_stop(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    return _tables(_positions(seq_len).clamp(max=2047), _right_rates(head_dim, base))
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"torch.outer(positions,": "torch.outer(positions.bfloat16().double(),"},
     says="rope_tables counts positions in bfloat16, which cannot tell 257 from 256.",
     look="In which dtype are the angles formed? How many digits does it keep?",
 )
-def positions_in_bfloat16(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    positions = torch.arange(seq_len).bfloat16().double()
-    return _tables(positions, _right_rates(head_dim, base))
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"base ** (-even_numbers / head_dim)": "(base ** (-even_numbers / head_dim)).half().double()"},
     says="rope_tables rounds its rates to float16, so that far positions are turned wrongly.",
     look="In which dtype are the rates formed? What becomes of a small error 4,000 positions on?",
 )
-def rates_in_float16(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    return _tables(_positions(seq_len), _right_rates(head_dim, base).half().double())
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"-even_numbers / head_dim": "-(even_numbers // head_dim)"},
     says="rope_tables divides whole numbers in its exponent, which leaves only 0.",
     look="What is 2 // 64? What is 2 / 64?",
 )
-def floor_division_in_the_exponent(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    return _tables(
-        _positions(seq_len), base ** -(torch.arange(0, head_dim, 2) // head_dim).double()
-    )
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"torch.outer(positions,": "torch.outer(positions * 2 * math.pi,"},
     says="rope_tables reads the angles as turns, so that position 1 makes a whole one.",
     look="cos and sin take radians. Where does the factor 2 pi come from?",
 )
-def whole_turns(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    return _tables(_positions(seq_len) * 2 * math.pi, _right_rates(head_dim, base))
-
-
-@mistake(
-    "rope_tables",
+mistake(
+    {"angles.cos().float(), angles.sin().float()": "angles.cos(), angles.sin()"},
     says="rope_tables returns float64, which widens every float32 query it meets.",
     look="Which dtype should the tables have when they leave?",
 )
-def float64_tables(seq_len, head_dim, base=10000.0):
-    _refuse_odd(head_dim)
-    angles = torch.outer(_positions(seq_len), _right_rates(head_dim, base)).repeat(1, 2)
-    return angles.cos(), angles.sin()
+mistake(
+    {"if head_dim % 2:": "if False:"},
+    {"    if head_dim % 2:": "    head_dim -= head_dim % 2\n    if False:"},
+    says="rope_tables accepts an odd width.",
+    look="What should happen for head_dim = 5?",
+)
 
 
 _kept = {}
 
 
 @mistake(
-    "rope_tables",
     says="rope_tables keeps its tables by length and width, and forgets that base matters too.",
     look="Call it with two bases, one after the other. What is the key of the cache?",
     forget=_kept.clear,
@@ -233,19 +147,7 @@ def cache_without_the_base(seq_len, head_dim, base=10000.0):
     return _kept[seq_len, head_dim]
 
 
-@mistake(
-    "rope_tables",
-    says="rope_tables accepts an odd width and quietly leaves out a column.",
-    look="What should happen for head_dim = 5?",
-)
-def odd_width_accepted(seq_len, head_dim, base=10000.0):
-    return rope_tables(seq_len, head_dim // 2 * 2, base)
-
-
-# --- rope_tables: alternatives --------------------------------------------------------------
-
-
-@alternative("rope_tables")
+@alternative
 def all_in_float32(seq_len, head_dim, base=10000.0):
     _refuse_odd(head_dim)
     rates = 1.0 / (base ** (torch.arange(0, head_dim, 2).float() / head_dim))
@@ -253,7 +155,7 @@ def all_in_float32(seq_len, head_dim, base=10000.0):
     return torch.cat((angles, angles), dim=-1).cos(), torch.cat((angles, angles), dim=-1).sin()
 
 
-@alternative("rope_tables")
+@alternative
 def rates_by_exponential_in_float32(seq_len, head_dim, base=10000.0):
     _refuse_odd(head_dim)
     rates = torch.exp(torch.arange(0, head_dim, 2) * (-math.log(base) / head_dim))
@@ -261,7 +163,7 @@ def rates_by_exponential_in_float32(seq_len, head_dim, base=10000.0):
     return [torch.cos(angles), torch.sin(angles)]
 
 
-@alternative("rope_tables")
+@alternative
 def plain_python(seq_len, head_dim, base=10000.0):
     _refuse_odd(head_dim)
     angles = [
@@ -273,7 +175,7 @@ def plain_python(seq_len, head_dim, base=10000.0):
     return torch.tensor(cos), torch.tensor(sin)
 
 
-@alternative("rope_tables")
+@alternative
 def numpy_inside(seq_len, head_dim, base=10000.0):
     _refuse_odd(head_dim)
     angles = np.outer(np.arange(seq_len), base ** (-np.arange(0, head_dim, 2) / head_dim))
@@ -281,7 +183,7 @@ def numpy_inside(seq_len, head_dim, base=10000.0):
     return torch.from_numpy(np.cos(angles)).float(), torch.from_numpy(np.sin(angles)).float()
 
 
-@alternative("rope_tables")
+@alternative
 def complex_numbers(seq_len, head_dim, base=10000.0):
     _refuse_odd(head_dim)
     angles = torch.outer(_positions(seq_len), _right_rates(head_dim, base))
@@ -289,13 +191,13 @@ def complex_numbers(seq_len, head_dim, base=10000.0):
     return turns.real.float(), turns.imag.float()
 
 
-@alternative("rope_tables")
+@alternative
 @functools.cache
 def cache_with_every_argument(seq_len, head_dim, base=10000.0):
     return rope_tables(seq_len, head_dim, base)
 
 
-@alternative("rope_tables")
+@alternative
 def widened_without_a_copy(seq_len, head_dim, base=10000.0):
     _refuse_odd(head_dim)
     angles = torch.outer(_positions(seq_len), _right_rates(head_dim, base)).float()
@@ -303,11 +205,10 @@ def widened_without_a_copy(seq_len, head_dim, base=10000.0):
     return torch.stack((wide.cos(), wide.sin())).unbind(0)
 
 
-# --- rotate_half: mistakes ------------------------------------------------------------------
+mistake, alternative, error = entries("rotate_half")
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half negates the first half instead of the second: it turns backwards.",
     look="Which half of the result carries the minus sign?",
     common=True,
@@ -318,7 +219,6 @@ def minus_on_the_wrong_half(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half swaps the halves without a minus sign, which mirrors instead of turning.",
     look="Where does the point (3, 4) go in a quarter turn?",
     common=True,
@@ -329,7 +229,6 @@ def swap_without_a_sign(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half negates both halves.",
     look="How many minus signs does a quarter turn have?",
 )
@@ -339,7 +238,6 @@ def two_minus_signs(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half negates the second half and leaves both where they are.",
     look="In which half of the result does x1 stand?",
 )
@@ -349,7 +247,6 @@ def halves_not_swapped(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half negates the first half and leaves both where they are.",
     look="In which half of the result does x1 stand?",
 )
@@ -359,7 +256,6 @@ def first_half_negated_only(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half pairs neighbors, features 2i and 2i + 1, instead of i and D/2 + i.",
     look="Which feature is the partner of feature 0 in this course?",
     common=True,
@@ -369,7 +265,6 @@ def neighbors_as_pairs(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half splits even from odd features instead of first from second half.",
     look="What are x1 and x2 for four features?",
 )
@@ -378,7 +273,6 @@ def even_and_odd_as_halves(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half mirrors the order of the features, so the pairs are first and last.",
     look="Is the order within a half kept?",
 )
@@ -389,7 +283,6 @@ def mirrored_features(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half splits the first axis instead of the last.",
     look="Along which axis do the features lie?",
 )
@@ -399,7 +292,6 @@ def first_axis_halved(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half splits the first axis instead of the last.",
     look="Along which axis do the features lie?",
 )
@@ -409,7 +301,6 @@ def first_axis_chunked(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half splits the first axis instead of the last.",
     look="Along which axis do the features lie?",
 )
@@ -419,7 +310,6 @@ def first_axis_chunked_and_the_last_joined(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half splits the first axis instead of the last.",
     look="Along which axis do the features lie?",
 )
@@ -429,7 +319,6 @@ def first_axis_sliced(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half splits the first axis instead of the last.",
     look="Along which axis do the features lie?",
 )
@@ -439,7 +328,6 @@ def first_axis_sliced_by_half_the_width(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half joins its halves along the first axis instead of the last.",
     look="Along which axis does `torch.cat` join if nothing is said?",
 )
@@ -449,7 +337,6 @@ def joined_along_the_first_axis(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half joins its halves along the first axis instead of the last.",
     look="Along which axis does `torch.cat` join if nothing is said?",
 )
@@ -459,7 +346,6 @@ def slices_joined_along_the_first_axis(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half is right for four features only.",
     look="Where does the second half begin for a width of 6?",
 )
@@ -468,7 +354,6 @@ def halves_of_two(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half returns float32, also for a float64 or bfloat16 x.",
     look="Which dtype does the result have for a bfloat16 or a float64 x?",
 )
@@ -478,7 +363,6 @@ def always_float32(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half writes its result into x, which the caller still needs.",
     look="Which line changes x itself?",
 )
@@ -488,7 +372,6 @@ def written_into_x(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half cuts the result off from x, so that no gradient reaches the queries.",
     look="What do detach(), .data and no_grad do to a gradient?",
 )
@@ -498,7 +381,6 @@ def detached_quarter_turn(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half fills a tensor on the CPU, wherever x is.",
     look="On which device does a new tensor lie if nothing is said?",
 )
@@ -510,7 +392,6 @@ def filled_on_the_cpu(x):
 
 
 @mistake(
-    "rotate_half",
     says="rotate_half reads x in the order of memory, which fails for a transposed x.",
     look="What does view need that reshape does not?",
 )
@@ -519,10 +400,7 @@ def view_as_rows(x):
     return torch.cat((-x2, x1), dim=-1).view(x.shape)
 
 
-# --- rotate_half: alternatives --------------------------------------------------------------
-
-
-@alternative("rotate_half")
+@alternative
 def rolled_by_half(x):
     half = x.shape[-1] // 2
     signs = torch.ones_like(x)
@@ -530,13 +408,13 @@ def rolled_by_half(x):
     return x.roll(half, dims=-1) * signs
 
 
-@alternative("rotate_half")
+@alternative
 def slices(x):
     half = x.shape[-1] // 2
     return torch.cat([x[..., half:].neg(), x[..., :half]], -1)
 
 
-@alternative("rotate_half")
+@alternative
 def times_a_matrix(x):
     half = x.shape[-1] // 2
     one = torch.eye(half, dtype=x.dtype, device=x.device)
@@ -544,7 +422,7 @@ def times_a_matrix(x):
     return x @ torch.cat((torch.cat((zero, one), 1), torch.cat((-one, zero), 1)))
 
 
-@alternative("rotate_half")
+@alternative
 def times_the_imaginary_unit(x):
     wide = x.double()
     x1, x2 = wide.tensor_split(2, dim=-1)
@@ -565,12 +443,12 @@ class _NumpyTurn(torch.autograd.Function):
         return -_NumpyTurn.forward(ctx, upstream)
 
 
-@alternative("rotate_half")
+@alternative
 def numpy_with_its_own_backward(x):
     return _NumpyTurn.apply(x)
 
 
-@alternative("rotate_half")
+@alternative
 def picked_by_an_index_on_the_cpu(x):  # which may be there for an x on any device
     half = x.shape[-1] // 2
     turned = x[..., (torch.arange(2 * half) + half) % (2 * half)]
@@ -578,7 +456,7 @@ def picked_by_an_index_on_the_cpu(x):  # which may be there for an x on any devi
     return turned
 
 
-@alternative("rotate_half")
+@alternative
 def written_into_a_new_tensor(x):
     half = x.shape[-1] // 2
     result = torch.empty_like(x)
@@ -587,14 +465,14 @@ def written_into_a_new_tensor(x):
     return result
 
 
-@alternative("rotate_half")
+@alternative
 def column_by_column(x):
     columns = list(x.unbind(-1))
     half = len(columns) // 2
     return torch.stack([-c for c in columns[half:]] + columns[:half], dim=-1)
 
 
-@alternative("rotate_half")
+@alternative
 def picked_by_index(x):
     half = x.shape[-1] // 2
     order = [*range(half, 2 * half), *range(half)]
@@ -602,11 +480,10 @@ def picked_by_index(x):
     return x[..., order] * signs
 
 
-# --- apply_rope: mistakes -------------------------------------------------------------------
+mistake, alternative, error = entries("apply_rope")
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope turns backwards: it subtracts the sine term.",
     look="Which sign stands between the two products?",
 )
@@ -615,7 +492,6 @@ def turned_backwards(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope multiplies x with the sines, not x after a quarter turn.",
     look="Which of the two products needs the partner of each feature?",
     common=True,
@@ -625,7 +501,6 @@ def no_quarter_turn(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope uses the cosines where the sines belong and the other way round.",
     look="What should remain of x at position 0, where cos = 1 and sin = 0?",
 )
@@ -634,7 +509,6 @@ def cos_and_sin_swapped(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope lets float32 tables widen a bfloat16 x, and the result comes out float32.",
     look="Which dtype has bfloat16 times float32? Which dtype should come back?",
     common=True,
@@ -644,7 +518,6 @@ def widened_by_the_tables(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope returns the dtype of the tables, so that float64 and bfloat16 are lost.",
     look="Whose dtype decides: that of x or that of the tables?",
 )
@@ -653,7 +526,6 @@ def dtype_of_the_tables(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope turns neighbors, features 2i and 2i + 1, with tables for split halves.",
     look="Which column of the table belongs to feature 1?",
     common=True,
@@ -664,7 +536,6 @@ def neighbors_turned(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope overwrites the first half before the second half has used it.",
     look="Which x1 does the second line see, the old one or the new one?",
 )
@@ -677,7 +548,6 @@ def second_half_from_the_turned_first(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope turns only the first half of the features.",
     look="How many of the D features does the result change?",
 )
@@ -688,7 +558,6 @@ def only_the_first_half_turned(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope takes the second axis for the positions, which fits (B, T, H, D) only.",
     look="Where do the positions stand in (B, H, T, D)?",
     common=True,
@@ -700,7 +569,6 @@ def second_axis_as_positions(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope adds a heads axis to the tables, so that equal B and T change places.",
     look="What is the shape of cos[:, None]? Against which axes of x does it stand?",
 )
@@ -711,7 +579,6 @@ def axis_inserted_when_it_fits(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope works for exactly four axes, (B, H, T, D).",
     look="What happens for an x of shape (T, D)?",
 )
@@ -722,7 +589,6 @@ def four_axes_only(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope turns every token by the first row of the tables.",
     look="Which row of the tables belongs to which token?",
 )
@@ -731,7 +597,6 @@ def one_angle_for_all(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope turns every pair by the angle of the first pair.",
     look="Does each pair have a column of its own?",
 )
@@ -740,7 +605,6 @@ def one_rate_for_all(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope forms the quarter turn after the cosines were multiplied in.",
     look="Of what is rotate_half taken: of x or of x * cos?",
 )
@@ -750,7 +614,6 @@ def quarter_turn_of_the_product(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope adds the turned x to x, as one adds a position embedding.",
     look="Is RoPE a sum or a turn? What happens to the length of a vector?",
 )
@@ -759,7 +622,6 @@ def added_instead_of_turned(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope multiplies into x itself, which the caller still needs.",
     look="Which operation ends in an underscore or in *=?",
 )
@@ -770,7 +632,6 @@ def multiplied_in_place(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope is computed under no_grad, so that no gradient reaches the queries.",
     look="The tables need no gradient. Does x?",
 )
@@ -780,7 +641,6 @@ def without_a_gradient(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope lets the gradient through the cosines only.",
     look="Which of the two products is detached from x?",
 )
@@ -789,7 +649,6 @@ def quarter_turn_detached(x, cos, sin):
 
 
 @mistake(
-    "apply_rope",
     says="apply_rope reads x in the order of memory, which fails for transposed heads.",
     look="What does view need that reshape does not?",
 )
@@ -798,10 +657,7 @@ def view_as_batch(x, cos, sin):
     return (flat * cos + rotate_half(flat) * sin).to(x.dtype).view(x.shape)
 
 
-# --- apply_rope: alternatives ---------------------------------------------------------------
-
-
-@alternative("apply_rope")
+@alternative
 def half_by_half(x, cos, sin):
     half = x.shape[-1] // 2
     cos, sin = cos[:, :half], sin[:, :half]
@@ -809,21 +665,21 @@ def half_by_half(x, cos, sin):
     return torch.cat((x1 * cos - x2 * sin, x2 * cos + x1 * sin), dim=-1).type_as(x)
 
 
-@alternative("apply_rope")
+@alternative
 def always_in_float32(x, cos, sin):
     x1, x2 = x.float().chunk(2, dim=-1)
     partner = torch.cat((-x2, x1), dim=-1)
     return (x.float() * cos.float() + partner * sin.float()).type_as(x)
 
 
-@alternative("apply_rope")
+@alternative
 def tables_in_the_dtype_of_x(x, cos, sin):
     cos, sin = cos.to(x.dtype), sin.to(x.dtype)
     x1, x2 = x.tensor_split(2, dim=-1)
     return x * cos + torch.cat((-x2, x1), dim=-1) * sin
 
 
-@alternative("apply_rope")
+@alternative
 def product_of_complex_numbers(x, cos, sin):
     x1, x2 = x.double().chunk(2, dim=-1)
     half = x.shape[-1] // 2
@@ -832,7 +688,7 @@ def product_of_complex_numbers(x, cos, sin):
     return torch.cat((points.real, points.imag), dim=-1).to(x.dtype)
 
 
-@alternative("apply_rope")
+@alternative
 def rotation_matrices(x, cos, sin):
     half = x.shape[-1] // 2
     c, s = cos[:, :half].to(x.dtype), sin[:, :half].to(x.dtype)
@@ -841,7 +697,7 @@ def rotation_matrices(x, cos, sin):
     return torch.einsum("tpij,...tjp->...tip", turns, points).flatten(-2)
 
 
-@alternative("apply_rope")
+@alternative
 def position_by_position(x, cos, sin):
     rows = []
     for t, row in enumerate(x.unbind(-2)):
@@ -850,22 +706,19 @@ def position_by_position(x, cos, sin):
     return torch.stack(rows, dim=-2).to(x.dtype)
 
 
-@alternative("apply_rope")
+@alternative
 def nothing_to_do_where_all_angles_are_0(x, cos, sin):
     if bool((sin == 0).all() and (cos == 1).all()):
         return x.clone()
     return (x * cos + rotate_half(x) * sin).to(x.dtype)
 
 
-@alternative("apply_rope")
+@alternative
 def fused_multiply_and_add(x, cos, sin):
     half = x.shape[-1] // 2
     partner = x.roll(half, dims=-1) * torch.where(torch.arange(2 * half) < half, -1, 1).to(x.device)
     cos, sin = (table.to(x.dtype).expand_as(x) for table in (cos, sin))
     return torch.addcmul(x * cos, partner, sin)
-
-
-# --- RotaryEmbedding: mistakes --------------------------------------------------------------
 
 
 class _Rotary(nn.Module):
@@ -908,8 +761,10 @@ class _Rotary(nn.Module):
         return self.turn(x, self.rows(x, offset))
 
 
+mistake, alternative, error = entries("RotaryEmbedding")
+
+
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding ignores `offset`: a token from the cache stands at position 0 again.",
     look="Which rows of the tables belong to positions `offset` to `offset + T - 1`?",
     common=True,
@@ -920,7 +775,6 @@ class offset_ignored(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding starts one position too late, at offset + 1.",
     look="At which position does the first token of a prompt stand?",
 )
@@ -931,7 +785,6 @@ class offset_plus_one(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding takes offset for the last position instead of the first.",
     look="With T = 3 and offset = 5: which three positions are meant?",
 )
@@ -941,7 +794,6 @@ class offset_as_the_end(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding takes the rows up to T: it is right for offset 0 only.",
     look="At which row do T rows end that begin at `offset`?",
 )
@@ -951,7 +803,6 @@ class rows_end_at_the_length(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding takes all rows from `offset` on, however many tokens there are.",
     look="How many rows of the tables do T tokens need?",
 )
@@ -961,7 +812,6 @@ class rows_to_the_end_of_the_table(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding takes its whole tables, however many tokens there are.",
     look="How many rows of the tables do T tokens need, and from where on?",
 )
@@ -971,7 +821,6 @@ class whole_tables(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding remembers the offset of earlier calls and adds it to the next one.",
     look="What does the module keep between two calls?",
 )
@@ -984,7 +833,6 @@ class offset_remembered(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding gives all tokens of a call the same position, offset.",
     look="Do two tokens of one call stand at the same place?",
 )
@@ -994,7 +842,6 @@ class one_position_for_all(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding does not check the end, so that slicing quietly runs short of rows.",
     look="How many rows has table[7:9] if the table has 8?",
 )
@@ -1004,7 +851,6 @@ class end_not_checked(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding compares T alone with max_seq_len, and forgets the offset.",
     look="Where does the last token stand if the first stands at offset?",
 )
@@ -1016,7 +862,6 @@ class offset_left_out_of_the_check(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding refuses the last position that its tables hold.",
     look="May offset + T be equal to max_seq_len? Which position is then the last?",
 )
@@ -1026,7 +871,6 @@ class last_position_refused(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding accepts a position that its tables do not hold.",
     look="Which row number is the last one in the tables?",
 )
@@ -1040,7 +884,6 @@ class one_position_too_many(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding accepts a position that its tables do not hold.",
     look="Which row number is the last one in the tables?",
 )
@@ -1054,7 +897,6 @@ class late_positions_clamped(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding begins again at position 0 when its tables end.",
     look="What should happen to a text that is too long?",
 )
@@ -1067,7 +909,6 @@ class late_positions_wrapped(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding accepts a negative offset, which Python counts from the end.",
     look="What is table[-3:-1]? What should a position of -3 mean?",
 )
@@ -1077,7 +918,6 @@ class negative_offset_accepted(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding does not check the width of x, and leaves the error to the broadcast.",
     look="Which error does an x of another width raise? Which should it be?",
 )
@@ -1087,7 +927,6 @@ class width_not_checked(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding refuses wider heads only, and turns narrower ones with foreign rates.",
     look="The rates depend on D. Are the first columns right for a smaller D?",
 )
@@ -1102,7 +941,6 @@ class narrower_heads_accepted(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding makes its tables parameters, although nothing in them is to be learned.",
     look="Which of a module's tensors does an optimizer get? What else moves with .to(...)?",
     common=True,
@@ -1113,7 +951,6 @@ class tables_as_parameters(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding makes its tables parameters, although nothing in them is to be learned.",
     look="Which of a module's tensors does an optimizer get? What else moves with .to(...)?",
 )
@@ -1124,7 +961,6 @@ class tables_as_frozen_parameters(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding keeps its tables as plain attributes, which `.to(...)` leaves behind.",
     look="How does a module learn that a tensor belongs to it?",
     common=True,
@@ -1135,7 +971,6 @@ class tables_as_plain_attributes(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding copies its tables to the device anew in every call.",
     look="How does a module learn that a tensor belongs to it?",
 )
@@ -1148,7 +983,6 @@ class tables_moved_in_every_call(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding registers only one of its two tables; the other stays behind.",
     look="Are both tables among the buffers?",
 )
@@ -1158,7 +992,7 @@ class one_table_registered(_Rotary):
         self.register_buffer("sin", sin)
 
 
-@alternative("RotaryEmbedding")
+@alternative
 class complex_buffer(_Rotary):
     def keep(self, cos, sin):
         self.register_buffer("turns", torch.complex(cos, sin))
@@ -1168,7 +1002,6 @@ class complex_buffer(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding ignores `base` and always computes with 10000.",
     look="Where does the argument `base` go?",
     common=True,
@@ -1182,7 +1015,6 @@ _tables_by_shape = {}
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding shares its tables between modules of equal size, whatever their base.",
     look="Make two modules with different bases. What is the key of the cache?",
     forget=_tables_by_shape.clear,
@@ -1193,7 +1025,6 @@ class tables_shared_without_the_base(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding keeps its tables on the class, where each new module replaces them.",
     look="Make two modules and call the first. Whose tables does it use?",
 )
@@ -1208,7 +1039,6 @@ class tables_of_the_latest_module(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding keeps the rows of an earlier call, in the dtype of that call.",
     look="Call it with bfloat16, then with float32. Which rows does the second call use?",
 )
@@ -1222,7 +1052,6 @@ class rows_of_an_earlier_call(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding lets its float32 tables widen a bfloat16 x.",
     look="Which dtype has bfloat16 times float32? Which dtype should come back?",
 )
@@ -1232,7 +1061,6 @@ class dtype_widened(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding returns float32, also for a float64 or bfloat16 x.",
     look="Whose dtype should the result have?",
 )
@@ -1242,7 +1070,6 @@ class float32_returned(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding computes its angles in the dtype of x, which is too coarse in bfloat16.",
     look="Which positions can bfloat16 tell apart around 1000?",
 )
@@ -1255,7 +1082,6 @@ class angles_in_the_dtype_of_x(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding stores its tables in float16, so that every float32 result is coarse.",
     look="How many digits do the stored tables keep?",
 )
@@ -1265,7 +1091,6 @@ class tables_in_float16(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding reads the number of positions from the second axis of x.",
     look="Which axis is T in (T, D), in (B, T, D) and in (B, H, T, D)?",
 )
@@ -1279,7 +1104,6 @@ class second_axis_counted(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding reads the number of positions from the second axis of x.",
     look="Which axis is T in (T, D), in (B, T, D) and in (B, H, T, D)?",
 )
@@ -1289,7 +1113,6 @@ class second_axis_counted_after_the_checks(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding expects (B, T, H, D), and turns heads instead of positions.",
     look="Which axis is T in (B, H, T, D)?",
 )
@@ -1301,7 +1124,6 @@ class heads_before_features(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding views x as (B*H, T, D), which fails for heads made by a transpose.",
     look="What does `view` need of a tensor in memory, and which function does not need it?",
 )
@@ -1311,7 +1133,6 @@ class heads_viewed_as_a_batch(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding turns neighbors, features 2i and 2i + 1, instead of i and D/2 + i.",
     look="Which feature is the partner of feature 0 in this course?",
 )
@@ -1323,7 +1144,6 @@ class interleaved_pairs(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding turns backwards.",
     look="Into what does position 1 turn the point (1, 0)?",
 )
@@ -1333,7 +1153,6 @@ class backwards(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding adds the tables to x, as a position embedding, and turns nothing.",
     look="Is the length of x the same before and after?",
 )
@@ -1343,7 +1162,6 @@ class tables_added(_Rotary):
 
 
 @mistake(
-    "RotaryEmbedding",
     says="RotaryEmbedding works under no_grad, so that no gradient reaches the queries.",
     look="The tables need no gradient. Does x?",
 )
@@ -1353,10 +1171,7 @@ class gradient_stopped(_Rotary):
         return super().turn(x, rows)
 
 
-# --- RotaryEmbedding: alternatives ----------------------------------------------------------
-
-
-@alternative("RotaryEmbedding")
+@alternative
 class persistent_buffers_with_leading_axes(_Rotary):
     def keep(self, cos, sin):
         self.register_buffer("cos_cached", cos[None, None])
@@ -1366,7 +1181,7 @@ class persistent_buffers_with_leading_axes(_Rotary):
         return apply_rope(x, self.cos_cached[0, 0, rows], self.sin_cached[0, 0, rows])
 
 
-@alternative("RotaryEmbedding")
+@alternative
 class one_buffer_for_both(_Rotary):
     def keep(self, cos, sin):
         half = self.head_dim // 2
@@ -1378,7 +1193,7 @@ class one_buffer_for_both(_Rotary):
         return torch.cat((x1 * cos - x2 * sin, x2 * cos + x1 * sin), dim=-1)
 
 
-@alternative("RotaryEmbedding")
+@alternative
 class rates_as_the_buffer(_Rotary):
     def keep(self, cos, sin):
         self.register_buffer("inv_freq", _right_rates(self.head_dim, self.base).float())
@@ -1389,7 +1204,7 @@ class rates_as_the_buffer(_Rotary):
         return apply_rope(x, angles.cos(), angles.sin())
 
 
-@alternative("RotaryEmbedding")
+@alternative
 class angles_as_the_buffer(_Rotary):
     def keep(self, cos, sin):
         positions, rates = _positions(self.max_seq_len), _right_rates(self.head_dim, self.base)
@@ -1402,7 +1217,7 @@ class angles_as_the_buffer(_Rotary):
         return torch.cat((points.real, points.imag), dim=-1).to(x.dtype)
 
 
-@alternative("RotaryEmbedding")
+@alternative
 class rows_by_embedding(_Rotary):
     def keep(self, cos, sin):
         self.register_buffer("cos_and_sin", torch.cat((cos, sin), dim=1).double())
@@ -1413,7 +1228,7 @@ class rows_by_embedding(_Rotary):
         return apply_rope(x.double(), cos, sin).to(x.dtype)
 
 
-@alternative("RotaryEmbedding")
+@alternative
 class rows_by_narrow(_Rotary):
     def turn(self, x, rows):
         cos, sin = (t.narrow(0, rows.start, x.shape[-2]) for t in (self.cos, self.sin))
@@ -1421,7 +1236,7 @@ class rows_by_narrow(_Rotary):
         return torch.stack([apply_rope(one, cos, sin) for one in flat]).reshape(x.shape)
 
 
-@alternative("RotaryEmbedding")
+@alternative
 class complex_numbers_stored_as_real(_Rotary):
     def keep(self, cos, sin):
         half = self.head_dim // 2
@@ -1434,7 +1249,7 @@ class complex_numbers_stored_as_real(_Rotary):
         return torch.cat((points.real, points.imag), dim=-1).to(x.dtype)
 
 
-@alternative("RotaryEmbedding")
+@alternative
 class tables_in_a_submodule(_Rotary):
     def keep(self, cos, sin):
         self.cache = nn.Module()
@@ -1449,13 +1264,10 @@ def _shared_tables(max_seq_len, head_dim, base):
     return rope_tables(max_seq_len, head_dim, base)
 
 
-@alternative("RotaryEmbedding")
+@alternative
 class tables_shared_by_every_argument(_Rotary):
     def keep(self, cos, sin):
         super().keep(*_shared_tables(self.max_seq_len, self.head_dim, self.base))
-
-
-# --- interleaved_to_half: mistakes ----------------------------------------------------------
 
 
 def _refuse_half_pairs(weight, n_heads):
@@ -1463,8 +1275,10 @@ def _refuse_half_pairs(weight, n_heads):
         raise ValueError(f"rows must be divisible by {2 * n_heads}; got {len(weight)}")
 
 
+mistake, alternative, error = entries("interleaved_to_half")
+
+
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half reorders all rows as if there were a single head.",
     look="May a row cross from one head to another?",
     common=True,
@@ -1475,7 +1289,6 @@ def one_big_head(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half goes the other way, from split halves to interleaved pairs.",
     look="For D = 6: does row 2 of a head go to row 1, or row 1 to row 2?",
     common=True,
@@ -1487,7 +1300,6 @@ def the_other_direction(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half puts the odd rows of a head first.",
     look="Row 0 of a head is the first feature of pair 0. Where does it belong?",
 )
@@ -1498,7 +1310,6 @@ def odd_rows_first(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half swaps the heads with the pairs instead of the pairs with their two.",
     look="Name the axes of the reshaped weight. Which two have to be swapped?",
 )
@@ -1509,7 +1320,6 @@ def heads_swapped_with_pairs(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half takes the heads for the fastest axis, as if rows were (D, H).",
     look="Which rows of the weight make head 0: the first D, or every H-th?",
 )
@@ -1520,7 +1330,6 @@ def heads_on_the_inside(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half takes n_heads for the width of a head.",
     look="Which factor of H * D is given, and which has to be computed?",
 )
@@ -1531,7 +1340,6 @@ def heads_taken_for_the_width(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half only changes the shape there and back, and moves no row.",
     look="Does a reshape move numbers in memory? Where is the swap of two axes?",
     common=True,
@@ -1543,7 +1351,6 @@ def reshaped_only(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half mirrors the second half of every head.",
     look="Row 1 of a head is the partner of row 0. Where is it in the result?",
 )
@@ -1554,7 +1361,6 @@ def second_half_mirrored(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half reorders the columns, which belong to the inputs.",
     look="Which axis of a projection makes the features of the query?",
 )
@@ -1564,7 +1370,6 @@ def columns_reordered(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half fits weights with as many rows as columns only.",
     look="Is C the same as H * D? Where does the number of columns come from?",
 )
@@ -1575,7 +1380,6 @@ def square_weights_only(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half uses view, which fails for a transposed weight.",
     look="What does view need that reshape does not?",
 )
@@ -1586,7 +1390,6 @@ def view_of_the_weight(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half accepts heads of an odd width, with a feature that has no partner.",
     look="By what must the number of rows be divisible: by n_heads, or by more?",
 )
@@ -1598,7 +1401,6 @@ def odd_heads_accepted(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half asks for an even number of rows, whatever the number of heads.",
     look="Can 6 rows make 2 heads of whole pairs?",
 )
@@ -1609,7 +1411,6 @@ def even_rows_are_enough(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half sorts the rows within the weight it was given.",
     look="Which line changes weight itself?",
 )
@@ -1620,7 +1421,6 @@ def sorted_in_place(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half copies the numbers out of the graph, so that no gradient returns.",
     look="What do detach(), .data and no_grad do to a gradient?",
 )
@@ -1631,7 +1431,6 @@ def rows_without_a_gradient(weight, n_heads):
 
 
 @mistake(
-    "interleaved_to_half",
     says="interleaved_to_half fills a float32 tensor on the CPU, whatever weight is.",
     look="Which dtype and device does torch.empty choose if nothing is said?",
 )
@@ -1643,17 +1442,14 @@ def rows_into_a_float32_tensor(weight, n_heads):
     return result
 
 
-# --- interleaved_to_half: alternatives ------------------------------------------------------
-
-
-@alternative("interleaved_to_half")
+@alternative
 def head_by_head(weight, n_heads):
     _refuse_half_pairs(weight, n_heads)
     heads = weight.chunk(n_heads)
     return torch.cat([torch.cat((head[0::2], head[1::2])) for head in heads])
 
 
-@alternative("interleaved_to_half")
+@alternative
 def rows_by_a_list(weight, n_heads):
     _refuse_half_pairs(weight, n_heads)
     width = len(weight) // n_heads
@@ -1661,14 +1457,14 @@ def rows_by_a_list(weight, n_heads):
     return weight[[head * width + row for head in range(n_heads) for row in within]]
 
 
-@alternative("interleaved_to_half")
+@alternative
 def slices_of_heads(weight, n_heads):
     _refuse_half_pairs(weight, n_heads)
     heads = weight.unflatten(0, (n_heads, -1))
     return torch.cat((heads[:, ::2], heads[:, 1::2]), dim=1).flatten(0, 1)
 
 
-@alternative("interleaved_to_half")
+@alternative
 def permutation_matrix(weight, n_heads):
     _refuse_half_pairs(weight, n_heads)
     rows = torch.arange(len(weight), device=weight.device)
@@ -1676,7 +1472,7 @@ def permutation_matrix(weight, n_heads):
     return F.one_hot(order, len(weight)).to(weight.dtype) @ weight if len(weight) else weight
 
 
-@alternative("interleaved_to_half")
+@alternative
 def scattered_to_their_places(weight, n_heads):
     _refuse_half_pairs(weight, n_heads)
     width = len(weight) // n_heads
@@ -1686,21 +1482,18 @@ def scattered_to_their_places(weight, n_heads):
     return torch.zeros_like(weight).index_copy(0, places, weight)
 
 
-@alternative("interleaved_to_half")
+@alternative
 def gathered(weight, n_heads):
     _refuse_half_pairs(weight, n_heads)
     order = torch.arange(len(weight), device=weight.device).view(n_heads, -1, 2).mT.reshape(-1, 1)
     return weight.gather(0, order.expand_as(weight))
 
 
-@alternative("interleaved_to_half")
+@alternative
 def einsum_as_transpose(weight, n_heads):
     _refuse_half_pairs(weight, n_heads)
     pairs = weight.unflatten(0, (n_heads, -1, 2))
     return torch.einsum("hpkc->hkpc", pairs).flatten(0, 2)
-
-
-# --- ntk_base: mistakes ---------------------------------------------------------------------
 
 
 def _refuse_ntk(factor, head_dim):
@@ -1710,8 +1503,10 @@ def _refuse_ntk(factor, head_dim):
         raise ValueError(f"head_dim must be above 2; got {head_dim}")
 
 
+mistake, alternative, error = entries("ntk_base")
+
+
 @mistake(
-    "ntk_base",
     says="ntk_base multiplies the base with the factor itself, which stretches too little.",
     look="By how much is the last pair stretched? Is it the whole factor?",
     common=True,
@@ -1722,7 +1517,6 @@ def no_exponent(base, factor, head_dim):
 
 
 @mistake(
-    "ntk_base",
     says="ntk_base turns the exponent upside down: (D - 2) / D.",
     look="Is the exponent above or below 1?",
     common=True,
@@ -1733,7 +1527,6 @@ def exponent_upside_down(base, factor, head_dim):
 
 
 @mistake(
-    "ntk_base",
     says="ntk_base divides whole numbers in its exponent.",
     look="What is 64 // 62? What is 64 / 62?",
 )
@@ -1743,7 +1536,6 @@ def floor_division(base, factor, head_dim):
 
 
 @mistake(
-    "ntk_base",
     says="ntk_base forgets the brackets around D - 2.",
     look="In which order does Python divide and subtract?",
 )
@@ -1753,7 +1545,6 @@ def missing_brackets(base, factor, head_dim):
 
 
 @mistake(
-    "ntk_base",
     says="ntk_base raises the base to the power, too.",
     look="Which of the two numbers carries the exponent?",
     common=True,
@@ -1764,7 +1555,6 @@ def base_raised_too(base, factor, head_dim):
 
 
 @mistake(
-    "ntk_base",
     says="ntk_base starts from 10000 whatever base the model was trained with.",
     look="Where in the formula does the argument base occur?",
 )
@@ -1774,7 +1564,6 @@ def base_of_10000(base, factor, head_dim):
 
 
 @mistake(
-    "ntk_base",
     says="ntk_base is made for heads of width 128.",
     look="Where in the formula does the argument head_dim occur?",
 )
@@ -1784,7 +1573,6 @@ def width_of_128(base, factor, head_dim):
 
 
 @mistake(
-    "ntk_base",
     says="ntk_base divides the base, which makes the pairs faster instead of slower.",
     look="Does a longer wavelength need a larger or a smaller base?",
 )
@@ -1794,7 +1582,6 @@ def divided_base(base, factor, head_dim):
 
 
 @mistake(
-    "ntk_base",
     says="ntk_base counts pairs where features belong: D/2 / (D/2 - 2).",
     look="Is the D of the formula the number of features or of pairs?",
 )
@@ -1805,7 +1592,6 @@ def pairs_in_the_exponent(base, factor, head_dim):
 
 
 @mistake(
-    "ntk_base",
     says="ntk_base returns a tensor instead of a Python number.",
     look="What is the type of the result? How does one number leave a tensor?",
 )
@@ -1815,7 +1601,6 @@ def tensor_returned(base, factor, head_dim):
 
 
 @mistake(
-    "ntk_base",
     says="ntk_base rounds the new base to a whole number.",
     look="What is the type of the result? Does a base have to be whole?",
 )
@@ -1825,7 +1610,6 @@ def rounded_base(base, factor, head_dim):
 
 
 @mistake(
-    "ntk_base",
     says="ntk_base refuses a factor of exactly 1, which only means: no longer.",
     look="Which factors does the docstring refuse? Is 1 among them?",
 )
@@ -1837,7 +1621,6 @@ def factor_one_refused(base, factor, head_dim):
 
 
 @mistake(
-    "ntk_base",
     says="ntk_base shortens quietly when the factor is below 1.",
     look="What should happen for factor = 0.5?",
 )
@@ -1847,7 +1630,6 @@ def small_factor_accepted(base, factor, head_dim):
 
 
 @mistake(
-    "ntk_base",
     says="ntk_base divides by zero for a single pair instead of refusing it.",
     look="What is D - 2 for D = 2? Which error is raised, and which should be?",
 )
@@ -1856,36 +1638,30 @@ def single_pair_divides_by_zero(base, factor, head_dim):
     return base * factor ** (head_dim / (head_dim - 2))
 
 
-# --- ntk_base: alternatives -----------------------------------------------------------------
-
-
-@alternative("ntk_base")
+@alternative
 def by_logarithms(base, factor, head_dim):
     _refuse_ntk(factor, head_dim)
     return math.exp(math.log(base) + math.log(factor) * head_dim / (head_dim - 2))
 
 
-@alternative("ntk_base")
+@alternative
 def from_the_slowest_pair(base, factor, head_dim):
     _refuse_ntk(factor, head_dim)
     last = (head_dim - 2) / head_dim
     return (factor * base**last) ** (1 / last)
 
 
-@alternative("ntk_base")
+@alternative
 def by_numpy(base, factor, head_dim):
     _refuse_ntk(factor, head_dim)
     return np.float64(base) * np.power(factor, head_dim / (head_dim - 2))
 
 
-@alternative("ntk_base")
+@alternative
 def by_torch_in_float64(base, factor, head_dim):
     _refuse_ntk(factor, head_dim)
     factor = torch.tensor(factor, dtype=torch.float64)
     return (base * factor ** (head_dim / (head_dim - 2))).item()
-
-
-# --- alibi_bias: mistakes -------------------------------------------------------------------
 
 
 def _refuse_heads(n_heads):
@@ -1904,8 +1680,10 @@ def _right_slopes(n_heads):
     return 2.0 ** (-8.0 * torch.arange(1, n_heads + 1) / n_heads)
 
 
+mistake, alternative, error = entries("alibi_bias")
+
+
 @mistake(
-    "alibi_bias",
     says="alibi_bias counts heads from 0, so that the first has slope 1.",
     look="What is the slope of the first of eight heads?",
     common=True,
@@ -1916,7 +1694,6 @@ def heads_from_zero(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias uses slopes 1/2, 1/4, 1/8, …, which are those of eight heads only.",
     look="Where does H stand in the exponent? What is the last slope for H = 2?",
     common=True,
@@ -1927,7 +1704,6 @@ def slopes_of_eight_heads(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias gives the steepest slope to the last head.",
     look="Which head is the steepest?",
 )
@@ -1937,7 +1713,6 @@ def slopes_in_reverse(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias gives every head the same slope.",
     look="Does the number of the head, h, occur in the slope?",
 )
@@ -1947,7 +1722,6 @@ def one_slope_for_all(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias lets its slopes fall in even steps instead of by a constant factor.",
     look="By what is one slope multiplied to get the next?",
 )
@@ -1957,7 +1731,6 @@ def slopes_in_even_steps(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias divides whole numbers in its exponent, which is wrong above eight heads.",
     look="What is 8 // 16? What is 8 / 16?",
 )
@@ -1967,7 +1740,6 @@ def floor_division_in_the_slopes(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias rewards far keys instead of penalizing them.",
     look="Which sign has the bias of a far key?",
 )
@@ -1977,7 +1749,6 @@ def reward_for_distance(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias takes rows for keys and columns for queries.",
     look="In which rows of a (query, key) matrix are the earlier keys?",
 )
@@ -1987,7 +1758,6 @@ def rows_as_keys(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias penalizes later keys as well.",
     look="What stands above the diagonal?",
     common=True,
@@ -1998,7 +1768,6 @@ def later_keys_penalized(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias rewards later keys, because query - key is negative there.",
     look="What does your formula give above the diagonal, and what should stand there?",
     common=True,
@@ -2009,7 +1778,6 @@ def later_keys_rewarded(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias masks later keys with -inf, which is not its task.",
     look="What stands above the diagonal? Whose task is the mask?",
 )
@@ -2020,7 +1788,6 @@ def later_keys_masked(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias counts steps from 1, so that a token penalizes itself.",
     look="How far is a query from its own key?",
 )
@@ -2030,7 +1797,6 @@ def steps_from_one(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias measures from the last query only, and repeats that row for all.",
     look="Is the distance of key 0 the same for every query?",
 )
@@ -2040,7 +1806,6 @@ def the_last_row_for_all(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias divides the distance by the length, so that a longer text costs less.",
     look="Does the penalty of one step depend on T?",
 )
@@ -2050,7 +1815,6 @@ def distance_as_a_share(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias stops counting at 128 steps.",
     look="Is there a largest distance?",
 )
@@ -2060,7 +1824,6 @@ def distance_cut_off(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias puts the heads last, (T, T, H), instead of first.",
     look="Which axis is which in (H, T, T)?",
 )
@@ -2070,7 +1833,6 @@ def heads_last(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias returns float64.",
     look="Which dtype should a result have that has no floating input?",
 )
@@ -2080,7 +1842,6 @@ def float64_bias(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias accepts any number of heads.",
     look="What should happen for n_heads = 6?",
 )
@@ -2091,7 +1852,6 @@ def any_number_of_heads(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias takes every even number of heads for a power of two.",
     look="Is 6 a power of two?",
 )
@@ -2102,7 +1862,6 @@ def even_numbers_of_heads(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias takes 0 for a power of two, because 0 & -1 is 0.",
     look="What should happen for n_heads = 0?",
 )
@@ -2113,7 +1872,6 @@ def zero_heads_accepted(n_heads, seq_len):
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias refuses a single head, although 1 is a power of two.",
     look="What is 2 ** 0?",
 )
@@ -2128,7 +1886,6 @@ _biases = {}
 
 
 @mistake(
-    "alibi_bias",
     says="alibi_bias keeps its result by the number of heads, and forgets that T matters too.",
     look="Call it for two lengths, one after the other. What is the key of the cache?",
     forget=_biases.clear,
@@ -2139,10 +1896,7 @@ def cache_without_the_length(n_heads, seq_len):
     return kept[:, :seq_len, :seq_len]
 
 
-# --- alibi_bias: alternatives ---------------------------------------------------------------
-
-
-@alternative("alibi_bias")
+@alternative
 def three_loops(n_heads, seq_len):
     _refuse_heads(n_heads)
     bias = torch.zeros(n_heads, seq_len, seq_len)
@@ -2153,7 +1907,7 @@ def three_loops(n_heads, seq_len):
     return bias
 
 
-@alternative("alibi_bias")
+@alternative
 def slopes_by_a_ratio(n_heads, seq_len):
     _refuse_heads(n_heads)
     ratio = 2.0 ** (-8 / n_heads)
@@ -2161,7 +1915,7 @@ def slopes_by_a_ratio(n_heads, seq_len):
     return torch.einsum("h,qk->hqk", slopes, -_bias(-torch.ones(1), seq_len)[0])
 
 
-@alternative("alibi_bias")
+@alternative
 def lower_triangle(n_heads, seq_len):
     _refuse_heads(n_heads)
     positions = torch.arange(seq_len, dtype=torch.float64)
@@ -2169,14 +1923,14 @@ def lower_triangle(n_heads, seq_len):
     return (_right_slopes(n_heads).double().view(-1, 1, 1) * back).float()
 
 
-@alternative("alibi_bias")
+@alternative
 def steps_counted_by_cumsum(n_heads, seq_len):
     _refuse_heads(n_heads)
     back = torch.ones(seq_len, seq_len).tril(-1).flip(-1).cumsum(-1).flip(-1).tril()
     return -torch.logspace(-8 / n_heads, -8, n_heads, base=2.0)[:, None, None] * back
 
 
-@alternative("alibi_bias")
+@alternative
 def by_numpy_and_where(n_heads, seq_len):
     _refuse_heads(n_heads)
     query, key = np.indices((seq_len, seq_len))
@@ -2185,7 +1939,7 @@ def by_numpy_and_where(n_heads, seq_len):
     return torch.from_numpy(np.multiply.outer(-slopes, back).astype(np.float32))
 
 
-@alternative("alibi_bias")
+@alternative
 def power_of_two_by_logarithm(n_heads, seq_len):
     if n_heads < 1 or not math.log2(n_heads).is_integer():
         raise ValueError(f"the number of heads must be a power of two, not {n_heads}")
@@ -2194,7 +1948,7 @@ def power_of_two_by_logarithm(n_heads, seq_len):
     return torch.stack(heads)
 
 
-@alternative("alibi_bias")
+@alternative
 @functools.cache
 def kept_by_every_argument(n_heads, seq_len):
     _refuse_heads(n_heads)

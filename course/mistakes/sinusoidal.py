@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from course.mistakes import alternative, mistake
+from course.mistakes import entries
 from solutions.sinusoidal import (
     SinusoidalPositionalEmbedding,
     check_width,
@@ -20,8 +20,10 @@ from solutions.sinusoidal import (
 # --- inverse_frequencies ------------------------------------------------------------------------
 
 
+mistake, alternative, error = entries("inverse_frequencies")
+
+
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies leaves the 2 out of the exponent: i / C instead of 2i / C.",
     look="What is the exponent of the last pair, close to 1 or close to 1/2?",
     common=True,
@@ -32,7 +34,6 @@ def exponent_i_over_c(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies doubles the exponent's step: 4i / C instead of 2i / C.",
     look="What is the exponent of the last pair, close to 1 or close to 2?",
 )
@@ -42,7 +43,6 @@ def exponent_4i_over_c(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies lets the exponent reach 1: 2i / (C - 2) instead of 2i / C.",
     look="What is the exponent of the last pair: exactly 1, or a little less?",
 )
@@ -52,7 +52,6 @@ def exponent_reaches_one(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies counts its pairs from 1.",
     look="What is the first frequency?",
 )
@@ -62,7 +61,6 @@ def pairs_from_one(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies gives one frequency per column instead of one per pair.",
     look="How many angles are there for C columns?",
     common=True,
@@ -73,7 +71,6 @@ def one_per_column(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies gives one frequency per column instead of one per pair.",
     look="How many angles are there for C columns?",
 )
@@ -83,7 +80,6 @@ def one_per_column_with_the_exponents_of_pairs(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies gives each frequency twice, once per column.",
     look="How many angles are there for C columns?",
 )
@@ -92,7 +88,6 @@ def each_one_twice(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies forgets the minus sign: the frequencies grow.",
     look="Does the second pair turn faster or slower than the first?",
     common=True,
@@ -102,7 +97,6 @@ def growing_frequencies(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies lists the slowest pair first.",
     look="What is the first frequency?",
 )
@@ -111,7 +105,6 @@ def slowest_first(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies ignores its argument `base`.",
     look="Where does `base` enter the formula?",
     common=True,
@@ -121,7 +114,6 @@ def base_always_10000(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies has 1000 for its default base.",
     look="How many zeros has the paper's base?",
 )
@@ -130,7 +122,6 @@ def default_base_1000(n_embd, base=1000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies takes the exponential of the exponent, without base.",
     look="What is base ** x, written with exp and log?",
 )
@@ -140,7 +131,6 @@ def exponential_without_base(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies uses the logarithm to base 10 together with exp.",
     look="Which logarithm undoes exp?",
 )
@@ -150,7 +140,6 @@ def common_logarithm(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies multiplies base by 2i / C instead of raising it to that power.",
     look="Is each frequency a constant factor below the one before?",
 )
@@ -160,7 +149,6 @@ def multiplies_base(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies divides integers with //, so every exponent is 0 or -1.",
     look="What is 2 // 6, and what is -2 // 6?",
 )
@@ -170,7 +158,6 @@ def floor_division(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies gives wavelengths in positions instead of frequencies.",
     look="What is the unit: radians per position, or positions per turn?",
 )
@@ -179,7 +166,6 @@ def wavelengths(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies measures in turns: it divides by 2π.",
     look="How far does the first pair turn per position, in radians?",
 )
@@ -188,7 +174,6 @@ def in_turns(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies accepts an odd width.",
     look="What happens to the sine that has no cosine?",
 )
@@ -199,7 +184,6 @@ def odd_widths_pass(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies accepts a width of 0 or less.",
     look="Is 0 an even number?",
 )
@@ -210,7 +194,6 @@ def empty_widths_pass(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies refuses a width without naming the rule in words and the width.",
     look="What would you want to read in the message?",
 )
@@ -221,7 +204,6 @@ def message_without_the_width(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies checks the width with assert.",
     look="Which exception does the contract name?",
 )
@@ -231,7 +213,6 @@ def asserts_the_width(n_embd, base=10000.0):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies computes in bfloat16, which has two or three digits.",
     look="Which dtype has the result?",
 )
@@ -245,7 +226,6 @@ def _kept_by_width(n_embd):
 
 
 @mistake(
-    "inverse_frequencies",
     says="inverse_frequencies remembers its result by width alone, so the first base stays.",
     look="On which arguments does the result depend?",
     forget=_kept_by_width.cache_clear,
@@ -254,32 +234,32 @@ def remembers_the_first_base(n_embd, base=10000.0):
     return _kept_by_width(n_embd).setdefault("kept", inverse_frequencies(n_embd, base))
 
 
-@alternative("inverse_frequencies")
+@alternative
 def exp_of_a_logarithm(n_embd, base=10000.0):
     check_width(n_embd)
     return torch.exp(torch.arange(0, n_embd, 2).float() * (-math.log(base) / n_embd))
 
 
-@alternative("inverse_frequencies")
+@alternative
 def reciprocal_of_a_power(n_embd, base=10000.0):
     check_width(n_embd)
     return 1.0 / (base ** (torch.arange(0, n_embd, 2, dtype=torch.float32) / n_embd))
 
 
-@alternative("inverse_frequencies")
+@alternative
 def in_plain_python(n_embd, base=10000.0):
     if n_embd < 2 or n_embd & 1:
         raise ValueError(f"an even width of 2 or more is needed, not {n_embd}")
     return torch.tensor([math.pow(base, -2 * i / n_embd) for i in range(n_embd // 2)])
 
 
-@alternative("inverse_frequencies")
+@alternative
 def in_numpy(n_embd, base=10000.0):
     check_width(n_embd)
     return torch.from_numpy(np.power(base, -np.arange(0, n_embd, 2) / n_embd))
 
 
-@alternative("inverse_frequencies")
+@alternative
 def step_by_step(n_embd, base=10000.0):
     check_width(n_embd)
     ratio = torch.full((n_embd // 2,), base ** (-2 / n_embd))
@@ -287,7 +267,7 @@ def step_by_step(n_embd, base=10000.0):
     return ratio.cumprod(dim=0)
 
 
-@alternative("inverse_frequencies")
+@alternative
 def logspace(n_embd, base=10000.0):
     check_width(n_embd)
     pairs = n_embd // 2
@@ -305,8 +285,10 @@ def _side_by_side(angles):
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2).float()
 
 
+mistake, alternative, error = entries("sinusoidal_encoding")
+
+
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding puts all sines first and all cosines after them.",
     look="Which columns hold the sine and the cosine of one angle?",
     common=True,
@@ -317,7 +299,6 @@ def sines_then_cosines(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding puts the cosine before the sine.",
     look="What is the first row: 0, 1, 0, 1, … or 1, 0, 1, 0, …?",
 )
@@ -327,7 +308,6 @@ def cosine_before_sine(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding uses sines in all columns.",
     look="What is the first row?",
 )
@@ -337,7 +317,6 @@ def sines_alone(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding gives each column a frequency of its own, not each pair.",
     look="Which angle do columns 2i and 2i + 1 share?",
     common=True,
@@ -352,7 +331,6 @@ def a_frequency_per_column(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding divides 2 · column by C, so its exponents run to 2.",
     look="Is i the number of the column or of the pair?",
 )
@@ -363,7 +341,6 @@ def column_taken_for_pair(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding leaves the 2 out of the exponent: i / C instead of 2i / C.",
     look="How slowly does the last pair turn?",
 )
@@ -372,7 +349,6 @@ def halved_exponent(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding divides the exponent by C - 2, so the last one is 1.",
     look="What is the exponent of the last pair: exactly 1, or a little less?",
 )
@@ -383,7 +359,6 @@ def exponent_up_to_one(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding lets the frequencies grow from pair to pair.",
     look="Does the second pair turn faster or slower than the first?",
 )
@@ -393,7 +368,6 @@ def multiplies_by_wavelengths(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding turns all pairs at the same speed.",
     look="Where does the number of the pair enter the angle?",
 )
@@ -402,7 +376,6 @@ def no_decay(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding ignores its argument base.",
     look="Is base passed on?",
 )
@@ -411,7 +384,6 @@ def base_not_passed_on(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding has 1000 for its default base.",
     look="How many zeros has the paper's base?",
 )
@@ -420,7 +392,6 @@ def default_of_1000(length, n_embd, base=1000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding counts positions from 1.",
     look="What is the first row?",
 )
@@ -429,7 +400,6 @@ def starts_at_position_one(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding turns backwards: the sines have the wrong sign.",
     look="Is sin 1 positive?",
 )
@@ -438,7 +408,6 @@ def turns_backwards(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding reads its angles as degrees.",
     look="Which unit does torch.sin expect?",
 )
@@ -447,7 +416,6 @@ def angles_in_degrees(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding counts whole turns: position 1 is back at the start.",
     look="How far does the first pair turn per position, in radians?",
 )
@@ -456,7 +424,6 @@ def angles_in_turns(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding takes sine and cosine of float32 angles: too coarse far out.",
     look="How far apart are two float32 numbers near 10,000?",
     common=True,
@@ -467,7 +434,6 @@ def angles_in_float32(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding rounds its frequencies to float32 before it multiplies.",
     look="What does position 10 000 do to an error of one part in ten million?",
 )
@@ -477,7 +443,6 @@ def frequencies_rounded_to_float32(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding takes sine and cosine of float32 angles: too coarse far out.",
     look="How far apart are two float32 numbers near 10,000?",
 )
@@ -486,7 +451,6 @@ def angles_rounded_to_float32(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding gives back float64 instead of float32.",
     look="Which dtype do the layers behind it expect?",
     common=True,
@@ -497,7 +461,6 @@ def stays_in_float64(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding gives back (C, T).",
     look="Print the shape for 3 positions and 4 features.",
 )
@@ -506,7 +469,6 @@ def features_first(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding puts a batch axis in front.",
     look="What shape does the contract promise?",
 )
@@ -515,7 +477,6 @@ def batch_axis_in_front(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding mixes rows up: it reshapes (C/2, T, 2) into (T, C).",
     look="Does `reshape` move numbers, or only rename their places?",
 )
@@ -525,7 +486,6 @@ def reshaped_across_rows(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding gives one row more than asked for.",
     look="Which positions are there in a table of length T?",
 )
@@ -534,7 +494,6 @@ def one_row_more(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding stops at position 4095 and repeats that row.",
     look="Is there a largest position?",
 )
@@ -544,7 +503,6 @@ def clamped_at_4096(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding scales its rows to length 1.",
     look="What is sin² + cos² of one pair?",
 )
@@ -553,7 +511,6 @@ def rows_of_length_one(length, n_embd, base=10000.0):
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding accepts an odd width; its last sine has no cosine.",
     look="What should happen to a sine that has no cosine?",
 )
@@ -568,7 +525,6 @@ _tables = {}
 
 
 @mistake(
-    "sinusoidal_encoding",
     says="sinusoidal_encoding remembers its table by length and width, so the first base stays.",
     look="On which arguments does the table depend?",
     forget=_tables.clear,
@@ -579,7 +535,7 @@ def remembers_without_base(length, n_embd, base=10000.0):
     return _tables[length, n_embd]
 
 
-@alternative("sinusoidal_encoding")
+@alternative
 def as_in_the_textbook(length, n_embd, base=10000.0):
     check_width(n_embd)
     pe = torch.zeros(length, n_embd, dtype=torch.float64)
@@ -590,14 +546,14 @@ def as_in_the_textbook(length, n_embd, base=10000.0):
     return pe.float()
 
 
-@alternative("sinusoidal_encoding")
+@alternative
 def as_complex_numbers(length, n_embd, base=10000.0):
     angles = _angles(length, n_embd, base)
     turned = torch.polar(torch.ones_like(angles), math.pi / 2 - angles)  # sin a + i cos a
     return torch.view_as_real(turned).reshape(length, n_embd).to(torch.float32)
 
 
-@alternative("sinusoidal_encoding")
+@alternative
 def entry_by_entry(length, n_embd, base=10000.0):
     check_width(n_embd)
     rows = []
@@ -610,7 +566,7 @@ def entry_by_entry(length, n_embd, base=10000.0):
     return torch.tensor(rows)
 
 
-@alternative("sinusoidal_encoding")
+@alternative
 def cosine_as_a_shifted_sine(length, n_embd, base=10000.0):
     check_width(n_embd)
     column = np.arange(n_embd)
@@ -618,7 +574,7 @@ def cosine_as_a_shifted_sine(length, n_embd, base=10000.0):
     return torch.from_numpy(np.sin(angle + np.pi / 2 * (column % 2)).astype(np.float32))
 
 
-@alternative("sinusoidal_encoding")
+@alternative
 def turned_from_row_to_row(length, n_embd, base=10000.0):
     check_width(n_embd)
     step = [cmath.exp(1j * base ** (-2 * i / n_embd)) for i in range(n_embd // 2)]
@@ -637,7 +593,7 @@ def _remembered(length, n_embd, base):
     return torch.where(even, table.sin(), table.cos()).float()
 
 
-@alternative("sinusoidal_encoding")
+@alternative
 def remembered_by_all_arguments(length, n_embd, base=10000.0):
     check_width(n_embd)
     return _remembered(length, n_embd, base)
@@ -646,8 +602,10 @@ def remembered_by_all_arguments(length, n_embd, base=10000.0):
 # --- SinusoidalPositionalEmbedding --------------------------------------------------------------
 
 
+mistake, alternative, error = entries("SinusoidalPositionalEmbedding")
+
+
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding makes its table a parameter instead of a buffer.",
     look="What does `module.parameters()` list, and is there anything to learn here?",
 )
@@ -664,7 +622,6 @@ class table_is_a_parameter(nn.Module):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding makes its table a parameter instead of a buffer.",
     look="What does `module.parameters()` list, and is there anything to learn here?",
     common=True,
@@ -676,7 +633,6 @@ class table_is_a_frozen_parameter(table_is_a_parameter):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding holds no table that `.to` could move.",
     look="Which tensors does `module.to(...)` know about?",
     common=True,
@@ -694,7 +650,6 @@ class table_is_a_plain_attribute(nn.Module):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding has a buffer, but answers from a table of its own.",
     look="Which of its tensors does forward use?",
 )
@@ -705,7 +660,6 @@ class buffer_for_show(table_is_a_plain_attribute):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding holds no table that `.to` could move.",
     look="Which tensors does `module.to(...)` know about?",
 )
@@ -727,7 +681,6 @@ class _Sinusoidal(SinusoidalPositionalEmbedding):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding gives no more rows than its table has.",
     look="What does a slice do when its end lies beyond the last row?",
     common=True,
@@ -738,7 +691,6 @@ class table_runs_out(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding makes 5000 rows ahead, and gives no more than these.",
     look="What does `forward` give for a sequence longer than any table you made?",
 )
@@ -751,7 +703,6 @@ class five_thousand_rows_ahead(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding refuses a sequence longer than its table.",
     look="Does the formula run out?",
 )
@@ -761,7 +712,6 @@ class long_sequences_refused(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding repeats its last row for all positions beyond the table.",
     look="Do two positions beyond the table differ?",
 )
@@ -771,7 +721,6 @@ class last_row_repeated(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding starts its table again when it is used up.",
     look="Do two positions beyond the table differ from the first ones?",
 )
@@ -781,7 +730,6 @@ class table_starts_again(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding fills the rows beyond its table with zeros.",
     look="What does the formula give for those positions?",
 )
@@ -792,7 +740,6 @@ class zeros_beyond_the_table(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding leaves the rows beyond its table in float32 on the CPU.",
     look="What did `module.to(...)` do to the table, and who does it for the rows made later?",
     common=True,
@@ -803,7 +750,6 @@ class later_rows_stay_behind(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding moves the rows beyond its table to the right device, but "
     "not to the right dtype.",
     look="What does `.to(...)` take besides a device?",
@@ -814,7 +760,6 @@ class later_rows_keep_their_dtype(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding gives rows beyond its table the right dtype on the CPU.",
     look="What does `.to(...)` take besides a dtype?",
 )
@@ -824,7 +769,6 @@ class later_rows_keep_their_device(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding forgets its base for positions beyond the table.",
     look="Which arguments of __init__ does forward need?",
 )
@@ -834,7 +778,6 @@ class later_rows_forget_the_base(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding starts again at position 0 behind its table.",
     look="Which position is the first one behind a table of T rows?",
 )
@@ -845,7 +788,6 @@ class later_rows_from_zero(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding gives only the rows beyond its table.",
     look="How many rows should come back?",
 )
@@ -856,7 +798,6 @@ class later_rows_alone(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding grows into a plain attribute, which `.to` misses.",
     look="What happens to the longer table when the module moves later?",
 )
@@ -869,7 +810,6 @@ class grows_into_an_attribute(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding gives the whole table, whatever the length.",
     look="How many rows should come back?",
 )
@@ -879,7 +819,6 @@ class whole_table(SinusoidalPositionalEmbedding):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding keeps what a long sequence needed and gives it to all.",
     look="What does a short sequence get after a long one?",
 )
@@ -894,7 +833,6 @@ class stays_long(_Sinusoidal):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding ignores its argument base.",
     look="Is base passed on?",
 )
@@ -904,7 +842,6 @@ class base_is_ignored(SinusoidalPositionalEmbedding):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding takes rows 1 to seq_len; position 0 is left out.",
     look="What is the first row?",
 )
@@ -914,7 +851,6 @@ class positions_from_one(SinusoidalPositionalEmbedding):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding takes the last rows of its table.",
     look="What is the first row?",
 )
@@ -924,7 +860,6 @@ class last_rows_of_the_table(SinusoidalPositionalEmbedding):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding looks up the single row number seq_len.",
     look="What shape should come back, and how many rows is that?",
 )
@@ -934,7 +869,6 @@ class single_row(SinusoidalPositionalEmbedding):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding puts a batch axis in front of its rows.",
     look="What shape does the contract promise, and who adds the batch axis later?",
 )
@@ -944,7 +878,6 @@ class rows_with_a_batch_axis(SinusoidalPositionalEmbedding):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding keeps frequencies in a buffer, so `.to(bfloat16)` rounds "
     "them before the angles are made.",
     look="What is rounded to bfloat16: the angles or their sines?",
@@ -961,7 +894,6 @@ class frequencies_follow_to_bfloat16(nn.Module):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding puts all sines first and all cosines after them.",
     look="Which columns hold the sine and the cosine of one angle?",
 )
@@ -972,7 +904,6 @@ class halves_instead_of_pairs(SinusoidalPositionalEmbedding):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding accepts an odd width and cuts the last column off.",
     look="What should happen to a sine that has no cosine?",
 )
@@ -986,7 +917,6 @@ class odd_widths_are_cut(SinusoidalPositionalEmbedding):
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding refuses a width without naming the rule and the width.",
     look="What would you want to read in the message?",
 )
@@ -1001,7 +931,6 @@ _shared = {}
 
 
 @mistake(
-    "SinusoidalPositionalEmbedding",
     says="SinusoidalPositionalEmbedding shares its longest table with modules of another base.",
     look="On which arguments does a table depend?",
     forget=_shared.clear,
@@ -1015,7 +944,7 @@ class shares_long_tables(_Sinusoidal):
         return longest[:seq_len].to(self.table)
 
 
-@alternative("SinusoidalPositionalEmbedding")
+@alternative
 class persistent_table_that_grows(nn.Module):
     def __init__(self, max_seq_len, n_embd, base=10000.0):
         super().__init__()
@@ -1028,7 +957,7 @@ class persistent_table_that_grows(nn.Module):
         return self.pe[0, :seq_len]
 
 
-@alternative("SinusoidalPositionalEmbedding")
+@alternative
 class rows_appended_when_needed(nn.Module):
     def __init__(self, max_seq_len, n_embd, base=10000.0):
         super().__init__()
@@ -1049,7 +978,7 @@ class rows_appended_when_needed(nn.Module):
         return torch.cat((self.rows, self.rows.new_tensor(more)))
 
 
-@alternative("SinusoidalPositionalEmbedding")
+@alternative
 class an_empty_buffer_as_compass(nn.Module):
     def __init__(self, max_seq_len, n_embd, base=10000.0):
         super().__init__()
@@ -1063,7 +992,7 @@ class an_empty_buffer_as_compass(nn.Module):
         return table.to(device=self.here.device, dtype=self.here.dtype)
 
 
-@alternative("SinusoidalPositionalEmbedding")
+@alternative
 class width_read_from_a_buffer(nn.Module):
     def __init__(self, max_seq_len, n_embd, base=10000.0):
         super().__init__()
@@ -1077,7 +1006,7 @@ class width_read_from_a_buffer(nn.Module):
         return sinusoidal_encoding(seq_len, self.n_embd.item(), self.base).to(self.table)
 
 
-@alternative("SinusoidalPositionalEmbedding")
+@alternative
 class float32_angles_on_the_spot(nn.Module):
     def __init__(self, max_seq_len, n_embd, base=10000.0):
         super().__init__()
@@ -1100,8 +1029,10 @@ class float32_angles_on_the_spot(nn.Module):
 # --- offset_rotation ----------------------------------------------------------------------------
 
 
+mistake, alternative, error = entries("offset_rotation")
+
+
 @mistake(
-    "offset_rotation",
     says="offset_rotation gives the transpose: it moves back by k.",
     look="Which sign has the sine in the first row?",
     common=True,
@@ -1111,7 +1042,6 @@ def transposed_rotation(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation is symmetric: both sines have the same sign, so it mirrors.",
     look="What does cos(a + b) look like, written out?",
 )
@@ -1122,7 +1052,6 @@ def both_sines_positive(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation swaps sine and cosine.",
     look="What should the matrix be for k = 0?",
 )
@@ -1134,7 +1063,6 @@ def sine_and_cosine_swapped(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation pairs column i with C/2 + i, but the table pairs neighbors.",
     look="Which columns hold the sine and the cosine of one angle?",
     common=True,
@@ -1146,7 +1074,6 @@ def halves_paired(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation turns every pair by the same angle.",
     look="Which angle belongs to the second block?",
 )
@@ -1157,7 +1084,6 @@ def one_angle_for_all(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation builds its blocks for the slowest pair first.",
     look="Which pair does the upper left block turn?",
 )
@@ -1166,7 +1092,6 @@ def blocks_in_reverse(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation ignores its argument k and always moves by one.",
     look="Where does k enter the angle?",
 )
@@ -1175,7 +1100,6 @@ def always_one_step(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation loses the sign of k.",
     look="Compare the matrices for 3 and -3.",
 )
@@ -1184,7 +1108,6 @@ def sign_of_k_lost(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation is off by one: it moves by k + 1.",
     look="What should the matrix be for k = 0?",
 )
@@ -1193,7 +1116,6 @@ def one_step_too_far(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation ignores its argument base.",
     look="Is base passed on?",
 )
@@ -1202,7 +1124,6 @@ def base_left_out(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation makes its angles in float32, too coarse for offsets of a thousand.",
     look="How far apart are two float32 numbers near 1,000?",
     common=True,
@@ -1215,7 +1136,6 @@ def float32_angles(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation multiplies one float32 step k times, and the error piles up.",
     look="How large is the error after a thousand products?",
 )
@@ -1228,7 +1148,6 @@ def power_of_a_float32_step(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation gives the blocks, (C/2, 2, 2), not the matrix.",
     look="Print the shape of the result.",
 )
@@ -1238,7 +1157,6 @@ def blocks_not_a_matrix(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation gives back float64.",
     look="Which dtype has a table of positions?",
 )
@@ -1247,7 +1165,6 @@ def rotation_in_float64(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation fills the places outside of its blocks, too.",
     look="Does a pair depend on any other pair?",
 )
@@ -1260,7 +1177,6 @@ def not_block_diagonal(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation takes a negative k for 0.",
     look="What does it mean to move by -3?",
 )
@@ -1269,7 +1185,6 @@ def negative_offsets_are_zero(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation refuses a negative k.",
     look="What does a negative k mean?",
 )
@@ -1280,7 +1195,6 @@ def negative_offsets_refused(k, n_embd, base=10000.0):
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation accepts an odd width and leaves the last column alone.",
     look="What should happen to a sine that has no cosine?",
 )
@@ -1294,7 +1208,6 @@ _rotations = {}
 
 
 @mistake(
-    "offset_rotation",
     says="offset_rotation remembers its matrix by k and width, so the first base stays.",
     look="On which arguments does the matrix depend?",
     forget=_rotations.clear,
@@ -1303,7 +1216,7 @@ def rotation_remembered_without_base(k, n_embd, base=10000.0):
     return _rotations.setdefault((k, n_embd), offset_rotation(k, n_embd, base))
 
 
-@alternative("offset_rotation")
+@alternative
 def blocks_written_in_place(k, n_embd, base=10000.0):
     check_width(n_embd)
     matrix = torch.eye(n_embd)
@@ -1314,7 +1227,7 @@ def blocks_written_in_place(k, n_embd, base=10000.0):
     return matrix
 
 
-@alternative("offset_rotation")
+@alternative
 def exponential_of_a_generator(k, n_embd, base=10000.0):
     rates = inverse_frequencies(n_embd, base).double()
     turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
@@ -1322,7 +1235,7 @@ def exponential_of_a_generator(k, n_embd, base=10000.0):
     return torch.linalg.matrix_exp(torch.kron(angles.diag(), turn)).float()
 
 
-@alternative("offset_rotation")
+@alternative
 def diagonals_of_cosines_and_sines(k, n_embd, base=10000.0):
     angles = k * inverse_frequencies(n_embd, base).double()
     sines = torch.stack((angles.sin(), torch.zeros_like(angles)), dim=-1).flatten()[:-1]
@@ -1330,7 +1243,7 @@ def diagonals_of_cosines_and_sines(k, n_embd, base=10000.0):
     return matrix.to(torch.float32)
 
 
-@alternative("offset_rotation")
+@alternative
 def solved_from_two_positions_a_pair(k, n_embd, base=10000.0):
     check_width(n_embd)
     result = np.zeros((n_embd, n_embd), dtype=np.float32)
@@ -1349,8 +1262,10 @@ def _check_distance(pe, k):
         raise ValueError(f"k must lie in 0..{len(pe) - 1}; got {k}")
 
 
+mistake, alternative, error = entries("relative_similarity")
+
+
 @mistake(
-    "relative_similarity",
     says="relative_similarity multiplies the rows, but does not add the products up.",
     look="What is a dot product?",
 )
@@ -1360,7 +1275,6 @@ def products_not_summed(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity takes the mean of the products instead of their sum.",
     look="What is a dot product?",
 )
@@ -1369,7 +1283,6 @@ def mean_instead_of_sum(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity adds up over positions instead of features.",
     look="Which axis is left over?",
 )
@@ -1378,7 +1291,6 @@ def summed_over_positions(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity adds everything up to one number.",
     look="How many pairs of rows are k apart?",
 )
@@ -1387,7 +1299,6 @@ def one_number_for_all(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity compares directions: it divides by the lengths of the rows.",
     look="Is the dot product asked for, or the cosine?",
 )
@@ -1397,7 +1308,6 @@ def cosines_of_positions(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity compares every row with row 0.",
     look="Which two rows belong together for p = 1?",
     common=True,
@@ -1408,7 +1318,6 @@ def always_against_row_zero(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity compares the first pair and repeats it, which is right for a "
     "formula table only.",
     look="Which two rows belong together for p = 1?",
@@ -1419,7 +1328,6 @@ def first_pair_repeated(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity slices with `[:-k]`, which is empty for k = 0.",
     look="What is `pe[:-0]`?",
     common=True,
@@ -1430,7 +1338,6 @@ def empty_slice_for_zero(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity lets positions wrap round the end of the table.",
     look="How many numbers should come back?",
     common=True,
@@ -1441,7 +1348,6 @@ def wraps_round(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity wraps round the end, and then keeps the wrong T - k numbers.",
     look="Which positions p have a partner p + k?",
 )
@@ -1451,7 +1357,6 @@ def keeps_the_wrapped_ones(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity is off by one: its rows are k + 1 apart.",
     look="Which two rows belong together for p = 0?",
 )
@@ -1461,7 +1366,6 @@ def one_row_too_far(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity gives its numbers in reverse order.",
     look="Which pair of rows does the first number belong to?",
 )
@@ -1470,7 +1374,6 @@ def reversed_order(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity gives all dot products, (T, T), instead of those k apart.",
     look="Which entries of the T × T matrix are k apart?",
 )
@@ -1480,7 +1383,6 @@ def all_pairs(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity multiplies every row with every other, (T - k, T - k).",
     look="How many numbers should come back, and which entries of your matrix are they?",
 )
@@ -1490,7 +1392,6 @@ def all_pairs_of_the_two_slices(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity multiplies every row with every other, (T - k, T - k).",
     look="How many numbers should come back, and which entries of your matrix are they?",
 )
@@ -1500,7 +1401,6 @@ def all_pairs_of_slices_counted_from_the_end(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity gives a column, (T - k, 1).",
     look="Print the shape of the result.",
 )
@@ -1509,7 +1409,6 @@ def gives_a_column(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity scales by √C, as attention does.",
     look="Does the definition contain a scale?",
 )
@@ -1518,7 +1417,6 @@ def scaled_similarity(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity gives distances instead of dot products.",
     look="What is a dot product?",
 )
@@ -1528,7 +1426,6 @@ def distances(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity cuts one of the two rows off from the gradient.",
     look="Does each row learn from both of its partners?",
 )
@@ -1538,7 +1435,6 @@ def half_detached(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity collects Python numbers, which carry no gradient.",
     look="What does `.item()` do to training?",
 )
@@ -1549,7 +1445,6 @@ def collects_numbers(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity answers in float32, whatever the table is kept in.",
     look="Which dtype has the result for a float64 table?",
 )
@@ -1558,7 +1453,6 @@ def float32_similarity(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity lets k = T through and gives an empty result.",
     look="How far apart can two of T rows be at most?",
 )
@@ -1569,7 +1463,6 @@ def distance_t_passes(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity takes a negative k for its absolute value.",
     look="Which k does the contract allow?",
 )
@@ -1578,7 +1471,6 @@ def negative_distance_passes(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity refuses the largest distance, T - 1.",
     look="How far apart are the first and the last of T rows?",
 )
@@ -1589,7 +1481,6 @@ def largest_distance_refused(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity refuses k without naming the rule in words and the k it got.",
     look="What would you want to read in the message?",
 )
@@ -1600,7 +1491,6 @@ def message_without_k(pe, k):
 
 
 @mistake(
-    "relative_similarity",
     says="relative_similarity raises IndexError where ValueError is promised.",
     look="Which exception does the contract name?",
 )
@@ -1610,39 +1500,39 @@ def index_error_for_k(pe, k):
     return (pe[: len(pe) - k] * pe[k:]).sum(dim=-1)
 
 
-@alternative("relative_similarity")
+@alternative
 def diagonal_of_all_pairs(pe, k):
     _check_distance(pe, k)
     return (pe @ pe.mT).diagonal(k)
 
 
-@alternative("relative_similarity")
+@alternative
 def by_einsum(pe, k):
     _check_distance(pe, k)
     return torch.einsum("tc,tc->t", pe[k:], pe.narrow(0, 0, len(pe) - k))
 
 
-@alternative("relative_similarity")
+@alternative
 def row_by_row(pe, k):
     if k < 0 or k >= pe.size(0):
         raise ValueError(f"no two of {pe.size(0)} rows are {k} apart")
     return torch.stack([pe[p].dot(pe[p + k]) for p in range(pe.size(0) - k)])
 
 
-@alternative("relative_similarity")
+@alternative
 def batched_in_float64(pe, k):
     _check_distance(pe, k)
     left, right = pe[: len(pe) - k, None].double(), pe[k:, :, None].double()
     return torch.bmm(left, right).view(-1).to(pe.dtype)
 
 
-@alternative("relative_similarity")
+@alternative
 def rolled_and_cut(pe, k):
     _check_distance(pe, k)
     return torch.sum(pe * torch.roll(pe, -k, 0), 1)[: pe.shape[0] - k]
 
 
-@alternative("relative_similarity")
+@alternative
 def gathered_rows(pe, k):
     _check_distance(pe, k)
     p = torch.arange(len(pe) - k, device=pe.device)

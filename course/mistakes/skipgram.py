@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from course.mistakes import alternative, mistake
+from course.mistakes import entries
 from solutions.skipgram import nearest_by_cosine, negative_sampling_loss
 
 # --- skipgram_pairs -------------------------------------------------------------------------
@@ -28,8 +28,10 @@ def _pairs_at(ids, distances):
     return torch.cat(left + right), torch.cat(right + left)
 
 
+mistake, alternative, error = entries("skipgram_pairs")
+
+
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs ignores `window`: it pairs direct neighbors only.",
     look="Where in the body does `window` stand?",
 )
@@ -39,7 +41,6 @@ def window_ignored(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs stops one word short of the window: distance `window` is missing.",
     look="Which is the last number of `range(1, window)`?",
     common=True,
@@ -50,7 +51,6 @@ def window_one_too_narrow(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs stops one word short of the window, but on one side only.",
     look="Where does `range(i - window, i + window)` end, and does it hold its end?",
 )
@@ -63,7 +63,6 @@ def window_one_too_narrow_on_the_right(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs goes one word beyond the window.",
     look="Which is the largest distance between a center and a context that came back?",
 )
@@ -73,7 +72,6 @@ def window_one_too_wide(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs pairs words at distance `window` only, not at all distances up to it.",
     look="With window 2, what has become of the direct neighbors?",
 )
@@ -83,7 +81,6 @@ def only_the_farthest_neighbor(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs looks to one side only: each word gets the words after it.",
     look="Does the last word of a text have a neighbor?",
     common=True,
@@ -96,7 +93,6 @@ def only_the_words_after(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs pairs every word with itself, too.",
     look="Is a word its own neighbor? What is the distance of a position to itself?",
     common=True,
@@ -108,7 +104,6 @@ def paired_with_itself(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs leaves out neighbors that are the same word.",
     look="Are positions compared, or words? Think of the text 5 5 6.",
     common=True,
@@ -120,7 +115,6 @@ def equal_words_left_out(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs pads the text with 0 and drops every 0 afterwards, also the word 0.",
     look="Is 0 a word? How else can a place beyond the text be told from one in it?",
 )
@@ -134,7 +128,6 @@ def padded_with_word_zero(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs returns a pair that occurs several times only once.",
     look="How often does 1 stand beside 2 in 1 2 1 2? What forgets how often?",
 )
@@ -145,7 +138,6 @@ def repeated_pairs_merged(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs joins the end of the text to its beginning.",
     look="What stands left of the first word? What do roll, and an index of -1, say?",
 )
@@ -166,7 +158,6 @@ def _pairs_from_before_the_beginning(ids, window, words):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs reaches beyond the beginning of the text, where -1 is the last word.",
     look="Which word is `ids[-1]`? Where do the neighbors of the first word begin?",
 )
@@ -175,7 +166,6 @@ def reaches_beyond_the_beginning(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs reaches beyond the beginning of the text, where -1 is the last word.",
     look="Which word is `ids[-1]`? Where do the neighbors of the first word begin?",
 )
@@ -194,7 +184,6 @@ def _fail_beyond_the_ends(ids, window, words):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs reaches beyond the end of the text.",
     look="Which position has the last word, and how far does its window reach?",
 )
@@ -203,7 +192,6 @@ def reaches_beyond_the_end(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs reaches beyond the end of the text.",
     look="Which position has the last word, and how far does its window reach?",
 )
@@ -212,7 +200,6 @@ def reaches_beyond_the_end_of_a_list(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs leaves out the words near the ends, whose window is not full.",
     look="Which contexts does the very first word have?",
 )
@@ -225,7 +212,6 @@ def words_at_the_ends_left_out(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs leaves out the last word of a window that the text cuts short.",
     look="Is the end of a slice, or of a range, part of it? Try the last word.",
 )
@@ -241,7 +227,6 @@ def last_word_never_a_context(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs returns pairs in the dtype of the ids instead of int64.",
     look="Which dtype comes back for a text of uint8 ids?",
 )
@@ -251,7 +236,6 @@ def dtype_of_the_ids_kept(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs returns float tensors where there is no pair.",
     look="Which dtype does torch.tensor([]) have?",
 )
@@ -262,7 +246,6 @@ def floats_for_no_pairs(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs fails on texts that are too short to make a pair.",
     look="What does torch.cat say to an empty list?",
 )
@@ -274,7 +257,6 @@ def nothing_to_join(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs fails when the window is wider than the text.",
     look="What are len(ids) - distance, and a slice up to it, for a distance beyond the text?",
 )
@@ -287,7 +269,6 @@ def slices_beyond_the_text(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs counts positions in the dtype of the ids, where they overflow.",
     look="Up to which number can uint8 count? Texts are longer than that.",
 )
@@ -300,7 +281,6 @@ def positions_in_the_dtype_of_the_ids(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs compares every position with every other: N * N of them fit no memory.",
     look="How large is a table of 10 ** 6 times 10 ** 6 distances? Are there only few to look at?",
 )
@@ -313,7 +293,6 @@ def all_positions_against_all(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs shrinks the window of each word at random, as word2vec does.",
     look="The exercise wants every pair within the window.",
 )
@@ -328,7 +307,6 @@ def window_shrunk_at_random(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs returns the positions of the words instead of the words.",
     look="Are the numbers that come back ids, or places in the text?",
 )
@@ -338,7 +316,6 @@ def positions_instead_of_words(ids, window):
 
 
 @mistake(
-    "skipgram_pairs",
     says="skipgram_pairs accepts a window below 1.",
     look="What should a window of 0 mean? The check stood in the stub.",
 )
@@ -346,7 +323,7 @@ def window_unchecked(ids, window):
     return _pairs_at(ids, range(1, window + 1))
 
 
-@alternative("skipgram_pairs")
+@alternative
 def loops_in_plain_python(ids, window):
     _check_window(window)
     words, centers, contexts = ids.tolist(), [], []
@@ -358,7 +335,7 @@ def loops_in_plain_python(ids, window):
     return torch.tensor(centers, dtype=torch.int64), torch.tensor(contexts, dtype=torch.int64)
 
 
-@alternative("skipgram_pairs")
+@alternative
 def window_laid_over_a_padded_text(ids, window):
     _check_window(window)
     ids, window = ids.long(), min(window, max(len(ids) - 1, 1))
@@ -370,7 +347,7 @@ def window_laid_over_a_padded_text(ids, window):
     return centers[keep], around[keep]
 
 
-@alternative("skipgram_pairs")
+@alternative
 def slices_in_numpy(ids, window):
     _check_window(window)
     words = ids.cpu().numpy().astype(numpy.int64)
@@ -381,7 +358,7 @@ def slices_in_numpy(ids, window):
     return centers, contexts
 
 
-@alternative("skipgram_pairs")
+@alternative
 def positions_shifted_and_masked(ids, window):
     _check_window(window)
     reach = min(window, len(ids))
@@ -402,8 +379,10 @@ def _check_counts(counts):
         raise ValueError("counts must hold at least one word that occurs; got all zero")
 
 
+mistake, alternative, error = entries("noise_distribution")
+
+
 @mistake(
-    "noise_distribution",
     says="noise_distribution ignores `power`: it always raises to 0.75.",
     look="Where in the body does `power` stand?",
     common=True,
@@ -415,7 +394,6 @@ def power_ignored(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution leaves out the power: these are the plain frequencies.",
     look="What should lift the rare words?",
 )
@@ -425,7 +403,6 @@ def frequencies_without_the_power(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution is not scaled: the weights do not sum to 1.",
     look="What does the sum of the result have to be?",
 )
@@ -435,7 +412,6 @@ def not_scaled(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution scales first and takes the power then: the sum is no longer 1.",
     look="Which comes last, the power or the division?",
     common=True,
@@ -446,7 +422,6 @@ def scaled_before_the_power(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution divides by the sum of the counts, not of the weights.",
     look="The sum of what should the weights be divided by?",
 )
@@ -456,7 +431,6 @@ def divided_by_the_sum_of_counts(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution takes a softmax, which grows with an exponential instead of a power.",
     look="How much more likely is a word that occurs 16 times as often?",
     common=True,
@@ -467,7 +441,6 @@ def softmax_of_the_counts(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution takes a softmax, which grows with an exponential instead of a power.",
     look="How much more likely is a word that occurs 16 times as often?",
 )
@@ -477,7 +450,6 @@ def softmax_of_the_weights(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution takes a softmax, which grows with an exponential instead of a power.",
     look="How much more likely is a word that occurs 16 times as often?",
 )
@@ -487,7 +459,6 @@ def softmax_of_the_counts_as_floats(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution takes a softmax, which grows with an exponential instead of a power.",
     look="How much more likely is a word that occurs 16 times as often?",
 )
@@ -497,7 +468,6 @@ def softmax_of_the_counts_as_they_come(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution divides by the length of the weights as a vector, not by their sum.",
     look="What does F.normalize make 1 if it is not told otherwise?",
 )
@@ -507,7 +477,6 @@ def scaled_to_length_1(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution divides by the largest weight, not by their sum.",
     look="Which number should all probabilities together make?",
 )
@@ -518,7 +487,6 @@ def divided_by_the_largest(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution adds to every count, so that words which never occur are drawn.",
     look="What is 0 ** 0.75? Which probability has a count of 0?",
 )
@@ -529,7 +497,6 @@ def every_count_smoothed(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution gives words that never occur a tiny probability instead of 0.",
     look="What does a small number that is added everywhere do to a count of 0?",
 )
@@ -540,7 +507,6 @@ def zeros_lifted_by_a_little(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution returns float32, also for float64 counts.",
     look="Which dtype comes back for float64 counts? Only integers need another one.",
 )
@@ -551,7 +517,6 @@ def always_float32(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution writes the weights back as integers, which cuts them off.",
     look="Which dtype have the weights of integer counts?",
 )
@@ -562,7 +527,6 @@ def weights_cut_to_the_dtype_of_the_counts(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution takes the root instead of the power: 1 / power.",
     look="For power 2, is 9 weighed as 81 or as 3?",
 )
@@ -573,7 +537,6 @@ def root_instead_of_power(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution cuts the counts off from their gradient.",
     look="Does something detach them, or take them out of their tensor?",
 )
@@ -584,7 +547,6 @@ def counts_detached(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution changes the counts that it was given.",
     look="Which operations end in an underscore, or stand before `=`?",
 )
@@ -595,7 +557,6 @@ def counts_changed_in_place(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution accepts negative counts.",
     look="The check stood in the stub; what does it look at?",
 )
@@ -607,7 +568,6 @@ def negative_counts_accepted(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution accepts counts that are all zero, and returns nan.",
     look="What is 0 / 0?",
 )
@@ -619,7 +579,6 @@ def all_zero_accepted(counts, power=0.75):
 
 
 @mistake(
-    "noise_distribution",
     says="noise_distribution refuses counts of zero, although many words may not occur.",
     look="Is one zero among the counts wrong?",
 )
@@ -630,7 +589,7 @@ def any_zero_refused(counts, power=0.75):
     return weights / weights.sum()
 
 
-@alternative("noise_distribution")
+@alternative
 def softmax_of_the_logarithms(counts, power=0.75):
     _check_counts(counts)
     floats = counts if counts.is_floating_point() else counts.float()
@@ -639,7 +598,7 @@ def softmax_of_the_logarithms(counts, power=0.75):
     )
 
 
-@alternative("noise_distribution")
+@alternative
 def scaled_to_1_in_the_first_norm(counts, power=0.75):
     if (smallest := counts.min()) < 0:
         raise ValueError(f"no count may be negative, but the smallest is {smallest:g}")
@@ -648,7 +607,7 @@ def scaled_to_1_in_the_first_norm(counts, power=0.75):
     return F.normalize(counts.pow(power), p=1, dim=0, eps=0)
 
 
-@alternative("noise_distribution")
+@alternative
 def frequencies_first_and_in_float64(counts, power=0.75):
     _check_counts(counts)
     dtype = counts.dtype if counts.is_floating_point() else torch.float32
@@ -679,8 +638,10 @@ class _TwoTables(nn.Module):
         return (center_rows * context_rows).sum(dim=-1).reshape(contexts.shape)
 
 
+mistake, alternative, error = entries("SkipGram")
+
+
 @mistake(
-    "SkipGram",
     says="SkipGram looks the contexts up in the table of the centers.",
     look="Which of the two tables does each row come from?",
 )
@@ -691,7 +652,6 @@ class contexts_from_the_center_table(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram swaps its tables: centers are looked up in `context`, contexts in `center`.",
     look="Which of the two tables does each row come from?",
 )
@@ -702,7 +662,6 @@ class tables_swapped(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram uses one table for both roles of a word.",
     look="How many parameters does the model have?",
     common=True,
@@ -714,7 +673,6 @@ class one_table_for_both(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram holds its tables under other names than `center.weight` and `context.weight`.",
     look="Which names does `model.named_parameters()` list, and which should it?",
 )
@@ -729,7 +687,6 @@ class tables_under_other_names(nn.Module):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram keeps its tables as bare parameters, so that their names lack `.weight`.",
     look="Which names does `model.named_parameters()` list, and which should it?",
 )
@@ -745,7 +702,6 @@ class tables_without_a_module(nn.Module):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram starts with both tables at zero, where every gradient is zero, too.",
     look="If both rows of a dot product are 0, which gradients do they get?",
 )
@@ -757,7 +713,6 @@ class both_tables_at_zero(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram starts with large rows: those of nn.Embedding, with a spread of 1.",
     look="How large are dot products of such rows, and how steep is σ there?",
 )
@@ -769,7 +724,6 @@ class rows_as_nn_embedding_draws_them(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram starts with the same number everywhere, so that all words stay alike.",
     look="What tells one row from another before the first step?",
 )
@@ -780,7 +734,6 @@ class constant_start(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram holds its tables as buffers or plain tensors, which no optimizer trains.",
     look="What makes a tensor of a module a parameter?",
 )
@@ -794,7 +747,6 @@ class tables_as_buffers(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram freezes the context table.",
     look="Which parameters require a gradient?",
 )
@@ -805,7 +757,6 @@ class contexts_frozen(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram seeds the global generator while it is made.",
     look="Whose decision is a seed?",
 )
@@ -816,7 +767,6 @@ class seed_set_inside(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram draws its start from numpy, which torch.manual_seed does not repeat.",
     look="Which generator do the starting values come from?",
 )
@@ -828,7 +778,6 @@ class start_drawn_by_numpy(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram multiplies every center with every context of the batch: (P, P) logits.",
     look="Which axis of the two sets of rows do the pairs lie on, and what does `@` do with it?",
     common=True,
@@ -839,7 +788,6 @@ class every_center_with_every_context(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram lines the centers up with the K axis of the contexts, not with the pairs.",
     look="How does (P, C) broadcast against (P, K, C), and what if P = K?",
 )
@@ -849,7 +797,6 @@ class centers_along_the_wrong_axis(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram takes the mean of the products instead of their sum.",
     look="What does a dot product do with the C products?",
 )
@@ -860,7 +807,6 @@ class mean_of_the_products(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram multiplies the rows, but does not add the products up.",
     look="What does a dot product do with the C products?",
 )
@@ -871,7 +817,6 @@ class products_not_summed(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram divides by √C, as attention does; a logit here is the plain dot product.",
     look="Is there a scale in the dot product?",
 )
@@ -882,7 +827,6 @@ class scaled_as_in_attention(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram returns cosines: the rows are scaled to length 1 first.",
     look="Does a logit stop at 1?",
 )
@@ -894,7 +838,6 @@ class cosines_instead_of_dot_products(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram returns probabilities: σ is applied here, and again in the loss.",
     look="The loss expects logits. Who takes the sigmoid?",
     common=True,
@@ -905,7 +848,6 @@ class sigmoid_taken_already(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram squeezes the result, which drops more axes than it should.",
     look="Which axes does `squeeze()` drop if P = 1 or K = 1?",
     common=True,
@@ -917,7 +859,6 @@ class all_axes_of_one_dropped(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram gives (P, 1) for (P,) contexts.",
     look="Which shape should one context a pair lead to?",
 )
@@ -928,7 +869,6 @@ class one_axis_left_over(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram uses the first of the K contexts only.",
     look="How many logits does a pair with K contexts have?",
 )
@@ -939,7 +879,6 @@ class only_the_first_context(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram lets no gradient through to the centers.",
     look="What do detach, data and no_grad do?",
 )
@@ -950,7 +889,6 @@ class centers_detached(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram indexes its tables with uint8 ids as they come, which PyTorch reads as a mask.",
     look="What does a uint8 tensor mean as an index?",
 )
@@ -961,7 +899,6 @@ class uint8_as_a_mask(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram returns float32, also with float64 tables.",
     look="Which dtype comes back after model.to(torch.float64)?",
 )
@@ -971,7 +908,6 @@ class logits_always_float32(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram views the ids, which fails if they lie apart in memory.",
     look="When does view work, and what works always?",
 )
@@ -984,7 +920,6 @@ class ids_viewed(_TwoTables):
 
 
 @mistake(
-    "SkipGram",
     says="SkipGram fails on an empty batch.",
     look="Which number should -1 stand for when there is nothing to divide?",
 )
@@ -995,7 +930,7 @@ class empty_batch_not_thought_of(_TwoTables):
         return (center_rows[:, None] * context_rows).sum(dim=-1).view(contexts.shape)
 
 
-@alternative("SkipGram")
+@alternative
 class tables_as_raw_parameters(nn.Module):
     def __init__(self, vocab_size, n_embd):
         super().__init__()
@@ -1010,7 +945,7 @@ class tables_as_raw_parameters(nn.Module):
         return torch.bmm(context_rows, center_rows.unsqueeze(2)).squeeze(2)
 
 
-@alternative("SkipGram")
+@alternative
 class sparse_gradients(nn.Module):
     def __init__(self, vocab_size, n_embd):
         super().__init__()
@@ -1025,7 +960,7 @@ class sparse_gradients(nn.Module):
         return (rows * self.context(contexts.long())).sum(-1)
 
 
-@alternative("SkipGram")
+@alternative
 class picked_from_all_logits(_TwoTables):
     def forward(self, centers, contexts):
         logits = self.center.weight[centers.long()] @ self.context.weight.T  # (P, V)
@@ -1033,7 +968,7 @@ class picked_from_all_logits(_TwoTables):
         return logits.gather(1, wanted).reshape(contexts.shape)
 
 
-@alternative("SkipGram")
+@alternative
 class pair_by_pair_in_python(_TwoTables):
     def forward(self, centers, contexts):
         logits = [
@@ -1046,8 +981,10 @@ class pair_by_pair_in_python(_TwoTables):
 # --- negative_sampling_loss -----------------------------------------------------------------
 
 
+mistake, alternative, error = entries("negative_sampling_loss")
+
+
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss overflows: for scores far from 0 the loss is inf.",
     look="What is log σ(-1000) in two steps, and is there a function for it in one?",
     common=True,
@@ -1057,7 +994,6 @@ def logarithm_of_sigmoid(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss adds a small number inside the logarithm: "
     "the loss stops growing, and the gradient vanishes.",
     look="What is the loss of a logit of -1000, and what is log(1e-9)?",
@@ -1068,7 +1004,6 @@ def small_number_inside_the_logarithm(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss clamps the logits: beyond them the loss does not grow.",
     look="What is the loss of a logit of -1000, and which gradient does it get?",
 )
@@ -1078,7 +1013,6 @@ def logits_clamped(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss applies σ before a cross-entropy, which stops at 100 a logit.",
     look="What is σ(1000) in float32? Is there a cross-entropy that takes logits?",
 )
@@ -1090,7 +1024,6 @@ def cross_entropy_of_probabilities(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss counts each true pair K times, once for each of its negatives.",
     look="Does your sum over K reach the true pair, too? Which shape has what you sum?",
 )
@@ -1099,7 +1032,6 @@ def true_pair_counted_k_times(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss overflows: for scores far from 0 the loss is inf.",
     look="What is log σ(-1000) in two steps, and is there a function for it in one?",
 )
@@ -1108,7 +1040,6 @@ def overflowing_exponential(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss gives a logit of exactly 0 no gradient: training cannot begin.",
     look="Which derivative do relu and abs have at 0, and which has log σ?",
 )
@@ -1120,7 +1051,6 @@ def no_gradient_at_zero(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss rewards high logits of drawn pairs: a minus is missing.",
     look="Should a drawn pair have a high logit or a low one?",
     common=True,
@@ -1130,7 +1060,6 @@ def drawn_pairs_as_true_ones(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss has the signs of true and drawn pairs swapped.",
     look="Which of the two should have a high logit?",
 )
@@ -1139,7 +1068,6 @@ def signs_swapped(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss returns the log-likelihood: it should be low when all is right.",
     look="Which sign has the logarithm of a probability, and which has a loss?",
 )
@@ -1148,7 +1076,6 @@ def likelihood_instead_of_loss(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss divides by the number of negatives once too often.",
     look="How much do five negatives weigh beside one true pair?",
     common=True,
@@ -1158,7 +1085,6 @@ def mean_over_negatives(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss averages over all P * (K + 1) logits, not over the P pairs.",
     look="By which number is the sum divided?",
 )
@@ -1168,7 +1094,6 @@ def mean_over_all_logits(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss adds the pairs up instead of averaging over them.",
     look="Should the loss double when the batch is twice as long?",
     common=True,
@@ -1178,7 +1103,6 @@ def sum_over_pairs(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss sums the negatives over the pairs: over axis 0 instead of K.",
     look="Which axis of (P, K) do the negatives of one pair lie on?",
 )
@@ -1188,7 +1112,6 @@ def sum_along_the_wrong_axis(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss returns a loss for each pair instead of their mean.",
     look="Which shape has the result?",
 )
@@ -1197,7 +1120,6 @@ def a_loss_for_each_pair(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss adds the K logits first and takes one logarithm of the sum.",
     look="Is log σ of a sum the sum of the log σ?",
 )
@@ -1206,7 +1128,6 @@ def logits_added_before_the_sigmoid(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss is a softmax over the true pair and its negatives.",
     look="Are the K + 1 logits compared with each other, or each judged for itself?",
 )
@@ -1216,7 +1137,6 @@ def softmax_over_the_candidates(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss forgets the negatives.",
     look="What keeps all logits from growing without end?",
 )
@@ -1225,7 +1145,6 @@ def negatives_forgotten(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss sends no gradient to the negatives.",
     look="What do detach and no_grad do?",
 )
@@ -1234,7 +1153,6 @@ def negatives_detached(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss is a plain number, from which no gradient flows back.",
     look="What does item() leave behind?",
 )
@@ -1244,7 +1162,6 @@ def loss_taken_out_of_its_tensor(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss uses logarithms to base 2.",
     look="How many ln 2 does an untrained model cost?",
 )
@@ -1254,7 +1171,6 @@ def logarithm_to_base_2(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss returns float32, also for float64 logits.",
     look="Which dtype comes back for float64 logits?",
 )
@@ -1263,7 +1179,6 @@ def loss_always_float32(positive, negative):
 
 
 @mistake(
-    "negative_sampling_loss",
     says="negative_sampling_loss divides by the number of negatives once too often.",
     look="How much do five negatives weigh beside one true pair?",
 )
@@ -1273,12 +1188,12 @@ def all_means_of_cross_entropy(positive, negative):
     return of_true + of_drawn
 
 
-@alternative("negative_sampling_loss")
+@alternative
 def two_softplus(positive, negative):
     return F.softplus(-positive).mean() + F.softplus(negative).sum(dim=1).mean()
 
 
-@alternative("negative_sampling_loss")
+@alternative
 def binary_cross_entropy(positive, negative):
     logits = torch.cat((positive.unsqueeze(1), negative), dim=1)
     is_true = torch.zeros_like(logits)
@@ -1287,13 +1202,13 @@ def binary_cross_entropy(positive, negative):
     return total / len(positive)
 
 
-@alternative("negative_sampling_loss")
+@alternative
 def logarithm_of_e_to_the_0_plus_e_to_the_x(positive, negative):
     x = torch.cat((-positive.unsqueeze(1), negative), dim=1).double()
     return torch.logaddexp(x, torch.zeros_like(x)).sum(1).mean(0).to(positive.dtype)
 
 
-@alternative("negative_sampling_loss")
+@alternative
 def a_pair_at_a_time(positive, negative):
     costs = [
         -F.logsigmoid(positive[p]) - sum(F.logsigmoid(-negative[p, k]) for k in range(len(row)))
@@ -1365,8 +1280,10 @@ def _train(
     return losses
 
 
+mistake, alternative, error = entries("train_skipgram")
+
+
 @mistake(
-    "train_skipgram",
     says="train_skipgram draws its negatives once: the same ones come in every epoch.",
     look="Before or inside which loop are the negatives drawn?",
     common=True,
@@ -1383,7 +1300,6 @@ def negatives_drawn_before_the_epochs(model, centers, contexts, noise, **options
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram draws negatives once an epoch and uses them again at every step.",
     look="Before or inside which loop are the negatives drawn?",
 )
@@ -1403,7 +1319,6 @@ def negatives_drawn_once_an_epoch(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram gives each pair its negatives once and for all.",
     look="Does a pair meet other negatives in the next epoch?",
 )
@@ -1426,7 +1341,6 @@ def each_pair_keeps_its_negatives(
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram draws K words for a whole batch, and all of its pairs share them.",
     look="Which shape has what you draw, (K,) or (batch, K)?",
 )
@@ -1438,7 +1352,6 @@ def negatives_shared_by_the_batch(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram draws all words equally often, whatever `noise` says.",
     look="What does `noise` do in the body?",
 )
@@ -1447,7 +1360,6 @@ def noise_ignored(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram draws all words equally often, whatever `noise` says.",
     look="What does `noise` do in the body?",
 )
@@ -1459,7 +1371,6 @@ def noise_is_only_counted(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram raises the noise to a power again, though it is a distribution already.",
     look="Where was the power of 0.75 taken?",
 )
@@ -1468,7 +1379,6 @@ def power_taken_twice(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram takes other pairs' contexts as negatives instead of drawing from `noise`.",
     look="What does `noise` do in the body?",
 )
@@ -1480,7 +1390,6 @@ def negatives_from_the_batch(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram adds a little to every probability, so that every word can be drawn.",
     look="How likely is a word of probability 0?",
 )
@@ -1489,7 +1398,6 @@ def every_word_can_be_drawn(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram draws the negatives of a pair without putting them back.",
     look="May one pair have the same negative twice? What is multinomial's default?",
 )
@@ -1501,7 +1409,6 @@ def negatives_all_different(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram always draws 5 negatives, whatever `n_negatives` says.",
     look="Where in the body does `n_negatives` stand?",
 )
@@ -1510,7 +1417,6 @@ def five_negatives_always(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram ignores `batch_size`.",
     look="Where in the body does `batch_size` stand?",
 )
@@ -1519,7 +1425,6 @@ def batches_of_1024_always(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram makes one step for each pair, whatever `batch_size` says.",
     look="Where in the body does `batch_size` stand?",
 )
@@ -1528,7 +1433,6 @@ def batches_of_one_always(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram ignores `lr`.",
     look="Where in the body does `lr` stand?",
 )
@@ -1537,7 +1441,6 @@ def learning_rate_ignored(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram steps with plain SGD, which at this learning rate hardly moves.",
     look="How far does a step of lr times the gradient go, with a gradient divided by the batch?",
 )
@@ -1546,7 +1449,6 @@ def plain_sgd(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram never resets the gradients, so that every step repeats all before it.",
     look="What does `backward` do with a gradient that is there already?",
     common=True,
@@ -1561,7 +1463,6 @@ def gradients_pile_up(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram resets the gradients once an epoch, so that its steps add up until then.",
     look="Before or inside which loop are the gradients reset?",
 )
@@ -1579,7 +1480,6 @@ def gradients_reset_once_an_epoch(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram computes the losses, but no weight ever changes.",
     look="In which order do the calls of a training step come, and is none missing?",
 )
@@ -1594,7 +1494,6 @@ def gradients_reset_too_early(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram computes the losses, but no weight ever changes.",
     look="In which order do the calls of a training step come, and is none missing?",
 )
@@ -1606,7 +1505,6 @@ def no_step_made(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram trains the context table only.",
     look="Which parameters does the optimizer know?",
 )
@@ -1618,7 +1516,6 @@ def centers_not_trained(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram trains a copy, and the model that was passed in stays as it was.",
     look="Whose parameters does the optimizer change?",
 )
@@ -1629,7 +1526,6 @@ def copy_trained(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram draws the weights anew before it begins.",
     look="Is it for the training to say where the model starts?",
 )
@@ -1640,7 +1536,6 @@ def weights_drawn_anew(model, centers, contexts, noise, *, generator=None, **opt
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram swaps centers and contexts.",
     look="In which order does the model take its two arguments?",
 )
@@ -1649,7 +1544,6 @@ def centers_and_contexts_swapped(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram shuffles centers and contexts apart: the pairs are torn.",
     look="Are both put into the same order?",
 )
@@ -1659,7 +1553,6 @@ def pairs_torn_by_the_shuffle(model, centers, contexts, noise, *, generator=None
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram never shuffles: the pairs come in the same order in every epoch.",
     look="Which order do the pairs of the second epoch have?",
 )
@@ -1671,7 +1564,6 @@ def never_shuffled(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram shuffles once, before the first epoch, instead of in each.",
     look="Before or inside the loop over epochs?",
 )
@@ -1686,7 +1578,6 @@ def shuffled_once(model, centers, contexts, noise, *, generator=None, **options)
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram shuffles the batches, but each of them always holds the same pairs.",
     look="What is put into a new order, pairs or batches?",
 )
@@ -1700,7 +1591,6 @@ def batches_moved_but_not_mixed(model, centers, contexts, noise, *, batch_size=1
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram draws pairs with replacement: an epoch holds some twice, others never.",
     look="Does every pair come once an epoch?",
 )
@@ -1712,7 +1602,6 @@ def pairs_drawn_with_replacement(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram leaves out the last batch of an epoch if it is short.",
     look="What becomes of the fifth pair in batches of two?",
 )
@@ -1726,7 +1615,6 @@ def short_batch_left_out(model, centers, contexts, noise, *, batch_size=1024, **
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram leaves out the last batch of an epoch if it is short.",
     look="What becomes of the fifth pair in batches of two?",
 )
@@ -1745,7 +1633,6 @@ def short_batch_left_out_of_the_mean_over_all(
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram counts a short batch as `batch_size` pairs, so that its loss is too high.",
     look="How many pairs does each batch's loss stand for?",
 )
@@ -1758,7 +1645,6 @@ def short_batch_counted_as_full(model, centers, contexts, noise, *, batch_size=1
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram averages over batches: a short last batch weighs as much as a full one.",
     look="How many pairs does each batch's loss stand for?",
     common=True,
@@ -1771,7 +1657,6 @@ def mean_over_batches(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram returns the loss of the last batch as that of the epoch.",
     look="Over what is the loss of an epoch a mean?",
 )
@@ -1783,7 +1668,6 @@ def loss_of_the_last_batch(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram adds the losses of the batches up instead of averaging.",
     look="Over what is the loss of an epoch a mean?",
 )
@@ -1795,7 +1679,6 @@ def sum_over_batches(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram returns the sum over the pairs instead of their mean.",
     look="Over what is the loss of an epoch a mean?",
 )
@@ -1807,7 +1690,6 @@ def loss_of_an_epoch_not_averaged(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram keeps adding to the total of the epochs before.",
     look="Where is the total set to 0?",
 )
@@ -1822,7 +1704,6 @@ def total_never_reset(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram returns tensors instead of floats.",
     look="What takes the number out of a tensor?",
 )
@@ -1834,7 +1715,6 @@ def losses_as_tensors(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram returns the last loss only, not one for each epoch.",
     look="How many numbers should five epochs give?",
 )
@@ -1843,7 +1723,6 @@ def only_the_last_loss(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram counts its epochs from 1 when it calls on_epoch.",
     look="Which number does the first epoch have?",
 )
@@ -1856,7 +1735,6 @@ def epochs_counted_from_1(model, centers, contexts, noise, *, on_epoch=None, **o
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram never calls on_epoch.",
     look="Where in the body does `on_epoch` stand?",
 )
@@ -1865,7 +1743,6 @@ def on_epoch_forgotten(model, centers, contexts, noise, *, on_epoch=None, **opti
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram calls on_epoch only when all epochs are over.",
     look="Inside or after the loop over epochs?",
 )
@@ -1878,7 +1755,6 @@ def on_epoch_after_the_training(model, centers, contexts, noise, *, on_epoch=Non
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram calls on_epoch even if it is None.",
     look="What if nobody wants to be told?",
 )
@@ -1890,7 +1766,6 @@ def on_epoch_taken_for_granted(model, centers, contexts, noise, *, on_epoch=None
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram ignores `generator`: everything is drawn from the global one.",
     look="Which calls draw, and where do they draw from?",
 )
@@ -1899,7 +1774,6 @@ def generator_ignored(model, centers, contexts, noise, *, generator=None, **opti
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram shuffles with the global generator instead of `generator`.",
     look="Which calls draw, and where do they draw from?",
 )
@@ -1911,7 +1785,6 @@ def shuffled_by_the_global_generator(model, centers, contexts, noise, **options)
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram draws negatives with the global generator instead of `generator`.",
     look="Which calls draw, and which generator does each draw from?",
     common=True,
@@ -1924,7 +1797,6 @@ def drawn_by_the_global_generator(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram draws negatives with numpy, which knows nothing of `generator`.",
     look="Which calls draw, and where do they draw from?",
 )
@@ -1938,7 +1810,6 @@ def drawn_by_numpy(model, centers, contexts, noise, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram seeds the global generator from `generator` and draws from that one.",
     look="What has become of the global stream after the call?",
 )
@@ -1949,7 +1820,6 @@ def global_generator_seeded(model, centers, contexts, noise, *, generator=None, 
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram seeds the generator itself: every training is the same.",
     look="Whose decision is a seed?",
 )
@@ -1959,7 +1829,6 @@ def generator_seeded_inside(model, centers, contexts, noise, *, generator=None, 
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram makes a generator of its own if none is given, with a seed of its own.",
     look="What does generator=None mean to PyTorch's functions?",
 )
@@ -1969,7 +1838,6 @@ def own_generator_by_default(model, centers, contexts, noise, *, generator=None,
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram makes 10 epochs by default, not 5.",
     look="Did the signature change?",
 )
@@ -1978,7 +1846,6 @@ def other_defaults(model, centers, contexts, noise, *, epochs=10, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram stops as soon as an epoch is no better than the one before.",
     look="How many epochs should there be, and how many losses come back?",
 )
@@ -1989,7 +1856,6 @@ def stopped_early(model, centers, contexts, noise, *, epochs=5, **options):
 
 
 @mistake(
-    "train_skipgram",
     says="train_skipgram makes an epoch even if epochs=0.",
     look="What does a loop that asks only at its end do at least once?",
 )
@@ -1997,7 +1863,7 @@ def one_epoch_at_least(model, centers, contexts, noise, *, epochs=5, **options):
     return _train(model, centers, contexts, noise, epochs=max(epochs, 1), **options)
 
 
-@alternative("train_skipgram")
+@alternative
 def batches_by_a_data_loader(
     model,
     centers,
@@ -2030,7 +1896,7 @@ def batches_by_a_data_loader(
     return history
 
 
-@alternative("train_skipgram")
+@alternative
 def all_negatives_of_an_epoch_at_once(
     model,
     centers,
@@ -2063,7 +1929,7 @@ def all_negatives_of_an_epoch_at_once(
     return history
 
 
-@alternative("train_skipgram")
+@alternative
 def adam_and_gradients_by_hand(
     model,
     centers,
@@ -2106,7 +1972,7 @@ def adam_and_gradients_by_hand(
     return losses
 
 
-@alternative("train_skipgram")
+@alternative
 def words_drawn_pair_by_pair(model, centers, contexts, noise, **options):
     def draw(noise, count, n_negatives, generator):
         fresh = [_drawn(noise, n_negatives, 1, generator) for _ in range(count)]
@@ -2129,8 +1995,10 @@ def _cosines(query, vectors):
     return F.normalize(vectors, dim=-1) @ F.normalize(query, dim=-1)
 
 
+mistake, alternative, error = entries("nearest_by_cosine")
+
+
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine ranks by dot products: long rows win.",
     look="By what is a dot product divided to become a cosine?",
     common=True,
@@ -2140,7 +2008,6 @@ def dot_products(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine does not divide by the length of the query.",
     look="By which two lengths is a dot product divided to become a cosine?",
 )
@@ -2149,7 +2016,6 @@ def length_of_the_query_forgotten(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine does not divide by the lengths of the rows.",
     look="By which two lengths is a dot product divided to become a cosine?",
 )
@@ -2158,7 +2024,6 @@ def lengths_of_the_rows_forgotten(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine scales the columns of the table to length 1 instead of its rows.",
     look="Along which axis is the length of a row?",
 )
@@ -2167,7 +2032,6 @@ def columns_scaled(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine scales by the length of the whole table, not row by row.",
     look="Over which axis is the norm taken?",
 )
@@ -2176,7 +2040,6 @@ def whole_table_scaled(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine divides a row of zeros by its length: 0 / 0 is NaN.",
     look="Which rows have no direction, and what should their similarity be?",
     common=True,
@@ -2187,7 +2050,6 @@ def nan_for_zeros(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine gives nan for a query of zeros.",
     look="Which lengths can be 0?",
 )
@@ -2196,7 +2058,6 @@ def nan_for_a_query_of_zeros(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine ranks rows of zeros last instead of with similarity 0.",
     look="Is nothing less alike than a row that points the other way?",
 )
@@ -2206,7 +2067,6 @@ def zeros_ranked_last(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine leaves rows of zeros out, which shifts the numbers of the others.",
     look="Do the row numbers belong to the table that came in?",
 )
@@ -2215,7 +2075,6 @@ def zeros_left_out(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine adds so much to each length that short rows look less alike.",
     look="How long are the shortest rows beside the number that is added?",
 )
@@ -2225,7 +2084,6 @@ def much_added_to_the_lengths(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine returns the rows that are least alike.",
     look="In which order does argsort sort?",
 )
@@ -2235,7 +2093,6 @@ def worst_first(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine returns the best rows, but not the best one first.",
     look="In which order do they come?",
 )
@@ -2245,7 +2102,6 @@ def best_last(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine returns similarities first and indices second.",
     look="In which order does `topk` return, and in which should this?",
     common=True,
@@ -2255,7 +2111,6 @@ def values_before_indices(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine returns the indices only.",
     look="Which two tensors should come back?",
 )
@@ -2264,7 +2119,6 @@ def indices_only(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine leaves the best row out, as if it were the query itself.",
     look="Is the query one of the rows?",
 )
@@ -2274,7 +2128,6 @@ def best_row_left_out(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine ignores `top_k`: it always returns 5 rows.",
     look="Where in the body does `top_k` stand?",
 )
@@ -2283,7 +2136,6 @@ def five_rows_always(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine returns all rows.",
     look="Where in the body does `top_k` stand?",
 )
@@ -2292,7 +2144,6 @@ def all_rows_always(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine fails when more rows are asked for than there are.",
     look="What does `topk` say to a k above V?",
     common=True,
@@ -2303,7 +2154,6 @@ def more_than_all_rows_fails(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine takes the absolute value: rows that point away count as near.",
     look="Which cosine has a row that points the other way?",
 )
@@ -2312,7 +2162,6 @@ def sign_dropped(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine cuts negative similarities off at 0.",
     look="Which cosine has a row that points the other way?",
 )
@@ -2321,7 +2170,6 @@ def negative_similarities_cut_off(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine ranks by distance: nearness in space, not in direction.",
     look="Does the length of a row matter to its cosine?",
 )
@@ -2331,7 +2179,6 @@ def distances_instead_of_cosines(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine returns distances in space, in which the length of a row counts, too.",
     look="Which number should a row in the query's direction have?",
 )
@@ -2341,7 +2188,6 @@ def distances_smallest_first(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine returns distances in space, in which the length of a row counts, too.",
     look="Which number should a row in the query's direction have?",
 )
@@ -2350,7 +2196,6 @@ def distances_with_a_minus(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine returns distances in space, in which the length of a row counts, too.",
     look="Which number should a row in the query's direction have?",
 )
@@ -2360,7 +2205,6 @@ def squared_distances(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine returns distances, 1 minus the cosine.",
     look="Which number should a row in the query's direction have?",
 )
@@ -2370,7 +2214,6 @@ def one_minus_the_cosine(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine returns float32, also for float64 rows.",
     look="Which dtype comes back for float64 rows?",
 )
@@ -2379,7 +2222,6 @@ def similarities_always_float32(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine cuts the similarities off from their gradient.",
     look="What do detach, numpy() and no_grad do?",
 )
@@ -2388,7 +2230,6 @@ def similarities_detached(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine treats the lengths as constants: their gradient is missing.",
     look="Does the cosine change when a row grows longer?",
 )
@@ -2398,7 +2239,6 @@ def lengths_detached(query, vectors, top_k=5):
 
 
 @mistake(
-    "nearest_by_cosine",
     says="nearest_by_cosine scales the table that it was given in place.",
     look="Which operations end in an underscore, or in `/=`?",
 )
@@ -2408,14 +2248,14 @@ def rows_scaled_in_place(query, vectors, top_k=5):
     return _best(_cosines(query, vectors), top_k)
 
 
-@alternative("nearest_by_cosine")
+@alternative
 def torch_cosine_similarity(query, vectors, top_k=5):
     similarities = torch.cosine_similarity(vectors, query.unsqueeze(0), dim=1)
     order = similarities.argsort(descending=True)[:top_k]
     return order, similarities[order]
 
 
-@alternative("nearest_by_cosine")
+@alternative
 def product_by_both_lengths(query, vectors, top_k=5):
     lengths = torch.linalg.vector_norm(vectors, dim=1) * torch.linalg.vector_norm(query)
     similarities = torch.einsum("vc,c->v", vectors, query) / lengths.masked_fill(lengths == 0, 1)
@@ -2423,7 +2263,7 @@ def product_by_both_lengths(query, vectors, top_k=5):
     return [indices[:top_k].int(), similarities[:top_k]]
 
 
-@alternative("nearest_by_cosine")
+@alternative
 def row_by_row_in_python(query, vectors, top_k=5):
     def cosine(row):
         length = row.double().norm() * query.double().norm()
@@ -2444,8 +2284,10 @@ def _answers(target, vectors, inputs, top_k):
     return rows[others][:top_k], similarities[others][:top_k]
 
 
+mistake, alternative, error = entries("analogy")
+
+
 @mistake(
-    "analogy",
     says="analogy computes with the rows as they are: long rows decide where the sum points.",
     look="Which length should the rows have before they are added?",
     common=True,
@@ -2455,7 +2297,6 @@ def rows_not_scaled(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy takes the difference the wrong way round: a - b + c.",
     look="From king to queen as from man to ...: which is subtracted?",
     common=True,
@@ -2466,7 +2307,6 @@ def difference_the_wrong_way(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy subtracts c instead of a.",
     look="a is to b as c is to ?: which of the three is taken away?",
 )
@@ -2476,7 +2316,6 @@ def c_subtracted(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy adds all three rows.",
     look="Which of the three is taken away?",
 )
@@ -2486,7 +2325,6 @@ def all_added(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy returns its own inputs, which are among the nearest rows.",
     look="Which rows are nearest to b - a + c as a rule?",
     common=True,
@@ -2497,7 +2335,6 @@ def inputs_among_the_answers(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy leaves out only c of its three inputs.",
     look="Which rows may not be answers?",
 )
@@ -2507,7 +2344,6 @@ def only_c_left_out(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy leaves out b and c, but not a.",
     look="Which rows may not be answers?",
 )
@@ -2517,7 +2353,6 @@ def a_not_left_out(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy takes the `top_k` rows first and drops the inputs then: too few are left.",
     look="How many rows are left when the inputs are dropped?",
     common=True,
@@ -2530,7 +2365,6 @@ def inputs_dropped_too_late(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy always skips the first three rows of the ranking, whatever they are.",
     look="Are the inputs always the three nearest?",
 )
@@ -2541,7 +2375,6 @@ def first_three_skipped(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy sets the inputs to -1 or less, but returns them when all others are used up.",
     look="How many answers can there be at most?",
 )
@@ -2554,7 +2387,6 @@ def inputs_ranked_last(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy counts an input that is given twice as two: an answer is missing.",
     look="How many different rows are a, b and c, if two are the same?",
 )
@@ -2565,7 +2397,6 @@ def repeated_inputs_counted_twice(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy removes the inputs from the table, which shifts the numbers of other rows.",
     look="Do the row numbers belong to the table that came in?",
 )
@@ -2576,7 +2407,6 @@ def row_numbers_shifted(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy leaves out rows that look like an input, not only the inputs.",
     look="Are rows compared by their number or by what they hold?",
 )
@@ -2588,7 +2418,6 @@ def twins_left_out(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy ranks by dot products with the unscaled rows.",
     look="Is it the rows of length 1 that are ranked?",
 )
@@ -2601,7 +2430,6 @@ def ranked_by_dot_products(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy does not divide by the length of b - a + c: these are no cosines.",
     look="Has the sum of three rows of length 1 the length 1?",
 )
@@ -2613,7 +2441,6 @@ def target_not_scaled(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy ignores `top_k`: it always returns 5 rows.",
     look="Where in the body does `top_k` stand?",
 )
@@ -2623,7 +2450,6 @@ def five_answers_always(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy multiplies similarities (3CosMul) where it should add rows.",
     look="Which vector is it that the answers are near to?",
 )
@@ -2636,7 +2462,6 @@ def similarities_multiplied(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy sends no gradient to the rows a, b and c, only to the answers.",
     look="Which rows do the similarities depend on?",
 )
@@ -2646,7 +2471,6 @@ def target_detached(a, b, c, vectors, top_k=5):
 
 
 @mistake(
-    "analogy",
     says="analogy divides a row of zeros by its length: nan.",
     look="Which rows have no direction?",
 )
@@ -2659,7 +2483,7 @@ def nan_for_a_row_of_zeros(a, b, c, vectors, top_k=5):
     return rows[others][:top_k], similarities[others][:top_k]
 
 
-@alternative("analogy")
+@alternative
 def inputs_set_to_minus_infinity(a, b, c, vectors, top_k=5):
     unit = F.normalize(vectors, dim=1)
     similarities = torch.cosine_similarity(unit, unit[b] - unit[a] + unit[c], dim=1)
@@ -2668,7 +2492,7 @@ def inputs_set_to_minus_infinity(a, b, c, vectors, top_k=5):
     return best.indices, best.values
 
 
-@alternative("analogy")
+@alternative
 def others_chosen_beforehand(a, b, c, vectors, top_k=5):
     lengths = vectors.norm(dim=1, keepdim=True)
     unit = vectors / torch.where(lengths > 0, lengths, 1.0)
@@ -2681,7 +2505,7 @@ def others_chosen_beforehand(a, b, c, vectors, top_k=5):
     return others[order], similarities[order]
 
 
-@alternative("analogy")
+@alternative
 def answers_collected_one_by_one(a, b, c, vectors, top_k=5):
     unit = F.normalize(vectors.double(), dim=1)
     ranking = zip(*nearest_by_cosine(unit[b] - unit[a] + unit[c], unit, len(unit)), strict=True)
@@ -2711,8 +2535,10 @@ def _values_or_the_line(fields, n_embd, line):
         raise ValueError(f"this line cannot be read: {line!r}") from None
 
 
+mistake, alternative, error = entries("parse_glove_line")
+
+
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line takes the first field as the word; words may hold spaces.",
     look="Which side of the line is it safe to count from?",
     common=True,
@@ -2723,7 +2549,6 @@ def first_field_is_the_word(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line takes the first field as the word; words may hold spaces.",
     look="Which side of the line is it safe to count from?",
 )
@@ -2733,7 +2558,6 @@ def first_field_is_the_word_and_all_others_are_numbers(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line takes the first field as the word and all others as numbers.",
     look="How many fields are numbers, and from which side of the line is it safe to count them?",
 )
@@ -2743,7 +2567,6 @@ def first_field_is_the_word_and_nothing_is_counted(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line takes the first field as the word and all others as numbers.",
     look="How many fields are numbers, and from which side of the line is it safe to count them?",
 )
@@ -2753,7 +2576,6 @@ def first_field_at_any_white_space_is_the_word(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line takes the first field as the word and the last ones as numbers: "
     "the rest of a word with spaces is lost.",
     look="What stands between the first field and the last C of them?",
@@ -2764,7 +2586,6 @@ def middle_of_the_word_lost(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line splits at every kind of white space, also at a non-breaking space.",
     look="What does `split()` without an argument split at? See U+00A0.",
     common=True,
@@ -2775,7 +2596,6 @@ def split_at_all_white_space(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line splits at every kind of white space, also at a non-breaking space.",
     look="What does `split()` without an argument split at? See U+00A0.",
 )
@@ -2785,7 +2605,6 @@ def split_at_all_white_space_with_another_message(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line splits from the end at every kind of white space.",
     look="What does rsplit(None, n) split at, and what does it strip? See U+00A0.",
 )
@@ -2795,7 +2614,6 @@ def split_from_the_end_at_all_white_space(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line strips the line, and with it the white space of a word.",
     look="What may stand at the beginning of a line? See U+00A0.",
 )
@@ -2805,7 +2623,6 @@ def line_stripped(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line strips the word; white space other than the space belongs to it.",
     look="What may stand at the beginning and the end of a word? See U+00A0.",
 )
@@ -2815,7 +2632,6 @@ def word_stripped(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line takes the first of several lines, where a word holds a line separator.",
     look="At which characters does splitlines split?",
 )
@@ -2825,7 +2641,6 @@ def first_line_of_several(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line takes off the quotes of a word.",
     look="Has any character of a word a meaning of its own?",
 )
@@ -2835,7 +2650,6 @@ def quotes_taken_off(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line reads the line as CSV, where a quote opens a field.",
     look="Has any character of a word a meaning of its own?",
 )
@@ -2847,7 +2661,6 @@ def read_as_csv(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line writes the word in lower case.",
     look="Does the word come back as it stands in the file?",
 )
@@ -2857,7 +2670,6 @@ def word_in_lower_case(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line replaces characters of the word by others that look alike.",
     look="Does the word come back as it stands in the file?",
 )
@@ -2869,7 +2681,6 @@ def word_normalised(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line takes every number of the line as a value; a word may be one, too.",
     look="What tells a value from a word such as 1?",
 )
@@ -2882,7 +2693,6 @@ def numbers_are_never_words(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line joins the fields of a word without the spaces between them.",
     look="What stood between the fields of the word?",
 )
@@ -2892,7 +2702,6 @@ def word_joined_without_spaces(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line ignores `n_embd`: it is right for vectors of 2 only.",
     look="Where in the body does `n_embd` stand?",
 )
@@ -2902,7 +2711,6 @@ def two_numbers_always(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line returns the values as a list.",
     look="What should the second part of the result be?",
 )
@@ -2912,7 +2720,6 @@ def values_as_a_list(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line returns float64 values.",
     look="Which dtype do numpy and double make of Python's floats?",
 )
@@ -2922,7 +2729,6 @@ def values_in_float64(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line accepts a line with too few numbers.",
     look="What should become of a line that was cut short?",
     common=True,
@@ -2933,7 +2739,6 @@ def too_few_accepted(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line accepts a line without a word: it counts all fields as numbers.",
     look="How many fields does a line with a word and two numbers have at least?",
 )
@@ -2943,7 +2748,6 @@ def line_without_a_word_accepted(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line reads 0 where a number cannot be read.",
     look="What should happen to a broken line?",
 )
@@ -2956,7 +2760,6 @@ def zero_for_unreadable(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line refuses a broken line without showing it.",
     look="What would one want to know about a file with a broken line?",
 )
@@ -2968,7 +2771,6 @@ def line_not_shown(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line cannot read numbers such as 1e-3.",
     look="In which ways can a number be written?",
 )
@@ -2980,7 +2782,6 @@ def no_scientific_notation(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line keeps the line end: it is part of the last field.",
     look="What does the last field look like when the line came from a file?",
 )
@@ -2991,7 +2792,7 @@ def line_end_kept(line, n_embd):
     return match[1], _values(match[2].split(" ")[1:], n_embd, line)
 
 
-@alternative("parse_glove_line")
+@alternative
 def fields_joined_again(line, n_embd):
     if line.endswith("\n"):
         line = line[:-1]
@@ -3002,7 +2803,7 @@ def fields_joined_again(line, n_embd):
     return " ".join(fields[:-n_embd]), torch.FloatTensor(values)
 
 
-@alternative("parse_glove_line")
+@alternative
 def read_by_numpy(line, n_embd):
     cut = len(line)
     text = re.sub(r"\r?\n\Z", "", line)
@@ -3014,7 +2815,7 @@ def read_by_numpy(line, n_embd):
     return text[:cut], torch.from_numpy(fields.astype(numpy.float32))
 
 
-@alternative("parse_glove_line")
+@alternative
 def matched_by_a_regular_expression(line, n_embd):
     number = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
     match = re.fullmatch(rf"(.*?)((?: {number}){{{n_embd}}})(?:\r?\n)?", line, re.DOTALL)
@@ -3024,7 +2825,6 @@ def matched_by_a_regular_expression(line, n_embd):
 
 
 @mistake(
-    "parse_glove_line",
     says="parse_glove_line rounds the values to four digits.",
     look="How many digits do the numbers of the file have, and how many does a float32 keep?",
 )

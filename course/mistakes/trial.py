@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from course.mistakes import Alternative, Mistake, alternatives, mistakes
-from course.mistakes.diagnosis import Diagnosis, diagnose, known_mistakes
-from course.mistakes.replaced import with_replaced
+from course.mistakes.diagnosis import Diagnosis, KnownMistakes, diagnose
 from course.syllabus import find_lesson
 from course.testing.case import by_exercise, collect
 from course.testing.examine import Examination
@@ -37,10 +36,10 @@ class Verdict:
 def try_all(stem: str, entries: Iterable[Mistake | Alternative]) -> list[Verdict]:
     """Run each entry's tests on the reference with that one name replaced."""
     of_exercise = by_exercise(collect([find_lesson(stem).tests]))
-    known = {name: known_mistakes(of_one, seed=0) for name, of_one in of_exercise.items()}
+    known = {name: KnownMistakes(of_one, seed=0) for name, of_one in of_exercise.items()}
     verdicts = []
     for entry in entries:
-        module = with_replaced(stem, entry.exercise, entry.variant)
+        module = entry.variant.module()
         if isinstance(entry, Mistake) and entry.forget:
             entry.forget()
         examination = Examination(lambda module=module: Executor(module))
@@ -62,8 +61,8 @@ def main(stem: str, only: str | None = None) -> int:
         kind = type(entry).__name__.lower()
         count = f"{n_failed} of {n_failed + len(verdict.passed)} tests failed"
         diagnosis = verdict.diagnosis
-        named = f", named: {diagnosis.mistake}" if diagnosis else ""
-        print(f"{mark} {kind:<11} {entry.exercise}: {entry.name} ({count}{named})")
+        named = f", named: {diagnosis.says}" if diagnosis else ""
+        print(f"{mark} {kind:<11} {entry.variant.place} {entry.exercise} ({count}{named})")
         if not verdict.as_it_should_be:
             for test, text in verdict.failed.items():
                 print(f"      {test}: {text.partition(chr(10))[0]}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from course.syllabus import Status
 
-VERSION = 2
+VERSION = 3
 """Of the text form."""
 
 NOT_HANDED_IN = "was not handed in."
@@ -41,8 +41,8 @@ class ExerciseResult:
     Attributes:
         worth: the points that it earns if all its tests pass.
         tests: those that ran, in order, of `n_tests`.
-        mistake: the short name of the known mistake that was recognized, if any,
-        says, look: what the code does, and where to look, in its sentences.
+        says, look: the known mistake that was recognized, and where to look, if one was.
+        another: whether there is another mistake beside it.
         shown: the name of the wrong test that shows best what is wrong, if any is.
         where: the file, with the line of the definition if known, as "exercises/rope.py:31".
         remark: what the file tells about the exercise and its tests do not, in a sentence.
@@ -52,9 +52,9 @@ class ExerciseResult:
     worth: int
     tests: tuple[TestResult, ...] = ()
     n_tests: int = 0
-    mistake: str = ""
     says: str = ""
     look: str = ""
+    another: bool = False
     shown: str = ""
     where: str = ""
     remark: str = ""

@@ -62,15 +62,15 @@ class Diagnosis:
     """A known mistake that explains failures.
 
     Attributes:
-        mistake: its short name.
         says, look: what the code does, and where to look, in its sentences.
         explains: the names of the tests whose failure it explains.
+        another: whether there is another mistake beside it.
     """
 
-    mistake: str
     says: str
     look: str
     explains: tuple[str, ...]
+    another: bool = False
 
 
 Diagnose = Callable[[Sequence[Finding]], Diagnosis | None]
@@ -158,8 +158,8 @@ def explained(result: ExerciseResult, diagnosis: Diagnosis | None) -> ExerciseRe
     wrong = [test.name for test in result.tests if test.status == Status.WRONG]
     return replace(
         result,
-        mistake=diagnosis.mistake,
         says=diagnosis.says,
         look=diagnosis.look,
+        another=diagnosis.another,
         shown=min(wrong, key=lambda name: name not in diagnosis.explains),
     )

@@ -18,7 +18,7 @@ from course.grading.names import printable
 from course.grading.sandbox.fork_server import ForkServer
 from course.grading.sandbox.remote import RemoteModule, Reported, WorkerLost, quoted
 from course.grading.sandbox.sandbox import Limits, SandboxError
-from course.mistakes.diagnosis import KnownMistake, diagnose, known_mistakes
+from course.mistakes.diagnosis import SECONDS_FOR_TWO, KnownMistakes, diagnose
 from course.syllabus import Exercise, Lesson, Status, lessons
 from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Finding
@@ -34,7 +34,7 @@ MAX_MESSAGE = 10_000
 MAX_OTHER_MESSAGE = 1_000
 """And of each other test of the exercise: there are up to a hundred."""
 
-_PATIENCE = 600.0
+_PATIENCE = 600.0, SECONDS_FOR_TWO
 """Seconds to find out how the known mistakes of an exercise fare: done once, so never cut short."""
 
 
@@ -60,7 +60,7 @@ class Judge:
         self._fork_server = ForkServer(limits, confined, fork_server)
         self._lessons = {lesson.stem: lesson for lesson in lessons()}
         self._cases = cases()
-        self._known_mistakes: dict[tuple[str, str], list[KnownMistake]] = {}
+        self._known_mistakes: dict[tuple[str, str], KnownMistakes] = {}
         self._memory = Memory()
 
     def __enter__(self) -> "Judge":
@@ -178,11 +178,11 @@ class Judge:
         tests = (_shortened(test, result.first_wrong) for test in result.tests)
         return replace(result, tests=tuple(tests))
 
-    def _known(self, lesson: str, exercise: str) -> list[KnownMistake]:
+    def _known(self, lesson: str, exercise: str) -> KnownMistakes:
         """Return the known mistakes, tried on the tests once for all submissions."""
         if (lesson, exercise) not in self._known_mistakes:
             cases = self._cases[lesson][exercise]
-            self._known_mistakes[lesson, exercise] = known_mistakes(cases, self.seed)
+            self._known_mistakes[lesson, exercise] = KnownMistakes(cases, self.seed)
         return self._known_mistakes[lesson, exercise]
 
 

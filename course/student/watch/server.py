@@ -28,7 +28,7 @@ from typing import NoReturn, TextIO
 
 import torch
 
-from course.mistakes.diagnosis import known_mistakes
+from course.mistakes.diagnosis import KnownMistakes
 from course.student.watch.verdict import verdict
 from course.syllabus import Lesson, find_lesson
 from course.testing.case import Case, collect
@@ -104,7 +104,7 @@ def _warm_up(warm: dict[Lesson, list[Case]], stems: list[str]) -> None:
             examination = Examination(lambda module=module: Executor(module), path.read_bytes())
             for case in cases:
                 examination.run(case)
-            known_mistakes(cases[:1], seed=0)
+            KnownMistakes(cases[:1], seed=0)
             gc.freeze()  # or each fork's collector would copy all of this memory, by touching it
 
 

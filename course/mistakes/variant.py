@@ -1,0 +1,132 @@
+"""An exercise done differently: the reference's definition with edits, or another definition."""
+
+import ast
+import functools
+import inspect
+import itertools
+import sys
+import textwrap
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from course.syllabus import find_lesson
+from course.testing.executor import load_module
+
+Edits = Mapping[str, str]
+"""What replaces which text. Each old text stands exactly once in what is edited."""
+
+
+class EditError(ValueError):
+    """An edit that does not apply; the sentence says where it is entered."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A definition that stands in the place of the reference's.
+
+    Attributes:
+        lesson, exercise: whose definition it replaces.
+        place: where it is entered, as "course/mistakes/rope.py:31".
+        edits: what is different from the reference, or from `definition`, if there is one.
+        definition: the function or class itself.
+    """
+
+    lesson: str
+    exercise: str
+    place: str
+    edits: Edits = field(default_factory=dict)
+    definition: Callable | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the definition's text.
+
+        Raises:
+            EditError: an edit does not apply.
+        """
+        if self.definition:
+            return _edited(_text_of(self.definition), self.edits, self.place)
+        return _edited(reference_text(self.lesson, self.exercise), self.edits, self.place)
+
+    def and_also(self, other: "Variant") -> "Variant | None":
+        """Return this variant with the other's edits too; None if they cannot both be made."""
+        if other.definition:
+            return None if self.definition else other.and_also(self)
+        both = {**self.edits, **other.edits}
+        if len(both) < len(self.edits) + len(other.edits):
+            return None
+        made = Variant(self.lesson, self.exercise, self.place, both, self.definition)
+        try:
+            return made if made.text else None
+        except EditError:
+            return None
+
+    def module(self) -> types.ModuleType:
+        """Return the reference of the lesson with this definition in its place.
+
+        Raises:
+            EditError: an edit does not apply.
+        """
+        reference = _reference(self.lesson)
+        module = types.ModuleType(reference.__name__)
+        module.__dict__.update(vars(reference))
+        if self.definition and not self.edits:
+            module.__dict__[self.exercise] = self.definition
+            return module
+        # new text may use what the catalogue imports
+        names = {**vars(sys.modules[f"course.mistakes.{self.lesson}"]), **vars(reference)}
+        exec(compile(self.text, self.place, "exec"), names)
+        made = self.definition.__name__ if self.definition else self.exercise
+        module.__dict__[self.exercise] = names[made]
+        return module
+
+
+def _edited(text: str, edits: Edits, place: str) -> str:
+    """Return a text with all edits made at once, so that none applies to what another one wrote."""
+    spans = []
+    for old, new in edits.items():
+        n_found = text.count(old)
+        if n_found != 1:
+            times = "nowhere" if n_found == 0 else f"{n_found} times"
+            raise EditError(f"{place}: {old!r} stands {times} in what it edits, not once")
+        start = text.index(old)
+        spans.append((start, start + len(old), new))
+    spans.sort()
+    for (_, end, _), (start, _, _) in itertools.pairwise(spans):
+        if start < end:
+            raise EditError(f"{place}: two of its edits overlap")
+    for start, end, new in reversed(spans):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+@functools.cache
+def reference_text(lesson: str, exercise: str) -> str:
+    """Return what edits apply to: the reference's definition without docstrings and marks."""
+    text = find_lesson(lesson).module("solutions").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    node = next(one for one in ast.parse(text).body if getattr(one, "name", "") == exercise)
+    dropped = set()
+    for one in ast.walk(node):
+        if isinstance(one, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(one) is not None:
+            dropped.update(range(one.body[0].lineno, one.body[0].end_lineno + 1))
+    kept = [
+        lines[number - 1]
+        for number in range(node.lineno, node.end_lineno + 1)
+        if number not in dropped and not lines[number - 1].lstrip().startswith("### ")
+    ]
+    return "\n".join(kept)
+
+
+@functools.cache
+def _text_of(definition: Callable) -> str:
+    """Return a definition's text, without its decorators."""
+    text = textwrap.dedent(inspect.getsource(inspect.unwrap(definition)))
+    node = ast.parse(text).body[0]
+    return "\n".join(text.splitlines()[node.lineno - 1 :])
+
+
+@functools.cache
+def _reference(lesson: str) -> types.ModuleType:
+    return load_module(find_lesson(lesson).module("solutions"))
