@@ -5,7 +5,6 @@ it is a KeyError somewhere else. Whether what is there is right is for the tests
 """
 
 import ast
-import json
 import re
 import tomllib
 from collections import Counter
@@ -24,10 +23,9 @@ _FIELDS = {
     "minutes": "a whole number from 1 on",
 }
 _HINTS = ("nudge", "approach", "line")
-_SYLLABUS, _HINTS_FILE, _REFUSALS, _CONTENTS, _FIGURES = (
+_SYLLABUS, _HINTS_FILE, _CONTENTS, _FIGURES = (
     "course/syllabus.toml",
     "course/hints.toml",
-    "course/mistakes/refusals.json",
     "course/lessons/README.md",
     "course/plots/__init__.py",
 )
@@ -117,7 +115,11 @@ def _in_tests(stem: str, names: list[str]) -> Iterator[str]:
     if source is None:
         yield f"{stem} lacks {path}"
         return
-    graded = [call.args[0].value for call in _calls(_tree(path, source), "exercise")]
+    graded = [
+        call.args[0].value
+        for call in ast.walk(_tree(path, source))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "exercise"
+    ]
     for name in (name for name in names if name not in graded):
         yield f'{name} lacks tests in {path}: a class below @exercise("{name}")'
     yield from _strangers(path, graded, stem, names)
@@ -138,14 +140,7 @@ def _in_catalogue(stem: str, names: list[str]) -> Iterator[str]:
     if source is None:
         yield f"{stem} lacks {path}"
         return
-    tree = _tree(path, source)
-    mistakes, alternatives = _calls(tree, "mistake"), _calls(tree, "alternative")
-    count = Counter(call.args[0].value for call in mistakes)
-    styles = Counter(call.args[0].value for call in alternatives)
-    common = Counter(
-        call.args[0].value for call in mistakes if any(one.arg == "common" for one in call.keywords)
-    )
-    tried = json.loads(_read(_REFUSALS) or "{}").get(stem, {})
+    count, common, styles = _entered(_tree(path, source))
     for name in names:
         if count[name] < MISTAKES:
             yield f"{name} lacks mistakes in {path}: {count[name]} of at least {MISTAKES}"
@@ -153,11 +148,6 @@ def _in_catalogue(stem: str, names: list[str]) -> Iterator[str]:
             yield f"{name} lacks common=True in {path}: {common[name]} of at least {COMMON}"
         if styles[name] < ALTERNATIVES:
             yield f"{name} lacks alternatives in {path}: {styles[name]} of at least {ALTERNATIVES}"
-        if len(tried.get(name, {}).get("mistakes", ())) != count[name]:
-            yield (
-                f"{name} lacks outcomes of its mistakes in {_REFUSALS}; "
-                f"`python -m course.mistakes.refusals {stem}` writes them"
-            )
     yield from _strangers(path, [*count, *styles], stem, names)
 
 
@@ -215,15 +205,22 @@ def _is_filled(value: Any, field: str) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _calls(tree: ast.Module, function: str) -> list[ast.Call]:
-    """Return the calls of a function that begin with a literal: `@mistake("rotate_half", ...)`."""
-    return [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and getattr(node.func, "id", "") == function
-        and isinstance(node.args[0] if node.args else None, ast.Constant)
-    ]
+def _entered(tree: ast.Module) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """Return how many mistakes, common ones among them, and alternatives each exercise has."""
+    exercise, mistakes, common, alternatives = "", Counter(), Counter(), Counter()
+    for node in tree.body:
+        for one in (getattr(node, "value", None), *getattr(node, "decorator_list", ())):
+            match one:
+                case ast.Call(func=ast.Name(id="entries"), args=[ast.Constant(value=str(name))]):
+                    exercise = name
+                case ast.Call(func=ast.Name(id="mistake")):
+                    mistakes[exercise] += max(len(one.args), 1)
+                    common[exercise] += any(keyword.arg == "common" for keyword in one.keywords)
+                case ast.Call(func=ast.Name(id="alternative")):
+                    alternatives[exercise] += len(one.args)
+                case ast.Name(id="alternative"):
+                    alternatives[exercise] += 1
+    return mistakes, common, alternatives
 
 
 def _read(path: str) -> str | None:

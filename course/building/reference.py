@@ -51,15 +51,15 @@ def another_style(exercise: Exercise) -> tuple[str, str]:
     """
     path = root() / "course" / "mistakes" / f"{exercise.lesson}.py"
     text = path.read_text(encoding="utf-8")
-    definitions = _definitions(text)
-    node = next(
-        one
-        for one in definitions.values()
-        for call in one.decorator_list
-        if isinstance(call, ast.Call)
-        and getattr(call.func, "id", "") == "alternative"
-        and call.args[0].value == exercise.name
-    )
+    definitions, of, node = _definitions(text), "", None
+    for one in ast.parse(text).body:
+        match one:
+            case ast.Assign(value=ast.Call(func=ast.Name(id="entries"), args=[name])):
+                of = name.value
+        decorators = [getattr(mark, "id", "") for mark in getattr(one, "decorator_list", ())]
+        if of == exercise.name and "alternative" in decorators:
+            node = definitions[one.name]
+            break
     helpers, to_read = {}, [node]
     while to_read:
         for used in ast.walk(to_read.pop()):

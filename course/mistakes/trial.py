@@ -2,76 +2,128 @@
 
 python -m course.mistakes.trial rope                  the whole catalogue of a lesson
 python -m course.mistakes.trial rope rotate_half      one exercise of it
+python -m course.mistakes.trial rope --pairs 50       50 pairs of mistakes of each exercise
 """
 
-import sys
-from collections.abc import Iterable
+import itertools
+import random
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+import click
 
 from course.mistakes import Alternative, Mistake, alternatives, mistakes
 from course.mistakes.diagnosis import Diagnosis, KnownMistakes, diagnose
+from course.mistakes.variant import Variant
 from course.syllabus import find_lesson
-from course.testing.case import by_exercise, collect
+from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Examination
 from course.testing.executor import Executor
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The findings of the graded tests of one exercise in one variant of it."""
+    """The findings of the graded tests of one exercise in one variant of it.
 
-    entry: Mistake | Alternative
+    Attributes:
+        entries: what the variant is, one entry of the catalogue or two mistakes at once.
+        failed: the message of each test that failed.
+        diagnosis: what a student would have been told.
+    """
+
+    entries: tuple[Mistake | Alternative, ...]
     passed: tuple[str, ...]
     failed: dict[str, str]
-    """The message of each test that failed."""
     diagnosis: Diagnosis | None
-    """What a student would have been told."""
+
+    @property
+    def place(self) -> str:
+        """Return where the entries stand."""
+        return " + ".join(entry.variant.place for entry in self.entries)
+
+    @property
+    def says(self) -> str:
+        """Return the sentence a student would have read about the mistake, if any."""
+        return self.diagnosis.says if self.diagnosis else ""
 
     @property
     def as_it_should_be(self) -> bool:
-        """Return whether some test refuses the mistake, or no test refuses the alternative."""
-        return bool(self.failed) == isinstance(self.entry, Mistake)
+        """Return whether tests refuse a mistake and name no other, or accept an alternative."""
+        if isinstance(self.entries[0], Alternative):
+            return not self.failed
+        return bool(self.failed) and self.says in ("", *(one.says for one in self.entries))
 
 
-def try_all(stem: str, entries: Iterable[Mistake | Alternative]) -> list[Verdict]:
-    """Run each entry's tests on the reference with that one name replaced."""
-    of_exercise = by_exercise(collect([find_lesson(stem).tests]))
-    known = {name: KnownMistakes(of_one, seed=0) for name, of_one in of_exercise.items()}
-    verdicts = []
+def try_all(stem: str, entries: Iterable[Mistake | Alternative]) -> Iterator[Verdict]:
+    """Run each entry's tests on the reference with that one definition replaced."""
+    cases, known = _cases_and_known(stem)
     for entry in entries:
-        module = entry.variant.module()
         if isinstance(entry, Mistake) and entry.forget:
             entry.forget()
-        examination = Examination(lambda module=module: Executor(module))
-        findings = [examination.run(case) for case in of_exercise[entry.exercise]]
-        failed = {one.case.name: one.text for one in findings if one.status != "passed"}
-        passed = tuple(one.case.name for one in findings if one.status == "passed")
-        diagnosis = diagnose(findings, known[entry.exercise])
-        verdicts.append(Verdict(entry, passed, failed, diagnosis))
-    return verdicts
+        yield _verdict((entry,), entry.variant, cases[entry.exercise], known[entry.exercise])
 
 
-def main(stem: str, only: str | None = None) -> int:
+def try_pairs(stem: str, per_exercise: int, only: str | None = None) -> Iterator[Verdict]:
+    """Run the tests of some pairs of mistakes, made at once; always the same pairs."""
+    cases, known = _cases_and_known(stem)
+    for exercise in cases if only is None else [only]:
+        singles = [one for one in mistakes(stem) if one.exercise == exercise and not one.forget]
+        pairs = [
+            pair for pair in itertools.combinations(singles, 2) if pair[0].says != pair[1].says
+        ]
+        random.Random(exercise).shuffle(pairs)
+        both = ((pair, pair[0].variant.and_also(pair[1].variant)) for pair in pairs)
+        made = ((pair, variant) for pair, variant in both if variant)
+        for pair, variant in itertools.islice(made, per_exercise):
+            yield _verdict(pair, variant, cases[exercise], known[exercise])
+
+
+def _cases_and_known(stem: str) -> tuple[dict[str, list[Case]], dict[str, KnownMistakes]]:
+    cases = by_exercise(collect([find_lesson(stem).tests]))
+    return cases, {name: KnownMistakes(of_one, seed=0) for name, of_one in cases.items()}
+
+
+def _verdict(
+    entries: tuple[Mistake | Alternative, ...],
+    variant: Variant,
+    cases: list[Case],
+    known: KnownMistakes,
+) -> Verdict:
+    module = variant.module()
+    examination = Examination(lambda: Executor(module))
+    findings = [examination.run(case) for case in cases]
+    failed = {one.case.name: one.text for one in findings if one.status != "passed"}
+    passed = tuple(one.case.name for one in findings if one.status == "passed")
+    return Verdict(entries, passed, failed, diagnose(findings, known))
+
+
+@click.command()
+@click.argument("stem")
+@click.argument("exercise", required=False)
+@click.option("--pairs", default=0, help="Try so many pairs of mistakes of each exercise.")
+def main(stem: str, exercise: str | None, pairs: int) -> None:
     """Print a line per variant; the exit status says whether all went as it should."""
-    entries = [*mistakes(stem), *alternatives(stem)]
-    verdicts = try_all(stem, [entry for entry in entries if only in (None, entry.exercise)])
+    if pairs:
+        verdicts = try_pairs(stem, pairs, exercise)
+    else:
+        entries = [*mistakes(stem), *alternatives(stem)]
+        verdicts = try_all(stem, [one for one in entries if exercise in (None, one.exercise)])
+    n_bad = n_wrong = n_named = n_all = 0
     for verdict in verdicts:
-        entry, n_failed = verdict.entry, len(verdict.failed)
+        entry, n_failed = verdict.entries[0], len(verdict.failed)
         mark = "ok " if verdict.as_it_should_be else "BAD"
-        kind = type(entry).__name__.lower()
         count = f"{n_failed} of {n_failed + len(verdict.passed)} tests failed"
-        diagnosis = verdict.diagnosis
-        named = f", named: {diagnosis.says}" if diagnosis else ""
-        print(f"{mark} {kind:<11} {entry.variant.place} {entry.exercise} ({count}{named})")
+        kind = type(entry).__name__.lower()
+        click.echo(f"{mark} {kind} {entry.exercise} {verdict.place} ({count}) {verdict.says}")
         if not verdict.as_it_should_be:
             for test, text in verdict.failed.items():
-                print(f"      {test}: {text.partition(chr(10))[0]}")
-    bad = sum(not verdict.as_it_should_be for verdict in verdicts)
-    refused = [verdict for verdict in verdicts if isinstance(verdict.entry, Mistake)]
-    named = sum(verdict.diagnosis is not None for verdict in refused)
-    print(f"{bad} of {len(verdicts)} not as they should be; {named} of {len(refused)} named")
-    return 1 if bad else 0
+                click.echo(f"      {test}: {text.partition(chr(10))[0]}")
+        n_all, n_bad = n_all + 1, n_bad + (not verdict.as_it_should_be)
+        n_wrong += isinstance(entry, Mistake)
+        n_named += bool(verdict.says)
+    click.echo(f"{n_bad} of {n_all} not as they should be; {n_named} of {n_wrong} named")
+    raise SystemExit(1 if n_bad else 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    main()

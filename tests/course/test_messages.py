@@ -33,7 +33,6 @@ WRONG = ExerciseResult(
         TestResult("test_more[2]", Status.NOT_RUN),
     ),
     n_tests=6,
-    mistake="sign",
     says="The minus sign is at the wrong half.",
     look="Which half carries it?",
     shown=FIRST,

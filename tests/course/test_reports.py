@@ -56,7 +56,7 @@ def result(student="ann", lesson="rope", **outcomes) -> grading.LessonResult:
     return grading.LessonResult(lesson, tuple(exercises), seconds=0.5, student=student, key="a key")
 
 
-def exercise(name, worth, outcome, mistake="", advice="", message=MESSAGE):
+def exercise(name, worth, outcome, advice="", message=MESSAGE):
     """An exercise with two tests, the second of which decides."""
     tests = (
         grading.TestResult("test_it_is_fine", PASSED),
@@ -66,7 +66,7 @@ def exercise(name, worth, outcome, mistake="", advice="", message=MESSAGE):
             "" if outcome == PASSED else message,
         ),
     )
-    return grading.ExerciseResult(name, worth, tests, 2, mistake, advice)
+    return grading.ExerciseResult(name, worth, tests, 2, advice)
 
 
 def with_exercise(lesson_result, changed):
@@ -87,11 +87,11 @@ def not_tested(student="ann", lesson="rope", trouble=BROKEN, key="a key"):
 
 def hostile(student=NASTY):
     """A result in which every text that may come from a student is an attack."""
-    wrong = exercise("rotate_half", HALF, WRONG, "a mistake", NASTY, f"{NASTY}\n\n  {NASTY}")
+    wrong = exercise("rotate_half", HALF, WRONG, NASTY, f"{NASTY}\n\n  {NASTY}")
     return replace(with_exercise(result(student), wrong), notes=(NASTY,))
 
 
-KNOWN_MISTAKE = with_exercise(result(), exercise("rotate_half", HALF, WRONG, "sign", ADVICE))
+KNOWN_MISTAKE = with_exercise(result(), exercise("rotate_half", HALF, WRONG, ADVICE))
 
 
 class Page(HTMLParser):
@@ -499,7 +499,7 @@ def test_the_overview_names_the_most_frequent_mistakes_first():
     page = overview(
         result("fay", rotate_half=WRONG),
         *(
-            with_exercise(result(student), exercise("rotate_half", HALF, WRONG, "m", advice))
+            with_exercise(result(student), exercise("rotate_half", HALF, WRONG, advice))
             for advice, students in (rare, frequent)
             for student in students
         ),
@@ -628,7 +628,7 @@ def test_a_class_of_500_is_one_page_below_2_mb_and_quick():
         replace(
             with_exercise(
                 result(f"student number {n}", lesson.stem, **dict.fromkeys(wrong, WRONG)),
-                exercise(wrong[0], 2, WRONG, "m", f"advice {n % 7}"),
+                exercise(wrong[0], 2, WRONG, f"advice {n % 7}"),
             ),
             notes=(f"note {n} {'of many words ' * 50}",),
         )

@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import json
 from dataclasses import dataclass
 
 from course import root
@@ -95,18 +94,12 @@ def judging_key(lesson: str, seed: int) -> str:
         *(path for some in _JUDGING for path in sorted((root() / "course").glob(some))),
     ]
     texts = (path.read_bytes().replace(b"\r\n", b"\n") for path in files if path.exists())
-    return _hash_of(str(seed), str(worth), json.dumps(_refusals().get(lesson)), *texts)
-
-
-@functools.cache
-def _refusals() -> dict:
-    path = root() / "course" / "mistakes" / "refusals.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return _hash_of(str(seed), str(worth), *texts)
 
 
 _JUDGING = (
     *("syllabus.py", "system/*.py", "testing/*.py", "grading/sandbox/*.py"),
-    *("mistakes/__init__.py", "mistakes/diagnosis.py", "mistakes/re*.py"),
+    *("mistakes/__init__.py", "mistakes/diagnosis.py", "mistakes/variant.py"),
     *("grading/names.py",),
     *("grading/judge/judge.py", "grading/judge/recall.py", "grading/judge/unit.py"),
 )
