@@ -7,6 +7,7 @@ mistakes, and README's badges, from the address in pyproject.toml.
 """
 
 import hashlib
+import html
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -183,8 +184,8 @@ BADGES = ("<!-- badges, written by course build -->\n", "<!-- end of badges -->\
 _MISTAKES_OPENING = """
 ## Common mistakes
 
-What goes wrong most often, exercise by exercise, with a question to ask yourself. Try first: a test
-that recognizes one of these tells you so.
+What goes wrong most often, exercise by exercise, with a question to ask yourself, and the errors that
+come up. Try first: a test that recognizes one of these tells you so.
 """
 
 _FOLDED = """
@@ -203,14 +204,18 @@ def with_common_mistakes(text: str, lesson: Lesson) -> str:
 
 
 def _common_mistakes(exercise: Exercise) -> str:
-    from course.mistakes import mistakes  # brings torch: import it only when needed
+    from course.mistakes import errors, mistakes  # brings torch: import it only when needed
 
-    items = "".join(
+    items = [
         f"- {mistake.says.replace(exercise.name, 'It', 1)}\n  {mistake.look}\n"
         for mistake in mistakes(exercise.lesson)
         if mistake.exercise == exercise.name and mistake.common
-    )
-    return _FOLDED.format(name=exercise.name, items=items)
+    ] + [
+        f"- <code>{html.escape(error.message, quote=False)}</code>\n  {error.means}\n"
+        for error in errors(exercise.lesson)
+        if error.exercise == exercise.name
+    ]
+    return _FOLDED.format(name=exercise.name, items="".join(items))
 
 
 def with_badges(text: str) -> str:
