@@ -184,8 +184,8 @@ BADGES = ("<!-- badges, written by course build -->\n", "<!-- end of badges -->\
 _MISTAKES_OPENING = """
 ## Common mistakes
 
-What goes wrong most often, exercise by exercise, with a question to ask yourself, and the errors that
-come up. Try first: a test that recognizes one of these tells you so.
+What goes wrong most often, exercise by exercise, with a question to ask yourself, and the errors
+that come up. Try first: a test that recognizes one of these tells you so.
 """
 
 _FOLDED = """

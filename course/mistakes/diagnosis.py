@@ -8,7 +8,8 @@ the same error; and it is out of the question if it fails a test that the studen
 - One mistake that explains all failing tests is named.
 - Else two mistakes at once that explain them all: their edits, made together. The one to fix first
   is named.
-- Else the mistake that explains most, for another one, unknown, may hide in the rest.
+- Else a mistake that explains at least half of the failing tests, for another one, unknown, may
+  hide in the rest. That one may spoil at most one of the tests that the known one fails.
 
 Where several that do not say the same explain as much, none is named. An exception that many meet
 is explained if nothing else is.
@@ -168,10 +169,23 @@ def diagnose(
         if both and all(map(both.explains, wrong)) and both.passes(must_pass):
             first = max(one, other, key=lambda of_two: len(explained.get(of_two, ())))
             return _named([first], explained.get(first, wrong), another=True)
-    most = max(map(len, explained.values()), default=0)
-    best = [one for one, tests in explained.items() if len(tests) == most]
-    named = _named(best, explained[best[0]], another=True) if best else None
+    likely = {one: tests for one, tests in explained.items() if _is_likely(one, tests, wrong)}
+    most = max(map(len, likely.values()), default=0)
+    best = [one for one, tests in likely.items() if len(tests) == most]
+    named = _named(best, likely[best[0]], another=True) if best else None
     return named or _explained_error(wrong)
+
+
+def _is_likely(known: KnownMistake, explained: Sequence[Finding], wrong: Sequence[Finding]) -> bool:
+    """Return whether a mistake explains so much that it is there, though not all.
+
+    Measured on code with a mistake that the catalogue does not hold: with less asked for, more
+    than one sentence in twenty was about something else.
+    """
+    n_fails = sum(known.finding(seen.case).status != Status.PASSED for seen in wrong)
+    n_spoiled = n_fails - len(explained)
+    enough = 2 if n_spoiled == 0 else 3
+    return n_spoiled <= 1 and len(explained) >= max(enough, len(wrong) / 2)
 
 
 def _explained_error(wrong: Sequence[Finding]) -> Diagnosis | None:
