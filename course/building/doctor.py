@@ -23,10 +23,14 @@ _FIELDS = {
     "points": "a whole number from 1 on",
     "minutes": "a whole number from 1 on",
 }
-_HINTS = ("nudge", "approach", "line")
-_SYLLABUS, _HINTS_FILE, _REFUSALS, _CONTENTS, _FIGURES = (
+_WORDS = {
+    "why": "what it needs from earlier exercises, and what later needs it",
+    "nudge": "what to think about, the first hint",
+    "approach": "how to go about it, the second hint",
+    "line": "nearly the line, the third hint",
+}
+_SYLLABUS, _REFUSALS, _CONTENTS, _FIGURES = (
     "course/syllabus.toml",
-    "course/hints.toml",
     "course/mistakes/refusals.json",
     "course/lessons/README.md",
     "course/plots/__init__.py",
@@ -39,20 +43,23 @@ def lacks(name: str | None = None) -> list[str]:
     Raises:
         ValueError: there is no such lesson, or a file cannot be read at all.
     """
-    entries = dict(enumerate(map(_table, _toml(_SYLLABUS).get("lesson", [])), start=1))
+    syllabus = _toml(_SYLLABUS)
+    entries = dict(enumerate(map(_table, syllabus.get("lesson", [])), start=1))
+    words = {name: _table(said) for name, said in _table(syllabus.get("exercise")).items()}
     stems = {number: entry.get("stem", "") for number, entry in entries.items()}
     chosen = [n for n, stem in stems.items() if name is None or name.lower() in (str(n), stem)]
     if not chosen:
         known = ", ".join(filter(None, stems.values()))
         raise ValueError(f'there is no lesson "{name}"; the lessons are {known}')
-    found = [sentence for n in chosen for sentence in _of_lesson(n, entries[n])]
+    found = [sentence for n in chosen for sentence in _of_lesson(n, entries[n], words)]
     counted = Counter(one for entry in entries.values() for one in _names(entry))
     for twice in (one for one, count in counted.items() if count > 1):
         found.append(f"two exercises are called {twice} in {_SYLLABUS}: names are unique")
+    found += _strangers(_SYLLABUS, words, "any lesson", list(counted))
     return found
 
 
-def _of_lesson(number: int, entry: dict[str, Any]) -> Iterator[str]:
+def _of_lesson(number: int, entry: dict[str, Any], words: dict[str, dict]) -> Iterator[str]:
     stem, names = entry.get("stem"), _names(entry)
     if not stem:
         yield f"lesson {number} lacks `stem` in {_SYLLABUS}: the name of its files"
@@ -61,19 +68,17 @@ def _of_lesson(number: int, entry: dict[str, Any]) -> Iterator[str]:
         yield f"{stem} lacks `title` in {_SYLLABUS}: what it teaches, in a few words"
     if not names:
         yield f"{stem} lacks exercises in {_SYLLABUS}"
-    yield from _in_syllabus(stem, entry)
+    yield from _in_syllabus(stem, entry, words)
     yield from _in_solution(stem, names)
     yield from _in_tests(stem, names)
-    yield from _in_hints(stem, names)
     yield from _in_catalogue(stem, names)
     yield from _in_text(stem, names, f"{number}_{stem}.md")
     yield from _in_notebook(stem, f"{number}_{stem}")
 
 
-def _in_syllabus(stem: str, entry: dict[str, Any]) -> Iterator[str]:
-    reasons = _table(entry.get("why"))
-    for place, fields in enumerate(map(_table, entry.get("exercises", [])), start=1):
-        who = fields.get("name") or f"exercise {place} of {stem}"
+def _in_syllabus(stem: str, entry: dict[str, Any], words: dict[str, dict]) -> Iterator[str]:
+    for number, fields in enumerate(map(_table, entry.get("exercises", [])), start=1):
+        who = fields.get("name") or f"exercise {number} of {stem}"
         if who != fields.get("name"):
             yield f"{who} lacks `name` in {_SYLLABUS}"
         for field, meaning in _FIELDS.items():
@@ -81,9 +86,14 @@ def _in_syllabus(stem: str, entry: dict[str, Any]) -> Iterator[str]:
                 yield f"{who} lacks `{field}` in {_SYLLABUS}: {meaning}"
         for field in fields.keys() - _FIELDS.keys() - {"name"}:
             yield f"{who} has `{field}` in {_SYLLABUS}, which means nothing there"
-        if not _is_filled(reasons.get(who), "why"):
-            yield f"{who} lacks a sentence under [lesson.why] in {_SYLLABUS}: why it comes now"
-    yield from _strangers(_SYLLABUS, reasons, stem, _names(entry))
+        if who not in _names(entry):
+            continue
+        said, place = words.get(who, {}), f"under [exercise.{who}] in {_SYLLABUS}"
+        for field, meaning in _WORDS.items():
+            if not _is_filled(said.get(field), field):
+                yield f"{who} lacks `{field}` {place}: {meaning}"
+        for field in said.keys() - _WORDS.keys():
+            yield f"{who} has `{field}` {place}, which means nothing there"
 
 
 def _in_solution(stem: str, names: list[str]) -> Iterator[str]:
@@ -121,15 +131,6 @@ def _in_tests(stem: str, names: list[str]) -> Iterator[str]:
     for name in (name for name in names if name not in graded):
         yield f'{name} lacks tests in {path}: a class below @exercise("{name}")'
     yield from _strangers(path, graded, stem, names)
-
-
-def _in_hints(stem: str, names: list[str]) -> Iterator[str]:
-    texts = _table(_toml(_HINTS_FILE).get(stem))
-    for name in names:
-        for kind in _HINTS:
-            if not _is_filled(_table(texts.get(name)).get(kind), kind):
-                yield f"{name} lacks the hint `{kind}` in {_HINTS_FILE}, under [{stem}.{name}]"
-    yield from _strangers(_HINTS_FILE, texts, stem, names)
 
 
 def _in_catalogue(stem: str, names: list[str]) -> Iterator[str]:
