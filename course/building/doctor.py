@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from course import root
-from course.building.build import MISTAKES as MARKERS
+from course.building import build
 
 MISTAKES, COMMON, ALTERNATIVES = 4, 2, 2
 """How many of each an exercise has in the catalogue, at least."""
@@ -72,7 +72,7 @@ def _of_lesson(number: int, entry: dict[str, Any], words: dict[str, dict]) -> It
     yield from _in_solution(stem, names)
     yield from _in_tests(stem, names)
     yield from _in_catalogue(stem, names)
-    yield from _in_text(stem, names, f"{number}_{stem}.md")
+    yield from _in_text(stem, f"{number}_{stem}.md")
     yield from _in_notebook(stem, f"{number}_{stem}")
 
 
@@ -162,21 +162,19 @@ def _in_catalogue(stem: str, names: list[str]) -> Iterator[str]:
     yield from _strangers(path, [*count, *styles], stem, names)
 
 
-def _in_text(stem: str, names: list[str], file: str) -> Iterator[str]:
+def _in_text(stem: str, file: str) -> Iterator[str]:
     path = f"course/lessons/{file}"
     text = _read(path)
     if f"({file})" not in (_read(_CONTENTS) or ""):
-        yield f"{stem} lacks a row in {_CONTENTS}, with a link to {file}"
+        yield f"{stem} lacks its row in {_CONTENTS}; `course build` writes it"
     if text is None:
         yield f"{stem} lacks {path}"
         return
-    begin, end = MARKERS
-    before, *rest = re.split(f"{begin}|{end}", text)
-    if len(rest) != 2:
-        yield f"{stem} lacks the lines {begin.strip()} and {end.strip()} in {path}, once each"
-    for name in names:
-        if not re.search(rf"`{name}\b", before):
-            yield f"{name} lacks a word in {path}, before the common mistakes"
+    for begin, end in (build.HEAD, build.MISTAKES):
+        if re.findall(f"{begin}|{end}", text) != [begin, end]:
+            yield f"{stem} lacks the lines {begin.strip()} and {end.strip()} in {path}, once each"
+    if not re.search(rf"^{build.HEAD[1]}\n*## ", text, re.MULTILINE):
+        yield f"{stem} lacks its question in {path}: a heading (##) below {build.HEAD[1].strip()}"
 
 
 def _in_notebook(stem: str, number_and_stem: str) -> Iterator[str]:
