@@ -23,6 +23,9 @@ _FIELDS = {
     "points": "a whole number from 1 on",
     "minutes": "a whole number from 1 on",
 }
+_ASKED = {"guesses": 3, "answers": 2}
+"""How many of each a notebook asks for, at least."""
+
 _WORDS = {
     "why": "what it needs from earlier exercises, and what later needs it",
     "nudge": "what to think about, the first hint",
@@ -183,6 +186,10 @@ def _in_notebook(stem: str, number_and_stem: str) -> Iterator[str]:
     if source is None:
         yield f"{stem} lacks {path}, the source of its notebook"
         return
+    asked = {"guesses": source.count('tags=["prediction"]'), "answers": source.count("answer=")}
+    for kind, least in _ASKED.items():
+        if asked[kind] < least:
+            yield f"{stem} lacks {kind} in {path}: {asked[kind]} of at least {least}"
     drawn = sorted(set(re.findall(r"\bplots\.(\w+)\(", source)))
     if not drawn:
         yield f"{stem} lacks a figure: {path} draws none of course.plots"

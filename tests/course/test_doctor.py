@@ -78,6 +78,8 @@ def test_nothing_lacks_in_any_lesson():
         (TEXT, r"<!-- end of common mistakes -->\n", "", "rope lacks the lines <!-- common"),
         ("course/lessons/README.md", r"\(5_rope\.md\)", "", "rope lacks its row in"),
         (NOTEBOOK, r"plots\.", "", "rope lacks a figure: "),
+        (NOTEBOOK, r"prediction", "", "rope lacks guesses in"),
+        (NOTEBOOK, r"answer=", "", "rope lacks answers in"),
         (FIGURES, r"turned_pairs", "", "rope lacks the figure turned_pairs in"),
     ],
 )
