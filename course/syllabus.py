@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from course import root
 
@@ -21,6 +22,10 @@ class Status(StrEnum):
     TO_DO = "to do"
     NOT_RUN = "not run"
     UNCHECKED = "not checked"
+
+
+HINTS = ("nudge", "approach", "line")
+"""The hints for an exercise, the gentlest first, as the syllabus calls them."""
 
 
 class UnknownName(ValueError):
@@ -36,6 +41,7 @@ class Exercise:
         title: what it does, in a few words.
         minutes: about how long it takes.
         why: a sentence: what it needs from earlier exercises, and what later needs it.
+        hints: from a nudge to nearly the line, as many as `HINTS`.
     """
 
     lesson: str
@@ -44,6 +50,7 @@ class Exercise:
     points: int
     minutes: int
     why: str
+    hints: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -91,18 +98,21 @@ def lessons() -> tuple[Lesson, ...]:
     >>> [lesson.stem for lesson in lessons()][:3]
     ['lookup', 'permutation', 'learned']
     """
-    text = (root() / "course" / "syllabus.toml").read_text(encoding="utf-8")
+    syllabus = tomllib.loads((root() / "course" / "syllabus.toml").read_text(encoding="utf-8"))
+
+    def exercise(stem: str, fields: dict[str, Any]) -> Exercise:
+        words = syllabus.get("exercise", {}).get(fields["name"], {})  # what lacks, the doctor says
+        hints = tuple(words.get(kind, "") for kind in HINTS)
+        return Exercise(lesson=stem, why=words.get("why", ""), hints=hints, **fields)
+
     return tuple(
         Lesson(
             number,
             entry["stem"],
             entry["title"],
-            tuple(
-                Exercise(lesson=entry["stem"], why=entry["why"][fields["name"]], **fields)
-                for fields in entry["exercises"]
-            ),
+            tuple(exercise(entry["stem"], fields) for fields in entry["exercises"]),
         )
-        for number, entry in enumerate(tomllib.loads(text)["lesson"], start=1)
+        for number, entry in enumerate(syllabus["lesson"], start=1)
     )
 
 

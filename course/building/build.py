@@ -2,12 +2,14 @@
 
 A stub keeps the signature, the docstring and the checks of its solution. What stands between
 `### BEGIN SOLUTION` and `### END SOLUTION` becomes one line that says what is to do. Derived as
-well are the notebooks, the common mistakes that a lesson's text lists, from the catalogue of
-mistakes, and README's badges, from the address in pyproject.toml.
+well are the notebooks and parts of texts: of a lesson its head, from the syllabus, and its common
+mistakes, from the catalogue; the table of all lessons; and README's badges, from the address in
+pyproject.toml.
 """
 
 import hashlib
 import html
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -140,9 +142,13 @@ def record_line(name: str, data: bytes) -> str:
 def _products() -> Iterator[Product]:
     yield from modules_and_notebooks()
     for lesson in lessons():
-        differs = f"the common mistakes in {_shown(lesson.text)} are not those of the catalogue"
-        with_list = partial(with_common_mistakes, lesson=lesson)
-        yield _product(lesson.text, lesson.text, with_list, differs)
+        file = _shown(lesson.text)
+        differs = f"the head or common mistakes in {file} are not those of syllabus and catalogue"
+        derive = partial(with_head_and_mistakes, lesson=lesson)
+        yield _product(lesson.text, lesson.text, derive, differs)
+    contents = root() / "course" / "lessons" / "README.md"
+    differs = f"the lessons in {_shown(contents)} are not those of the syllabus"
+    yield _product(contents, contents, with_contents, differs)
     readme = root() / "README.md"
     differs = "the badges in README.md do not lead where pyproject.toml says"
     yield _product(readme, readme, with_badges, differs)
@@ -175,11 +181,29 @@ def _shown(path: Path) -> str:
 
 # --- parts of texts -----------------------------------------------------------------------------
 
+HEAD = ("<!-- head, written by course build -->\n", "<!-- end of head -->\n")
 MISTAKES = (
     "<!-- common mistakes, written by course build -->\n",
     "<!-- end of common mistakes -->\n",
 )
+CONTENTS = ("<!-- lessons, written by course build -->\n", "<!-- end of lessons -->\n")
 BADGES = ("<!-- badges, written by course build -->\n", "<!-- end of badges -->\n")
+
+_HEAD = """
+# {number}. {title}
+
+*Previous: {previous} ·
+Next: {following}*
+
+*You edit [`exercises/{stem}.py`](../../exercises/{stem}.py). The tests are in
+[`tests/test_{stem}.py`](../../tests/test_{stem}.py).*
+
+"""
+
+_CONTENTS_OPENING = """
+| | lesson | in commands | the question |
+|---|---|---|---|
+"""
 
 _MISTAKES_OPENING = """
 ## Common mistakes
@@ -197,10 +221,18 @@ _FOLDED = """
 """
 
 
-def with_common_mistakes(text: str, lesson: Lesson) -> str:
-    """Return a lesson's text with its list of common mistakes written anew."""
+def with_head_and_mistakes(text: str, lesson: Lesson) -> str:
+    """Return a lesson's text with its head and its list of common mistakes written anew."""
+    others = {one.number: f"[{one.number}. {one.title}]({one.text.name})" for one in lessons()}
+    head = _HEAD.format(
+        number=lesson.number,
+        title=lesson.title,
+        stem=lesson.stem,
+        previous=others.get(lesson.number - 1, "[the syllabus](README.md)"),
+        following=others.get(lesson.number + 1, "[the syllabus](README.md), where you started"),
+    )
     lists = "".join(map(_common_mistakes, lesson.exercises))
-    return _between(text, MISTAKES, f"{_MISTAKES_OPENING}{lists}\n")
+    return _between(_between(text, HEAD, head), MISTAKES, f"{_MISTAKES_OPENING}{lists}\n")
 
 
 def _common_mistakes(exercise: Exercise) -> str:
@@ -216,6 +248,29 @@ def _common_mistakes(exercise: Exercise) -> str:
         if error.exercise == exercise.name
     ]
     return _FOLDED.format(name=exercise.name, items="".join(items))
+
+
+def with_contents(text: str) -> str:
+    """Return the page of all lessons with its table written anew."""
+    rows = "".join(
+        f"| {lesson.number} | [{lesson.title}]({lesson.text.name}) | `{lesson.stem}` "
+        f"| {question_of(lesson)} |\n"
+        for lesson in lessons()
+    )
+    return _between(text, CONTENTS, f"{_CONTENTS_OPENING}{rows}\n")
+
+
+def question_of(lesson: Lesson) -> str:
+    """Return the question that a lesson begins with: the heading below its head.
+
+    Raises:
+        ValueError: there is none.
+    """
+    text = lesson.text.read_text(encoding="utf-8")
+    found = re.search(rf"^{HEAD[1]}\n*## (.+)", text, re.MULTILINE)
+    if not found:
+        raise ValueError(f"needs the question of {lesson.text.name}, a heading (##) below its head")
+    return found[1]
 
 
 def with_badges(text: str) -> str:

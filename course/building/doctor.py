@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from course import root
-from course.building.build import MISTAKES as MARKERS
+from course.building import build
 
 MISTAKES, COMMON, ALTERNATIVES = 4, 2, 2
 """How many of each an exercise has in the catalogue, at least."""
@@ -22,10 +22,17 @@ _FIELDS = {
     "points": "a whole number from 1 on",
     "minutes": "a whole number from 1 on",
 }
-_HINTS = ("nudge", "approach", "line")
-_SYLLABUS, _HINTS_FILE, _CONTENTS, _FIGURES = (
+_ASKED = {"guesses": 3, "answers": 2}
+"""How many of each a notebook asks for, at least."""
+
+_WORDS = {
+    "why": "what it needs from earlier exercises, and what later needs it",
+    "nudge": "what to think about, the first hint",
+    "approach": "how to go about it, the second hint",
+    "line": "nearly the line, the third hint",
+}
+_SYLLABUS, _CONTENTS, _FIGURES = (
     "course/syllabus.toml",
-    "course/hints.toml",
     "course/lessons/README.md",
     "course/plots/__init__.py",
 )
@@ -37,20 +44,23 @@ def lacks(name: str | None = None) -> list[str]:
     Raises:
         ValueError: there is no such lesson, or a file cannot be read at all.
     """
-    entries = dict(enumerate(map(_table, _toml(_SYLLABUS).get("lesson", [])), start=1))
+    syllabus = _toml(_SYLLABUS)
+    entries = dict(enumerate(map(_table, syllabus.get("lesson", [])), start=1))
+    words = {name: _table(said) for name, said in _table(syllabus.get("exercise")).items()}
     stems = {number: entry.get("stem", "") for number, entry in entries.items()}
     chosen = [n for n, stem in stems.items() if name is None or name.lower() in (str(n), stem)]
     if not chosen:
         known = ", ".join(filter(None, stems.values()))
         raise ValueError(f'there is no lesson "{name}"; the lessons are {known}')
-    found = [sentence for n in chosen for sentence in _of_lesson(n, entries[n])]
+    found = [sentence for n in chosen for sentence in _of_lesson(n, entries[n], words)]
     counted = Counter(one for entry in entries.values() for one in _names(entry))
     for twice in (one for one, count in counted.items() if count > 1):
         found.append(f"two exercises are called {twice} in {_SYLLABUS}: names are unique")
+    found += _strangers(_SYLLABUS, words, "any lesson", list(counted))
     return found
 
 
-def _of_lesson(number: int, entry: dict[str, Any]) -> Iterator[str]:
+def _of_lesson(number: int, entry: dict[str, Any], words: dict[str, dict]) -> Iterator[str]:
     stem, names = entry.get("stem"), _names(entry)
     if not stem:
         yield f"lesson {number} lacks `stem` in {_SYLLABUS}: the name of its files"
@@ -59,19 +69,17 @@ def _of_lesson(number: int, entry: dict[str, Any]) -> Iterator[str]:
         yield f"{stem} lacks `title` in {_SYLLABUS}: what it teaches, in a few words"
     if not names:
         yield f"{stem} lacks exercises in {_SYLLABUS}"
-    yield from _in_syllabus(stem, entry)
+    yield from _in_syllabus(stem, entry, words)
     yield from _in_solution(stem, names)
     yield from _in_tests(stem, names)
-    yield from _in_hints(stem, names)
     yield from _in_catalogue(stem, names)
-    yield from _in_text(stem, names, f"{number}_{stem}.md")
+    yield from _in_text(stem, f"{number}_{stem}.md")
     yield from _in_notebook(stem, f"{number}_{stem}")
 
 
-def _in_syllabus(stem: str, entry: dict[str, Any]) -> Iterator[str]:
-    reasons = _table(entry.get("why"))
-    for place, fields in enumerate(map(_table, entry.get("exercises", [])), start=1):
-        who = fields.get("name") or f"exercise {place} of {stem}"
+def _in_syllabus(stem: str, entry: dict[str, Any], words: dict[str, dict]) -> Iterator[str]:
+    for number, fields in enumerate(map(_table, entry.get("exercises", [])), start=1):
+        who = fields.get("name") or f"exercise {number} of {stem}"
         if who != fields.get("name"):
             yield f"{who} lacks `name` in {_SYLLABUS}"
         for field, meaning in _FIELDS.items():
@@ -79,9 +87,14 @@ def _in_syllabus(stem: str, entry: dict[str, Any]) -> Iterator[str]:
                 yield f"{who} lacks `{field}` in {_SYLLABUS}: {meaning}"
         for field in fields.keys() - _FIELDS.keys() - {"name"}:
             yield f"{who} has `{field}` in {_SYLLABUS}, which means nothing there"
-        if not _is_filled(reasons.get(who), "why"):
-            yield f"{who} lacks a sentence under [lesson.why] in {_SYLLABUS}: why it comes now"
-    yield from _strangers(_SYLLABUS, reasons, stem, _names(entry))
+        if who not in _names(entry):
+            continue
+        said, place = words.get(who, {}), f"under [exercise.{who}] in {_SYLLABUS}"
+        for field, meaning in _WORDS.items():
+            if not _is_filled(said.get(field), field):
+                yield f"{who} lacks `{field}` {place}: {meaning}"
+        for field in said.keys() - _WORDS.keys():
+            yield f"{who} has `{field}` {place}, which means nothing there"
 
 
 def _in_solution(stem: str, names: list[str]) -> Iterator[str]:
@@ -125,15 +138,6 @@ def _in_tests(stem: str, names: list[str]) -> Iterator[str]:
     yield from _strangers(path, graded, stem, names)
 
 
-def _in_hints(stem: str, names: list[str]) -> Iterator[str]:
-    texts = _table(_toml(_HINTS_FILE).get(stem))
-    for name in names:
-        for kind in _HINTS:
-            if not _is_filled(_table(texts.get(name)).get(kind), kind):
-                yield f"{name} lacks the hint `{kind}` in {_HINTS_FILE}, under [{stem}.{name}]"
-    yield from _strangers(_HINTS_FILE, texts, stem, names)
-
-
 def _in_catalogue(stem: str, names: list[str]) -> Iterator[str]:
     path = f"course/mistakes/{stem}.py"
     source = _read(path)
@@ -151,21 +155,19 @@ def _in_catalogue(stem: str, names: list[str]) -> Iterator[str]:
     yield from _strangers(path, [*count, *styles], stem, names)
 
 
-def _in_text(stem: str, names: list[str], file: str) -> Iterator[str]:
+def _in_text(stem: str, file: str) -> Iterator[str]:
     path = f"course/lessons/{file}"
     text = _read(path)
     if f"({file})" not in (_read(_CONTENTS) or ""):
-        yield f"{stem} lacks a row in {_CONTENTS}, with a link to {file}"
+        yield f"{stem} lacks its row in {_CONTENTS}; `course build` writes it"
     if text is None:
         yield f"{stem} lacks {path}"
         return
-    begin, end = MARKERS
-    before, *rest = re.split(f"{begin}|{end}", text)
-    if len(rest) != 2:
-        yield f"{stem} lacks the lines {begin.strip()} and {end.strip()} in {path}, once each"
-    for name in names:
-        if not re.search(rf"`{name}\b", before):
-            yield f"{name} lacks a word in {path}, before the common mistakes"
+    for begin, end in (build.HEAD, build.MISTAKES):
+        if re.findall(f"{begin}|{end}", text) != [begin, end]:
+            yield f"{stem} lacks the lines {begin.strip()} and {end.strip()} in {path}, once each"
+    if not re.search(rf"^{build.HEAD[1]}\n*## ", text, re.MULTILINE):
+        yield f"{stem} lacks its question in {path}: a heading (##) below {build.HEAD[1].strip()}"
 
 
 def _in_notebook(stem: str, number_and_stem: str) -> Iterator[str]:
@@ -174,6 +176,10 @@ def _in_notebook(stem: str, number_and_stem: str) -> Iterator[str]:
     if source is None:
         yield f"{stem} lacks {path}, the source of its notebook"
         return
+    asked = {"guesses": source.count('tags=["prediction"]'), "answers": source.count("answer=")}
+    for kind, least in _ASKED.items():
+        if asked[kind] < least:
+            yield f"{stem} lacks {kind} in {path}: {asked[kind]} of at least {least}"
     drawn = sorted(set(re.findall(r"\bplots\.(\w+)\(", source)))
     if not drawn:
         yield f"{stem} lacks a figure: {path} draws none of course.plots"

@@ -56,7 +56,7 @@ class Work:
 
 
 def collect() -> Work:
-    """Read the six modules and the notebooks as they are now."""
+    """Read the modules and the notebooks as they are now."""
     work = Work()
 
     def leave_out(name: str, size: int) -> None:

@@ -13,9 +13,13 @@ from course.syllabus import exercises_called, find_lesson, lessons
 
 
 def _files_of(name: str) -> tuple[Path, ...]:
-    """Return what a student edits for a lesson, by any name of it: its module, and its notebook."""
+    """Return what a student edits for a lesson, by any name of it: its module, and its notebook.
+
+    A number that a lesson has is the lesson's.
+    """
+    numbers = [str(lesson.number) for lesson in lessons()]
     for short, stem in UNGRADED.items():
-        if name.lower() in (short, stem.partition("_")[0], stem):
+        if name not in numbers and name.lower() in (short, stem.partition("_")[0], stem):
             return (notebook_of(stem),)
     lesson = find_lesson(name)
     return lesson.module(), lesson.notebook
@@ -151,7 +155,7 @@ def _restore(name: str) -> tuple[str | None, str]:
 @click.option("--name", default="", help="Your name, if it shall stand in the manifest.")
 @click.option("--no-check", is_flag=True, help="Pack at once, without running the tests before.")
 def submit(out: Path, name: str, no_check: bool) -> None:
-    """Pack your six modules and your notebooks into one zip, to be handed in.
+    """Pack your modules and your notebooks into one zip, to be handed in.
 
     First it runs the tests, and says what is missing, wrong or not begun. It packs in any case:
     what counts is up to your instructor. You may submit as often as you like; the same work gives

@@ -89,7 +89,7 @@ def next_steps_and_why(status: dict[str, str], prefer: tuple[str, ...] = ()) -> 
     elif status[exercise.name] == UNCHECKED:
         sentences.append("It was edited since its last check, if it had one: check it first.")
     if seen := hints.n_shown(exercise):
-        sentences.append(f"You have seen {seen} of its {len(hints.KINDS)} hints.")
+        sentences.append(f"You have seen {seen} of its {len(exercise.hints)} hints.")
     if when_given_up(exercise):
         sentences.append(
             "You have read its solution, which is a fair way to learn: close it and write yours "

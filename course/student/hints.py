@@ -1,35 +1,19 @@
 """Hints, from a nudge to nearly the line, shown one at a time.
 
-The texts stand in `hints.toml`; how many of an exercise's were shown, in `.course/hints.json`.
+How many of an exercise's were shown stands in `.course/hints.json`.
 """
 
 import textwrap
-import tomllib
 from collections.abc import Iterable
-from functools import cache
 
-from course import root
 from course.student import progress
-from course.syllabus import Exercise, find_lesson
-
-KINDS = ("nudge", "approach", "line")
-
-
-@cache
-def _texts() -> dict[str, dict[str, dict[str, str]]]:
-    return tomllib.loads((root() / "course" / "hints.toml").read_text(encoding="utf-8"))
-
-
-def hints_for(exercise: Exercise) -> tuple[str, ...]:
-    """Return all hints for an exercise, the gentlest first."""
-    texts = _texts()[exercise.lesson][exercise.name]
-    return tuple(texts[kind] for kind in KINDS)
+from course.syllabus import HINTS, Exercise, find_lesson
 
 
 def n_shown(exercise: Exercise) -> int:
     """Return how many hints for an exercise were shown so far."""
     count = progress.load("hints").get(exercise.name)
-    return min(max(count, 0), len(KINDS)) if type(count) is int else 0
+    return min(max(count, 0), len(HINTS)) if type(count) is int else 0
 
 
 def start_over(exercise: Exercise) -> None:
@@ -43,13 +27,13 @@ def one_more(exercise: Exercise) -> str:
     """Return the next hint, and remember that it was shown; or all of them, if all were."""
     command = f"course hint {exercise.name}"
     number = n_shown(exercise) + 1
-    if number > len(KINDS):
+    if number > len(HINTS):
         after = f"begin anew: {command} --restart"
         return _page(exercise, range(1, number), "All hints have been shown:\n\n", after)
     progress.save("hints", progress.load("hints") | {exercise.name: number})
     if n_shown(exercise) < number:  # it could not be noted, so the next call would show it again
-        after = "all hints: course/hints.toml"
-    elif number < len(KINDS):
+        after = "all hints: course/syllabus.toml"
+    elif number < len(HINTS):
         after = f"next hint: {command}"
     else:
         after = f"that was the last; all again: {command}"
@@ -65,8 +49,9 @@ def seen_again(exercise: Exercise) -> str:
 
 def _page(exercise: Exercise, numbers: Iterable[int], before: str, after: str) -> str:
     """Return a heading, and below it hints under their numbers."""
-    texts = hints_for(exercise)
-    shown = "".join(f"hint {n} of {len(texts)}\n{_wrapped(texts[n - 1])}\n\n" for n in numbers)
+    shown = "".join(
+        f"hint {n} of {len(HINTS)}\n{_wrapped(exercise.hints[n - 1])}\n\n" for n in numbers
+    )
     text = find_lesson(exercise.lesson).text.name
     heading = f"{exercise.name}, {exercise.title}\n  read   course/lessons/{text}"
     return f"{heading}\n\n{before}{shown}{after}"

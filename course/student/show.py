@@ -15,7 +15,7 @@ def what_it_asks(exercise: Exercise, status: str) -> str:
     facts = {
         "status": status,
         "worth": f"{counted(exercise.points, 'point')}, about {exercise.minutes} minutes",
-        "hints": f"{hints.n_shown(exercise)} of {len(hints.KINDS)} seen",
+        "hints": f"{hints.n_shown(exercise)} of {len(exercise.hints)} seen",
         "read": f"course/lessons/{lesson.text.name}",
         "edit": f"exercises/{lesson.stem}.py",
         "check": f"course check {name_for_check(exercise)}",

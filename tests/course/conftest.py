@@ -49,7 +49,8 @@ def repository(tmp_path, monkeypatch) -> Path:
     """A repository of solutions and texts alone, in a folder of its own."""
     notebooks = (ROOT / "solutions" / "notebooks").glob("*.py")
     modules = (lesson.module("solutions") for lesson in lessons())
-    texts = (ROOT / "README.md", ROOT / "pyproject.toml", *(lesson.text for lesson in lessons()))
+    texts = [lessons()[0].text.with_name("README.md"), *(lesson.text for lesson in lessons())]
+    texts += [ROOT / "README.md", ROOT / "pyproject.toml"]
     for source in (*modules, *texts, *notebooks):
         copy = tmp_path / source.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)

@@ -267,7 +267,7 @@ def test_where_nothing_can_be_written_commands_still_show(locked, as_anybody):
     result = run_all(locked, commands, **as_anybody)
     said = assert_all_fine(result, len(commands))
     assert "hint 1 of 3" in said
-    assert "all hints: course/hints.toml" in said
+    assert "all hints: course/syllabus.toml" in said
     assert result.stderr.decode().count(NOT_REMEMBERED) == 1
     result = run(locked, "-m", "course", "submit", "--no-check", **as_anybody)
     assert result.returncode == 1

@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import re
 import subprocess
 import sys
 
@@ -16,7 +17,9 @@ from course.cli import main
 from course.syllabus import find_lesson, lessons
 
 BEGIN, END = build.MISTAKES
-NOT_THE_CATALOGUE = "the common mistakes in course/lessons/5_rope.md are not those of the catalogue"
+HEAD = "".join(build.HEAD)
+TEXT = "course/lessons/5_rope.md"
+DRIFTED = f"the head or common mistakes in {TEXT} are not those of syllabus and catalogue"
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
 
@@ -133,13 +136,13 @@ def test_a_crash_while_writing_leaves_the_old_file(built, monkeypatch, source, c
     assert (built / name).read_bytes() == before
 
 
-# --- the common mistakes in the lessons' texts ----------------------------------------------
+# --- what is derived in the lessons' texts --------------------------------------------------
 
 
 @each_lesson
 def test_the_texts_in_git_list_the_common_mistakes_of_every_exercise(lesson):
     text = lesson.text.read_text(encoding="utf-8")
-    assert build.with_common_mistakes(text, lesson) == text
+    assert build.with_head_and_mistakes(text, lesson) == text
     section = text.partition(BEGIN)[2].partition(END)[0]
     for exercise in lesson.exercises:
         listed = section.partition(f"<code>{exercise.name}</code>")[2].partition("</details>")[0]
@@ -165,8 +168,8 @@ def test_a_mistake_that_is_no_longer_common_is_drift_and_leaves_the_text(built, 
     monkeypatch.setattr(
         catalogue, "mistakes", lambda stem: [one for one in known(stem) if one is not dropped]
     )
-    assert build.drift() == [NOT_THE_CATALOGUE]
-    assert build.build() == ["built course/lessons/5_rope.md"]
+    assert build.drift() == [DRIFTED]
+    assert build.build() == [f"built {TEXT}"]
     assert build.drift() == []
     after = text.read_text(encoding="utf-8").splitlines()
     assert len(after) == len(before.splitlines()) - 2
@@ -176,11 +179,11 @@ def test_a_mistake_that_is_no_longer_common_is_drift_and_leaves_the_text(built, 
 def test_a_list_that_drifted_fails_the_check_and_is_restored_alone(built):
     assert CliRunner().invoke(main, ["build", "--check"]).exit_code == 0
     text = find_lesson("rope").text
-    right = f"new\n{text.read_text(encoding='utf-8')}new"
+    right = f"{text.read_text(encoding='utf-8')}new"
     wrong = right.replace("\n- It ", "\n- This ", 1)
     text.write_text(wrong, encoding="utf-8")
     result = CliRunner().invoke(main, ["build", "--check"])
-    assert (result.exit_code, result.output) == (1, f"{NOT_THE_CATALOGUE}\n")
+    assert (result.exit_code, result.output) == (1, f"{DRIFTED}\n")
     assert text.read_text(encoding="utf-8") == wrong
     build.build()
     assert text.read_text(encoding="utf-8") == right
@@ -193,7 +196,8 @@ def test_a_list_that_drifted_fails_the_check_and_is_restored_alone(built):
 )
 def test_wrong_markers_are_one_sentence_and_nothing_is_written(repository, markers):
     text = repository / "course" / "lessons" / "5_rope.md"
-    text.write_text(f"# RoPE\n\n{markers}\nThe end.\n", encoding="utf-8")
+    written = f"{HEAD}\n## RoPE?\n\n{markers}\nThe end.\n"
+    text.write_text(written, encoding="utf-8")
     for options in (["build"], ["build", "--check"]):
         result = CliRunner().invoke(main, options)
         assert result.exit_code == 1
@@ -202,8 +206,40 @@ def test_wrong_markers_are_one_sentence_and_nothing_is_written(repository, marke
             "<!-- common mistakes, written by course build --> once and, after it, the line "
             "<!-- end of common mistakes --> once\n"
         )
-    assert text.read_text(encoding="utf-8") == f"# RoPE\n\n{markers}\nThe end.\n"
+    assert text.read_text(encoding="utf-8") == written
     assert not (repository / "exercises").exists()
+
+
+def test_every_head_leads_to_the_lessons_before_and_after():
+    following = [lesson.text.name for lesson in lessons()[1:]] + ["README.md"]
+    before = ["README.md"] + [lesson.text.name for lesson in lessons()[:-1]]
+    for lesson, earlier, later in zip(lessons(), before, following, strict=True):
+        head = lesson.text.read_text(encoding="utf-8").partition(build.HEAD[1])[0]
+        assert f"\n# {lesson.number}. {lesson.title}\n" in head
+        assert re.findall(r"\]\((\w+\.md)\)", head) == [earlier, later]
+        assert f"exercises/{lesson.stem}.py" in head and f"tests/{lesson.tests.name}" in head
+
+
+def test_a_head_and_a_row_that_drifted_are_written_again(built):
+    contents, text = built / "course" / "lessons" / "README.md", find_lesson("rope").text
+    before = contents.read_bytes(), text.read_bytes()
+    replace(text, "# 5. Rotate", "# 5. Turn")
+    replace(contents, "| 5 |", "| 6 |")
+    table = "the lessons in course/lessons/README.md are not those of the syllabus"
+    assert build.drift() == [DRIFTED, table]
+    build.build()
+    assert (contents.read_bytes(), text.read_bytes()) == before
+
+
+def test_the_question_of_a_lesson_is_its_first_heading(built):
+    text = find_lesson("rope").text
+    replace(text, "\n## Can a token", "\n## Could a token")
+    build.build()
+    contents = (built / "course" / "lessons" / "README.md").read_text(encoding="utf-8")
+    assert "| [Rotate queries and keys](5_rope.md) | `rope` | Could a token " in contents
+    replace(text, "\n## Could", "\n### Could")
+    with pytest.raises(build.BuildError, match=r"README.md needs the question of 5_rope.md, a h"):
+        build.build()
 
 
 def test_nothing_slow_is_imported_before_it_is_needed():

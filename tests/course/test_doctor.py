@@ -16,7 +16,7 @@ READ = [
     *("solutions/**/*.py", "exercises/*.py", "tests/test_*.py", "notebooks/*.ipynb"),
 ]
 SYLLABUS, SOLUTION, TESTS = "course/syllabus.toml", "solutions/rope.py", "tests/test_rope.py"
-HINTS, CATALOGUE, TEXT = "course/hints.toml", "course/mistakes/rope.py", "course/lessons/5_rope.md"
+CATALOGUE, TEXT = "course/mistakes/rope.py", "course/lessons/5_rope.md"
 NOTEBOOK, FIGURES = "solutions/notebooks/5_rope.py", "course/plots/__init__.py"
 MINUTES = r'("rotate_half", points = \d+, )minutes'
 
@@ -55,7 +55,9 @@ def test_nothing_lacks_in_any_lesson():
         (SYLLABUS, r'("ntk_base", points = )\d+', r"\g<1>0", "ntk_base lacks `points` in"),
         (SYLLABUS, MINUTES, r"\1minuts", "rotate_half lacks `minutes` in"),
         (SYLLABUS, MINUTES, r"\1minuts", "rotate_half has `minuts` in"),
-        (SYLLABUS, r'\nrotate_half = """.*?"""', "", "rotate_half lacks a sentence under"),
+        (SYLLABUS, r"(\[exercise.ntk_base\]\n)why", r"\1wy", "ntk_base lacks `why` under"),
+        (SYLLABUS, r"(\[exercise.ntk_base\]\n)why", r"\1wy", "ntk_base has `wy` under"),
+        (SYLLABUS, r"(\[exercise.ntk_base\].*?\n)nudge", r"\1n", "ntk_base lacks `nudge` under"),
         (SYLLABUS, r'  { name = "rotate_half".*?},\n', "", "speaks of rotate_half, which is no"),
         (SYLLABUS, r'{ name = "rotate_half".*?}', '"rotate_half"', "exercise 2 of rope lacks"),
         (SYLLABUS, r'"ntk_base"', '"lookup"', "two exercises are called lookup in"),
@@ -65,20 +67,17 @@ def test_nothing_lacks_in_any_lesson():
         (SOLUTION, r">>> (?=rotate_half)", "", "rotate_half lacks an example (>>>) in"),
         (SOLUTION, r"Source:(?=[^\n]*split halves)", "", "rotate_half lacks a source"),
         (TESTS, r'@exercise\("rotate_half"\)\n', "", 'a class below @exercise("rotate_half")'),
-        (
-            HINTS,
-            r"\[rope\.ntk_base\]\nnudge",
-            "[rope.ntk_base]\nother",
-            "lacks the hint `nudge` in",
-        ),
-        (HINTS, r"rope\.ntk_base", "rope.ntk_baes", "speaks of ntk_baes, which is no exercise of"),
+        (SYLLABUS, r"exercise\.ntk_base", "exercise.ntk_baes", "speaks of ntk_baes, which is no"),
         (CATALOGUE, r'entries\("rotate_half', 'entries("rope_tables', "rotate_half lacks mistakes"),
         (CATALOGUE, r"    common=True,\n", "", "rotate_half lacks common=True in"),
         (CATALOGUE, r"@?alternative(\(|\n)", r"other\1", "rotate_half lacks alternatives in"),
-        (TEXT, r"`rotate_half`?", "", "rotate_half lacks a word in"),
+        (TEXT, r"<!-- end of head -->\n", "", "rope lacks the lines <!-- head"),
+        (TEXT, r"\n## ", "\n# ", "rope lacks its question in"),
         (TEXT, r"<!-- end of common mistakes -->\n", "", "rope lacks the lines <!-- common"),
-        ("course/lessons/README.md", r"\(5_rope\.md\)", "", "rope lacks a row in"),
+        ("course/lessons/README.md", r"\(5_rope\.md\)", "", "rope lacks its row in"),
         (NOTEBOOK, r"plots\.", "", "rope lacks a figure: "),
+        (NOTEBOOK, r"prediction", "", "rope lacks guesses in"),
+        (NOTEBOOK, r"answer=", "", "rope lacks answers in"),
         (FIGURES, r"turned_pairs", "", "rope lacks the figure turned_pairs in"),
     ],
 )
@@ -106,9 +105,9 @@ def test_the_command_ends_with_1_if_anything_lacks(copy):
         return result.exit_code, result.output
 
     assert doctor() == (0, "nothing lacks\n")
-    edit(copy / HINTS, r"\[rope\.ntk_base\].*?(?=\n\[)")
+    edit(copy / SYLLABUS, r"\[exercise\.ntk_base\].*?(?=\n\[)")
     status, said = doctor("rope")
-    assert (status, said.count("ntk_base lacks the hint")) == (1, 3)
+    assert (status, said.count("under [exercise.ntk_base] in")) == (1, 4)
     assert doctor("lookup") == (0, "nothing lacks\n")
     status, said = doctor("roap")
     assert (status, said.startswith('Error: there is no lesson "roap"; the lessons')) == (1, True)

@@ -36,6 +36,7 @@ from course.grading.judge.schedule import Waiting
 from course.grading.judge.unit import Unit, key_of, not_graded
 from course.grading.reports import pages_of_others
 from course.grading.sandbox.remote import SECONDS_TO_LOAD
+from course.syllabus import find_lesson
 from course.system.files import write_whole
 from course.testing.integrity import honest
 from course.testing.result import from_text
@@ -309,7 +310,8 @@ def test_a_lesson_that_nobody_handed_in_readably_is_not_passed_over(tmp_path):
     result = run(tmp_path / "class", out=tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert "students: 1, results: 2; modules not handed in: 0" in result.output
-    assert "\nann,0,35," in (tmp_path / "out" / "grades.csv").read_text("utf-8-sig")
+    worth = find_lesson("learned").points + find_lesson("rope").points
+    assert f"\nann,0,{worth}," in (tmp_path / "out" / "grades.csv").read_text("utf-8-sig")
 
 
 @pytest.mark.slow

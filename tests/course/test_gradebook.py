@@ -117,7 +117,8 @@ def test_a_second_run_changes_only_what_is_different(database):
     enter_points([result("ann", "rope", 2), result("bob", "rope", 2)], database)
     assert contents(database) == before
     enter_points([result("ann", "rope", 3)], database)
-    assert scores(database) == {("ann", "5_rope"): 8, ("bob", "5_rope"): 5}
+    two = points("rope", 2)
+    assert scores(database) == {("ann", "5_rope"): points("rope", 3), ("bob", "5_rope"): two}
     after = contents(database)
     assert [len(rows) for rows in after.values()] == [len(rows) for rows in before.values()]
 
@@ -131,9 +132,10 @@ def test_scores_given_by_hand_stay(database):
         book.db.commit()
     enter_points([result("ann", "rope", 2)], database)
     with opened(database) as book:
-        for name, points in {"rope_tables": 3, "rotate_half": 2}.items():
+        for name in ("rope_tables", "rotate_half"):
             grade = book.find_grade(name, "5_rope", "5_rope", "ann")
-            assert (grade.auto_score, grade.manual_score, grade.extra_credit) == (points, 1.5, 0.5)
+            assert (grade.auto_score, grade.manual_score) == (ROPE[name], 1.5)
+            assert grade.extra_credit == 0.5
             assert grade.needs_manual_grade is (name == "rotate_half")  # which changed
 
 
@@ -141,7 +143,7 @@ def test_what_was_not_graded_or_not_handed_in_is_not_a_zero(database):
     enter_points([result("ann", "rope", 2)], database)
     nothing = replace(result("bob", "rope", None), trouble=f"rope.py {NOT_HANDED_IN}")
     enter_points([result("ann", "rope", None, key=""), nothing], database)
-    assert scores(database) == {("ann", "5_rope"): 5}
+    assert scores(database) == {("ann", "5_rope"): points("rope", 2)}
 
 
 def test_what_does_not_load_any_more_is_a_zero(database):
@@ -188,7 +190,8 @@ def test_points_meet_those_of_an_instructors_notebook(database, notebook):
     enter_points([result("ann", "rope", 2), result("bob", "rope", 99)], database)
     grade_by_hand(database, "bob", 1, notebook)
     enter_points([result("ann", "rope", 2), result("bob", "rope", 99)], database)
-    assert scores(database) == {("ann", "5_rope"): 9, ("bob", "5_rope"): 21}
+    expected = {("ann", "5_rope"): points("rope", 2) + 4, ("bob", "5_rope"): points("rope") + 1}
+    assert scores(database) == expected
     with opened(database) as book:
         assert book.find_student("ann").first_name == "Ann"
 
@@ -203,14 +206,15 @@ def test_nbgraders_own_commands_go_on_working(database):
     run(folder, "autograde", "5_rope")
     enter_points([result("ann", "rope", 2)], database)
     grade_by_hand(database, "ann", 4)
-    assert exported(database) == {("ann", "5_rope"): (9, 26)}
+    earned = points("rope", 2) + 4
+    assert exported(database) == {("ann", "5_rope"): (earned, points("rope") + 6)}
     run(folder, "generate_assignment", "5_rope", "--force")
     run(folder, "autograde", "5_rope", "--force")
     enter_points([result("ann", "rope", 2)], database)
-    assert exported(database) == {("ann", "5_rope"): (9, 26)}
+    assert exported(database) == {("ann", "5_rope"): (earned, points("rope") + 6)}
     run(folder, "generate_feedback", "5_rope")
     (page,) = (folder / "feedback").rglob("5_rope.html")
-    assert "9.0" in page.read_text(encoding="utf-8")
+    assert str(float(earned)) in page.read_text(encoding="utf-8")
 
 
 # --- what can go wrong ----------------------------------------------------------------------
@@ -251,7 +255,7 @@ def test_a_gradebook_that_is_being_written_is_left_alone(database):
         other.execute("begin immediate")
         with pytest.raises(GradebookError, match="another program is writing to it; try again"):
             enter_points([result("ann", "rope", 7)], f"sqlite:///{database}?timeout=0.1")
-    assert scores(database) == {("ann", "5_rope"): 3}
+    assert scores(database) == {("ann", "5_rope"): points("rope", 1)}
 
 
 @pytest.mark.filterwarnings("ignore:Column 'student.id'")
@@ -280,7 +284,7 @@ def test_the_command_enters_the_points(database, tmp_path):
         done = CliRunner().invoke(grade, [str(tmp_path / "class"), *options, name])
         assert done.exit_code == 0, done.output
         assert f"  {name}{said}\n" in done.output
-        assert scores(name) == {("ann", "3_learned"): 15, ("bob", "3_learned"): 0}
+        assert scores(name) == {("ann", "3_learned"): points("learned"), ("bob", "3_learned"): 0}
 
 
 def test_the_command_looks_at_the_gradebook_before_it_grades(tmp_path):

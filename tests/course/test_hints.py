@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 from course import ROOT
 from course.cli import main
-from course.student import hints, progress
+from course.student import progress
 from course.student.board import next_steps
 from course.student.progress import PASSED, WRONG
-from course.syllabus import exercises_called, find_lesson, lessons
+from course.syllabus import HINTS, exercises_called, find_lesson, lessons
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
 [ROTATE_HALF] = exercises_called("rotate_half")
@@ -37,7 +37,7 @@ def hint(*arguments: str, status: int = 0) -> str:
 
 def opening(number: int) -> str:
     """The first words of a hint for `rotate_half`."""
-    return " ".join(hints.hints_for(ROTATE_HALF)[number - 1].split()[:5])
+    return " ".join(ROTATE_HALF.hints[number - 1].split()[:5])
 
 
 def code_of(text: str) -> list[str]:
@@ -48,18 +48,17 @@ def code_of(text: str) -> list[str]:
 # --- the texts ------------------------------------------------------------------------------
 
 
-def test_every_exercise_has_three_hints_in_order_and_nothing_else_has_any():
-    texts = tomllib.loads((ROOT / "course" / "hints.toml").read_text(encoding="utf-8"))
-    assert [*texts] == [lesson.stem for lesson in lessons()]
-    for lesson in lessons():
-        assert [*texts[lesson.stem]] == [exercise.name for exercise in lesson.exercises]
-        for texts_of_one in texts[lesson.stem].values():
-            assert tuple(texts_of_one) == hints.KINDS
+def test_every_exercise_has_its_words_in_order_and_nothing_else_has_any():
+    text = (ROOT / "course" / "syllabus.toml").read_text(encoding="utf-8")
+    words = tomllib.loads(text)["exercise"]
+    assert [*words] == [exercise.name for exercise in EXERCISES]
+    for words_of_one in words.values():
+        assert tuple(words_of_one) == ("why", *HINTS)
 
 
 @each_exercise
 def test_a_hint_is_short_and_its_code_is_python(exercise):
-    *gentle, line = hints.hints_for(exercise)
+    *gentle, line = exercise.hints
     assert "___" in line  # something is left to find
     assert "___" not in "".join(gentle)
     for text in (*gentle, line):
@@ -75,9 +74,9 @@ def test_a_hint_is_short_and_its_code_is_python(exercise):
 def test_no_hint_holds_a_line_of_the_solution(exercise):
     solution = find_lesson(exercise.lesson).module("solutions").read_text(encoding="utf-8")
     bodies = re.findall(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", solution, re.DOTALL)
+    assert bodies
     answers = {line for body in bodies for line in code_of(body) if len(line) > 25}
-    assert answers
-    for text in hints.hints_for(exercise):
+    for text in exercise.hints:
         flat = " ".join(" ".join(code_of(text)).split())
         assert [line for line in answers if line in flat] == []
 
@@ -86,7 +85,7 @@ def test_no_hint_holds_a_line_of_the_solution(exercise):
 def test_a_section_that_a_hint_names_is_in_the_text(exercise):
     text = find_lesson(exercise.lesson).text.read_text(encoding="utf-8")
     headings = [line.lstrip("# ") for line in text.splitlines() if line.startswith("##")]
-    for text in hints.hints_for(exercise):
+    for text in exercise.hints:
         for section in re.findall(r'See "([^"]+)"', text):
             assert section in headings
 
@@ -176,7 +175,7 @@ def test_where_nothing_can_be_written_a_hint_is_shown_all_the_same(file):
         said = hint("rotate_half")
         assert said.count("is not remembered") == 1
         assert "hint 1 of 3" in said
-        assert said.endswith("all hints: course/hints.toml")
+        assert said.endswith("all hints: course/syllabus.toml")
 
 
 # --- where it is offered --------------------------------------------------------------------

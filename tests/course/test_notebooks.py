@@ -198,14 +198,18 @@ def test_only_exercises_have_names(beside):
         notebook.exercises("roap")
 
 
-@pytest.mark.parametrize(("code", "earned"), [("", 1), ("\ndef ntk_base(*_):\n    return 7\n", 0)])
-def test_a_check_says_what_is_wrong_and_gives_the_points(beside, capsys, code, earned):
+@pytest.mark.parametrize(
+    ("code", "right"), [("", True), ("\ndef ntk_base(*_):\n    return 7\n", False)]
+)
+def test_a_check_says_what_is_wrong_and_gives_the_points(beside, capsys, code, right):
     add(beside, code)
+    worth = find_lesson("rope").exercise("ntk_base").points
+    earned = worth if right else 0
     points = notebook.check("ntk_base")
     assert points == earned
     assert repr(points) == str(earned)  # what nbgrader reads
-    assert points._repr_html_() == f"{earned} of 1 points"
-    assert ("ntk_base(10000, 2, 4)" in capsys.readouterr().out) == (earned == 0)
+    assert points._repr_html_() == f"{earned} of {worth} points"
+    assert ("ntk_base(10000, 2, 4)" in capsys.readouterr().out) == (not right)
 
 
 # --- sliders --------------------------------------------------------------------------------

@@ -252,9 +252,9 @@ KINDS = {
     ),
     "a new docstring of the module": ("Lesson 5: rotate", "Lesson 5: turn", '"""Lesson 5: turn'),
     "halves is new": (
-        "def apply_rope(",
-        f"{NEW}\n\ndef apply_rope(",
-        f"{BODY}\n\n{NEW}\n\ndef apply_rope(",
+        f"{STUB}\n\n",
+        f"{STUB}\n\n{NEW}\n\n",
+        f"{BODY}\n\n{NEW}\n\ndef ",
     ),
     "a new RotaryEmbedding": ("offset: int = 0", "offset: int = 1", "offset: int = 1"),
 }
@@ -287,7 +287,8 @@ def test_a_renamed_exercise_is_a_new_one_and_the_old_body_stays(world):
 @pytest.mark.slow
 def test_an_exercise_that_is_gone_goes_if_nobody_wrote_it(world):
     solution = world.new("solutions/rope.py")
-    start, end = solution.index("def rotate_half"), solution.index("def apply_rope")
+    start = solution.index("def rotate_half")
+    end = solution.index("\ndef ", start) + 1
     world.publish({"solutions/rope.py": solution[:start] + solution[end:]})
     before = world.read()
     world.update()
