@@ -196,7 +196,10 @@ def _grade(
             f"{others[0]}."
         )
     if compare:
-        _say_changes(list(Store(compare).kept()), results, out)
+        before = list(Store(compare).kept())
+        if not before:
+            click.echo(f"{compare} has no result that this version of the grader can read.")
+        _say_changes(before, results, out)
     click.echo(f"The inputs were drawn from the seed in {out / 'seed.txt'}.")
     if not_graded := _not_graded(results):
         click.secho(

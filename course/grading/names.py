@@ -9,6 +9,9 @@ from pathlib import Path
 MAX_NAME_LENGTH = 80
 """A longer one is cut where it is shown."""
 
+WHOSE = "whose it is"
+"""How a note begins that is not the student's business, but the instructor's alone."""
+
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d|index")
 """Names that Windows, or a web server, takes for something else."""
 

@@ -210,7 +210,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
 def result_in(report: pytest.TestReport) -> LessonResult | None:
     """Return the result that a report holds; None if it is not of a graded test."""
     text = getattr(report, "course", None)
-    return from_text(text) if text else None
+    return _parsed(text) if text else None
+
+
+_parsed = functools.lru_cache(maxsize=1)(from_text)
+"""Each report is read more than once, but by all of its readers before the next one comes."""
 
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config):

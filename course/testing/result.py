@@ -5,7 +5,8 @@ Every command, page, table and notebook takes a `LessonResult`; none counts for 
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 from course.syllabus import Status
@@ -59,7 +60,7 @@ class ExerciseResult:
     where: str = ""
     remark: str = ""
 
-    @property
+    @cached_property
     def status(self) -> Status:
         """Return "passed" only if all tests of the exercise ran and passed."""
         found = {test.status for test in self.tests}
@@ -178,7 +179,8 @@ _EMPTY = ("", (), False)
 
 def _fields(value: Any) -> Any:
     if isinstance(value, LessonResult | ExerciseResult | TestResult):
-        return {name: _fields(one) for name, one in vars(value).items() if one not in _EMPTY}
+        named = ((one.name, getattr(value, one.name)) for one in fields(value))
+        return {name: _fields(one) for name, one in named if one not in _EMPTY}
     return [_fields(one) for one in value] if isinstance(value, tuple) else value
 
 

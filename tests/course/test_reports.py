@@ -12,13 +12,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from course.grading.names import file_stem
+from course.grading.names import WHOSE, file_stem
 from course.grading.reports import write_reports
 from course.grading.reports.classroom import by_student, points_of
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.junit import junit_xml
-from course.grading.reports.message import WHOSE, plain_message
+from course.grading.reports.message import plain_message
 from course.grading.reports.overview import overview_page
 from course.grading.reports.tables import canvas_csv, grades_csv
 from course.grading.similarity.answers import Known

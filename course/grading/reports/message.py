@@ -3,12 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from course.grading.names import printable
+from course.grading.names import WHOSE, printable
 from course.messages import plain
 from course.testing.result import ExerciseResult, LessonResult
-
-WHOSE = "whose it is"
-"""How a note begins that is not the student's business, but the instructor's alone."""
 
 
 def plain_message(result: LessonResult, exercise: ExerciseResult) -> str:

@@ -9,6 +9,7 @@ answers of a lesson word for word, with the comments, are another matter, howeve
 """
 
 import ast
+import functools
 import re
 from array import array
 from collections.abc import Iterable, Iterator
@@ -79,5 +80,10 @@ def _tokens(lines: Iterable[str]) -> bytes:
     for line in lines:
         if len(found) >= MAX_TOKENS:
             break
-        found.extend(token for token in tokens_of(line[:MAX_TOKENS]) if token not in _LAYOUT)
+        found.extend(_tokens_but_layout(line[:MAX_TOKENS]))
     return found.tobytes()
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _tokens_but_layout(line: str) -> array:
+    return array("I", [token for token in tokens_of(line) if token not in _LAYOUT])

@@ -51,7 +51,9 @@ def _signs(module: Source, known: set[str]) -> Iterator[str]:
     literals += [text for text in module.docstrings if text not in known]
     if sum(map(_n_encoded, literals)) >= LONG:
         yield "a long text that looks encoded"
-    if any(numbers.count(",") >= MANY for numbers in _NUMBERS.findall(code)):
+    if code.count(",") >= MANY and any(
+        numbers.count(",") >= MANY for numbers in _NUMBERS.findall(code)
+    ):
         yield "a long list of numbers"
     declared = _DECLARED.match(module.text)
     if declared and declared[1].lower() not in _USUAL:

@@ -10,11 +10,11 @@ nothing. Nor does what everybody has: the lines of the stub, the code of the ref
 more than a quarter of the class wrote, and more than a few students.
 """
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -59,11 +59,9 @@ class Resemblance:
     fragments: tuple[Fragment, ...]
 
 
-class _Print(NamedTuple):
-    """A run of NOISE tokens: its hash, and the lines on which it begins and ends."""
-
-    hash: int
-    lines: tuple[int, int]
+_Print = tuple[int, int, int, int]
+"""A run of NOISE tokens: its hash, its place (negative, so that the least is the rightmost), and
+the lines on which it begins and ends."""
 
 
 def find_resemblances(
@@ -79,7 +77,7 @@ def find_resemblances(
     """
     reference = read_source(find_lesson(stem).module("solutions").read_bytes()).lines
     stub = frozenset(read_source(stub_of(stem)).lines)
-    common = {run.hash for run in _runs(reference) + _runs(reference, stub)}
+    common = {run[0] for run in _runs(reference) + _runs(reference, stub)}
     students, prints = [], []
     for student, module in modules:
         students.append(student)
@@ -101,24 +99,24 @@ def _runs(lines: list[str], without: Collection[str] = ()) -> list[_Print]:
             own = tokens_of(line[:MAX_TOKENS])
             tokens += own
             places += [(number, part)] * len(own)
-    ends = zip(places, places[NOISE - 1 :], strict=False)
+    runs = zip(*(tokens[i:] for i in range(NOISE)), strict=False)
+    found = zip(itertools.count(), map(hash, runs), places, places[NOISE - 1 :], strict=False)
     return [
-        _Print(hash(tuple(tokens[i : i + NOISE])), (first, last))
-        for i, ((first, first_part), (last, last_part)) in enumerate(ends)
+        (value, -place, first, last)
+        for place, value, (first, first_part), (last, last_part) in found
         if first_part == last_part
     ]
 
 
 def _winnow(runs: list[_Print]) -> list[_Print]:
     """Return of every WINDOW runs the one with the least hash, the rightmost of several."""
-    windows = zip(*(range(i, len(runs)) for i in range(min(WINDOW, len(runs)))), strict=False)
-    chosen = {min(reversed(window), key=lambda i: runs[i].hash) for window in windows}
-    return [runs[i] for i in sorted(chosen)]
+    windows = zip(*(runs[i:] for i in range(min(WINDOW, len(runs)))), strict=False)
+    return sorted(set(map(min, windows)), key=lambda run: -run[1])
 
 
 def _weights(prints: list[list[_Print]], common: set[int]) -> dict[int, float]:
     """Return the weight of each uncommon fingerprint: the fewer students have it, the more."""
-    n_owners = Counter(value for one in prints for value in {run.hash for run in one})
+    n_owners = Counter(value for one in prints for value in {run[0] for run in one})
     at_most = max(FEW, int(COMMON * len(prints)))
     return {
         value: math.log((len(prints) + 1) / n)
@@ -135,7 +133,7 @@ def _alike(prints: list[list[_Print]], weights: dict[int, float]) -> list[tuple[
     owners = defaultdict(list)
     own = np.full(n, DOUBT * math.log((n + 1) / 2))
     for i, one in enumerate(prints):
-        for value in {run.hash for run in one} & weights.keys():
+        for value in {run[0] for run in one} & weights.keys():
             owners[value].append(i)
             own[i] += weights[value]
     shared = np.zeros((n, n), np.float32)
@@ -151,11 +149,11 @@ def _fragments(
     first: list[_Print], second: list[_Print], weights: dict[int, float]
 ) -> tuple[Fragment, ...]:
     """Return the lines of all shared fingerprints, those that meet on both sides as one."""
-    places = dict(second)
+    places = {value: (begin, end) for value, _, begin, end in second}
     fragments: list[Fragment] = []
-    for value, here in first:
+    for value, _, begin, end in first:
         if value in weights and value in places:
-            there = places[value]
+            here, there = (begin, end), places[value]
             last = fragments[-1] if fragments else None
             if last and _meet(last.first, here) and _meet(last.second, there):
                 fragments.pop()

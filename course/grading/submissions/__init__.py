@@ -25,8 +25,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from course.grading.names import exact_name, shown
-from course.grading.reports.message import WHOSE
+from course.grading.names import WHOSE, exact_name, shown
 from course.grading.submissions.choice import choose, note_others
 from course.grading.submissions.file_names import (
     UNNAMED,

@@ -14,8 +14,7 @@ from functools import partial
 from typing import BinaryIO
 
 from course.building.submission import MANIFEST
-from course.grading.names import safe_name
-from course.grading.reports.message import WHOSE
+from course.grading.names import WHOSE, safe_name
 from course.grading.submissions.file_names import (
     is_hidden,
     is_wanted,
