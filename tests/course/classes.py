@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -93,6 +94,11 @@ def command_of(process: int) -> str:
         return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
         return ""
+
+
+def hear_ctrl_c() -> None:
+    """For `preexec_fn`: whatever was started in the background of a script ignores Ctrl+C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_until(condition: Callable[[], Any], seconds: float = 120) -> Any:

@@ -70,8 +70,7 @@ AS_MODULE = "python -m course"
 
 @pytest.mark.slow
 @needs_sandbox
-@pytest.mark.parametrize("kind", ["file", "folder"])
-@pytest.mark.parametrize("how", [AS_INSTALLED, AS_MODULE])
+@pytest.mark.parametrize(("kind", "how"), [("file", AS_INSTALLED), ("folder", AS_MODULE)])
 def test_modules_in_the_folder_of_the_submissions_are_not_imported(tmp_path, kind, how):
     folder = submissions_with(tmp_path / "class", SHADOWED, kind)
     table = graded_from_within(folder, how)
@@ -83,7 +82,7 @@ def test_modules_in_the_folder_of_the_submissions_are_not_imported(tmp_path, kin
 @needs_sandbox
 def test_in_a_students_clone_the_instructors_course_judges(tmp_path):
     folder = submissions_with(tmp_path / "class", ("course", "solutions", "tests"), "folder")
-    assert "\nann,0,15," in graded_from_within(folder, AS_INSTALLED)
+    assert "\nann,0,15," in graded_from_within(folder, AS_MODULE)
     assert ran(folder) == []
 
 
