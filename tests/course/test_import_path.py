@@ -82,7 +82,7 @@ def test_modules_in_the_folder_of_the_submissions_are_not_imported(tmp_path, kin
 @needs_sandbox
 def test_in_a_students_clone_the_instructors_course_judges(tmp_path):
     folder = submissions_with(tmp_path / "class", ("course", "solutions", "tests"), "folder")
-    assert "\nann,0,15," in graded_from_within(folder, AS_MODULE)
+    assert "\nann,0,15," in graded_from_within(folder, AS_INSTALLED)
     assert ran(folder) == []
 
 
