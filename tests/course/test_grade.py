@@ -28,7 +28,7 @@ from classes import (
 )
 from click.testing import CliRunner
 
-from course.cli.grade import _not_graded, _say, grade
+from course.cli.grade import _say, grade
 from course.grading.judge import grade as grading
 from course.grading.judge import local
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
@@ -224,14 +224,6 @@ def test_what_is_odd_about_a_class_is_said(results, said, unsaid, tmp_path, monk
     assert "of several" not in capsys.readouterr().out
 
 
-def test_what_was_not_graded_is_told_by_student():
-    ann = not_graded(Unit("ann", "lookup", None), "Two claim it.")
-    results = [ann, replace(ann, lesson="rope"), replace(ann, student="bob", key="graded")]
-    assert _not_graded(results) == "ann's lookup, rope"
-    many = [replace(ann, student=f"s{i}") for i in range(7)]
-    assert _not_graded(many).endswith("s4's lookup and 2 more")
-
-
 @pytest.mark.slow
 def test_what_canvas_says_is_told_though_the_module_was_graded_before(out, tmp_path):
     """Who is late, and who has which number there: as in the latest download."""
@@ -272,16 +264,6 @@ def test_a_lesson_that_is_named_twice_counts_once(tmp_path, monkeypatch):
     monkeypatch.setattr("course.cli.grade._units", lambda _, lessons: wanted.append(lessons))
     run(submissions, *("--lesson", "rope", "--lesson", "5") * 2, out=tmp_path / "out")
     assert [[lesson.stem for lesson in lessons] for lessons in wanted] == [["rope"]]
-
-
-def test_the_class_is_read_once(submissions, tmp_path, monkeypatch):
-    from course.grading import submissions as reader
-
-    real, read = reader.read_submissions, []
-    monkeypatch.setattr(reader, "read_submissions", lambda path: read.append(path) or real(path))
-    monkeypatch.setattr("course.grading.judge.grade.grade_all", lambda *_: iter(()))
-    assert run(submissions, out=tmp_path / "out").exit_code == 0
-    assert read == [submissions]
 
 
 @pytest.mark.slow
