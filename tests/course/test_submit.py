@@ -425,7 +425,7 @@ def test_nothing_is_lost_when_it_is_killed_at_any_moment(work):
     drawn, out = random.Random(0), Path("submission.zip")
     whole: set[bytes] = set()
     killed = finished = 0
-    for steps in drawn.sample(range(60), 60, counts=[3] * 60):
+    for steps in drawn.sample(range(60), 180, counts=[3] * 60):
         _edit(work, drawn)
         before = {path: path.read_bytes() for path in work.rglob("*") if path.is_file()}
         old = out.read_bytes() if out.exists() else None
