@@ -87,7 +87,7 @@ def test_the_command_says_what_it_found(submissions, graded_once, out, tmp_path)
     assert "students: 4, results: 4; modules not handed in: 0, with trouble: 1" in said
     assert (out / "grades.csv").exists()
     page = (out / "index.html").read_text(encoding="utf-8")
-    assert "Published answers</a>: 1 student" in page  # the reference word for word
+    assert "Published answers</a>: 2 students" in page  # ann's and cyd's are the reference's
     assert "<code>learned.py</code> has <code>exec</code>" in page
     assert "Older pages" not in said
     shutil.copytree(submissions / "ann", tmp_path / "class" / "ann")
