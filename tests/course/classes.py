@@ -2,8 +2,12 @@
 
 import os
 import shutil
+import signal
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,3 +94,17 @@ def command_of(process: int) -> str:
         return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
         return ""
+
+
+def hear_ctrl_c() -> None:
+    """For `preexec_fn`: whatever was started in the background of a script ignores Ctrl+C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def wait_until(condition: Callable[[], Any], seconds: float = 120) -> Any:
+    """Return what a condition gives as soon as that is true; fail if it takes too long."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.01)
+    return found

@@ -67,26 +67,26 @@ class Mishap:
 
 LEAVES_A_TRACE = "open('trace', 'w')\n"
 HARMLESS = {
-    "pytest is to leave tests out": Mishap({"PYTEST_ADDOPTS": "-k test_result"}),
-    "pytest is to do what it cannot": Mishap(
-        {"PYTEST_ADDOPTS": "--nonsense", "PYTEST_PLUGINS": "nobody_has_this"}
-    ),
-    "closed streams": Mishap(shell='"$@" <&- >&- 2>&-'),
-    "strict Python": Mishap(
+    "pytest is to do what it cannot, odd threads": Mishap(
         {
+            **{"PYTEST_ADDOPTS": "--nonsense", "PYTEST_PLUGINS": "nobody_has_this"},
+            **{"OMP_NUM_THREADS": "0", "MKL_NUM_THREADS": "many", "KMP_AFFINITY": "nonsense"},
+            **{"CUDA_VISIBLE_DEVICES": "nonsense", "TORCH_LOGS": "+all", "MALLOC_PERTURB_": "165"},
+        }
+    ),
+    "pytest is to leave tests out, strict Python": Mishap(
+        {
+            **{"PYTEST_ADDOPTS": "-k test_result"},
             **{"PYTHONOPTIMIZE": "2", "PYTHONWARNINGS": "error", "PYTHONHASHSEED": "0"},
             **{"PYTHONIOENCODING": "ascii", "PYTHONINTMAXSTRDIGITS": "640"},
             **{"LC_ALL": "POSIX", "LANG": "tr_TR.UTF-8", "PYTHONUTF8": "0"},
         }
     ),
-    "odd threads": Mishap(
-        {
-            **{"OMP_NUM_THREADS": "0", "MKL_NUM_THREADS": "many", "KMP_AFFINITY": "nonsense"},
-            **{"CUDA_VISIBLE_DEVICES": "nonsense", "TORCH_LOGS": "+all", "MALLOC_PERTURB_": "165"},
-        }
+    "closed streams": Mishap(shell='"$@" <&- >&- 2>&-'),
+    "nothing is set, few files, a small stack": Mishap(
+        dict.fromkeys(("HOME", "LANG", "PATH")) | {"TMPDIR": "/nowhere"},
+        shell='umask 077; ulimit -S -n 32; ulimit -S -s 256; "$@"',
     ),
-    "nothing is set": Mishap(dict.fromkeys(("HOME", "LANG", "PATH")) | {"TMPDIR": "/nowhere"}),
-    "few files, a small stack": Mishap(shell='umask 077; ulimit -S -n 32; ulimit -S -s 256; "$@"'),
     "settings beside the students": Mishap(
         beside={
             **{name: LEAVES_A_TRACE for name in ("conftest.py", "nbgrader_config.py", "evil.py")},

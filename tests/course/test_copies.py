@@ -9,13 +9,10 @@ import pytest
 
 from course import ROOT
 from course.building import reference
-from course.cli.grade import _to_look_at
 from course.grading.similarity import copies
-from course.grading.similarity.answers import Known, find_known
+from course.grading.similarity.answers import find_known
 from course.grading.similarity.concealed import find_concealment
-from course.grading.similarity.copies import NOISE, WINDOW, _winnow
 from course.grading.similarity.source import read_source
-from course.grading.submissions import read_submissions
 from course.syllabus import find_lesson, lessons
 
 STEMS = [lesson.stem for lesson in lessons()]
@@ -24,10 +21,6 @@ STEMS = [lesson.stem for lesson in lessons()]
 def find_resemblances(stem, modules, **how):
     read = ((student, read_source(module)) for student, module in modules)
     return copies.find_resemblances(stem, read, **how)
-
-
-def _runs(module):
-    return copies._runs(read_source(module).lines)
 
 
 # --- a class of students, made of the catalogue ---------------------------------------------
@@ -324,24 +317,6 @@ def test_a_class_of_two_can_be_compared_and_one_of_none():
     assert find_resemblances("rope", [("ann", b"")]) == find_resemblances("rope", []) == []
 
 
-def test_every_shared_run_is_found():
-    """The guarantee of winnowing, for runs of NOISE + WINDOW - 1 tokens between other tokens."""
-    draw = random.Random(3)
-
-    def tokens(n):
-        return " ".join(f"{draw.randrange(10**6)}" for _ in range(n))
-
-    for _ in range(100):
-        run = tokens(NOISE + WINDOW - 1)
-        texts = [f"{tokens(draw.randrange(40))} {run} {tokens(draw.randrange(40))}" for _ in "ab"]
-        a, b = ({value for value, *_ in _winnow(_runs(text.encode()))} for text in texts)
-        assert a & b
-        less = " ".join(run.split()[: NOISE - 1])
-        texts = [f"{tokens(40)} {less} {tokens(40)}" for _ in "ab"]
-        a, b = ({value for value, *_ in _runs(text.encode())} for text in texts)
-        assert not a & b
-
-
 HOSTILE = {
     "one line": b"x = " + b"1 + " * 250_000,
     "brackets": b"(" * 1_000_000,
@@ -606,17 +581,6 @@ def test_nothing_of_the_course_conceals_code():
     for lesson in lessons():
         text = lesson.text.read_text(encoding="utf-8")
         assert concealed("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))) == []
-
-
-def test_both_are_looked_for_in_what_was_handed_in(tmp_path):
-    stub, solution = (source_of(find_lesson("rope"), one) for one in ("exercises", "solutions"))
-    for student, text in {"ann": solution, "bob": f"{stub}\nexec(x)\n"}.items():
-        (tmp_path / student).mkdir()
-        (tmp_path / student / "rope.py").write_text(text, encoding="utf-8")
-    alike, answers, sentences = _to_look_at([*read_submissions(tmp_path)], [find_lesson("rope")])
-    assert alike == {"rope": []}
-    assert answers == [Known("ann", "rope", ())]
-    assert [student for _, student in sentences] == ["bob"]
 
 
 @pytest.mark.slow

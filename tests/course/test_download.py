@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 import zipfile
 from pathlib import Path
@@ -557,22 +556,6 @@ def test_two_runs_at_once_fetch_once(server, tmp_path):
     assert [run.returncode for run in runs] == [0, 0], outputs
     assert len(server.requests) == 2  # for the directory and the member
     assert sum("already there" in output for output in outputs) == 1
-
-
-def test_partial_never_has_the_final_name(server, tmp_path):
-    url = server.add("/z.zip", ZIP, pause=0.002)
-    seen, done = set(), threading.Event()
-
-    def watch():
-        while not done.is_set():
-            seen.update((p.name, p.stat().st_size) for p in tmp_path.iterdir() if p.is_file())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    obtain(dataset(url), tmp_path)
-    done.set()
-    watcher.join()
-    assert seen <= {("plays.txt", len(TEXT))}
 
 
 # --- the command -----------------------------------------------------------------------------

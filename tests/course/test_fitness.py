@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -77,14 +78,14 @@ def test_what_is_not_fit_is_a_sentence(which, outcome, others, sentence):
     assert sentence in str(caught.value)
 
 
-def a_course(folder: Path, **changed: tuple[str, str]) -> Path:
-    """A copy of the course in which a file of tests has another text in one place."""
-    for stem, (old, new) in changed.items():
-        path = copy_course(folder) / "tests" / f"test_{stem}.py"
-        text = path.read_text(encoding="utf-8")
+def mend(course: Path, *changes: tuple[str, str]) -> None:
+    """Change the tests of a lesson in a copy of the course, each time in one place."""
+    path = course / "tests" / "test_learned.py"
+    text = path.read_text(encoding="utf-8")
+    for old, new in changes:
         assert old in text
-        path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    return folder
+        text = text.replace(old, new, 1)
+    path.write_text(text, encoding="utf-8")
 
 
 def graded_by(course: Path, submissions: Path, out: Path, *options: str):
@@ -100,39 +101,52 @@ def submissions(tmp_path_factory) -> Path:
     return write_class(tmp_path_factory.mktemp("class") / "submissions", handed_in)
 
 
-WRONG_TEST = {
-    "wants another number": ("123_264", "123_265"),
-    "calls what is not there": ("lesson.count_parameters(", "lesson.count_params("),
-    "is no Python": ("import torch\n", "import torch\ndef (\n"),
-    "is lost": ('@exercise("tied_logits")', '@exercise("count_parameters")'),
-}
-
-
 @pytest.mark.slow
 @needs_sandbox
-@pytest.mark.parametrize("change", WRONG_TEST)
-def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions, change):
-    course = a_course(tmp_path / "course", learned=WRONG_TEST[change])
-    for _ in range(2):  # the second time, too
+def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions):
+    """One wants another number, one calls what is not there, and those of an exercise are lost."""
+    course = copy_course(tmp_path / "course")
+    mend(
+        course,
+        ("123_264", "123_265"),
+        ("lesson.count_parameters(", "lesson.count_params("),
+        ('@exercise("tied_logits")', '@exercise("count_parameters")'),
+    )
+
+    def refused() -> str:
         done = graded_by(course, submissions, tmp_path / "out")
         said = done.stdout + done.stderr
         assert done.returncode == 1, said
-        assert "Traceback" not in said
-        if "no Python" in change:
-            assert "The graded tests cannot be read: SyntaxError: invalid syntax, " in said
-            assert "test_learned.py" in said
-        else:
-            assert "nothing was graded" in said
-        assert "--unsandboxed" not in said
+        assert "Traceback" not in said and "--unsandboxed" not in said
         assert not (tmp_path / "out" / "grades.csv").exists()
+        return said
+
+    for _ in range(2):  # the second time, too
+        said = refused()
+        assert "nothing was graded" in said
+        assert "GPTEmbedding (test_parameters_number_vocabulary_plus_block_times_width)" in said
+        assert "count_parameters (test_matrix_vector_and_number)" in said
+        assert "tied_logits (which has no test)" in said
+    mend(course, ("import torch\n", "import torch\ndef (\n"))
+    said = refused()
+    assert "The graded tests cannot be read: SyntaxError: invalid syntax, " in said
+    assert "test_learned.py" in said
+
+
+@pytest.fixture(scope="module")
+def graded_once(submissions, tmp_path_factory) -> Path:
+    """The results of that class."""
+    out = tmp_path_factory.mktemp("graded") / "first"
+    arguments = [str(submissions), "--lesson", "learned", "--out", str(out), "--jobs", "1"]
+    assert CliRunner().invoke(grade, arguments).exit_code == 0
+    return out
 
 
 @pytest.mark.slow
 @needs_sandbox
-def test_a_second_run_examines_nothing(tmp_path, submissions, monkeypatch):
-    out = tmp_path / "out"
+def test_a_second_run_examines_nothing(tmp_path, submissions, graded_once, monkeypatch):
+    out = Path(shutil.copytree(graded_once, tmp_path / "out"))
     arguments = [str(submissions), "--lesson", "learned", "--out", str(out), "--jobs", "1"]
-    assert CliRunner().invoke(grade, arguments).exit_code == 0
     monkeypatch.setattr(grading, "judged", lambda units, _: iter([(u, None) for u in units]))
     again = CliRunner().invoke(grade, arguments)
     assert again.exit_code == 0, again.output
@@ -250,19 +264,17 @@ def test_who_gains_and_who_loses_is_said_with_the_reason():
 
 @pytest.mark.slow
 @needs_sandbox
-def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions):
+def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions, graded_once):
     """A test was mended, and bob handed in another module."""
-    old = copy_course(tmp_path / "old")
-    first = graded_by(old, submissions, tmp_path / "first")
-    assert first.returncode == 0, first.stderr
-    text = (old / "tests" / "test_learned.py").read_text(encoding="utf-8")
-    strict = text.replace("import torch\n", "import torch  # mended\n", 1)
-    (old / "tests" / "test_learned.py").write_text(strict, encoding="utf-8")
-    (submissions / "bob" / "learned.py").write_bytes(REFERENCE)
-    second = graded_by(old, submissions, tmp_path / "second", "--compare", "first")
+    mended = copy_course(tmp_path / "mended")
+    mend(mended, ("import torch\n", "import torch  # mended\n"))
+    first = Path(shutil.copytree(graded_once, tmp_path / "first"))
+    later = Path(shutil.copytree(submissions, tmp_path / "class"))
+    (later / "bob" / "learned.py").write_bytes(REFERENCE)
+    second = graded_by(mended, later, tmp_path / "second", "--compare", "first")
     assert second.returncode == 2
-    compare = ["--compare", str(tmp_path / "first")]
-    second = graded_by(old, submissions, tmp_path / "second", *compare)
+    compare = ["--compare", str(first)]
+    second = graded_by(mended, later, tmp_path / "second", *compare)
     assert second.returncode == 0, second.stderr
     lesson = find_lesson("learned")
     worth = lesson.exercise("tied_logits").points
@@ -272,6 +284,6 @@ def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions):
     assert len(seeds) == 1
     table = (tmp_path / "second" / "changes.csv").read_text("utf-8-sig").splitlines()
     assert len(table) == 1 + len(lesson.exercises)
-    same = graded_by(old, submissions, tmp_path / "first", *compare)
+    same = graded_by(mended, later, first, *compare)
     assert same.returncode == 2
     assert "name another folder by --out" in same.stderr

@@ -70,8 +70,7 @@ AS_MODULE = "python -m course"
 
 @pytest.mark.slow
 @needs_sandbox
-@pytest.mark.parametrize("kind", ["file", "folder"])
-@pytest.mark.parametrize("how", [AS_INSTALLED, AS_MODULE])
+@pytest.mark.parametrize(("kind", "how"), [("file", AS_INSTALLED), ("folder", AS_MODULE)])
 def test_modules_in_the_folder_of_the_submissions_are_not_imported(tmp_path, kind, how):
     folder = submissions_with(tmp_path / "class", SHADOWED, kind)
     table = graded_from_within(folder, how)

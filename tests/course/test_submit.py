@@ -406,7 +406,7 @@ def test_the_dry_run_says_what_is_wrong_and_packs(work):
         (b"import os, signal; os.kill(os.getpid(), signal.SIGTERM)", False),
         (b"import nowhere_to_be_found", True),
         (b"input()", True),
-        (b"while True: pass", False),
+        (b"import time; time.sleep(1000)", False),
     ],
 )
 def test_no_module_keeps_the_others_from_being_checked(monkeypatch, source, is_tested):
@@ -421,15 +421,14 @@ def test_no_module_keeps_the_others_from_being_checked(monkeypatch, source, is_t
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a run is killed in a forked process")
 def test_nothing_is_lost_when_it_is_killed_at_any_moment(work):
-    """600 random edits, each followed by a run that is killed between any two of its steps."""
+    """Random edits, each followed by a run that is killed between two of its steps: all of them."""
     drawn, out = random.Random(0), Path("submission.zip")
     whole: set[bytes] = set()
     killed = finished = 0
-    for _ in range(600):
+    for steps in drawn.sample(range(60), 180, counts=[3] * 60):
         _edit(work, drawn)
         before = {path: path.read_bytes() for path in work.rglob("*") if path.is_file()}
         old = out.read_bytes() if out.exists() else None
-        steps = drawn.randrange(60)
         child = os.fork()
         if child == 0:
             _submit_and_die(steps)
@@ -449,7 +448,7 @@ def test_nothing_is_lost_when_it_is_killed_at_any_moment(work):
             packed()
         if drawn.random() < 0.1:
             out.unlink(missing_ok=True)
-    assert min(killed, finished) > 100, (killed, finished)
+    assert min(killed, finished) > 30, (killed, finished)
     for draft in Path().glob(".submission.zip.*"):
         os.utime(draft, (1, 1))
     submit()
