@@ -158,6 +158,11 @@ mistake(
     look="What happens to the sine that has no cosine?",
 )
 mistake(
+    {"check_width(n_embd)": "check_width(n_embd + n_embd % 2)"},
+    says="inverse_frequencies accepts an odd width.",
+    look="What should happen to a sine that has no cosine?",
+)
+mistake(
     {"check_width(n_embd)": "check_width(2 + n_embd % 2 * (n_embd - 2))"},
     {"check_width(n_embd)": "check_width(n_embd or 2)"},
     {
@@ -192,6 +197,884 @@ alternative(
     {_POWER: "torch.tensor([1.0] + [base ** (-2 / n_embd)] * (n_embd // 2 - 1)).cumprod(dim=0)"},
     {_POWER: "torch.logspace(0, 2 / n_embd - 1, n_embd // 2, base=base, dtype=torch.float64)"},
 )
+
+# --- sinusoidal_encoding ------------------------------------------------------------------------
+
+
+mistake, alternative, error = entries("sinusoidal_encoding")
+
+_TABLE = "torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)"
+_BY_COLUMN = "torch.where(torch.arange(n_embd) % 2 == 0, angles.sin(), angles.cos())"
+
+mistake(
+    {"torch.stack(": "torch.cat(", ".flatten(-2)": ""},
+    says="sinusoidal_encoding puts all sines first and all cosines after them.",
+    look="Which columns hold the sine and the cosine of one angle?",
+    common=True,
+)
+mistake(
+    {
+        "inverse_frequencies(n_embd, base)": "base ** (-torch.arange(n_embd).double() / n_embd)",
+        _TABLE: _BY_COLUMN,
+    },
+    {
+        "inverse_frequencies(n_embd, base)": "base ** (-torch.arange(n_embd).double() / n_embd * 2)",
+        _TABLE: _BY_COLUMN,
+    },
+    says="sinusoidal_encoding gives each column a frequency of its own, not each pair.",
+    look="Which angle do columns 2i and 2i + 1 share?",
+    common=True,
+)
+mistake(
+    {"base))": "base)).float()"},
+    {"(positions": "(positions.float()", "base))": "base).float())"},
+    says="sinusoidal_encoding takes sine and cosine of float32 angles: too coarse far out.",
+    look="How far apart are two float32 numbers near 10,000?",
+    common=True,
+)
+mistake(
+    {".float()": ""},
+    says="sinusoidal_encoding gives back float64 instead of float32.",
+    look="Which dtype do the layers behind it expect?",
+    common=True,
+)
+mistake(
+    {", base)": ")"},
+    says="sinusoidal_encoding ignores its argument base.",
+    look="Is base passed on?",
+)
+mistake(
+    {"angles.sin(), angles.cos()": "angles.cos(), angles.sin()"},
+    says="sinusoidal_encoding puts the cosine before the sine.",
+    look="What is the first row: 0, 1, 0, 1, … or 1, 0, 1, 0, …?",
+)
+mistake(
+    {"angles.cos()": "angles.sin()"},
+    {"angles.sin()": "angles.cos()"},
+    says="sinusoidal_encoding uses the same function in even and in odd columns.",
+    look="What is the first row?",
+)
+mistake(
+    {"angles.cos()": "torch.zeros_like(angles)"},
+    {"angles.sin(), angles.cos()": "angles.cos(), torch.zeros_like(angles)"},
+    says="sinusoidal_encoding leaves its odd columns at 0.",
+    look="Into which columns does each of your assignments write?",
+)
+mistake(
+    {", base)": ", base**2)"},
+    says="sinusoidal_encoding divides 2 · column by C, so its exponents run to 2.",
+    look="Is i the number of the column or of the pair?",
+)
+mistake(
+    {", base)": ", base**0.5)"},
+    says="sinusoidal_encoding leaves the 2 out of the exponent: i / C instead of 2i / C.",
+    look="How slowly does the last pair turn?",
+)
+mistake(
+    {", base)": ", base ** (n_embd / max(n_embd - 2, 1)))"},
+    says="sinusoidal_encoding divides the exponent by C - 2, so the last one is 1.",
+    look="What is the exponent of the last pair: exactly 1, or a little less?",
+)
+mistake(
+    {", base)": ", 1.0)"},
+    says="sinusoidal_encoding turns all pairs at the same speed.",
+    look="Where does the number of the pair enter the angle?",
+)
+mistake(
+    {"inverse_frequencies(": "1 / inverse_frequencies("},
+    says="sinusoidal_encoding lets the frequencies grow from pair to pair.",
+    look="Does the second pair turn faster or slower than the first?",
+)
+mistake(
+    {", base)": ", base).float()"},
+    says="sinusoidal_encoding rounds its frequencies to float32 before it multiplies.",
+    look="What does position 10 000 do to an error of one part in ten million?",
+)
+mistake(
+    {"arange(length,": "arange(1, length + 1,"},
+    says="sinusoidal_encoding counts positions from 1.",
+    look="What is the first row?",
+)
+mistake(
+    {"arange(length,": "arange(length + 1,"},
+    says="sinusoidal_encoding gives one row more than asked for.",
+    look="Which positions are there in a table of length T?",
+)
+mistake(
+    {"arange(length,": "arange(1, length,"},
+    says="sinusoidal_encoding leaves position 0 out.",
+    look="Which positions are there in a table of length T?",
+)
+mistake(
+    {"arange(length,": "arange(length - 1,"},
+    says="sinusoidal_encoding leaves the last position out.",
+    look="Which positions are there in a table of length T?",
+)
+mistake(
+    {"(positions": "(positions / max(length, 1)"},
+    {"(positions": "(positions / max(length - 1, 1)"},
+    says="sinusoidal_encoding stretches the positions to 0..1, so that its rows depend on T.",
+    look="Is row 3 the same in a table of 10 rows and in one of 100?",
+)
+mistake(
+    {"(positions": "(positions.clamp(max=4095)"},
+    says="sinusoidal_encoding stops at position 4095 and repeats that row.",
+    look="Is there a largest position?",
+)
+mistake(
+    {"(positions": "(positions.bfloat16()"},
+    {"(positions": "(positions.half()"},
+    says="sinusoidal_encoding counts positions in 16 bits, which skip whole numbers.",
+    look="In which dtype are the positions? How many digits does it keep?",
+)
+mistake(
+    {"torch.outer": "-torch.outer"},
+    says="sinusoidal_encoding turns backwards: the sines have the wrong sign.",
+    look="Is sin 1 positive?",
+)
+mistake(
+    {"torch.outer": "math.pi / 180 * torch.outer"},
+    says="sinusoidal_encoding reads its angles as degrees.",
+    look="Which unit does torch.sin expect?",
+)
+mistake(
+    {"torch.outer": "2 * math.pi * torch.outer"},
+    says="sinusoidal_encoding counts whole turns: position 1 is back at the start.",
+    look="How far does the first pair turn per position, in radians?",
+)
+mistake(
+    {"flatten(-2)": "flatten(-2).T"},
+    says="sinusoidal_encoding gives back (C, T).",
+    look="Print the shape for 3 positions and 4 features.",
+)
+mistake(
+    {"flatten(-2)": "flatten(-2)[None]"},
+    {"flatten(-2)": "flatten(-2)[:, None]"},
+    says="sinusoidal_encoding gives its table a batch axis.",
+    look="What shape does the contract promise?",
+)
+mistake(
+    {".flatten(-2)": ""},
+    says="sinusoidal_encoding gives pairs, (T, C/2, 2), instead of columns.",
+    look="Print the shape for 3 positions and 4 features.",
+)
+mistake(
+    {"base))": "base)).T", "flatten(-2)": "reshape(length, n_embd)"},
+    {"dim=-1).flatten(-2)": "dim=0).reshape(length, n_embd)"},
+    says="sinusoidal_encoding mixes rows up: it reshapes what has T behind another axis.",
+    look="Does `reshape` move numbers, or only rename their places?",
+)
+mistake(
+    {"return ": "return (2 / n_embd) ** 0.5 * "},
+    {"return ": "return n_embd**-0.5 * "},
+    {"return ": "return n_embd**0.5 * "},
+    says="sinusoidal_encoding scales its rows.",
+    look="What is sin² + cos² of one pair?",
+)
+mistake(
+    {
+        "check_width(n_embd)": "width, n_embd = n_embd, n_embd + n_embd % 2",
+        "flatten(-2)": "flatten(-2)[:, :width]",
+    },
+    says="sinusoidal_encoding accepts an odd width.",
+    look="What should happen to a sine that has no cosine?",
+)
+
+
+@mistake(
+    says="sinusoidal_encoding remembers its table by length and width, so the first base stays.",
+    look="On which arguments does the table depend?",
+    forget=_kept.clear,
+)
+def remembers_without_base(length, n_embd, base=10000.0):
+    return _kept.setdefault((length, n_embd), sinusoidal_encoding(length, n_embd, base))
+
+
+@alternative
+def as_in_the_textbook(length, n_embd, base=10000.0):
+    check_width(n_embd)
+    pe = torch.zeros(length, n_embd, dtype=torch.float64)
+    position = torch.arange(length, dtype=torch.float64).unsqueeze(1)
+    div_term = torch.exp(torch.arange(0, n_embd, 2).double() * (-math.log(base) / n_embd))
+    pe[:, 0::2] = torch.sin(position * div_term)
+    pe[:, 1::2] = torch.cos(position * div_term)
+    return pe.float()
+
+
+alternative(
+    {"base))": "base)).repeat_interleave(2, dim=1)", _TABLE: _BY_COLUMN},
+    {_TABLE: "torch.view_as_real(torch.polar(angles**0, math.pi / 2 - angles)).flatten(-2)"},
+)
+
+
+@alternative
+def entry_by_entry(length, n_embd, base=10000.0):
+    check_width(n_embd)
+    pairs = [base ** (-2 * i / n_embd) for i in range(n_embd // 2)]
+    return torch.tensor(
+        [[f(p * w) for w in pairs for f in (math.sin, math.cos)] for p in range(length)]
+    )
+
+
+@alternative
+def cosine_as_a_shifted_sine(length, n_embd, base=10000.0):
+    check_width(n_embd)
+    column = np.arange(n_embd)
+    angle = np.arange(length)[:, None] / np.power(base, column // 2 * 2 / n_embd)
+    return torch.from_numpy(np.sin(angle + np.pi / 2 * (column % 2)).astype(np.float32))
+
+
+@alternative
+def turned_from_row_to_row(length, n_embd, base=10000.0):
+    step = [cmath.exp(1j * turn) for turn in inverse_frequencies(n_embd, base).tolist()]
+    hands, rows = [1 + 0j] * len(step), []
+    for _ in range(length):
+        rows.append([part for hand in hands for part in (hand.imag, hand.real)])
+        hands = [hand * turn for hand, turn in zip(hands, step, strict=True)]
+    return torch.tensor(rows, dtype=torch.float32)
+
+
+@alternative
+@functools.cache
+def remembered_by_all_arguments(length, n_embd, base=10000.0):
+    return sinusoidal_encoding(length, n_embd, base)
+
+
+# --- SinusoidalPositionalEmbedding --------------------------------------------------------------
+
+
+mistake, alternative, error = entries("SinusoidalPositionalEmbedding")
+
+_REGISTERED = 'self.register_buffer("table", table, persistent=False)'
+_LONGER = "sinusoidal_encoding(seq_len, self.n_embd, self.base).to(self.table)"
+
+mistake(
+    {_REGISTERED: "self.table = nn.Parameter(table, requires_grad=False)"},
+    {_REGISTERED: "self.table = nn.Parameter(table)"},
+    says="SinusoidalPositionalEmbedding makes its table a parameter instead of a buffer.",
+    look="What does `module.parameters()` list, and is there anything to learn here?",
+    common=True,
+)
+mistake(
+    {_REGISTERED: "self.table = table"},
+    {_REGISTERED: "", "if seq_len <= len(self.table)": "if False", ".to(self.table)": ""},
+    says="SinusoidalPositionalEmbedding holds no table that `.to` could move.",
+    look="Which tensors does `module.to(...)` know about?",
+    common=True,
+)
+mistake(
+    {_LONGER: "self.table"},
+    says="SinusoidalPositionalEmbedding gives no more rows than its table has.",
+    look="What does a slice do when its end lies beyond the last row?",
+    common=True,
+)
+mistake(
+    {".to(self.table)": ""},
+    says="SinusoidalPositionalEmbedding leaves the rows beyond its table in float32 on the CPU.",
+    look="What did `module.to(...)` do to the table, and who does it for the rows made later?",
+    common=True,
+)
+mistake(
+    {".to(self.table)": ".to(self.table.device)"},
+    says="SinusoidalPositionalEmbedding moves the rows beyond its table to the right device, but "
+    "not to the right dtype.",
+    look="What does `.to(...)` take besides a device?",
+)
+mistake(
+    {".to(self.table)": ".to(self.table.dtype)"},
+    says="SinusoidalPositionalEmbedding gives rows beyond its table the right dtype on the CPU.",
+    look="What does `.to(...)` take besides a dtype?",
+)
+mistake(
+    {"[:seq_len]": "[:seq_len].float()", ".to(self.table)": ".to(self.table.device)"},
+    says="SinusoidalPositionalEmbedding gives float32, whatever dtype the module has been moved to.",
+    look="Which dtype do the rows have after `module.to(torch.float64)`?",
+)
+mistake(
+    {_REGISTERED: 'self.table = table; self.register_buffer("copy", table.clone())'},
+    says="SinusoidalPositionalEmbedding has a buffer, but answers from a table of its own.",
+    look="Which of its tensors does forward use?",
+)
+mistake(
+    {"seq_len <= len(self.table)": "True", "(max_seq_len, n": "(max(max_seq_len, 5000), n"},
+    says="SinusoidalPositionalEmbedding makes 5000 rows ahead, and gives no more than these.",
+    look="What does `forward` give for a sequence longer than any table you made?",
+)
+mistake(
+    {f"return {_LONGER}": 'raise ValueError(f"{seq_len} is more than {len(self.table)}")'},
+    {_LONGER: "self.table[torch.arange(seq_len)]"},
+    {"        if seq_len": "        assert seq_len <= len(self.table)\n        if seq_len"},
+    says="SinusoidalPositionalEmbedding raises an error for a sequence longer than its table.",
+    look="Does the formula run out?",
+)
+mistake(
+    {_LONGER: "self.table[torch.arange(seq_len).clamp(max=len(self.table) - 1)]"},
+    says="SinusoidalPositionalEmbedding repeats its last row for all positions beyond the table.",
+    look="Do two positions beyond the table differ?",
+)
+mistake(
+    {_LONGER: "self.table[torch.arange(seq_len) % len(self.table)]"},
+    {
+        "return sinusoidal_encoding(seq_len": "seq_len -= len(self.table)\n"
+        "        return torch.cat((self.table, sinusoidal_encoding(seq_len",
+        ".to(self.table)": ".to(self.table)))",
+    },
+    says="SinusoidalPositionalEmbedding starts again at position 0 behind its table.",
+    look="Which position is the first one behind a table of T rows?",
+)
+mistake(
+    {_LONGER: "nn.functional.pad(self.table, (0, 0, 0, seq_len - len(self.table)))"},
+    says="SinusoidalPositionalEmbedding fills the rows beyond its table with zeros.",
+    look="What does the formula give for those positions?",
+)
+mistake(
+    {".to(self.table)": "[len(self.table) :].to(self.table)"},
+    says="SinusoidalPositionalEmbedding gives only the rows beyond its table.",
+    look="How many rows should come back?",
+)
+mistake(
+    {"<= len(self.table)": "<= len(self.table) + 1"},
+    says="SinusoidalPositionalEmbedding gives a row too few where one more than its table is asked.",
+    look="How many rows has the table, and what is the number of its last one?",
+)
+mistake(
+    {"return sinusoidal": "self.table = sinusoidal"},
+    says="SinusoidalPositionalEmbedding gives None for a sequence longer than its table.",
+    look="What does a function give back that ends without return?",
+)
+mistake(
+    {"self.table[:seq_len]": "self.table"},
+    says="SinusoidalPositionalEmbedding gives the whole table, whatever the length.",
+    look="How many rows should come back?",
+)
+mistake(
+    {_LONGER: f"self.__dict__.setdefault(f'rows_{{seq_len}}', {_LONGER})"},
+    says="SinusoidalPositionalEmbedding grows into a plain attribute, which `.to` misses.",
+    look="What happens to the longer table when the module moves later?",
+)
+mistake(
+    {"if seq": "seq_len = self.n = max(seq_len, getattr(self, 'n', 0))\n        if seq"},
+    says="SinusoidalPositionalEmbedding keeps what a long sequence needed and gives it to all.",
+    look="What does a short sequence get after a long one?",
+)
+mistake(
+    {"(max_seq_len, n_embd, base)": "(max_seq_len, n_embd)", ", self.base)": ")"},
+    says="SinusoidalPositionalEmbedding ignores its argument base.",
+    look="Is base passed on?",
+)
+mistake(
+    {"(max_seq_len, n_embd, base)": "(max_seq_len, n_embd)"},
+    says="SinusoidalPositionalEmbedding makes its table without its base.",
+    look="Is base passed on?",
+)
+mistake(
+    {", self.base)": ")"},
+    says="SinusoidalPositionalEmbedding forgets its base for positions beyond the table.",
+    look="Which arguments of __init__ does forward need?",
+)
+mistake(
+    {"[:seq_len]": "[1 : seq_len + 1]", ".to(self.table)": "[1:].to(self.table)"},
+    {"[:seq_len]": "[1 : seq_len + 1]"},
+    {
+        "if seq_len": "seq_len += 1\n        if seq_len",
+        "[:seq_len]": "[1:seq_len]",
+        ".to(self.table)": ".to(self.table)[1:]",
+    },
+    says="SinusoidalPositionalEmbedding takes rows 1 to seq_len; position 0 is left out.",
+    look="What is the first row?",
+)
+mistake(
+    {"[:seq_len]": "[-seq_len:]"},
+    says="SinusoidalPositionalEmbedding takes the last rows of its table.",
+    look="What is the first row?",
+)
+mistake(
+    {"[:seq_len]": "[seq_len - 1]", ".to(self.table)": "[-1].to(self.table)"},
+    {"[:seq_len]": "[seq_len]"},
+    says="SinusoidalPositionalEmbedding looks up a single row.",
+    look="What shape should come back, and how many rows is that?",
+)
+mistake(
+    {"[:seq_len]": "[None, :seq_len]", ".to(self.table)": "[None].to(self.table)"},
+    {"[:seq_len]": "[:seq_len, None]", ".to(self.table)": "[:, None].to(self.table)"},
+    says="SinusoidalPositionalEmbedding gives its rows a batch axis.",
+    look="What shape does the contract promise, and who adds the batch axis later?",
+)
+
+
+def _halves(*arguments):
+    table = sinusoidal_encoding(*arguments)
+    return torch.cat((table[:, 0::2], table[:, 1::2]), dim=1)
+
+
+def _made_in(dtype, length, n_embd, base):
+    angles = torch.outer(
+        torch.arange(length).to(dtype), inverse_frequencies(n_embd, base).to(dtype)
+    )
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
+
+
+mistake(
+    {"= sinusoidal_encoding(": "= _halves(", "return sinusoidal_encoding(": "return _halves("},
+    says="SinusoidalPositionalEmbedding puts all sines first and all cosines after them.",
+    look="Which columns hold the sine and the cosine of one angle?",
+)
+mistake(
+    {"seq_len <= len(self.table)": "False", "sinusoidal_encoding(seq": "_made_in(self.table, seq"},
+    {"sinusoidal_encoding(seq": "_made_in(self.table, seq"},
+    says="SinusoidalPositionalEmbedding makes angles in its own dtype; bfloat16 rounds them.",
+    look="What is rounded to bfloat16: the angles or their sines?",
+)
+
+
+@mistake(
+    says="SinusoidalPositionalEmbedding shares its longest table with modules of another base.",
+    look="On which arguments does a table depend?",
+    forget=_kept.clear,
+)
+class shares_long_tables(SinusoidalPositionalEmbedding):
+    def forward(self, seq_len):
+        if seq_len > max(len(self.table), len(_kept.get(self.n_embd, ()))):
+            _kept[self.n_embd] = sinusoidal_encoding(seq_len, self.n_embd, self.base)
+        table = self.table if seq_len <= len(self.table) else _kept[self.n_embd]
+        return table[:seq_len].to(self.table)
+
+
+@alternative
+class persistent_table_that_grows(nn.Module):
+    def __init__(self, max_seq_len, n_embd, base=10000.0):
+        super().__init__()
+        self.make = functools.partial(sinusoidal_encoding, n_embd=n_embd, base=base)
+        self.register_buffer("pe", self.make(max_seq_len).unsqueeze(0))
+
+    def forward(self, seq_len):
+        if seq_len > self.pe.size(1):
+            self.pe = self.make(2 * seq_len).unsqueeze(0).to(self.pe)
+        return self.pe[0, :seq_len]
+
+
+_MADE = "sinusoidal_encoding(max_seq_len, n_embd, base)"
+_BEYOND = "sinusoidal_encoding(seq_len, self.n_embd, self.base)[len(self.table) :]"
+alternative(
+    {
+        _LONGER: f"torch.cat((self.table, {_BEYOND}.to(self.table)))",
+        "[:seq_len]": "[:seq_len].clone()",
+    },
+    {_MADE: "torch.zeros(())", "seq_len <= len(self.table)": "False"},
+    {
+        "self.n_embd, self.base =": 'self.register_buffer("width", torch.tensor(n_embd)); _, self.base =',
+        "self.n_embd, self.base)": "self.width.item(), self.base)",
+    },
+    {
+        _MADE: "_made_in(torch.float32, max_seq_len, n_embd, base)",
+        ", self.base)": ", self.base).to(self.table.device)",
+        "[:seq_len]": ".index_select(0, torch.arange(seq_len).to(self.table.device))",
+    },
+)
+
+# --- offset_rotation ----------------------------------------------------------------------------
+
+
+mistake, alternative, error = entries("offset_rotation")
+
+mistake(
+    {"= k *": "= -k *"},
+    {"(cos, sin)": "(cos, -sin)", "(-sin, cos)": "(sin, cos)"},
+    says="offset_rotation gives the transpose: it moves back by k.",
+    look="Which sign has the sine in the first row?",
+    common=True,
+)
+mistake(
+    {
+        "return torch": "cos, sin = cos.diag(), sin.diag()\n    return torch",
+        "block_diag(*torch.stack((sine_row, cosine_row), dim=-2))": "cat((torch.cat((cos, sin), 1), torch.cat((-sin, cos), 1)))",
+    },
+    says="offset_rotation pairs column i with C/2 + i, but the table pairs neighbors.",
+    look="Which columns hold the sine and the cosine of one angle?",
+    common=True,
+)
+mistake(
+    {".double()": ".float()"},
+    says="offset_rotation makes its angles in float32, too coarse for offsets of a thousand.",
+    look="How far apart are two float32 numbers near 1,000?",
+    common=True,
+)
+mistake(
+    {"(-sin, cos)": "(sin, cos)"},
+    {"(cos, sin)": "(cos, -sin)"},
+    says="offset_rotation is symmetric: both sines have the same sign, so it mirrors.",
+    look="What does cos(a + b) look like, written out?",
+)
+mistake(
+    {"cos, sin =": "sin, cos ="},
+    says="offset_rotation swaps sine and cosine.",
+    look="What should the matrix be for k = 0?",
+)
+mistake(
+    {"(sine_row, cosine_row)": "(cosine_row, sine_row)"},
+    says="offset_rotation has the cosine's row above the sine's in every block.",
+    look="What should the matrix be for k = 0?",
+)
+mistake(
+    {"(cos, sin)": "(sin, cos)", "(-sin, cos)": "(cos, -sin)"},
+    says="offset_rotation swaps the two columns of every block.",
+    look="What should the matrix be for k = 0?",
+)
+mistake(
+    {", base)": ", 1.0)"},
+    says="offset_rotation turns every pair by the same angle.",
+    look="Which angle belongs to the second block?",
+)
+mistake(
+    {".double()": ".double().flip(0)"},
+    says="offset_rotation builds its blocks for the slowest pair first.",
+    look="Which pair does the upper left block turn?",
+)
+mistake(
+    {"= k *": "="},
+    says="offset_rotation ignores its argument k and always moves by one.",
+    look="Where does k enter the angle?",
+)
+mistake(
+    {"= k *": "= abs(k) *"},
+    says="offset_rotation loses the sign of k.",
+    look="Compare the matrices for 3 and -3.",
+)
+mistake(
+    {"= k *": "= (k + 1) *"},
+    {"= k *": "= (k - 1) *"},
+    says="offset_rotation is off by one: it moves by k + 1 or k - 1.",
+    look="What should the matrix be for k = 0?",
+)
+mistake(
+    {"= k *": "= max(k, 0) *"},
+    says="offset_rotation takes a negative k for 0.",
+    look="What does it mean to move by -3?",
+)
+mistake(
+    {"angles = k": "assert k >= 0\n    angles = k"},
+    {
+        "    angles = k": '    if k < 0:\n        raise ValueError(f"{k} is negative")\n    angles = k'
+    },
+    says="offset_rotation refuses a negative k.",
+    look="What does a negative k mean?",
+)
+mistake(
+    {"= k *": "= 2 * math.pi * k *"},
+    says="offset_rotation counts whole turns: k = 1 turns the first pair back to the start.",
+    look="How far does the first pair turn per position, in radians?",
+)
+mistake(
+    {"= k *": "= k /"},
+    says="offset_rotation lets the angles grow from pair to pair.",
+    look="Which pair turns slowest?",
+)
+mistake(
+    {", base)": ", base**0.5)"},
+    says="offset_rotation leaves the 2 out of the exponent: i / C instead of 2i / C.",
+    look="How slowly does the last pair turn?",
+)
+mistake(
+    {", base)": ")"},
+    says="offset_rotation ignores its argument base.",
+    look="Is base passed on?",
+)
+mistake(
+    {"torch.block_diag(*": "("},
+    says="offset_rotation gives the blocks, (C/2, 2, 2), not the matrix.",
+    look="Print the shape of the result.",
+)
+mistake(
+    {", dim=-2)": ")"},
+    says="offset_rotation stacks the rows of all pairs, so that its two blocks are (C/2, 2).",
+    look="Print the shape of what you give to block_diag.",
+)
+mistake(
+    {".float()": ""},
+    says="offset_rotation gives back float64.",
+    look="Which dtype has a table of positions?",
+)
+mistake(
+    {"torch.block_diag(*": "torch.hstack((*", "dim=-2)": "dim=-2),)).repeat(n_embd // 2, 1"},
+    says="offset_rotation fills the places outside of its blocks, too.",
+    look="Does a pair depend on any other pair?",
+)
+mistake(
+    {
+        "check_width(n_embd)": "odd = n_embd % 2 * (n_embd > 1)\n    n_embd -= odd",
+        "dim=-2)": "dim=-2), torch.eye(odd)",
+    },
+    says="offset_rotation accepts an odd width.",
+    look="What should happen to a sine that has no cosine?",
+)
+
+
+@mistake(
+    says="offset_rotation multiplies one float32 step k times, and the error piles up.",
+    look="How large is the error after a thousand products?",
+)
+def power_of_a_float32_step(k, n_embd, base=10000.0):
+    step = offset_rotation(1 if k >= 0 else -1, n_embd, base)
+    return functools.reduce(torch.matmul, [step] * abs(k), torch.eye(n_embd))
+
+
+@mistake(
+    says="offset_rotation remembers its matrix by k and width, so the first base stays.",
+    look="On which arguments does the matrix depend?",
+    forget=_kept.clear,
+)
+def rotation_remembered_without_base(k, n_embd, base=10000.0):
+    return _kept.setdefault((k, n_embd), offset_rotation(k, n_embd, base))
+
+
+@alternative
+def blocks_written_in_place(k, n_embd, base=10000.0):
+    check_width(n_embd)
+    matrix = torch.eye(n_embd)
+    for i in range(0, n_embd, 2):
+        angle = k / base ** (i / n_embd)
+        c, s = math.cos(angle), math.sin(angle)
+        matrix[i : i + 2, i : i + 2] = torch.tensor([[c, s], [-s, c]])
+    return matrix
+
+
+@alternative
+def exponential_of_a_generator(k, n_embd, base=10000.0):
+    angles = torch.remainder(k * inverse_frequencies(n_embd, base).double(), 2 * math.pi)
+    turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
+    return torch.linalg.matrix_exp(torch.kron(angles.diag(), turn)).float()
+
+
+@alternative
+def diagonals_of_cosines_and_sines(k, n_embd, base=10000.0):
+    angles = k * inverse_frequencies(n_embd, base).double()
+    sines = torch.stack((angles.sin(), torch.zeros_like(angles)), dim=-1).flatten()[:-1]
+    matrix = angles.cos().repeat_interleave(2).diag() + sines.diag(1) - sines.diag(-1)
+    return matrix.to(torch.float32)
+
+
+@alternative
+def complex_turns_in_numpy(k, n_embd, base=10000.0):
+    turns = np.exp(1j * k * inverse_frequencies(n_embd, base).double().numpy())
+    turn = np.array([[0, 1], [-1, 0]])
+    result = np.kron(np.diag(turns.real), np.eye(2)) + np.kron(np.diag(turns.imag), turn)
+    return torch.from_numpy(result.astype(np.float32))
+
+
+# --- relative_similarity ------------------------------------------------------------------------
+
+
+mistake, alternative, error = entries("relative_similarity")
+
+_LEFT = "pe[: len(pe) - k]"
+_PRODUCTS = "(pe[: len(pe) - k] * pe[k:])"
+_SUMS = "(pe[: len(pe) - k] * pe[k:]).sum(dim=-1)"
+_REFUSAL = (
+    'raise ValueError(f"k must lie in 0..{len(pe) - 1}, because pe has {len(pe)} rows; got {k}")'
+)
+
+mistake(
+    {_LEFT: "pe[0]"},
+    says="relative_similarity compares every row with row 0.",
+    look="Which two rows belong together for p = 1?",
+    common=True,
+)
+mistake(
+    {_LEFT: "pe[:-k]"},
+    says="relative_similarity slices with `[:-k]`, which is empty for k = 0.",
+    look="What is `pe[:-0]`?",
+    common=True,
+)
+mistake(
+    {_LEFT: "pe", "pe[k:]": "pe.roll(-k, dims=0)"},
+    says="relative_similarity lets positions wrap round the end of the table.",
+    look="How many numbers should come back?",
+    common=True,
+)
+mistake(
+    {_LEFT: "pe", "pe[k:]": "pe.roll(-k, dims=0)", "dim=-1)": "dim=-1)[k:]"},
+    says="relative_similarity wraps round the end, and then keeps the wrong T - k numbers.",
+    look="Which positions p have a partner p + k?",
+)
+mistake(
+    {".sum(dim=-1)": ""},
+    says="relative_similarity multiplies the rows, but does not add the products up.",
+    look="What is a dot product?",
+)
+mistake(
+    {".sum(": ".mean("},
+    says="relative_similarity takes the mean of the products instead of their sum.",
+    look="What is a dot product?",
+)
+mistake(
+    {"dim=-1": "dim=0"},
+    says="relative_similarity adds up over positions instead of features.",
+    look="Which axis is left over?",
+)
+mistake(
+    {"dim=-1": ""},
+    says="relative_similarity adds everything up to one number.",
+    look="How many pairs of rows are k apart?",
+)
+mistake(
+    {"return (": "return torch.cosine_similarity(", " * pe[k:]).sum(": ", pe[k:], "},
+    says="relative_similarity compares directions: it divides by the lengths of the rows.",
+    look="Is the dot product asked for, or the cosine?",
+)
+mistake(
+    {_LEFT: "pe[0]", "pe[k:]": "pe[k]", ".sum(dim=-1)": ".sum().repeat(len(pe) - k)"},
+    says="relative_similarity compares the first pair and repeats it.",
+    look="Which two rows belong together for p = 1?",
+)
+mistake(
+    {_LEFT: "pe[:k]"},
+    says="relative_similarity takes the first k rows instead of the first T - k.",
+    look="How many rows have a partner k behind them?",
+)
+mistake(
+    {_LEFT: "pe[:, : pe.shape[1] - k]", "pe[k:]": "pe[:, k:]"},
+    says="relative_similarity shifts features instead of positions.",
+    look="Along which axis do the positions lie?",
+)
+mistake(
+    {_LEFT: "pe[: len(pe) - k - 1]", "pe[k:]": "pe[k + 1 :]"},
+    {"pe[k:]": "pe.roll(-k - 1, dims=0)[: len(pe) - k]"},
+    says="relative_similarity is off by one: its rows are k + 1 apart.",
+    look="Which two rows belong together for p = 0?",
+)
+mistake(
+    {".sum(": ".flip(0).sum("},
+    says="relative_similarity gives its numbers in reverse order.",
+    look="Which pair of rows does the first number belong to?",
+)
+mistake(
+    {_SUMS: "pe @ pe.T"},
+    says="relative_similarity gives all dot products, (T, T), instead of those k apart.",
+    look="Which entries of the T × T matrix are k apart?",
+)
+mistake(
+    {"(pe[:": "pe[:", "* pe[k:]).sum(dim=-1)": "@ pe[k:].T"},
+    {_SUMS: "pe[:-k] @ pe[k:].T"},
+    says="relative_similarity multiplies every row with every other, (T - k, T - k).",
+    look="How many numbers should come back, and which entries of your matrix are they?",
+)
+mistake(
+    {"dim=-1": "dim=-1, keepdim=True"},
+    {".sum(dim=-1)": ".sum(dim=-1)[None]"},
+    says="relative_similarity gives a column or a row.",
+    look="Print the shape of the result.",
+)
+mistake(
+    {"return ": "return pe.shape[-1] ** -0.5 * "},
+    says="relative_similarity scales by √C, as attention does.",
+    look="Does the definition contain a scale?",
+)
+mistake(
+    {" * ": " - ", ".sum(dim": ".norm(dim"},
+    {" * ": " - ", ".sum(dim": ".square().sum(dim"},
+    says="relative_similarity gives distances instead of dot products.",
+    look="What is a dot product?",
+)
+mistake(
+    {"pe[k:]": "pe[k:].detach()"},
+    {_LEFT: f"{_LEFT}.detach()"},
+    says="relative_similarity cuts one of the two rows off from the gradient.",
+    look="Does each row learn from both of its partners?",
+)
+mistake(
+    {_PRODUCTS: f"{_PRODUCTS}.detach()"},
+    says="relative_similarity lets no gradient through.",
+    look="What do detach(), .data and no_grad do to a gradient?",
+)
+mistake(
+    {
+        _SUMS: "torch.tensor([torch.dot(pe[p], pe[p + k]).item() for p in range(len(pe) - k)]).to(pe)"
+    },
+    says="relative_similarity collects Python numbers, which carry no gradient.",
+    look="What does `.item()` do to training?",
+)
+mistake(
+    {_SUMS: f"{_SUMS}.tolist()"},
+    says="relative_similarity gives a list instead of a tensor.",
+    look="Print the type of the result.",
+)
+mistake(
+    {".sum(dim=-1)": ".sum(dim=-1).float()"},
+    {".sum(dim=-1)": ".sum(dim=-1).double()"},
+    says="relative_similarity answers in one dtype, whatever the table is kept in.",
+    look="Which dtype has the result for a float64 table? And for a float32 one?",
+)
+mistake(
+    {" * pe[k:]": ".mul_(pe[k:])"},
+    says="relative_similarity writes the products into the table.",
+    look="What does an underscore at the end of a method's name, or `*=`, change?",
+)
+mistake(
+    {"k < len(pe)": "k <= len(pe)"},
+    {"k < len(pe)": "k"},
+    says="relative_similarity lets k = T through and gives an empty result.",
+    look="How far apart can two of T rows be at most?",
+)
+mistake(
+    {"if not": "k = abs(k)\n    if not"},
+    {"0 <= k": "k"},
+    says="relative_similarity accepts a negative k.",
+    look="Which k does the contract allow?",
+)
+mistake(
+    {"if not 0 <= k < len(pe):": "if False:"},
+    says="relative_similarity checks k nowhere.",
+    look="Which k does the contract allow?",
+)
+mistake(
+    {"0 <= k": "0 < k"},
+    says="relative_similarity refuses the distance 0.",
+    look="How far is a row from itself?",
+)
+mistake(
+    {"k < len(pe)": "k < max(len(pe) - 1, 1)"},
+    {"k < len(pe)": "k < len(pe) - 1"},
+    says="relative_similarity refuses the largest distance, T - 1.",
+    look="How far apart are the first and the last of T rows?",
+)
+mistake(
+    {_REFUSAL: 'raise ValueError("there are no rows so far apart")'},
+    {"; got {k}": ""},
+    says="relative_similarity refuses k without naming the rule in words and the k it got.",
+    look="What would you want to read in the message?",
+)
+mistake(
+    {"ValueError": "IndexError"},
+    {"ValueError": "AssertionError"},
+    says="relative_similarity raises another exception than ValueError.",
+    look="Which exception does the contract name? Which one does assert raise?",
+)
+mistake(
+    {"raise ": "return "},
+    says="relative_similarity returns its ValueError instead of raising it.",
+    look="Which statement makes an error stop the caller?",
+)
+
+
+@alternative
+def diagonal_of_all_pairs(pe, k):
+    if k < 0 or k >= pe.size(0):
+        raise ValueError(f"no two of {pe.size(0)} rows are {k} apart")
+    return (pe @ pe.mT).diagonal(k)
+
+
+alternative(
+    {_SUMS: 'torch.einsum("tc,tc->t", pe[k:], pe.narrow(0, 0, len(pe) - k))'},
+    {_SUMS: "torch.stack([pe[p].dot(pe[p + k]) for p in range(len(pe) - k)])"},
+    {
+        _SUMS: "torch.bmm(pe[: len(pe) - k, None].double(), pe[k:, :, None].double()).view(-1).to(pe)"
+    },
+    {_LEFT: "pe", "pe[k:]": "pe.roll(-k, dims=0)", ".sum(dim=-1)": ".sum(dim=-1)[: len(pe) - k]"},
+    {
+        _SUMS: "torch.linalg.vecdot(pe.index_select(0, torch.arange(len(pe) - k).to(pe.device)), pe[k:])"
+    },
+)
+
 
 # --- the width and the default base -------------------------------------------------------------
 
