@@ -33,10 +33,7 @@ mistake(
 mistake(
     {"arange(0, n_embd, 2,": "arange(n_embd,"},
     {"torch.arange(0, n_embd, 2,": "2 * torch.arange(n_embd,"},
-    {
-        "torch.arange(0, n_embd, 2,": "2 * torch.arange(n_embd // 2,",
-        "/ n_embd)": "/ n_embd).repeat_interleave(2)",
-    },
+    {"/ n_embd)": "/ n_embd).repeat_interleave(2)"},
     {"/ n_embd)": "/ n_embd).repeat(2)"},
     says="inverse_frequencies gives one frequency per column instead of one per pair.",
     look="How many angles are there for C columns?",
@@ -65,23 +62,15 @@ mistake(
     look="What is the exponent of the last pair: exactly 1, or a little less?",
 )
 mistake(
-    {"/ n_embd)": "/ (n_embd - 1))"},
-    says="inverse_frequencies divides its exponents by C - 1.",
-    look="What is the exponent of the second pair for C = 4?",
-)
-mistake(
     {" / n_embd)": ")"},
-    says="inverse_frequencies does not divide its exponents by C.",
+    {"/ n_embd)": "/ (n_embd - 1))"},
+    says="inverse_frequencies divides its exponents by C - 1, or not at all.",
     look="What is the exponent of the second pair for C = 4?",
 )
 mistake(
     {"arange(0, n_embd, 2,": "arange(2, n_embd + 2, 2,"},
-    says="inverse_frequencies counts its pairs from 1.",
-    look="What is the first frequency?",
-)
-mistake(
     {"arange(0, n_embd, 2,": "arange(1, n_embd, 2,"},
-    says="inverse_frequencies takes the odd columns for its exponents.",
+    says="inverse_frequencies does not begin with the exponent 0.",
     look="What is the first frequency?",
 )
 mistake(
@@ -100,15 +89,11 @@ mistake(
     look="What is a power with a negative exponent, written as a fraction?",
 )
 mistake(
-    {"base ** (": "torch.exp("},
-    says="inverse_frequencies takes the exponential of the exponent, without base.",
-    look="What is base ** x, written with exp and log?",
-)
-mistake(
     {"base ** (": "torch.exp(math.log10(base) * "},
     {"base ** (": "torch.exp(math.log2(base) * "},
-    says="inverse_frequencies takes a logarithm to base 10 or 2 together with exp.",
-    look="Which logarithm undoes exp?",
+    {"base ** (": "torch.exp("},
+    says="inverse_frequencies takes exp without the natural logarithm of base.",
+    look="What is base ** x, written with exp and log?",
 )
 mistake(
     {"base ** (-even_columns": "1 / (base * even_columns"},
@@ -121,6 +106,11 @@ mistake(
     {"-even_columns / n_embd": "-(even_columns // n_embd)"},
     says="inverse_frequencies divides integers with //, so every exponent is 0 or -1.",
     look="What is 2 // 6, and what is -2 // 6?",
+)
+mistake(
+    {"float64": "int64", "base **": "int(base) **", " / n_embd": ""},
+    says="inverse_frequencies computes in whole numbers, where 10000 ** -2 is 0.",
+    look="Which dtype has the exponent?",
 )
 mistake(
     {"base **": "2 * math.pi / base **"},
@@ -140,37 +130,22 @@ mistake(
     look="Which dtype has the result?",
 )
 mistake(
-    {"/ n_embd)": "/ n_embd)[None]"},
-    {"/ n_embd)": "/ n_embd)[:, None]"},
-    says="inverse_frequencies gives a matrix of one row or one column.",
-    look="Print the shape of the result.",
-)
-mistake(
     {"base ** (-even_columns / n_embd)": "(base ** (-even_columns / n_embd)).tolist()"},
     {"base ** (-even_columns / n_embd)": "(base ** (-even_columns / n_embd)).numpy()"},
-    says="inverse_frequencies gives a list or an array instead of a tensor.",
-    look="Print the type of the result.",
+    {"/ n_embd)": "/ n_embd)[None]"},
+    {"/ n_embd)": "/ n_embd)[:, None]"},
+    says="inverse_frequencies gives a list, an array or a matrix.",
+    look="Print the type and the shape of the result.",
 )
 mistake(
     {"    check_width(n_embd)": ""},
     {"    check_width(n_embd)": "    n_embd -= n_embd % 2"},
-    says="inverse_frequencies accepts any width.",
-    look="What happens to the sine that has no cosine?",
-)
-mistake(
     {"check_width(n_embd)": "check_width(n_embd + n_embd % 2)"},
-    says="inverse_frequencies accepts an odd width.",
-    look="What should happen to a sine that has no cosine?",
-)
-mistake(
-    {"check_width(n_embd)": "check_width(2 + n_embd % 2 * (n_embd - 2))"},
+    {"check_width(n_embd)": "check_width(n_embd if n_embd % 2 else 2)"},
     {"check_width(n_embd)": "check_width(n_embd or 2)"},
-    {
-        "check_width(n_embd)": "check_width(2 + n_embd % 2 * (n_embd - 2))",
-        "(0, n_embd, 2,": "(0, max(n_embd, 0), 2,",
-    },
-    says="inverse_frequencies accepts a width of 0.",
-    look="Is 0 an even number?",
+    {"check_width(n_embd)": "n_embd *= n_embd > 0; check_width(n_embd or 2)"},
+    says="inverse_frequencies accepts a width that does not split into pairs.",
+    look="What should happen to a sine that has no cosine? Is 0 an even number?",
 )
 
 
@@ -198,11 +173,30 @@ alternative(
     {_POWER: "torch.logspace(0, 2 / n_embd - 1, n_embd // 2, base=base, dtype=torch.float64)"},
 )
 
+error(
+    "TypeError: bad operand type for unary -: '",
+    "Often a range or a list stands where a formula needs a tensor: torch.arange makes one.",
+)
+error(
+    "ValueError: only one element tensors can be converted to Python scalars",
+    "Often math.exp or math.pow meets a tensor: torch has functions that take one.",
+)
+error(
+    "TypeError: log(): argument 'input' (position 1) must be Tensor, not float",
+    "Often torch.log meets the plain number base: math.log takes numbers.",
+)
+error(
+    "TypeError: 'float' object cannot be interpreted as an integer",
+    "Often a width divided by / counts something: also 6 / 2 is a float.",
+)
+
+
 # --- sinusoidal_encoding ------------------------------------------------------------------------
 
 
 mistake, alternative, error = entries("sinusoidal_encoding")
 
+_FREQUENCIES = "inverse_frequencies(n_embd, base)"
 _TABLE = "torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)"
 _BY_COLUMN = "torch.where(torch.arange(n_embd) % 2 == 0, angles.sin(), angles.cos())"
 
@@ -213,14 +207,8 @@ mistake(
     common=True,
 )
 mistake(
-    {
-        "inverse_frequencies(n_embd, base)": "base ** (-torch.arange(n_embd).double() / n_embd)",
-        _TABLE: _BY_COLUMN,
-    },
-    {
-        "inverse_frequencies(n_embd, base)": "base ** (-torch.arange(n_embd).double() / n_embd * 2)",
-        _TABLE: _BY_COLUMN,
-    },
+    {_FREQUENCIES: "base ** (-torch.arange(n_embd).double() / n_embd)", _TABLE: _BY_COLUMN},
+    {_FREQUENCIES: "base ** (torch.arange(n_embd) * (-2.0 / n_embd))", _TABLE: _BY_COLUMN},
     says="sinusoidal_encoding gives each column a frequency of its own, not each pair.",
     look="Which angle do columns 2i and 2i + 1 share?",
     common=True,
@@ -239,11 +227,6 @@ mistake(
     common=True,
 )
 mistake(
-    {", base)": ")"},
-    says="sinusoidal_encoding ignores its argument base.",
-    look="Is base passed on?",
-)
-mistake(
     {"angles.sin(), angles.cos()": "angles.cos(), angles.sin()"},
     says="sinusoidal_encoding puts the cosine before the sine.",
     look="What is the first row: 0, 1, 0, 1, … or 1, 0, 1, 0, …?",
@@ -251,39 +234,10 @@ mistake(
 mistake(
     {"angles.cos()": "angles.sin()"},
     {"angles.sin()": "angles.cos()"},
-    says="sinusoidal_encoding uses the same function in even and in odd columns.",
-    look="What is the first row?",
-)
-mistake(
     {"angles.cos()": "torch.zeros_like(angles)"},
     {"angles.sin(), angles.cos()": "angles.cos(), torch.zeros_like(angles)"},
-    says="sinusoidal_encoding leaves its odd columns at 0.",
-    look="Into which columns does each of your assignments write?",
-)
-mistake(
-    {", base)": ", base**2)"},
-    says="sinusoidal_encoding divides 2 · column by C, so its exponents run to 2.",
-    look="Is i the number of the column or of the pair?",
-)
-mistake(
-    {", base)": ", base**0.5)"},
-    says="sinusoidal_encoding leaves the 2 out of the exponent: i / C instead of 2i / C.",
-    look="How slowly does the last pair turn?",
-)
-mistake(
-    {", base)": ", base ** (n_embd / max(n_embd - 2, 1)))"},
-    says="sinusoidal_encoding divides the exponent by C - 2, so the last one is 1.",
-    look="What is the exponent of the last pair: exactly 1, or a little less?",
-)
-mistake(
-    {", base)": ", 1.0)"},
-    says="sinusoidal_encoding turns all pairs at the same speed.",
-    look="Where does the number of the pair enter the angle?",
-)
-mistake(
-    {"inverse_frequencies(": "1 / inverse_frequencies("},
-    says="sinusoidal_encoding lets the frequencies grow from pair to pair.",
-    look="Does the second pair turn faster or slower than the first?",
+    says="sinusoidal_encoding fills its odd columns like the even ones, or not at all.",
+    look="What is the first row? Into which columns does each of your assignments write?",
 )
 mistake(
     {", base)": ", base).float()"},
@@ -297,17 +251,9 @@ mistake(
 )
 mistake(
     {"arange(length,": "arange(length + 1,"},
-    says="sinusoidal_encoding gives one row more than asked for.",
-    look="Which positions are there in a table of length T?",
-)
-mistake(
     {"arange(length,": "arange(1, length,"},
-    says="sinusoidal_encoding leaves position 0 out.",
-    look="Which positions are there in a table of length T?",
-)
-mistake(
     {"arange(length,": "arange(length - 1,"},
-    says="sinusoidal_encoding leaves the last position out.",
+    says="sinusoidal_encoding does not give T rows.",
     look="Which positions are there in a table of length T?",
 )
 mistake(
@@ -334,28 +280,16 @@ mistake(
 )
 mistake(
     {"torch.outer": "math.pi / 180 * torch.outer"},
-    says="sinusoidal_encoding reads its angles as degrees.",
-    look="Which unit does torch.sin expect?",
-)
-mistake(
     {"torch.outer": "2 * math.pi * torch.outer"},
-    says="sinusoidal_encoding counts whole turns: position 1 is back at the start.",
-    look="How far does the first pair turn per position, in radians?",
-)
-mistake(
-    {"flatten(-2)": "flatten(-2).T"},
-    says="sinusoidal_encoding gives back (C, T).",
-    look="Print the shape for 3 positions and 4 features.",
+    says="sinusoidal_encoding measures its angles in degrees or in whole turns.",
+    look="Which unit does torch.sin expect?",
 )
 mistake(
     {"flatten(-2)": "flatten(-2)[None]"},
     {"flatten(-2)": "flatten(-2)[:, None]"},
-    says="sinusoidal_encoding gives its table a batch axis.",
-    look="What shape does the contract promise?",
-)
-mistake(
     {".flatten(-2)": ""},
-    says="sinusoidal_encoding gives pairs, (T, C/2, 2), instead of columns.",
+    {"flatten(-2)": "flatten(-2).T"},
+    says="sinusoidal_encoding gives another shape than (T, C).",
     look="Print the shape for 3 positions and 4 features.",
 )
 mistake(
@@ -372,11 +306,8 @@ mistake(
     look="What is sin² + cos² of one pair?",
 )
 mistake(
-    {
-        "check_width(n_embd)": "width, n_embd = n_embd, n_embd + n_embd % 2",
-        "flatten(-2)": "flatten(-2)[:, :width]",
-    },
-    says="sinusoidal_encoding accepts an odd width.",
+    {"check_width(n_embd)": "n_embd += (odd := n_embd % 2)", "(-2)": "(-2)[:, : n_embd - odd]"},
+    says="sinusoidal_encoding accepts a width that does not split into pairs.",
     look="What should happen to a sine that has no cosine?",
 )
 
@@ -440,12 +371,37 @@ def remembered_by_all_arguments(length, n_embd, base=10000.0):
     return sinusoidal_encoding(length, n_embd, base)
 
 
+error(
+    "RuntimeError: The size of tensor a (11) must match the size of tensor b (4) at non-singleton",
+    "Often positions (T,) and frequencies (C/2,) are multiplied entry by entry; every position "
+    "meets every frequency only in a table, (T, C/2).",
+)
+error(
+    "RuntimeError: inconsistent tensor size, expected tensor [11] and src [4]",
+    "Often `@` stands between positions (T,) and frequencies (C/2,): it forms a dot product.",
+)
+error(
+    "RuntimeError: The expanded size of the tensor (2) must match the existing size (4)",
+    "Often angles are assigned to columns that are more or fewer: compare the shape of the slice, "
+    "its step too, with (T, C/2).",
+)
+error(
+    "ValueError: only one element tensors can be converted to Python scalars",
+    "Often math.sin meets a tensor, or torch.tensor a list of tensors.",
+)
+error(
+    "TypeError: sin(): argument 'input' (position 1) must be Tensor, not",
+    "Often torch.sin meets a plain number: make the angles a tensor before.",
+)
+
+
 # --- SinusoidalPositionalEmbedding --------------------------------------------------------------
 
 
 mistake, alternative, error = entries("SinusoidalPositionalEmbedding")
 
 _REGISTERED = 'self.register_buffer("table", table, persistent=False)'
+_IN_HALVES = ".unflatten(1, (-1, 2)).mT.flatten(1)"
 _LONGER = "sinusoidal_encoding(seq_len, self.n_embd, self.base).to(self.table)"
 
 mistake(
@@ -464,6 +420,7 @@ mistake(
 )
 mistake(
     {_LONGER: "self.table"},
+    {"seq_len <= len(self.table)": "True", "(max_seq_len, n": "(max(max_seq_len, 5000), n"},
     says="SinusoidalPositionalEmbedding gives no more rows than its table has.",
     look="What does a slice do when its end lies beyond the last row?",
     common=True,
@@ -476,29 +433,19 @@ mistake(
 )
 mistake(
     {".to(self.table)": ".to(self.table.device)"},
-    says="SinusoidalPositionalEmbedding moves the rows beyond its table to the right device, but "
-    "not to the right dtype.",
-    look="What does `.to(...)` take besides a device?",
-)
-mistake(
     {".to(self.table)": ".to(self.table.dtype)"},
-    says="SinusoidalPositionalEmbedding gives rows beyond its table the right dtype on the CPU.",
-    look="What does `.to(...)` take besides a dtype?",
+    says="SinusoidalPositionalEmbedding moves later rows to a device or to a dtype only.",
+    look="What does `.to(...)` take besides a device, or besides a dtype?",
 )
 mistake(
     {"[:seq_len]": "[:seq_len].float()", ".to(self.table)": ".to(self.table.device)"},
-    says="SinusoidalPositionalEmbedding gives float32, whatever dtype the module has been moved to.",
+    says="SinusoidalPositionalEmbedding gives float32, whatever dtype it was moved to.",
     look="Which dtype do the rows have after `module.to(torch.float64)`?",
 )
 mistake(
     {_REGISTERED: 'self.table = table; self.register_buffer("copy", table.clone())'},
     says="SinusoidalPositionalEmbedding has a buffer, but answers from a table of its own.",
     look="Which of its tensors does forward use?",
-)
-mistake(
-    {"seq_len <= len(self.table)": "True", "(max_seq_len, n": "(max(max_seq_len, 5000), n"},
-    says="SinusoidalPositionalEmbedding makes 5000 rows ahead, and gives no more than these.",
-    look="What does `forward` give for a sequence longer than any table you made?",
 )
 mistake(
     {f"return {_LONGER}": 'raise ValueError(f"{seq_len} is more than {len(self.table)}")'},
@@ -509,42 +456,21 @@ mistake(
 )
 mistake(
     {_LONGER: "self.table[torch.arange(seq_len).clamp(max=len(self.table) - 1)]"},
-    says="SinusoidalPositionalEmbedding repeats its last row for all positions beyond the table.",
-    look="Do two positions beyond the table differ?",
+    {_LONGER: "nn.functional.pad(self.table, (0, 0, 0, seq_len - len(self.table)))"},
+    says="SinusoidalPositionalEmbedding repeats its last row, or fills up with zeros.",
+    look="What does the formula give for those positions?",
 )
 mistake(
     {_LONGER: "self.table[torch.arange(seq_len) % len(self.table)]"},
-    {
-        "return sinusoidal_encoding(seq_len": "seq_len -= len(self.table)\n"
-        "        return torch.cat((self.table, sinusoidal_encoding(seq_len",
-        ".to(self.table)": ".to(self.table)))",
-    },
+    {_LONGER: f"torch.cat((self.table, {_LONGER}[: seq_len - len(self.table)]))"},
     says="SinusoidalPositionalEmbedding starts again at position 0 behind its table.",
     look="Which position is the first one behind a table of T rows?",
 )
 mistake(
-    {_LONGER: "nn.functional.pad(self.table, (0, 0, 0, seq_len - len(self.table)))"},
-    says="SinusoidalPositionalEmbedding fills the rows beyond its table with zeros.",
-    look="What does the formula give for those positions?",
-)
-mistake(
-    {".to(self.table)": "[len(self.table) :].to(self.table)"},
-    says="SinusoidalPositionalEmbedding gives only the rows beyond its table.",
-    look="How many rows should come back?",
-)
-mistake(
-    {"<= len(self.table)": "<= len(self.table) + 1"},
-    says="SinusoidalPositionalEmbedding gives a row too few where one more than its table is asked.",
-    look="How many rows has the table, and what is the number of its last one?",
-)
-mistake(
-    {"return sinusoidal": "self.table = sinusoidal"},
-    says="SinusoidalPositionalEmbedding gives None for a sequence longer than its table.",
-    look="What does a function give back that ends without return?",
-)
-mistake(
     {"self.table[:seq_len]": "self.table"},
-    says="SinusoidalPositionalEmbedding gives the whole table, whatever the length.",
+    {".to(self.table)": "[len(self.table) :].to(self.table)"},
+    {"<= len(self.table)": "<= len(self.table) + 1"},
+    says="SinusoidalPositionalEmbedding does not give seq_len rows.",
     look="How many rows should come back?",
 )
 mistake(
@@ -558,34 +484,18 @@ mistake(
     look="What does a short sequence get after a long one?",
 )
 mistake(
-    {"(max_seq_len, n_embd, base)": "(max_seq_len, n_embd)", ", self.base)": ")"},
-    says="SinusoidalPositionalEmbedding ignores its argument base.",
-    look="Is base passed on?",
-)
-mistake(
     {"(max_seq_len, n_embd, base)": "(max_seq_len, n_embd)"},
-    says="SinusoidalPositionalEmbedding makes its table without its base.",
-    look="Is base passed on?",
-)
-mistake(
+    {"(max_seq_len, n_embd, base)": "(max_seq_len, n_embd)", ", self.base)": ")"},
     {", self.base)": ")"},
-    says="SinusoidalPositionalEmbedding forgets its base for positions beyond the table.",
-    look="Which arguments of __init__ does forward need?",
+    says="SinusoidalPositionalEmbedding does not pass its base on, to the table or to later rows.",
+    look="Which calls need the base?",
 )
 mistake(
     {"[:seq_len]": "[1 : seq_len + 1]", ".to(self.table)": "[1:].to(self.table)"},
     {"[:seq_len]": "[1 : seq_len + 1]"},
-    {
-        "if seq_len": "seq_len += 1\n        if seq_len",
-        "[:seq_len]": "[1:seq_len]",
-        ".to(self.table)": ".to(self.table)[1:]",
-    },
-    says="SinusoidalPositionalEmbedding takes rows 1 to seq_len; position 0 is left out.",
-    look="What is the first row?",
-)
-mistake(
+    {"if seq": "seq_len += 1\n        if seq", "[:s": "[1:s", ".to(": "[1:].to("},
     {"[:seq_len]": "[-seq_len:]"},
-    says="SinusoidalPositionalEmbedding takes the last rows of its table.",
+    says="SinusoidalPositionalEmbedding does not begin with row 0 of its table.",
     look="What is the first row?",
 )
 mistake(
@@ -602,11 +512,6 @@ mistake(
 )
 
 
-def _halves(*arguments):
-    table = sinusoidal_encoding(*arguments)
-    return torch.cat((table[:, 0::2], table[:, 1::2]), dim=1)
-
-
 def _made_in(dtype, length, n_embd, base):
     angles = torch.outer(
         torch.arange(length).to(dtype), inverse_frequencies(n_embd, base).to(dtype)
@@ -615,7 +520,7 @@ def _made_in(dtype, length, n_embd, base):
 
 
 mistake(
-    {"= sinusoidal_encoding(": "= _halves(", "return sinusoidal_encoding(": "return _halves("},
+    {", table,": f", table{_IN_HALVES},", ".to(self.table)": f"{_IN_HALVES}.to(self.table)"},
     says="SinusoidalPositionalEmbedding puts all sines first and all cosines after them.",
     look="Which columns hold the sine and the cosine of one angle?",
 )
@@ -662,8 +567,8 @@ alternative(
     },
     {_MADE: "torch.zeros(())", "seq_len <= len(self.table)": "False"},
     {
-        "self.n_embd, self.base =": 'self.register_buffer("width", torch.tensor(n_embd)); _, self.base =',
-        "self.n_embd, self.base)": "self.width.item(), self.base)",
+        "= n_embd, base": "= n_embd, base; self.register_buffer('n', torch.tensor(n_embd))",
+        "self.n_embd, self.base)": "self.n.item(), self.base)",
     },
     {
         _MADE: "_made_in(torch.float32, max_seq_len, n_embd, base)",
@@ -672,10 +577,30 @@ alternative(
     },
 )
 
+error(
+    "AttributeError: cannot assign buffer before Module.__init__() call",
+    "Most often __init__ does not begin with super().__init__().",
+)
+error(
+    "KeyError: \"attribute 'table' already exists\"",
+    "Often the table has been made an attribute before register_buffer makes it one.",
+)
+error(
+    "AttributeError: 'SinusoidalPositionalEmbedding' object has no attribute '",
+    "Often forward reads from self what __init__ has not kept there.",
+)
+error(
+    "NameError: name 'n_embd' is not defined",
+    "Often forward reads an argument of __init__, which is gone when __init__ ends.",
+)
+
+
 # --- offset_rotation ----------------------------------------------------------------------------
 
 
 mistake, alternative, error = entries("offset_rotation")
+
+_ALL_BLOCKS = "torch.block_diag(*torch.stack((sine_row, cosine_row), dim=-2))"
 
 mistake(
     {"= k *": "= -k *"},
@@ -686,8 +611,8 @@ mistake(
 )
 mistake(
     {
-        "return torch": "cos, sin = cos.diag(), sin.diag()\n    return torch",
-        "block_diag(*torch.stack((sine_row, cosine_row), dim=-2))": "cat((torch.cat((cos, sin), 1), torch.cat((-sin, cos), 1)))",
+        _ALL_BLOCKS: "torch.vstack((torch.hstack((cos, sin)), torch.hstack((-sin, cos))))",
+        "angles.cos(), angles.sin()": "angles.cos().diag(), angles.sin().diag()",
     },
     says="offset_rotation pairs column i with C/2 + i, but the table pairs neighbors.",
     look="Which columns hold the sine and the cosine of one angle?",
@@ -707,23 +632,10 @@ mistake(
 )
 mistake(
     {"cos, sin =": "sin, cos ="},
-    says="offset_rotation swaps sine and cosine.",
-    look="What should the matrix be for k = 0?",
-)
-mistake(
     {"(sine_row, cosine_row)": "(cosine_row, sine_row)"},
-    says="offset_rotation has the cosine's row above the sine's in every block.",
-    look="What should the matrix be for k = 0?",
-)
-mistake(
     {"(cos, sin)": "(sin, cos)", "(-sin, cos)": "(cos, -sin)"},
-    says="offset_rotation swaps the two columns of every block.",
+    says="offset_rotation has its cosines off the diagonal of its blocks.",
     look="What should the matrix be for k = 0?",
-)
-mistake(
-    {", base)": ", 1.0)"},
-    says="offset_rotation turns every pair by the same angle.",
-    look="Which angle belongs to the second block?",
 )
 mistake(
     {".double()": ".double().flip(0)"},
@@ -737,8 +649,11 @@ mistake(
 )
 mistake(
     {"= k *": "= abs(k) *"},
-    says="offset_rotation loses the sign of k.",
-    look="Compare the matrices for 3 and -3.",
+    {"= k *": "= max(k, 0) *"},
+    {"check_width(n_embd)": "check_width(n_embd)\n    if k < 0: raise ValueError(f'k is {k}')"},
+    {"check_width(n_embd)": "check_width(n_embd)\n    assert k >= 0"},
+    says="offset_rotation does not go back for a negative k.",
+    look="What does a negative k mean? Compare the matrices for 3 and -3.",
 )
 mistake(
     {"= k *": "= (k + 1) *"},
@@ -747,37 +662,9 @@ mistake(
     look="What should the matrix be for k = 0?",
 )
 mistake(
-    {"= k *": "= max(k, 0) *"},
-    says="offset_rotation takes a negative k for 0.",
-    look="What does it mean to move by -3?",
-)
-mistake(
-    {"angles = k": "assert k >= 0\n    angles = k"},
-    {
-        "    angles = k": '    if k < 0:\n        raise ValueError(f"{k} is negative")\n    angles = k'
-    },
-    says="offset_rotation refuses a negative k.",
-    look="What does a negative k mean?",
-)
-mistake(
     {"= k *": "= 2 * math.pi * k *"},
     says="offset_rotation counts whole turns: k = 1 turns the first pair back to the start.",
     look="How far does the first pair turn per position, in radians?",
-)
-mistake(
-    {"= k *": "= k /"},
-    says="offset_rotation lets the angles grow from pair to pair.",
-    look="Which pair turns slowest?",
-)
-mistake(
-    {", base)": ", base**0.5)"},
-    says="offset_rotation leaves the 2 out of the exponent: i / C instead of 2i / C.",
-    look="How slowly does the last pair turn?",
-)
-mistake(
-    {", base)": ")"},
-    says="offset_rotation ignores its argument base.",
-    look="Is base passed on?",
 )
 mistake(
     {"torch.block_diag(*": "("},
@@ -804,7 +691,7 @@ mistake(
         "check_width(n_embd)": "odd = n_embd % 2 * (n_embd > 1)\n    n_embd -= odd",
         "dim=-2)": "dim=-2), torch.eye(odd)",
     },
-    says="offset_rotation accepts an odd width.",
+    says="offset_rotation accepts a width that does not split into pairs.",
     look="What should happen to a sine that has no cosine?",
 )
 
@@ -861,6 +748,24 @@ def complex_turns_in_numpy(k, n_embd, base=10000.0):
     return torch.from_numpy(result.astype(np.float32))
 
 
+error(
+    "RuntimeError: torch.block_diag: Input tensors must have 2 or fewer dimensions",
+    "Often all blocks come as one tensor, (C/2, 2, 2), where each is an argument of its own.",
+)
+error(
+    "ValueError: only one element tensors can be converted to Python scalars",
+    "Often torch.tensor or math.cos is given cosines of all pairs, (C/2,), in place of a number.",
+)
+error(
+    "TypeError: cos(): argument 'input' (position 1) must be Tensor, not",
+    "Often torch.cos meets a plain number, as k is.",
+)
+error(
+    "IndexError: index 3 is out of bounds for dimension 0 with size 3",
+    "Often the number of a column, up to C, is taken for that of a pair, up to C/2.",
+)
+
+
 # --- relative_similarity ------------------------------------------------------------------------
 
 
@@ -869,9 +774,6 @@ mistake, alternative, error = entries("relative_similarity")
 _LEFT = "pe[: len(pe) - k]"
 _PRODUCTS = "(pe[: len(pe) - k] * pe[k:])"
 _SUMS = "(pe[: len(pe) - k] * pe[k:]).sum(dim=-1)"
-_REFUSAL = (
-    'raise ValueError(f"k must lie in 0..{len(pe) - 1}, because pe has {len(pe)} rows; got {k}")'
-)
 
 mistake(
     {_LEFT: "pe[0]"},
@@ -887,14 +789,10 @@ mistake(
 )
 mistake(
     {_LEFT: "pe", "pe[k:]": "pe.roll(-k, dims=0)"},
-    says="relative_similarity lets positions wrap round the end of the table.",
-    look="How many numbers should come back?",
-    common=True,
-)
-mistake(
     {_LEFT: "pe", "pe[k:]": "pe.roll(-k, dims=0)", "dim=-1)": "dim=-1)[k:]"},
-    says="relative_similarity wraps round the end, and then keeps the wrong T - k numbers.",
+    says="relative_similarity lets positions wrap round the end of the table.",
     look="Which positions p have a partner p + k?",
+    common=True,
 )
 mistake(
     {".sum(dim=-1)": ""},
@@ -903,18 +801,15 @@ mistake(
 )
 mistake(
     {".sum(": ".mean("},
-    says="relative_similarity takes the mean of the products instead of their sum.",
-    look="What is a dot product?",
+    {".sum(dim=-1)": ".sum(dim=-1) / pe.shape[-1] ** 0.5"},
+    says="relative_similarity takes a mean, or scales as attention does.",
+    look="What is a dot product? Does it contain a scale?",
 )
 mistake(
     {"dim=-1": "dim=0"},
-    says="relative_similarity adds up over positions instead of features.",
-    look="Which axis is left over?",
-)
-mistake(
     {"dim=-1": ""},
-    says="relative_similarity adds everything up to one number.",
-    look="How many pairs of rows are k apart?",
+    says="relative_similarity adds up over the positions.",
+    look="Which axis is left over?",
 )
 mistake(
     {"return (": "return torch.cosine_similarity(", " * pe[k:]).sum(": ", pe[k:], "},
@@ -949,25 +844,17 @@ mistake(
 )
 mistake(
     {_SUMS: "pe @ pe.T"},
-    says="relative_similarity gives all dot products, (T, T), instead of those k apart.",
-    look="Which entries of the T × T matrix are k apart?",
-)
-mistake(
     {"(pe[:": "pe[:", "* pe[k:]).sum(dim=-1)": "@ pe[k:].T"},
     {_SUMS: "pe[:-k] @ pe[k:].T"},
-    says="relative_similarity multiplies every row with every other, (T - k, T - k).",
+    says="relative_similarity multiplies every row with every other.",
     look="How many numbers should come back, and which entries of your matrix are they?",
 )
 mistake(
     {"dim=-1": "dim=-1, keepdim=True"},
     {".sum(dim=-1)": ".sum(dim=-1)[None]"},
-    says="relative_similarity gives a column or a row.",
-    look="Print the shape of the result.",
-)
-mistake(
-    {"return ": "return pe.shape[-1] ** -0.5 * "},
-    says="relative_similarity scales by √C, as attention does.",
-    look="Does the definition contain a scale?",
+    {_SUMS: f"{_SUMS}.tolist()"},
+    says="relative_similarity gives a column, a row or a list.",
+    look="Print the result, and its shape.",
 )
 mistake(
     {" * ": " - ", ".sum(dim": ".norm(dim"},
@@ -978,25 +865,10 @@ mistake(
 mistake(
     {"pe[k:]": "pe[k:].detach()"},
     {_LEFT: f"{_LEFT}.detach()"},
-    says="relative_similarity cuts one of the two rows off from the gradient.",
-    look="Does each row learn from both of its partners?",
-)
-mistake(
     {_PRODUCTS: f"{_PRODUCTS}.detach()"},
-    says="relative_similarity lets no gradient through.",
-    look="What do detach(), .data and no_grad do to a gradient?",
-)
-mistake(
-    {
-        _SUMS: "torch.tensor([torch.dot(pe[p], pe[p + k]).item() for p in range(len(pe) - k)]).to(pe)"
-    },
-    says="relative_similarity collects Python numbers, which carry no gradient.",
-    look="What does `.item()` do to training?",
-)
-mistake(
-    {_SUMS: f"{_SUMS}.tolist()"},
-    says="relative_similarity gives a list instead of a tensor.",
-    look="Print the type of the result.",
+    {_SUMS: "torch.tensor([(pe[p] @ pe[p + k]).item() for p in range(len(pe) - k)]).to(pe)"},
+    says="relative_similarity cuts rows off from their gradient.",
+    look="What do detach(), no_grad and .item() do to training?",
 )
 mistake(
     {".sum(dim=-1)": ".sum(dim=-1).float()"},
@@ -1005,40 +877,23 @@ mistake(
     look="Which dtype has the result for a float64 table? And for a float32 one?",
 )
 mistake(
-    {" * pe[k:]": ".mul_(pe[k:])"},
-    says="relative_similarity writes the products into the table.",
-    look="What does an underscore at the end of a method's name, or `*=`, change?",
-)
-mistake(
     {"k < len(pe)": "k <= len(pe)"},
     {"k < len(pe)": "k"},
-    says="relative_similarity lets k = T through and gives an empty result.",
-    look="How far apart can two of T rows be at most?",
-)
-mistake(
     {"if not": "k = abs(k)\n    if not"},
     {"0 <= k": "k"},
-    says="relative_similarity accepts a negative k.",
-    look="Which k does the contract allow?",
-)
-mistake(
     {"if not 0 <= k < len(pe):": "if False:"},
-    says="relative_similarity checks k nowhere.",
-    look="Which k does the contract allow?",
-)
-mistake(
-    {"0 <= k": "0 < k"},
-    says="relative_similarity refuses the distance 0.",
-    look="How far is a row from itself?",
+    says="relative_similarity accepts a distance outside of 0..T-1.",
+    look="How far apart can two of T rows be, at least and at most?",
 )
 mistake(
     {"k < len(pe)": "k < max(len(pe) - 1, 1)"},
     {"k < len(pe)": "k < len(pe) - 1"},
-    says="relative_similarity refuses the largest distance, T - 1.",
-    look="How far apart are the first and the last of T rows?",
+    {"0 <= k": "0 < k"},
+    says="relative_similarity refuses the distance 0 or T - 1.",
+    look="How far is a row from itself? And the first from the last?",
 )
 mistake(
-    {_REFUSAL: 'raise ValueError("there are no rows so far apart")'},
+    {"raise ": 'raise ValueError("there are no rows so far apart")  # '},
     {"; got {k}": ""},
     says="relative_similarity refuses k without naming the rule in words and the k it got.",
     look="What would you want to read in the message?",
@@ -1046,13 +901,9 @@ mistake(
 mistake(
     {"ValueError": "IndexError"},
     {"ValueError": "AssertionError"},
-    says="relative_similarity raises another exception than ValueError.",
-    look="Which exception does the contract name? Which one does assert raise?",
-)
-mistake(
     {"raise ": "return "},
-    says="relative_similarity returns its ValueError instead of raising it.",
-    look="Which statement makes an error stop the caller?",
+    says="relative_similarity does not raise ValueError.",
+    look="Which exception does the contract name, and which statement raises it?",
 )
 
 
@@ -1066,18 +917,67 @@ def diagonal_of_all_pairs(pe, k):
 alternative(
     {_SUMS: 'torch.einsum("tc,tc->t", pe[k:], pe.narrow(0, 0, len(pe) - k))'},
     {_SUMS: "torch.stack([pe[p].dot(pe[p + k]) for p in range(len(pe) - k)])"},
-    {
-        _SUMS: "torch.bmm(pe[: len(pe) - k, None].double(), pe[k:, :, None].double()).view(-1).to(pe)"
-    },
+    {_SUMS: "torch.bmm(pe[: len(pe) - k, None].double(), pe[k:, :, None].double()).ravel().to(pe)"},
     {_LEFT: "pe", "pe[k:]": "pe.roll(-k, dims=0)", ".sum(dim=-1)": ".sum(dim=-1)[: len(pe) - k]"},
-    {
-        _SUMS: "torch.linalg.vecdot(pe.index_select(0, torch.arange(len(pe) - k).to(pe.device)), pe[k:])"
-    },
+    {_SUMS: "torch.linalg.vecdot(pe[torch.arange(len(pe) - k).to(pe.device)], pe[k:])"},
 )
 
 
-# --- the width and the default base -------------------------------------------------------------
+error(
+    "RuntimeError: 1D tensors expected, but got 2D and 2D tensors",
+    "Often torch.dot is given whole tables: it takes two rows at a time.",
+)
+error(
+    "RuntimeError: mat1 and mat2 shapes cannot be multiplied",
+    "Often `@` stands between two tables, (T - k, C) and (T - k, C): it multiplies matrices.",
+)
+error(
+    "RuntimeError: The size of tensor a (6) must match the size of tensor b (4) at non-singleton",
+    "Often all T rows meet the T - k rows from k on: as many must stand on both sides.",
+)
+error(
+    "IndexError: index 6 is out of bounds for dimension 0 with size 6",
+    "Often p runs over all T rows, and the last ones have no partner k rows behind them.",
+)
 
+
+# --- what several exercises have in common ------------------------------------------------------
+
+for exercise in ("sinusoidal_encoding", "offset_rotation"):
+    mistake, alternative, error = entries(exercise)
+
+    mistake(
+        {", base)": ")"},
+        says=f"{exercise} ignores its argument base.",
+        look="Is base passed on?",
+    )
+    mistake(
+        {", base)": ", base**0.5)"},
+        says=f"{exercise} leaves the 2 out of the exponent: i / C instead of 2i / C.",
+        look="How slowly does the last pair turn?",
+    )
+    mistake(
+        {", base)": ", base**2)"},
+        says=f"{exercise} has the exponent 4i / C, taking columns for pairs.",
+        look="Is i the number of the column or of the pair?",
+    )
+    mistake(
+        {", base)": ", base ** (n_embd / max(n_embd - 2, 1)))"},
+        says=f"{exercise} divides the exponent by C - 2, so that the last one is 1.",
+        look="What is the exponent of the last pair: exactly 1, or a little less?",
+    )
+    mistake(
+        {", base)": ", 1.0)"},
+        says=f"{exercise} turns all pairs at the same speed.",
+        look="Where does the number of the pair enter the angle?",
+    )
+    mistake(
+        {"inverse_frequencies(": "1 / inverse_frequencies("},
+        says=f"{exercise} lets the frequencies grow from pair to pair.",
+        look="Does the second pair turn faster or slower than the first?",
+    )
+
+_REFUSING = "if n_embd < 2 or n_embd % 2: "
 for exercise in (
     "inverse_frequencies",
     "sinusoidal_encoding",
@@ -1094,37 +994,21 @@ for exercise in (
     )
     mistake(
         {"check_width(n_embd)": "check_width(n_embd := n_embd + n_embd % 2)"},
-        says=f"{exercise} accepts an odd width.",
+        says=f"{exercise} accepts a width that does not split into pairs.",
         look="What should happen to a sine that has no cosine?",
     )
     mistake(
-        {
-            "check_width(n_embd)": "if n_embd < 2 or n_embd % 2: "
-            'raise ValueError("the width must be even and positive")'
-        },
+        {"check_width(n_embd)": f"{_REFUSING}raise ValueError('odd, or not positive')"},
         says=f"{exercise} refuses a width without naming the rule in words and the width.",
         look="What would you want to read in the message?",
     )
     mistake(
-        {"check_width(n_embd)": 'assert n_embd > 0 and n_embd % 2 == 0, f"not even: {n_embd}"'},
-        {
-            "check_width(n_embd)": "if n_embd < 2 or n_embd % 2: "
-            'raise TypeError(f"the width must be even and positive; got {n_embd}")'
-        },
-        says=f"{exercise} refuses a width with another exception than ValueError.",
-        look="Which exception does the contract name? Which one does assert raise?",
-    )
-    mistake(
-        {
-            "check_width(n_embd)": "if n_embd < 2 or n_embd % 2: "
-            'return ValueError(f"the width must be even and positive; got {n_embd}")'
-        },
-        says=f"{exercise} returns its ValueError instead of raising it.",
-        look="Which statement makes an error stop the caller?",
+        {"check_width(n_embd)": "assert n_embd > 0 and n_embd % 2 == 0, f'not even: {n_embd}'"},
+        {"check_width(n_embd)": f"{_REFUSING}raise TypeError(f'not even: {{n_embd}}')"},
+        {"check_width(n_embd)": f"{_REFUSING}return ValueError(f'not even: {{n_embd}}')"},
+        says=f"{exercise} does not raise ValueError for such a width.",
+        look="Which exception does the contract name, and which statement raises it?",
     )
     alternative(
-        {
-            "check_width(n_embd)": "if n_embd < 2 or n_embd & 1: "
-            'raise ValueError(f"an even width of 2 or more is needed, not {n_embd}")'
-        }
+        {"check_width(n_embd)": f"{_REFUSING}raise ValueError(f'width {{n_embd}} is not even')"}
     )
