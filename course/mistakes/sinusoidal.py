@@ -104,22 +104,14 @@ mistake(
 mistake(
     {"/ n_embd": "// n_embd"},
     {"-even_columns / n_embd": "-(even_columns // n_embd)"},
-    says="inverse_frequencies divides integers with //, so every exponent is 0 or -1.",
-    look="What is 2 // 6, and what is -2 // 6?",
-)
-mistake(
     {"float64": "int64", "base **": "int(base) **", " / n_embd": ""},
-    says="inverse_frequencies computes in whole numbers, where 10000 ** -2 is 0.",
-    look="Which dtype has the exponent?",
+    says="inverse_frequencies computes in whole numbers, as // and integer tensors do.",
+    look="What is 2 // 6, and what is -2 // 6? What is 10000 ** -2 as a whole number?",
 )
 mistake(
     {"base **": "2 * math.pi / base **"},
-    says="inverse_frequencies gives wavelengths in positions instead of frequencies.",
-    look="What is the unit: radians per position, or positions per turn?",
-)
-mistake(
     {"base **": "0.5 / math.pi * base **"},
-    says="inverse_frequencies measures in turns: it divides by 2π.",
+    says="inverse_frequencies gives wavelengths or turns instead of radians per position.",
     look="How far does the first pair turn per position, in radians?",
 )
 mistake(
@@ -264,14 +256,10 @@ mistake(
 )
 mistake(
     {"(positions": "(positions.clamp(max=4095)"},
-    says="sinusoidal_encoding stops at position 4095 and repeats that row.",
-    look="Is there a largest position?",
-)
-mistake(
     {"(positions": "(positions.bfloat16()"},
     {"(positions": "(positions.half()"},
-    says="sinusoidal_encoding counts positions in 16 bits, which skip whole numbers.",
-    look="In which dtype are the positions? How many digits does it keep?",
+    says="sinusoidal_encoding gives several far positions the same row.",
+    look="Which row comes after row 4095? How many digits do the positions keep?",
 )
 mistake(
     {"torch.outer": "-torch.outer"},
@@ -334,25 +322,11 @@ def as_in_the_textbook(length, n_embd, base=10000.0):
 
 alternative(
     {"base))": "base)).repeat_interleave(2, dim=1)", _TABLE: _BY_COLUMN},
+    {_TABLE: "(angles.repeat_interleave(2, 1) + torch.arange(n_embd) % 2 * (math.pi / 2)).sin()"},
+    {_TABLE: "torch.tensor([[f(a) for a in row for f in (math.sin, math.cos)] for row in angles])"},
+    {_TABLE: "torch.from_numpy(np.stack((np.sin(angles), np.cos(angles)), -1)).flatten(-2)"},
     {_TABLE: "torch.view_as_real(torch.polar(angles**0, math.pi / 2 - angles)).flatten(-2)"},
 )
-
-
-@alternative
-def entry_by_entry(length, n_embd, base=10000.0):
-    check_width(n_embd)
-    pairs = [base ** (-2 * i / n_embd) for i in range(n_embd // 2)]
-    return torch.tensor(
-        [[f(p * w) for w in pairs for f in (math.sin, math.cos)] for p in range(length)]
-    )
-
-
-@alternative
-def cosine_as_a_shifted_sine(length, n_embd, base=10000.0):
-    check_width(n_embd)
-    column = np.arange(n_embd)
-    angle = np.arange(length)[:, None] / np.power(base, column // 2 * 2 / n_embd)
-    return torch.from_numpy(np.sin(angle + np.pi / 2 * (column % 2)).astype(np.float32))
 
 
 @alternative
@@ -470,8 +444,12 @@ mistake(
     {"self.table[:seq_len]": "self.table"},
     {".to(self.table)": "[len(self.table) :].to(self.table)"},
     {"<= len(self.table)": "<= len(self.table) + 1"},
-    says="SinusoidalPositionalEmbedding does not give seq_len rows.",
-    look="How many rows should come back?",
+    {"[:seq_len]": "[seq_len - 1]", ".to(self.table)": "[-1].to(self.table)"},
+    {"[:seq_len]": "[seq_len]"},
+    {"[:seq_len]": "[None, :seq_len]", ".to(self.table)": "[None].to(self.table)"},
+    {"[:seq_len]": "[:seq_len, None]", ".to(self.table)": "[:, None].to(self.table)"},
+    says="SinusoidalPositionalEmbedding gives another shape than (seq_len, C).",
+    look="How many rows should come back, and who adds the batch axis later?",
 )
 mistake(
     {_LONGER: f"self.__dict__.setdefault(f'rows_{{seq_len}}', {_LONGER})"},
@@ -497,18 +475,6 @@ mistake(
     {"[:seq_len]": "[-seq_len:]"},
     says="SinusoidalPositionalEmbedding does not begin with row 0 of its table.",
     look="What is the first row?",
-)
-mistake(
-    {"[:seq_len]": "[seq_len - 1]", ".to(self.table)": "[-1].to(self.table)"},
-    {"[:seq_len]": "[seq_len]"},
-    says="SinusoidalPositionalEmbedding looks up a single row.",
-    look="What shape should come back, and how many rows is that?",
-)
-mistake(
-    {"[:seq_len]": "[None, :seq_len]", ".to(self.table)": "[None].to(self.table)"},
-    {"[:seq_len]": "[:seq_len, None]", ".to(self.table)": "[:, None].to(self.table)"},
-    says="SinusoidalPositionalEmbedding gives its rows a batch axis.",
-    look="What shape does the contract promise, and who adds the batch axis later?",
 )
 
 
@@ -668,23 +634,15 @@ mistake(
 )
 mistake(
     {"torch.block_diag(*": "("},
-    says="offset_rotation gives the blocks, (C/2, 2, 2), not the matrix.",
-    look="Print the shape of the result.",
-)
-mistake(
     {", dim=-2)": ")"},
-    says="offset_rotation stacks the rows of all pairs, so that its two blocks are (C/2, 2).",
-    look="Print the shape of what you give to block_diag.",
+    {"torch.block_diag(*": "torch.hstack((*", "dim=-2)": "dim=-2),)).repeat(n_embd // 2, 1"},
+    says="offset_rotation has something else than C/2 blocks of 2 × 2 along its diagonal.",
+    look="Print the shape of the result, and of what you give to block_diag.",
 )
 mistake(
     {".float()": ""},
     says="offset_rotation gives back float64.",
     look="Which dtype has a table of positions?",
-)
-mistake(
-    {"torch.block_diag(*": "torch.hstack((*", "dim=-2)": "dim=-2),)).repeat(n_embd // 2, 1"},
-    says="offset_rotation fills the places outside of its blocks, too.",
-    look="Does a pair depend on any other pair?",
 )
 mistake(
     {
@@ -726,26 +684,18 @@ def blocks_written_in_place(k, n_embd, base=10000.0):
 
 
 @alternative
-def exponential_of_a_generator(k, n_embd, base=10000.0):
-    angles = torch.remainder(k * inverse_frequencies(n_embd, base).double(), 2 * math.pi)
-    turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
-    return torch.linalg.matrix_exp(torch.kron(angles.diag(), turn)).float()
+def cosines_and_sines_by_diagonals(k, n_embd, base=10000.0):
+    angles = np.float64(k) * inverse_frequencies(n_embd, base).double().numpy()
+    sines = np.stack((np.sin(angles), 0 * angles), axis=-1).ravel()[:-1]
+    matrix = np.diag(np.cos(angles).repeat(2)) + np.diag(sines, 1) - np.diag(sines, -1)
+    return torch.from_numpy(matrix.astype(np.float32))
 
 
-@alternative
-def diagonals_of_cosines_and_sines(k, n_embd, base=10000.0):
-    angles = k * inverse_frequencies(n_embd, base).double()
-    sines = torch.stack((angles.sin(), torch.zeros_like(angles)), dim=-1).flatten()[:-1]
-    matrix = angles.cos().repeat_interleave(2).diag() + sines.diag(1) - sines.diag(-1)
-    return matrix.to(torch.float32)
-
-
-@alternative
-def complex_turns_in_numpy(k, n_embd, base=10000.0):
-    turns = np.exp(1j * k * inverse_frequencies(n_embd, base).double().numpy())
-    turn = np.array([[0, 1], [-1, 0]])
-    result = np.kron(np.diag(turns.real), np.eye(2)) + np.kron(np.diag(turns.imag), turn)
-    return torch.from_numpy(result.astype(np.float32))
+_TURN = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
+alternative(
+    {_ALL_BLOCKS: "(torch.kron(cos.diag(), torch.eye(2)) + torch.kron(sin.diag(), _TURN))"},
+    {_ALL_BLOCKS: "torch.matrix_exp(torch.kron((angles % (2 * math.pi)).diag(), _TURN))"},
+)
 
 
 error(
@@ -812,11 +762,6 @@ mistake(
     look="Which axis is left over?",
 )
 mistake(
-    {"return (": "return torch.cosine_similarity(", " * pe[k:]).sum(": ", pe[k:], "},
-    says="relative_similarity compares directions: it divides by the lengths of the rows.",
-    look="Is the dot product asked for, or the cosine?",
-)
-mistake(
     {_LEFT: "pe[0]", "pe[k:]": "pe[k]", ".sum(dim=-1)": ".sum().repeat(len(pe) - k)"},
     says="relative_similarity compares the first pair and repeats it.",
     look="Which two rows belong together for p = 1?",
@@ -859,7 +804,8 @@ mistake(
 mistake(
     {" * ": " - ", ".sum(dim": ".norm(dim"},
     {" * ": " - ", ".sum(dim": ".square().sum(dim"},
-    says="relative_similarity gives distances instead of dot products.",
+    {"return (": "return nn.CosineSimilarity(-1)(", " * pe[k:]).sum(dim=-1)": ", pe[k:])"},
+    says="relative_similarity gives distances or cosines instead of dot products.",
     look="What is a dot product?",
 )
 mistake(
