@@ -277,13 +277,17 @@ mistake(
     {"flatten(-2)": "flatten(-2)[:, None]"},
     {".flatten(-2)": ""},
     {"flatten(-2)": "flatten(-2).T"},
+    {"flatten(-2)": "flatten()"},
+    {_TABLE: "torch.cat((angles.sin(), angles.cos()))"},
+    {_TABLE: "angles.sin()"},
     says="sinusoidal_encoding gives another shape than (T, C).",
     look="Print the shape for 3 positions and 4 features.",
 )
 mistake(
     {"base))": "base)).T", "flatten(-2)": "reshape(length, n_embd)"},
     {"dim=-1).flatten(-2)": "dim=0).reshape(length, n_embd)"},
-    says="sinusoidal_encoding mixes rows up: it reshapes what has T behind another axis.",
+    {"base))": "base)).T"},
+    says="sinusoidal_encoding mixes rows up: T is not the first axis of what it flattens.",
     look="Does `reshape` move numbers, or only rename their places?",
 )
 mistake(
@@ -375,6 +379,7 @@ error(
 mistake, alternative, error = entries("SinusoidalPositionalEmbedding")
 
 _REGISTERED = 'self.register_buffer("table", table, persistent=False)'
+_BEYOND = "sinusoidal_encoding(seq_len, self.n_embd, self.base)[len(self.table) :]"
 _IN_HALVES = ".unflatten(1, (-1, 2)).mT.flatten(1)"
 _LONGER = "sinusoidal_encoding(seq_len, self.n_embd, self.base).to(self.table)"
 
@@ -401,6 +406,7 @@ mistake(
 )
 mistake(
     {".to(self.table)": ""},
+    {_LONGER: f"torch.cat((self.table, {_BEYOND}))"},
     says="SinusoidalPositionalEmbedding leaves the rows beyond its table in float32 on the CPU.",
     look="What did `module.to(...)` do to the table, and who does it for the rows made later?",
     common=True,
@@ -448,6 +454,8 @@ mistake(
     {"[:seq_len]": "[seq_len]"},
     {"[:seq_len]": "[None, :seq_len]", ".to(self.table)": "[None].to(self.table)"},
     {"[:seq_len]": "[:seq_len, None]", ".to(self.table)": "[:, None].to(self.table)"},
+    {"[:seq_len]": "[None, :seq_len]"},
+    {", table,": ", table[None],"},
     says="SinusoidalPositionalEmbedding gives another shape than (seq_len, C).",
     look="How many rows should come back, and who adds the batch axis later?",
 )
@@ -478,7 +486,7 @@ mistake(
 )
 
 
-def _made_in(dtype, length, n_embd, base):
+def _made_in(dtype, length, n_embd, base=10000.0):
     angles = torch.outer(
         torch.arange(length).to(dtype), inverse_frequencies(n_embd, base).to(dtype)
     )
@@ -525,7 +533,6 @@ class persistent_table_that_grows(nn.Module):
 
 
 _MADE = "sinusoidal_encoding(max_seq_len, n_embd, base)"
-_BEYOND = "sinusoidal_encoding(seq_len, self.n_embd, self.base)[len(self.table) :]"
 alternative(
     {
         _LONGER: f"torch.cat((self.table, {_BEYOND}.to(self.table)))",
@@ -602,6 +609,17 @@ mistake(
     {"(cos, sin)": "(sin, cos)", "(-sin, cos)": "(cos, -sin)"},
     says="offset_rotation has its cosines off the diagonal of its blocks.",
     look="What should the matrix be for k = 0?",
+)
+mistake(
+    {"(cos, sin)": "(cos, 0 * sin)", "(-sin, cos)": "(0 * sin, cos)"},
+    says="offset_rotation leaves the sines out.",
+    look="How does sin(a + b) read, written out? What is next to the diagonal?",
+)
+mistake(
+    {"dim=-2)": "dim=-2)[:1]"},
+    {"dim=-2)": "dim=-2)[:1], torch.eye(n_embd - 2)"},
+    says="offset_rotation has a block for the first pair only.",
+    look="How many blocks does a width of 6 need?",
 )
 mistake(
     {".double()": ".double().flip(0)"},
@@ -763,7 +781,21 @@ mistake(
 )
 mistake(
     {_LEFT: "pe[0]", "pe[k:]": "pe[k]", ".sum(dim=-1)": ".sum().repeat(len(pe) - k)"},
-    says="relative_similarity compares the first pair and repeats it.",
+    {_LEFT: "pe[0]", "pe[k:]": "pe[k]"},
+    says="relative_similarity compares the rows 0 and k, and no other pair.",
+    look="Which two rows belong together for p = 1?",
+)
+mistake(
+    {_LEFT: "pe[k:]"},
+    {"pe[k:]": _LEFT},
+    {_SUMS: "(pe @ pe.T).diagonal()"},
+    says="relative_similarity compares each row with itself.",
+    look="Which two rows belong together for p = 1?",
+)
+mistake(
+    {_SUMS: "pe @ pe[k]"},
+    {_SUMS: "pe[: len(pe) - k] @ pe[k]"},
+    says="relative_similarity compares every row with row k.",
     look="Which two rows belong together for p = 1?",
 )
 mistake(
