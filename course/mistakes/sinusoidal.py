@@ -17,7 +17,8 @@ from solutions.sinusoidal import (
     sinusoidal_encoding,
 )
 
-_kept = {}  # what mistakes remember from one call to the next
+# what mistakes remember from one call to the next
+_kept_rates, _kept_tables, _kept_rows, _kept_rotations = {}, {}, {}, {}
 
 # --- inverse_frequencies ------------------------------------------------------------------------
 
@@ -144,10 +145,10 @@ mistake(
 @mistake(
     says="inverse_frequencies remembers its result by width alone, so the first base stays.",
     look="On which arguments does the result depend?",
-    forget=_kept.clear,
+    forget=_kept_rates.clear,
 )
 def remembers_the_first_base(n_embd, base=10000.0):
-    return _kept.setdefault(n_embd, inverse_frequencies(n_embd, base))
+    return _kept_rates.setdefault(n_embd, inverse_frequencies(n_embd, base))
 
 
 @alternative
@@ -307,10 +308,10 @@ mistake(
 @mistake(
     says="sinusoidal_encoding remembers its table by length and width, so the first base stays.",
     look="On which arguments does the table depend?",
-    forget=_kept.clear,
+    forget=_kept_tables.clear,
 )
 def remembers_without_base(length, n_embd, base=10000.0):
-    return _kept.setdefault((length, n_embd), sinusoidal_encoding(length, n_embd, base))
+    return _kept_tables.setdefault((length, n_embd), sinusoidal_encoding(length, n_embd, base))
 
 
 @alternative
@@ -509,13 +510,13 @@ mistake(
 @mistake(
     says="SinusoidalPositionalEmbedding shares its longest table with modules of another base.",
     look="On which arguments does a table depend?",
-    forget=_kept.clear,
+    forget=_kept_rows.clear,
 )
 class shares_long_tables(SinusoidalPositionalEmbedding):
     def forward(self, seq_len):
-        if seq_len > max(len(self.table), len(_kept.get(self.n_embd, ()))):
-            _kept[self.n_embd] = sinusoidal_encoding(seq_len, self.n_embd, self.base)
-        table = self.table if seq_len <= len(self.table) else _kept[self.n_embd]
+        if seq_len > max(len(self.table), len(_kept_rows.get(self.n_embd, ()))):
+            _kept_rows[self.n_embd] = sinusoidal_encoding(seq_len, self.n_embd, self.base)
+        table = self.table if seq_len <= len(self.table) else _kept_rows[self.n_embd]
         return table[:seq_len].to(self.table)
 
 
@@ -684,10 +685,10 @@ def power_of_a_float32_step(k, n_embd, base=10000.0):
 @mistake(
     says="offset_rotation remembers its matrix by k and width, so the first base stays.",
     look="On which arguments does the matrix depend?",
-    forget=_kept.clear,
+    forget=_kept_rotations.clear,
 )
 def rotation_remembered_without_base(k, n_embd, base=10000.0):
-    return _kept.setdefault((k, n_embd), offset_rotation(k, n_embd, base))
+    return _kept_rotations.setdefault((k, n_embd), offset_rotation(k, n_embd, base))
 
 
 @alternative
