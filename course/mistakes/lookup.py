@@ -152,6 +152,12 @@ mistake(
     look="What is `ids.shape` for a single id, or for a batch of batches?",
 )
 mistake(
+    {_PICK: "weight.index_select(0, ids.long())"},
+    {_PICK: "weight.index_select(0, ids)"},
+    says="lookup calls `index_select`, which takes a flat list of ids only.",
+    look="What is the shape of the ids, and what does `index_select` want?",
+)
+mistake(
     {"()]": "().view(-1)].view(*ids.shape, -1)"},
     says="lookup views the ids as one row, which a transposed tensor does not allow.",
     look="When does `.view` fail where `.reshape` works?",
@@ -269,6 +275,20 @@ class _NumpyRows(torch.autograd.Function):
 def numpy_with_its_own_backward(weight, ids):
     check_ids(ids, len(weight))
     return _NumpyRows.apply(weight, ids.long())
+
+
+error(
+    "IndexError: index 3 is out of bounds for dimension 1 with size 3",
+    "Most often a list of lists is the index: PyTorch takes one list for each axis.",
+)
+error(
+    "RuntimeError: stack expects a non-empty TensorList",
+    "Often the rows are stacked one by one, and there is none: ids of shape (0,) or (2, 0).",
+)
+error(
+    "RuntimeError: Index tensor must have the same number of dimensions as input tensor",
+    "Most often `gather` gets the ids as they are: it wants as many axes as the table has.",
+)
 
 
 mistake, alternative, error = entries("one_hot_lookup")
@@ -417,6 +437,16 @@ def sum_over_the_vocabulary(weight, ids):
     for row in range(len(weight)):
         total = total + (ids.long() == row).to(weight.dtype)[..., None] * weight[row]
     return total
+
+
+error(
+    "RuntimeError: self must be a matrix",
+    "Most often it is `torch.mm`: one-hot rows of ids (B, T) have three axes, (B, T, V).",
+)
+error(
+    "RuntimeError: Index tensor must have the same number of dimensions as self tensor",
+    "Most often `scatter` gets the ids as they are: (...) where the one-hot rows are (..., V).",
+)
 
 
 mistake, alternative, error = entries("one_hot_bytes")
@@ -758,6 +788,24 @@ def place_by_place(grad_output, ids, vocab_size):
     return sums
 
 
+error(
+    "IndexError: index_add_(): Index is supposed to be a vector",
+    "Most often the ids still have all their axes, (B, T), where `index_add` wants one.",
+)
+error(
+    "RuntimeError: index_add_(): Number of indices (12) should be equal to source.size(dim): (3)",
+    "Most often the ids are flat, N of them, and the gradient still is (B, T, C).",
+)
+error(
+    "RuntimeError: Index tensor must have the same number of dimensions as self tensor",
+    "Most often `scatter_add` gets N flat ids, where the rows that it adds are (N, C).",
+)
+error(
+    "RuntimeError: Index put requires the source and destination dtypes match",
+    "Most often the zeros are float32, and the gradient comes in another dtype.",
+)
+
+
 mistake, alternative, error = entries("TokenEmbedding")
 
 _START = "0.02 * torch.randn(vocab_size, n_embd)"
@@ -1031,3 +1079,21 @@ class table_of_a_child_under_its_name(nn.Module):
     def forward(self, ids):
         check_ids(ids, len(self.weight))
         return self.table(ids.long())
+
+
+error(
+    "AttributeError: cannot assign parameters before Module.__init__() call",
+    "Most often `super().__init__()` is missing, or stands below the parameter.",
+)
+error(
+    "NameError: name 'weight' is not defined",
+    "Most often forward asks for the table as if it were a name of its own: whose is it?",
+)
+error(
+    "TypeError: 'Parameter' object is not callable",
+    "Often the table is called as if it were an `nn.Embedding`: a parameter is a tensor.",
+)
+error(
+    "TypeError: cannot assign 'torch.nn.modules.sparse.Embedding' object to parameter 'weight'",
+    "Often a whole `nn.Embedding` stands where its table should: which of the two is a tensor?",
+)

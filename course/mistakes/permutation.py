@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from course.mistakes import entries
-from solutions.permutation import inverse_permutation, toy_attention
+from solutions.permutation import inverse_permutation
 
 
 def _normed(weights):
@@ -172,8 +172,10 @@ mistake(
 )
 mistake(
     {".transpose(-2, -1)": ""},
-    says="toy_attention multiplies x by x without a transpose: (T, C) times (T, C).",
-    look="Which two shapes make scores of the shape (T, T)?",
+    {"x @ x.transpose(-2, -1)": "x.transpose(-2, -1) @ x"},
+    {"scores.softmax(dim=-1) @ x": "x @ scores.softmax(dim=-1)"},
+    says="toy_attention multiplies shapes that do not fit: the wrong factor is transposed, or none.",
+    look="Which two shapes make scores of the shape (T, T), and which two the result?",
 )
 mistake(
     {"transpose(-2, -1)": "transpose(0, 1)"},
@@ -181,20 +183,10 @@ mistake(
     look="Which two axes of (B, T, C) are to be swapped?",
 )
 mistake(
-    {"x @ x.transpose(-2, -1)": "x.transpose(-2, -1) @ x"},
-    says="toy_attention compares features with features: its scores are (C, C).",
-    look="Which of the two factors is to be transposed?",
-)
-mistake(
     {"x @ x.transpose": "x * x.transpose"},
     {"-1) @ x": "-1) * x"},
     says="toy_attention multiplies number by number, which adds nothing up.",
     look="What is the difference between `*` and `@`?",
-)
-mistake(
-    {"scores.softmax(dim=-1) @ x": "x @ scores.softmax(dim=-1)"},
-    says="toy_attention multiplies the tokens by the weights, not the weights by the tokens.",
-    look="Which shapes fit: (T, T) times (T, C), or the other way round?",
 )
 mistake(
     {"-1) @ x": "-1)"},
@@ -248,6 +240,28 @@ def keys_one_after_the_other(x):
         total, mixed = total * shrink + weight, mixed * shrink + weight * key[:, None]
         top = new_top
     return mixed / total
+
+
+error(
+    "RuntimeError: t() expects a tensor with <= 2 dimensions, but self is 3D",
+    "Most often x is turned as if it were a matrix: x is a batch of them, (B, T, C).",
+)
+error(
+    "RuntimeError: self must be a matrix",
+    "Most often it is `torch.mm`, which multiplies two matrices: x is a batch of them, (B, T, C).",
+)
+error(
+    "RuntimeError: Expected size for first two dimensions of batch2 tensor to be: [2, 4] but got: [2, 3].",
+    "Often one factor is transposed where it should not be: write both shapes down.",
+)
+error(
+    "TypeError: sqrt(): argument 'input' (position 1) must be Tensor, not int",
+    "Most often it is `torch.sqrt` of a size: a size is a Python number, not a tensor.",
+)
+error(
+    "TypeError: softmax() missing 1 required positional argument",
+    "Most often softmax is not told along which axis the weights have to sum to one.",
+)
 
 
 mistake, alternative, error = entries("inverse_permutation")
@@ -359,7 +373,6 @@ alternative(
     {"perm.argsort()": "torch.zeros_like(perm).scatter(0, perm, torch.arange(len(perm)))"},
     {"perm.argsort()": "torch.tensor([perm.tolist().index(i) for i in range(len(perm))])"},
     {"perm.argsort()": "(perm == torch.arange(len(perm))[:, None]).int().argmax(dim=1)"},
-    {"perm.argsort()": "torch.from_numpy(np.argsort(perm.numpy(), kind='stable'))"},
 )
 
 
@@ -382,6 +395,20 @@ def power_of_the_permutation(perm):
         while perm[places[token]] != token:
             places[token] = int(perm[places[token]])
     return torch.tensor(places)
+
+
+error(
+    "RuntimeError: Index put requires the source and destination dtypes match",
+    "Most often the places are written into `torch.zeros(T)`, which is float32; places are int64.",
+)
+error(
+    "RuntimeError: scatter(): Expected self.dtype to be equal to src.dtype",
+    "Most often the places are scattered into `torch.zeros(T)`, which is float32; they are int64.",
+)
+error(
+    "TypeError: Tensor.index() missing 1 required positional argument: 'dims'",
+    "Often a method of lists is called on a tensor: perm is a tensor, (T,).",
+)
 
 
 mistake, alternative, error = entries("equivariance_gap")
@@ -505,9 +532,15 @@ def shuffled_back_and_compared(layer, x, perm):
 
 
 alternative(
-    {_GAP: "float(np.abs((shuffled_after - shuffled_before).double().numpy()).max())"},
     {_GAP: "max(map(torch.dist, shuffled_after.flatten(), shuffled_before.flatten())).item()"},
 )
+
+
+@alternative
+def numpy_in_float64(layer, x, perm):
+    after = layer(x).detach().double().numpy()[:, perm.numpy()]
+    before = layer(x[:, perm]).detach().double().numpy()
+    return float(np.max(np.abs(after - before)))
 
 
 @alternative
@@ -534,6 +567,20 @@ def entry_by_entry(layer, x, perm):
         for place, token in enumerate(other)
         for a, b in zip(one[places[place]], token, strict=True)
     )
+
+
+error(
+    "RuntimeError: a Tensor with 30 elements cannot be converted to Scalar",
+    "Most often there still is a difference for each entry, (B, T, C): which one is asked for?",
+)
+error(
+    "RuntimeError: Can't call numpy() on Tensor that requires grad.",
+    "Often a layer with parameters gave the result, which then remembers how it came about.",
+)
+error(
+    "TypeError: Got unsupported ScalarType BFloat16",
+    "Most often a bfloat16 result goes to NumPy, which has no such dtype.",
+)
 
 
 mistake, alternative, error = entries("bag_vector")
@@ -644,6 +691,20 @@ alternative(
 )
 
 
+error(
+    "AttributeError: 'function' object has no attribute",
+    "Often `layer` is taken for a module: it may be any function from (B, T, C) to (B, T, C).",
+)
+error(
+    "IndexError: Dimension out of range",
+    "Most often the axes are counted from 1: in (B, T, C) the axes are 0, 1 and 2.",
+)
+error(
+    "RuntimeError: Can't call numpy() on Tensor that requires grad.",
+    "Often a layer with parameters gave the result, and its gradient has to find the way back.",
+)
+
+
 mistake, alternative, error = entries("causal_toy_attention")
 
 _MASKED = "scores.masked_fill(later, -math.inf)"
@@ -706,7 +767,7 @@ mistake(
     {"-math.inf": "-30.0"},
     {_MASKED: "(scores - 100 * later.to(x.dtype))"},
     {_MASKED: "(scores - 1000 * later.to(x.dtype))"},
-    says="causal_toy_attention gives later tokens a low score, but not low enough to weigh nothing.",
+    says="causal_toy_attention gives later tokens a score too high to weigh nothing.",
     look="What is left of a score of 1000 after the mask, and what would be safe for any score?",
 )
 mistake(
@@ -755,7 +816,8 @@ mistake(
 mistake(
     {"seq_len, n_embd = ": "n_embd, seq_len = "},
     {"x.shape[-2:]": "x.shape[:2]"},
-    says="causal_toy_attention takes T and C from other axes of x than theirs.",
+    {"ones(seq_len, seq_len,": "ones(n_embd, n_embd,"},
+    says="causal_toy_attention takes T or C from another axis of x than theirs.",
     look="Which two numbers does `x.shape` end with?",
 )
 mistake(
@@ -846,3 +908,25 @@ def prefix_by_prefix(x):
         scores = torch.einsum("bc,bkc->bk", x[:, t - 1], seen) / math.sqrt(x.shape[-1])
         rows.append(torch.einsum("bk,bkc->bc", scores.softmax(dim=-1), seen))
     return torch.stack(rows, dim=1)
+
+
+error(
+    "RuntimeError: masked_fill_ only supports boolean masks, but got mask with dtype float",
+    "Most often the mask comes from `torch.ones(...)`, whose numbers are floats.",
+)
+error(
+    "RuntimeError: masked_fill_ only supports a 0-dimensional value tensor",
+    "Often a whole tensor (T, T) stands where one number is to be filled in.",
+)
+error(
+    "RuntimeError: The size of tensor a (3) must match the size of tensor b (2)",
+    "Most often the mask is not (T, T), where the scores are (B, T, T).",
+)
+error(
+    "ValueError: too many values to unpack (expected 2)",
+    "Most often a shape of three numbers, (B, T, C), is given two names.",
+)
+error(
+    "TypeError: sqrt(): argument 'input' (position 1) must be Tensor, not int",
+    "Most often it is `torch.sqrt` of a size: a size is a Python number, not a tensor.",
+)
