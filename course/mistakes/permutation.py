@@ -174,7 +174,7 @@ mistake(
     {".transpose(-2, -1)": ""},
     {"x @ x.transpose(-2, -1)": "x.transpose(-2, -1) @ x"},
     {"scores.softmax(dim=-1) @ x": "x @ scores.softmax(dim=-1)"},
-    says="toy_attention multiplies shapes that do not fit: the wrong factor is transposed, or none.",
+    says="toy_attention multiplies shapes that do not fit: the wrong one is transposed, or none.",
     look="Which two shapes make scores of the shape (T, T), and which two the result?",
 )
 mistake(
@@ -251,7 +251,7 @@ error(
     "Most often it is `torch.mm`, which multiplies two matrices: x is a batch of them, (B, T, C).",
 )
 error(
-    "RuntimeError: Expected size for first two dimensions of batch2 tensor to be: [2, 4] but got: [2, 3].",
+    "RuntimeError: Expected size for first two dimensions of batch2 tensor to be: [2, 4]",
     "Often one factor is transposed where it should not be: write both shapes down.",
 )
 error(
