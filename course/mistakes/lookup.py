@@ -834,7 +834,7 @@ mistake(
     common=True,
 )
 mistake(
-    {"nn.Parameter(": "("},
+    {"nn.Parameter(": "torch.as_tensor("},
     {"self.weight = nn.Parameter(": "self.register_buffer('weight', "},
     says="TokenEmbedding keeps its table as a tensor that no optimizer finds.",
     look="What turns a tensor into something that `parameters()` lists?",
@@ -985,6 +985,11 @@ mistake(
     look="Which integer dtypes does PyTorch accept as row numbers?",
 )
 mistake(
+    {_CALL: "F.embedding(ids.long(), self.weight)"},
+    says="TokenEmbedding looks up without `lookup`: floats pass, and no error names the bad id.",
+    look="What does `lookup` do besides looking up?",
+)
+mistake(
     {_CALL: "self.weight[ids.long()]"},
     says="TokenEmbedding looks up without a check, so that the id -1 gives the last row.",
     look="Which ids does `lookup` refuse?",
@@ -1094,6 +1099,6 @@ error(
     "Often the table is called as if it were an `nn.Embedding`: a parameter is a tensor.",
 )
 error(
-    "TypeError: cannot assign 'torch.nn.modules.sparse.Embedding' object to parameter 'weight'",
+    "TypeError: object of type 'Embedding' has no len()",
     "Often a whole `nn.Embedding` stands where its table should: which of the two is a tensor?",
 )
