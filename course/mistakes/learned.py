@@ -1,6 +1,6 @@
 """Lesson 3: known mistakes and legitimate alternatives."""
 
-import functools  # noqa: F401: edits use it
+import functools  # noqa: F401
 import math
 import operator
 
@@ -57,13 +57,9 @@ mistake(
     {"[:seq_len]": "[: seq_len - 1]"},
     {"[:seq_len]": "[: max(seq_len - 1, 0)]"},
     {"[:seq_len]": "[: seq_len + 1]"},
-    says="LearnedPositionalEmbedding ends its slice one row too early or too late.",
-    look="How many rows does `weight[:3]` have?",
-)
-mistake(
     {"self.weight[:seq_len]": "self.weight"},
-    says="LearnedPositionalEmbedding gives its whole table, whatever length is asked for.",
-    look="What is done with the argument seq_len?",
+    says="LearnedPositionalEmbedding gives another number of rows than it is asked for.",
+    look="How many rows does `weight[:3]` have, and which of them is the last?",
 )
 mistake(
     {"[:seq_len]": "[:, :seq_len]"},
@@ -87,13 +83,9 @@ mistake(
 )
 mistake(
     {"<= max_seq_len:": "< max_seq_len:"},
-    says="LearnedPositionalEmbedding refuses the full length, which its table can serve.",
-    look="How many rows has the table, and how many does this length need?",
-)
-mistake(
     {"0 <= seq_len": "0 < seq_len"},
-    says="LearnedPositionalEmbedding refuses length 0, for which (0, C) is the right answer.",
-    look="Which lengths does the rule exclude?",
+    says="LearnedPositionalEmbedding refuses a length that its table can serve.",
+    look="Which lengths does the rule exclude, at either end?",
 )
 mistake(
     {"0..{max_seq_len}, because the table has {max_seq_len} ": "the table's rows; "},
@@ -111,26 +103,18 @@ mistake(
 mistake(
     {"0.02 *": "0.02**0.5 *"},
     {"0.02 *": "0.02**2 *"},
-    says="LearnedPositionalEmbedding confuses the variance of its table with the deviation.",
-    look="Which of the two is squared in N(0, 0.02²)? Which one scales `torch.randn`?",
-)
-mistake(
     {"torch.randn": "torch.rand"},
     {"0.02 * torch.randn(max_seq_len, n_embd)": "0.04 * torch.rand(max_seq_len, n_embd) - 0.02"},
     {"torch.randn(max_seq_len, n_embd)": "12**0.5 * (torch.rand(max_seq_len, n_embd) - 0.5)"},
-    says="LearnedPositionalEmbedding draws its table from a uniform distribution.",
-    look="Which function of torch draws from a normal one?",
+    says="LearnedPositionalEmbedding draws its table from another distribution than N(0, 0.02²).",
+    look="Which function draws from a normal one? Which of mean and deviation is squared?",
 )
 mistake(
     {"torch.randn": "torch.zeros"},
     {"torch.randn": "torch.ones"},
-    says="LearnedPositionalEmbedding starts with the same number everywhere in its table.",
-    look="What should the table hold before the first step of training?",
-)
-mistake(
     {"torch.randn(max_seq_len, n_embd)": "torch.randn(1, n_embd).repeat(max_seq_len, 1)"},
-    says="LearnedPositionalEmbedding draws one row and repeats it for every position.",
-    look="Do two rows of `module.weight` differ?",
+    says="LearnedPositionalEmbedding repeats one number or one row all over its table.",
+    look="Do two rows of `module.weight` differ, and two columns?",
 )
 mistake(
     {"super().__init__()": "super().__init__()\n        torch.manual_seed(1337)"},
@@ -140,7 +124,7 @@ mistake(
 )
 mistake(
     {"self.weight = nn.Parameter(": 'self.register_buffer("weight", '},
-    {"nn.Parameter(": "("},
+    {"nn.Parameter(": "torch.clone("},
     says="LearnedPositionalEmbedding keeps its table where no optimizer sees it.",
     look="What makes a tensor show up in `module.parameters()`?",
 )
@@ -231,23 +215,19 @@ alternative(
         ".normal_(0, 0.02)",
         "not 0 <= seq_len <= max_seq_len": "seq_len not in range(max_seq_len + 1)",
         "self.weight[:seq_len]": "self.weight.narrow(0, 0, seq_len)",
-    }
-)
-alternative(
+    },
     {
         "0.02 * torch.randn(max_seq_len, n_embd)": "torch.normal(0.0, 0.02, (max_seq_len, n_embd))",
         "return self.weight[:seq_len]": "return torch.eye(seq_len, max_seq_len).to(self.weight)"
         ".mm(self.weight)",
-    }
-)
-alternative(
+    },
     {
         "0.02 * torch.randn(max_seq_len, n_embd)": "torch.stack([torch.randn(n_embd) / 50 "
         "for _ in range(max_seq_len)])",
         "super().__init__()": "super().__init__()\n"
         '        self.register_buffer("positions", torch.arange(max_seq_len), persistent=False)',
         "self.weight[:seq_len]": "F.embedding(self.positions[:seq_len], self.weight)",
-    }
+    },
 )
 
 
@@ -309,7 +289,7 @@ mistake(
     {"tok_emb.weight, std=0.02": "tok_emb.weight", "pos_emb.weight, std=0.02": "pos_emb.weight"},
     {"tok_emb.weight, std=": "tok_emb.weight, ", "pos_emb.weight, std=": "pos_emb.weight, "},
     says="GPTEmbedding draws a table with standard deviation 1, as `nn.Embedding` does by itself.",
-    look="Which of the two tables is drawn with 0.02? Which parameter of `nn.init.normal_` is that?",
+    look="Which table is drawn with 0.02? Which parameter of `nn.init.normal_` is that?",
     common=True,
 )
 mistake(
@@ -321,10 +301,6 @@ mistake(
     {
         "normal_(self.tok_emb.weight, std=0.02)": "uniform_(self.tok_emb.weight, -0.02, 0.02)",
         "normal_(self.pos_emb.weight, std=0.02)": "uniform_(self.pos_emb.weight, -0.02, 0.02)",
-    },
-    {
-        "normal_(self.tok_emb.weight, std=0.02)": "uniform_(self.tok_emb.weight, -0.0346, 0.0346)",
-        "normal_(self.pos_emb.weight, std=0.02)": "uniform_(self.pos_emb.weight, -0.0346, 0.0346)",
     },
     says="GPTEmbedding draws a table from another distribution than N(0, 0.02²).",
     look="What do both tables hold before training? Which of mean and deviation is squared?",
@@ -360,19 +336,15 @@ mistake(
 )
 mistake(
     {"(positions)": "(positions.flip(0))"},
-    says="GPTEmbedding counts positions backwards from the end of a sentence.",
-    look="Which row belongs to the first token of a sentence?",
+    {"self.pos_emb(positions)": "self.pos_emb.weight[block_size - seq_len :]"},
+    says="GPTEmbedding counts positions from the end.",
+    look="Which row belongs to the first token of a sentence shorter than block_size?",
 )
 mistake(
     {"self.pos_emb(positions)": "self.pos_emb.weight"},
     {"torch.arange(seq_len,": "torch.arange(block_size,"},
     says="GPTEmbedding adds its whole position table, which fits sentences of block_size only.",
     look="How many position rows does a sentence of T tokens need?",
-)
-mistake(
-    {"self.pos_emb(positions)": "self.pos_emb.weight[block_size - seq_len :]"},
-    says="GPTEmbedding takes the last rows of its position table instead of the first.",
-    look="Which row belongs to the first token of a sentence shorter than block_size?",
 )
 mistake(
     {
@@ -407,10 +379,6 @@ mistake(
 )
 mistake(
     {"self.tok_emb(ids) +": "self.tok_emb(ids) * self.tok_emb.embedding_dim**0.5 +"},
-    says="GPTEmbedding scales the token rows by √C, as the first transformer did; GPT-2 does not.",
-    look="Is anything done to the token rows before the sum?",
-)
-mistake(
     {
         "return self": "return F.layer_norm(self",
         "(positions))": "(positions)), self.tok_emb.weight.shape[1:])",
@@ -419,13 +387,8 @@ mistake(
         "(self.tok_emb(ids)": "(F.layer_norm(self.tok_emb(ids)",
         "(positions))": "(positions), self.tok_emb.weight.shape[1:]))",
     },
-    says="GPTEmbedding normalizes the sum.",
-    look="What is done to the sum besides dropout?",
-)
-mistake(
-    {"(positions))": "(positions)).transpose(0, 1)"},
-    says="GPTEmbedding gives back (T, B, C).",
-    look="Print the shape for two sentences of five tokens.",
+    says="GPTEmbedding scales or normalizes the rows or their sum.",
+    look="What is done to the rows besides the sum and dropout?",
 )
 mistake(
     {"return self.dropout(": "return ("},
@@ -504,7 +467,7 @@ mistake(
         '        self.register_buffer("positions", torch.arange(block_size))'
     },
     {"nn.Dropout(dropout)": "nn.Dropout(dropout)\n        self.norm = nn.LayerNorm(n_embd)"},
-    {"nn.Dropout(dropout)": "nn.Dropout(dropout)\n        self.head = nn.Linear(1, vocab_size)"},
+    {"nn.Dropout(dropout)": "nn.Dropout(dropout)\n        self.head = nn.Linear(n_embd, n_embd)"},
     says="GPTEmbedding has more in its state dict than its two tables.",
     look="Which keys has `module.state_dict()`, and what keeps a buffer out of it?",
 )
@@ -536,9 +499,7 @@ mistake(
 )
 mistake(
     {"pos_emb.weight, std=0.02)": "pos_emb.weight, std=0.02).requires_grad_(False)"},
-    {
-        "nn.Embedding(block_size, n_embd)": "nn.Embedding.from_pretrained(torch.zeros(block_size, n_embd))"
-    },
+    {"n_embd)\n        self.dropout": "n_embd).requires_grad_(False)\n        self.dropout"},
     says="GPTEmbedding freezes a table that should learn.",
     look="Which parameters require a gradient?",
 )
@@ -557,24 +518,16 @@ mistake(
 )
 mistake(
     {"nn.Embedding(vocab_size, n_embd)": "nn.Embedding(vocab_size, n_embd, padding_idx=0)"},
-    says="GPTEmbedding treats word 0 as padding, so its row never learns.",
-    look="What does `padding_idx` do to a gradient?",
-)
-mistake(
     {"n_embd)\n        self.pos_emb": "n_embd, scale_grad_by_freq=True)\n        self.pos_emb"},
-    says="GPTEmbedding divides a word's gradient by how often the word occurs.",
-    look="What does `scale_grad_by_freq` do?",
+    says="GPTEmbedding sets an option of `nn.Embedding` that changes how its rows learn.",
+    look="Which arguments does `nn.Embedding` need here, and what do the others do?",
 )
 mistake(
     {"ids = ids.long()": "ids = ids[:, : len(self.pos_emb.weight)].long()"},
-    says="GPTEmbedding cuts a long sentence short instead of refusing it.",
-    look="What happens to the tokens beyond block_size?",
-)
-mistake(
     {"if seq_len > block_size": "if False", "(positions)": "(positions.clamp(max=block_size - 1))"},
     {"if seq_len > block_size": "if False", "(positions)": "(positions % block_size)"},
-    says="GPTEmbedding gives tokens beyond block_size a position that is taken.",
-    look="What should happen to a sentence that is too long?",
+    says="GPTEmbedding accepts a sentence that is too long.",
+    look="What happens to the tokens beyond block_size, and what should?",
 )
 mistake(
     {"seq_len > block_size": "seq_len >= block_size"},
@@ -613,24 +566,16 @@ mistake(
 )
 mistake(
     {"ids = ids.long()": "", "self.tok_emb(ids)": "self.tok_emb(ids.long())"},
-    says="GPTEmbedding compares ids with the vocabulary's size in the ids' own small dtype.",
-    look="What is 300 in uint8?",
-)
-mistake(
     {"ids.long()": "ids.int()"},
-    says="GPTEmbedding shortens its ids to int32 before it checks them, so a huge one turns small.",
-    look="What is 2³² + 1 in int32?",
+    says="GPTEmbedding compares ids in a dtype that is too small for them or for the vocabulary.",
+    look="What is 300 in uint8, and 2³² + 1 in int32?",
 )
 mistake(
     {"ids = ids.long()": ""},
     GIVEN_IDS | {"self.tok_emb(ids)": "self.tok_emb(given)"},
-    says="GPTEmbedding hands small integers to nn.Embedding, which takes int32 and int64 only.",
-    look="Which dtypes may the ids have?",
-)
-mistake(
     GIVEN_IDS | {"self.tok_emb(ids)": "self.tok_emb.weight[given]"},
-    says="GPTEmbedding indexes its table with uint8 ids, which PyTorch reads as a mask.",
-    look="What does `weight[ids]` do when ids are uint8?",
+    says="GPTEmbedding indexes with small integers, which PyTorch refuses or takes for a mask.",
+    look="Which dtypes may the ids have? What does `weight[ids]` do when they are uint8?",
 )
 mistake(
     {"ids.numel() and": ""},
@@ -742,8 +687,9 @@ mistake(
 )
 mistake(
     {"module.parameters() if p.requires_grad": "module.state_dict().values()"},
-    says="count_parameters counts whatever would be saved, buffers and shared tables included.",
-    look="Is everything in a state dict trained?",
+    {"sum(": "sum(b.numel() for b in module.buffers()) + sum("},
+    says="count_parameters counts buffers along with the parameters.",
+    look="Is everything in a state dict trained? Does an optimizer ever change a buffer?",
     common=True,
 )
 mistake(
@@ -769,7 +715,10 @@ mistake(
 )
 mistake(
     {"p.numel()": "1"},
-    says="count_parameters counts the tensors, not the numbers in them.",
+    {"p.numel()": "len(p)"},
+    {"p.numel()": "(len(p) if p.dim() else 1)"},
+    {"p.numel()": "p.numel() * p.element_size()"},
+    says="count_parameters counts tensors, rows or bytes, not elements.",
     look="How many numbers are there in a 3 × 2 matrix?",
 )
 mistake(
@@ -783,22 +732,13 @@ mistake(
     look="When does a parameter get its `.grad`?",
 )
 mistake(
-    {"sum(": "sum(b.numel() for b in module.buffers()) + sum("},
-    says="count_parameters counts buffers along with the parameters.",
-    look="Does an optimizer ever change a buffer?",
-)
-mistake(
     {"module.parameters()": "module.parameters(recurse=False)"},
-    says="count_parameters looks at a module's own parameters, not into the modules within.",
-    look="Where does a Sequential keep its parameters?",
-)
-mistake(
     {
         "module.parameters()": "{p for part in (module, *module.children()) "
         "for p in part.parameters(recurse=False)}"
     },
-    says="count_parameters looks one level down, and no deeper.",
-    look="What about a layer in a list in a block?",
+    says="count_parameters does not look into all modules within the module.",
+    look="Where does a Sequential keep its parameters? What about a list in a block?",
 )
 
 
@@ -828,17 +768,6 @@ mistake(
     look="What are the shapes of a bias and of a single number?",
 )
 mistake(
-    {"p.numel()": "len(p)"},
-    {"p.numel()": "(len(p) if p.dim() else 1)"},
-    says="count_parameters counts rows.",
-    look="What does `len` give for a matrix?",
-)
-mistake(
-    {"p.numel()": "p.numel() * p.element_size()"},
-    says="count_parameters counts bytes, not elements.",
-    look="How many bytes has a float32?",
-)
-mistake(
     {"p.numel()": "int(p.count_nonzero())"},
     says="count_parameters counts the elements that differ from zero.",
     look="Is a weight that happens to be zero trained?",
@@ -846,13 +775,9 @@ mistake(
 mistake(
     {"sum(": "torch.tensor(sum(", "grad)": "grad))"},
     {"p.numel()": "torch.tensor(p.shape).prod()"},
-    says="count_parameters gives back a tensor instead of an int.",
-    look="What type has the result?",
-)
-mistake(
     {"grad)": "grad) / 1e6"},
-    says="count_parameters gives the number in millions.",
-    look="What unit does the answer have?",
+    says="count_parameters gives back a tensor or a fraction instead of an int.",
+    look="What type has the result, and what unit?",
 )
 mistake(
     {
@@ -865,13 +790,9 @@ mistake(
 )
 mistake(
     {"p in module.p": "name, p in module.named_p", "if": 'if name.endswith("weight") and'},
-    says="count_parameters counts what is called weight and leaves the biases out.",
-    look="Which parameters of `nn.Linear` are trained?",
-)
-mistake(
     {"p in module.p": "name, p in module.named_p", "if": 'if "pos_emb" not in name and'},
-    says="count_parameters leaves the position table out.",
-    look="Does an optimizer change the position table?",
+    says="count_parameters leaves parameters out because of their names.",
+    look="Which parameters does an optimizer change?",
 )
 mistake(
     {"def ": "@functools.cache\ndef "},
@@ -933,25 +854,17 @@ mistake(
 mistake(
     {"return x": "return x / x.shape[-1] ** 0.5"},
     {"return x": "return x * x.shape[-1] ** 0.5"},
-    says="tied_logits scales the scores by √C.",
-    look="Does the definition contain a scale?",
-)
-mistake(
     {"return x": "return x / x.shape[-1]"},
-    says="tied_logits takes the mean of the products instead of their sum.",
-    look="What is a dot product?",
+    says="tied_logits scales the scores by the width or by its root.",
+    look="Does the definition of a dot product contain a scale?",
 )
 mistake(
     {"weight.T": "F.normalize(weight, dim=-1).T"},
     {"return x": "return F.normalize(x, dim=-1)"},
     {"x @ weight": "F.normalize(x, dim=-1) @ F.normalize(weight, dim=-1)"},
-    says="tied_logits compares directions: it divides tokens, rows or both by their lengths.",
-    look="Does a row twice as long give another score?",
-)
-mistake(
     {"x @ weight.T": "-torch.cdist(x, weight)"},
-    says="tied_logits measures distances.",
-    look="What is the score of a row twice as long in the same direction?",
+    says="tied_logits compares directions or distances instead of taking dot products.",
+    look="Does a row twice as long give another score?",
 )
 mistake(
     {"return x": "return x[:, -1:]"},
@@ -961,17 +874,10 @@ mistake(
 )
 mistake(
     {"return x": "return x[0]"},
-    says="tied_logits scores the first sentence alone.",
-    look="Print the shape of the result.",
-)
-mistake(
     {"x @ weight.T": "weight @ x.mT"},
-    says="tied_logits mixes up tokens and words: it gives (B, V, T).",
-    look="Print the shape of the result.",
-)
-mistake(
     {"return x": "return x.flatten(0, 1)"},
-    says="tied_logits gives (B·T, V).",
+    {"x @ weight.T": "(x @ weight.T).argmax(dim=-1)"},
+    says="tied_logits swaps, joins or loses axes of (B, T, V).",
     look="Print the shape of the result.",
 )
 mistake(
@@ -981,25 +887,16 @@ mistake(
     look="Does `view` move numbers, or only rename their places?",
 )
 mistake(
-    {"x @ weight.T": "(x @ weight.T).argmax(dim=-1)"},
-    says="tied_logits gives the best word of each token, not its scores.",
-    look="Print the shape of the result.",
-)
-mistake(
     {"weight.T": "weight.detach().T"},
     {"weight.T": "nn.Parameter(weight).T"},
-    says="tied_logits cuts the table off, so it learns as input only.",
-    look="Which arguments should get a gradient?",
-)
-mistake(
+    {
+        "return x @ weight.T": "layer = nn.Linear(*weight.T.shape, bias=False)\n"
+        "    layer.weight.data.copy_(weight)\n    return layer(x)"
+    },
     {"return x": "return x.detach()"},
-    says="tied_logits cuts x off, so nothing before the projection learns.",
-    look="Which arguments should get a gradient?",
-)
-mistake(
     {"def ": "@torch.no_grad()\ndef "},
     {"weight.T": "weight.T.detach()", "return x": "return x.detach()"},
-    says="tied_logits passes no gradient back.",
+    says="tied_logits cuts off what should learn: x, the table or both.",
     look="Which arguments should get a gradient?",
 )
 mistake(
@@ -1027,16 +924,6 @@ mistake(
     says="tied_logits keeps the scores of its first call with the same tensors.",
     look="What changes in a table from step to step, although it stays the same tensor?",
 )
-
-
-@mistake(
-    says="tied_logits copies the table into a new layer, so no gradient comes back to it.",
-    look="Which tensor learns: the table that was given, or a layer's own weight?",
-)
-def table_copied_into_a_layer(x, weight):
-    layer = nn.Linear(weight.shape[1], weight.shape[0], bias=False)
-    layer.weight.data.copy_(weight)
-    return layer(x)
 
 
 @alternative
@@ -1076,13 +963,9 @@ mistake(
     {"wte[token_id], wpe[pos_id]": "wte[pos_id], wpe[token_id]"},
     {"wte[token_id], wpe[pos_id]": "wpe[token_id], wte[pos_id]"},
     {"token_id: int, pos_id: int": "pos_id: int, token_id: int"},
-    says="scalar_embedding mixes up the two ids.",
-    look="Which id numbers words, and which numbers places?",
-)
-mistake(
     {"wpe[pos_id]": "wpe[token_id]"},
     {"wte[token_id]": "wte[pos_id]"},
-    says="scalar_embedding reads both tables with the same id.",
+    says="scalar_embedding reads a table with the id that belongs to the other one.",
     look="Which id numbers words, and which numbers places?",
 )
 mistake(
@@ -1150,29 +1033,14 @@ mistake(
         "[t + p for": "[t[token_id] + p[pos_id] for",
         "wte[token_id], wpe[pos_id], strict=True": "wte, wpe, strict=False",
     },
-    {
-        "[t + p for": "[t[token_id % len(t)] + p[pos_id % len(p)] for",
-        "wte[token_id], wpe[pos_id], strict=True": "wte, wpe, strict=False",
-    },
     says="scalar_embedding takes a column of each table instead of a row.",
     look="What does the first index of a list of lists select?",
 )
 mistake(
-    {
-        "t, p in zip(wte[token_id], wpe[pos_id], strict=True)": "t in wte[token_id] for p in wpe[pos_id]"
-    },
-    says="scalar_embedding adds every number of one row to every number of the other.",
-    look="How many numbers should come back?",
-)
-mistake(
+    {"t, p in zip(wte": "t in wte", ", wpe": " for p in wpe", ", strict=True)": ""},
     {"return [": "return sum(", "True)]": "True))"},
-    says="scalar_embedding adds all of it up to one number.",
+    says="scalar_embedding adds other numbers than the two at the same place.",
     look="How many numbers should come back?",
-)
-mistake(
-    {"return [": "return [[", "True)]": "True)]]"},
-    says="scalar_embedding puts its list into another list.",
-    look="How many brackets should the result have?",
 )
 mistake(
     {"True)]": "True)][:-1]"},
