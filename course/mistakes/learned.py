@@ -2,7 +2,7 @@
 
 import functools  # noqa: F401
 import math
-import operator
+import operator  # noqa: F401
 
 import torch
 import torch.nn.functional as F
@@ -44,14 +44,10 @@ mistake(
     {"[:seq_len]": "[1 : seq_len + 1]"},
     {"self.weight[:seq_len]": "self.weight.roll(-1, dims=0)[:seq_len]"},
     {"self.weight[:seq_len]": "self.weight[torch.arange(1, seq_len + 1)]"},
-    says="LearnedPositionalEmbedding starts with row 1 of its table.",
-    look="Which row belongs to the first token?",
-)
-mistake(
     {"[:seq_len]": "[max_seq_len - seq_len :]"},
     {"[:seq_len]": "[-seq_len:]"},
-    says="LearnedPositionalEmbedding takes the last rows of the table instead of the first.",
-    look="Print `module(1)` beside `module.weight[0]`.",
+    says="LearnedPositionalEmbedding does not start with row 0 of its table.",
+    look="Which row belongs to the first token? Print `module(1)` beside it.",
 )
 mistake(
     {"[:seq_len]": "[: seq_len - 1]"},
@@ -75,11 +71,6 @@ mistake(
     {"self.weight[:seq_len]": "torch.arange(seq_len, device=self.weight.device)"},
     says="LearnedPositionalEmbedding gives the positions themselves, not their rows.",
     look="What does the table hold, and where is it read?",
-)
-mistake(
-    {"self.weight[:seq_len]": "0.02 * torch.randn(seq_len, self.weight.shape[1])"},
-    says="LearnedPositionalEmbedding draws its rows anew in every call.",
-    look="Where is the table drawn, and where is it only read?",
 )
 mistake(
     {"<= max_seq_len:": "< max_seq_len:"},
@@ -229,6 +220,22 @@ alternative(
         "self.weight[:seq_len]": "F.embedding(self.positions[:seq_len], self.weight)",
     },
 )
+error(
+    "AttributeError: cannot assign parameters before Module.__init__() call",
+    "Most often the first line of `__init__` is gone, or something is assigned above it.",
+)
+error(
+    "TypeError: embedding(): argument 'indices' (position 2) must be Tensor, not int",
+    "Most often the number of positions is looked up; an embedding takes a tensor of positions.",
+)
+error(
+    "RuntimeError: a leaf Variable that requires grad is being used in an in-place operation",
+    "Most often a parameter is scaled in place. Where is it still a plain draw?",
+)
+error(
+    "TypeError: cannot assign 'torch.FloatTensor' as parameter 'weight'",
+    "Most often `self.weight` is a parameter already, and a plain tensor is assigned to it.",
+)
 
 
 mistake, alternative, error = entries("GPTEmbedding")
@@ -302,7 +309,7 @@ mistake(
         "normal_(self.tok_emb.weight, std=0.02)": "uniform_(self.tok_emb.weight, -0.02, 0.02)",
         "normal_(self.pos_emb.weight, std=0.02)": "uniform_(self.pos_emb.weight, -0.02, 0.02)",
     },
-    says="GPTEmbedding draws a table from another distribution than N(0, 0.02²).",
+    says="GPTEmbedding fills a table otherwise than from N(0, 0.02²).",
     look="What do both tables hold before training? Which of mean and deviation is squared?",
 )
 mistake(
@@ -337,7 +344,7 @@ mistake(
 mistake(
     {"(positions)": "(positions.flip(0))"},
     {"self.pos_emb(positions)": "self.pos_emb.weight[block_size - seq_len :]"},
-    says="GPTEmbedding counts positions from the end.",
+    says="GPTEmbedding counts positions from an end instead of from the start.",
     look="Which row belongs to the first token of a sentence shorter than block_size?",
 )
 mistake(
@@ -374,7 +381,7 @@ mistake(
         "self.tok_emb(ids) + self.pos_emb(positions)": "torch.cat("
         "(self.tok_emb(ids), self.pos_emb(positions.expand_as(ids))), dim=-1)"
     },
-    says="GPTEmbedding does something else with the two rows than adding them.",
+    says="GPTEmbedding does something else with the two rows than just adding them.",
     look="How are the two rows put together, and how many features come out?",
 )
 mistake(
@@ -628,28 +635,16 @@ class _Table(nn.Module):
         self.weight = nn.Parameter(torch.normal(0.0, 0.02, (rows, n_embd)))
 
 
-@alternative
-class raw_tables_and_a_mask_by_hand(nn.Module):
-    def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):
-        super().__init__()
-        self.tok_emb, self.pos_emb = _Table(vocab_size, n_embd), _Table(block_size, n_embd)
-        self.keep = 1 - dropout
-
-    def forward(self, ids):
-        (n_batch, length), block = ids.shape, self.pos_emb.weight.shape[0]
-        if length > block:
-            raise ValueError(f"length {length} exceeds block size {block}")
-        for word in ids.flatten().tolist():
-            if word < 0 or word >= len(self.tok_emb.weight):
-                raise IndexError(f"word {word} has no row")
-        rows = self.tok_emb.weight.index_select(0, ids.reshape(-1).to(torch.int64))
-        x = rows.view(n_batch, length, rows.shape[1]) + self.pos_emb.weight[:length]
-        if self.training and self.keep < 1:
-            x = torch.where(torch.rand_like(x) < self.keep, x / self.keep, 0)
-        return x
-
-
 alternative(
+    {
+        "nn.Embedding(vocab_size,": "_Table(vocab_size,",
+        "nn.Embedding(block_size,": "_Table(block_size,",
+        "return self.dropout(self.tok_emb(ids) + self.pos_emb(positions))": "rows = "
+        "self.tok_emb.weight.index_select(0, ids.flatten()).unflatten(0, ids.shape)\n"
+        "        total, keep = rows + self.pos_emb.weight[:seq_len], 1 - self.dropout.p\n"
+        "        kept = torch.where(torch.rand_like(total) < keep, total / keep, 0)\n"
+        "        return kept if self.training and keep < 1 else total",
+    },
     {
         "nn.Embedding(vocab_size,": "_Table(vocab_size,",
         "self.tok_emb(ids)": "F.one_hot(ids, vocab_size).to(self.tok_emb.weight) "
@@ -675,6 +670,26 @@ alternative(
         "self.tok_emb(ids) + self.pos_emb(positions)": "both[ids] + both[positions]",
     },
 )
+error(
+    "RuntimeError: The size of tensor a (5) must match the size of tensor b (3) at non-singleton",
+    "Often token rows (B, T, C) meet position rows that are not (T, C). Which sizes are the two?",
+)
+error(
+    "TypeError: embedding(): argument 'indices' (position 2) must be Tensor, not",
+    "Most often the number of positions is looked up; an embedding takes a tensor of positions.",
+)
+error(
+    "IndexError: index out of range in self",
+    "Most often a position or an id lies behind the last row of its table. Which are the sizes?",
+)
+error(
+    "AttributeError: cannot assign module before Module.__init__() call",
+    "Most often the first line of `__init__` is gone, or something is assigned above it.",
+)
+error(
+    "AttributeError: 'GPTEmbedding' object has no attribute",
+    "Most often `__init__` and `forward` call a part by different names.",
+)
 
 
 mistake, alternative, error = entries("count_parameters")
@@ -695,7 +710,7 @@ mistake(
 mistake(
     {
         "return sum(": "return sum(map(count_parameters, module.children())) + sum(",
-        "ers()": "ers(False)",
+        "ers()": "ers(recurse=False)",
     },
     {"p in module.parameters()": "_, p in module.named_parameters(remove_duplicate=False)"},
     {"p in module.parameters()": "part in module.modules() for p in part.parameters(False)"},
@@ -753,13 +768,9 @@ def _without_lookalikes(parameters):
 mistake(
     {"p.numel() for p": "shape.numel() for shape in {p.shape for p", "grad)": "grad})"},
     {"module.parameters()": "_without_lookalikes(module.parameters())"},
-    says="count_parameters takes two parameters for one because they look alike.",
-    look="What makes two parameters the same parameter?",
-)
-mistake(
     {"p.numel() for": "{p.data_ptr(): p.numel() for", "grad)": "grad}.values())"},
-    says='count_parameters takes the memory address for the parameter; on "meta" all have 0.',
-    look="Which address does `data_ptr()` give for a tensor without data?",
+    says="count_parameters takes different parameters for the same one because they look alike.",
+    look="What makes two parameters the same? Which address has a tensor without data?",
 )
 mistake(
     {"p.numel()": "p.shape[0] * p.shape[1]"},
@@ -818,18 +829,37 @@ def a_walk_over_all_modules(module):
     return total
 
 
-@alternative
-def trainable_ones_through_filter(module):
-    trainable = filter(operator.attrgetter("requires_grad"), module.parameters())
-    return sum(map(torch.numel, trainable))
+alternative(
+    {
+        "p.numel() for p in module.parameters() if p.requires_grad": "map(torch.numel, filter("
+        'operator.attrgetter("requires_grad"), module.parameters()))'
+    }
+)
+error(
+    "TypeError: unsupported operand type(s) for +: 'int' and 'builtin_function_or_method'",
+    "Most often a method is named but not called.",
+)
+error(
+    "TypeError: unsupported operand type(s) for +: 'int' and 'torch.Size'",
+    "Most often shapes are added up. How many numbers does a tensor of this shape hold?",
+)
+error(
+    "TypeError: object of type 'generator' has no len()",
+    "Most often it is `parameters()`, which gives one after the other. Whose sizes are asked for?",
+)
+error(
+    "AttributeError: 'tuple' object has no attribute",
+    "Most often a loop over `named_parameters()` takes name and parameter together for one.",
+)
 
 
 mistake, alternative, error = entries("tied_logits")
 
 mistake(
     {"weight.T": "weight"},
+    {"weight.T": "(weight if weight.shape[0] == x.shape[-1] else weight.T)"},
     says="tied_logits multiplies by the table as it is, which fits only if V = C.",
-    look="Which axis of the table is summed over?",
+    look="Which axis of the table is summed over, and which if V = C?",
     common=True,
 )
 mistake(
@@ -841,15 +871,9 @@ mistake(
 )
 mistake(
     {"weight.T": "weight.reshape(weight.shape[1], -1)"},
-    {"weight.T": "weight.view(weight.shape[1], -1)"},
     says="tied_logits reads the table's memory as (C, V) instead of transposing it.",
     look="Does `view` move numbers, or only rename their places?",
     common=True,
-)
-mistake(
-    {"weight.T": "(weight if weight.shape[0] == x.shape[-1] else weight.T)"},
-    says="tied_logits leaves the table as it is whenever its shape lets it.",
-    look="What happens when V = C?",
 )
 mistake(
     {"return x": "return x / x.shape[-1] ** 0.5"},
@@ -940,6 +964,22 @@ alternative(
         "dim=-1).to(x.dtype)"
     },
 )
+error(
+    "RuntimeError: The size of tensor a (3) must match the size of tensor b (7) at non-singleton",
+    "Most often x (B, T, C) and the table (V, C) are multiplied entry by entry.",
+)
+error(
+    "RuntimeError: Expected size for first two dimensions of batch2 tensor to be",
+    "Most often the table stands on the left, where its C columns meet the T tokens of x.",
+)
+error(
+    "RuntimeError: batch2 must be a 3D tensor",
+    "Most often `torch.bmm` gets the table, which has no batch axis.",
+)
+error(
+    "RuntimeError: einsum(): subscript",
+    "Most often one letter names two axes of other sizes: compare with (B, T, C) and (V, C).",
+)
 
 
 mistake, alternative, error = entries("scalar_embedding")
@@ -975,8 +1015,7 @@ mistake(
 )
 mistake(
     {"wpe[pos_id]": "wpe[pos_id - 1]"},
-    {"wpe[pos_id]": "wpe[pos_id + 1]"},
-    says="scalar_embedding takes a position row beside the right one.",
+    says="scalar_embedding counts positions from 1.",
     look="Which row belongs to position 0?",
 )
 mistake(
@@ -989,7 +1028,7 @@ mistake(
     {"t + p": "t * p"},
     {"t + p": "(t + p) / 2"},
     {"t + p": "t - p"},
-    says="scalar_embedding does something else with the numbers than adding them.",
+    says="scalar_embedding does something else with the numbers than just adding them.",
     look="How are the two rows put together?",
 )
 mistake(
@@ -1037,7 +1076,7 @@ mistake(
     look="What does the first index of a list of lists select?",
 )
 mistake(
-    {"t, p in zip(wte": "t in wte", ", wpe": " for p in wpe", ", strict=True)": ""},
+    {"t, p in zip(wte": "t in wte", ", wpe[": " for p in wpe[", ", strict=True)": ""},
     {"return [": "return sum(", "True)]": "True))"},
     says="scalar_embedding adds other numbers than the two at the same place.",
     look="How many numbers should come back?",
@@ -1073,4 +1112,20 @@ alternative(
         ", strict=True)]": "))",
     },
     {"t + p for t, p in": "sum(pair[1:], pair[0]) for pair in"},
+)
+error(
+    "IndexError: list index out of range",
+    "Most often a loop counts the rows of a table, V, instead of the numbers of a row, C.",
+)
+error(
+    "TypeError: list indices must be integers or slices",
+    "Most often a list is indexed with one of its numbers, or twice at once as tensors are.",
+)
+error(
+    "TypeError: can only concatenate list (not",
+    "Most often a whole row is added to a single number: count the indices on both sides.",
+)
+error(
+    "AttributeError: 'list' object has no attribute",
+    "Most often a row is used like a tensor. Both tables are plain lists of lists.",
 )
