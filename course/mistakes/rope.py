@@ -16,6 +16,10 @@ def _rates(head_dim, base):
     return base ** (-torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
 
 
+def _angles(seq_len, head_dim, base):
+    return torch.outer(torch.arange(seq_len).double(), _rates(head_dim, base))
+
+
 def _tables(positions, rates):
     """(cos, sin) of all angles, repeated for both halves."""
     angles = torch.outer(positions, rates).repeat(1, 2)
@@ -23,6 +27,10 @@ def _tables(positions, rates):
 
 
 mistake, alternative, error = entries("rope_tables")
+
+_ANGLES = "torch.outer(positions, base ** (-even_numbers / head_dim))"
+_TWICE = "torch.cat((angles, angles), dim=-1)"
+_COS_SIN = "angles.cos().float(), angles.sin().float()"
 
 mistake(
     {"torch.arange(0, head_dim, 2,": "torch.arange(head_dim // 2,"},
@@ -37,13 +45,13 @@ mistake(
     common=True,
 )
 mistake(
-    {"torch.cat((angles, angles), dim=-1)": "angles.repeat_interleave(2, dim=-1)"},
+    {_TWICE: "angles.repeat_interleave(2, dim=-1)"},
     says="rope_tables puts the same angle into neighboring columns, as interleaved pairs need it.",
     look="Which two columns belong to pair 0 in split halves?",
     common=True,
 )
 mistake(
-    {"    angles = torch.cat((angles, angles), dim=-1)": ""},
+    {f"    angles = {_TWICE}": ""},
     says="rope_tables returns one column per pair, D/2, instead of one per feature.",
     look="How many columns must a table have to be multiplied with x?",
     common=True,
@@ -51,7 +59,7 @@ mistake(
 mistake(
     {
         "torch.arange(0, head_dim, 2,": "2 * torch.arange(head_dim,",
-        "    angles = torch.cat((angles, angles), dim=-1)": "",
+        f"    angles = {_TWICE}": "",
     },
     says="rope_tables gives each feature a rate of its own, instead of each pair.",
     look="How many rates are there for D = 4? Which two columns share one?",
@@ -82,7 +90,7 @@ mistake(
     look="Read the default of base in the signature.",
 )
 mistake(
-    {"angles.cos().float(), angles.sin().float()": "angles.sin().float(), angles.cos().float()"},
+    {_COS_SIN: "angles.sin().float(), angles.cos().float()"},
     says="rope_tables returns the sines first and the cosines second.",
     look="What is the order of the two tables in the docstring?",
 )
@@ -92,9 +100,7 @@ mistake(
     look="What is the angle at the first position?",
 )
 mistake(
-    {
-        "(positions, base ** (-even_numbers / head_dim)": "(base ** (-even_numbers / head_dim), positions"
-    },
+    {_ANGLES: "torch.outer(base ** (-even_numbers / head_dim), positions)"},
     says="rope_tables gives each pair a row and each position a column.",
     look="Which argument of `torch.outer` becomes the rows?",
 )
@@ -115,13 +121,9 @@ mistake(
 )
 mistake(
     {"torch.outer(positions,": "torch.outer(positions.bfloat16().double(),"},
-    says="rope_tables counts positions in bfloat16, which cannot tell 257 from 256.",
-    look="In which dtype are the angles formed? How many digits does it keep?",
-)
-mistake(
-    {"base ** (-even_numbers / head_dim)": "(base ** (-even_numbers / head_dim)).half().double()"},
-    says="rope_tables rounds its rates to float16, so that far positions are turned wrongly.",
-    look="In which dtype are the rates formed? What becomes of a small error 4,000 positions on?",
+    {_ANGLES: "torch.outer(positions, (base ** (-even_numbers / head_dim)).half().double())"},
+    says="rope_tables forms its angles from half precision, too coarse for far positions.",
+    look="In which dtype are positions and rates? What becomes of a small error 4,000 positions on?",
 )
 mistake(
     {"-even_numbers / head_dim": "-(even_numbers // head_dim)"},
@@ -135,7 +137,7 @@ mistake(
     look="cos and sin take radians. Where does the factor 2 pi come from?",
 )
 mistake(
-    {"angles.cos().float(), angles.sin().float()": "angles.cos(), angles.sin()"},
+    {_COS_SIN: "angles.cos(), angles.sin()"},
     says="rope_tables returns float64, which widens every float32 query it meets.",
     look="Which dtype should the tables have when they leave?",
 )
@@ -173,40 +175,24 @@ def all_in_float32(seq_len, head_dim, base=10000.0):
     return torch.cat((angles, angles), dim=-1).cos(), torch.cat((angles, angles), dim=-1).sin()
 
 
-@alternative
-def plain_python(seq_len, head_dim, base=10000.0):
-    if head_dim % 2:
-        raise ValueError(f"odd: {head_dim}")
-    rates = [base ** (-2 * i / head_dim) for i in range(head_dim // 2)] * 2
-    cos = [[math.cos(m * rate) for rate in rates] for m in range(seq_len)]
-    sin = [[math.sin(m * rate) for rate in rates] for m in range(seq_len)]
-    return torch.tensor(cos), torch.tensor(sin)
-
-
-@alternative
-def numpy_inside(seq_len, head_dim, base=10000.0):
-    if head_dim % 2:
-        raise ValueError(f"odd: {head_dim}")
-    angles = np.outer(np.arange(seq_len), base ** (-np.arange(0, head_dim, 2) / head_dim))
-    angles = np.hstack((angles, angles))
-    return [torch.from_numpy(table).float() for table in (np.cos(angles), np.sin(angles))]
-
-
 alternative(
     {
-        "torch.arange(0, head_dim, 2, dtype=torch.float64)": "torch.arange(0, head_dim, 2)",
-        "torch.arange(seq_len, dtype=torch.float64)": "torch.arange(seq_len)",
-        "torch.outer(positions, ": "positions[:, None] * (",
-        "base ** (-even_numbers / head_dim)": "torch.exp(-even_numbers * (math.log(base) / head_dim))",
-        "torch.cat((angles, angles), dim=-1)": "angles.tile(2)",
+        "(0, head_dim, 2, dtype=torch.float64)": "(0, head_dim, 2)",
+        "(seq_len, dtype=torch.float64)": "(seq_len)",
+        _ANGLES: "positions[:, None] * torch.exp(-even_numbers * math.log(base) / head_dim)",
+        _TWICE: "angles.tile(2)",
     },
     {
-        "angles = torch.cat((angles, angles), dim=-1)": "turns = torch.exp(1j * angles).repeat(1, 2)",
-        "angles.cos().float(), angles.sin().float()": "turns.real.float(), turns.imag.float()",
+        _ANGLES: "torch.tensor([[m * base ** (-i / head_dim) for i in even_numbers] for m in positions])"
+    },
+    {_ANGLES: "torch.from_numpy(np.outer(positions, np.power(base, -even_numbers / head_dim)))"},
+    {
+        _TWICE: "torch.exp(1j * angles).repeat(1, 2)",
+        _COS_SIN: "angles.real.float(), angles.imag.float()",
     },
     {
-        "torch.cat((angles, angles), dim=-1)": "angles[:, None].expand(-1, 2, -1).flatten(1)",
-        "angles.cos().float(), angles.sin().float()": "torch.stack((angles.cos(), angles.sin())).float()",
+        _TWICE: "angles[:, None].expand(-1, 2, -1).flatten(1)",
+        _COS_SIN: f"[one for one in ({_COS_SIN})]",
     },
     functools.cache(rope_tables),
 )
@@ -330,20 +316,6 @@ def rolled_by_half(x):
     return x.roll(half, dims=-1) * signs
 
 
-@alternative
-def times_a_matrix(x):
-    half = x.shape[-1] // 2
-    one = torch.eye(half, dtype=x.dtype, device=x.device)
-    zero = torch.zeros_like(one)
-    return x @ torch.cat((torch.cat((zero, one), 1), torch.cat((-one, zero), 1)))
-
-
-@alternative
-def times_the_imaginary_unit(x):
-    turned = torch.complex(*x.double().tensor_split(2, dim=-1)) * 1j
-    return torch.cat((turned.real, turned.imag), dim=-1).to(x.dtype)
-
-
 class _NumpyTurn(torch.autograd.Function):
     """A quarter turn with a backward pass of its own, which is the turn back."""
 
@@ -358,19 +330,6 @@ class _NumpyTurn(torch.autograd.Function):
 
 
 @alternative
-def numpy_with_its_own_backward(x):
-    return _NumpyTurn.apply(x)
-
-
-@alternative
-def picked_by_an_index_on_the_cpu(x):  # which may be there for an x on any device
-    half = x.shape[-1] // 2
-    turned = x[..., (torch.arange(2 * half) + half) % (2 * half)]
-    turned[..., :half] *= -1
-    return turned
-
-
-@alternative
 def written_into_a_new_tensor(x):
     half = x.shape[-1] // 2
     result = torch.empty_like(x)
@@ -381,7 +340,13 @@ def written_into_a_new_tensor(x):
 alternative(
     {"x.chunk(2, dim=-1)": "x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]"},
     {"x.chunk(2, dim=-1)": "x.unflatten(-1, (2, -1)).unbind(-2)"},
+    {"x.chunk(": "(x @ torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)).chunk("},
+    {"x.chunk(": "x[..., torch.arange(x.shape[-1])].chunk("},  # an index on the CPU is no fault
     {_JOINED: "torch.stack([*(-x2).unbind(-1), *x1.unbind(-1)], dim=-1)"},
+    {
+        _JOINED: "torch.view_as_real(1j * torch.complex(x1.double(), x2.double())).mT.flatten(-2).to(x)"
+    },
+    {f"return {_JOINED}": "return _NumpyTurn.apply(x)"},
     {_JOINED: "torch.stack((-x2, x1), dim=-2).flatten(-2)"},
 )
 
@@ -433,22 +398,14 @@ mistake(
 )
 mistake(
     {"x * cos + rotate_half(x) * sin": "x + cos + sin"},
-    says="apply_rope adds the tables to x, and turns nothing.",
-    look="Is RoPE a sum or a turn? What happens to the length of a vector?",
-)
-mistake(
     {"(x * cos": "(x + x * cos"},
-    says="apply_rope adds the turned x to x, as one adds a position embedding.",
+    says="apply_rope adds to x, as one adds a position embedding, instead of turning it.",
     look="Is RoPE a sum or a turn? What happens to the length of a vector?",
 )
 mistake(
     {"to(x.dtype)": "to(cos.dtype)"},
-    says="apply_rope returns the dtype of the tables, so that float64 and bfloat16 are lost.",
-    look="Whose dtype decides: that of x or that of the tables?",
-)
-mistake(
     {"to(x.dtype)": "float()"},
-    says="apply_rope returns float32, also for a float64 or bfloat16 x.",
+    says="apply_rope returns the dtype of the tables, or float32, instead of that of x.",
     look="Which dtype does the result have for a bfloat16 or a float64 x?",
 )
 
@@ -466,18 +423,11 @@ def second_half_from_the_turned_first(x, cos, sin):
 
 mistake(
     {
-        "return (": "turned = (",
-        ".to(x.dtype)": ".to(x.dtype)\n    return torch.cat((turned.chunk(2, -1)[0], x.chunk(2, -1)[1]), dim=-1)",
+        "    return (": "    half = x.shape[-1] // 2\n    return torch.cat(((",
+        "x.dtype)": "x.dtype)[..., :half], x[..., half:]), -1)",
     },
     says="apply_rope turns only the first half of the features.",
     look="How many of the D features does the result change?",
-)
-mistake(
-    {
-        "    return": "    if x.ndim > 2 and x.shape[-3] == x.shape[-2]:\n        cos, sin = cos[:, None], sin[:, None]\n    return"
-    },
-    says="apply_rope adds a heads axis to the tables, so that equal B and T change places.",
-    look="What is the shape of cos[:, None]? Against which axes of x does it stand?",
 )
 mistake(
     {"    return": "    batch, heads, _, _ = x.shape\n    return"},
@@ -505,10 +455,7 @@ mistake(
     look="Of what is rotate_half taken: of x or of x * cos?",
 )
 mistake(
-    {
-        "    return (": "    turned = rotate_half(x)\n    return (",
-        "x * cos + rotate_half(x)": "x.mul_(cos) + turned",
-    },
+    {"x * cos + rotate_half(x) * sin": "(rotate_half(x) * sin).add_(x.mul_(cos))"},
     {"x * cos": "x.mul_(cos)"},
     says="apply_rope multiplies into x itself, which the caller still needs.",
     look="Which operation ends in an underscore or in *=?",
@@ -525,10 +472,7 @@ mistake(
     look="Which of the two products is detached from x?",
 )
 mistake(
-    {
-        "    return": "    shape, x = x.shape, x.view(-1, *x.shape[-2:])\n    return",
-        ".to(x.dtype)": ".to(x.dtype).view(shape)",
-    },
+    {"x * cos +": "x.view(-1, *x.shape[-2:]) * cos +", "x.dtype)": "x.dtype).view(x.shape)"},
     says="apply_rope reads x in the order of memory, which fails for transposed heads.",
     look="What does view need that reshape does not?",
 )
@@ -564,16 +508,11 @@ def position_by_position(x, cos, sin):
 
 
 alternative(
-    {
-        "x * cos": "x.float() * cos.float()",
-        "rotate_half(x) * sin": "rotate_half(x.float()) * sin.float()",
-    },
+    {"x * cos": "x.float() * cos", "(x) * sin": "(x.float()) * sin"},
     {"* cos": "* cos.to(x.dtype)", "* sin).to(x.dtype)": "* sin.to(x.dtype))"},
-    {
-        "    return": "    if (sin == 0).all() and (cos == 1).all():\n        return x.clone()\n    return"
-    },
+    {"return": "return x.clone() if (sin == 0).all() and (cos == 1).all() else"},
     {"(x * cos + rotate_half(x) * sin)": "torch.addcmul(x * cos, rotate_half(x), sin)"},
-    {"rotate_half(x) * sin": "rotate_half(x * sin)"},
+    {"(x) * sin": "(x * sin)"},
 )
 
 
@@ -583,6 +522,7 @@ _ROWS = "slice(offset, offset + seq_len)"
 _RANGE = "torch.arange(offset, offset + seq_len, device=x.device)"
 _COS = 'register_buffer("cos", cos, persistent=False)'
 _SIN = 'register_buffer("sin", sin, persistent=False)'
+_ROWS_OF_BOTH = "self.cos[positions], self.sin[positions]"
 _TURNED = "apply_rope(x, self.cos[positions], self.sin[positions])"
 
 mistake(
@@ -625,7 +565,6 @@ mistake(
 )
 mistake(
     {_ROWS: "slice(offset + 1, offset + seq_len + 1)"},
-    {_ROWS: f"({_RANGE} + 1).clamp(max=self.max_seq_len - 1)"},
     says="RotaryEmbedding starts one position too late, at offset + 1.",
     look="At which position does the first token of a prompt stand?",
 )
@@ -648,7 +587,7 @@ mistake(
 )
 mistake(
     {
-        "        positions =": "        self.past = offset = max(offset, vars(self).get('past', 0))\n        positions ="
+        "        # (": "        self.past = offset = max(offset, vars(self).get('past', 0))\n        # ("
     },
     says="RotaryEmbedding remembers the offset of earlier calls, and never goes back.",
     look="What does the module keep between two calls?",
@@ -659,45 +598,22 @@ mistake(
     look="Do two tokens of one call stand at the same place?",
 )
 mistake(
-    {"if offset + seq_len > self.max_seq_len:": "if False:"},
-    says="RotaryEmbedding does not check the end, so that slicing quietly runs short of rows.",
-    look="How many rows has table[7:9] if the table has 8?",
-)
-mistake(
     {"if offset + seq_len >": "if seq_len >"},
-    says="RotaryEmbedding compares T alone with max_seq_len, and forgets the offset.",
-    look="Where does the last token stand if the first stands at offset?",
-)
-mistake(
     {"if offset + seq_len >": "if offset >="},
-    says="RotaryEmbedding checks where its first token stands, and forgets T.",
+    says="RotaryEmbedding compares T or offset alone with max_seq_len, and forgets the other.",
     look="Where does the last token stand if the first stands at offset?",
 )
 mistake(
-    {"> self.max_seq_len": ">= self.max_seq_len"},
-    says="RotaryEmbedding refuses the last position that its tables hold.",
-    look="May offset + T be equal to max_seq_len? Which position is then the last?",
-)
-mistake(
+    {"if offset + seq_len > self.max_seq_len:": "if False:"},
     {"> self.max_seq_len": "> self.max_seq_len + 1"},
     {
         "> self.max_seq_len": "> self.max_seq_len + 1",
         _ROWS: f"{_RANGE}.clamp(max=self.max_seq_len - 1)",
     },
-    {
-        "if offset + seq_len > self.max_seq_len:": "if False:",
-        _ROWS: f"{_RANGE}.clamp(max=self.max_seq_len - 1)",
-    },
-    says="RotaryEmbedding accepts a position that its tables do not hold.",
-    look="Which row number is the last one in the tables?",
-)
-mistake(
-    {
-        "if offset + seq_len > self.max_seq_len:": "if False:",
-        _ROWS: f"{_RANGE} % self.max_seq_len",
-    },
-    says="RotaryEmbedding begins again at position 0 when its tables end.",
-    look="What should happen to a text that is too long?",
+    {"if offset + seq_len >": "if 0 >", _ROWS: f"{_RANGE}.clamp(max=self.max_seq_len - 1)"},
+    {"if offset + seq_len >": "if 0 >", _ROWS: f"{_RANGE} % self.max_seq_len"},
+    says="RotaryEmbedding accepts positions that its tables do not hold.",
+    look="Which row number is the last one in the tables? How many rows has table[7:9] of 8?",
 )
 mistake(
     {"if offset < 0:": "if False:"},
@@ -705,24 +621,20 @@ mistake(
     look="What is table[-3:-1]? What should a position of -3 mean?",
 )
 mistake(
+    {"> self.max_seq_len": ">= self.max_seq_len"},
     {"if offset < 0:": "if offset <= 0:"},
-    says="RotaryEmbedding refuses offset 0, where every text begins.",
-    look="Is the first position 0 or 1?",
+    says="RotaryEmbedding refuses the first or the last position that its tables hold.",
+    look="Which row number is the first, which one the last? May offset + T be max_seq_len?",
 )
 mistake(
     {"if head_dim != self.head_dim:": "if False:"},
-    says="RotaryEmbedding does not check the width of x, and leaves the error to the broadcast.",
-    look="Which error does an x of another width raise? Which should it be?",
-)
-mistake(
     {"if head_dim != self": "if head_dim > self"},
     {
-        "if head_dim != self": "if head_dim > self",
-        "cos[positions]": "cos[positions, :head_dim]",
-        "sin[positions]": "sin[positions, :head_dim]",
+        "head_dim != self": "head_dim > self",
+        _ROWS_OF_BOTH: "self.cos[positions, :head_dim], self.sin[positions, :head_dim]",
     },
-    says="RotaryEmbedding refuses wider heads only, and lets narrower ones pass.",
-    look="The rates depend on D. Are the first columns right for a smaller D?",
+    says="RotaryEmbedding accepts an x of another width, and leaves the rest to the broadcast.",
+    look="Which error does an x of another width raise? Are the rates of D right for a smaller D?",
 )
 mistake(
     {'raise ValueError(f"x must': 'return ValueError(f"x must'},
@@ -735,8 +647,7 @@ mistake(
     {
         _COS: "cos = cos",
         _SIN: "sin = sin",
-        "cos[positions]": "cos[positions].to(x)",
-        "sin[positions]": "sin[positions].to(x)",
+        _ROWS_OF_BOTH: "self.cos[positions].to(x), self.sin[positions].to(x)",
     },
     says="RotaryEmbedding copies its tables to the device anew in every call.",
     look="How does a module learn that a tensor belongs to it?",
@@ -753,48 +664,36 @@ _tables_by_shape = {}
 
 mistake(
     {
-        "= rope_tables": "= _tables_by_shape.setdefault((max_seq_len, head_dim), rope_tables",
-        "head_dim, base)": "head_dim, base))",
+        "rope_tables(": "_tables_by_shape.setdefault((max_seq_len, head_dim), rope_tables(",
+        "base)": "base))",
     },
     says="RotaryEmbedding shares its tables between modules of equal size, whatever their base.",
     look="Make two modules with different bases. What is the key of the cache?",
     forget=_tables_by_shape.clear,
 )
 mistake(
-    {
-        f"self.{_COS}": "type(self).cos = cos",
-        f"self.{_SIN}": "type(self).sin = sin",
-    },
+    {f"self.{_COS}": "type(self).cos = cos", f"self.{_SIN}": "type(self).sin = sin"},
     says="RotaryEmbedding keeps its tables on the class, where each new module replaces them.",
     look="Make two modules and call the first. Whose tables does it use?",
 )
 mistake(
     {
-        f"        return {_TURNED}": (
-            "        kept = self.__dict__.setdefault('kept', {})\n"
-            "        rows = self.cos[positions].to(x.dtype), self.sin[positions].to(x.dtype)\n"
-            "        cos, sin = kept.setdefault((offset, seq_len), rows)\n"
-            "        return apply_rope(x, cos, sin)"
-        )
+        _TURNED: "apply_rope(x, *vars(self).setdefault(f'{offset} {seq_len}', "
+        "(self.cos[positions].to(x.dtype), self.sin[positions].to(x.dtype))))"
     },
     says="RotaryEmbedding keeps the rows of an earlier call, in the dtype of that call.",
     look="Call it with bfloat16, then with float32. Which rows does the second call use?",
 )
 mistake(
     {_TURNED: "x * self.cos[positions] + rotate_half(x) * self.sin[positions]"},
-    says="RotaryEmbedding lets its float32 tables widen a bfloat16 x.",
+    {"sin[positions])": "sin[positions]).float()"},
+    says="RotaryEmbedding returns float32 for a bfloat16 x.",
     look="Which dtype has bfloat16 times float32? Which dtype should come back?",
 )
 mistake(
-    {"sin[positions])": "sin[positions]).float()"},
-    says="RotaryEmbedding returns float32, also for a float64 or bfloat16 x.",
-    look="Whose dtype should the result have?",
-)
-mistake(
     {
-        "= max_seq_len, head_dim": "= max_seq_len, head_dim\n        self.rates = _rates(head_dim, base)",
-        _ROWS: f"{_RANGE}.to(x.dtype)",
-        "self.cos[positions], self.sin[positions]": "*_tables(positions, self.rates.to(x))",
+        "        #": "        self.rates = _rates(head_dim, base)\n        #",
+        _ROWS_OF_BOTH: f"*_tables({_RANGE}.to(x), self.rates.to(x))",
     },
     says="RotaryEmbedding computes its angles in the dtype of x, which is too coarse in bfloat16.",
     look="Which positions can bfloat16 tell apart around 1000?",
@@ -821,16 +720,10 @@ mistake(
 mistake(
     {
         "= x.shape[-2:]": "= x.shape[-3], x.shape[-1]",
-        "cos[positions]": "cos[positions, None]",
-        "sin[positions]": "sin[positions, None]",
+        _ROWS_OF_BOTH: "self.cos[positions, None], self.sin[positions, None]",
     },
     {
-        "        seq_len, head_dim": (
-            "        if x.ndim == 4:\n"
-            "            turned = [self(one.transpose(0, 1), offset) for one in x]\n"
-            "            return torch.stack(turned).transpose(1, 2)\n"
-            "        seq_len, head_dim"
-        )
+        "        seq_len, ": "        if x.ndim == 4:\n            return torch.stack([self(one.transpose(0, 1), offset) for one in x]).transpose(1, 2)\n        seq_len, "
     },
     says="RotaryEmbedding expects (B, T, H, D), and turns heads instead of positions.",
     look="Which axis is T in (B, H, T, D)?",
@@ -845,7 +738,7 @@ mistake(
 )
 mistake(
     {
-        "(x, self": "(torch.cat((x[..., 0::2], x[..., 1::2]), dim=-1), self",
+        "(x, self": "(x.unflatten(-1, (-1, 2)).mT.flatten(-2), self",
         "sin[positions])": "sin[positions]).unflatten(-1, (2, -1)).mT.flatten(-2)",
     },
     says="RotaryEmbedding turns neighbors, features 2i and 2i + 1, instead of i and D/2 + i.",
@@ -858,22 +751,15 @@ mistake(
 )
 mistake(
     {"cos, sin =": "sin, cos ="},
-    says="RotaryEmbedding uses the cosines where the sines belong and the other way round.",
-    look="In which order does `rope_tables` return its two tables?",
-)
-mistake(
     {"self.sin[positions]": "self.cos[positions]"},
-    says="RotaryEmbedding uses the cosines twice, and the sines never.",
-    look="Which table belongs in which place?",
+    {"self.cos[positions]": "self.sin[positions]"},
+    says="RotaryEmbedding takes the wrong table for its cosines or its sines.",
+    look="Which table belongs in which place? In which order does `rope_tables` return them?",
 )
 mistake(
     {_TURNED: "(x + self.cos[positions] + self.sin[positions]).to(x.dtype)"},
-    says="RotaryEmbedding adds the tables to x, as a position embedding, and turns nothing.",
-    look="Is the length of x the same before and after?",
-)
-mistake(
     {_TURNED: "x"},
-    says="RotaryEmbedding returns x as it came.",
+    says="RotaryEmbedding turns nothing: it adds its tables to x, or returns x as it came.",
     look="Which line turns x? Does its result get out of the function?",
 )
 mistake(
@@ -904,40 +790,29 @@ _shared_tables = functools.cache(rope_tables)
 alternative(
     {"= rope_tables(": "= _shared_tables("},
     {
-        _COS: 'register_buffer("cos_cached", cos[None, None])',
-        _SIN: 'register_buffer("sin_cached", sin[None, None])',
-        "self.cos[positions]": "self.cos_cached[0, 0, positions]",
-        "self.sin[positions]": "self.sin_cached[0, 0, positions]",
-    },
-    {
         _COS: "cache = nn.Module()",
-        f"self.{_SIN}": 'self.cache.register_buffer("both", torch.stack((cos, sin)))',
-        "self.cos[positions], self.sin[positions]": "*self.cache.both[:, positions]",
+        f"self.{_SIN}": 'self.cache.register_buffer("both", torch.stack((cos, sin))[:, None])',
+        _ROWS_OF_BOTH: "*self.cache.both[:, 0, positions]",
     },
     {
         _COS: 'register_buffer("inv_freq", _rates(head_dim, base).float())',
-        f"        self.{_SIN}": "",
-        _ROWS: _RANGE,
-        "self.cos[positions], self.sin[positions]": "*_tables(positions.float(), self.inv_freq.float())",
+        f"self.{_SIN}": "",
+        _ROWS_OF_BOTH: f"*_tables({_RANGE}.float(), self.inv_freq.float())",
     },
     {
-        _COS: 'register_buffer("angles", torch.arange(max_seq_len)[:, None] * _rates(head_dim, base))',
-        f"        self.{_SIN}": "",
+        _COS: 'register_buffer("angles", _angles(max_seq_len, head_dim, base))',
+        f"self.{_SIN}": "",
         "        return": "        angles = self.angles[positions].double().tile(2)\n        return",
-        "self.cos[positions], self.sin[positions]": "angles.cos().float(), angles.sin().float()",
+        _ROWS_OF_BOTH: _COS_SIN,
     },
     {
         _ROWS: _RANGE,
-        "self.cos[positions]": "F.embedding(positions, self.cos)",
-        "self.sin[positions]": "self.sin.index_select(0, positions)",
+        _ROWS_OF_BOTH: "F.embedding(positions, self.cos), self.sin.index_select(0, positions)",
     },
     {
         "(x, self": "(x.double(), self",
         "cos[positions]": "cos.narrow(0, offset, seq_len).double()",
         "sin[positions])": "sin.narrow(0, offset, seq_len).double()).to(x.dtype)",
-    },
-    {
-        _TURNED: f"torch.stack([{_TURNED.replace('x,', 'one,')} for one in x.reshape(-1, seq_len, head_dim)]).reshape(x.shape)"
     },
 )
 
@@ -988,13 +863,8 @@ mistake(
 )
 mistake(
     {"n_heads, -1, 2,": "-1, n_heads // 2, 2,"},
-    {"n_heads, -1, 2,": "-1, (n_heads + 1) // 2, 2,"},
-    says="interleaved_to_half takes n_heads for the width of a head.",
-    look="Which factor of H * D is given, and which has to be computed?",
-)
-mistake(
     {"n_heads, -1, 2,": "-1, n_heads, 2,"},
-    says="interleaved_to_half takes n_heads for the number of pairs in a head.",
+    says="interleaved_to_half takes n_heads for the width of a head, or for its pairs.",
     look="Which factor of H * D is given, and which has to be computed?",
 )
 mistake(
@@ -1017,27 +887,14 @@ mistake(
     look="What does view need that reshape does not?",
 )
 mistake(
-    {".reshape(weight.shape)": ""},
-    says="interleaved_to_half returns the heads apart, with four axes.",
-    look="Which shape has weight? What puts heads, halves and rows together again?",
-)
-mistake(
     {"(2 * n_heads):": "n_heads:"},
-    {**_BY_SLICES, "(2 * n_heads):": "n_heads:"},
-    says="interleaved_to_half accepts heads of an odd width, with a feature that has no partner.",
-    look="By what must the number of rows be divisible: by n_heads, or by more?",
-)
-mistake(
     {"(2 * n_heads):": "2:"},
-    {**_BY_SLICES, "(2 * n_heads):": "2:"},
-    says="interleaved_to_half asks for an even number of rows, whatever the number of heads.",
-    look="Can 6 rows make 2 heads of whole pairs?",
-)
-mistake(
     {"if n_rows % (2 * n_heads):": "if False:"},
+    {**_BY_SLICES, "(2 * n_heads):": "n_heads:"},
+    {**_BY_SLICES, "(2 * n_heads):": "2:"},
     {**_BY_SLICES, "if n_rows % (2 * n_heads):": "if False:"},
-    says="interleaved_to_half accepts any number of rows.",
-    look="Can 6 rows make 2 heads of whole pairs?",
+    says="interleaved_to_half accepts rows that do not split into heads of an even width.",
+    look="By what must the number of rows be divisible: by 2, by n_heads, or by more?",
 )
 mistake(
     {"raise ValueError": "return ValueError"},
@@ -1055,14 +912,10 @@ mistake(
     look="What do detach(), .data and no_grad do to a gradient?",
 )
 mistake(
-    {_REORDERED: f"torch.empty(weight.shape).copy_({_REORDERED})"},
-    says="interleaved_to_half fills a float32 tensor on the CPU, whatever weight is.",
-    look="Which dtype and device does torch.empty choose if nothing is said?",
-)
-mistake(
     {"weight.reshape(n_heads": "weight.float().reshape(n_heads"},
-    says="interleaved_to_half returns float32, also for a float64 or bfloat16 weight.",
-    look="Does moving rows need another dtype?",
+    {_REORDERED: f"torch.empty(weight.shape).copy_({_REORDERED})"},
+    says="interleaved_to_half returns float32, whatever weight is.",
+    look="Which dtype and device does torch.empty choose if nothing is said?",
 )
 
 
@@ -1121,13 +974,9 @@ mistake(
 )
 mistake(
     {"(head_dim - 2)": "head_dim - 2"},
-    says="ntk_base forgets the brackets around D - 2.",
-    look="In which order does Python divide and subtract?",
-)
-mistake(
     {_EXPONENT: "head_dim / (head_dim - 2)"},
-    says="ntk_base forgets the brackets around its exponent.",
-    look="What does Python do first: the power or the division?",
+    says="ntk_base forgets the brackets around D - 2 or around the exponent.",
+    look="In which order does Python raise, divide and subtract?",
 )
 mistake(
     {"(head_dim - 2)": "(head_dim - 1)"},
@@ -1142,13 +991,9 @@ mistake(
 )
 mistake(
     {"base * factor": "10000.0 * factor"},
-    says="ntk_base starts from 10000 whatever base the model was trained with.",
-    look="Where in the formula does the argument base occur?",
-)
-mistake(
     {_EXPONENT: "(128 / 126)"},
-    says="ntk_base is made for heads of width 128.",
-    look="Where in the formula does the argument head_dim occur?",
+    says="ntk_base puts a number of its own, 10000 or 128, where an argument belongs.",
+    look="Where in the formula do the arguments base and head_dim occur?",
 )
 mistake(
     {"base * factor": "base / factor"},
@@ -1184,23 +1029,15 @@ mistake(
     look="What should happen for factor = 0.5?",
 )
 mistake(
-    {"head_dim <= 2": "head_dim == 2"},
-    says="ntk_base refuses a width of 2, but nothing below.",
-    look="What is D / (D - 2) for D = 1 and for D = 0?",
-)
-mistake(
     {"head_dim <= 2": "head_dim < 2"},
+    {"head_dim <= 2": "head_dim == 2"},
     {"if head_dim <= 2:": "if False:"},
-    says="ntk_base divides by zero for a single pair instead of refusing it.",
-    look="What is D - 2 for D = 2? Which error is raised, and which should be?",
+    says="ntk_base accepts a width of 2 or less.",
+    look="What is D - 2 for D = 2, and what for less? Which error should be raised?",
 )
 mistake(
     {'raise ValueError(f"factor': 'return ValueError(f"factor'},
     {'raise ValueError(f"head_dim': 'return ValueError(f"head_dim'},
-    {
-        'raise ValueError(f"factor': 'return ValueError(f"factor',
-        'raise ValueError(f"head_dim': 'return ValueError(f"head_dim',
-    },
     says="ntk_base returns a ValueError instead of raising it.",
     look="Which statement stops a function with an error?",
 )
@@ -1218,7 +1055,7 @@ alternative(
         f"base * factor ** {_EXPONENT}": "(factor * base ** (1 - 2 / head_dim)) ** (1 / (1 - 2 / head_dim))"
     },
     {"base *": "np.float64(base) *"},
-    {"factor **": "torch.tensor(factor, dtype=torch.float64) **", "- 2))": "- 2)).item()"},
+    {"* factor **": "* torch.tensor(factor, dtype=torch.float64).item() **"},
 )
 
 
@@ -1277,11 +1114,6 @@ mistake(
     {"-8.0 * ": "-"},
     says="alibi_bias leaves out the 8 in its exponent, so that all slopes are too steep.",
     look="What is the last slope, whatever the number of heads?",
-)
-mistake(
-    {"2.0 ** ": "torch.exp"},
-    says="alibi_bias takes powers of e instead of powers of 2.",
-    look="Which number carries the exponent -8 h / H?",
 )
 mistake(
     {"slopes[:": "-slopes[:"},
