@@ -6,7 +6,6 @@ import math
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from course.mistakes import entries
 from solutions.rope import alibi_bias, apply_rope, rope_tables, rotate_half
@@ -51,7 +50,7 @@ mistake(
     common=True,
 )
 mistake(
-    {f"    angles = {_TWICE}": ""},
+    {_TWICE: "angles"},
     says="rope_tables returns one column per pair, D/2, instead of one per feature.",
     look="How many columns must a table have to be multiplied with x?",
     common=True,
@@ -59,20 +58,16 @@ mistake(
 mistake(
     {
         "torch.arange(0, head_dim, 2,": "2 * torch.arange(head_dim,",
-        f"    angles = {_TWICE}": "",
+        _TWICE: "angles",
     },
     says="rope_tables gives each feature a rate of its own, instead of each pair.",
     look="How many rates are there for D = 4? Which two columns share one?",
 )
 mistake(
-    {"torch.arange(0, head_dim, 2,": "2 * torch.arange(0, head_dim, 2,"},
-    says="rope_tables uses the exponent -4i / D, so every pair but the first turns too slowly.",
-    look="What do the even numbers stand for already: i, 2i or 4i?",
-)
-mistake(
-    {"torch.arange(0, head_dim, 2,": "torch.arange(2, head_dim + 1, 2,"},
-    says="rope_tables counts pairs from 1, so that even the first one turns too slowly.",
-    look="What is the rate of the first pair? At which i does it begin?",
+    {"arange(0, head_dim, 2,": "arange(0, 2 * head_dim, 4,"},
+    {"arange(0, head_dim, 2,": "arange(2, head_dim + 1, 2,"},
+    says="rope_tables uses the exponent -4i / D, or counts i from 1: its pairs turn too slowly.",
+    look="What do the even numbers stand for: i, 2i or 4i? Which one is the first?",
 )
 mistake(
     {"(-even_numbers / head_dim)": "(-even_numbers / max(head_dim - 2, 1))"},
@@ -122,8 +117,8 @@ mistake(
 mistake(
     {"torch.outer(positions,": "torch.outer(positions.bfloat16().double(),"},
     {_ANGLES: "torch.outer(positions, (base ** (-even_numbers / head_dim)).half().double())"},
-    says="rope_tables forms its angles from half precision, too coarse for far positions.",
-    look="In which dtype are positions and rates? What becomes of a small error 4,000 positions on?",
+    says="rope_tables forms its angles from half precision, too coarse far from position 0.",
+    look="In which dtype are positions and rates? How large is the error at position 4,000?",
 )
 mistake(
     {"-even_numbers / head_dim": "-(even_numbers // head_dim)"},
@@ -183,7 +178,8 @@ alternative(
         _TWICE: "angles.tile(2)",
     },
     {
-        _ANGLES: "torch.tensor([[m * base ** (-i / head_dim) for i in even_numbers] for m in positions])"
+        _ANGLES: "torch.tensor([[m * base ** (-i / head_dim) for i in range(0, head_dim, 2)]"
+        " for m in range(seq_len)])"
     },
     {_ANGLES: "torch.from_numpy(np.outer(positions, np.power(base, -even_numbers / head_dim)))"},
     {
@@ -200,6 +196,7 @@ alternative(
 
 mistake, alternative, error = entries("rotate_half")
 
+_HALVES = "x.chunk(2, dim=-1)"
 _JOINED = "torch.cat((-x2, x1), dim=-1)"
 
 mistake(
@@ -216,27 +213,18 @@ mistake(
 )
 mistake(
     {
-        "x.chunk(2, dim=-1)": "x[..., 0::2], x[..., 1::2]",
-        _JOINED: "torch.stack((-x2, x1), dim=-1).flatten(-2)",
+        _HALVES: "x[..., 0::2], x[..., 1::2]",
+        _JOINED: "torch.stack((-x2, x1), -1).flatten(-2)",
     },
     says="rotate_half pairs neighbors, features 2i and 2i + 1, instead of i and D/2 + i.",
     look="Which feature is the partner of feature 0 in this course?",
     common=True,
 )
 mistake(
-    {"x.chunk(2, dim=-1)": "x[..., 0::2], x[..., 1::2]"},
-    says="rotate_half splits even from odd features instead of first from second half.",
-    look="What are x1 and x2 for four features?",
-)
-mistake(
-    {_JOINED: "torch.stack((-x2, x1), dim=-1).flatten(-2)"},
-    says="rotate_half joins its halves in turns, a feature of each, as interleaved pairs need it.",
-    look="Which feature of the result comes second? From which half is it?",
-)
-mistake(
-    {"torch.cat": "torch.stack"},
-    says="rotate_half stacks its halves, which gives them an axis of their own.",
-    look="What is the difference between `torch.stack` and `torch.cat`?",
+    {_HALVES: "x[..., 0::2], x[..., 1::2]"},
+    {_JOINED: "torch.stack((-x2, x1), -1).flatten(-2)"},
+    says="rotate_half takes neighbors for pairs in one of its two steps only.",
+    look="What are x1 and x2 for four features? In which columns of the result do they stand?",
 )
 mistake(
     {"(-x2, x1)": "(-x2, -x1)"},
@@ -255,19 +243,15 @@ mistake(
     look="Is the order within a half kept?",
 )
 mistake(
-    {"x.chunk(2, dim=-1)": "x.chunk(2)"},
-    {"x.chunk(2, dim=-1)": "x.chunk(2)", "x1), dim=-1": "x1)"},
-    {"x.chunk(2, dim=-1)": "x.tensor_split(2)", "x1), dim=-1": "x1)"},
-    {"x.chunk(2, dim=-1)": "x[: len(x) // 2], x[len(x) // 2 :]", "x1), dim=-1": "x1)"},
-    {"x.chunk(2, dim=-1)": "x[: x.shape[-1] // 2], x[x.shape[-1] // 2 :]"},
-    says="rotate_half splits the first axis instead of the last.",
+    {_HALVES: "x.chunk(2)"},
+    {_HALVES: "x.chunk(2, dim=1)"},
+    {_HALVES: "x.chunk(2, dim=1)", "x1), dim=-1": "x1), dim=1"},
+    {_HALVES: "x.chunk(2)", "x1), dim=-1": "x1)"},
+    {_HALVES: "x.tensor_split(2)", "x1), dim=-1": "x1)"},
+    {_HALVES: "x[: len(x) // 2], x[len(x) // 2 :]", "x1), dim=-1": "x1)"},
+    {_HALVES: "x[: x.shape[-1] // 2], x[x.shape[-1] // 2 :]"},
+    says="rotate_half splits the first or second axis instead of the last.",
     look="Along which axis do the features lie?",
-)
-mistake(
-    {"x.chunk(2, dim=-1)": "x.chunk(2, dim=1)"},
-    {"x.chunk(2, dim=-1)": "x.chunk(2, dim=1)", "x1), dim=-1": "x1), dim=1"},
-    says="rotate_half splits the second axis, which is the last one of (T, D) only.",
-    look="Along which axis do the features of (B, H, T, D) lie, counted from the end?",
 )
 mistake(
     {"x1), dim=-1": "x1)"},
@@ -275,7 +259,7 @@ mistake(
     look="Along which axis does `torch.cat` join if nothing is said?",
 )
 mistake(
-    {"x.chunk(2, dim=-1)": "x[..., :2], x[..., 2:]"},
+    {_HALVES: "x[..., :2], x[..., 2:]"},
     says="rotate_half is right for four features only.",
     look="Where does the second half begin for a width of 6?",
 )
@@ -317,8 +301,6 @@ def rolled_by_half(x):
 
 
 class _NumpyTurn(torch.autograd.Function):
-    """A quarter turn with a backward pass of its own, which is the turn back."""
-
     @staticmethod
     def forward(ctx, x):
         first, second = np.split(x.detach().double().cpu().numpy(), 2, axis=-1)
@@ -338,13 +320,14 @@ def written_into_a_new_tensor(x):
 
 
 alternative(
-    {"x.chunk(2, dim=-1)": "x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]"},
-    {"x.chunk(2, dim=-1)": "x.unflatten(-1, (2, -1)).unbind(-2)"},
+    {_HALVES: "x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]"},
+    {_HALVES: "x.unflatten(-1, (2, -1)).unbind(-2)"},
     {"x.chunk(": "(x @ torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)).chunk("},
     {"x.chunk(": "x[..., torch.arange(x.shape[-1])].chunk("},  # an index on the CPU is no fault
     {_JOINED: "torch.stack([*(-x2).unbind(-1), *x1.unbind(-1)], dim=-1)"},
     {
-        _JOINED: "torch.view_as_real(1j * torch.complex(x1.double(), x2.double())).mT.flatten(-2).to(x)"
+        _JOINED: "torch.view_as_real(1j * torch.complex(x1.double(), x2.double()))"
+        ".mT.flatten(-2).to(x.dtype)"
     },
     {f"return {_JOINED}": "return _NumpyTurn.apply(x)"},
     {_JOINED: "torch.stack((-x2, x1), dim=-2).flatten(-2)"},
@@ -372,10 +355,7 @@ mistake(
     common=True,
 )
 mistake(
-    {
-        "* cos": "* (cos[:, None] if x.ndim == 4 else cos)",
-        "* sin": "* (sin[:, None] if x.ndim == 4 else sin)",
-    },
+    {"    return": "    if x.ndim == 4: cos, sin = cos[:, None], sin[:, None]\n    return"},
     {"* cos": "* cos[:, None]", "* sin": "* sin[:, None]"},
     says="apply_rope takes the second axis for the positions, which fits (B, T, H, D) only.",
     look="Where do the positions stand in (B, H, T, D)?",
@@ -423,8 +403,8 @@ def second_half_from_the_turned_first(x, cos, sin):
 
 mistake(
     {
-        "    return (": "    half = x.shape[-1] // 2\n    return torch.cat(((",
-        "x.dtype)": "x.dtype)[..., :half], x[..., half:]), -1)",
+        "return (": "return torch.cat(((",
+        "x.dtype)": "x.dtype).chunk(2, -1)[0], x.chunk(2, -1)[1]), -1)",
     },
     says="apply_rope turns only the first half of the features.",
     look="How many of the D features does the result change?",
@@ -433,11 +413,6 @@ mistake(
     {"    return": "    batch, heads, _, _ = x.shape\n    return"},
     says="apply_rope works for exactly four axes, (B, H, T, D).",
     look="What happens for an x of shape (T, D)?",
-)
-mistake(
-    {"* cos": "* cos[: x.shape[1]]", "* sin": "* sin[: x.shape[1]]"},
-    says="apply_rope takes as many rows of the tables as the second axis of x is long.",
-    look="Which axis is T in (T, D), in (B, T, D) and in (B, H, T, D)?",
 )
 mistake(
     {"* cos": "* cos[:1]", "* sin": "* sin[:1]"},
@@ -472,7 +447,10 @@ mistake(
     look="Which of the two products is detached from x?",
 )
 mistake(
-    {"x * cos +": "x.view(-1, *x.shape[-2:]) * cos +", "x.dtype)": "x.dtype).view(x.shape)"},
+    {
+        "    return": "    shape, x = x.shape, x.view(-1, *x.shape[-2:])\n    return",
+        ".to(x.dtype)": ".to(x.dtype).view(shape)",
+    },
     says="apply_rope reads x in the order of memory, which fails for transposed heads.",
     look="What does view need that reshape does not?",
 )
@@ -522,7 +500,8 @@ _ROWS = "slice(offset, offset + seq_len)"
 _RANGE = "torch.arange(offset, offset + seq_len, device=x.device)"
 _COS = 'register_buffer("cos", cos, persistent=False)'
 _SIN = 'register_buffer("sin", sin, persistent=False)'
-_ROWS_OF_BOTH = "self.cos[positions], self.sin[positions]"
+_LAST = "self.max_seq_len - 1"
+_BOTH = "self.cos[positions], self.sin[positions]"
 _TURNED = "apply_rope(x, self.cos[positions], self.sin[positions])"
 
 mistake(
@@ -533,10 +512,7 @@ mistake(
 )
 mistake(
     {_COS: "cos = nn.Parameter(cos)", _SIN: "sin = nn.Parameter(sin)"},
-    {
-        _COS: "cos = nn.Parameter(cos, requires_grad=False)",
-        _SIN: "sin = nn.Parameter(sin, requires_grad=False)",
-    },
+    {_COS: "cos = nn.Parameter(cos, False)", _SIN: "sin = nn.Parameter(sin, False)"},
     says="RotaryEmbedding makes its tables parameters, although nothing in them is to be learned.",
     look="Which of a module's tensors does an optimizer get? What else moves with .to(...)?",
     common=True,
@@ -586,9 +562,7 @@ mistake(
     look="How many rows of the tables do T tokens need?",
 )
 mistake(
-    {
-        "        # (": "        self.past = offset = max(offset, vars(self).get('past', 0))\n        # ("
-    },
+    {"        # (": "        self.n = offset = max(offset, vars(self).get('n', 0))\n        # ("},
     says="RotaryEmbedding remembers the offset of earlier calls, and never goes back.",
     look="What does the module keep between two calls?",
 )
@@ -604,13 +578,10 @@ mistake(
     look="Where does the last token stand if the first stands at offset?",
 )
 mistake(
-    {"if offset + seq_len > self.max_seq_len:": "if False:"},
+    {"if offset + seq_len >": "if 0 >"},
     {"> self.max_seq_len": "> self.max_seq_len + 1"},
-    {
-        "> self.max_seq_len": "> self.max_seq_len + 1",
-        _ROWS: f"{_RANGE}.clamp(max=self.max_seq_len - 1)",
-    },
-    {"if offset + seq_len >": "if 0 >", _ROWS: f"{_RANGE}.clamp(max=self.max_seq_len - 1)"},
+    {"> self.max_seq_len": "> self.max_seq_len + 1", _ROWS: f"{_RANGE}.clamp(max={_LAST})"},
+    {"if offset + seq_len >": "if 0 >", _ROWS: f"{_RANGE}.clamp(max={_LAST})"},
     {"if offset + seq_len >": "if 0 >", _ROWS: f"{_RANGE} % self.max_seq_len"},
     says="RotaryEmbedding accepts positions that its tables do not hold.",
     look="Which row number is the last one in the tables? How many rows has table[7:9] of 8?",
@@ -628,11 +599,8 @@ mistake(
 )
 mistake(
     {"if head_dim != self.head_dim:": "if False:"},
-    {"if head_dim != self": "if head_dim > self"},
-    {
-        "head_dim != self": "head_dim > self",
-        _ROWS_OF_BOTH: "self.cos[positions, :head_dim], self.sin[positions, :head_dim]",
-    },
+    {"!= self": "> self"},
+    {"!= self": "> self", _BOTH: "*(t[positions, :head_dim] for t in self.buffers())"},
     says="RotaryEmbedding accepts an x of another width, and leaves the rest to the broadcast.",
     look="Which error does an x of another width raise? Are the rates of D right for a smaller D?",
 )
@@ -644,32 +612,25 @@ mistake(
     look="Which statement stops a function with an error?",
 )
 mistake(
+    {_COS: "cos = cos"},
+    {_SIN: "sin = sin"},
     {
         _COS: "cos = cos",
         _SIN: "sin = sin",
-        _ROWS_OF_BOTH: "self.cos[positions].to(x), self.sin[positions].to(x)",
+        _BOTH: "*(t[positions].to(x) for t in (self.cos, self.sin))",
     },
-    says="RotaryEmbedding copies its tables to the device anew in every call.",
-    look="How does a module learn that a tensor belongs to it?",
-)
-mistake(
-    {_COS: "cos = cos"},
-    {_SIN: "sin = sin"},
-    says="RotaryEmbedding registers only one of its two tables; the other stays behind.",
-    look="Are both tables among the buffers?",
+    says="RotaryEmbedding leaves one or both of its tables outside of its buffers.",
+    look="How does a module learn that a tensor belongs to it? Does it know both tables?",
 )
 
 
-_tables_by_shape = {}
+_made = {}
 
 mistake(
-    {
-        "rope_tables(": "_tables_by_shape.setdefault((max_seq_len, head_dim), rope_tables(",
-        "base)": "base))",
-    },
+    {"rope_tables(": "_made.setdefault((max_seq_len, head_dim), rope_tables(", "base)": "base))"},
     says="RotaryEmbedding shares its tables between modules of equal size, whatever their base.",
     look="Make two modules with different bases. What is the key of the cache?",
-    forget=_tables_by_shape.clear,
+    forget=_made.clear,
 )
 mistake(
     {f"self.{_COS}": "type(self).cos = cos", f"self.{_SIN}": "type(self).sin = sin"},
@@ -677,10 +638,7 @@ mistake(
     look="Make two modules and call the first. Whose tables does it use?",
 )
 mistake(
-    {
-        _TURNED: "apply_rope(x, *vars(self).setdefault(f'{offset} {seq_len}', "
-        "(self.cos[positions].to(x.dtype), self.sin[positions].to(x.dtype))))"
-    },
+    {_BOTH: "*vars(self).setdefault(str(positions), [t[positions].to(x) for t in self.buffers()])"},
     says="RotaryEmbedding keeps the rows of an earlier call, in the dtype of that call.",
     look="Call it with bfloat16, then with float32. Which rows does the second call use?",
 )
@@ -692,8 +650,8 @@ mistake(
 )
 mistake(
     {
-        "        #": "        self.rates = _rates(head_dim, base)\n        #",
-        _ROWS_OF_BOTH: f"*_tables({_RANGE}.to(x), self.rates.to(x))",
+        "persistent=False)  #": "persistent=False)\n        self.rates = _rates(head_dim, base)  #",
+        _BOTH: f"*_tables({_RANGE}.to(x), self.rates.to(x))",
     },
     says="RotaryEmbedding computes its angles in the dtype of x, which is too coarse in bfloat16.",
     look="Which positions can bfloat16 tell apart around 1000?",
@@ -719,18 +677,19 @@ mistake(
 )
 mistake(
     {
-        "= x.shape[-2:]": "= x.shape[-3], x.shape[-1]",
-        _ROWS_OF_BOTH: "self.cos[positions, None], self.sin[positions, None]",
+        "x.shape[-2:]": "x.shape[-3], x.shape[-1]",
+        _BOTH: "*(t[positions, None] for t in self.buffers())",
     },
     {
-        "        seq_len, ": "        if x.ndim == 4:\n            return torch.stack([self(one.transpose(0, 1), offset) for one in x]).transpose(1, 2)\n        seq_len, "
+        "x.shape[-2:]": "x.shape[1 if x.ndim == 4 else -2], x.shape[-1]",
+        _BOTH: "*(t[positions, None] if x.ndim == 4 else t[positions] for t in self.buffers())",
     },
     says="RotaryEmbedding expects (B, T, H, D), and turns heads instead of positions.",
     look="Which axis is T in (B, H, T, D)?",
 )
 mistake(
     {
-        "(x, self": "(x.view(-1, seq_len, head_dim), self",
+        "(x, s": "(x.view(-1, seq_len, head_dim), s",
         "sin[positions])": "sin[positions]).view(x.shape)",
     },
     says="RotaryEmbedding views x as (B*H, T, D), which fails for heads made by a transpose.",
@@ -792,22 +751,22 @@ alternative(
     {
         _COS: "cache = nn.Module()",
         f"self.{_SIN}": 'self.cache.register_buffer("both", torch.stack((cos, sin))[:, None])',
-        _ROWS_OF_BOTH: "*self.cache.both[:, 0, positions]",
+        _BOTH: "*self.cache.both[:, 0, positions]",
     },
     {
         _COS: 'register_buffer("inv_freq", _rates(head_dim, base).float())',
         f"self.{_SIN}": "",
-        _ROWS_OF_BOTH: f"*_tables({_RANGE}.float(), self.inv_freq.float())",
+        _BOTH: f"*_tables({_RANGE}.float(), self.inv_freq.float())",
     },
     {
         _COS: 'register_buffer("angles", _angles(max_seq_len, head_dim, base))',
         f"self.{_SIN}": "",
-        "        return": "        angles = self.angles[positions].double().tile(2)\n        return",
-        _ROWS_OF_BOTH: _COS_SIN,
+        "return apply": "angles = self.angles[positions].double().tile(2)\n        return apply",
+        _BOTH: _COS_SIN,
     },
     {
         _ROWS: _RANGE,
-        _ROWS_OF_BOTH: "F.embedding(positions, self.cos), self.sin.index_select(0, positions)",
+        _BOTH: "nn.functional.embedding(positions, self.cos), self.sin.index_select(0, positions)",
     },
     {
         "(x, self": "(x.double(), self",
@@ -879,10 +838,7 @@ mistake(
 )
 mistake(
     {".reshape(weight.shape)": ".view(weight.shape)"},
-    {
-        _PAIRS: "weight.view(n_heads, -1, 2 * weight.shape[1])",
-        "pairs.transpose(1, 2)": "torch.cat(pairs.chunk(2, dim=-1), dim=1)",
-    },
+    {**_BY_SLICES, _PAIRS: "weight.view(n_heads, -1, 2 * weight.shape[1]).unflatten(-1, (2, -1))"},
     says="interleaved_to_half uses view where the numbers lie in another order in memory.",
     look="What does view need that reshape does not?",
 )
@@ -933,7 +889,10 @@ alternative(
     _BY_SLICES,
     {**_ORDER, _REORDERED: "weight[pairs.mT.flatten().tolist()]"},
     {**_ORDER, _REORDERED: "weight.gather(0, pairs.mT.reshape(-1, 1).expand_as(weight))"},
-    {**_ORDER, _REORDERED: "F.one_hot(pairs.mT.flatten(), n_rows).to(weight.dtype) @ weight"},
+    {
+        **_ORDER,
+        _REORDERED: "nn.functional.one_hot(pairs.mT.flatten(), n_rows).to(weight.dtype) @ weight",
+    },
     {
         **_ORDER,
         _REORDERED: "torch.zeros_like(weight).index_copy(0, pairs.mT.flatten().argsort(), weight)",
@@ -1008,15 +967,11 @@ mistake(
 )
 mistake(
     {"return base": "return torch.tensor(base)"},
-    says="ntk_base returns a tensor instead of a Python number.",
-    look="What is the type of the result? How does one number leave a tensor?",
-)
-mistake(
     {"return base": "return float(round(base", "- 2))": "- 2))))"},
     {"return base": "return round(base", "- 2))": "- 2)))"},
     {"return base": "return int(base", "- 2))": "- 2)))"},
-    says="ntk_base makes the new base a whole number.",
-    look="What is the type of the result? Does a base have to be whole?",
+    says="ntk_base returns a tensor or a whole number instead of a float.",
+    look="What is the type of the result? How does one number leave a tensor? Is a base whole?",
 )
 mistake(
     {"factor < 1": "factor <= 1"},
@@ -1051,9 +1006,7 @@ def by_logarithms(base, factor, head_dim):
 
 
 alternative(
-    {
-        f"base * factor ** {_EXPONENT}": "(factor * base ** (1 - 2 / head_dim)) ** (1 / (1 - 2 / head_dim))"
-    },
+    {f"base * factor ** {_EXPONENT}": f"(base ** (1 / {_EXPONENT}) * factor) ** {_EXPONENT}"},
     {"base *": "np.float64(base) *"},
     {"* factor **": "* torch.tensor(factor, dtype=torch.float64).item() **"},
 )
