@@ -193,6 +193,23 @@ alternative(
     functools.cache(rope_tables),
 )
 
+error(
+    "TypeError: cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
+    "Most often the tensors stand one by one in the call of `torch.cat`, not together in a tuple.",
+)
+error(
+    "RuntimeError: The size of tensor a (101) must match the size of tensor b (2)",
+    "Most often positions (T,) meet rates (D/2,) entry by entry; each pair of them has an angle.",
+)
+error(
+    "TypeError: bad operand type for unary -: 'range'",
+    "Often a `range` or a list is computed with; only numbers, arrays and tensors allow that.",
+)
+error(
+    "ValueError: only one element tensors can be converted to Python scalars",
+    "Most often a function of `math`, which takes one number, was given a whole tensor.",
+)
+
 
 mistake, alternative, error = entries("rotate_half")
 
@@ -331,6 +348,27 @@ alternative(
     },
     {f"return {_JOINED}": "return _NumpyTurn.apply(x)"},
     {_JOINED: "torch.stack((-x2, x1), dim=-2).flatten(-2)"},
+)
+
+error(
+    "ValueError: too many values to unpack (expected 2)",
+    "Often x was split into pieces of 2 features each, or D/2 of them, not into 2 pieces of D/2.",
+)
+error(
+    "ValueError: not enough values to unpack (expected 2, got 1)",
+    "Often x was split along an axis of length 1, or into pieces of 2 features where D is 2.",
+)
+error(
+    "TypeError: slice indices must be integers",
+    "Most often half of the width was computed with `/`, which gives a float.",
+)
+error(
+    "IndexError: too many indices for tensor of dimension 1",
+    "Often an index names the axes before the features; here x is a single vector, (D,).",
+)
+error(
+    "IndexError: Dimension out of range (expected to be in range of [-1, 0], but got -2)",
+    "Often the wrong axis is named; here x is a single vector, (D,), with features only.",
 )
 
 
@@ -491,6 +529,19 @@ alternative(
     {"return": "return x.clone() if (sin == 0).all() and (cos == 1).all() else"},
     {"(x * cos + rotate_half(x) * sin)": "torch.addcmul(x * cos, rotate_half(x), sin)"},
     {"(x) * sin": "(x * sin)"},
+)
+
+error(
+    "RuntimeError: The size of tensor a (6) must match the size of tensor b (3)",
+    "Often the tables are cut to D/2 columns, transposed, or have an axis more: x is (..., T, D).",
+)
+error(
+    "RuntimeError: mat1 and mat2 shapes cannot be multiplied (6x6 and 3x6)",
+    "Most often x meets the tables as matrices, although each feature has a cosine of its own.",
+)
+error(
+    "TypeError: rotate_half() takes 1 positional argument but",
+    "Most often the sines were given to `rotate_half`, which knows no angles.",
 )
 
 
@@ -775,6 +826,27 @@ alternative(
     },
 )
 
+error(
+    "AttributeError: 'RotaryEmbedding' object has no attribute",
+    "Most often forward reads a table by another name than the one it is registered under.",
+)
+error(
+    "NameError: name 'cos' is not defined",
+    "Most often forward reads a local variable of the constructor instead of the module's buffer.",
+)
+error(
+    "TypeError: cannot assign 'tuple' object to buffer",
+    "Most often both tables are registered at once: `rope_tables` returns a tuple of two tensors.",
+)
+error(
+    "KeyError: \"attribute 'cos' already exists\"",
+    "Most often the table was assigned to the same name before it was registered as a buffer.",
+)
+error(
+    "RuntimeError: The size of tensor a (7) must match the size of tensor b (9)",
+    "Often the number of rows taken from the tables is not T, the next to last size of x.",
+)
+
 
 mistake, alternative, error = entries("interleaved_to_half")
 
@@ -838,7 +910,7 @@ mistake(
 )
 mistake(
     {".reshape(weight.shape)": ".view(weight.shape)"},
-    {**_BY_SLICES, _PAIRS: "weight.view(n_heads, -1, 2 * weight.shape[1]).unflatten(-1, (2, -1))"},
+    {_PAIRS: "weight.view(n_heads, -1, 2 * weight.shape[1]).unflatten(-1, (2, -1))"},
     says="interleaved_to_half uses view where the numbers lie in another order in memory.",
     look="What does view need that reshape does not?",
 )
@@ -901,6 +973,23 @@ alternative(
         _PAIRS: "weight.unflatten(0, (n_heads, -1, 2))",
         _REORDERED: 'torch.einsum("hpkc->hkpc", pairs).flatten(0, 2)',
     },
+)
+
+error(
+    "RuntimeError: shape '[2, 6, 2, 5]' is invalid for input of size 60",
+    "Most often the sizes do not multiply to H * D * C: what is the D/2 of a single head?",
+)
+error(
+    "RuntimeError: only one dimension can be inferred",
+    "Two of the sizes are -1, most often those of pairs and columns; only one can be left open.",
+)
+error(
+    "TypeError: reshape(): argument 'shape' failed to unpack the object",
+    "Most often a size was computed with `/`, which gives a float.",
+)
+error(
+    "RuntimeError: permute(sparse_coo): number of dimensions in the tensor input does not match",
+    "Most often an axis is missing in the new order: after heads, pairs and twos come the columns.",
 )
 
 
@@ -1009,6 +1098,19 @@ alternative(
     {f"base * factor ** {_EXPONENT}": f"(base ** (1 / {_EXPONENT}) * factor) ** {_EXPONENT}"},
     {"base *": "np.float64(base) *"},
     {"* factor **": "* torch.tensor(factor, dtype=torch.float64).item() **"},
+)
+
+error(
+    "TypeError: pow() received an invalid combination of arguments",
+    "Most often a function of torch was given Python numbers; here no argument is a tensor.",
+)
+error(
+    "AttributeError: 'float' object has no attribute",
+    "Often a Python number is treated as a tensor; here no argument is one.",
+)
+error(
+    "TypeError: 'float' object is not callable",
+    "Most often an operator is missing between a number and the bracket after it.",
 )
 
 
@@ -1179,4 +1281,17 @@ alternative(
         _BIAS: "torch.stack([slope * steps_back for slope in slopes])",
     },
     functools.cache(alibi_bias),
+)
+
+error(
+    "RuntimeError: The size of tensor a (8) must match the size of tensor b (3)",
+    "Most often slopes (H,) meet distances (T, T): they need axes of their own for that.",
+)
+error(
+    "TypeError: unsupported operand type(s) for *: 'float' and 'range'",
+    "Often a `range` or a list is computed with; only numbers, arrays and tensors allow that.",
+)
+error(
+    "RuntimeError: expected m1 and m2 to have the same dtype, but got: float != long",
+    "Most often slopes and distances meet in a matrix product, which adds up; nothing does here.",
 )
