@@ -65,9 +65,15 @@ mistake(
 )
 mistake(
     {"arange(0, head_dim, 2,": "arange(0, 2 * head_dim, 4,"},
+    {"arange(0, head_dim, 2,": "arange(1, head_dim, 2,"},
     {"arange(0, head_dim, 2,": "arange(2, head_dim + 1, 2,"},
-    says="rope_tables uses the exponent -4i / D, or counts i from 1: its pairs turn too slowly.",
-    look="What do the even numbers stand for: i, 2i or 4i? Which one is the first?",
+    says="rope_tables uses other numbers than 0, 2, 4, ... in its exponent: pairs turn too slowly.",
+    look="Which numbers does 2i give? What is the rate of the first pair?",
+)
+mistake(
+    {"(-even_numbers / head_dim)": "-even_numbers"},
+    says="rope_tables leaves out D in its exponent, so that all pairs but the first stand still.",
+    look="Where in the formula does the width of a head occur?",
 )
 mistake(
     {"(-even_numbers / head_dim)": "(-even_numbers / max(head_dim - 2, 1))"},
@@ -251,8 +257,16 @@ mistake(
 mistake(
     {"(-x2, x1)": "(x1, -x2)"},
     {"(-x2, x1)": "(-x1, x2)"},
-    says="rotate_half negates one half and leaves both where they are.",
+    {"(-x2, x1)": "(-x1, -x2)"},
+    {"(-x2, x1)": "(x1, x2)"},
+    says="rotate_half leaves both halves where they are.",
     look="In which half of the result does x1 stand?",
+)
+mistake(
+    {_JOINED: "(-x2, x1)"},
+    {"return ": "x = "},
+    says="rotate_half returns a tuple or nothing instead of one tensor.",
+    look="What does the last line of a function have to do with the two halves?",
 )
 mistake(
     {"(-x2, x1)": "(-x2.flip(-1), x1.flip(-1))"},
@@ -382,6 +396,8 @@ mistake(
 )
 mistake(
     {".to(x.dtype)": ""},
+    {"(x * cos + rotate_half(x) * sin)": "x * cos + rotate_half(x) * sin"},
+    {"* cos": "* cos.to(x.dtype)", "sin).to(x.dtype)": "sin)"},
     says="apply_rope lets float32 tables widen a bfloat16 x, and the result comes out float32.",
     look="Which dtype has bfloat16 times float32? Which dtype should come back?",
     common=True,
@@ -419,6 +435,16 @@ mistake(
     {"(x * cos": "(x + x * cos"},
     says="apply_rope adds to x, as one adds a position embedding, instead of turning it.",
     look="Is RoPE a sum or a turn? What happens to the length of a vector?",
+)
+mistake(
+    {"rotate_half(x)": "x.roll(x.shape[-1] // 2, -1)"},
+    says="apply_rope swaps the halves without a minus sign, which mirrors instead of turning.",
+    look="Where does the point (3, 4) go in a quarter turn?",
+)
+mistake(
+    {"return ": "x = "},
+    says="apply_rope returns nothing.",
+    look="What happens to the result of the last line?",
 )
 mistake(
     {"to(x.dtype)": "to(cos.dtype)"},
@@ -773,6 +799,11 @@ mistake(
     look="Which line turns x? Does its result get out of the function?",
 )
 mistake(
+    {"return apply_rope": "apply_rope"},
+    says="RotaryEmbedding returns nothing.",
+    look="What happens to the result of `apply_rope`?",
+)
+mistake(
     {"    def forward": "    @torch.no_grad()\n    def forward"},
     says="RotaryEmbedding works under no_grad, so that no gradient reaches the queries.",
     look="The tables need no gradient. Does x?",
@@ -945,6 +976,11 @@ mistake(
     says="interleaved_to_half returns float32, whatever weight is.",
     look="Which dtype and device does torch.empty choose if nothing is said?",
 )
+mistake(
+    {"return pairs": "weight = pairs"},
+    says="interleaved_to_half returns nothing.",
+    look="What happens to the result of the last line?",
+)
 
 
 @alternative
@@ -1014,6 +1050,11 @@ mistake(
     says="ntk_base raises the base to the power, too.",
     look="Which of the two numbers carries the exponent?",
     common=True,
+)
+mistake(
+    {"base * factor **": "factor * base **"},
+    says="ntk_base raises the base to the power instead of the factor.",
+    look="Which of the two numbers carries the exponent?",
 )
 mistake(
     {"/ (head_dim - 2)": "// (head_dim - 2)"},
@@ -1145,6 +1186,11 @@ mistake(
     common=True,
 )
 mistake(
+    {".clamp(max=0)": ".clamp(min=0)"},
+    says="alibi_bias gives earlier keys 0, and rewards later ones.",
+    look="What stands below the diagonal, and what above?",
+)
+mistake(
     {"slopes[:": "slopes.flip(0)[:"},
     says="alibi_bias gives the steepest slope to the last head.",
     look="Which head is the steepest?",
@@ -1169,6 +1215,11 @@ mistake(
     {"-8.0 * ": "-"},
     says="alibi_bias leaves out the 8 in its exponent, so that all slopes are too steep.",
     look="What is the last slope, whatever the number of heads?",
+)
+mistake(
+    {"-8.0": "8.0"},
+    says="alibi_bias lets its slopes grow above 1 from head to head.",
+    look="Which sign has the exponent? Which head is the steepest?",
 )
 mistake(
     {"slopes[:": "-slopes[:"},
