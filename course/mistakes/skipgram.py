@@ -1,10 +1,10 @@
 """Lesson 6: known mistakes and legitimate alternatives."""
 
-import copy
-import csv
-import math
+import copy  # noqa: F401  (edits use it, as others below)
+import csv  # noqa: F401
+import math  # noqa: F401
 import re
-import unicodedata
+import unicodedata  # noqa: F401
 
 import numpy
 import torch
@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from course.mistakes import entries
-from solutions.skipgram import nearest_by_cosine, negative_sampling_loss, skipgram_pairs
+from solutions.skipgram import skipgram_pairs
 
 
 def _pairs_beside(ids, neighbors):
@@ -31,7 +31,7 @@ def _pairs_of_distances(ids, window, positions):
 
 
 def _pairs_from_below_0(ids, window, words):
-    """As loops over positions i and j that let j be below 0, where words are counted from the end."""
+    """All pairs, as loops over i and j that let j be below 0, where words count from the end."""
     pairs = [skipgram_pairs(ids, window)]
     for i in range(len(ids[:window])):
         contexts = torch.tensor([words[j] for j in range(i - window, 0)])
@@ -135,10 +135,10 @@ mistake(
 mistake(
     {"distances = ": "len(ids) and ids[len(ids)]\n    distances = "},
     {"distances = ": "len(ids) and ids.tolist()[len(ids)]\n    distances = "},
-    # what a loop over positions meets first if it stops at neither end
-    {"distances = ": "len(ids) and ids[max(-window, -len(ids) - 1)]\n    distances = "},
+    # what comes first in a loop that stops at neither end
     {
-        "distances = ": "len(ids) and ids[-window if window > len(ids) else len(ids)]\n    distances = "
+        "distances = ": "n = len(ids)\n"
+        "    n and ids[n if window <= n else -window]\n    distances = "
     },
     says="skipgram_pairs reaches beyond the end of the text.",
     look="Which position has the last word, and how far does its window reach?",
@@ -180,9 +180,7 @@ mistake(
     look="Which dtype comes back for a text of uint8 ids?",
 )
 mistake(
-    {
-        "return ": "if not distances:\n        return torch.tensor([]), torch.tensor([])\n    return "
-    },
+    {"return ": "if not distances:\n        return (torch.tensor([]),) * 2\n    return "},
     says="skipgram_pairs returns float tensors where there is no pair.",
     look="Which dtype does torch.tensor([]) have?",
 )
@@ -280,9 +278,24 @@ alternative(
         "ids = ids.long()": "words = ids.cpu().numpy().astype(numpy.int64)",
         "left = [ids[:0], *(ids[:-distance]": "left = [words[:0], *(words[:-distance]",
         "right = [ids[:0], *(ids[distance:]": "right = [words[:0], *(words[distance:]",
-        "torch.cat(left + right)": "torch.from_numpy(numpy.concatenate(left + right)).to(ids.device)",
-        "torch.cat(right + left)": "torch.from_numpy(numpy.concatenate(right + left)).to(ids.device)",
+        "return ": "left, right = map(numpy.concatenate, (left + right, right + left))\n"
+        "    return torch.from_numpy(left).to(ids.device), torch.from_numpy(right).to(ids.device)\n"
+        "    return ",
     }
+)
+
+
+error(
+    "TypeError: expected Tensor as element 0 in argument 0, but got",
+    "Often torch.cat is given a list of numbers or of lists; what it joins are tensors.",
+)
+error(
+    "RuntimeError: stack expects each tensor to be equal size",
+    "Most often pieces of different lengths are stacked: N - 1 pairs at distance 1, N - 2 at 2.",
+)
+error(
+    "TypeError: only integer tensors of a single element can be converted to an index",
+    "Often torch.tensor is given a list of tensors, which it takes for numbers.",
 )
 
 
@@ -452,6 +465,21 @@ alternative(
 )
 
 
+error(
+    "AttributeError: 'list' object has no attribute 'sum'",
+    "Often the weights are collected in a list; a tensor takes a power as a whole.",
+)
+error(
+    "RuntimeError: Can't call numpy() on Tensor that requires grad",
+    "Often the power is left to numpy, which knows nothing of gradients.",
+)
+
+
+_CENTER = "self.center = nn.Embedding(vocab_size, n_embd)"
+_CONTEXT = "self.context = nn.Embedding(vocab_size, n_embd)"
+_START = "nn.init.uniform_(self.center.weight, -0.5 / n_embd, 0.5 / n_embd)"
+_DOT = 'torch.einsum("pc,p...c->p...", center_rows, context_rows)'
+
 mistake, alternative, error = entries("SkipGram")
 
 mistake(
@@ -468,18 +496,14 @@ mistake(
     look="Which of the two tables does each row come from?",
 )
 mistake(
+    {_CONTEXT: "self.context = self.center", "nn.init.zeros_(self.context.weight)": "pass"},
     {
-        "self.context = nn.Embedding(vocab_size, n_embd)": "self.context = self.center",
-        "nn.init.zeros_(self.context.weight)": "pass",
-    },
-    {
-        "self.context = nn.Embedding(vocab_size, n_embd)": "pass",
+        _CONTEXT: "pass",
         "nn.init.zeros_(self.context.weight)": "pass",
         "self.context(contexts": "self.center(contexts",
     },
     {
-        "uniform_(self.center.weight, -0.5 / n_embd, 0.5 / n_embd)": "normal_("
-        "self.center.weight, std=0.02)",
+        _START: "nn.init.normal_(self.center.weight, std=0.02)",
         "zeros_(self.context.weight)": "normal_(self.context.weight, std=0.02)\n"
         "        self.context = self.center",
     },
@@ -501,12 +525,10 @@ mistake(
 )
 mistake(
     {
-        "nn.Embedding(vocab_size, n_embd)\n        self.context": "nn.Parameter("
-        "0.02 * torch.randn(vocab_size, n_embd))\n        self.context",
-        "nn.Embedding(vocab_size, n_embd)\n        nn.init.uniform_": "nn.Parameter("
-        "0.02 * torch.randn(vocab_size, n_embd))\n        nn.init.uniform_",
-        "(self.center.weight": "(self.center",
-        "(self.context.weight": "(self.context",
+        _CENTER: "self.center = nn.Parameter(0.02 * torch.randn(vocab_size, n_embd))",
+        _CONTEXT: "self.context = nn.Parameter(0.02 * torch.randn(vocab_size, n_embd))",
+        _START: "pass",
+        "nn.init.zeros_(self.context.weight)": "pass",
         "self.center(centers.long())": "self.center[centers.long()]",
         "self.context(contexts.long())": "self.context[contexts.long()]",
     },
@@ -514,32 +536,27 @@ mistake(
     look="Which names does `model.named_parameters()` list, and which should it?",
 )
 mistake(
-    {"uniform_(self.center.weight, -0.5 / n_embd, 0.5 / n_embd)": "zeros_(self.center.weight)"},
+    {_START: "nn.init.zeros_(self.center.weight)"},
     says="SkipGram starts with both tables at zero, where every gradient is zero, too.",
     look="If both rows of a dot product are 0, which gradients do they get?",
     common=True,
 )
 mistake(
-    {
-        "nn.init.uniform_(self.center.weight, -0.5 / n_embd, 0.5 / n_embd)": "pass",
-        "nn.init.zeros_(self.context.weight)": "pass",
-    },
-    {"nn.init.uniform_(self.center.weight, -0.5 / n_embd, 0.5 / n_embd)": "pass"},
+    {_START: "pass", "nn.init.zeros_(self.context.weight)": "pass"},
+    {_START: "pass"},
     {"nn.init.zeros_(self.context.weight)": "pass"},
     says="SkipGram starts with large rows: those of nn.Embedding, with a spread of 1.",
     look="How large are dot products of such rows, and how steep is σ there?",
 )
 mistake(
-    {
-        "uniform_(self.center.weight, -0.5 / n_embd, 0.5 / n_embd)": "constant_(self.center.weight, 0.01)"
-    },
+    {_START: "nn.init.constant_(self.center.weight, 0.01)"},
     says="SkipGram starts with the same number everywhere, so that all words stay alike.",
     look="What tells one row from another before the first step?",
 )
 mistake(
     {
-        "self.center = nn.Embedding(vocab_size, n_embd)": "self.center = nn.Embedding(n_embd, vocab_size)",
-        "self.context = nn.Embedding(vocab_size, n_embd)": "self.context = nn.Embedding(n_embd, vocab_size)",
+        _CENTER: "self.center = nn.Embedding(n_embd, vocab_size)",
+        _CONTEXT: "self.context = nn.Embedding(n_embd, vocab_size)",
     },
     says="SkipGram makes its tables (C, V), with a row for each feature.",
     look="In which order does nn.Embedding take its two numbers?",
@@ -571,32 +588,26 @@ mistake(
 )
 mistake(
     {
-        "nn.init.uniform_(self.center.weight, -0.5 / n_embd, 0.5 / n_embd)": "start = 0.02 * "
-        "numpy.random.standard_normal((vocab_size, n_embd))\n"
+        _START: "start = 0.02 * numpy.random.standard_normal((vocab_size, n_embd))\n"
         "        self.center.weight.data = torch.tensor(start, dtype=torch.float32)"
     },
     says="SkipGram draws its start from numpy, which torch.manual_seed does not repeat.",
     look="Which generator do the starting values come from?",
 )
 mistake(
-    {'torch.einsum("pc,p...c->p...", center_rows, context_rows)': "center_rows @ context_rows.mT"},
+    {_DOT: "center_rows @ context_rows.mT"},
     says="SkipGram multiplies every center with every context of the batch: (P, P) logits.",
     look="Which axis of the two sets of rows do the pairs lie on, and what does `@` do with it?",
     common=True,
 )
 mistake(
-    {
-        'torch.einsum("pc,p...c->p...", center_rows, context_rows)': "(center_rows * context_rows).sum(-1)"
-    },
+    {_DOT: "(center_rows * context_rows).sum(-1)"},
     says="SkipGram lines the centers up with the K axis of the contexts, not with the pairs.",
     look="How does (P, C) broadcast against (P, K, C), and what if P = K?",
     common=True,
 )
 mistake(
-    {
-        'torch.einsum("pc,p...c->p...", center_rows, context_rows)': "(center_rows[:, None] * "
-        "context_rows).sum(-1)"
-    },
+    {_DOT: "(center_rows[:, None] * context_rows).sum(-1)"},
     says="SkipGram gives the centers an axis for K also where the contexts are (P,) and have none.",
     look="How does (P, 1, C) broadcast against (P, C)?",
 )
@@ -645,7 +656,8 @@ mistake(
 )
 mistake(
     {
-        "contexts.long()": "(contexts[:, :1].expand_as(contexts) if contexts.dim() == 2 else contexts).long()"
+        "center_rows = ": "if contexts.dim() == 2:\n"
+        "            contexts = contexts[:, :1].expand_as(contexts)\n        center_rows = "
     },
     {"contexts.long()": "(contexts[:, 0] if contexts.dim() == 2 else contexts).long()"},
     says="SkipGram uses the first of the K contexts only.",
@@ -692,25 +704,19 @@ mistake(
     look="Which number should -1 stand for when there is nothing to divide?",
 )
 mistake(
+    {_CENTER: "self.center = nn.Embedding(vocab_size, n_embd, padding_idx=0)"},
+    {_CONTEXT: "self.context = nn.Embedding(vocab_size, n_embd, padding_idx=0)"},
     {
-        "self.center = nn.Embedding(vocab_size, n_embd": "self.center = nn.Embedding(vocab_size, n_embd, 0"
-    },
-    {
-        "self.context = nn.Embedding(vocab_size, n_embd": "self.context = nn.Embedding(vocab_size, n_embd, 0"
-    },
-    {
-        "self.center = nn.Embedding(vocab_size, n_embd": "self.center = nn.Embedding(vocab_size, n_embd, 0",
-        "self.context = nn.Embedding(vocab_size, n_embd": "self.context = nn.Embedding(vocab_size, n_embd, 0",
+        _CENTER: "self.center = nn.Embedding(vocab_size, n_embd, padding_idx=0)",
+        _CONTEXT: "self.context = nn.Embedding(vocab_size, n_embd, padding_idx=0)",
     },
     says="SkipGram gives a table padding_idx=0, so that word 0 never learns.",
     look="Which row gets no gradient? Is word 0 a word?",
 )
 mistake(
     {
-        "self.center = nn.Embedding(vocab_size, n_embd": "self.center = nn.Embedding("
-        "vocab_size, n_embd, scale_grad_by_freq=True",
-        "self.context = nn.Embedding(vocab_size, n_embd": "self.context = nn.Embedding("
-        "vocab_size, n_embd, scale_grad_by_freq=True",
+        _CENTER: "self.center = nn.Embedding(vocab_size, n_embd, scale_grad_by_freq=True)",
+        _CONTEXT: "self.context = nn.Embedding(vocab_size, n_embd, scale_grad_by_freq=True)",
     },
     says="SkipGram divides the gradient of a row by how often its word comes in the batch.",
     look="What do the options of nn.Embedding do to the gradient?",
@@ -734,10 +740,8 @@ class tables_as_raw_parameters(nn.Module):
 
 alternative(
     {
-        "self.center = nn.Embedding(vocab_size, n_embd": "self.center = nn.Embedding("
-        "vocab_size, n_embd, sparse=True",
-        "self.context = nn.Embedding(vocab_size, n_embd": "self.context = nn.Embedding("
-        "vocab_size, n_embd, sparse=True",
+        _CENTER: "self.center = nn.Embedding(vocab_size, n_embd, sparse=True)",
+        _CONTEXT: "self.context = nn.Embedding(vocab_size, n_embd, sparse=True)",
         "zeros_(self.context.weight": "normal_(self.context.weight, std=0.02",
         "return torch": "if contexts.dim() == 2:\n"
         "            center_rows = center_rows.unsqueeze(1)\n"
@@ -755,6 +759,29 @@ alternative(
         "        ] or [self.center.weight.new_zeros(contexts.shape)]\n"
         "        return torch.stack(logits).reshape(contexts.shape)\n        center_rows = "
     },
+)
+
+
+error(
+    "RuntimeError: mat1 and mat2 shapes cannot be multiplied",
+    "Often center rows (P, C) and context rows (P, C) meet in a matrix product; a logit is one row "
+    "times one row.",
+)
+error(
+    "RuntimeError: batch1 must be a 3D tensor",
+    "Most often bmm gets the rows of contexts (P,), which are (P, C); it takes (P, K, C) only.",
+)
+error(
+    "RuntimeError: 1D tensors expected, but got 2D",
+    "Most often torch.dot gets all rows at once, (P, C); it takes two single rows.",
+)
+error(
+    "RuntimeError: einsum(): the number of subscripts in the equation",
+    "Often the equation is written for contexts (P, K); those of shape (P,) have an axis less.",
+)
+error(
+    "AttributeError: cannot assign module before Module.__init__() call",
+    "The constructor of nn.Module has to come before the tables.",
 )
 
 
@@ -963,6 +990,20 @@ alternative(
 )
 
 
+error(
+    "RuntimeError: The size of tensor a (5) must match the size of tensor b (3)",
+    "Most often (P,) and (P, K) are added as they are: K numbers for a pair meet P numbers.",
+)
+error(
+    "RuntimeError: Tensors must have same number of dimensions: got 1 and 2",
+    "Often (P,) and (P, K) are joined as they are: the true logits lack an axis to stand in.",
+)
+error(
+    "ValueError: only one element tensors can be converted to Python scalars",
+    "Often a function of math gets a whole tensor of logits; torch has its own.",
+)
+
+
 _DRAWING = """\
             drawn = torch.multinomial(
                 noise, len(batch) * n_negatives, replacement=True, generator=generator
@@ -974,6 +1015,9 @@ def _drawing(negatives):
     """The edit that draws negatives in another way, of any shape that holds batch * K words."""
     return {_DRAWING: f"            drawn = {negatives}"}
 
+
+_EACH = "            # Each step"
+_IF_SHORT = "            if len(batch) < batch_size"
 
 mistake, alternative, error = entries("train_skipgram")
 
@@ -1157,7 +1201,8 @@ mistake(
         "        contexts = contexts[torch.randperm(len(contexts), generator=generator)]"
     },
     {
-        "contexts[batch])": "contexts[torch.randperm(len(contexts), generator=generator)[: len(batch)]])"
+        "contexts[batch])": "contexts["
+        "torch.randperm(len(contexts), generator=generator)][: len(batch)])"
     },
     says="train_skipgram shuffles centers and contexts apart: the pairs are torn.",
     look="Are both put into the same order?",
@@ -1190,18 +1235,14 @@ mistake(
     look="Does every pair come once an epoch?",
 )
 mistake(
+    {_EACH: f"{_IF_SHORT} <= len(centers):\n                break\n{_EACH}"},
     {
-        "            # Each": "            if len(batch) < batch_size <= len(centers):\n                break\n            # Each"
-    },
-    {
-        "            # Each": "            if len(batch) < batch_size <= len(centers):\n                break\n            # Each",
+        _EACH: f"{_IF_SHORT} <= len(centers):\n                break\n{_EACH}",
         "total / len(centers)": "total / (len(centers) // batch_size * batch_size or len(centers))",
     },
+    {_EACH: f"{_IF_SHORT}:\n                break\n{_EACH}"},
     {
-        "            # Each": "            if len(batch) < batch_size:\n                break\n            # Each"
-    },
-    {
-        "            # Each": "            if len(batch) < batch_size:\n                break\n            # Each",
+        _EACH: f"{_IF_SHORT}:\n                break\n{_EACH}",
         "total / len(centers)": "total / (len(centers) // batch_size * batch_size)",
     },
     says="train_skipgram leaves out the last batch of an epoch if it is short.",
@@ -1289,7 +1330,8 @@ mistake(
 )
 mistake(
     {
-        "        if on_epoch is not None:": "    for epoch, loss in enumerate(losses if on_epoch else []):",
+        "        if on_epoch is not None:": "    "
+        "for epoch, loss in enumerate(on_epoch and losses or ()):",
         "losses[-1]": "loss",
     },
     says="train_skipgram calls on_epoch only when all epochs are over.",
@@ -1360,7 +1402,8 @@ mistake(
 )
 mistake(
     {
-        "        if on_epoch": "        if epoch and losses[-1] > losses[-2] - 1e-3:\n            break\n        if on_epoch"
+        "        if on_epoch": "        if epoch and losses[-1] > losses[-2] - 1e-3:\n"
+        "            break\n        if on_epoch"
     },
     says="train_skipgram stops as soon as an epoch is no better than the one before.",
     look="How many epochs should there be, and how many losses come back?",
@@ -1434,8 +1477,8 @@ alternative(
         "negative = model(centers[batch], drawn.view(len(batch), n_negatives))": "logits = ("
         "others @ rows[:, :, None])[:, :, 0]",
         "(positive, negative)": "(logits[:, 0], logits[:, 1:])",
-        "loss.backward()": "error = logits.sigmoid() - (torch.arange(n_negatives + 1) == 0).float()\n"
-        "            error /= len(i)\n"
+        "loss.backward()": "error = logits.sigmoid() / len(i)\n"
+        "            error[:, 0] -= 1 / len(i)\n"
         "            model.center.weight.grad.index_add_(0, i, (error[:, None] @ others)[:, 0])\n"
         "            moved = (error[..., None] * rows[:, None]).flatten(0, 1)\n"
         "            model.context.weight.grad.index_add_(0, words.flatten(), moved)",
@@ -1465,21 +1508,38 @@ alternative(
 )
 
 
+error(
+    "TypeError: multinomial(): argument 'num_samples' (position 2) must be int",
+    "multinomial takes one number of draws, not a shape; what it draws can be given a shape then.",
+)
+error(
+    "RuntimeError: shape '[1024, 5]' is invalid for input of size 60",
+    "Most often a short last batch is laid out as a full one.",
+)
+error(
+    "AttributeError: 'float' object has no attribute 'backward'",
+    "Most often the loss was taken out of its tensor before the step: backward needs the tensor.",
+)
+
+
+_ROWS = "F.normalize(vectors, dim=-1)"
+_QUERY = "F.normalize(query, dim=-1)"
+
 mistake, alternative, error = entries("nearest_by_cosine")
 
 mistake(
-    {"F.normalize(vectors, dim=-1)": "vectors", "F.normalize(query, dim=-1)": "query"},
+    {_ROWS: "vectors", _QUERY: "query"},
     says="nearest_by_cosine ranks by dot products: long rows win.",
     look="By what is a dot product divided to become a cosine?",
     common=True,
 )
 mistake(
-    {"F.normalize(query, dim=-1)": "query"},
+    {_QUERY: "query"},
     says="nearest_by_cosine does not divide by the length of the query.",
     look="By which two lengths is a dot product divided to become a cosine?",
 )
 mistake(
-    {"F.normalize(vectors, dim=-1)": "vectors"},
+    {_ROWS: "vectors"},
     says="nearest_by_cosine does not divide by the lengths of the rows.",
     look="By which two lengths is a dot product divided to become a cosine?",
 )
@@ -1489,11 +1549,8 @@ mistake(
     look="Along which axis is the length of a row?",
 )
 mistake(
-    {"F.normalize(vectors, dim=-1)": "vectors / vectors.norm()"},
-    {
-        "F.normalize(vectors, dim=-1)": "vectors / vectors.norm()",
-        "F.normalize(query, dim=-1)": "(query / query.norm())",
-    },
+    {_ROWS: "vectors / vectors.norm()"},
+    {_ROWS: "vectors / vectors.norm()", _QUERY: "(query / query.norm())"},
     says="nearest_by_cosine scales by the length of the whole table, not row by row.",
     look="Over which axis is the norm taken?",
 )
@@ -1504,25 +1561,22 @@ mistake(
 )
 mistake(
     {
-        "F.normalize(vectors, dim=-1)": "vectors / vectors.square().sum(-1, True).clamp(min=1e-12)",
-        "F.normalize(query, dim=-1)": "(query / query.square().sum().clamp(min=1e-12))",
+        _ROWS: "vectors / vectors.square().sum(-1, True).clamp(min=1e-12)",
+        _QUERY: "(query / query.square().sum().clamp(min=1e-12))",
     },
-    {"F.normalize(vectors, dim=-1)": "vectors / vectors.square().sum(-1, True).clamp(min=1e-12)"},
+    {_ROWS: "vectors / vectors.square().sum(-1, True).clamp(min=1e-12)"},
     says="nearest_by_cosine divides by squared lengths: the root is missing.",
     look="What is the length of (3, 4)?",
 )
 mistake(
-    {
-        "F.normalize(vectors, dim=-1)": "vectors / vectors.norm(dim=-1, keepdim=True)",
-        "F.normalize(query, dim=-1)": "(query / query.norm())",
-    },
-    {"F.normalize(vectors, dim=-1)": "vectors / vectors.norm(dim=-1, keepdim=True)"},
+    {_ROWS: "vectors / vectors.norm(dim=-1, keepdim=True)", _QUERY: "(query / query.norm())"},
+    {_ROWS: "vectors / vectors.norm(dim=-1, keepdim=True)"},
     says="nearest_by_cosine divides a row of zeros by its length: 0 / 0 is NaN.",
     look="Which rows have no direction, and what should their similarity be?",
     common=True,
 )
 mistake(
-    {"F.normalize(query, dim=-1)": "(query / query.norm())"},
+    {_QUERY: "(query / query.norm())"},
     says="nearest_by_cosine gives nan for a query of zeros.",
     look="Which lengths can be 0?",
 )
@@ -1542,8 +1596,8 @@ mistake(
 mistake(
     *(
         {
-            "F.normalize(vectors, dim=-1)": f"vectors / (vectors.norm(dim=-1, keepdim=True) + {much})",
-            "F.normalize(query, dim=-1)": f"(query / (query.norm() + {much}))",
+            _ROWS: f"vectors / (vectors.norm(dim=-1, keepdim=True) + {much})",
+            _QUERY: f"(query / (query.norm() + {much}))",
         }
         for much in ("1e-3", "1e-2", "1e-4")
     ),
@@ -1551,10 +1605,7 @@ mistake(
         "(vectors, dim=-1)": "(vectors, dim=-1, eps=0.01)",
         "(query, dim=-1)": "(query, dim=-1, eps=0.01)",
     },
-    {
-        "F.normalize(vectors, dim=-1)": "vectors",
-        "F.normalize(query, dim=-1)": "query / (vectors.norm(dim=-1) * query.norm() + 1e-6)",
-    },
+    {_ROWS: "vectors", _QUERY: "query / (vectors.norm(dim=-1) * query.norm() + 1e-6)"},
     says="nearest_by_cosine guards its division by so much that short rows look less alike.",
     look="How long are the shortest rows beside the number that is added?",
 )
@@ -1636,10 +1687,7 @@ mistake(
 )
 mistake(
     *(
-        {
-            "similarities = F.normalize(vectors, dim=-1) @ F.normalize(query, dim=-1)": "similarities = "
-            f"(vectors - query){distance}"
-        }
+        {f"{_ROWS} @ {_QUERY}": f"(vectors - query){distance}"}
         | ({} if order is None else {"len(vectors)))": f"len(vectors)), largest={order})"})
         for distance, order in (
             (".norm(dim=1)", False),
@@ -1674,9 +1722,8 @@ mistake(
 )
 mistake(
     {
-        "F.normalize(vectors, dim=-1)": "vectors",
-        "F.normalize(query, dim=-1)": "query / "
-        "(vectors.norm(dim=1) * query.norm()).detach().clamp(min=1e-12)",
+        _ROWS: "vectors",
+        _QUERY: "query / (vectors.norm(dim=1) * query.norm()).detach().clamp(min=1e-12)",
     },
     says="nearest_by_cosine treats the lengths as constants: their gradient is missing.",
     look="Does the cosine change when a row grows longer?",
@@ -1704,7 +1751,7 @@ def torch_cosine_similarity(query, vectors, top_k=5):
 
 alternative(
     {
-        "F.normalize(vectors, dim=-1) @ F.normalize(query, dim=-1)": "("
+        f"{_ROWS} @ {_QUERY}": "("
         'torch.einsum("vc,c->v", vectors, query) / lengths.masked_fill(lengths == 0, 1))',
         "similarities = ": "lengths = torch.linalg.vector_norm(vectors, dim=1)"
         " * torch.linalg.vector_norm(query)\n    similarities = ",
@@ -1724,6 +1771,22 @@ def row_by_row_in_python(query, vectors, top_k=5):
     best = sorted(range(len(cosines)), key=lambda v: -cosines[v].item())[:top_k]
     return torch.tensor(best), torch.stack([cosines[v] for v in best])
 
+
+error(
+    "IndexError: Dimension out of range (expected to be in range of [-1, 0], but got 1)",
+    "Most often the length of the query is taken along axis 1: the query is (C,) and has one axis.",
+)
+error(
+    "RuntimeError: The size of tensor a (4) must match the size of tensor b (6)",
+    "Most often (V, C) is divided by lengths of shape (V,), which line up with the columns.",
+)
+error(
+    "RuntimeError: mat1 and mat2 shapes cannot be multiplied",
+    "Often the query stands on the left, or has become (1, C): (V, C) times (C,) needs neither.",
+)
+
+
+_RESULT = "rows[~is_input][:top_k], similarities[~is_input][:top_k]"
 
 mistake, alternative, error = entries("analogy")
 
@@ -1763,10 +1826,7 @@ mistake(
     look="Which rows does b - a + c hold?",
 )
 mistake(
-    {
-        "top_k + 3": "top_k",
-        "rows[~is_input][:top_k], similarities[~is_input][:top_k]": "rows, similarities",
-    },
+    {"top_k + 3": "top_k", _RESULT: "rows, similarities"},
     says="analogy returns its own inputs, which are among the nearest rows.",
     look="Which rows are nearest to b - a + c as a rule?",
     common=True,
@@ -1785,17 +1845,13 @@ mistake(
     common=True,
 )
 mistake(
-    {
-        "[~is_input][:top_k], similarities[~is_input][:top_k]": "[~is_input], similarities[~is_input]"
-    },
+    {_RESULT: "rows[~is_input], similarities[~is_input]"},
     says="analogy returns more than `top_k` rows if some inputs are not among the nearest.",
     look="How many rows are left when only one input was among those that were ranked?",
 )
 mistake(
-    {"rows[~is_input][:top_k], similarities[~is_input][:top_k]": "rows[3:], similarities[3:]"},
-    {
-        "rows[~is_input][:top_k], similarities[~is_input][:top_k]": "rows[1:][:top_k], similarities[1:][:top_k]"
-    },
+    {_RESULT: "rows[3:], similarities[3:]"},
+    {_RESULT: "rows[1:][:top_k], similarities[1:][:top_k]"},
     says="analogy always skips the first rows of the ranking, whatever they are.",
     look="Are the inputs always the nearest?",
 )
@@ -1820,7 +1876,7 @@ mistake(
 mistake(
     {
         "unit, top_k + 3": "unit[[v for v in range(len(unit)) if v not in (a, b, c)]], top_k",
-        "rows[~is_input][:top_k], similarities[~is_input][:top_k]": "rows, similarities",
+        _RESULT: "rows, similarities",
     },
     says="analogy removes the inputs from the table, which shifts the numbers of other rows.",
     look="Do the row numbers belong to the table that came in?",
@@ -1867,10 +1923,7 @@ mistake(
     look="Did the signature change?",
 )
 mistake(
-    {
-        "rows[~is_input][:top_k], similarities[~is_input][:top_k]": "similarities[~is_input][:top_k], "
-        "rows[~is_input][:top_k]"
-    },
+    {_RESULT: "similarities[~is_input][:top_k], rows[~is_input][:top_k]"},
     says="analogy returns similarities first and indices second.",
     look="In which order should the two come back?",
 )
@@ -1881,9 +1934,10 @@ mistake(
 )
 mistake(
     {
-        "rows, similarities = nearest_by_cosine(unit[b] - unit[a] + unit[c], unit, top_k + 3)": "near = "
-        "(unit @ unit[[a, b, c]].T + 1) / 2\n    similarities, rows = ("
-        "near[:, 1] * near[:, 2] / (near[:, 0] + 1e-3)).sort(descending=True)"
+        "rows, similarities = ": "near = (unit @ unit[[a, b, c]].T + 1) / 2\n"
+        "    similarities, rows = ",
+        "nearest_by_cosine(unit[b] - unit[a] + unit[c], unit, top_k + 3)": "("
+        "near[:, 1] * near[:, 2] / (near[:, 0] + 1e-3)).sort(descending=True)",
     },
     says="analogy multiplies similarities (3CosMul) where it should add rows.",
     look="Which vector is it that the answers are near to?",
@@ -1911,7 +1965,7 @@ def inputs_set_to_minus_infinity(a, b, c, vectors, top_k=5):
 
 alternative(
     {
-        "F.normalize(vectors, dim=-1)": "vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-12)",
+        "F.normalize(vectors, dim=-1)": "vectors / vectors.norm(dim=1)[:, None].clamp(min=1e-12)",
         "rows, similarities = ": "others = [v for v in range(len(unit)) if v not in (a, b, c)]\n"
         "    others = torch.tensor(others, dtype=torch.int64, device=unit.device)\n"
         "    similarities = unit[others] @ F.normalize(unit[b] - unit[a] + unit[c], dim=0)\n"
@@ -1925,6 +1979,20 @@ alternative(
         "    cosines = torch.stack([cosine for _, cosine in best] or [vectors.new_zeros(0)])\n"
         "    return torch.tensor([row for row, _ in best]), cosines.flatten()\n    is_input = ",
     },
+)
+
+
+error(
+    "RuntimeError: Boolean value of Tensor with more than one value is ambiguous",
+    "Often `in` or `and` is asked of a whole tensor of rows; it wants a single yes or no.",
+)
+error(
+    "RuntimeError: selected index k out of range",
+    "Most often more rows are asked for than there are, since the inputs take up places.",
+)
+error(
+    "RuntimeError: The size of tensor a (6) must match the size of tensor b (3)",
+    "Often all ranked rows are compared with the three inputs place by place, (k,) with (3,).",
 )
 
 
@@ -2065,7 +2133,7 @@ mistake(
 )
 mistake(
     {'" ", n_embd)': '" ", n_embd + 1)'},
-    says="parse_glove_line splits off one field too many, so that a word with spaces loses its last.",
+    says="parse_glove_line splits off one field too many, the last of a word with spaces.",
     look="How many pieces does rsplit(..., n) give?",
 )
 mistake(
@@ -2121,7 +2189,7 @@ mistake(
 mistake(
     {
         "    try:": '    if any("e" in field.lower() for field in fields):\n'
-        '        raise ValueError(f"the last {n_embd} fields must be numbers; got {line!r}")\n    try:'
+        '        raise ValueError(f"the last {n_embd} must be numbers: {line!r}")\n    try:'
     },
     says="parse_glove_line cannot read numbers such as 1e-3.",
     look="In which ways can a number be written?",
@@ -2165,3 +2233,17 @@ def matched_by_a_regular_expression(line, n_embd):
     if match is None:
         raise ValueError(f"the line does not end in {n_embd} numbers: {line}")
     return match[1], torch.tensor([float(field) for field in match[2].split()])
+
+
+error(
+    "ValueError: too many dimensions 'str'",
+    "Most often torch.tensor gets the fields as text: it takes numbers.",
+)
+error(
+    "ValueError: too many values to unpack (expected 2)",
+    "Most often the pieces of the line are unpacked as two; with C numbers there are C + 1.",
+)
+error(
+    "ValueError: could not convert string to float: 'king'",
+    "Most often a part of the word is read as a number: more than the last C fields are.",
+)
