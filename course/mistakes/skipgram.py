@@ -2150,6 +2150,12 @@ mistake(
     look="What should the second part of the result be?",
 )
 mistake(
+    {"[float(field) for field in fields]": "fields"},
+    {"[float(field) for field in fields]": "fields", **_BARE_ERROR},
+    says="parse_glove_line gives torch.tensor the fields as text, of which it makes no numbers.",
+    look="Which type has a field of a line that was split?",
+)
+mistake(
     {"torch.float32": "torch.float64"},
     says="parse_glove_line returns float64 values.",
     look="Which dtype do numpy and double make of Python's floats?",
@@ -2235,10 +2241,6 @@ def matched_by_a_regular_expression(line, n_embd):
     return match[1], torch.tensor([float(field) for field in match[2].split()])
 
 
-error(
-    "ValueError: too many dimensions 'str'",
-    "Most often torch.tensor gets the fields as text: it takes numbers.",
-)
 error(
     "ValueError: too many values to unpack (expected 2)",
     "Most often the pieces of the line are unpacked as two; with C numbers there are C + 1.",
