@@ -85,7 +85,7 @@ def entries(exercise: str) -> tuple[Callable, Callable, Callable]:
             definition: Callable | None = None, edits: Edits | None = None
         ) -> Callable | None:
             known = _mistakes.setdefault(stem, [])
-            is_listed = common and not any(one.says == says for one in known)
+            is_listed = common and not any(one.common and one.says == says for one in known)
             variant = Variant(stem, exercise, place, edits or {}, definition)
             known.append(Mistake(exercise, says, look, variant, is_listed, forget))
             return definition

@@ -56,7 +56,8 @@ class KnownMistake:
         self._findings: dict[Case, Finding] = {}
 
     @functools.cached_property
-    def _examination(self) -> Examination:
+    def examination(self) -> Examination:
+        """The tests, to be run on it."""
         module = self.variant.module()
         return Examination(lambda: Executor(module, contextlib.nullcontext), seed=self._seed)
 
@@ -68,7 +69,7 @@ class KnownMistake:
         for one in self._cases if in_order else [case]:
             if one not in self._findings:
                 with warnings.catch_warnings(action="ignore"):  # not the student's
-                    found = self._examination.attempt(one)
+                    found = self.examination.attempt(one)
                 self._findings[one] = _what_counts(found)
             if one == case:
                 break
@@ -124,7 +125,9 @@ class KnownMistakes:
             if one.mistake.forget is None and other.mistake.forget is None:
                 variant = one.variant.and_also(other.variant)
             made = variant and KnownMistake(one.mistake, self._cases, self._seed, variant)
-            self._pairs[one, other] = made
+            self._pairs[one, other] = None
+            with contextlib.suppress(Exception):  # two edits may make no definition together
+                self._pairs[one, other] = made if made and made.examination else None
         return self._pairs[one, other]
 
 
@@ -247,6 +250,8 @@ def _same(a: Any, b: Any) -> bool:
     """Compare up to rounding, the precision that floats are kept in, and the wording of errors."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         if a.shape != b.shape or a.is_floating_point() != b.is_floating_point():
+            return False
+        if a.layout != torch.strided or b.layout != torch.strided:
             return False
         if a.device != b.device or a.device.type == "meta":
             return a.device == b.device

@@ -1,8 +1,8 @@
 """Lesson 3: known mistakes and legitimate alternatives."""
 
-import functools  # noqa: F401
+import functools
 import math
-import operator  # noqa: F401
+import operator
 
 import torch
 import torch.nn.functional as F

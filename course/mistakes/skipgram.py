@@ -1,10 +1,10 @@
 """Lesson 6: known mistakes and legitimate alternatives."""
 
-import copy  # noqa: F401  (edits use it, as others below)
-import csv  # noqa: F401
-import math  # noqa: F401
+import copy
+import csv
+import math
 import re
-import unicodedata  # noqa: F401
+import unicodedata
 
 import numpy
 import torch

@@ -58,9 +58,10 @@ class Variant:
             return None
         made = Variant(self.lesson, self.exercise, self.place, both, self.definition)
         try:
-            return made if made.text else None
-        except EditError:
+            compile(made.text, self.place, "exec")
+        except (EditError, SyntaxError):
             return None
+        return made
 
     def module(self) -> types.ModuleType:
         """Return the reference of the lesson with this definition in its place.
