@@ -48,8 +48,8 @@ mistake(
 )
 mistake(
     {_CHECK: ""},
-    says="lookup checks nothing, so that -1 gives the last row and 1.5 is row 1.",
-    look="What became of the line with `check_ids`?",
+    says="lookup lets ids through that name no row or are no whole numbers: -1 gives the last row.",
+    look="What becomes of -1 and of 1.5 before any row is read?",
 )
 mistake(
     {_CHECK: "_refuse_floats(ids)"},

@@ -539,7 +539,6 @@ mistake(
     {_START: "nn.init.zeros_(self.center.weight)"},
     says="SkipGram starts with both tables at zero, where every gradient is zero, too.",
     look="If both rows of a dot product are 0, which gradients do they get?",
-    common=True,
 )
 mistake(
     {_START: "pass", "nn.init.zeros_(self.context.weight)": "pass"},
@@ -604,7 +603,6 @@ mistake(
     {_DOT: "(center_rows * context_rows).sum(-1)"},
     says="SkipGram lines the centers up with the K axis of the contexts, not with the pairs.",
     look="How does (P, C) broadcast against (P, K, C), and what if P = K?",
-    common=True,
 )
 mistake(
     {_DOT: "(center_rows[:, None] * context_rows).sum(-1)"},
@@ -675,7 +673,6 @@ mistake(
     {"(contexts.long())": "(contexts)"},
     says="SkipGram looks ids up as they come; nn.Embedding takes int64 and int32 only.",
     look="Which integer dtypes can ids have, and which does nn.Embedding take?",
-    common=True,
 )
 mistake(
     {
@@ -1097,7 +1094,6 @@ mistake(
     {"replacement=True, ": ""},
     says="train_skipgram draws negatives without putting them back.",
     look="May one word be drawn twice? What is multinomial's default?",
-    common=True,
 )
 mistake(
     {"* n_negatives,": "* 5,", ", n_negatives)": ", 5)"},
