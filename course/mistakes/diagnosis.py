@@ -172,7 +172,7 @@ def diagnose(
     most = max(map(len, explained.values()), default=0)
     best = [one for one, tests in explained.items() if len(tests) == most]
     named = _named(best, explained[best[0]], another=True) if most >= len(wrong) / 2 else None
-    return named or _explained_error(wrong)
+    return named or _explained_error(findings)
 
 
 def _explained(known: KnownMistake, wrong: Sequence[Finding]) -> list[Finding]:
@@ -192,9 +192,9 @@ def _explained(known: KnownMistake, wrong: Sequence[Finding]) -> list[Finding]:
     return explained if len(explained) > 1 + n_spoiled else []
 
 
-def _explained_error(wrong: Sequence[Finding]) -> Diagnosis | None:
+def _explained_error(findings: Sequence[Finding]) -> Diagnosis | None:
     """Return what most often raises the error in the first test that has a common one."""
-    for seen in wrong:
+    for seen in findings:
         if isinstance(seen.failure, StudentError):
             raised = f"{seen.failure.kinds[0]}: {seen.failure.message}"
             for one in errors(seen.case.lesson):

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from course.mistakes import mistakes, variant
 from course.mistakes.diagnosis import Diagnosis, KnownMistakes, _same, diagnose
+from course.mistakes.variant import EditError, reference_text
 from course.syllabus import find_lesson
 from course.testing.case import collect
 from course.testing.examine import Examination
@@ -202,3 +204,39 @@ def test_of_two_mistakes_at_once_one_is_named_as_the_first_to_fix(diagnosis_of):
 )
 def test_what_nobody_has_seen_before_has_no_name(diagnosis_of, body):
     assert diagnosis_of("rope", "rotate_half", f"def rotate_half(x):\n    return {body}\n") is None
+
+
+def test_an_error_that_many_meet_is_explained_without_a_claim(diagnosis_of):
+    definition = """
+def rope_tables(seq_len, head_dim, base=10000.0):
+    rates = base ** (-torch.arange(0, head_dim, 2) / head_dim)
+    angles = torch.outer(torch.arange(seq_len), rates)
+    angles = torch.cat(angles, angles)
+    return angles.cos(), angles.sin()
+"""
+    diagnosis = diagnosis_of("rope", "rope_tables", definition)
+    assert diagnosis.says == ""
+    assert "torch.cat" in diagnosis.look
+    assert diagnosis.explains == ("test_position_zero_is_not_turned",)
+
+
+def test_an_edit_that_no_longer_applies_is_no_known_mistake(cases, monkeypatch):
+    """A student may have changed the reference."""
+    mine = [case for case in cases["rope"] if case.exercise == "rotate_half"]
+    n_known = len(KnownMistakes(mine, seed=0).singles)
+    text = reference_text("rope", "rotate_half").replace("-x2", "x2.neg()")
+    monkeypatch.setattr(variant, "reference_text", lambda *_: text)
+    assert 0 < len(KnownMistakes(mine, seed=0).singles) < n_known
+    one = next(one for one in mistakes("rope") if "-x2" in str(one.variant.edits))
+    with pytest.raises(EditError, match=r"^course/mistakes/rope.py:\d+: .* stands nowhere"):
+        _ = one.variant.text
+
+
+def test_two_edits_that_overlap_are_no_pair():
+    def edited(edits):
+        return variant.Variant("rope", "rotate_half", "here", edits)
+
+    sign, swapped, whole = ({"(-x2, x1)": "(x2, x1)"}, {"x1, x2 = x": "x2, x1 = x"}, {"-x2": "x1"})
+    assert "(x2, x1)" in edited(sign).and_also(edited(swapped)).text
+    assert edited(sign).and_also(edited(whole)) is None
+    assert edited(sign).and_also(edited({"(2, dim=-1)": "(2, dim=-1"})) is None  # no Python
