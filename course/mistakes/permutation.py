@@ -266,6 +266,14 @@ error(
 
 mistake, alternative, error = entries("inverse_permutation")
 
+
+def _written(inverse, perm, places):
+    """Write some of the places into an inverse, one after the other."""
+    for place in places:
+        inverse[perm[place]] = place
+    return inverse
+
+
 _WRONG = "sorted(perm.tolist()) != list(range(len(perm)))"
 
 mistake(
@@ -309,6 +317,18 @@ mistake(
     look="Try your function on (1, 0, 2).",
 )
 mistake(
+    {"perm.argsort()": "_written(torch.zeros_like(perm), perm, range(len(perm) - 1))"},
+    {"perm.argsort()": "_written(torch.arange(len(perm)), perm, range(len(perm) - 1))"},
+    {"perm.argsort()": "_written(torch.arange(len(perm)), perm, range(1, len(perm)))"},
+    says="inverse_permutation never writes down where the first or the last entry is.",
+    look="Where does your loop begin, and where does it end?",
+)
+mistake(
+    {"perm.argsort()": "_written(perm, perm, range(len(perm)))"},
+    says="inverse_permutation writes into perm while it still reads it.",
+    look="How many tensors are there, if `inverse = perm`?",
+)
+mistake(
     {"argsort()": "argsort() + 1"},
     says="inverse_permutation counts places from 1.",
     look="Which number has the first place in Python?",
@@ -316,6 +336,7 @@ mistake(
 mistake(
     {"argsort()": "argsort().int()"},
     {"argsort()": "argsort().float()"},
+    {"return ": "return 1.0 * "},
     {"argsort()": "argsort().tolist()"},
     says="inverse_permutation returns int32 or floating numbers or a list, not int64.",
     look="What kind of thing is the permutation itself?",
@@ -349,8 +370,10 @@ mistake(
     look="Could you find the bad entry with the help of this message alone?",
 )
 mistake(
-    {"ValueError": "AssertionError"},
-    {"ValueError": "IndexError"},
+    {"raise ValueError": "raise AssertionError"},
+    {"raise ValueError": "raise IndexError"},
+    {"raise ValueError": "raise RuntimeError"},
+    {"raise ValueError": "raise TypeError"},
     says="inverse_permutation raises another exception than ValueError.",
     look="What does `assert` raise, and what is the docstring's word?",
 )
@@ -370,6 +393,7 @@ def places_written_down(perm):
 
 
 alternative(
+    {"perm.argsort()": "_written(torch.zeros_like(perm), perm, range(1, len(perm)))"},
     {"perm.argsort()": "torch.zeros_like(perm).scatter(0, perm, torch.arange(len(perm)))"},
     {"perm.argsort()": "torch.tensor([perm.tolist().index(i) for i in range(len(perm))])"},
     {"perm.argsort()": "(perm == torch.arange(len(perm))[:, None]).int().argmax(dim=1)"},
