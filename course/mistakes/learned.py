@@ -322,6 +322,25 @@ mistake(
         "tok_emb.weight, std=0.02": "tok_emb.weight, std=0.02**0.5",
         "pos_emb.weight, std=0.02": "pos_emb.weight, std=0.02**0.5",
     },
+    *(
+        {f"{table}.weight, std=0.02": f"{table}.weight, std={std}"}
+        for table in ("tok_emb", "pos_emb")
+        for std in ("0.2", "0.01")
+    ),
+    *(
+        {
+            "tok_emb.weight, std=0.02": f"tok_emb.weight, std={std}",
+            "pos_emb.weight, std=0.02": f"pos_emb.weight, std={std}",
+        }
+        for std in ("0.2", "0.01", "0.002", "0.02**2", "n_embd**-0.5")
+    ),
+    *(
+        {
+            "normal_(self.tok_emb.weight, std=0.02)": f"{start}_(self.tok_emb.weight)",
+            "normal_(self.pos_emb.weight, std=0.02)": f"{start}_(self.pos_emb.weight)",
+        }
+        for start in ("xavier_normal", "xavier_uniform", "kaiming_normal", "uniform")
+    ),
     {"nn.init.normal_(self.pos_emb.weight, std=0.02)": "nn.init.zeros_(self.pos_emb.weight)"},
     {
         "normal_(self.tok_emb.weight, std=0.02)": "uniform_(self.tok_emb.weight, -0.02, 0.02)",
@@ -428,6 +447,13 @@ mistake(
     {"self.dropout(self.tok_emb(ids) +": "self.tok_emb(ids) + self.dropout("},
     says="GPTEmbedding applies dropout to rows before they are added, not to their sum.",
     look="In which order come the sum and dropout?",
+)
+mistake(
+    {"self.tok_emb(ids) +": "self.dropout(self.tok_emb(ids)) +"},
+    {"+ self.pos_emb(positions)": "+ self.dropout(self.pos_emb(positions))"},
+    {"return self.dropout": "return nn.Sequential(self.dropout, self.dropout)"},
+    says="GPTEmbedding applies dropout twice.",
+    look="How many times is an element in danger of being dropped?",
 )
 mistake(
     {"return self.dropout(": "return _dropped_alike(self.dropout, 0, "},
@@ -1078,6 +1104,13 @@ mistake(
     {"wpe[pos_id]": "wpe[pos_id - 1]"},
     says="scalar_embedding counts positions from 1.",
     look="Which row belongs to position 0?",
+)
+mistake(
+    {"wpe[pos_id]": "wpe[pos_id + 1]"},
+    {"wte[token_id]": "wte[token_id + 1]"},
+    {"wte[token_id]": "wte[token_id - 1]"},
+    says="scalar_embedding reads the row beside the one that an id names.",
+    look="Which row has the number 0?",
 )
 mistake(
     {"t + p": "t"},

@@ -125,6 +125,12 @@ mistake(
     look="Which row does id 0 name?",
 )
 mistake(
+    {"()]": "() + 1]"},
+    {"()]": "().add(1) % len(weight)]"},
+    says="lookup reads the row after the one that an id names.",
+    look="Which row does id 0 name?",
+)
+mistake(
     {"weight: Tensor, ids: Tensor": "ids: Tensor, weight: Tensor"},
     {_PICK: "ids[weight.long()]"},
     {_PICK: "F.embedding(weight, ids.long())"},
@@ -732,10 +738,7 @@ mistake(
 mistake(
     {"output.reshape(-1, n_embd)": "output"},
     {_ADDED: f"{_ROWS_OF_ONES}.flatten(0, -2).T @ grad_output"},
-    {
-        _ADDED: "F.one_hot(ids.long().flatten(), vocab_size).to(grad_output.dtype).T"
-        " @ grad_output"
-    },
+    {_ADDED: "F.one_hot(ids.long().flatten(), vocab_size).to(grad_output.dtype).T @ grad_output"},
     says="lookup_backward flattens the ids, but not the gradients that belong to them.",
     look="Write both shapes down: how many rows of gradients are there for N flat ids?",
 )
@@ -757,6 +760,12 @@ mistake(
 mistake(
     {"ids.long().flatten()": "ids.long().flatten() - 1"},
     says="lookup_backward counts the rows from 1.",
+    look="Which row does id 0 name?",
+)
+mistake(
+    {"ids.long().flatten()": "ids.long().flatten() + 1"},
+    {"ids.long().flatten()": "(ids.long().flatten() + 1) % vocab_size"},
+    says="lookup_backward adds to the row after the one that an id names.",
     look="Which row does id 0 name?",
 )
 mistake(

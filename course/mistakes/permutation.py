@@ -124,6 +124,17 @@ mistake(
     look="What is the shape of the scores?",
 )
 mistake(
+    {"return ": "return 1 / x.shape[1] * "},
+    says="toy_attention divides the weighted sum by the number of tokens once more.",
+    look="What do the weights of a row sum to before you divide?",
+)
+mistake(
+    {"    scores =": "    x = x[0]\n    scores ="},
+    {"    scores =": "    x = x.mean(dim=0)\n    scores ="},
+    says="toy_attention answers for one sentence, (T, C), not for each of the batch.",
+    look="How many axes has x, and which of them is the batch?",
+)
+mistake(
     {"return ": "return x + "},
     says="toy_attention adds x to its result.",
     look="Is there a residual connection in this exercise?",
@@ -496,6 +507,12 @@ mistake(
     {"max()": "mean()"},
     {"max()": "sum()"},
     {"max()": "min()"},
+    {"max()": "std()"},
+    {"max()": "median()"},
+    {"max()": "amax(dim=0).mean()"},
+    {"max()": "amax(dim=1).mean()"},
+    {"max()": "amax(dim=-1).mean()"},
+    {"max()": "amax(dim=(1, 2)).mean()"},
     {".abs().max()": ".norm()"},
     {"abs()": "square()"},
     says="equivariance_gap takes a mean, a sum, a norm or the like, not the largest difference.",
@@ -611,6 +628,12 @@ mistake, alternative, error = entries("bag_vector")
 
 _BAG = "layer(x).mean(dim=1)"
 
+
+def _squeezed(function):
+    """Drop axes of length 1 from what a function gives."""
+    return lambda *arguments: function(*arguments).squeeze()
+
+
 mistake(
     {"dim=1": "dim=-1"},
     {"dim=1": "dim=0"},
@@ -646,6 +669,7 @@ mistake(
 )
 mistake(
     {"dim=1)": "dim=1).squeeze()"},
+    {"def ": "@_squeezed\ndef "},
     says="bag_vector drops every axis of length 1.",
     look="What does `squeeze` do to a batch of one sentence?",
 )
@@ -653,6 +677,14 @@ mistake(
     {"layer(x)": "x"},
     says="bag_vector averages the tokens and never asks the layer.",
     look="Where do you call `layer`?",
+)
+mistake(
+    {"layer(x)": "layer(x)[:, 1:]"},
+    {"layer(x)": "layer(x)[:, :-1]"},
+    {"layer(x)": "F.pad(layer(x)[:, 1:], (0, 0, 1, 0))"},
+    {"layer(x)": "F.pad(layer(x)[:, :-1], (0, 0, 0, 1))"},
+    says="bag_vector leaves the first or the last token out of its sum.",
+    look="Where does the sum begin, and where does it end?",
 )
 mistake(
     {"layer(x)": "toy_attention(x)"},
@@ -749,6 +781,7 @@ mistake(
 )
 mistake(
     {"-math.inf": "0.0"},
+    {_MASKED: "(scores * torch.ones_like(scores, dtype=torch.float32).tril())"},
     says="causal_toy_attention sets the scores of later tokens to 0, which is a score like others.",
     look="Which score becomes the weight 0 in a softmax?",
     common=True,
