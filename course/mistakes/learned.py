@@ -12,6 +12,19 @@ from course.mistakes import entries
 
 mistake, alternative, error = entries("LearnedPositionalEmbedding")
 
+_LENGTHS = (
+    '0..{max_seq_len}, because the table has {max_seq_len} "\n'
+    '                f"positions; got {seq_len}'
+)
+# a check of one's own names the two lengths in one order or the other
+_WORDINGS = [
+    {},
+    {_LENGTHS: "{max_seq_len} {seq_len}"},
+    {_LENGTHS: "{seq_len} {max_seq_len}"},
+    {_LENGTHS: "0 {max_seq_len} {seq_len}"},
+    {_LENGTHS: "{seq_len} 0 {max_seq_len}"},
+]
+
 mistake(
     {"[:seq_len]": "[seq_len - 1]"},
     {"[:seq_len]": "[seq_len]"},
@@ -28,7 +41,7 @@ mistake(
     common=True,
 )
 mistake(
-    {"not 0 <= seq_len <= max_seq_len": "seq_len > max_seq_len"},
+    *({"not 0 <= seq_len <= max_seq_len": "seq_len > max_seq_len"} | also for also in _WORDINGS),
     says="LearnedPositionalEmbedding refuses a long sequence, but lets a negative length through.",
     look="What does `weight[:-1]` give?",
     common=True,
@@ -73,20 +86,25 @@ mistake(
     look="What does the table hold, and where is it read?",
 )
 mistake(
-    {"<= max_seq_len:": "< max_seq_len:"},
-    {"0 <= seq_len": "0 < seq_len"},
+    *({"<= max_seq_len:": "< max_seq_len:"} | also for also in _WORDINGS),
+    *({"0 <= seq_len": "0 < seq_len"} | also for also in _WORDINGS),
     says="LearnedPositionalEmbedding refuses a length that its table can serve.",
     look="Which lengths does the rule exclude, at either end?",
 )
 mistake(
     {"0..{max_seq_len}, because the table has {max_seq_len} ": "the table's rows; "},
     {"; got {seq_len}": ""},
+    {_LENGTHS: "the table"},
+    {_LENGTHS: "the {max_seq_len} rows"},
     says="LearnedPositionalEmbedding raises an error that does not name both lengths.",
     look="Which two numbers does the reader of the message need?",
 )
 mistake(
-    {"raise ValueError": "raise IndexError"},
-    {"raise ValueError": "raise AssertionError"},
+    *({"raise ValueError": "raise IndexError"} | also for also in _WORDINGS),
+    *({"raise ValueError": "raise AssertionError"} | also for also in _WORDINGS),
+    {"raise ValueError": "raise AssertionError", _LENGTHS: ""},
+    {"raise ValueError": "raise RuntimeError"},
+    {"raise ValueError": "raise TypeError"},
     {"raise ValueError": "return ValueError"},
     says="LearnedPositionalEmbedding does not raise the promised ValueError.",
     look="Which exception does the contract name, and which keyword throws it?",
@@ -304,6 +322,25 @@ mistake(
         "tok_emb.weight, std=0.02": "tok_emb.weight, std=0.02**0.5",
         "pos_emb.weight, std=0.02": "pos_emb.weight, std=0.02**0.5",
     },
+    *(
+        {f"{table}.weight, std=0.02": f"{table}.weight, std={std}"}
+        for table in ("tok_emb", "pos_emb")
+        for std in ("0.2", "0.01")
+    ),
+    *(
+        {
+            "tok_emb.weight, std=0.02": f"tok_emb.weight, std={std}",
+            "pos_emb.weight, std=0.02": f"pos_emb.weight, std={std}",
+        }
+        for std in ("0.2", "0.01", "0.002", "0.02**2", "n_embd**-0.5")
+    ),
+    *(
+        {
+            "normal_(self.tok_emb.weight, std=0.02)": f"{start}_(self.tok_emb.weight)",
+            "normal_(self.pos_emb.weight, std=0.02)": f"{start}_(self.pos_emb.weight)",
+        }
+        for start in ("xavier_normal", "xavier_uniform", "kaiming_normal", "uniform")
+    ),
     {"nn.init.normal_(self.pos_emb.weight, std=0.02)": "nn.init.zeros_(self.pos_emb.weight)"},
     {
         "normal_(self.tok_emb.weight, std=0.02)": "uniform_(self.tok_emb.weight, -0.02, 0.02)",
@@ -410,6 +447,13 @@ mistake(
     {"self.dropout(self.tok_emb(ids) +": "self.tok_emb(ids) + self.dropout("},
     says="GPTEmbedding applies dropout to rows before they are added, not to their sum.",
     look="In which order come the sum and dropout?",
+)
+mistake(
+    {"self.tok_emb(ids) +": "self.dropout(self.tok_emb(ids)) +"},
+    {"+ self.pos_emb(positions)": "+ self.dropout(self.pos_emb(positions))"},
+    {"return self.dropout": "return nn.Sequential(self.dropout, self.dropout)"},
+    says="GPTEmbedding applies dropout twice.",
+    look="How many times is an element in danger of being dropped?",
 )
 mistake(
     {"return self.dropout(": "return _dropped_alike(self.dropout, 0, "},
@@ -732,8 +776,13 @@ mistake(
     {"p.numel()": "1"},
     {"p.numel()": "len(p)"},
     {"p.numel()": "(len(p) if p.dim() else 1)"},
+    {"p.numel()": "p.shape[0]"},
+    {"p.numel()": "p.shape[-1]"},
+    {"p.numel()": "p.size(0)"},
+    {"p.numel()": "p.dim()"},
+    {"p.numel()": "sum(p.shape)"},
     {"p.numel()": "p.numel() * p.element_size()"},
-    says="count_parameters counts tensors, rows or bytes, not elements.",
+    says="count_parameters counts tensors, axes, rows or bytes, not elements.",
     look="How many numbers are there in a 3 × 2 matrix?",
 )
 mistake(
@@ -757,6 +806,14 @@ mistake(
 )
 
 
+def _one_per_address(parameters):
+    found = {}
+    for p in parameters:
+        if p.requires_grad:
+            found.setdefault(p.data_ptr(), p)
+    return found.values()
+
+
 def _without_lookalikes(parameters):
     found = []
     for p in parameters:
@@ -768,6 +825,7 @@ def _without_lookalikes(parameters):
 mistake(
     {"p.numel() for p": "shape.numel() for shape in {p.shape for p", "grad)": "grad})"},
     {"module.parameters()": "_without_lookalikes(module.parameters())"},
+    {"module.parameters()": "_one_per_address(module.parameters())"},
     {"p.numel() for": "{p.data_ptr(): p.numel() for", "grad)": "grad}.values())"},
     says="count_parameters takes different parameters for the same one because they look alike.",
     look="What makes two parameters the same? Which address has a tensor without data?",
@@ -784,7 +842,9 @@ mistake(
     look="Is a weight that happens to be zero trained?",
 )
 mistake(
-    {"sum(": "torch.tensor(sum(", "grad)": "grad))"},
+    {"sum(": "torch.tensor(0) + sum("},
+    {"p.numel() for": "torch.tensor(p.numel()) for"},
+    {"sum(": "float(sum(", "grad)": "grad))"},
     {"p.numel()": "torch.tensor(p.shape).prod()"},
     {"grad)": "grad) / 1e6"},
     says="count_parameters gives back a tensor or a fraction instead of an int.",
@@ -855,6 +915,16 @@ error(
 
 mistake, alternative, error = entries("tied_logits")
 
+
+def _then(step):
+    """A decorator that does one step more with what a function gives."""
+
+    def decorated(function):
+        return functools.wraps(function)(lambda *arguments: step(function(*arguments)))
+
+    return decorated
+
+
 mistake(
     {"weight.T": "weight"},
     {"weight.T": "(weight if weight.shape[0] == x.shape[-1] else weight.T)"},
@@ -865,6 +935,11 @@ mistake(
 mistake(
     {"x @ weight.T": "(x @ weight.T).softmax(dim=-1)"},
     {"x @ weight.T": "(x @ weight.T).log_softmax(dim=-1)"},
+    {"return ": "return torch.softmax(", "weight.T": "weight.T, dim=-1)"},
+    {"return ": "return torch.log_softmax(", "weight.T": "weight.T, dim=-1)"},
+    {"return ": "return torch.sigmoid(", "weight.T": "weight.T)"},
+    {"def ": "@_then(lambda scores: scores.softmax(dim=-1))\ndef "},
+    {"def ": "@_then(lambda scores: scores.softmax(dim=1))\ndef "},
     says="tied_logits gives probabilities or their logarithms, not scores.",
     look="Are logits taken before or after the softmax?",
     common=True,
@@ -876,15 +951,22 @@ mistake(
     common=True,
 )
 mistake(
-    {"return x": "return x / x.shape[-1] ** 0.5"},
-    {"return x": "return x * x.shape[-1] ** 0.5"},
-    {"return x": "return x / x.shape[-1]"},
+    {"x @": "x / x.shape[-1] ** 0.5 @"},
+    {"x @": "x * x.shape[-1] ** 0.5 @"},
+    {"x @": "x / x.shape[-1] @"},
     says="tied_logits scales the scores by the width or by its root.",
     look="Does the definition of a dot product contain a scale?",
 )
 mistake(
-    {"weight.T": "F.normalize(weight, dim=-1).T"},
-    {"return x": "return F.normalize(x, dim=-1)"},
+    {"x @": "x / len(weight) @"},
+    {"x @": "x / len(weight) ** 0.5 @"},
+    {"x @": "x / x.shape[1] @"},
+    says="tied_logits divides the scores by the number of words or of tokens, or by its root.",
+    look="Does the definition of a dot product contain a quotient?",
+)
+mistake(
+    {"weight.": "F.normalize(weight, dim=-1)."},
+    {"x @": "F.normalize(x, dim=-1) @"},
     {"x @ weight": "F.normalize(x, dim=-1) @ F.normalize(weight, dim=-1)"},
     {"x @ weight.T": "-torch.cdist(x, weight)"},
     says="tied_logits compares directions or distances instead of taking dot products.",
@@ -901,6 +983,11 @@ mistake(
     {"x @ weight.T": "weight @ x.mT"},
     {"return x": "return x.flatten(0, 1)"},
     {"x @ weight.T": "(x @ weight.T).argmax(dim=-1)"},
+    {"def ": "@_then(lambda scores: scores.mT)\ndef "},
+    {"def ": "@_then(lambda scores: scores.squeeze())\ndef "},
+    {"def ": "@_then(lambda scores: scores.flatten(0, 1))\ndef "},
+    {"def ": "@_then(lambda scores: scores.argmax(dim=-1))\ndef "},
+    {"def ": "@_then(lambda scores: scores.transpose(0, 1))\ndef "},
     says="tied_logits swaps, joins or loses axes of (B, T, V).",
     look="Print the shape of the result.",
 )
@@ -1017,6 +1104,13 @@ mistake(
     {"wpe[pos_id]": "wpe[pos_id - 1]"},
     says="scalar_embedding counts positions from 1.",
     look="Which row belongs to position 0?",
+)
+mistake(
+    {"wpe[pos_id]": "wpe[pos_id + 1]"},
+    {"wte[token_id]": "wte[token_id + 1]"},
+    {"wte[token_id]": "wte[token_id - 1]"},
+    says="scalar_embedding reads the row beside the one that an id names.",
+    look="Which row has the number 0?",
 )
 mistake(
     {"t + p": "t"},

@@ -125,6 +125,12 @@ mistake(
     look="Which row does id 0 name?",
 )
 mistake(
+    {"()]": "() + 1]"},
+    {"()]": "().add(1) % len(weight)]"},
+    says="lookup reads the row after the one that an id names.",
+    look="Which row does id 0 name?",
+)
+mistake(
     {"weight: Tensor, ids: Tensor": "ids: Tensor, weight: Tensor"},
     {_PICK: "ids[weight.long()]"},
     {_PICK: "F.embedding(weight, ids.long())"},
@@ -382,6 +388,30 @@ mistake(
     look="What is the shape of the result for ids of shape (B, T)?",
 )
 mistake(
+    {_PRODUCT: "torch.einsum('nv,vc->nc', one_hot.to(weight.dtype), weight)"},
+    {_PRODUCT: "torch.einsum('btv,vc->btc', one_hot.to(weight.dtype), weight)"},
+    {_PRODUCT: "torch.mm(one_hot.to(weight.dtype), weight)"},
+    {"    one_hot =": "    batch, length = ids.shape\n    one_hot ="},
+    says="one_hot_lookup expects ids with one axis, or with two, not of any shape.",
+    look="How many axes have the one-hot rows for a single id, or for a batch of batches?",
+)
+mistake(
+    {" @ weight": " @ weight / len(weight)"},
+    says="one_hot_lookup takes the mean over the vocabulary instead of the sum.",
+    look="By what is a product of matrices divided?",
+)
+mistake(
+    {" @ weight": " @ F.pad(weight[1:], (0, 0, 1, 0))"},
+    {" @ weight": " @ F.pad(weight[:-1], (0, 0, 0, 1))"},
+    says="one_hot_lookup leaves the first or the last row of the table out of its sum.",
+    look="Where does the sum over the words begin, and where does it end?",
+)
+mistake(
+    {"one_hot.to(weight.dtype)": "one_hot.to(weight.dtype).softmax(dim=-1)"},
+    says="one_hot_lookup takes a softmax of its one-hot rows, so that every row has a share.",
+    look="What should the other rows of the table be multiplied by?",
+)
+mistake(
     {" @ weight": ""},
     says="one_hot_lookup returns the one-hot rows and never multiplies.",
     look="What is done with the one-hot rows when they are made?",
@@ -473,6 +503,12 @@ mistake(
     {"* bytes_per_element": "* bytes_per_element / 2**20"},
     {"* bytes_per_element": "* bytes_per_element / 1e9"},
     {"* bytes_per_element": "* bytes_per_element / 1e6"},
+    {"return ": "return round(", "* bytes_per_element": "* bytes_per_element / 2**30, 2)"},
+    {"return ": "return round(", "* bytes_per_element": "* bytes_per_element / 10**9, 2)"},
+    {"return ": "return round(", "* bytes_per_element": "* bytes_per_element / 10**9, 1)"},
+    {"return ": "return round(", "* bytes_per_element": "* bytes_per_element / 10**9)"},
+    {"* bytes_per_element": "* bytes_per_element // 2**30"},
+    {"* bytes_per_element": "* bytes_per_element // 2**20"},
     {"* bytes_per_element": "* bytes_per_element * 8"},
     says="one_hot_bytes answers in GiB, in bits, or in another unit that is not the byte.",
     look="Which unit does the name of the function promise?",
@@ -499,6 +535,11 @@ mistake(
     {"* bytes_per_element": "* float(bytes_per_element)"},
     {"batch_size * seq_len * vocab_size": "int(1.0 * batch_size * seq_len * vocab_size)"},
     {_SIZE: f"int(1.0 * {_SIZE})"},
+    {
+        _SIZE: "int(torch.tensor((vocab_size, batch_size, seq_len, bytes_per_element),"
+        " dtype=torch.float32).prod())"
+    },
+    {_SIZE: "int(np.prod(np.float32([vocab_size, batch_size, seq_len, bytes_per_element])))"},
     says="one_hot_bytes computes with a float, which rounds large whole numbers.",
     look="Is `int(float(10**16 - 1))` the number that you began with? Can there be half a byte?",
 )
@@ -657,8 +698,16 @@ mistake(
 mistake(
     {"new_zeros(vocab_size,": "new_zeros(int(ids.max()) + 1 if ids.numel() else vocab_size,"},
     {"new_zeros(vocab_size,": "new_zeros(int(ids.max()) + 1,"},
+    {"new_zeros(vocab_size,": "new_zeros(max(ids.flatten().tolist()) + 1,"},
+    {"new_zeros(vocab_size,": "new_zeros(len(ids.unique()),"},
     says="lookup_backward makes only as many rows as the largest id asks for.",
     look="How many rows has the table, whatever was looked up?",
+)
+mistake(
+    {"flatten(),": "flatten()[1:],", "reshape(-1, n_embd)": "reshape(-1, n_embd)[1:]"},
+    {"flatten(),": "flatten()[:-1],", "reshape(-1, n_embd)": "reshape(-1, n_embd)[:-1]"},
+    says="lookup_backward leaves the first or the last gradient out.",
+    look="Where does the loop over the ids begin, and where does it end?",
 )
 mistake(
     {"zeros(": "ones("},
@@ -682,6 +731,18 @@ mistake(
     look="What is `ids.shape` for a single id, or for a batch of batches?",
 )
 mistake(
+    {"long().flatten()": "long()", "output.reshape(-1, n_embd)": "output"},
+    says="lookup_backward adds at ids that still have all their axes; one axis is what works.",
+    look="What are the shapes of the ids and of the gradients for a batch?",
+)
+mistake(
+    {"output.reshape(-1, n_embd)": "output"},
+    {_ADDED: f"{_ROWS_OF_ONES}.flatten(0, -2).T @ grad_output"},
+    {_ADDED: "F.one_hot(ids.long().flatten(), vocab_size).to(grad_output.dtype).T @ grad_output"},
+    says="lookup_backward flattens the ids, but not the gradients that belong to them.",
+    look="Write both shapes down: how many rows of gradients are there for N flat ids?",
+)
+mistake(
     {"reshape(-1, n_embd)": "reshape(n_embd, -1).T"},
     says="lookup_backward cuts the gradient up in another order than that of its rows.",
     look="Which numbers of `grad_output` belong to one place?",
@@ -699,6 +760,12 @@ mistake(
 mistake(
     {"ids.long().flatten()": "ids.long().flatten() - 1"},
     says="lookup_backward counts the rows from 1.",
+    look="Which row does id 0 name?",
+)
+mistake(
+    {"ids.long().flatten()": "ids.long().flatten() + 1"},
+    {"ids.long().flatten()": "(ids.long().flatten() + 1) % vocab_size"},
+    says="lookup_backward adds to the row after the one that an id names.",
     look="Which row does id 0 name?",
 )
 mistake(
@@ -847,6 +914,11 @@ mistake(
         "\n        nn.init.normal_(self.embedding.weight, std=0.02)",
         "lookup(self.weight": "lookup(self.embedding.weight",
     },
+    {
+        "self.weight = nn.": "self.embedding = nn.Embedding(vocab_size, n_embd)\n"
+        "        self.embedding.weight = nn.",
+        "lookup(self.weight": "lookup(self.embedding.weight",
+    },
     says="TokenEmbedding holds its table under another name.",
     look="Which names does `named_parameters()` list?",
     common=True,
@@ -914,8 +986,8 @@ mistake(
     look="Which generator does `torch.manual_seed` seed?",
 )
 mistake(
-    {"randn(vocab_size, n_embd)": "randn(n_embd, vocab_size)"},
-    {"randn(vocab_size, n_embd)": "randn(n_embd, vocab_size)", "(self.weight,": "(self.weight.T,"},
+    {"(vocab_size, n_embd)": "(n_embd, vocab_size)"},
+    {"(vocab_size, n_embd)": "(n_embd, vocab_size)", "(self.weight,": "(self.weight.T,"},
     says="TokenEmbedding holds its table transposed, (C, V).",
     look="Which axis of `weight` do the ids number?",
 )

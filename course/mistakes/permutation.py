@@ -124,6 +124,17 @@ mistake(
     look="What is the shape of the scores?",
 )
 mistake(
+    {"return ": "return 1 / x.shape[1] * "},
+    says="toy_attention divides the weighted sum by the number of tokens once more.",
+    look="What do the weights of a row sum to before you divide?",
+)
+mistake(
+    {"    scores =": "    x = x[0]\n    scores ="},
+    {"    scores =": "    x = x.mean(dim=0)\n    scores ="},
+    says="toy_attention answers for one sentence, (T, C), not for each of the batch.",
+    look="How many axes has x, and which of them is the batch?",
+)
+mistake(
     {"return ": "return x + "},
     says="toy_attention adds x to its result.",
     look="Is there a residual connection in this exercise?",
@@ -266,6 +277,14 @@ error(
 
 mistake, alternative, error = entries("inverse_permutation")
 
+
+def _written(inverse, perm, places):
+    """Write some of the places into an inverse, one after the other."""
+    for place in places:
+        inverse[perm[place]] = place
+    return inverse
+
+
 _WRONG = "sorted(perm.tolist()) != list(range(len(perm)))"
 
 mistake(
@@ -309,6 +328,18 @@ mistake(
     look="Try your function on (1, 0, 2).",
 )
 mistake(
+    {"perm.argsort()": "_written(torch.zeros_like(perm), perm, range(len(perm) - 1))"},
+    {"perm.argsort()": "_written(torch.arange(len(perm)), perm, range(len(perm) - 1))"},
+    {"perm.argsort()": "_written(torch.arange(len(perm)), perm, range(1, len(perm)))"},
+    says="inverse_permutation never writes down where the first or the last entry is.",
+    look="Where does your loop begin, and where does it end?",
+)
+mistake(
+    {"perm.argsort()": "_written(perm, perm, range(len(perm)))"},
+    says="inverse_permutation writes into perm while it still reads it.",
+    look="How many tensors are there, if `inverse = perm`?",
+)
+mistake(
     {"argsort()": "argsort() + 1"},
     says="inverse_permutation counts places from 1.",
     look="Which number has the first place in Python?",
@@ -316,6 +347,7 @@ mistake(
 mistake(
     {"argsort()": "argsort().int()"},
     {"argsort()": "argsort().float()"},
+    {"return ": "return 1.0 * "},
     {"argsort()": "argsort().tolist()"},
     says="inverse_permutation returns int32 or floating numbers or a list, not int64.",
     look="What kind of thing is the permutation itself?",
@@ -349,8 +381,10 @@ mistake(
     look="Could you find the bad entry with the help of this message alone?",
 )
 mistake(
-    {"ValueError": "AssertionError"},
-    {"ValueError": "IndexError"},
+    {"raise ValueError": "raise AssertionError"},
+    {"raise ValueError": "raise IndexError"},
+    {"raise ValueError": "raise RuntimeError"},
+    {"raise ValueError": "raise TypeError"},
     says="inverse_permutation raises another exception than ValueError.",
     look="What does `assert` raise, and what is the docstring's word?",
 )
@@ -370,6 +404,7 @@ def places_written_down(perm):
 
 
 alternative(
+    {"perm.argsort()": "_written(torch.zeros_like(perm), perm, range(1, len(perm)))"},
     {"perm.argsort()": "torch.zeros_like(perm).scatter(0, perm, torch.arange(len(perm)))"},
     {"perm.argsort()": "torch.tensor([perm.tolist().index(i) for i in range(len(perm))])"},
     {"perm.argsort()": "(perm == torch.arange(len(perm))[:, None]).int().argmax(dim=1)"},
@@ -472,6 +507,12 @@ mistake(
     {"max()": "mean()"},
     {"max()": "sum()"},
     {"max()": "min()"},
+    {"max()": "std()"},
+    {"max()": "median()"},
+    {"max()": "amax(dim=0).mean()"},
+    {"max()": "amax(dim=1).mean()"},
+    {"max()": "amax(dim=-1).mean()"},
+    {"max()": "amax(dim=(1, 2)).mean()"},
     {".abs().max()": ".norm()"},
     {"abs()": "square()"},
     says="equivariance_gap takes a mean, a sum, a norm or the like, not the largest difference.",
@@ -587,6 +628,12 @@ mistake, alternative, error = entries("bag_vector")
 
 _BAG = "layer(x).mean(dim=1)"
 
+
+def _squeezed(function):
+    """Drop axes of length 1 from what a function gives."""
+    return lambda *arguments: function(*arguments).squeeze()
+
+
 mistake(
     {"dim=1": "dim=-1"},
     {"dim=1": "dim=0"},
@@ -622,6 +669,7 @@ mistake(
 )
 mistake(
     {"dim=1)": "dim=1).squeeze()"},
+    {"def ": "@_squeezed\ndef "},
     says="bag_vector drops every axis of length 1.",
     look="What does `squeeze` do to a batch of one sentence?",
 )
@@ -629,6 +677,14 @@ mistake(
     {"layer(x)": "x"},
     says="bag_vector averages the tokens and never asks the layer.",
     look="Where do you call `layer`?",
+)
+mistake(
+    {"layer(x)": "layer(x)[:, 1:]"},
+    {"layer(x)": "layer(x)[:, :-1]"},
+    {"layer(x)": "F.pad(layer(x)[:, 1:], (0, 0, 1, 0))"},
+    {"layer(x)": "F.pad(layer(x)[:, :-1], (0, 0, 0, 1))"},
+    says="bag_vector leaves the first or the last token out of its sum.",
+    look="Where does the sum begin, and where does it end?",
 )
 mistake(
     {"layer(x)": "toy_attention(x)"},
@@ -725,6 +781,7 @@ mistake(
 )
 mistake(
     {"-math.inf": "0.0"},
+    {_MASKED: "(scores * torch.ones_like(scores, dtype=torch.float32).tril())"},
     says="causal_toy_attention sets the scores of later tokens to 0, which is a score like others.",
     look="Which score becomes the weight 0 in a softmax?",
     common=True,
