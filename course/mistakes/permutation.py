@@ -129,8 +129,8 @@ mistake(
     look="What do the weights of a row sum to before you divide?",
 )
 mistake(
-    {"    scores =": "    x = x[0]\n    scores ="},
-    {"    scores =": "    x = x.mean(dim=0)\n    scores ="},
+    {"    scores =": "    x = x[0]\n    scores =", "dim=-1": "dim=1"},
+    {"    scores =": "    x = x.mean(dim=0)\n    scores =", "dim=-1": "dim=1"},
     says="toy_attention answers for one sentence, (T, C), not for each of the batch.",
     look="How many axes has x, and which of them is the batch?",
 )
