@@ -43,6 +43,10 @@ SECONDS_FOR_TWO = 0.5
 """When it has worked so long on pairs of mistakes, no further pair is tried."""
 
 
+_FIRST = 3
+"""How many of the failing tests decide which pairs are tried first."""
+
+
 class KnownMistake:
     """A mistake of the catalogue in the reference's place, and how it fares in the tests."""
 
@@ -164,7 +168,7 @@ def diagnose(
         return _named(whole, wrong, another=False)
     explained = {one: _explained(one, wrong) for one in known.singles if in_time()}
     explained = {one: tests for one, tests in explained.items() if tests and one.passes(must_pass)}
-    for one, other in _pairs(known.singles, explained, wrong[0], _within(seconds[1])):
+    for one, other in _pairs(known.singles, wrong[:_FIRST], _within(seconds[1])):
         both = known.pair(one, other)
         if both and all(map(both.explains, wrong)) and both.passes(must_pass):
             first = max(one, other, key=lambda of_two: len(explained.get(of_two, ())))
@@ -215,24 +219,37 @@ def _within(seconds: float) -> Callable[[], bool]:
 
 
 def _pairs(
-    singles: Sequence[KnownMistake],
-    explained: dict[KnownMistake, list[Finding]],
-    cheapest: Finding,
-    in_time: Callable[[], bool],
+    singles: Sequence[KnownMistake], wrong: Sequence[Finding], in_time: Callable[[], bool]
 ) -> Iterator[tuple[KnownMistake, KnownMistake]]:
-    """Yield pairs that may fail a test together, those that explain most by themselves first."""
+    """Yield pairs that may fail these tests together, the likeliest first.
 
-    def evidence(pair: tuple[KnownMistake, KnownMistake]) -> int:
-        return len({seen.case for one in pair for seen in explained.get(one, ())})
-
-    fails = {one: one.finding(cheapest.case).status != Status.PASSED for one in singles}
+    Such as give the same values by themselves, or at least values of the same shape.
+    """
+    evidence, fails = {}, {}
+    for one in singles:
+        found = [one.finding(seen.case) for seen in wrong]
+        fails[one] = {seen.case for seen in found if seen.status != Status.PASSED}
+        evidence[one] = [
+            2 * one.explains(seen)
+            or int(its.status == Status.WRONG and _form(its.trace) == _form(seen.trace))
+            for seen, its in zip(wrong, found, strict=True)
+        ]
     pairs = [
         (one, other)
         for one, other in itertools.combinations(singles, 2)
-        if (fails[one] or fails[other]) and one.mistake.says != other.mistake.says
+        if len(fails[one] | fails[other]) == len(wrong) and one.mistake.says != other.mistake.says
     ]
-    pairs.sort(key=evidence, reverse=True)
+    pairs.sort(key=lambda pair: -sum(map(max, *(evidence[one] for one in pair))))
     return itertools.takewhile(lambda _: in_time(), pairs)
+
+
+def _form(value: Any) -> Any:
+    """Return what is left of a value without its numbers: shapes and kinds."""
+    if isinstance(value, list | tuple):
+        return [_form(one) for one in value]
+    if isinstance(value, StudentError):
+        return value.kinds[0]
+    return getattr(value, "shape", type(value))
 
 
 def _named(
@@ -269,16 +286,16 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, float) and isinstance(b, float):
         return a == b or abs(a - b) <= 1e-3 * max(1.0, abs(a)) or (a != a and b != b)
     if isinstance(a, StudentError) and isinstance(b, StudentError):
-        numbers = _numbers(a.message)
-        return (
-            a.kinds[0] == b.kinds[0]
-            and numbers == _numbers(b.message)
-            and (
-                # a refusal is worded freely; of other errors without numbers the text must tell
-                bool(numbers) or a.kinds[0] == "ValueError" or a.message == b.message
-            )
-        )
+        return a.kinds[0] == b.kinds[0] and _says_the_same(a, b)
     return type(a) is type(b) and a == b
+
+
+def _says_the_same(a: StudentError, b: StudentError) -> bool:
+    """Compare what errors of one kind say: a refusal is worded freely, but tells some number."""
+    its, others = _numbers(a.message), _numbers(b.message)
+    if a.kinds[0] == "ValueError":
+        return bool(set(its).intersection(others)) or not (its or others)
+    return its == others and (bool(its) or a.message == b.message)
 
 
 def _widened(tensor: torch.Tensor) -> torch.Tensor:
