@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
@@ -81,17 +81,18 @@ def _without_interruption(act: Callable[..., Any], *arguments: object) -> Any:
 
 
 def _start_server() -> None:
-    """Start the process that judges are forked from. All of them ignore Ctrl+C, as it does."""
+    """Start the process that judges are forked from. Ctrl+C is blocked in all of them."""
     if threading.current_thread() is not threading.main_thread():
         return
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited
+    resource_tracker.ensure_running()  # or else it is started below, and unblocks
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # what comes now, waits
     if sys.platform == "linux":
         os.environ[GRADER] = str(os.getpid())
     try:
         forkserver.ensure_running()
     finally:
         os.environ.pop(GRADER, None)
-        signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 # --- in the process of a judge --------------------------------------------------------------
