@@ -939,8 +939,8 @@ mistake(
     look="What does logsigmoid do before it takes the logarithm?",
 )
 mistake(
-    {"(-negative)": "(-negative.detach())"},
-    {"(positive)": "(positive.detach())"},
+    {"+ F.logsigmoid(-negative)": "+ F.logsigmoid(-negative.detach())"},
+    {"F.logsigmoid(positive) +": "F.logsigmoid(positive.detach()) +"},
     says="negative_sampling_loss sends no gradient to one of its two arguments.",
     look="What do detach and no_grad do?",
 )
@@ -2299,8 +2299,9 @@ for exercise, refused in (
         says=f"{exercise} does not raise ValueError for what it refuses.",
         look="Which exception does the contract name, and which statement raises it?",
     )
-    mistake(
-        {check: f"{check}\n        raise ValueError('this cannot be')\n    if False:"},
-        says=f"{exercise} refuses what it was given without naming it in the message.",
-        look="What would you want to read in the message?",
-    )
+    if exercise != "parse_glove_line":  # whose messages have mistakes of their own
+        mistake(
+            {check: f"{check}\n        raise ValueError('this cannot be')\n    if False:"},
+            says=f"{exercise} refuses a number without naming it in the message.",
+            look="What would you want to read in the message?",
+        )
