@@ -1019,12 +1019,6 @@ _IF_SHORT = "            if len(batch) < batch_size"
 mistake, alternative, error = entries("train_skipgram")
 
 mistake(
-    {"            optimizer.zero_grad()": ""},
-    says="train_skipgram never resets the gradients, so that every step repeats all before it.",
-    look="What does `backward` do with a gradient that is there already?",
-    common=True,
-)
-mistake(
     {"total / len(centers)": "torch.tensor(total / len(centers))"},
     {"loss.item()": "loss.detach()"},
     {"loss.item()": "loss"},
@@ -1145,6 +1139,12 @@ mistake(
     {"optim.Adam": "optim.SGD"},
     says="train_skipgram steps with plain SGD, which at this learning rate hardly moves.",
     look="How far does a step of lr times the gradient go, with a gradient divided by the batch?",
+)
+mistake(
+    {"            optimizer.zero_grad()": ""},
+    says="train_skipgram never resets the gradients, so that every step repeats all before it.",
+    look="What does `backward` do with a gradient that is there already?",
+    common=True,
 )
 mistake(
     {
