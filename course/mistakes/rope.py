@@ -123,6 +123,15 @@ mistake(
 mistake(
     {"torch.outer(positions,": "torch.outer(positions.bfloat16().double(),"},
     {_ANGLES: "torch.outer(positions, (base ** (-even_numbers / head_dim)).half().double())"},
+    *(
+        {
+            "(positions, base": f"(positions.{to}(), (base",
+            "head_dim))": f"head_dim)).{to}()){end}",
+        }
+        for to in ("bfloat16", "half")
+        for end in ("", ".double()")
+    ),
+    *({"  # (T, D/2)": f"\n    angles = angles.{to}()"} for to in ("bfloat16", "half")),
     says="rope_tables forms its angles from half precision, too coarse far from position 0.",
     look="In which dtype are positions and rates? How large is the error at position 4,000?",
 )
@@ -147,6 +156,19 @@ mistake(
     {"    if head_dim % 2:": "    head_dim -= head_dim % 2\n    if False:"},
     says="rope_tables accepts an odd width.",
     look="What should happen for head_dim = 5?",
+)
+mistake(
+    {"if head_dim % 2:": "if seq_len % 2:"},
+    {"if head_dim % 2:": "if head_dim % 2 == 0:"},
+    {"if head_dim % 2:": "if head_dim % 4:"},
+    says="rope_tables refuses what is right: its check asks for something else than an odd width.",
+    look="Of which number is the remainder taken, by what, and what should it be?",
+)
+mistake(
+    {"  # (T, D)": "[None]"},
+    {"  # (T, D)": "[:, None]"},
+    says="rope_tables gives its tables a third axis.",
+    look="Print the shape for 3 positions and 4 features.",
 )
 mistake(
     {"raise ValueError": "return ValueError"},
@@ -479,6 +501,18 @@ mistake(
     look="What happens for an x of shape (T, D)?",
 )
 mistake(
+    *(
+        {"    return": f"    cos, sin = cos.clone(), sin.clone()\n    {rows}\n    return"}
+        for rows in (
+            "cos[-1:], sin[-1:] = 1, 0",
+            "cos[-1:] = sin[-1:] = 0",
+            "cos[:1] = sin[:1] = 0",
+        )
+    ),
+    says="apply_rope leaves out the first or the last position: its row stays as it was, or 0.",
+    look="Which positions does your loop, or your slice, reach?",
+)
+mistake(
     {"* cos": "* cos[:1]", "* sin": "* sin[:1]"},
     says="apply_rope turns every token by the first row of the tables.",
     look="Which row of the tables belongs to which token?",
@@ -496,6 +530,8 @@ mistake(
 mistake(
     {"x * cos + rotate_half(x) * sin": "(rotate_half(x) * sin).add_(x.mul_(cos))"},
     {"x * cos": "x.mul_(cos)"},
+    {"return (": "return x.copy_("},
+    {"return (": "return x[:].copy_("},  # as a slice on the left of `=` does
     says="apply_rope multiplies into x itself, which the caller still needs.",
     look="Which operation ends in an underscore or in *=?",
 )
@@ -580,6 +616,13 @@ _SIN = 'register_buffer("sin", sin, persistent=False)'
 _LAST = "self.max_seq_len - 1"
 _BOTH = "self.cos[positions], self.sin[positions]"
 _TURNED = "apply_rope(x, self.cos[positions], self.sin[positions])"
+_GOT = 'f"got {offset} + {seq_len} = {offset + seq_len}"'
+
+
+def _turned_as_the_tables(x, cos, sin):
+    """What apply_rope gives without its last step, in the dtype of the tables."""
+    return (x * cos + rotate_half(x) * sin).to(cos.dtype)
+
 
 mistake(
     {_ROWS: "slice(seq_len)"},
@@ -656,6 +699,7 @@ mistake(
 )
 mistake(
     {"if offset + seq_len >": "if 0 >"},
+    {"if offset + seq_len >": "if offset >"},
     {"> self.max_seq_len": "> self.max_seq_len + 1"},
     {"> self.max_seq_len": "> self.max_seq_len + 1", _ROWS: f"{_RANGE}.clamp(max={_LAST})"},
     {"if offset + seq_len >": "if 0 >", _ROWS: f"{_RANGE}.clamp(max={_LAST})"},
@@ -670,6 +714,10 @@ mistake(
 )
 mistake(
     {"> self.max_seq_len": ">= self.max_seq_len"},
+    *(
+        {"> self.max_seq_len": ">= self.max_seq_len", _GOT: f'f"{got}"'}
+        for got in ("got {offset + seq_len}", "got {offset} + {seq_len}", "")
+    ),
     {"if offset < 0:": "if offset <= 0:"},
     says="RotaryEmbedding refuses the first or the last position that its tables hold.",
     look="Which row number is the first, which one the last? May offset + T be max_seq_len?",
@@ -722,6 +770,7 @@ mistake(
 mistake(
     {_TURNED: "x * self.cos[positions] + rotate_half(x) * self.sin[positions]"},
     {"sin[positions])": "sin[positions]).float()"},
+    {"return apply_rope(": "return _turned_as_the_tables("},
     says="RotaryEmbedding returns float32 for a bfloat16 x.",
     look="Which dtype has bfloat16 times float32? Which dtype should come back?",
 )
@@ -757,6 +806,14 @@ mistake(
         "x.shape[-2:]": "x.shape[-3], x.shape[-1]",
         _BOTH: "*(t[positions, None] for t in self.buffers())",
     },
+    *(
+        {
+            "x.shape[-2:]": "x.shape[1], x.shape[-1]",
+            _BOTH: "*(t[positions, None] for t in self.buffers())",
+        }
+        | text
+        for text in ({}, {_GOT: 'f"got {offset + seq_len}"'})
+    ),
     {
         "x.shape[-2:]": "x.shape[1 if x.ndim == 4 else -2], x.shape[-1]",
         _BOTH: "*(t[positions, None] if x.ndim == 4 else t[positions] for t in self.buffers())",
@@ -883,6 +940,7 @@ mistake, alternative, error = entries("interleaved_to_half")
 
 _PAIRS = "weight.reshape(n_heads, -1, 2, weight.shape[1])"
 _REORDERED = "pairs.transpose(1, 2).reshape(weight.shape)"
+_FORMED = "  # (H, D/2, 2, C)"
 _BY_SLICES = {
     _PAIRS: "weight.reshape(n_heads, -1, weight.shape[1])",
     "pairs.transpose(1, 2)": "torch.cat((pairs[:, 0::2], pairs[:, 1::2]), dim=1)",
@@ -959,6 +1017,25 @@ mistake(
     {"raise ValueError": "return ValueError"},
     says="interleaved_to_half returns its ValueError instead of raising it.",
     look="Which statement stops a function with an error?",
+)
+mistake(
+    {_FORMED: "\n    pairs = pairs.clone()\n    pairs[0] = 0"},
+    {_FORMED: "\n    pairs = pairs.clone()\n    pairs[-1] = 0"},
+    *(
+        {
+            _FORMED: f"\n    pairs = pairs.clone()\n    pairs[{head}] = "
+            f"pairs[{head}].flatten(0, 1).unflatten(0, (2, -1)).transpose(0, 1)"
+        }
+        for head in (0, -1)
+    ),
+    says="interleaved_to_half leaves out the first or the last head.",
+    look="Which number has the first head in your loop, and which one the last?",
+)
+mistake(
+    {_FORMED: "\n    pairs = pairs.clone()\n    pairs[:, 0] = 0"},
+    {_FORMED: "\n    pairs = pairs.clone()\n    pairs[:, -1] = 0"},
+    says="interleaved_to_half leaves out the first or the last pair of each head.",
+    look="Which number has the first pair in your loop, and which one the last?",
 )
 mistake(
     {_REORDERED: f"weight.copy_({_REORDERED})"},
@@ -1249,6 +1326,19 @@ mistake(
     look="Is the distance of key 0 the same for every query?",
 )
 mistake(
+    *(
+        {"    return": f"    {left_out} = 0\n    return"}
+        for left_out in ("slopes[0]", "slopes[-1]", "steps_back[-1:]")
+    ),
+    says="alibi_bias leaves its first or last head, or its last query, at 0.",
+    look="Which heads and which queries do your loops reach?",
+)
+mistake(
+    {"slopes[:, None, None]": "slopes[None, :, None, None]"},
+    says="alibi_bias has a fourth axis, for a batch.",
+    look="Print the shape for 2 heads and 3 positions.",
+)
+mistake(
     {"* steps_back": "* steps_back / seq_len"},
     says="alibi_bias divides the distance by the length, so that a longer text costs less.",
     look="Does the penalty of one step depend on T?",
@@ -1345,4 +1435,41 @@ error(
 error(
     "RuntimeError: expected m1 and m2 to have the same dtype, but got: float != long",
     "Most often slopes and distances meet in a matrix product, which adds up; nothing does here.",
+)
+
+
+# --- what several exercises have in common ------------------------------------------------------
+
+for exercise, refused in (
+    ("rope_tables", "head_dim % 2"),
+    ("interleaved_to_half", "n_rows % (2 * n_heads)"),
+    ("ntk_base", "factor < 1"),
+    ("ntk_base", "head_dim <= 2"),
+    ("alibi_bias", "n_heads < 1 or n_heads & (n_heads - 1)"),
+):
+    mistake, alternative, error = entries(exercise)
+    check = f"if {refused}:"
+
+    mistake(
+        {check: f"assert not ({refused})\n    if False:"},
+        {check: f"{check}\n        return None\n    if False:"},
+        *(
+            {f"{check}\n        raise ValueError": f"{check}\n        raise {kind}"}
+            for kind in ("AssertionError", "TypeError", "IndexError")
+        ),
+        says=f"{exercise} does not raise ValueError for what it refuses.",
+        look="Which exception does the contract name, and which statement raises it?",
+    )
+    mistake(
+        {check: f"{check}\n        raise ValueError('this cannot be')\n    if False:"},
+        says=f"{exercise} refuses a number without naming it in the message.",
+        look="What would you want to read in the message?",
+    )
+
+mistake, alternative, error = entries("rope_tables")
+
+mistake(
+    {"if head_dim % 2:": "assert head_dim % 2 == 0, 'head_dim must be even'\n    if False:"},
+    says="rope_tables does not raise ValueError for what it refuses.",
+    look="Which exception does the contract name, and which statement raises it?",
 )

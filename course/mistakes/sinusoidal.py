@@ -20,6 +20,43 @@ from solutions.sinusoidal import (
 # what mistakes remember from one call to the next
 _kept_rates, _kept_tables, _kept_rows, _kept_rotations = {}, {}, {}, {}
 
+# --- what two exercises take from the frequencies -----------------------------------------------
+
+for exercise in ("sinusoidal_encoding", "offset_rotation"):
+    mistake, alternative, error = entries(exercise)
+
+    mistake(
+        {", base)": ")"},
+        says=f"{exercise} ignores its argument base.",
+        look="Is base passed on?",
+    )
+    mistake(
+        {", base)": ", base**0.5)"},
+        says=f"{exercise} leaves the 2 out of the exponent: i / C instead of 2i / C.",
+        look="How slowly does the last pair turn?",
+    )
+    mistake(
+        {", base)": ", base**2)"},
+        says=f"{exercise} has the exponent 4i / C, taking columns for pairs.",
+        look="Is i the number of the column or of the pair?",
+    )
+    mistake(
+        {", base)": ", base ** (n_embd / max(n_embd - 2, 1)))"},
+        says=f"{exercise} divides the exponent by C - 2, so that the last one is 1.",
+        look="What is the exponent of the last pair: exactly 1, or a little less?",
+    )
+    mistake(
+        {", base)": ", 1.0)"},
+        says=f"{exercise} turns all pairs at the same speed.",
+        look="Where does the number of the pair enter the angle?",
+    )
+    mistake(
+        {"inverse_frequencies(": "1 / inverse_frequencies("},
+        says=f"{exercise} lets the frequencies grow from pair to pair.",
+        look="Does the second pair turn faster or slower than the first?",
+    )
+
+
 # --- inverse_frequencies ------------------------------------------------------------------------
 
 
@@ -263,6 +300,25 @@ mistake(
     look="Which row comes after row 4095? How many digits do the positions keep?",
 )
 mistake(
+    *({"  # (T, C/2)": f"\n    angles = angles.{to}"} for to in ("bfloat16()", "half()")),
+    *({"  # (T, C/2)": f"\n    angles = angles.{to}().float()"} for to in ("bfloat16", "half")),
+    says="sinusoidal_encoding takes sine and cosine of 16-bit angles, which soon are too coarse.",
+    look="Which dtype have the angles? How many digits are left of an angle of 100?",
+)
+mistake(
+    *(
+        {".flatten(-2)": f".flatten(-2) * ({there})"}
+        for there in (
+            "positions[:, None] > 0",
+            "positions[:, None] < length - 1",
+            "torch.arange(n_embd) > 1",
+            "torch.arange(n_embd) < n_embd - 2",
+        )
+    ),
+    says="sinusoidal_encoding leaves its first or last row, or its first or last pair, at 0.",
+    look="Where do your loops begin, and where do they end?",
+)
+mistake(
     {"torch.outer": "-torch.outer"},
     says="sinusoidal_encoding turns backwards: the sines have the wrong sign.",
     look="Is sin 1 positive?",
@@ -429,7 +485,23 @@ mistake(
     look="Which of its tensors does forward use?",
 )
 mistake(
-    {f"return {_LONGER}": 'raise ValueError(f"{seq_len} is more than {len(self.table)}")'},
+    *(
+        {
+            "        if seq_len": f"        if seq_len {above} len(self.table):\n"
+            f"            raise {kind}(f'too long: {got}')\n        if seq_len"
+        }
+        for kind, above, got in (
+            ("ValueError", ">", "{seq_len} > {len(self.table)}"),
+            ("ValueError", ">", "at most {len(self.table)}, got {seq_len}"),
+            ("ValueError", ">", "at most {len(self.table)}"),
+            ("ValueError", ">", "{seq_len}"),
+            ("ValueError", ">", ""),
+            ("ValueError", ">=", "{seq_len} > {len(self.table)}"),
+            ("ValueError", ">=", "at most {len(self.table)}, got {seq_len}"),
+            ("IndexError", ">", "{seq_len} > {len(self.table)}"),
+            ("IndexError", ">", "at most {len(self.table)}, got {seq_len}"),
+        )
+    ),
     {_LONGER: "self.table[torch.arange(seq_len)]"},
     {"        if seq_len": "        assert seq_len <= len(self.table)\n        if seq_len"},
     says="SinusoidalPositionalEmbedding raises an error for a sequence longer than its table.",
@@ -476,6 +548,17 @@ mistake(
     {", self.base)": ")"},
     says="SinusoidalPositionalEmbedding does not pass its base on, to the table or to later rows.",
     look="Which calls need the base?",
+)
+mistake(
+    {"check_width(n_embd)": "check_width(max_seq_len)"},
+    {"check_width(n_embd)": "check_width(n_embd); check_width(max_seq_len)"},
+    says="SinusoidalPositionalEmbedding refuses an odd max_seq_len; only the width has to be even.",
+    look="What splits into pairs, the features or the positions?",
+)
+mistake(
+    {"(max_seq_len, n_embd, base)": "(n_embd, max_seq_len, base)"},
+    says="SinusoidalPositionalEmbedding makes a table of n_embd rows and max_seq_len columns.",
+    look="In which order does sinusoidal_encoding take its arguments?",
 )
 mistake(
     {"[:seq_len]": "[1 : seq_len + 1]", ".to(self.table)": "[1:].to(self.table)"},
@@ -623,6 +706,12 @@ mistake(
     look="How many blocks does a width of 6 need?",
 )
 mistake(
+    *({"    cos, sin": f"    angles[{i}] = 0\n    cos, sin"} for i in (0, -1)),
+    *({"    sine_row": f"    cos[{i}] = sin[{i}] = 0\n    sine_row"} for i in (0, -1)),
+    says="offset_rotation leaves its first or its last block out.",
+    look="Where does your loop over the pairs begin, and where does it end?",
+)
+mistake(
     {".double()": ".double().flip(0)"},
     says="offset_rotation builds its blocks for the slowest pair first.",
     look="Which pair does the upper left block turn?",
@@ -635,8 +724,12 @@ mistake(
 mistake(
     {"= k *": "= abs(k) *"},
     {"= k *": "= max(k, 0) *"},
-    {"check_width(n_embd)": "check_width(n_embd)\n    if k < 0: raise ValueError(f'k is {k}')"},
-    {"check_width(n_embd)": "check_width(n_embd)\n    assert k >= 0"},
+    *(
+        {"    angles": f"    if k {at_most}: raise ValueError(f'k{got}')\n    angles"}
+        for at_most in ("< 0", "<= 0")
+        for got in (" is {k}", " must be 0 or more, got {k}", " must be 1 or more, got {k}", "")
+    ),
+    {"    angles": "    assert k >= 0\n    angles"},
     says="offset_rotation does not go back for a negative k.",
     look="What does a negative k mean? Compare the matrices for 3 and -3.",
 )
@@ -653,6 +746,7 @@ mistake(
 )
 mistake(
     {"torch.block_diag(*": "("},
+    {"torch.block_diag(*": "torch.block_diag("},
     {", dim=-2)": ")"},
     {"torch.block_diag(*": "torch.hstack((*", "dim=-2)": "dim=-2),)).repeat(n_embd // 2, 1"},
     says="offset_rotation has something else than C/2 blocks of 2 × 2 along its diagonal.",
@@ -816,6 +910,12 @@ mistake(
     look="Which two rows belong together for p = 0?",
 )
 mistake(
+    {".sum(dim=-1)": ".sum(dim=-1)[:-1]"},
+    {".sum(dim=-1)": ".sum(dim=-1)[1:]"},
+    says="relative_similarity leaves the first or the last pair of rows out.",
+    look="How many numbers come back for 5 rows and k = 1?",
+)
+mistake(
     {".sum(": ".flip(0).sum("},
     says="relative_similarity gives its numbers in reverse order.",
     look="Which pair of rows does the first number belong to?",
@@ -880,7 +980,10 @@ mistake(
 mistake(
     {"ValueError": "IndexError"},
     {"ValueError": "AssertionError"},
+    {"ValueError": "TypeError"},
     {"raise ": "return "},
+    {"raise ": "return None  # "},
+    {"if not 0 <= k < len(pe):": "assert 0 <= k < len(pe)\n    if False:"},
     says="relative_similarity does not raise ValueError.",
     look="Which exception does the contract name, and which statement raises it?",
 )
@@ -922,40 +1025,6 @@ error(
 
 # --- what several exercises have in common ------------------------------------------------------
 
-for exercise in ("sinusoidal_encoding", "offset_rotation"):
-    mistake, alternative, error = entries(exercise)
-
-    mistake(
-        {", base)": ")"},
-        says=f"{exercise} ignores its argument base.",
-        look="Is base passed on?",
-    )
-    mistake(
-        {", base)": ", base**0.5)"},
-        says=f"{exercise} leaves the 2 out of the exponent: i / C instead of 2i / C.",
-        look="How slowly does the last pair turn?",
-    )
-    mistake(
-        {", base)": ", base**2)"},
-        says=f"{exercise} has the exponent 4i / C, taking columns for pairs.",
-        look="Is i the number of the column or of the pair?",
-    )
-    mistake(
-        {", base)": ", base ** (n_embd / max(n_embd - 2, 1)))"},
-        says=f"{exercise} divides the exponent by C - 2, so that the last one is 1.",
-        look="What is the exponent of the last pair: exactly 1, or a little less?",
-    )
-    mistake(
-        {", base)": ", 1.0)"},
-        says=f"{exercise} turns all pairs at the same speed.",
-        look="Where does the number of the pair enter the angle?",
-    )
-    mistake(
-        {"inverse_frequencies(": "1 / inverse_frequencies("},
-        says=f"{exercise} lets the frequencies grow from pair to pair.",
-        look="Does the second pair turn faster or slower than the first?",
-    )
-
 _REFUSING = "if n_embd < 2 or n_embd % 2: "
 for exercise in (
     "inverse_frequencies",
@@ -983,6 +1052,8 @@ for exercise in (
     )
     mistake(
         {"check_width(n_embd)": "assert n_embd > 0 and n_embd % 2 == 0, f'not even: {n_embd}'"},
+        {"check_width(n_embd)": "assert n_embd > 0 and n_embd % 2 == 0"},
+        {"check_width(n_embd)": "assert n_embd % 2 == 0, 'n_embd must be even'"},
         {"check_width(n_embd)": f"{_REFUSING}raise TypeError(f'not even: {{n_embd}}')"},
         {"check_width(n_embd)": f"{_REFUSING}return ValueError(f'not even: {{n_embd}}')"},
         says=f"{exercise} does not raise ValueError for such a width.",

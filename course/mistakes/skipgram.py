@@ -939,8 +939,8 @@ mistake(
     look="What does logsigmoid do before it takes the logarithm?",
 )
 mistake(
-    {"(-negative)": "(-negative.detach())"},
-    {"(positive)": "(positive.detach())"},
+    {"+ F.logsigmoid(-negative)": "+ F.logsigmoid(-negative.detach())"},
+    {"F.logsigmoid(positive) +": "F.logsigmoid(positive.detach()) +"},
     says="negative_sampling_loss sends no gradient to one of its two arguments.",
     look="What do detach and no_grad do?",
 )
@@ -1018,6 +1018,13 @@ _IF_SHORT = "            if len(batch) < batch_size"
 
 mistake, alternative, error = entries("train_skipgram")
 
+mistake(
+    {"total / len(centers)": "torch.tensor(total / len(centers))"},
+    {"loss.item()": "loss.detach()"},
+    {"loss.item()": "loss"},
+    says="train_skipgram returns tensors instead of floats.",
+    look="What takes the number out of a tensor?",
+)
 mistake(
     {
         "losses = []": "losses, kept = [], {}",
@@ -1287,13 +1294,6 @@ mistake(
     {"        total = 0.0": "", "losses = []": "losses, total = [], 0.0"},
     says="train_skipgram keeps adding to the total of the epochs before.",
     look="Where is the total set to 0?",
-)
-mistake(
-    {"total / len(centers)": "torch.tensor(total / len(centers))"},
-    {"loss.item()": "loss.detach()"},
-    {"loss.item()": "loss"},
-    says="train_skipgram returns tensors instead of floats.",
-    look="What takes the number out of a tensor?",
 )
 mistake(
     {"return losses": "return losses[-1:]"},
@@ -1878,6 +1878,24 @@ mistake(
     look="Do the row numbers belong to the table that came in?",
 )
 mistake(
+    *(
+        {"F.normalize(vectors, dim=-1)": f"vectors.{scaled}"}
+        for scaled in (
+            "div_(vectors.norm(dim=-1, keepdim=True).clamp(min=1e-12))",
+            "copy_(F.normalize(vectors, dim=-1))",
+            "data.copy_(F.normalize(vectors, dim=-1))",
+            "div_(vectors.norm(dim=-1, keepdim=True))",
+        )
+    ),
+    says="analogy scales the table that it was given in place.",
+    look="Which operations end in an underscore, or in `/=`?",
+)
+mistake(
+    {"F.normalize(vectors, dim": "F.normalize(vectors.float(), dim"},
+    says="analogy returns float32, also for float64 rows.",
+    look="Which dtype comes back for float64 rows?",
+)
+mistake(
     {
         "top_k + 3": "len(unit)",
         "torch.isin(rows, torch.tensor([a, b, c], device=rows.device))": "("
@@ -2022,6 +2040,16 @@ _OTHER_TEXTS = [
     {_TEXTS[0]: "{n_embd} numbers needed, not {len(fields)}; got {line!r}"},
 ]
 _BARE_ERROR = {f'raise ValueError(f"{_TEXTS[1]}") from None': "raise"}
+_FIRST_FIELDS_TEXTS = [
+    {_TEXTS[0]: text} | bare
+    for text in (
+        _TEXTS[0],
+        "{n_embd} numbers needed, not {len(fields)}; got {line!r}",
+        "only {len(fields)} of {n_embd} numbers; got {line!r}",
+        "this line cannot be read: {line!r}",
+    )
+    for bare in ({}, _BARE_ERROR)
+]
 
 mistake(
     *(
@@ -2038,7 +2066,10 @@ mistake(
     ),
     {'.rsplit(" ", n_embd)': '.split(" ")', "len(fields) < n_embd": "False", **_BARE_ERROR},
     {'.rsplit(" ", n_embd)': ".split() or ['']", "len(fields) < n_embd": "False", **_BARE_ERROR},
-    {'.rsplit(" ", n_embd)': '.split(" ")', "in fields]": "in fields[:n_embd]]"},
+    *(
+        {'.rsplit(" ", n_embd)': '.split(" ")', "in fields]": "in fields[:n_embd]]"} | texts
+        for texts in _FIRST_FIELDS_TEXTS
+    ),
     says="parse_glove_line takes the first field as the word, and numbers from the next one on.",
     look="Words may hold spaces. From which side of the line is it safe to count?",
     common=True,
@@ -2245,3 +2276,32 @@ error(
     "ValueError: could not convert string to float: 'king'",
     "Most often a part of the word is read as a number: more than the last C fields are.",
 )
+
+
+# --- what several exercises have in common ------------------------------------------------------
+
+for exercise, refused in (
+    ("skipgram_pairs", "window < 1"),
+    ("noise_distribution", "counts.min() < 0"),
+    ("noise_distribution", "counts.max() == 0"),
+    ("parse_glove_line", "len(fields) < n_embd"),
+):
+    mistake, alternative, error = entries(exercise)
+    check = f"if {refused}:"
+
+    mistake(
+        {check: f"assert not ({refused})\n    if False:"},
+        {check: f"{check}\n        return None\n    if False:"},
+        *(
+            {f"{check}\n        raise ValueError": f"{check}\n        raise {kind}"}
+            for kind in ("AssertionError", "TypeError", "IndexError")
+        ),
+        says=f"{exercise} does not raise ValueError for what it refuses.",
+        look="Which exception does the contract name, and which statement raises it?",
+    )
+    if exercise != "parse_glove_line":  # whose messages have mistakes of their own
+        mistake(
+            {check: f"{check}\n        raise ValueError('this cannot be')\n    if False:"},
+            says=f"{exercise} refuses a number without naming it in the message.",
+            look="What would you want to read in the message?",
+        )
