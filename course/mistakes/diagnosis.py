@@ -18,6 +18,7 @@ is explained if nothing else is.
 import contextlib
 import functools
 import itertools
+import math
 import re
 import time
 import warnings
@@ -284,7 +285,7 @@ def _same(a: Any, b: Any) -> bool:
             return all(_same(a[key], b[key]) for key in a)
         return _anonymous(a) == _anonymous(b)  # the names of buffers are free
     if isinstance(a, float) and isinstance(b, float):
-        return a == b or abs(a - b) <= 1e-3 * max(1.0, abs(a)) or (a != a and b != b)
+        return math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-3) or (a != a and b != b)
     if isinstance(a, StudentError) and isinstance(b, StudentError):
         return a.kinds[0] == b.kinds[0] and _says_the_same(a, b)
     return type(a) is type(b) and a == b

@@ -1,6 +1,7 @@
 """Which mistake is named: the one that was made, also among others, and none that was not."""
 
 import ast
+import math
 from pathlib import Path
 
 import pytest
@@ -240,3 +241,9 @@ def test_two_edits_that_overlap_are_no_pair():
     assert "(x2, x1)" in edited(sign).and_also(edited(swapped)).text
     assert edited(sign).and_also(edited(whole)) is None
     assert edited(sign).and_also(edited({"(2, dim=-1)": "(2, dim=-1"})) is None  # no Python
+
+
+def test_infinity_is_no_number_in_another_precision():
+    assert _same(math.inf, math.inf)
+    assert not _same(math.inf, 3.0)
+    assert not _same(3.0, math.inf)
