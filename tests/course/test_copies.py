@@ -177,7 +177,7 @@ def test_disguised_copies_stand_at_the_top_and_independent_work_does_not():
         assert found == sorted(found, key=lambda pair: -pair.score)
         at_the_top += sum(map(is_copy, found[:3]))
         others += sum(not is_copy(pair) for pair in found)
-    assert at_the_top >= 3 * len(stems) - 2
+    assert at_the_top >= 0.8 * 3 * len(stems)  # nearly all ways to write it are the reference's
     assert others <= 12  # of 3,150 pairs
 
 
