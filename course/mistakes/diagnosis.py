@@ -43,9 +43,11 @@ SECONDS_FOR_ONE = 3.0
 SECONDS_FOR_TWO = 0.5
 """When it has worked so long on pairs of mistakes, no further pair is tried."""
 
-
 _FIRST = 3
 """How many of the failing tests decide which pairs are tried first."""
+
+_MAX_PAIRS = 300
+"""How many pairs of one exercise are kept: there are up to 50,000, of 20 kB each."""
 
 
 class KnownMistake:
@@ -126,6 +128,8 @@ class KnownMistakes:
     def pair(self, one: KnownMistake, other: KnownMistake) -> KnownMistake | None:
         """Return two mistakes made at once, if they can be."""
         if (one, other) not in self._pairs:
+            if len(self._pairs) == _MAX_PAIRS:
+                self._pairs.clear()
             variant = None
             if one.mistake.forget is None and other.mistake.forget is None:
                 variant = one.variant.and_also(other.variant)

@@ -93,6 +93,21 @@ def test_no_window_speaks_of_what_is_not_there(window):
     assert "None" not in said
 
 
+@pytest.mark.parametrize("window", WINDOWS)
+def test_of_two_mistakes_the_one_to_fix_first_is_told_as_such(window):
+    first = "Fix this first: there is another mistake beside it."
+    both = " ".join(WINDOWS[window](lesson(replace(WRONG, another=True))).split())
+    assert f"{SAID['mistake']} {first}" in both
+    assert first not in " ".join(WINDOWS[window](lesson(WRONG)).split())
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_what_most_often_raises_an_error_is_said_beside_it(window):
+    raised = replace(WRONG, says="", look="Most often a half is missing.")
+    said = " ".join(WINDOWS[window](lesson(raised)).split())
+    assert said.count("Most often a half is missing.") == said.count(SAID["sentence"]) == 1
+
+
 def test_of_the_wrong_tests_the_one_that_is_explained_is_shown():
     assert WRONG.first_wrong.name == FIRST
     assert replace(WRONG, shown="").first_wrong.name == "test_tiny_1e_4[1]"
