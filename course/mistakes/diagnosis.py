@@ -22,7 +22,7 @@ import math
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -37,14 +37,17 @@ from course.testing.executor import Executor
 from course.testing.outcomes import NotRun, Stopped, StudentError
 from course.testing.run import Diagnose, Diagnosis
 
-SECONDS_FOR_ONE = 3.0
+SECONDS_FOR_ONE = 1.2
 """When the processor has worked so long on one exercise, no further mistake is tried."""
 
 SECONDS_FOR_TWO = 0.5
-"""When it has worked so long on pairs of mistakes, no further pair is tried."""
+"""When it has worked so long on pairs of mistakes, no further pair is tried.
 
-_FIRST = 3
-"""How many of the failing tests decide which pairs are tried first."""
+Nor, after as long again, a further mistake that may explain a part.
+"""
+
+_SAMPLE = 6
+"""How many of the failing tests decide which mistakes may explain a part, and pairs the whole."""
 
 _MAX_PAIRS = 300
 """How many pairs of one exercise are kept: there are up to 50,000, of 20 kB each."""
@@ -171,20 +174,28 @@ def diagnose(
     whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
     if whole:
         return _named(whole, wrong, another=False)
-    explained = {one: _explained(one, wrong) for one in known.singles if in_time()}
-    explained = {one: tests for one, tests in explained.items() if tests and one.passes(must_pass)}
-    for one, other in _pairs(known.singles, wrong[:_FIRST], _within(seconds[1])):
+    sample = _sample(wrong)
+    evidence = {one: _evidence(one, sample) for one in known.singles if in_time()}
+    for one, other in _pairs(evidence, _within(seconds[1])):
         both = known.pair(one, other)
         if both and all(map(both.explains, wrong)) and both.passes(must_pass):
-            first = max(one, other, key=lambda of_two: len(explained.get(of_two, ())))
-            return _named([first], explained.get(first, wrong), another=True)
+            explained = {of_two: _explained(of_two, wrong, must_pass) for of_two in (one, other)}
+            first = max(one, other, key=lambda of_two: len(explained[of_two]))
+            return _named([first], explained[first] or wrong, another=True)
+    agree = [one for one, found in evidence.items() if _AGREES in found]
+    agree.sort(key=lambda one: -evidence[one].count(_AGREES))
+    in_time = _within(seconds[1])
+    explained = {one: _explained(one, wrong, must_pass) for one in agree if in_time()}
     most = max(map(len, explained.values()), default=0)
     best = [one for one, tests in explained.items() if len(tests) == most]
-    named = _named(best, explained[best[0]], another=True) if most >= len(wrong) / 2 else None
+    enough = most and most >= len(wrong) / 2
+    named = _named(best, explained[best[0]], another=True) if enough else None
     return named or _explained_error(findings)
 
 
-def _explained(known: KnownMistake, wrong: Sequence[Finding]) -> list[Finding]:
+def _explained(
+    known: KnownMistake, wrong: Sequence[Finding], must_pass: Sequence[Case]
+) -> list[Finding]:
     """Return the tests that a mistake explains; none if more than one of those it fails differ.
 
     With one test of two or three agreeing it is more often another mistake that the catalogue does
@@ -198,7 +209,8 @@ def _explained(known: KnownMistake, wrong: Sequence[Finding]) -> list[Finding]:
             n_spoiled += 1
             if n_spoiled > 1:
                 return []
-    return explained if len(explained) > 1 + n_spoiled else []
+    enough = len(explained) > 1 + n_spoiled
+    return explained if enough and known.passes(must_pass) else []
 
 
 def _explained_error(findings: Sequence[Finding]) -> Diagnosis | None:
@@ -223,28 +235,43 @@ def _within(seconds: float) -> Callable[[], bool]:
     return lambda: time.process_time() < deadline
 
 
-def _pairs(
-    singles: Sequence[KnownMistake], wrong: Sequence[Finding], in_time: Callable[[], bool]
-) -> Iterator[tuple[KnownMistake, KnownMistake]]:
-    """Yield pairs that may fail these tests together, the likeliest first.
+def _sample(wrong: Sequence[Finding]) -> list[Finding]:
+    """Return some failing tests, the quickest of those that fail with different sentences first."""
+    sentences = [re.sub(r"\d+", "", one.text.partition("\n")[0]) for one in wrong]
+    of_its_kind = [sentences[:place].count(said) for place, said in enumerate(sentences)]
+    order = sorted(range(len(wrong)), key=lambda place: of_its_kind[place])
+    return [wrong[place] for place in order[:_SAMPLE]]
 
-    Such as give the same values by themselves, or at least values of the same shape.
-    """
-    evidence, fails = {}, {}
-    for one in singles:
-        found = [one.finding(seen.case) for seen in wrong]
-        fails[one] = {seen.case for seen in found if seen.status != Status.PASSED}
-        evidence[one] = [
-            2 * one.explains(seen)
-            or int(its.status == Status.WRONG and _form(its.trace) == _form(seen.trace))
-            for seen, its in zip(wrong, found, strict=True)
-        ]
-    pairs = [
-        (one, other)
-        for one, other in itertools.combinations(singles, 2)
-        if len(fails[one] | fails[other]) == len(wrong) and one.mistake.says != other.mistake.says
-    ]
-    pairs.sort(key=lambda pair: -sum(map(max, *(evidence[one] for one in pair))))
+
+_PASSES, _DIFFERS, _LIKE, _AGREES = range(4)
+"""What one test says for a mistake, from nothing to the same values; of like ones, shapes agree."""
+
+
+def _evidence(known: KnownMistake, wrong: Sequence[Finding]) -> list[int]:
+    """Return what each of these tests says for a mistake."""
+    evidence = []
+    for seen in wrong:
+        its = known.finding(seen.case)
+        if its.status == Status.PASSED:
+            evidence.append(_PASSES)
+        elif known.explains(seen):
+            evidence.append(_AGREES)
+        else:
+            evidence.append(_LIKE if _form(its.trace) == _form(seen.trace) else _DIFFERS)
+    return evidence
+
+
+def _pairs(
+    evidence: Mapping[KnownMistake, Sequence[int]], in_time: Callable[[], bool]
+) -> Iterator[tuple[KnownMistake, KnownMistake]]:
+    """Yield pairs that may fail these tests together, those with the best evidence first."""
+    best = {
+        (one, other): [max(both) for both in zip(evidence[one], evidence[other], strict=True)]
+        for one, other in itertools.combinations(evidence, 2)
+        if one.mistake.says != other.mistake.says
+    }
+    pairs = [pair for pair, found in best.items() if _PASSES not in found]
+    pairs.sort(key=lambda pair: -sum(best[pair]))
     return itertools.takewhile(lambda _: in_time(), pairs)
 
 

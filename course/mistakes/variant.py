@@ -1,14 +1,16 @@
 """An exercise done differently: the reference's definition with edits, or another definition."""
 
 import ast
+import contextlib
 import functools
 import inspect
 import itertools
 import sys
 import textwrap
 import types
+import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from course.syllabus import find_lesson
 from course.testing.executor import load_module
@@ -28,8 +30,9 @@ class Variant:
     Attributes:
         lesson, exercise: whose definition it replaces.
         place: where it is entered, as "course/mistakes/rope.py:31".
-        edits: what is different from the reference, or from `definition`, if there is one.
+        edits: what is different from the reference, or from `definition` or `of`, if there is one.
         definition: the function or class itself.
+        of: the variant that is edited, if this is two mistakes at once.
     """
 
     lesson: str
@@ -37,6 +40,7 @@ class Variant:
     place: str
     edits: Edits = field(default_factory=dict)
     definition: Callable | None = None
+    of: "Variant | None" = None
 
     @property
     def text(self) -> str:
@@ -45,23 +49,26 @@ class Variant:
         Raises:
             EditError: an edit does not apply.
         """
-        if self.definition:
-            return _edited(_text_of(self.definition), self.edits, self.place)
-        return _edited(reference_text(self.lesson, self.exercise), self.edits, self.place)
+        if self.of:
+            text = self.of.text
+        elif self.definition:
+            text = _text_of(self.definition)
+        else:
+            text = reference_text(self.lesson, self.exercise)
+        return _edited(text, self.edits, self.place)
 
     def and_also(self, other: "Variant") -> "Variant | None":
         """Return this variant with the other's edits too; None if they cannot both be made."""
-        if other.definition:
-            return None if self.definition else other.and_also(self)
-        both = {**self.edits, **other.edits}
-        if len(both) < len(self.edits) + len(other.edits):
-            return None
-        made = Variant(self.lesson, self.exercise, self.place, both, self.definition)
-        try:
-            compile(made.text, self.place, "exec")
-        except (EditError, SyntaxError):
-            return None
-        return made
+        for one, then in ((self, other), (other, self)):
+            if not then.definition:
+                both = replace(one, edits=then.edits, of=one)
+                with (
+                    contextlib.suppress(EditError, SyntaxError),
+                    warnings.catch_warnings(action="ignore"),  # of what nobody wrote
+                ):
+                    compile(both.text, self.place, "exec")
+                    return both
+        return None
 
     def module(self) -> types.ModuleType:
         """Return the reference of the lesson with this definition in its place.
