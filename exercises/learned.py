@@ -47,9 +47,9 @@ class GPTEmbedding(nn.Module):
             call; the rest grow by 1/(1-p).
 
     `tok_emb.weight` (V, C) and `pos_emb.weight` (block_size, C), both from N(0, 0.02²), are its
-    only entries in the state dict. `forward(ids)` turns (B, T) into (B, T, C), with positions
-    made on the device of the ids. It raises `ValueError` if T is longer than block_size, with
-    both in its message, and `IndexError` for an id outside 0..V-1.
+    only entries in the state dict. `forward(ids)` turns (B, T) into (B, T, C), on any device. It
+    raises `ValueError` if T is longer than block_size, with both in its message, and `IndexError`
+    for an id outside 0..V-1.
 
     Source: Radford et al. (2018), "Improving Language Understanding by Generative
     Pre-Training", sections 3.1 and 4.1.
@@ -77,7 +77,7 @@ class GPTEmbedding(nn.Module):
                 f"ids must lie in 0..{vocab_size - 1}, because the table has {vocab_size} rows; "
                 f"got {offender.item()}"
             )
-        # token rows (B, T, C) plus position rows (T, C), then dropout; about 2 lines.
+        # (B, T, C); about 2 lines.
         raise NotImplementedError("TODO learned.GPTEmbedding")
 
 
@@ -130,7 +130,7 @@ def scalar_embedding(
         token_id, pos_id: the rows to take.
 
     Returns:
-        A list of C numbers, each formed as `t + p` and left as that gives it.
+        A list of C sums, each as Python's `+` gives it, with the token's entry on the left.
 
     Source: Karpathy (2026), "microgpt" (its first lines of the model).
 

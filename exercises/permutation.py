@@ -15,13 +15,12 @@ from torch import Tensor
 def toy_attention(x: Tensor) -> Tensor:
     """Self-attention with nothing to learn: every token averages all tokens, the similar ones most.
 
-    The scores are x xᵀ / √C, their softmax over the keys gives the weights of the average.
-
     Args:
         x: (B, T, C), floating.
 
     Returns:
-        (B, T, C): weights times x. Finite also where the scores reach ±1000.
+        (B, T, C): for each token an average of all tokens, by weights that sum to 1. Finite also
+        where the scores reach ±1000.
 
     Source: Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, section 3.2.1,
     with queries = keys = values = x.
@@ -30,7 +29,7 @@ def toy_attention(x: Tensor) -> Tensor:
     tensor([[[1., 0.],
              [1., 0.]]])
     """
-    # scores (B, T, T), then (B, T, C); about 2 lines.
+    # (B, T, C); about 2 lines.
     raise NotImplementedError("TODO permutation.toy_attention")
 
 
@@ -55,7 +54,7 @@ def inverse_permutation(perm: Tensor) -> Tensor:
         raise ValueError(
             f"perm must hold each of 0..{len(perm) - 1} exactly once; got {perm.tolist()}"
         )
-    # (T,): entry perm[i] is i; 1 to 3 lines.
+    # (T,); 1 to 3 lines.
     raise NotImplementedError("TODO permutation.inverse_permutation")
 
 
@@ -69,8 +68,8 @@ def equivariance_gap(layer: Callable[[Tensor], Tensor], x: Tensor, perm: Tensor)
         perm: int64, (T,), the order of the shuffled tokens.
 
     Returns:
-        A Python float: the largest absolute difference between `layer(x)[:, perm]` and
-        `layer(x[:, perm])`.
+        A Python float: the largest absolute difference between what the layer gives, shuffled,
+        and what it gives for the shuffled tokens.
 
     Source: Lee et al. (2019), "Set Transformer", arXiv:1810.00825, section 2 (equivariance).
 
@@ -118,5 +117,5 @@ def causal_toy_attention(x: Tensor) -> Tensor:
     >>> causal_toy_attention(torch.tensor([[[1.0, 0.0], [1.0, 2.0]]]))[0, 0]
     tensor([1., 0.])
     """
-    # scores (B, T, T), later keys masked before the softmax, then (B, T, C); about 4 lines.
+    # (B, T, C); about 4 lines.
     raise NotImplementedError("TODO permutation.causal_toy_attention")

@@ -53,14 +53,14 @@ def lookup(weight: Tensor, ids: Tensor) -> Tensor:
             [1., 2.]])
     """
     check_ids(ids, vocab_size=len(weight))
-    # (..., C); 1 line. Mind the dtype of the ids: PyTorch reads a uint8 index as a mask.
+    # (..., C); 1 line.
     ### BEGIN SOLUTION
     return weight[ids.long()]  # F.embedding(ids.long(), weight) is the same
     ### END SOLUTION
 
 
 def one_hot_lookup(weight: Tensor, ids: Tensor) -> Tensor:
-    """The same rows, found the expensive way: one-hot rows times the table.
+    """The same rows, found the expensive way: by a matrix product with one-hot rows.
 
     Args:
         weight: the table, (V, C), floating and finite.
@@ -75,7 +75,7 @@ def one_hot_lookup(weight: Tensor, ids: Tensor) -> Tensor:
     tensor([[5., 6.],
             [1., 2.]])
     """
-    # one-hot rows (..., V) times the table (V, C) -> (..., C); 2 lines.
+    # (..., C); 2 lines.
     ### BEGIN SOLUTION
     one_hot = F.one_hot(ids.long(), num_classes=len(weight))  # (..., V), integers
     return one_hot.to(weight.dtype) @ weight
@@ -126,7 +126,7 @@ def lookup_backward(grad_output: Tensor, ids: Tensor, vocab_size: int) -> Tensor
             [11., 22.],
             [ 0.,  0.]])
     """
-    # (V, C); about 3 lines. Assigning to repeated rows keeps only one of them.
+    # (V, C); about 3 lines.
     ### BEGIN SOLUTION
     n_embd = grad_output.shape[-1]
     grad_weight = grad_output.new_zeros(vocab_size, n_embd)

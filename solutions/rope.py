@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 
 def rope_tables(seq_len: int, head_dim: int, base: float = 10000.0) -> tuple[Tensor, Tensor]:
-    """The cosines and sines of all rotation angles, position * base ** (-2i / D).
+    """The cosines and sines of all rotation angles: of every pair at every position.
 
     Args:
         seq_len: T, the number of positions, from 0.
@@ -21,8 +21,8 @@ def rope_tables(seq_len: int, head_dim: int, base: float = 10000.0) -> tuple[Ten
         base: sets the slowest pair.
 
     Returns:
-        (cos, sin), each (T, D), float32: the D/2 angles, repeated for both halves. Within 1e-3
-        up to position 4096.
+        (cos, sin), each (T, D), float32: in column j those of the pair that feature j belongs to.
+        Within 1e-3 up to position 4096.
 
     Raises:
         ValueError: an odd width.
@@ -37,7 +37,7 @@ def rope_tables(seq_len: int, head_dim: int, base: float = 10000.0) -> tuple[Ten
     """
     if head_dim % 2:
         raise ValueError(f"head_dim must be even, so that features pair up; got {head_dim}")
-    # angles (T, D/2), both halves (T, D), then cos and sin; about 5 lines.
+    # two tensors (T, D); about 5 lines.
     ### BEGIN SOLUTION
     even_numbers = torch.arange(0, head_dim, 2, dtype=torch.float64)  # 2i
     positions = torch.arange(seq_len, dtype=torch.float64)
@@ -48,7 +48,7 @@ def rope_tables(seq_len: int, head_dim: int, base: float = 10000.0) -> tuple[Ten
 
 
 def rotate_half(x: Tensor) -> Tensor:
-    """Every pair turned by a quarter: (x1, x2) becomes (-x2, x1), for halves x1 and x2.
+    """Every pair turned by a quarter, from its first feature towards its second.
 
     Args:
         x: (..., D), D even.
@@ -85,7 +85,7 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     tensor([[1.0000, 0.0000],
             [0.5403, 0.8415]])
     """
-    # (..., T, D); 1 line. float32 tables must not change the dtype of a bfloat16 x.
+    # (..., T, D); 1 line.
     ### BEGIN SOLUTION
     return (x * cos + rotate_half(x) * sin).to(x.dtype)
     ### END SOLUTION
@@ -99,12 +99,11 @@ class RotaryEmbedding(nn.Module):
         head_dim: D, even.
         base: as in `rope_tables`.
 
-    It has no parameters: the tables are buffers, so they follow `.to(...)`.
-    `forward(x, offset=0)` rotates (..., T, D) at positions offset .. offset + T - 1: with a
-    key/value cache the next token does not stand at position 0. The result has the dtype of x,
-    whatever that of the tables is, and is at least as exact as float32 for a float64 x. It raises
-    `ValueError` if offset is negative, if offset + T is beyond max_seq_len, or if D is not
-    head_dim.
+    It has no parameters, and its tables follow `.to(...)`. `forward(x, offset=0)` rotates
+    (..., T, D) at positions offset .. offset + T - 1: with a key/value cache the next token does
+    not stand at position 0. The result has the dtype of x, whatever that of the tables is, and is
+    at least as exact as float32 for a float64 x. It raises `ValueError` if offset is negative, if
+    offset + T is beyond max_seq_len, or if D is not head_dim.
 
     Source: Su et al. (2021), arXiv:2104.09864, section 3.2.
 
@@ -115,7 +114,7 @@ class RotaryEmbedding(nn.Module):
     def __init__(self, max_seq_len: int, head_dim: int, base: float = 10000.0) -> None:
         super().__init__()
         self.max_seq_len, self.head_dim = max_seq_len, head_dim
-        # two buffers (max_seq_len, D); 3 lines.
+        # what `forward` needs; 3 lines.
         ### BEGIN SOLUTION
         cos, sin = rope_tables(max_seq_len, head_dim, base)
         self.register_buffer("cos", cos, persistent=False)  # a formula need not be saved
@@ -143,15 +142,15 @@ class RotaryEmbedding(nn.Module):
 def interleaved_to_half(weight: Tensor, n_heads: int) -> Tensor:
     """A query or key projection for interleaved pairs, its rows reordered for split halves.
 
-    Within each head row 2i goes to i and row 2i + 1 to D/2 + i. Queries and keys are reordered
-    alike, so their dot products, the attention scores, stay the same.
+    With both projections reordered, `apply_rope` gives the attention scores that the model had
+    when it turned interleaved pairs.
 
     Args:
         weight: (H*D, C), rows in the interleaved convention (pairs 2i, 2i + 1).
         n_heads: H.
 
     Returns:
-        (H*D, C).
+        (H*D, C), the same rows; none leaves its head.
 
     Raises:
         ValueError: the rows do not split into H heads of an even width.
@@ -168,7 +167,7 @@ def interleaved_to_half(weight: Tensor, n_heads: int) -> Tensor:
             f"the rows must split into {n_heads} heads of even width, so their number must be "
             f"divisible by {2 * n_heads}; got {n_rows}"
         )
-    # (H*D, C); about 2 lines: view the rows as (H, D/2, 2), swap the last two.
+    # (H*D, C); about 2 lines.
     ### BEGIN SOLUTION
     pairs = weight.reshape(n_heads, -1, 2, weight.shape[1])  # (H, D/2, 2, C)
     return pairs.transpose(1, 2).reshape(weight.shape)
@@ -176,7 +175,7 @@ def interleaved_to_half(weight: Tensor, n_heads: int) -> Tensor:
 
 
 def ntk_base(base: float, factor: float, head_dim: int) -> float:
-    """The base that stretches the slowest wavelength by `factor`: base * factor ** (D / (D - 2)).
+    """The base that stretches the slowest wavelength by `factor` and leaves the fastest alone.
 
     Args:
         base: the base that the model was trained with.
@@ -209,11 +208,12 @@ def alibi_bias(n_heads: int, seq_len: int) -> Tensor:
     """ALiBi's alternative to rotating: a penalty on the scores that grows with the distance.
 
     Args:
-        n_heads: H, a power of two; head h = 1..H has slope 2 ** (-8 h / H).
+        n_heads: H, a power of two; each head has a slope of its own.
         seq_len: T.
 
     Returns:
-        (H, T, T), float32: -slope * (query - key) for keys up to the query, 0 for later ones.
+        (H, T, T), float32, a row per query and a column per key: minus slope times distance for
+        keys up to the query, 0 for later ones.
 
     Raises:
         ValueError: n_heads is not a power of two.
@@ -227,7 +227,7 @@ def alibi_bias(n_heads: int, seq_len: int) -> Tensor:
     """
     if n_heads < 1 or n_heads & (n_heads - 1):
         raise ValueError(f"n_heads must be a power of two (1, 2, 4, ...); got {n_heads}")
-    # slopes (H,), how far back each key lies (T, T), then (H, T, T); about 4 lines.
+    # (H, T, T); about 4 lines.
     ### BEGIN SOLUTION
     slopes = 2.0 ** (-8.0 * torch.arange(1, n_heads + 1) / n_heads)  # (H,)
     positions = torch.arange(seq_len)

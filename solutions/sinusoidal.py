@@ -23,14 +23,14 @@ def check_width(n_embd: int) -> None:
 
 
 def inverse_frequencies(n_embd: int, base: float = 10000.0) -> Tensor:
-    """How far each pair turns from one position to the next, in radians: base ** (-2i / C).
+    """How far each pair turns from one position to the next, in radians: its frequency.
 
     Args:
         n_embd: C, even.
         base: sets the slowest pair.
 
     Returns:
-        (C/2,), from 1 downwards, float32 or float64; angles at position 10 000 need float64.
+        (C/2,), from 1 downwards, float32 or float64.
 
     Raises:
         ValueError: an odd or non-positive width.
@@ -41,7 +41,7 @@ def inverse_frequencies(n_embd: int, base: float = 10000.0) -> Tensor:
     tensor([1.0000, 0.0100], dtype=torch.float64)
     """
     check_width(n_embd)
-    # (C/2,); 1 or 2 lines. Mind the exponent of the last pair.
+    # (C/2,); 1 or 2 lines.
     ### BEGIN SOLUTION
     even_columns = torch.arange(0, n_embd, 2, dtype=torch.float64)  # 2i
     return base ** (-even_columns / n_embd)
@@ -57,8 +57,8 @@ def sinusoidal_encoding(length: int, n_embd: int, base: float = 10000.0) -> Tens
         base: as in `inverse_frequencies`.
 
     Returns:
-        (T, C), float32: columns 2i and 2i + 1 are the sine and the cosine of one angle,
-        position * base ** (-2i / C). Within 1e-4 up to position 10 000.
+        (T, C), float32: columns 2i and 2i + 1 are the sine and the cosine of one angle, by which
+        pair i has turned since position 0. Within 1e-4 up to position 10 000.
 
     Raises:
         ValueError: an odd or non-positive width.
@@ -70,7 +70,7 @@ def sinusoidal_encoding(length: int, n_embd: int, base: float = 10000.0) -> Tens
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
     check_width(n_embd)
-    # angles (T, C/2), then (T, C); about 3 lines. float32 angles are too coarse at 10 000.
+    # (T, C); about 3 lines.
     ### BEGIN SOLUTION
     positions = torch.arange(length, dtype=torch.float64)
     angles = torch.outer(positions, inverse_frequencies(n_embd, base))  # (T, C/2)
@@ -86,9 +86,9 @@ class SinusoidalPositionalEmbedding(nn.Module):
         n_embd: C, even.
         base: as in `inverse_frequencies`.
 
-    It has no parameters: the table is a buffer, so it follows `.to(...)`. `forward(seq_len)`
-    gives (seq_len, C), also for `seq_len > max_seq_len`: the formula does not run out. Those rows
-    follow `.to(...)` too; bfloat16 rounds their values, not their angles.
+    It has no parameters. `forward(seq_len)` gives (seq_len, C), also for `seq_len > max_seq_len`:
+    the formula does not run out. All rows, those beyond max_seq_len too, have the dtype and the
+    device that `.to(...)` gave the module; bfloat16 rounds their values, not their angles.
 
     Raises:
         ValueError: an odd or non-positive width.
@@ -102,7 +102,7 @@ class SinusoidalPositionalEmbedding(nn.Module):
     def __init__(self, max_seq_len: int, n_embd: int, base: float = 10000.0) -> None:
         super().__init__()
         check_width(n_embd)
-        # a buffer (max_seq_len, C), and what longer sentences need; about 3 lines.
+        # what `forward` needs; about 3 lines.
         ### BEGIN SOLUTION
         self.n_embd, self.base = n_embd, base
         table = sinusoidal_encoding(max_seq_len, n_embd, base)
@@ -110,7 +110,7 @@ class SinusoidalPositionalEmbedding(nn.Module):
         ### END SOLUTION
 
     def forward(self, seq_len: int) -> Tensor:
-        # (seq_len, C), in the buffer's dtype and on its device; about 3 lines.
+        # (seq_len, C); about 3 lines.
         ### BEGIN SOLUTION
         if seq_len <= len(self.table):
             return self.table[:seq_len]
@@ -140,7 +140,7 @@ def offset_rotation(k: int, n_embd: int, base: float = 10000.0) -> Tensor:
             [-0.8415,  0.5403]])
     """
     check_width(n_embd)
-    # (C, C); about 5 lines: the addition theorems of sine and cosine give one block.
+    # (C, C); about 5 lines.
     ### BEGIN SOLUTION
     angles = k * inverse_frequencies(n_embd, base).double()  # (C/2,)
     cos, sin = angles.cos(), angles.sin()

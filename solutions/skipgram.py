@@ -36,7 +36,7 @@ def skipgram_pairs(ids: Tensor, window: int) -> tuple[Tensor, Tensor]:
     """
     if window < 1:
         raise ValueError(f"window must be at least 1, or no word has a neighbor; got {window}")
-    # two tensors (P,); about 6 lines. A loop over distances is short, a loop over words is slow.
+    # two tensors (P,); about 6 lines.
     ### BEGIN SOLUTION
     ids = ids.long()
     distances = range(1, min(window, len(ids) - 1) + 1)
@@ -47,14 +47,14 @@ def skipgram_pairs(ids: Tensor, window: int) -> tuple[Tensor, Tensor]:
 
 
 def noise_distribution(counts: Tensor, power: float = 0.75) -> Tensor:
-    """The distribution that negatives are drawn from: counts ** power, scaled to sum to 1.
+    """The distribution that negatives are drawn from: the words' shares, made more equal.
 
     Args:
         counts: how often each word occurs, (V,), of any integer or floating dtype.
         power: 1 keeps the frequencies, 0 makes them equal, 0.75 lifts the rare words.
 
     Returns:
-        (V,), of the dtype of floating counts, else float32.
+        (V,), a probability for each word, of the dtype of floating counts, else float32.
 
     Raises:
         ValueError: a negative count, or all counts zero.
@@ -121,7 +121,7 @@ def negative_sampling_loss(positive: Tensor, negative: Tensor) -> Tensor:
         negative: logits of K drawn words for each, (P, K).
 
     Returns:
-        A scalar: the mean over pairs of -log σ(positive) - Σ_k log σ(-negative_k).
+        A scalar, in nats: the mean over the pairs; the K drawn words of a pair count in full.
         Finite for logits of ±1000, and so is its gradient.
 
     Source: Mikolov et al. (2013), arXiv:1310.4546, section 2.2, equation 4.
@@ -129,7 +129,7 @@ def negative_sampling_loss(positive: Tensor, negative: Tensor) -> Tensor:
     >>> negative_sampling_loss(torch.zeros(2), torch.zeros(2, 5))  # (K + 1) ln 2
     tensor(4.1589)
     """
-    # a scalar; about 2 lines. log(sigmoid(-1000)) is -inf; there is a function that is not.
+    # a scalar; about 2 lines.
     ### BEGIN SOLUTION
     log_likelihood = F.logsigmoid(positive) + F.logsigmoid(-negative).sum(dim=-1)  # (P,)
     return -log_likelihood.mean()
@@ -177,7 +177,7 @@ def train_skipgram(
     >>> len(losses)
     2
     """
-    # a list of floats; about 12 lines: two loops, negatives (batch, K) by torch.multinomial.
+    # a list of floats; about 12 lines.
     ### BEGIN SOLUTION
     optimizer = torch.optim.Adam(model.parameters(), lr=lr)
     losses = []
@@ -220,7 +220,7 @@ def nearest_by_cosine(query: Tensor, vectors: Tensor, top_k: int = 5) -> tuple[T
     >>> nearest_by_cosine(torch.tensor([2.0, 0.0]), torch.tensor([[0.0, 1.0], [5.0, 0.0]]))
     (tensor([1, 0]), tensor([1., 0.]))
     """
-    # two tensors (min(top_k, V),); about 3 lines. What is 0 / 0?
+    # two tensors (min(top_k, V),); about 3 lines.
     ### BEGIN SOLUTION
     similarities = F.normalize(vectors, dim=-1) @ F.normalize(query, dim=-1)  # (V,); 0/0 is 0 here
     best = similarities.topk(min(top_k, len(vectors)))
@@ -246,7 +246,7 @@ def analogy(a: int, b: int, c: int, vectors: Tensor, top_k: int = 5) -> tuple[Te
     >>> analogy(0, 1, 2, square, top_k=1)[0]
     tensor([3])
     """
-    # two tensors; about 5 lines. The inputs are among their own nearest rows: leave them out.
+    # two tensors; about 5 lines.
     ### BEGIN SOLUTION
     unit = F.normalize(vectors, dim=-1)
     rows, similarities = nearest_by_cosine(unit[b] - unit[a] + unit[c], unit, top_k + 3)

@@ -54,7 +54,8 @@ def _write_texts(folder: Path) -> None:
         text += f"\n```{{toctree}}\n:hidden:\n\n{contents}\n```\n"  # for the sidebar
         _write(folder, lesson.text, text)
     course = root() / "course"
-    linked = [course / "instructors.md", course / "grading" / "engines" / "classroom.yml"]
+    linked = [course / "lessons" / "before_you_start.md", course / "lessons" / "glossary.md"]
+    linked += [course / "instructors.md", course / "grading" / "engines" / "classroom.yml"]
     for path in [*linked, *(lesson.tests for lesson in lessons())]:
         _write(folder, path, path.read_text(encoding="utf-8"))
 
@@ -94,13 +95,18 @@ def _landing() -> dict:
         "address": address(),
         "start": re.search(r"<!-- start -->\n(```.*?```)", readme, re.DOTALL)[1],
         "contents": {
-            "The course": ["The syllabus <course/lessons/README>", "lab"],
+            "The course": [
+                "The syllabus <course/lessons/README>",
+                "course/lessons/before_you_start",
+                "lab",
+            ],
             "Lessons": [
                 *texts,
                 f"Notebook: the positions lab <notebooks/{LAB}>",
                 f"Notebook: the shoot-out <notebooks/{SHOOT_OUT}>",
             ],
             "To look up": [
+                "course/lessons/glossary",
                 *(f"helpers/{name}" for name in ("notebook", "plots", "data")),
                 "course/instructors",
             ],

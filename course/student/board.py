@@ -17,6 +17,7 @@ from course.student.progress import (
 from course.syllabus import Exercise, Lesson, lessons, name_for_check
 
 _MARK = {PASSED: "+", WRONG: "x", TO_DO: "o", UNCHECKED: "?"}
+_BEFORE = "  first  course/lessons/before_you_start.md, if PyTorch is new to you"
 _COLOR = {PASSED: "green", WRONG: "red", TO_DO: None, UNCHECKED: "yellow"}
 
 
@@ -63,6 +64,7 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
     lines = [
         f"next: {exercise.name}, {exercise.title} "
         f"({counted(exercise.points, 'point')}, about {exercise.minutes} minutes)",
+        *([_BEFORE] if PASSED not in status.values() else []),
         f"  read   course/lessons/{lesson.text.name}",
         f"  edit   exercises/{lesson.stem}.py",
         f"  check  course check {name_for_check(exercise)}",
