@@ -2,9 +2,9 @@
 
 A stub keeps the signature, the docstring and the checks of its solution. What stands between
 `### BEGIN SOLUTION` and `### END SOLUTION` becomes one line that says what is to do. Derived as
-well are the notebooks and parts of texts: of a lesson its head, from the syllabus, and its common
-mistakes, from the catalogue; the table of all lessons; and README's badges, from the address in
-pyproject.toml.
+well are the notebooks; the figures of the texts; and parts of texts: of a lesson its head, from the
+syllabus, its figures' alt texts, and its common mistakes, from the catalogue; the table of all
+lessons; and README's badges, from the address in pyproject.toml.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from course import root
-from course.building import archive
+from course.building import archive, figures
 from course.building.colab import BRANCH, COLAB, GITHUB, address
 from course.building.notebooks import notebook_from, notebook_of, source_of, stems
 from course.syllabus import Exercise, Lesson, lessons, stub_from
@@ -143,15 +143,39 @@ def _products() -> Iterator[Product]:
     yield from modules_and_notebooks()
     for lesson in lessons():
         file = _shown(lesson.text)
-        differs = f"the head or common mistakes in {file} are not those of syllabus and catalogue"
-        derive = partial(with_head_and_mistakes, lesson=lesson)
+        differs = (
+            f"the head, alt texts or common mistakes in {file} are not those of syllabus, figures "
+            "and catalogue"
+        )
+        derive = partial(with_derived_parts, lesson=lesson)
         yield _product(lesson.text, lesson.text, derive, differs)
+        yield from _figures(lesson)
     contents = root() / "course" / "lessons" / "README.md"
     differs = f"the lessons in {_shown(contents)} are not those of the syllabus"
     yield _product(contents, contents, with_contents, differs)
     readme = root() / "README.md"
     differs = "the badges in README.md do not lead where pyproject.toml says"
     yield _product(readme, readme, with_badges, differs)
+
+
+def _figures(lesson: Lesson) -> Iterator[Product]:
+    """Yield the figures of a lesson; one that shows what it should keeps its bytes."""
+    pictures, drawn_in = figures.pictures(lesson.stem), figures.module_of(lesson.stem)
+    paths = {name: figures.path_of(lesson, name) for name in pictures}
+    folder = figures.path_of(lesson, "any").parent
+    for path in sorted(folder.glob("*.svg")):
+        if path.stem not in pictures:
+            raise BuildError(f"{_shown(path)} is not drawn in {drawn_in}; delete or rename it")
+    if pictures:
+        from course.plots.record import decoded, same
+
+    for name, picture in pictures.items():
+        current = (_read(paths[name]) or b"").decode("utf-8", errors="replace")
+        is_right = same(decoded(current), picture.record)
+        file = _shown(paths[name])
+        differs = f"{file} is not what {drawn_in} draws; `course build` draws it anew: look at it"
+        text = current if is_right else picture.svg()
+        yield Product(paths[name], text, differs, edited_by_students=False)
 
 
 def _product(path: Path, source: Path, make: Callable[[str], str], differs: str = "") -> Product:
@@ -219,6 +243,11 @@ _FOLDED = """
 {items}
 </details>
 """
+
+
+def with_derived_parts(text: str, lesson: Lesson) -> str:
+    """Return a lesson's text with all that is derived in it written anew."""
+    return figures.with_alts(with_head_and_mistakes(text, lesson), lesson)
 
 
 def with_head_and_mistakes(text: str, lesson: Lesson) -> str:

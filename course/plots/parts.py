@@ -126,7 +126,8 @@ def write_values(image: AxesImage, pattern: str, cell: float) -> None:
         red, green, blue, _ = image.cmap(image.norm(value))
         is_dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
         style = {"ha": "center", "va": "center", "fontsize": SMALL}
-        color = "white" if is_dark else "black"
+        # neither is black or white exactly: a cell's color is the same on a dark page
+        color = "#fdfdfd" if is_dark else "#111111"
         image.axes.text(column, row, format(value, pattern), color=color, **style)
 
 

@@ -3,11 +3,15 @@
 import base64
 import html
 import io
+from functools import cached_property
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
+
+from course.plots.record import Record, encoded, record_of
+from course.plots.svg import svg_of
 
 WIDTH = 7.0
 """Inches that a figure is wide: the width of a notebook's cell at 100 pixels an inch."""
@@ -50,6 +54,16 @@ class Picture(Figure):
         # 256 colors, none far from the right one: a third of the bytes, and sooner written.
         pixels.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(file, "png")
         return file.getvalue()
+
+    @cached_property
+    def record(self) -> Record:
+        """What the picture was made from, as it is when first asked for."""
+        return record_of(self)
+
+    def svg(self) -> str:
+        """Return the image for a text: one file for light and dark pages, with its record."""
+        width = round(self.get_figwidth() * PIXELS_PER_INCH)
+        return svg_of(self, self.alt, encoded(self.record), width)
 
     def __repr__(self) -> str:
         return f"<Picture: {self.alt}>"

@@ -53,6 +53,8 @@ def _write_texts(folder: Path) -> None:
         contents = f"Exercises </exercises/{lesson.stem}>\nNotebook </notebooks/{lesson.text.stem}>"
         text += f"\n```{{toctree}}\n:hidden:\n\n{contents}\n```\n"  # for the sidebar
         _write(folder, lesson.text, text)
+        for figure in (lesson.text.parent / "figures" / lesson.stem).glob("*.svg"):
+            _write(folder, figure, figure.read_text(encoding="utf-8"))
     course = root() / "course"
     linked = [course / "lessons" / "before_you_start.md", course / "lessons" / "glossary.md"]
     linked += [course / "instructors.md", course / "grading" / "engines" / "classroom.yml"]

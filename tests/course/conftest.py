@@ -46,12 +46,13 @@ def server():
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch) -> Path:
-    """A repository of solutions and texts alone, in a folder of its own."""
+    """A repository of solutions, texts and their figures alone, in a folder of its own."""
     notebooks = (ROOT / "solutions" / "notebooks").glob("*.py")
     modules = (lesson.module("solutions") for lesson in lessons())
     texts = [lessons()[0].text.with_name("README.md"), *(lesson.text for lesson in lessons())]
     texts += [ROOT / "README.md", ROOT / "pyproject.toml"]
-    for source in (*modules, *texts, *notebooks):
+    figures = lessons()[0].text.parent.glob("figures/*/*.*")
+    for source in (*modules, *texts, *notebooks, *figures):
         copy = tmp_path / source.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")

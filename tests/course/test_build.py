@@ -2,24 +2,34 @@
 
 import ast
 import doctest
+import importlib
+import itertools
 import re
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
 
-from course import ROOT
+from course import ROOT, plots
 from course import mistakes as catalogue
-from course.building import build
+from course.building import build, figures
+from course.building.figures import lookup as lookup_figures
+from course.building.figures.sources import measured
 from course.building.notebooks import stems
 from course.cli import main
+from course.plots.drawing import TEXT as LEGIBLE
+from course.plots.drawing import diagram
 from course.syllabus import find_lesson, lessons
 
 BEGIN, END = build.MISTAKES
 HEAD = "".join(build.HEAD)
 TEXT = "course/lessons/5_rope.md"
-DRIFTED = f"the head or common mistakes in {TEXT} are not those of syllabus and catalogue"
+DRIFTED = (
+    f"the head, alt texts or common mistakes in {TEXT} are not those of syllabus, figures and "
+    "catalogue"
+)
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
 
@@ -242,8 +252,177 @@ def test_the_question_of_a_lesson_is_its_first_heading(built):
         build.build()
 
 
+# --- figures of the texts -------------------------------------------------------------------
+
+LOOKUP, FIGURE = "course/lessons/1_lookup.md", "course/lessons/figures/lookup/bytes_of_a_batch.svg"
+DRAWN_IN = "course/building/figures/lookup.py"
+FIGURE_DRIFTED = f"{FIGURE} is not what {DRAWN_IN} draws; `course build` draws it anew: look at it"
+FIGURES = [(lesson.stem, name) for lesson in lessons() for name in figures.pictures(lesson.stem)]
+each_figure = pytest.mark.parametrize(("stem", "name"), FIGURES)
+
+
+@each_figure
+def test_a_figure_in_git_is_small_and_has_its_words_for_who_cannot_see_it(stem, name):
+    path = figures.path_of(find_lesson(stem), name)
+    svg = ElementTree.parse(path).getroot()
+    assert path.stat().st_size <= 100_000
+    assert (svg.get("role"), svg.get("width")) == ("img", "700")
+    assert svg.findtext("{http://www.w3.org/2000/svg}title") == figures.pictures(stem)[name].alt
+
+
+@each_figure
+def test_words_in_a_figure_are_legible_whole_and_apart(stem, name):
+    picture = vars(importlib.import_module(f"course.building.figures.{stem}"))[name]()
+    picture.png()  # settles the layout
+    renderer = picture.canvas.get_renderer()
+    shown = {text: text.get_window_extent(renderer).padded(-2) for text in words_of(picture)}
+    small = [text.get_text() for text in shown if text.get_fontsize() < LEGIBLE]
+    assert small == []
+    page = picture.bbox
+    cut = [text.get_text() for text, box in shown.items() if not within(page, box)]
+    assert cut == []
+    pairs = itertools.combinations(shown.items(), 2)
+    on_another = [(a.get_text(), b.get_text()) for (a, x), (b, y) in pairs if x.overlaps(y)]
+    assert on_another == []
+
+
+def words_of(picture):
+    """All texts that are drawn: ticks beyond the ends of an axis are kept, and are not."""
+    found = [*picture.texts]
+    for axes in [one for parent in picture.axes for one in (parent, *parent.child_axes)]:
+        found += [*axes.texts, axes.title, axes._left_title]
+        for axis in (axes.xaxis, axes.yaxis) if axes.axison else ():
+            low, high = sorted(axis.get_view_interval())
+            labels = axis.get_ticklabels()
+            ticks = zip(labels, axis.get_ticklocs(), strict=False)  # a shared axis has no labels
+            found += [axis.label, *(text for text, place in ticks if low <= place <= high)]
+    return [text for text in found if text.get_text().strip() and text.get_visible()]
+
+
+def within(page, box):
+    return page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1
+
+
+def test_a_number_of_the_reference_that_changed_is_drift_of_its_figure(built):
+    replace(built / "solutions" / "lookup.py", "* bytes_per_element\n", "* bytes_per_element * 2\n")
+    text = DRIFTED.replace(TEXT, LOOKUP)  # its alt text tells the number
+    assert build.drift() == [text, FIGURE_DRIFTED]
+    assert build.build() == [f"built {LOOKUP}", f"built {FIGURE}"]
+    assert build.drift() == []
+    assert "12.3 GiB" in (built / LOOKUP).read_text(encoding="utf-8")
+
+
+def test_other_bytes_of_the_same_figure_are_no_drift(built):
+    replace(built / FIGURE, 'width="700"', 'width="701"')
+    before = (built / FIGURE).read_bytes()
+    assert build.drift() == []
+    assert build.build() == ["everything is up to date"]
+    assert (built / FIGURE).read_bytes() == before
+
+
+@pytest.mark.parametrize("data", [None, b"", b"<svg/>", b"<metadata>eA==</metadata>", b"\xff"])
+def test_a_figure_that_is_missing_or_no_longer_one_is_drawn(built, data):
+    before = (built / FIGURE).read_text(encoding="utf-8")
+    (built / FIGURE).unlink()
+    if data is not None:
+        (built / FIGURE).write_bytes(data)
+    assert build.drift() == [FIGURE_DRIFTED]
+    build.build()
+    assert build.drift() == []
+    assert len((built / FIGURE).read_text(encoding="utf-8")) == pytest.approx(len(before), rel=0.2)
+
+
+def test_the_alt_text_of_a_figure_is_written_into_the_text(built):
+    before = (built / LOOKUP).read_text(encoding="utf-8")
+    link = "](figures/lookup/bytes_of_a_batch.svg)"
+    begin = before.rindex("![", 0, before.index(link))
+    without = before[:begin] + "![" + before[before.index(link) :]
+    (built / LOOKUP).write_text(without, encoding="utf-8")
+    assert build.drift() == [DRIFTED.replace(TEXT, LOOKUP)]
+    build.build()
+    assert (built / LOOKUP).read_text(encoding="utf-8") == before
+
+
+def test_what_markdown_would_read_in_an_alt_text_is_escaped(monkeypatch):
+    lesson = find_lesson("lookup")
+    monkeypatch.setattr(figures, "pictures", lambda stem: {"a": plots.Picture(1, "W[ids], _so_")})
+    once = figures.with_alts("![](figures/lookup/a.svg)", lesson)
+    assert once == r"![W\[ids\], \_so\_](figures/lookup/a.svg)"
+    assert figures.with_alts(once, lesson) == once
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "sentence"),
+    [
+        (
+            LOOKUP,
+            ("](figures/lookup/bytes_", "](figures/lookup/bits_"),
+            f"{LOOKUP} shows figures/lookup/bits_of_a_batch.svg, which {DRAWN_IN} does not draw",
+        ),
+        (
+            LOOKUP,
+            ("](figures/lookup/bytes_of_a_batch.svg)", "](elsewhere.svg)"),
+            f"{LOOKUP} does not show what {DRAWN_IN} draws; it needs the line "
+            "![](figures/lookup/bytes_of_a_batch.svg)",
+        ),
+        (
+            "solutions/lookup.py",
+            ("def one_hot_bytes", "def one_hot_bits"),
+            f"{LOOKUP} needs figures, but {DRAWN_IN} cannot draw bytes_of_a_batch: "
+            "AttributeError: module 'solutions.lookup' has no attribute 'one_hot_bytes'",
+        ),
+    ],
+    ids=["not drawn", "not shown", "cannot be drawn"],
+)
+def test_a_figure_without_a_place_or_a_function_is_one_sentence(built, name, change, sentence):
+    replace(built / name, *change)
+    for options in (["build"], ["build", "--check"]):
+        result = CliRunner().invoke(main, options)
+        assert (result.exit_code, result.output) == (1, f"Error: {sentence}\n")
+
+
+def test_a_file_that_no_function_draws_is_named(built):
+    (built / FIGURE).with_name("older.svg").write_text("<svg/>", encoding="utf-8")
+    file = FIGURE.replace("bytes_of_a_batch", "older")
+    with pytest.raises(build.BuildError, match=f"^{file} is not drawn in {DRAWN_IN}; delete or"):
+        build.build()
+
+
+def test_a_measured_number_is_read_with_how_to_measure_it_and_drifts(built, monkeypatch):
+    path = built / "course" / "lessons" / "figures" / "lookup" / "loss.json"
+    path.write_text('{"how": "course experiment", "loss": 1.5}', encoding="utf-8")
+
+    def bytes_of_a_batch():
+        loss = measured("lookup", "loss")["loss"]
+        return diagram(1, f"The loss is {loss}", alt="A loss.")[0]
+
+    bytes_of_a_batch.__module__ = lookup_figures.__name__
+    monkeypatch.setattr(lookup_figures, "bytes_of_a_batch", bytes_of_a_batch)
+    build.build()
+    assert build.drift() == []
+    replace(path, "1.5", "1.4")
+    assert build.drift() == [FIGURE_DRIFTED]
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (None, "loss.json cannot be read: "),
+        ("[1", "loss.json is not JSON: "),
+        ("[]", 'loss.json must begin with "how": '),
+        ('{"loss": 1, "how": "x"}', 'loss.json must begin with "how": '),
+    ],
+)
+def test_measured_numbers_that_cannot_be_used_are_one_sentence(repository, data, sentence):
+    folder = repository / "course" / "lessons" / "figures" / "lookup"
+    if data is not None:
+        (folder / "loss.json").write_text(data, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"^course/lessons/figures/lookup/{sentence}"):
+        measured("lookup", "loss")
+
+
 def test_nothing_slow_is_imported_before_it_is_needed():
-    slow = "{'torch', 'pytest', 'jupytext', 'nbformat', 'IPython'}"
+    slow = "{'torch', 'matplotlib', 'pytest', 'jupytext', 'nbformat', 'IPython'}"
     code = f"import sys, course.building.build; print(sorted({slow} & set(sys.modules)))"
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=ROOT)

@@ -5,6 +5,7 @@ import io
 import math
 import re
 import weakref
+from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,6 +16,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from course import ROOT, plots
+from course.plots import drawing
+from course.plots.record import decoded, same
 from course.testing.executor import load_module
 
 WORDS = ["the", "cat", "sat", "on", "the", "mat", "."]
@@ -182,6 +185,92 @@ def test_the_image_is_sharp_and_small_and_told_with_its_sizes(name, picture_of):
         corner = image.convert("RGB").getpixel((1, 1))
     assert min(corner) > 250  # white, on a dark page too
     assert len(data) < LARGEST_FILE
+
+
+@each
+def test_the_svg_of_a_text_is_small_and_calls_nobody(name, picture_of):
+    svg = PICTURES[name][0]().svg()
+    assert len(svg) < 100_000
+    assert "<text" not in svg  # letters are paths: no font is asked for
+    addresses = set(re.findall(r"\w+://[^\"<\s]+", svg))
+    assert addresses == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    root = ElementTree.fromstring(svg)
+    assert root.findtext("{http://www.w3.org/2000/svg}title") == picture_of(name).alt
+
+
+@each
+def test_a_record_is_kept_in_the_svg_and_survives_drawing(name):
+    first, second = PICTURES[name][0](), PICTURES[name][0]()
+    kept = decoded(first.svg())
+    assert same(kept, second.record)
+    assert same(first.record, second.record)
+    assert all(np.isfinite(numbers).all() for _, numbers in kept)
+
+
+@pytest.mark.parametrize("name", ["one_hot_times_table", "wave_columns", "neighbors_by_cosine"])
+def test_a_record_forgives_last_bits_and_no_other_number(name):
+    draw_from = {
+        "one_hot_times_table": (WEIGHT, lambda table: plots.one_hot_times_table(table, IDS)),
+        "wave_columns": (PE, lambda table: plots.wave_columns(table, [0, 1])),
+        "neighbors_by_cosine": (COSINES, lambda line: plots.neighbors_by_cosine(line, NOUNS[:3])),
+    }
+    values, make = draw_from[name]
+    right = make(values).record
+    assert same(right, make(values * (1 + 1e-6)).record)
+    other = values.clone()
+    other[0] = 0.9 * other[0] + 0.05
+    assert not same(right, make(other).record)
+
+
+def test_a_record_tells_words_colors_places_and_ticks():
+    def record(change=lambda picture, axes: None):
+        picture, axes = drawing.chart(3, "Finding", "Alt.", x="x", y="y")
+        drawing.curve(axes, [0, 1, 2], [0.0, 1.0, 0.5], "name")
+        drawing.write(axes, (1, 0.2), "word")
+        axes.barh(["a", "b"], [1, 2])
+        axes.set_xticks([0, 1, 2])
+        change(picture, axes)
+        return picture.record
+
+    changes = [
+        lambda picture, axes: picture.suptitle("Another"),
+        lambda picture, axes: axes.set_xlabel("seconds"),
+        lambda picture, axes: axes.set_xticks([0, 1.5, 2]),
+        lambda picture, axes: axes.set_xlim(-1, 9),
+        lambda picture, axes: axes.set_yticks([0, 1], ["a", "c"]),
+        lambda picture, axes: axes.lines[0].set_color("red"),
+        lambda picture, axes: axes.lines[0].set_ydata([0.0, 1.0, 0.6]),
+        lambda picture, axes: axes.patches[1].set_width(1.9),
+        lambda picture, axes: axes.texts[0].set_text("other"),
+        lambda picture, axes: axes.texts[1].set_position((1, 0.3)),
+        lambda picture, axes: axes.plot([0], [0]),
+    ]
+    assert same(record(), record())
+    assert [same(record(), record(change)) for change in changes] == [False] * len(changes)
+
+
+@pytest.mark.parametrize(
+    "svg", ["", "<svg/>", "<metadata>x</metadata>", "<metadata>eA==</metadata>"]
+)
+def test_what_holds_no_record_is_the_same_as_nothing(svg):
+    assert decoded(svg) is None
+    assert not same(decoded(svg), plots.loss_curve([1.0]).record)
+
+
+def test_a_dark_page_gets_other_colors_for_words_and_the_same_for_data():
+    svg = PICTURES["attention_weights"][0]().svg()
+    style = svg.partition("(prefers-color-scheme:dark)")[2].partition("</style>")[0]
+    assert "svg{fill:#e8ecf1}" in style
+    assert '[style*="fill: #ffffff"]{fill:#1b2027!important}' in style
+    for written in ("#fdfdfd", "#111111"):  # on cells
+        assert f"fill: {written}" in svg
+        assert written not in style
+
+
+def test_a_title_is_broken_into_lines_of_like_length():
+    assert drawing._lines("Short") == ["Short"]
+    first, second = drawing._lines("One sentence that is somewhat longer than a page is wide, alas")
+    assert abs(len(first) - len(second)) < 8
 
 
 def test_a_large_table_is_small_enough():

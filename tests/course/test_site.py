@@ -196,6 +196,13 @@ def test_no_solution_and_no_model_answer_is_published(written):
         assert "google.colab" not in notebook  # what a page cannot do
 
 
+def test_the_figures_of_a_text_lie_beside_it(written):
+    for lesson in lessons():
+        text = (written / "course" / "lessons" / lesson.text.name).read_text(encoding="utf-8")
+        for link in re.findall(r"\]\((figures/[^)]+)\)", text):
+            assert (written / "course" / "lessons" / link).read_text("utf-8").startswith("<svg")
+
+
 def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):
     syllabus = (written / "course" / "lessons" / "README.md").read_text(encoding="utf-8")
     for lesson in lessons():

@@ -1,0 +1,97 @@
+"""A figure as SVG: one file for light and dark pages, without a script or a font from elsewhere.
+
+Each color stands in the file as what it is on a light page. On a dark screen a style sheet in the
+file puts another in its place; what knows no style sheets still shows the light one.
+"""
+
+import html
+import io
+import re
+
+import matplotlib
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+
+INK = "#000000"  # what matplotlib draws axes and words with
+QUIET = "#5f6770"  # for what is context
+FAINT = "#c9ced6"  # edges of cells, lines of a grid
+CARD = "#ffffff"
+SHADE = "#eef0f3"  # fills of cells that are not meant
+
+ON_DARK = {
+    INK: "#e8ecf1",
+    QUIET: "#a3acb8",
+    FAINT: "#4a525e",
+    CARD: "#1b2027",
+    SHADE: "#2a3039",
+    "#fbdfcc": "#63300f",  # tints, behind words
+    "#cfe5f4": "#11405c",
+    "#cfebe1": "#0d473a",
+    "#c65300": "#ff8a3d",  # lines and words of the texts' figures
+    "#00694d": "#2fc79b",
+    "#0072b2": "#4fabe6",  # Okabe and Ito's colors
+    "#d55e00": "#ff8a3d",
+    "#009e73": "#2fc79b",
+    "#cc79a7": "#e39bc2",
+    "#e69f00": "#f0b435",
+}
+"""Color on a light page -> on a dark one. All others, as of heatmaps, are the same on both."""
+
+_NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+_NUMBER = re.compile(r"-?\d+\.\d{3,}(?!e)")
+
+
+def svg_of(figure: Figure, title: str, metadata: str, width: int) -> str:
+    """Return a figure as the text of an SVG so many pixels wide, letters as paths.
+
+    Args:
+        title: what is to be seen, in words.
+        metadata: is kept in the file, for no reader.
+    """
+    for image in figure.findobj(AxesImage):
+        image.set_interpolation("none")  # then a cell is one pixel of the image in the file
+    file = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "what and where"}):
+        figure.savefig(file, format="svg", facecolor="none", metadata=_NO_METADATA)
+    inside = file.getvalue().partition("<svg")[2].partition(">")[2]
+    inside = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", inside, count=1, flags=re.DOTALL)
+    inside = re.sub(r' (d|x|y|transform)="[^"]*"', _shortened, inside)
+    across, down = (72 * inches for inches in figure.get_size_inches())
+    view = f"{across:.6g} {down:.6g}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'role="img" width="{width}" height="{round(width * down / across)}" '
+        f'viewBox="0 0 {view}">\n'
+        f"<title>{html.escape(title, quote=False)}</title>\n"
+        f"<metadata>{metadata}</metadata>\n"
+        f"<style>\n{_style(inside)}</style>\n"
+        f'<rect style="fill: {CARD}; stroke: {FAINT}" x="0.5" y="0.5" width="{across - 1:.6g}" '
+        f'height="{down - 1:.6g}" rx="8"/>\n'
+        f"{inside.strip()}\n"
+    )
+
+
+def _style(inside: str) -> str:
+    """Return the style sheet: round joints, and the colors on dark that a figure needs."""
+    rules = "".join(
+        f'[style*="{what}: {light}"]{{{what}:{dark}!important}}\n'
+        for light, dark in ON_DARK.items()
+        for what in ("fill", "stroke")
+        if light in (CARD, FAINT) or f"{what}: {light}" in inside
+    )
+    # black is what a shape is filled with that names no color: letters do not
+    return (
+        "*{stroke-linejoin:round;stroke-linecap:butt}\n"
+        f"@media screen and (prefers-color-scheme:dark){{\nsvg{{fill:{ON_DARK[INK]}}}\n{rules}}}\n"
+    )
+
+
+def _shortened(attribute: re.Match) -> str:
+    """Round coordinates to hundredths of a point; factors of a scale keep their digits."""
+    if attribute[1] == "transform":
+        return re.sub(r"translate\([^)]*\)", _rounded, attribute[0])
+    return _rounded(attribute)
+
+
+def _rounded(found: re.Match) -> str:
+    return _NUMBER.sub(lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), found[0])
