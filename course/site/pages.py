@@ -99,8 +99,8 @@ def _landing() -> dict:
         "contents": {
             "The course": [
                 "The syllabus <course/lessons/README>",
-                "course/lessons/before_you_start",
                 "lab",
+                "course/lessons/before_you_start",
             ],
             "Lessons": [
                 *texts,

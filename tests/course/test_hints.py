@@ -13,7 +13,7 @@ from course.cli import main
 from course.student import progress
 from course.student.board import next_steps
 from course.student.progress import PASSED, WRONG
-from course.syllabus import HINTS, exercises_called, find_lesson, lessons
+from course.syllabus import HINTS, exercises_called, find_lesson, lessons, stub_of
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
 [ROTATE_HALF] = exercises_called("rotate_half")
@@ -79,6 +79,16 @@ def test_no_hint_holds_a_line_of_the_solution(exercise):
     for text in exercise.hints:
         flat = " ".join(" ".join(code_of(text)).split())
         assert [line for line in answers if line in flat] == []
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda one: one.stem)
+def test_above_what_is_to_do_stands_what_it_gives_and_its_length_but_no_way_to_it(lesson):
+    stub = stub_of(lesson.stem).decode("utf-8")
+    comments = re.findall(r"^ *(.*)\n *raise NotImplementedError", stub, re.MULTILINE)
+    assert len(comments) >= len(lesson.exercises)
+    for comment in comments:
+        length = r"(about )?\d+( (or|to) \d+)? lines?( with the checks?)?"
+        assert re.fullmatch(rf"# [^;:]+; {length}\.", comment), comment
 
 
 @each_exercise
