@@ -98,7 +98,7 @@ def word_map(
         "second principal component",
     )
     axes.margins(0.1, 0.06)
-    _name_points(axes, points, words)
+    name_points(axes, points, words)
     if any(kinds):
         picture.legend(fontsize=SMALL, loc="outside lower center", ncols=6)
     return picture
@@ -157,7 +157,7 @@ def analogy_arrows(
     steps = np.linspace(0.1, 0.9, 9)[:, None]
     ends = ((0, 1), (2, 3), (2, 4))
     lines = [points[start] + steps * (points[end] - points[start]) for start, end in ends]
-    _name_points(axes, points, [*names, sum_name], avoid=np.vstack(lines))
+    name_points(axes, points, [*names, sum_name], avoid=np.vstack(lines))
     return picture
 
 
@@ -199,8 +199,14 @@ def neighbors_by_cosine(similarities: Any, words: Sequence[str]) -> Picture:
     return picture
 
 
-def _name_points(
-    axes: Axes, points: Array, words: Sequence[str], avoid: Array | None = None
+def name_points(
+    axes: Axes,
+    points: Array,
+    words: Sequence[str],
+    avoid: Array | None = None,
+    *,
+    size: float = SMALL,
+    colors: Sequence[str] | None = None,
 ) -> None:
     """Write a word beside each point, where it covers least of other words, points and `avoid`.
 
@@ -217,8 +223,9 @@ def _name_points(
 
     everything = points if avoid is None else np.vstack((points, avoid))
     taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in on_page(everything)]
-    for word, point, (x, y) in zip(words, points, on_page(points), strict=True):
-        width, height = 0.58 * SMALL * len(word), 1.15 * SMALL
+    colors = colors or ["black"] * len(words)
+    for word, color, point, (x, y) in zip(words, colors, points, on_page(points), strict=True):
+        width, height = 0.58 * size * len(word), 1.15 * size
         boxes = [
             (x + dx, y + dy, x + dx + width, y + dy + height)
             for dx in (5, -width / 2, -width - 5)
@@ -228,7 +235,8 @@ def _name_points(
         best = min(boxes, key=partial(_covered, taken=np.array(taken), page=page))
         taken.append(best)
         offset = (best[0] - x, best[1] - y)
-        axes.annotate(word, point, offset, textcoords="offset points", fontsize=SMALL)
+        how = {"textcoords": "offset points", "fontsize": size, "color": color}
+        axes.annotate(word, point, offset, **how)
 
 
 def _covered(box: tuple[float, ...], taken: Array, page: Array) -> float:

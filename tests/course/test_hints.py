@@ -94,7 +94,7 @@ def test_above_what_is_to_do_stands_what_it_gives_and_its_length_but_no_way_to_i
 @each_exercise
 def test_a_section_that_a_hint_names_is_in_the_text(exercise):
     text = find_lesson(exercise.lesson).text.read_text(encoding="utf-8")
-    headings = [line.lstrip("# ") for line in text.splitlines() if line.startswith("##")]
+    headings = re.findall(r"^##+ (?:\d+\. )?(.+)", text, re.MULTILINE)
     for text in exercise.hints:
         for section in re.findall(r'See "([^"]+)"', text):
             assert section in headings
