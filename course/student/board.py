@@ -15,6 +15,7 @@ from course.student.progress import (
     when_given_up,
 )
 from course.syllabus import Exercise, Lesson, lessons, name_for_check
+from course.system.console import typed
 
 _MARK = {PASSED: "+", WRONG: "x", TO_DO: "o", UNCHECKED: "?"}
 _COLOR = {PASSED: "green", WRONG: "red", TO_DO: None, UNCHECKED: "yellow"}
@@ -65,8 +66,8 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
         f"({counted(exercise.points, 'point')}, about {exercise.minutes} minutes)",
         f"  read   course/lessons/{lesson.text.name}",
         f"  edit   exercises/{lesson.stem}.py",
-        f"  check  course check {name_for_check(exercise)}",
-        f"  hint   course hint {exercise.name}",
+        f"  check  {typed(f'course check {name_for_check(exercise)}')}",
+        f"  hint   {typed(f'course hint {exercise.name}')}",
     ]
     return "\n".join(lines)
 
@@ -77,10 +78,10 @@ def next_steps_and_why(status: dict[str, str], prefer: tuple[str, ...] = ()) -> 
     if found is None:
         return (
             f"{steps}\n"
-            "  look   course open lab, all position schemes side by side\n"
-            "  play   course lab export --mine, the same as a page, on a sentence of your own\n"
-            "  run    python -m course.experiments.wireup, text to attention, with yours\n"
-            "  pack   course submit, what your instructor needs in one zip"
+            f"  look   {typed('course open lab')}, all position schemes side by side\n"
+            f"  play   {typed('course lab export --mine')}, the same as a page, on your sentence\n"
+            f"  run    {typed('python -m course.experiments.wireup')}, text to attention\n"
+            f"  pack   {typed('course submit')}, what your instructor needs in one zip"
         )
     _, exercise = found
     sentences = [f"Why now? {exercise.why}"]

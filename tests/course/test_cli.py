@@ -1,8 +1,10 @@
 """The `course` command, run as a student runs it."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +13,7 @@ from course import ROOT, __version__
 from course.building import archive
 from course.building.notebooks import UNGRADED
 from course.cli import main
+from course.student import notebook_server
 from course.syllabus import exercises_called, find_lesson, lessons, name_for_check
 
 
@@ -65,6 +68,14 @@ def test_without_torch_it_answers_at_once(tmp_path):
     assert result.stdout.splitlines()[-1] == "[]", result.stderr
 
 
+def test_the_help_groups_the_commands_and_has_them_all():
+    said = CliRunner().invoke(main, ["--help"]).output
+    groups = ["To learn:", "To look at:", "For a class:", "To maintain:"]
+    assert [line for line in said.splitlines() if line in groups] == groups
+    for name in main.list_commands(None):
+        assert len(re.findall(rf"^  {name} +[A-Z].*\.$", said, re.MULTILINE)) == 1
+
+
 def test_version():
     assert course("--version").stdout == f"course {__version__}\n"
 
@@ -100,7 +111,7 @@ def test_an_unknown_name_is_one_sentence_everywhere(command, name, advice):
 def test_an_unknown_command_is_one_sentence():
     result = course("chek")
     assert result.returncode == 2
-    assert "No such command 'chek'" in result.stderr
+    assert "No such command 'chek'; did you mean \"check\"?" in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -189,7 +200,7 @@ NUMBERS = [str(lesson.number) for lesson in lessons()]
 )
 def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened):
     started = []
-    monkeypatch.setattr(subprocess, "call", lambda command, **_: started.append(command) or 0)
+    monkeypatch.setattr(notebook_server, "start", lambda *what: started.append(what) or Ended())
     status = {exercise.name: "to do" for lesson in lessons() for exercise in lesson.exercises}
     done = [exercise.name for lesson in lessons()[:2] for exercise in lesson.exercises]
     monkeypatch.setattr(
@@ -197,9 +208,48 @@ def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened
     )
     result = CliRunner().invoke(main, ["open", *arguments, "--no-browser"])
     assert result.exit_code == 0, result.output
-    path = str(ROOT / "notebooks" / f"{opened}.ipynb")
-    root = f"--ServerApp.root_dir={ROOT}"
-    assert started == [[sys.executable, "-m", "jupyterlab", root, path, "--no-browser"]]
+    assert started == [(ROOT / "notebooks" / f"{opened}.ipynb", "--no-browser")]
+
+
+class Ended:
+    """A process that has ended, and heard Ctrl+C before."""
+
+    def __init__(self) -> None:
+        self.answers = iter([KeyboardInterrupt, 0])
+
+    def wait(self) -> int:
+        answer = next(self.answers)
+        if answer is KeyboardInterrupt:
+            raise answer
+        return answer
+
+
+def test_jupyterlab_is_started_quietly_and_without_what_only_classes_need(monkeypatch):
+    """nbgrader's extensions come with its package; Jupyter itself says that they are off."""
+    begun = []
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "of my own")
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", lambda command, **how: begun.append((command, how)))
+        notebook_server.start(find_lesson("rope").notebook, "--no-browser", stdin=None)
+    ((command, how),) = begun
+    assert command[:4] == [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}"]
+    assert command[-2:] == [str(find_lesson("rope").notebook), "--no-browser"]
+    assert how["cwd"] == ROOT and how["env"]["JUPYTER_CONFIG_PATH"].startswith("of my own")
+    code = (
+        "import json, jupyterlab.commands as lab\n"
+        "from jupyter_server.serverapp import ServerApp\n"
+        "server = ServerApp()\n"
+        "server.load_config_file()\n"
+        "off = server.config.ServerApp.jpserver_extensions\n"
+        "print(json.dumps([lab.get_app_info()['disabled'], [n for n in off if not off[n]]]))"
+    )
+    python = [sys.executable, "-c", code]
+    result = subprocess.run(python, capture_output=True, text=True, env=how["env"], check=True)
+    disabled, off = json.loads(result.stdout)
+    assert "@jupyter/nbgrader" in disabled
+    brought = Path(sys.prefix, "etc", "jupyter", "jupyter_server_config.d", "nbgrader.json")
+    extensions = json.loads(brought.read_text(encoding="utf-8"))["ServerApp"]["jpserver_extensions"]
+    assert set(off) == set(extensions)
 
 
 def test_a_lesson_comes_back_from_the_newest_archive_that_has_it(repository):
