@@ -1,6 +1,7 @@
 """The `course` command. It stays thin, and imports what a command needs only when it runs."""
 
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -98,6 +99,8 @@ def main(context: click.Context) -> None:
     Example:
       course
     """
+    if os.environ.get("NO_COLOR"):
+        context.color = False
     if context.invoked_subcommand is None:
         from course.student.board import course_board, next_steps
         from course.student.progress import status_of_all

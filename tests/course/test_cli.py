@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -42,6 +43,14 @@ def test_alone_it_shows_the_board_and_what_comes_next():
     assert result.stdout.startswith("What and Where: ")
     assert "skipgram" in result.stdout
     assert "next: " in result.stdout or "Everything passes" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["", "next"])
+def test_who_wants_no_color_gets_none(command):
+    colored = CliRunner().invoke(main, command.split(), color=True, env={"NO_COLOR": ""})
+    assert ("\x1b[" in colored.output) == (not command)
+    plain = CliRunner().invoke(main, command.split(), color=True, env={"NO_COLOR": "1"})
+    assert plain.output == click.unstyle(colored.output)
 
 
 def test_without_torch_it_answers_at_once(tmp_path):
