@@ -59,12 +59,7 @@ def open(words: tuple[str, ...]) -> None:
         back = typed(f"course reset notebooks/{path.name}")
         raise click.ClickException(f"notebooks/{path.name} is missing; `{back}` brings it back")
     click.echo(f"opening notebooks/{path.name}; Ctrl+C ends JupyterLab")
-    server = notebook_server.start(path, *options)
-    try:
-        status = server.wait()
-    except KeyboardInterrupt:  # which JupyterLab has heard as well
-        status = server.wait()
-    sys.exit(status)
+    sys.exit(notebook_server.wait_for(notebook_server.start(path, *options)))
 
 
 @click.command(short_help="Start a lesson afresh, keeping what you have.")

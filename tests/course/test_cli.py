@@ -221,16 +221,31 @@ def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened
 
 
 class Ended:
-    """A process that has ended, and heard Ctrl+C before."""
+    """A process that ends when Ctrl+C, or the one who waits, says so."""
 
-    def __init__(self) -> None:
-        self.answers = iter([KeyboardInterrupt, 0])
+    def __init__(self, hears: bool = True) -> None:
+        self.ends = False
+        self.hears = hears
+        self.n_waits = 0
 
-    def wait(self) -> int:
-        answer = next(self.answers)
-        if answer is KeyboardInterrupt:
-            raise answer
-        return answer
+    def terminate(self) -> None:
+        self.ends = True
+
+    def wait(self, timeout: float | None = None) -> int:
+        self.n_waits += 1
+        if self.n_waits == 1:
+            self.ends = self.hears
+            raise KeyboardInterrupt
+        if self.ends:
+            return 0
+        raise subprocess.TimeoutExpired("jupyterlab", timeout)
+
+
+def test_ctrl_c_ends_jupyterlab_whether_that_hears_it_or_not():
+    for hears, n_waits in ((True, 2), (False, 3)):
+        server = Ended(hears)
+        assert notebook_server.wait_for(server) == 0
+        assert server.n_waits == n_waits
 
 
 def test_jupyterlab_is_started_quietly_and_without_what_only_classes_need(monkeypatch):
