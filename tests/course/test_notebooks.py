@@ -166,6 +166,74 @@ def test_what_its_last_check_found_wrong_is_told_and_looked_up_once_a_cell(
     assert len(looked_up) == 1
 
 
+def test_what_is_wrong_or_borrowed_behind_a_name_is_told(tmp_path, displayed, monkeypatch):
+    """A RotaryEmbedding may have passed with a right rotate_half lent, and be drawn with yours."""
+    status = {exercise.name: "passed" for exercise in find_lesson("rope").exercises}
+    monkeypatch.setattr(notebook, "status_of_all", lambda: status | {"rotate_half": "wrong"})
+    stub = '\ndef rope_tables(*_):\n    raise NotImplementedError("TODO rope.rope_tables")\n'
+    source = find_lesson("rope").module("solutions").read_text(encoding="utf-8") + stub
+    monkeypatch.setattr(notebook.Exercises, "_path", tmp_path / "exercises" / "rope.py")
+    monkeypatch.setattr(notebook, "root", lambda: tmp_path)
+    (tmp_path / "exercises").mkdir()
+    (tmp_path / "exercises" / "rope.py").write_text(source, encoding="utf-8")
+    rope = notebook.exercises("rope")
+    for name in ("alibi_bias", "apply_rope", "RotaryEmbedding"):
+        assert getattr(rope, name)
+    assert [repr(banner) for banner in displayed] == [
+        "apply_rope calls rotate_half: yours, found wrong by the last check.",
+        "RotaryEmbedding calls rotate_half: yours, found wrong by the last check. "
+        "RotaryEmbedding calls rope_tables: borrowed, as yours is still to do.",
+    ]
+
+
+@pytest.fixture
+def shell(monkeypatch):
+    """An IPython whose `cell(code)` gives what was shown of the error, and the error."""
+    shell = InteractiveShell()
+    monkeypatch.setattr(notebook, "get_ipython", lambda: shell)
+    monkeypatch.setattr(notebook, "_opened", {})
+    shown = []
+    monkeypatch.setattr(shell, "_showtraceback", lambda kind, value, lines: shown.append(lines))
+
+    def cell(code):
+        shown.clear()
+        error = shell.run_cell(code, store_history=True).error_in_exec
+        return "\n".join(line for lines in shown for line in lines), error
+
+    return cell
+
+
+FIGURE = """
+turned = rope.RotaryEmbedding(4, 8)(torch.ones(4, 8))
+plots.turned_pairs(torch.ones(8), turned[[1, 3]], [1, 3])
+"""
+
+
+def test_an_error_behind_which_may_be_your_function_is_told_in_sentences(beside, shell):
+    add(beside, "\ndef rotate_half(x):\n    return x[..., 1:]\n")
+    shell("import torch\nfrom course import plots\nfrom course.student.notebook import exercises")
+    shell("rope = exercises('rope')")
+    said, error = shell(FIGURE)
+    assert isinstance(error, RuntimeError)  # for whatever runs the notebook it has failed
+    first, at, where, check = said.splitlines()
+    assert first == f"This cell cannot go on: RuntimeError: {error}"
+    assert "(x * cos + rotate_half(x) * sin)" in at
+    names = "rope_tables, rotate_half, apply_rope or RotaryEmbedding"
+    assert where == f"The reason may lie in {names}: yours, and not known to pass."
+    assert check == "  check  course check rope_tables"
+
+
+def test_an_error_of_another_kind_is_shown_as_always(beside, shell):
+    shell("import torch\nfrom course import plots\nfrom course.student.notebook import exercises")
+    shell("rope = exercises('rope')")
+    assert shell(FIGURE) == ("", None)
+    for cell in ("1 / 0", "rope.rotate_half(not_there)"):
+        said, _ = shell(cell)
+        assert "Traceback" in said and "cannot go on" not in said, cell
+    said, _ = shell("plots.turned_pairs(torch.ones(8), turned[0], [1])")  # made in a cell before
+    assert "cannot go on: ValueError" in said
+
+
 def test_what_is_borrowed_serves_what_is_yours(beside):
     add(beside, '\ndef rotate_half(x):\n    raise NotImplementedError("TODO rope.rotate_half")\n')
     rope = notebook.exercises("rope")
