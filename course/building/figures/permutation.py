@@ -94,7 +94,7 @@ def winner_takes_most() -> Picture:
         axes.bar(range(1, 17), weights, color=[ACCENT] + [QUIET] * 15)
         write(axes, (1.7, weights[0] + 0.02), f"{weights[0]:.2f}", ACCENT, bold=True)
         axes.set_xticks([1, 4, 8, 12, 16])
-    grid[0, 0].set_ylabel("weight")
+    grid[0, 0].set(ylabel="weight", ylim=(0, 1), yticks=[0, 0.5, 1])
     return picture
 
 
