@@ -216,14 +216,14 @@ def bag_of_words() -> Picture:
         f"same mean vector: {', '.join(mean)}.",
     )
     middle = 0.25 + 0.38 * 2.5
-    result = cells(axes, 4.15, middle - 0.2, [list(mean)], colors=[ACCENT], size=(0.62, 0.4))
-    write(axes, (5.39, middle - 0.4), "mean of the outputs", align="center")
+    result = cells(axes, 4.15, middle - 0.2, [list(mean)], colors=[ACCENT], size=(0.66, 0.4))
+    write(axes, (5.47, middle - 0.4), "mean of the outputs", align="center")
     for row, words in enumerate(orders):
         y = 0.25 + 0.38 * row
         color = {DOG_BITES_MAN: ACCENT, MAN_BITES_DOG: SECOND}.get(words, QUIET)
         write(axes, (0.35, y), " ".join(words), color, bold=color != QUIET)
         arrow(axes, (1.9, y), result.left(0), color)
-    write(axes, (5.39, middle + 0.4), "who bit whom is lost", QUIET, align="center")
+    write(axes, (5.47, middle + 0.4), "who bit whom is lost", QUIET, align="center")
     return picture
 
 
@@ -252,6 +252,30 @@ def mask_stays_in_place() -> Picture:
         new = _attended(words, causal=True)[words.index("dog")].tolist()
         result = cells(axes, x, 2.42, [_entries(new)], colors=[ACCENT], size=(0.57, 0.4))
         _beside(axes, result, 0, "new dog", ACCENT)
+    return picture
+
+
+def second_layer_sees_order() -> Picture:
+    layer = reference("permutation").causal_toy_attention
+    orders = (DOG_BITES_MAN, ("bites", "dog", "man"))
+    picture, axes = diagram(
+        1.75,
+        "Dog and bites swap: one layer leaves man the same, two layers do not",
+        alt="The vector of man, last in dog bites man and last in bites dog man, under a causal "
+        "mask. After one layer it is the same in both sentences; after two layers it differs.",
+    )
+    outputs = [_tokens(words)[None] for words in orders]
+    for words, x in zip(orders, (1.5, 4.45), strict=True):
+        write(axes, (x + 1.18, 0.2), " ".join(words), align="center", bold=True)
+    for row, name in enumerate(("1 layer", "2 layers")):
+        outputs = [layer(tokens) for tokens in outputs]
+        left, right = (_entries(tokens[0, 2].tolist()) for tokens in outputs)
+        y, colors = 0.45 + 0.6 * row, [SECOND if left == right else ACCENT]
+        block = cells(axes, 1.5, y, [left], colors=colors, size=(0.59, 0.4))
+        cells(axes, 4.45, y, [right], colors=colors, size=(0.59, 0.4))
+        _beside(axes, block, 0, f"man, {name}", *colors)
+        sign = "=" if left == right else "≠"
+        write(axes, (4.155, y + 0.2), sign, *colors, align="center", bold=True, size=TEXT + 5)
     return picture
 
 
