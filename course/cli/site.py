@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-_NEEDED = ("sphinx", "myst_nb", "furo", "sphinx_copybutton")
+_NEEDED = ("sphinx", "myst_nb", "furo", "math_core", "sphinx_copybutton")
 
 
 @click.group(short_help="Build or serve the course as a website.")
