@@ -48,7 +48,7 @@ def _write_texts(folder: Path) -> None:
     _write(folder, syllabus, syllabus.read_text(encoding="utf-8") + every_exercise)
     for lesson in lessons():
         text = lesson.text.read_text(encoding="utf-8")
-        text = text.replace("```mermaid", "```text")  # until each diagram is a figure
+        text = re.sub(r"```mermaid\n.*?```\n", "", text, flags=re.DOTALL)  # on GitHub alone
         text = re.sub(r"\n\*(Previous|Next): [^*]+\*\n", "", text)  # the theme has such links
         contents = f"Exercises </exercises/{lesson.stem}>\nNotebook </notebooks/{lesson.text.stem}>"
         text += f"\n```{{toctree}}\n:hidden:\n\n{contents}\n```\n"  # for the sidebar
