@@ -75,11 +75,12 @@ def _for_reading(notebook: NotebookNode, stem: str) -> NotebookNode:
     notebook.cells = [cell for cell in notebook.cells if not _NOT_READ & _tags(cell)]
     to_guess = False
     for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            to_guess = "prediction" in _tags(cell)
-            if to_guess:
-                question = cell.source.removeprefix("**Guess first.** ")
-                cell.source = f"::::{{admonition}} Guess first\n{question}\n::::"
+        if "prediction" in _tags(cell):
+            to_guess = True
+            question = cell.source.removeprefix("**Guess first.** ")
+            cell.source = f"::::{{admonition}} Guess first\n{question}\n::::"
+        elif cell.cell_type == "markdown":
+            to_guess &= not cell.source.startswith(("<details>", "#"))  # told, or something else
         elif cell.source.startswith("check("):  # the reference's points are not the reader's
             cell.outputs = []
         elif to_guess and cell.outputs:

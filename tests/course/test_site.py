@@ -205,7 +205,7 @@ def test_what_comes_out_is_folded_behind_its_guess():
         ),
         nbformat.v4.new_code_cell("guess = Guess(many=...)", metadata={"tags": ["guess"]}),
         nbformat.v4.new_code_cell("print(3)", outputs=[picture]),
-        nbformat.v4.new_markdown_cell("Three."),
+        nbformat.v4.new_markdown_cell("<details>Three.</details>"),
         nbformat.v4.new_code_cell("print(4)", outputs=[picture]),
     ]
     title = nbformat.v4.new_markdown_cell("# 5. RoPE")
