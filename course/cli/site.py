@@ -30,6 +30,8 @@ def site() -> None:
 def build(out: Path | None) -> None:
     """Build the site. The first time takes minutes, because all notebooks are run.
 
+    They show real words where `course data all` has fetched them.
+
     It is written whole or not at all: a build that fails leaves the older site as it was.
 
     \b

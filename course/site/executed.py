@@ -109,6 +109,7 @@ def _run(stem: str, text: str) -> NotebookNode:
             resources={"metadata": {"path": folder}},
         )
         alone = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
+        alone |= {"COURSE_DATA": str(data_folder().resolve())}
         try:
             # what the kernel itself says is for nobody; what cells say is in the notebook
             return client.execute(env=os.environ | alone, stderr=subprocess.DEVNULL)
