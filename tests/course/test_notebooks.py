@@ -32,14 +32,35 @@ def cells_of(stem, **options):
 # --- what they are made of ------------------------------------------------------------------
 
 
+def names_given(cell, function):
+    """The names, and whether each is still `...`, of the one call of a function in a cell."""
+    (call,) = [
+        node
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == function
+    ]
+    return {one.arg: ast.unparse(one.value) == "..." for one in call.keywords}
+
+
 @pytest.mark.parametrize("stem", stems())
-def test_a_notebook_asks_for_guesses_and_answers_and_defines_next_to_nothing(stem):
+def test_every_guess_follows_its_question_and_is_compared_with_what_came_out(stem):
     cells = cells_of(stem)
-    guesses = [cell for cell in cells if "prediction" in cell.metadata.get("tags", [])]
+    asked = [n for n, cell in enumerate(cells) if "prediction" in cell.metadata.get("tags", [])]
+    assert len(asked) >= 3
+    for question, end in zip(asked, [*asked[1:], len(cells)], strict=True):
+        guess, *rest = cells[question + 1 : end]
+        (compared,) = [cell for cell in rest if "guess.compare(" in cell.source]
+        assert guess.metadata.tags == compared.metadata.tags == ["guess"]
+        guesses, results = names_given(guess, "Guess"), names_given(compared, "guess.compare")
+        assert all(guesses.values())
+        assert set(guesses) == set(results) or set(results) == {None}  # from a dictionary
+
+
+@pytest.mark.parametrize("stem", stems())
+def test_a_notebook_asks_for_answers_and_defines_next_to_nothing(stem):
+    cells = cells_of(stem)
     answers = [cell for cell in cells if cell.metadata.get("nbgrader", {}).get("solution")]
     assert cells[0].source.startswith("# ")
-    assert len(guesses) >= 3
-    assert all("My guess" in cell.source for cell in guesses)
     assert len(answers) >= 2 or stem in UNGRADED.values()
     assert all(YOUR_ANSWER in cell.source for cell in answers)
     for cell in cells:
