@@ -233,7 +233,7 @@ def product_depends_on_the_distance() -> Picture:
     curve(near, part, [at[k] for k in part], color=ACCENT, marker="o", markersize=3.5)
     near.set_title("a part, enlarged", loc="left", fontsize=TEXT)
     near.set(xlabel="places further on", xticks=[12, 18, 24, 30, 36])
-    note(near, "24 and 25", (24.5, at[24] + 0.3), (28, at[24] + 8), QUIET)
+    note(near, "25 is not\nlower than 24", (25, at[25]), (29.5, at[25] + 8.5))
     return picture
 
 
