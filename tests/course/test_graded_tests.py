@@ -43,7 +43,7 @@ def test_mistakes_are_refused_and_alternatives_accepted(lesson):
 @pytest.mark.slow
 @each_lesson
 def test_two_mistakes_at_once_are_refused_and_one_of_them_is_named(lesson):
-    verdicts = list(try_pairs(lesson.stem, per_exercise=20))
+    verdicts = list(try_pairs(lesson.stem, per_exercise=6))
     assert [one.place for one in verdicts if not one.failed] == []
     unnamed = [one.place for one in verdicts if not one.says]
     assert len(unnamed) <= 0.1 * len(verdicts), unnamed

@@ -1,14 +1,14 @@
-"""The notebooks: made from their sources, run on anybody's code, and nothing borrowed silently."""
+"""The notebooks: made from their sources, and nothing is borrowed silently.
+
+They run in test_browser.py.
+"""
 
 import ast
-import json
 import re
-from pathlib import Path
 
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from nbclient import NotebookClient
 
 from course import ROOT, plots
 from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, stems
@@ -16,9 +16,6 @@ from course.plots.play import play
 from course.student import notebook
 from course.student.borrow import Names
 from course.syllabus import find_lesson, lessons, stub_from
-
-SECONDS = 240
-"""What a cell may take on a busy machine."""
 
 
 def source_of(stem):
@@ -338,70 +335,3 @@ def test_a_slider_redraws_the_picture_in_its_place(outputs):
 def test_a_start_that_no_slider_offers_is_refused(outputs):
     with pytest.raises(ValueError, match="position starts with 3, which its slider does not offer"):
         play(picture, position=[1, 2])
-
-
-# --- running them ---------------------------------------------------------------------------
-
-
-def half_done(lesson):
-    """A module in which every second exercise is still to do, and the names of those."""
-    solution = lesson.module("solutions").read_text(encoding="utf-8")
-    stub = stub_from(solution, lesson.stem)
-    to_do = [exercise.name for exercise in lesson.exercises[::2]]
-    definitions = [
-        ast.get_source_segment(stub, node)
-        for node in ast.parse(stub).body
-        if getattr(node, "name", None) in to_do
-    ]
-    return "\n\n\n".join([solution, *definitions]) + "\n", to_do
-
-
-FEWER_STEPS = """\
-import dataclasses
-from course.experiments import training
-training.QUICK = dataclasses.replace(training.QUICK, steps=30)
-"""
-"""For the shoot-out, whose trainings take minutes; all of them are done when the site is built."""
-
-
-def run(stem, folder: Path, monkeypatch):
-    """A notebook that was run in a folder, without a network and without fetched data."""
-    monkeypatch.setenv("COURSE_DATA", str(folder / "no data"))
-    for name in ("http_proxy", "https_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    source = source_of(stem)
-    book = nbformat.reads(notebook_from(source.replace("steps=300", "steps=30"), stem), 4)
-    if "QUICK" in source:
-        book.cells.insert(0, nbformat.v4.new_code_cell(FEWER_STEPS))
-    client = NotebookClient(book, timeout=SECONDS, resources={"metadata": {"path": str(folder)}})
-    return client.execute()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stem", stems())
-def test_a_notebook_runs_with_half_of_the_exercises(stem, tmp_path, monkeypatch):
-    """With nearly all of them it runs in a browser, in test_browser.py."""
-    to_do = set()
-    for lesson in lessons():
-        source, left = half_done(lesson)
-        (tmp_path / f"{lesson.stem}.py").write_text(source, encoding="utf-8")
-        to_do.update(left)
-    book = run(stem, tmp_path, monkeypatch)
-    code = [cell for cell in book.cells if cell.cell_type == "code"]
-    outputs = [(cell, output, output.get("data", {})) for cell in code for output in cell.outputs]
-    assert not [output for _, output, _ in outputs if output.get("name") == "stderr"]
-    assert not re.search(r"\bWarning\b", json.dumps(book))
-    shown = "\n".join(data.get("text/plain", "") for _, _, data in outputs)
-    used = set(re.findall(r"\b\w+\.(\w+)", "\n".join(cell.source for cell in book.cells)))
-    assert set(re.findall(r"^(\w+) is borrowed", shown, re.M)) == to_do & used
-    html = [data.get("text/html", "") for _, _, data in outputs]
-    images = [one for one in html if "<img" in one]
-    assert len(images) >= 2
-    assert all(re.search(r' alt="[^"]{20,}"', image) for image in images)
-    earned = {
-        cell.metadata.nbgrader.grade_id: int(data["text/plain"])
-        for cell, output, data in outputs
-        if "nbgrader" in cell.metadata and output.output_type == "execute_result"
-    }
-    exercises = [e for lesson in lessons() if lesson.text.stem == stem for e in lesson.exercises]
-    assert earned == {e.name: 0 if e.name in to_do else e.points for e in exercises}

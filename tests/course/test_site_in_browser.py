@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
@@ -28,6 +27,8 @@ pytestmark = pytest.mark.browser
 AXE = "axe-core@4.14.1"
 THEMES = ("light", "dark")
 SIZES = {"desktop": (1440, 900), "phone": (390, 844)}
+LOOKS = (("light", "phone"), ("dark", "desktop"))
+"""Every theme and every size, each page in two."""
 
 SMALLEST = 9
 """Pixels of the page for the smallest text of a figure, on a phone too."""
@@ -80,13 +81,22 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site, built anew."""
+    """The site, built anew, from notebooks that train for a few steps: all would take a minute."""
     pytest.importorskip("sphinx", reason='the extra `site` is not there: pip install -e ".[site]"')
-    from course.site.build import build_site
+    from course.site import build, executed
 
-    folder = tmp_path_factory.mktemp("built") / "site"
-    assert build_site(folder) == "", "Sphinx warns"
-    return folder
+    def run_shortly(stem, text, run=executed._run):
+        first = "from course.experiments.character_gpt import Size"
+        fewer = "training.QUICK = dataclasses.replace(training.QUICK, steps=30)"
+        fewer = f"from course.experiments import training; {fewer}; {first}"
+        return run(stem, text.replace(first, fewer).replace("steps=300", "steps=30"))
+
+    folder = tmp_path_factory.mktemp("built")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executed, "folder", lambda: folder / "runs")
+        patch.setattr(executed, "_run", run_shortly)
+        assert build.build_site(folder / "site") == "", "Sphinx warns"
+    return folder / "site"
 
 
 @pytest.fixture(scope="module")
@@ -134,9 +144,9 @@ def opened(site, chromium):
 
 @pytest.fixture(scope="module")
 def visits(site, pages, chromium):
-    """Every page, visited in each theme and size."""
+    """Every page, visited in each theme and in each size."""
     seen = []
-    for theme, size in product(THEMES, SIZES):
+    for theme, size in LOOKS:
         page = window(chromium, theme, size)
         for what in ("request", "pageerror", "console"):
             page.on(what, lambda told, what=what: seen[-1].saw(what, told))
@@ -205,13 +215,13 @@ def test_the_text_of_a_figure_can_be_read_on_a_phone(visits):
         for image in visit.facts["images"]
         if visit.page.startswith("notebooks/")
     ]
-    assert len(shown) > 100
+    assert len(shown) > 20
     assert [(page, size) for page, size in shown if size < SMALLEST] == []
 
 
 def test_every_image_is_drawn_and_described(visits):
     images = [(visit.page, image) for visit in visits for image in visit.facts["images"]]
-    assert len(images) > 100
+    assert len(images) > 50
     assert [one for one in images if len(one[1]["alt"]) < 20 or not one[1]["drawn"]] == []
 
 
