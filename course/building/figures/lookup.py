@@ -67,10 +67,9 @@ def words_become_rows() -> Picture:
             axes,
             x + 0.07,
             1.68,
-            [[entry] for entry in numbers],
+            [[f"{entry:.1f}".replace("-", "−")] for entry in numbers],
             size=(0.76, 0.32),
             colors=[color] * len(numbers),
-            pattern=".1f",
         )
         middle = x + 0.45
         arrow(axes, (middle, 0.62), (middle, number.y), color)
@@ -134,7 +133,7 @@ def uint8_ids_are_a_mask() -> Picture:
     kept = ids.bool().tolist()
     picture, axes = diagram(
         2.5,
-        "The same four ids: in uint8, PyTorch takes them for a mask",
+        "Four uint8 ids give three rows: PyTorch takes them for a mask",
         alt=f"Left the ids {_listed(ids)} in int64: weight[ids] gives rows 1, 0, 1 and 1, four "
         "rows for four ids. Right the same ids in uint8: each stands beside a row of the table "
         "and says whether to keep it. Row 1 is left out, and rows 0, 2 and 3 come back, three "
@@ -144,13 +143,13 @@ def uint8_ids_are_a_mask() -> Picture:
     result = cells(axes, 1.75, 0.62, rows, colors=[SECOND] * 4)
     for n, row in enumerate(ids.tolist()):
         write(axes, (1.22, numbers.left(n)[1]), f"row {row}", SECOND, align="center")
-    mask = cells(axes, 3.8, 0.62, ids[:, None].tolist(), colors=[ACCENT] * 4)
+    mask = cells(axes, 3.72, 0.62, ids[:, None].tolist(), colors=[ACCENT] * 4)
     table = cells(
-        axes, 5.38, 0.62, TABLE.tolist(), colors=[ACCENT if keep else None for keep in kept]
+        axes, 5.27, 0.62, TABLE.tolist(), colors=[ACCENT if keep else None for keep in kept]
     )
     for n, keep in enumerate(kept):
         said, color = ("keep", ACCENT) if keep else ("leave out", QUIET)
-        write(axes, (4.84, mask.left(n)[1]), said, color, align="center")
+        write(axes, (4.745, mask.left(n)[1]), said, color, align="center")
     middles = (numbers.x + result.right(0)[0]) / 2, (mask.x + table.right(0)[0]) / 2
     for x, above, below, color in (
         (middles[0], "int64: numbers of rows", "4 ids, 4 rows", SECOND),
@@ -212,14 +211,15 @@ def tables_of_models() -> Picture:
         alt=f"Five bars of equal length, each a whole model, and how much of it are tables of "
         f"tokens. {seen}.",
     )
-    left, whole = 2.75, 3.35
+    left, whole = 3.0, 3.1
     for n, model in enumerate(models):
         y = 0.2 + 0.66 * n
         share = shares[model["name"]]
         n_tables = 1 if model["tied"] else 2
         write(axes, (0.16, y + 0.1), model["name"], bold=True)
-        sizes = f"{model['vocab_size']:,} × {model['n_embd']:,}"
-        write(axes, (0.16, y + 0.37), f"{n_tables} × ({sizes})", QUIET)
+        tables = "1 table" if model["tied"] else "2 tables"
+        sizes = f"{tables}, {model['vocab_size']:,} × {model['n_embd']:,}"
+        write(axes, (0.16, y + 0.37), sizes, QUIET)
         rest = {"facecolor": TINTS[QUIET], "edgecolor": QUIET, "linewidth": 0.8}
         axes.add_patch(Rectangle((left, y), whole, 0.44, **rest))
         width = whole * share / n_tables
@@ -228,7 +228,7 @@ def tables_of_models() -> Picture:
             axes.add_patch(Rectangle((left + part * width, y), width, 0.44, **table))
         write(axes, (left + whole + 0.12, y + 0.22), _percent(share), ACCENT, bold=True)
         words = (left + whole * share + 0.12, y + 0.22)
-        write(axes, words, f"of {_short(model['parameters'])} numbers", QUIET)
+        write(axes, words, f"of {_short(model['parameters'])}", QUIET)
     return picture
 
 
@@ -296,12 +296,12 @@ def first_loss() -> Picture:
         3.7,
         "Drawn at 0.02, a table starts with the loss of a guess; drawn at 1, with "
         f"{loss_at[1] / knows_nothing:.0f} times that",
-        alt="The first loss of GPT-2's sizes against the standard deviation of the table's rows, "
-        f"from {sigmas[0]:g} to 1. Up to 0.02 it lies on the line ln 50,257 = "
-        f"{knows_nothing:.1f}; at 0.1 it is {loss_at[0.1]:.0f}, and at 1, as nn.Embedding draws, "
-        f"about {round(loss_at[1], -1):.0f}.",
-        x="standard deviation σ of the rows",
-        y="first loss (nats)",
+        alt="The loss to expect before training, for GPT-2's sizes, against the standard "
+        f"deviation of the table's rows, from {sigmas[0]:g} to 1. Up to 0.02 it lies on "
+        f"the line ln 50,257 = {knows_nothing:.1f}; at 0.1 it is {loss_at[0.1]:.0f}, and at 1, "
+        f"as nn.Embedding draws, about {round(loss_at[1], -1):.0f}.",
+        x="standard deviation σ of the first rows",
+        y="expected loss (nats)",
     )
     axes.axhline(knows_nothing, color=QUIET, linewidth=1.3, linestyle="--")
     curve(axes, sigmas, losses, color=ACCENT)
