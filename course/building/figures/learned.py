@@ -94,7 +94,7 @@ def positions_after_training() -> Picture:
     scale.set_label("cosine of two rows", fontsize=TEXT)
     scale.ax.tick_params(labelsize=TEXT)
     note(axes, "trained: neighbors\nare alike", (trained, 20), (143, 18), ACCENT, ha="left")
-    note(axes, "never reached:\nas they were drawn", (110, 84), (143, 62), QUIET, ha="left")
+    note(axes, "never reached:\nrandom, as at the start", (110, 84), (143, 62), QUIET, ha="left")
     return picture
 
 
@@ -107,7 +107,7 @@ def loss_by_position() -> Picture:
         "At the first row that was never trained, the loss jumps",
         alt=f"The loss at places 0 to {len(losses) - 1} of unseen text. It is about {before:.1f} "
         f"up to place {trained - 1}, the end of what was trained, and about {after:.1f} behind it. "
-        f"Counting characters alone gives {letters:.1f}, drawn as a dashed line.",
+        f"Counting characters alone gives {letters}, drawn as a dashed line.",
         x="position",
         y="loss (nats per character)",
     )
@@ -115,7 +115,7 @@ def loss_by_position() -> Picture:
     curve(axes, range(trained), losses[:trained], color=SECOND)
     curve(axes, range(trained - 1, len(losses)), losses[trained - 1 :], color=ACCENT)
     axes.axhline(letters, color=QUIET, linestyle="--", linewidth=1.4)
-    said = f"counts of characters: {letters}"
+    said = f"counting characters: {letters}"
     write(axes, (len(losses) - 1, letters + 0.19), said, QUIET, align="right")
     write(axes, (trained / 2, 1.55), "read in training", SECOND, align="center")
     write(axes, (trained / 2, 1.15), f"about {before:.1f}", SECOND, align="center", bold=True)
