@@ -27,25 +27,28 @@ from course.plots.drawing import (
 from course.plots.parts import heatmap
 
 ON_COLOR = "#fdfdfd"
-"""White, also on a dark page: colors of a heatmap are the same there."""
+"""For words on a heatmap, whose colors are the same on a dark page; pure white would change."""
 
 
 def hands_of_three_positions() -> Picture:
     width, first, others = 8, 7, (8, 51)
     rates = reference("sinusoidal").inverse_frequencies(width).tolist()
+    turns = [_short(2 * math.pi / rate) for rate in rates]
+    next_to_it, far = ([math.degrees(rate * (other - first)) for rate in rates] for other in others)
     picture, axes = diagram(
-        4.25,
+        4.2,
         "The fast hand tells 7 from 8, but not from 51: there the slower hands help",
         alt="Four clocks for each of the positions 7, 8 and 51, from a fast hand that turns once "
-        "in 6.28 positions to a slow one that takes 6,283. From 7 to 8 the first hand has moved by "
-        "57 degrees, the others hardly. At 51 the first hand stands where it stood at 7, and the "
-        "second has moved by most of a turn, the third by 25 degrees.",
+        f"in {turns[0]} positions to a slow one that takes {turns[-1]}. From 7 to 8 the first hand "
+        f"has moved by {next_to_it[0]:.0f} degrees, the others hardly. At 51 the first hand stands "
+        f"where it stood at 7, and the second has moved by {far[1]:.0f} degrees, the third by "
+        f"{far[2]:.0f}.",
     )
     radius, columns = 0.47, [2.0, 3.45, 4.9, 6.35]
     write(axes, (0.16, 0.46), "positions a turn", QUIET)
-    for x, pair, rate in zip(columns, range(4), rates, strict=True):
+    for pair, (x, turn) in enumerate(zip(columns, turns, strict=True)):
         write(axes, (x, 0.2), f"hand {pair}", align="center", bold=True)
-        write(axes, (x, 0.46), _short(2 * math.pi / rate), QUIET, align="center")
+        write(axes, (x, 0.46), turn, QUIET, align="center")
     for row, position in enumerate((first, *others)):
         y = 1.2 + 1.16 * row
         write(axes, (0.16, y), f"position {position}", bold=True)
@@ -86,13 +89,8 @@ def row_notes_the_tips() -> Picture:
         _hand(axes, (x, y), radius, angle, INK)
         aside = 0.55 if pair else -0.17  # the second hand points nearly up
         write(axes, (x + 0.1, height + aside), names[2 * pair], ACCENT)
-        write(
-            axes,
-            (x - 0.1, (y + height) / 2 + 0.1 * pair),
-            names[2 * pair + 1],
-            SECOND,
-            align="right",
-        )
+        middle = (x - 0.1, (y + height) / 2 + 0.1 * pair)
+        write(axes, middle, names[2 * pair + 1], SECOND, align="right")
     block = cells(axes, left, 2.7, [row], size=(cell, 0.42), pattern=".4f", colors=[colors])
     write(axes, (0.16, block.left(0)[1]), f"row {position}", bold=True)
     for column, (name, color) in enumerate(zip(names, colors, strict=True)):
@@ -264,6 +262,72 @@ def projection_brings_back_the_place() -> Picture:
     write(axes, (4, raw[0] - 14), f"bare rows: {raw[0]:.1f} everywhere", SECOND, bold=True)
     write(axes, (4, 38), f"projected: {said}", ACCENT, bold=True)
     axes.set(xlim=(-4, 512), ylim=(-45, 160), yticks=[0, 50, 100, 150])
+    return picture
+
+
+def biases_follow_diagonals() -> Picture:
+    length, largest = 6, 3
+    picture, axes = diagram(
+        3.0,
+        "A relative bias depends on the distance: it is the same along each diagonal",
+        alt=f"A square of {length} by {length} cells, a row for each query and a column for each "
+        "key. A cell names the bias of its distance: b(0) on the diagonal, b(−1) below it, b(1) "
+        f"above it. From distance {largest} on, all cells share b(−{largest}) or b({largest}).",
+    )
+    meant = {-1: ACCENT, -largest: SECOND, largest: SECOND}
+    words, colors = [], []
+    for query in range(length):
+        distances = [max(-largest, min(largest, key - query)) for key in range(length)]
+        words.append([f"b({distance})".replace("-", "−") for distance in distances])
+        colors.append([meant.get(distance) for distance in distances])
+    block = cells(axes, 2.72, 0.42, words, size=(0.69, 0.4), colors=colors)
+    middle = (block.x + block.right(0)[0]) / 2
+    write(axes, (middle, 0.2), "key at 0, 1, 2, …", QUIET, align="center")
+    for row, name in enumerate(("query at 0", "1", "2", "…")):
+        x, y = block.left(row)
+        write(axes, (x - 0.12, y), name, QUIET, align="right")
+    write(axes, (0.16, block.left(1)[1]), "one back", ACCENT, bold=True)
+    write(axes, (0.16, block.left(4)[1]), "three or more back:", SECOND)
+    write(axes, (0.16, block.left(5)[1]), "all share one bias", SECOND)
+    return picture
+
+
+def formulas_agree_at_first() -> Picture:
+    width, top, closest = 512, 8e9, "2i/(C − 2)"
+    hands = torch.arange(width // 2, dtype=torch.float64)
+    paper = (2 * math.pi / reference("sinusoidal").inverse_frequencies(width)).tolist()
+    others = {
+        "i/C": hands / width,
+        "4i/C": 4 * hands / width,
+        closest: 2 * hands / (width - 2),
+    }
+    turns = {name: (2 * math.pi * 10000**exponent).tolist() for name, exponent in others.items()}
+    ends = {name: some[-1] for name, some in turns.items()}
+    picture, axes = chart(
+        3.9,
+        "Four formulas agree on the first hand, so look at the last",
+        alt=f"Wavelengths on a logarithmic axis, for C = {width}. All four lines start at 6.28. "
+        f"The paper's ends at {paper[-1]:,.0f}, that of {closest} on top of it at "
+        f"{ends[closest]:,.0f}, that of i/C at {ends['i/C']:,.0f} and that of 4i/C at "
+        f"{ends['4i/C'] / 1e6:.0f} million.",
+        x="hand",
+        y="wavelength (positions)",
+    )
+    axes.set_yscale("log")
+    last = len(hands) - 1
+    axes.set(xlim=(-6, last + 130), ylim=(3, top), xticks=[0, 50, 100, 150, 200, last])
+    ticks = [10, 1000, 100_000, 10_000_000, 1_000_000_000]
+    axes.set_yticks(ticks, ["10", "1,000", "100,000", "10 million", "1 billion"])
+    axes.minorticks_off()
+    for name, some in turns.items():
+        dashed = {"linestyle": "--", "color": SECOND, "zorder": 3} if name == closest else {}
+        curve(axes, hands, some, **dashed)
+    curve(axes, hands, paper, color=ACCENT, linewidth=4)
+    beside = last + 7
+    write(axes, (beside, ends["4i/C"]), f"4i/C: {ends['4i/C'] / 1e6:.0f} million", QUIET)
+    write(axes, (beside, ends[closest] * 4), f"{closest}: {ends[closest]:,.0f}", SECOND)
+    write(axes, (beside, paper[-1] / 2.5), f"2i/C: {paper[-1]:,.0f}", ACCENT, bold=True)
+    write(axes, (beside, ends["i/C"]), f"i/C: {ends['i/C']:,.0f}", QUIET)
     return picture
 
 
