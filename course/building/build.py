@@ -8,7 +8,6 @@ lessons; and README's badges, from the address in pyproject.toml.
 """
 
 import hashlib
-import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -273,11 +272,16 @@ def _common_mistakes(exercise: Exercise) -> str:
         for mistake in mistakes(exercise.lesson)
         if mistake.exercise == exercise.name and mistake.common
     ] + [
-        f"- <code>{html.escape(error.message, quote=False)}</code>\n  {error.means}\n"
+        f"- {_as_code(error.message)}\n  {error.means}\n"
         for error in errors(exercise.lesson)
         if error.exercise == exercise.name
     ]
     return _FOLDED.format(name=exercise.name, items="".join(items))
+
+
+def _as_code(text: str) -> str:
+    """Return a text as Markdown shows code, also where it holds backticks itself."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 def with_contents(text: str) -> str:

@@ -164,7 +164,7 @@ def test_the_texts_in_git_list_the_common_mistakes_of_every_exercise(lesson):
         assert 2 <= len(common) <= 4, exercise.name
         errors = [one for one in catalogue.errors(lesson.stem) if one.exercise == exercise.name]
         assert listed.count("\n- It ") == len(common), exercise.name
-        assert listed.count("\n- <code>") == len(errors) == listed.count("\n- ") - len(common)
+        assert listed.count("\n- `") == len(errors) == listed.count("\n- ") - len(common)
         for mistake in common:
             assert mistake.says.startswith(f"{exercise.name} ")
             assert mistake.look in listed
