@@ -253,7 +253,7 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_a_diagram_turns_with_the_theme(opened, theme):
-    page = opened("course/lessons/5_rope.html", theme)
+    page = opened("index.html", theme)
     page.wait_for_function(DRAWN)
     seen = {}
     for _ in range(3):  # the button goes through automatic, light and dark

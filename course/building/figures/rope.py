@@ -300,8 +300,8 @@ def score_by_distance() -> Picture:
     curve(axes, steps, (plain + penalty).tolist(), color=SECOND)
     note(axes, "RoPE: one curve", (13.5, 2.2), (24, 2.4), ACCENT)
     note(axes, "ALiBi: one line", (44, -1.07), (33, -1.6), SECOND)
-    note(axes, "sinusoidal: five places,\nfive curves", (55, 1.7), (51, 2.3), QUIET)
-    axes.set(xlim=(0, reach), ylim=(-2, 2.7))
+    note(axes, "sinusoidal: five places,\nfive curves", (55, 1.7), (49, 2.5), QUIET)
+    axes.set(xlim=(0, reach), ylim=(-2, 2.9))
     return picture
 
 
