@@ -283,7 +283,8 @@ def score_by_distance() -> Picture:
         scores(rotary((query @ w_q).expand(reach + 1, -1), s), rotary(key @ w_k, s)) for s in places
     ]
     plain = scores(query @ w_q, key @ w_k)[0]
-    penalty = rope.alibi_bias(8, reach + 1)[4, :, 0]
+    bias = rope.alibi_bias(8, 512)[4]
+    lowered = [(plain + bias[s : s + reach + 1, s]).tolist() for s in places]
     picture, axes = chart(
         4.0,
         "RoPE and ALiBi score the distance alone, wherever the two tokens stand",
@@ -297,7 +298,8 @@ def score_by_distance() -> Picture:
         curve(axes, steps, one, color=QUIET, linewidth=1.1)
     for one in turned:
         curve(axes, steps, one, color=ACCENT)
-    curve(axes, steps, (plain + penalty).tolist(), color=SECOND)
+    for one in lowered:
+        curve(axes, steps, one, color=SECOND)
     note(axes, "RoPE: one curve", (13.5, 2.2), (24, 2.4), ACCENT)
     note(axes, "ALiBi: one line", (44, -1.07), (33, -1.6), SECOND)
     note(axes, "sinusoidal: five places,\nfive curves", (55, 1.7), (49, 2.5), QUIET)
