@@ -100,7 +100,7 @@ def both_hands_turn() -> Picture:
             _hand(axes, center, radius, angle, of_hand)
             tip = _at(center, radius + 0.16, angle)
             write(axes, tip, name, of_hand, align="center", bold=True)
-        write(axes, (x, 2.23), f"angle {_signed(k + n - q - m, 2)}", color, align="center")
+        write(axes, (x, 2.23), f"angle {_signed(k + n - q - m, 2)} rad", color, align="center")
         write(axes, (x, 2.53), f"score {_signed(score)}", color, align="center", bold=True)
         write(axes, (x, 0.22), f"q at {m}, k at {n}", QUIET, align="center")
     axes.plot((5.18, 5.18), (0.1, 2.65), color=FAINT, linewidth=1.2)
