@@ -2,4 +2,4 @@
 
 from course.cli import main
 
-main(prog_name="course")
+main()

@@ -130,7 +130,7 @@ def tied_logits(x: Tensor, weight: Tensor) -> Tensor:
     Returns:
         (B, T, V): the dot product of every token with every row.
 
-    Source: Press and Wolf (2017), arXiv:1608.05859, section 2.
+    Source: Press and Wolf (2017), arXiv:1608.05859, section 3.
 
     >>> table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     >>> tied_logits(torch.tensor([[[1.0, 2.0]]]), table)

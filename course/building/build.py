@@ -220,7 +220,7 @@ _HEAD = """
 Next: {following}*
 
 *You edit [`exercises/{stem}.py`](../../exercises/{stem}.py). The tests are in
-[`tests/test_{stem}.py`](../../tests/test_{stem}.py).*
+[`tests/test_{stem}.py`](../../tests/test_{stem}.py). The exercises take about {minutes} minutes.*
 
 """
 
@@ -257,6 +257,7 @@ def with_head_and_mistakes(text: str, lesson: Lesson) -> str:
         number=lesson.number,
         title=lesson.title,
         stem=lesson.stem,
+        minutes=lesson.minutes,
         previous=others.get(lesson.number - 1, "[the syllabus](README.md)"),
         following=others.get(lesson.number + 1, "[the syllabus](README.md), where you started"),
     )

@@ -13,6 +13,7 @@ import tomllib
 
 from course import root
 from course.syllabus import lessons
+from course.system.console import PREFIX
 
 BRANCH = "main"
 GITHUB = "https://github.com/"
@@ -95,6 +96,7 @@ def move_in(stem: str) -> None:
     if missing := [str(one) for one in needed.values() if _version(one.name) is None]:
         _pip_install(*missing)
     os.chdir(root() / "notebooks")
+    os.environ[PREFIX] = "!"  # as a cell needs it before a command
     display(Markdown(_welcome(stem)))
     if _version("torch") not in needed["torch"].specifier:
         print(f"Colab's PyTorch {_version('torch')} is one that the course was not tested with.")

@@ -1,9 +1,11 @@
 """Notebooks, made from their sources in `solutions/notebooks/`.
 
-A source is Python in jupytext's percent format. Two kinds of cells carry something extra:
+A source is Python in jupytext's percent format. Some cells carry something extra:
 
     # %% [markdown] answer="why-relative" points=2     a question that a person grades
-    # %% [markdown] tags=["prediction"]                a guess to write down first
+    # %% [markdown] tags=["prediction"]                what to guess, before the next cells are run
+    # %% tags=["guess"]                                the guess, and its comparison with the result
+    # %% tags=["slider"]                               what needs a kernel: not on the site
 
 In an answer, what stands between `### BEGIN SOLUTION` and `### END SOLUTION` is the instructor's.
 The head of a notebook, with its links, and a check of every exercise at its end come from the
@@ -39,8 +41,9 @@ _HEAD = (
     "# *Read {text}. You write {module}; its tests are in {tests}. This notebook uses your "
     "functions as soon as you have written and saved them, and the reference's until then; it "
     "says which. If your run differs from an explanation, run the checks at the end first. When "
-    "you open the notebook again, run it again: sliders need a running kernel.*\n\n"
+    "you open the notebook again, run it again.*\n\n"
 )
+_HOW_TO_GUESS = "# your guess in place of ..., words in quotes; then run this cell and the next"
 _CHECKS = (
     "# %% [markdown]\n"
     "# ## Your exercises\n"
@@ -94,6 +97,8 @@ def notebook_from(source: str, stem: str, *, solved: bool = False, linked: bool 
             _make_answer(cell, solved)
         if "prediction" in cell.metadata.get("tags", []):
             cell.source = f"**Guess first.** {cell.source}"
+        if cell.source.startswith("guess = Guess("):
+            cell.source = f"{_HOW_TO_GUESS}\n{cell.source}"
     names = [cell.metadata["nbgrader"]["grade_id"] for cell in cells if "nbgrader" in cell.metadata]
     if len(set(names)) != len(names):
         raise ValueError(f"has two graded cells of the same name among {', '.join(names)}")

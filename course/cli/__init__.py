@@ -1,29 +1,42 @@
 """The `course` command. It stays thin, and imports what a command needs only when it runs."""
 
 import importlib
+import os
 import sys
 from typing import Any
 
 import click
 
 from course import IS_WHOLE, __version__, root
-from course.syllabus import UnknownName
-from course.system.console import readable_anywhere
+from course.syllabus import UnknownName, closest
+from course.system.console import readable_anywhere, typed
 
-_MODULES = {
-    **dict.fromkeys(["check", "hint", "next", "show", "watch"], "course.cli.exercises"),
-    **dict.fromkeys(["build", "open", "reset", "submit"], "course.cli.files"),
-    "data": "course.cli.data",
-    "doctor": "course.cli.doctor",
-    "experiment": "course.cli.experiment",
-    "grade": "course.cli.grade",
-    "gradescope": "course.grading.engines.gradescope",
-    "lab": "course.cli.lab",
-    "nbgrader": "course.cli.nbgrader",
-    "site": "course.cli.site",
-    "update": "course.cli.update",
+_GROUPS = {
+    "To learn": {
+        **dict.fromkeys(["next", "show", "check", "watch", "hint"], "course.cli.exercises"),
+        **dict.fromkeys(["reset", "submit"], "course.cli.files"),
+    },
+    "To look at": {
+        "open": "course.cli.files",
+        "lab": "course.cli.lab",
+        "experiment": "course.cli.experiment",
+        "site": "course.cli.site",
+    },
+    "For a class": {
+        "grade": "course.cli.grade",
+        "nbgrader": "course.cli.nbgrader",
+        "gradescope": "course.grading.engines.gradescope",
+    },
+    "To maintain": {
+        "update": "course.cli.update",
+        "data": "course.cli.data",
+        "build": "course.cli.files",
+        "doctor": "course.cli.doctor",
+    },
 }
-"""The module of each command, loaded when it is called."""
+"""The commands as the help groups them, each with its module, loaded when it is called."""
+
+_MODULES = {name: module for group in _GROUPS.values() for name, module in group.items()}
 
 
 class _Commands(click.Group):
@@ -36,13 +49,33 @@ class _Commands(click.Group):
                 f"The exercises are not in {root()}, where this `course` lies: in the folder that "
                 "you cloned, run `pip install -e .`"
             )
-        return super().main(*arguments, **options)
+        return super().main(*arguments, **{**options, "prog_name": typed("course")})
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return sorted(_MODULES)
+        return list(_MODULES)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, _MODULES))
+        for title, names in _GROUPS.items():
+            with formatter.section(title):
+                commands = {name: self.get_command(context, name) for name in names}
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), command.get_short_help_str(formatter.width))
+                        for name, command in commands.items()
+                    ]
+                )
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         return getattr(importlib.import_module(_MODULES[name]), name) if name in _MODULES else None
+
+    def resolve_command(self, context: click.Context, words: list[str]) -> Any:
+        try:
+            return super().resolve_command(context, words)
+        except click.UsageError as error:
+            if meant := closest(words[0], _MODULES):
+                error.message = f'{error.message.rstrip(".")}; did you mean "{meant}"?'
+            raise
 
     def invoke(self, context: click.Context) -> Any:
         try:
@@ -66,6 +99,8 @@ def main(context: click.Context) -> None:
     Example:
       course
     """
+    if os.environ.get("NO_COLOR"):
+        context.color = False
     if context.invoked_subcommand is None:
         from course.student.board import course_board, next_steps
         from course.student.progress import status_of_all

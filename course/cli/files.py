@@ -10,6 +10,7 @@ from course import root
 from course.building import archive
 from course.building.notebooks import UNGRADED, notebook_of, stems
 from course.syllabus import exercises_called, find_lesson, lessons
+from course.system.console import typed
 
 
 def _files_of(name: str) -> tuple[Path, ...]:
@@ -18,8 +19,9 @@ def _files_of(name: str) -> tuple[Path, ...]:
     A number that a lesson has is the lesson's.
     """
     numbers = [str(lesson.number) for lesson in lessons()]
+    wanted = Path(name).name.lower().removesuffix(".ipynb")
     for short, stem in UNGRADED.items():
-        if name not in numbers and name.lower() in (short, stem.partition("_")[0], stem):
+        if name not in numbers and wanted in (short, stem.partition("_")[0], stem):
             return (notebook_of(stem),)
     lesson = find_lesson(name)
     return lesson.module(), lesson.notebook
@@ -44,8 +46,7 @@ def open(words: tuple[str, ...]) -> None:
       course open shoot-out
       course open 5 --no-browser
     """
-    import subprocess
-
+    from course.student import notebook_server
     from course.student.progress import next_exercise, status_of_all
 
     options = words
@@ -55,15 +56,14 @@ def open(words: tuple[str, ...]) -> None:
         following = next_exercise(status_of_all())
         path = (following[0] if following else lessons()[-1]).notebook
     if not path.exists():
-        raise click.ClickException(f"{path.name} is missing; `course build` makes it")
+        back = typed(f"course reset notebooks/{path.name}")
+        raise click.ClickException(f"notebooks/{path.name} is missing; `{back}` brings it back")
     click.echo(f"opening notebooks/{path.name}; Ctrl+C ends JupyterLab")
-    # served from the root, because a notebook links to its text and its module
-    start = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root()}", str(path)]
-    sys.exit(subprocess.call([*start, *options], cwd=root()))
+    sys.exit(notebook_server.wait_for(notebook_server.start(path, *options)))
 
 
 @click.command(short_help="Start a lesson afresh, keeping what you have.")
-@click.argument("lesson", required=False)
+@click.argument("lesson", required=False, metavar="[LESSON | FILE]")
 @click.option("--list", "only_list", is_flag=True, help="Show what was kept, and when.")
 @click.option(
     "--restore",
@@ -74,7 +74,7 @@ def open(words: tuple[str, ...]) -> None:
     "was kept last.",
 )
 def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
-    """Make the module and the notebook of a LESSON what they were at first.
+    """Make the module and the notebook of a LESSON what they were at first, or one of them alone.
 
     What you had is kept, under a name with the date and time, and --restore puts it back. Nothing
     is ever thrown away: what --restore replaces is kept as well.
@@ -82,6 +82,7 @@ def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
     \b
     Examples:
       course reset rope
+      course reset exercises/rope.py
       course reset --list
       course reset --restore
       course reset --restore rope
@@ -110,15 +111,22 @@ def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
         raise click.ClickException(str(error)) from None
     click.echo(done)
     if kept:
-        click.echo(f"what you had is kept: course reset --restore {kept}")
+        click.echo(f"what you had is kept: {typed(f'course reset --restore {kept}')}")
+
+
+def _files_named(name: str) -> tuple[Path, ...]:
+    """Return the same, but one file alone if it is named."""
+    files = _files_of(name)
+    return tuple(path for path in files if path.name == Path(name).name) or files
 
 
 def _whole(name: str) -> tuple[Path, ...]:
     """Return the files of a lesson; raise ValueError for one exercise, which shares them."""
-    files = _files_of(name)
+    files = _files_named(name)
     if len(files) == 2 and len(exercises_called(name)) == 1:
         stem = find_lesson(name).stem
-        raise ValueError(f"{name} is one exercise; course reset {stem} starts all of {stem} afresh")
+        whole = typed(f"course reset {stem}")
+        raise ValueError(f"{name} is one exercise; {whole} starts all of {stem} afresh")
     return files
 
 
@@ -133,7 +141,7 @@ def _restore(name: str) -> tuple[str | None, str]:
     """
     if name and name not in archive.kept():
         try:
-            files = _files_of(name)
+            files = _files_named(name)
         except ValueError:
             return archive.put_back(name), ""  # which says what archives there are
         held = [one for one, paths in archive.kept().items() if {*paths} & {*files}]
@@ -224,5 +232,7 @@ def build(only_check: bool, force: bool) -> None:
         raise click.ClickException(str(error)) from None
     click.echo("\n".join(report or ["exercises/ and notebooks/ are what solutions/ gives"]))
     if any(line.startswith("kept your") for line in report):
-        click.echo("`course reset --list` shows what was kept, and how to have it back.")
+        click.echo(
+            f"`{typed('course reset --list')}` shows what was kept, and how to have it back."
+        )
     sys.exit(1 if only_check and report else 0)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-_NEEDED = ("sphinx", "myst_nb", "furo", "sphinx_copybutton")
+_NEEDED = ("sphinx", "myst_nb", "furo", "math_core", "sphinx_copybutton")
 
 
 @click.group(short_help="Build or serve the course as a website.")
@@ -29,6 +29,8 @@ def site() -> None:
 )
 def build(out: Path | None) -> None:
     """Build the site. The first time takes minutes, because all notebooks are run.
+
+    They show real words where `course data all` has fetched them.
 
     It is written whole or not at all: a build that fails leaves the older site as it was.
 

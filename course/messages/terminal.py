@@ -9,6 +9,7 @@ import click
 
 from course.messages.message import Message, message_about
 from course.syllabus import Status
+from course.system.console import typed
 from course.testing.result import ExerciseResult, LessonResult
 
 MAX_PRINTED = 20
@@ -110,8 +111,8 @@ def _write_message(terminal: Terminal, exercise: ExerciseResult, told: Message) 
         terminal.write_line("\n  your code printed")
         terminal.write_line(textwrap.indent("\n".join(lines), "    "))
     terminal.write_line("")
-    for what in ("look at", "hint"):  # whoever reads this has just found the command to check
-        terminal.write_line(f"  {what:<7} {told.commands[what]}")
+    terminal.write_line(f"  look at {told.commands['look at']}")
+    terminal.write_line(f"  hint    {typed(told.commands['hint'])}")  # how to check is known by now
     if told.not_run:
         terminal.write_line(_wrapped(f"not run: {told.not_run}", indent="  "))
     if told.also_wrong:

@@ -88,9 +88,10 @@ def row_gradients(grad_weight: Any, words: Sequence[str] | None = None) -> Pictu
         f"row as a bar; {resting} of the {n_words} rows are exactly zero.",
     )
     bars, cells = picture.subplots(1, 2, sharey=True, width_ratios=(1, 2.4))
-    heatmap(
-        cells, gradient, f"gradient of the table ({n_words}, {width})", "feature", bar="gradient"
-    )
+    title = f"gradient of the table ({n_words}, {width})" + (", blank: zero" if resting else "")
+    image = heatmap(cells, gradient, title, "feature", bar="gradient")
+    image.set_data(np.ma.masked_equal(gradient, 0.0))
+    write_values(image, ".2g", cell=3.6 / width)
     bars.barh(range(n_words), lengths, color=COLORS[0], height=0.7)
     bars.margins(y=0)
     label(bars, f"{resting} of {n_words} rows are zero", "length of the row", "row of the table")

@@ -75,6 +75,15 @@ def difference(after: Array, before: Array) -> Array:
     return np.subtract(after, before, out=np.zeros_like(after), where=after != before)
 
 
+def in_words(change: float, limit: float) -> str:
+    """Return how large a change is, beside numbers up to `limit`.
+
+    >>> in_words(0.5, 2.0), in_words(4.8e-07, 2.0)
+    ('largest 0.5', 'none but rounding')
+    """
+    return "none but rounding" if 0 < change < 1e-5 * limit else f"largest {change:.2g}"
+
+
 def heatmap(
     axes: Axes,
     values: Array,

@@ -5,7 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from course.plots.parts import difference, heatmap, largest, outer_ticks, words_on, write_values
+from course.plots.parts import (
+    difference,
+    heatmap,
+    in_words,
+    largest,
+    outer_ticks,
+    words_on,
+    write_values,
+)
 from course.plots.picture import Picture
 from course.plots.shapes import Sizes
 
@@ -43,7 +51,7 @@ def shuffle_panels(before: Any, after: Any, perm: Any, words: Sequence[str]) -> 
     titles = (
         "shuffled output\nlayer(x)[perm]",
         "output of the shuffle\nlayer(x[perm])",
-        f"difference\nlargest {change:.2g}",
+        f"difference\n{in_words(change, limit)}",
     )
     y, bars = "word, in the shuffled order", ("", "", "value")
     all_values = (shuffled, after, differing)

@@ -13,6 +13,7 @@ from course.plots.parts import (
     SMALL,
     difference,
     heatmap,
+    in_words,
     label,
     largest,
     legend,
@@ -101,7 +102,8 @@ def scores_under_shift(scores: Any, shifted: Any, shift: int) -> Picture:
         f"positions from 0, at positions from {shift}, and their difference, at most {change:.2g}.",
     )
     panels = picture.subplots(1, 3)
-    titles = ("from position 0", f"from position {shift:,}", f"difference\nlargest {change:.2g}")
+    said = in_words(change, largest(scores, shifted))
+    titles = ("from position 0", f"from position {shift:,}", f"difference\n{said}")
     _draw_shift(panels, scores, shifted, titles)
     for axes in panels[:2]:
         label(axes, axes.get_title(), "key (position)", "query (position)")
@@ -138,7 +140,8 @@ def raw_and_projected(panels: Mapping[str, tuple[Any, Any]]) -> Picture:
     )
     grid = picture.subplots(len(read), 3, squeeze=False)
     for row, (name, (scores, shifted)) in zip(grid, read.items(), strict=True):
-        titles = ("from position 0", "shifted", f"largest change {changes[name]:.2g}")
+        said = in_words(changes[name], largest(scores, shifted))
+        titles = ("from position 0", "shifted", f"change: {said}")
         _draw_shift(row, scores, shifted, titles)
         row[0].set_ylabel(f"{name}\n\nquery")
     outer_ticks(grid)
@@ -214,7 +217,9 @@ def alibi_heads(bias: Any) -> Picture:
         line(axes["lines"], index, np.arange(length), last_query[::-1], f"head {index + 1}")
     label(axes["lines"], "bias of the last query", "distance (tokens)", "bias of the score")
     axes["lines"].legend(fontsize=SMALL, loc="center left", bbox_to_anchor=(1, 0.5))
+    limit, last = largest(bias), matrices[-1]
     for head, name in zip(shown, matrices, strict=True):
         places = ("key (position)", "query (position)")
-        heatmap(axes[name], bias[head - 1], name, *places, bar="bias", aspect="equal")
+        how = {"bar": "bias, one scale" if name == last else "", "aspect": "equal", "limit": limit}
+        heatmap(axes[name], bias[head - 1], name, *places, **how)
     return picture

@@ -11,7 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from course import root
-from course.site.executed import RunFailed, content_key
+from course.site.executed import RunFailed, content_key, datasets
 from course.site.pages import write_pages
 
 _STAMP = ".made-from"
@@ -81,11 +81,12 @@ def _run_sphinx(source: Path, site: Path) -> str:
 
 
 def _made_from() -> str:
-    """Name the texts and the code of the course, and of the tests those that students get."""
+    """Name the texts and code of the course, the tests that students get, and the datasets."""
     paths = [root() / "README.md", *(root() / "tests").glob("test_*.py")]
     for name in ("course", "solutions"):
         paths += (root() / name).rglob("*")
-    return content_key(path for path in paths if path.is_file() and path.suffix != ".pyc")
+    files = (path for path in paths if path.is_file() and path.suffix != ".pyc")
+    return content_key(files, *datasets())
 
 
 def serve_folder(folder: Path, port: int, say: Callable[[str], None]) -> None:

@@ -1,7 +1,8 @@
 """The notebooks as they look after a run with the reference, for who only reads them.
 
 A run takes minutes, so what it gave is kept in `.course/site/` until something changes that it
-depends on. Model answers are not in it: a notebook is run as students get it.
+depends on. Model answers are not in it: a notebook is run as students get it, on the datasets that
+were fetched.
 """
 
 import hashlib
@@ -23,6 +24,7 @@ from nbformat import NotebookNode
 
 from course import root
 from course.building.notebooks import notebook_from, source_of, stems
+from course.data import data_folder
 from course.syllabus import lessons
 from course.system.files import write_whole
 
@@ -63,6 +65,11 @@ def content_key(paths: Iterable[Path], *more: str) -> str:
     return digest.hexdigest()[:20]
 
 
+def datasets() -> list[str]:
+    """Return the datasets that were fetched, each with its size."""
+    return [f"{path.name} {path.stat().st_size}" for path in sorted(data_folder().glob("*.txt"))]
+
+
 def _executed(stem: str) -> NotebookNode:
     text = notebook_from(source_of(stem).read_text(encoding="utf-8"), stem)
     kept = folder() / f"{stem}-{_run_key(text)}.ipynb"
@@ -75,7 +82,7 @@ def _executed(stem: str) -> NotebookNode:
 
 
 def _run_key(text: str) -> str:
-    """Name all that a run depends on: the notebook, the code it uses, and its packages."""
+    """Name all that a run depends on: the notebook, its code, its packages and its datasets."""
     course = root() / "course"
     paths = [
         path
@@ -86,11 +93,11 @@ def _run_key(text: str) -> str:
     for lesson in lessons():
         paths += lesson.module("solutions"), lesson.tests
     versions = [f"{name} {importlib.metadata.version(name)}" for name in _USES]
-    return content_key(paths, text, platform.python_version(), *versions)
+    return content_key(paths, text, platform.python_version(), *versions, *datasets())
 
 
 def _run(stem: str, text: str) -> NotebookNode:
-    """Run a notebook beside the reference's modules, without a network and without fetched data."""
+    """Run a notebook beside the reference's modules, without a network."""
     notebook = nbformat.reads(text, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         for lesson in lessons():
@@ -101,9 +108,8 @@ def _run(stem: str, text: str) -> NotebookNode:
             kernel_name="python3",
             resources={"metadata": {"path": folder}},
         )
-        nowhere = "http://127.0.0.1:9"
-        alone = {"COURSE_DATA": str(Path(folder, "no data"))}
-        alone |= {"http_proxy": nowhere, "https_proxy": nowhere}
+        alone = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
+        alone |= {"COURSE_DATA": str(data_folder().resolve())}
         try:
             # what the kernel itself says is for nobody; what cells say is in the notebook
             return client.execute(env=os.environ | alone, stderr=subprocess.DEVNULL)

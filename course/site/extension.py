@@ -1,49 +1,61 @@
-"""Formulas and diagrams, for Sphinx.
-
-Both reach the browser as text and are drawn there, by KaTeX and Mermaid out of `assets.zip`. Sphinx
-would fetch a script for formulas from another machine, and knows no Mermaid. Only the pages that
-need a script load it; `static/site.js` says what to draw.
+"""What Sphinx and its theme lack: formulas as MathML, names for screen readers, and excerpts of
+what a search finds, without a server.
 """
 
-import html
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
+from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
+
+_LATEX = LatexToMathML(macros={"cr": r"\\"}, fancy_error=False)
+
+_MENDS = {
+    r'<header class="mobile-header"': r'\g<0> aria-label="Top of the page"',
+    r'<aside class="sidebar-drawer"': r'\g<0> aria-label="All pages"',
+    r'<aside class="toc-drawer[^"]*"': r'\g<0> aria-label="On this page"',
+    r"<footer": r'\g<0> aria-label="Next page and licence"',
+    r'role="heading"': r'\g<0> aria-level="2"',
+    r'<summary aria-label="Toggle hidden content"': "<summary",  # it hides what stands there
+    r'<th class="head[^"]*"><p></p></th>': "<td></td>",  # the head of no column
+    r'<input class="task-list-item-checkbox"[^>]*>': "☐ ",  # a box that nobody can tick
+}
+"""What the theme writes, and what screen readers should get instead."""
+
+_NOT_SEARCHED = re.compile(r'<a class="headerlink".*?</a>|<(?!/?(?:article|section)\b)[^>]*>')
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Set up the extension; Sphinx calls this."""
-    app.add_html_math_renderer("katex", (_formula, None), (_display, None))
-    app.add_directive("mermaid", Diagram)
+    app.add_html_math_renderer("mathml", (_formula, None), (_display, None))
     app.connect("doctree-read", _end_code_with_its_last_line)
-    app.connect("html-page-context", _load_scripts)
-    app.connect("html-page-context", _mend_for_screen_readers, priority=900)  # after the theme
     app.connect("autodoc-process-docstring", _no_lists_of_letters, priority=400)  # napoleon: 500
+    app.connect("build-finished", _finish_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-class Diagram(SphinxDirective):
-    """A fence of the language `mermaid`, as GitHub draws it too."""
-
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        source = html.escape("\n".join(self.content))
-        return [nodes.raw("", f'<pre class="mermaid">{source}</pre>', format="html")]
-
-
 def _formula(translator: HTML5Translator, node: nodes.math) -> None:
-    translator.body.append(f'<span class="math">{html.escape(node.astext())}</span>')
+    translator.body.append(_mathml(node, displaystyle=False))
     raise nodes.SkipNode
 
 
 def _display(translator: HTML5Translator, node: nodes.math_block) -> None:
-    translator.body.append(f'<div class="math">{html.escape(node.astext())}</div>')
+    translator.body.append(f'<div class="math">{_mathml(node, displaystyle=True)}</div>')
     raise nodes.SkipNode
+
+
+def _mathml(node: nodes.Node, displaystyle: bool) -> str:
+    """Return a formula as browsers draw it without a script; of a wrong one nothing, and warn."""
+    try:
+        return _LATEX.convert_with_local_state(node.astext(), displaystyle=displaystyle)
+    except LatexError as error:
+        logging.getLogger(__name__).warning(f"{node.astext()}: {error}", location=node)
+        return ""
 
 
 def _end_code_with_its_last_line(_: Sphinx, doctree: nodes.document) -> None:
@@ -59,22 +71,18 @@ def _no_lists_of_letters(*details: Any) -> None:
     lines[:] = [re.sub(r"(: )([A-Z]\.)$", r"\1\\\2", line) for line in lines]
 
 
-def _mend_for_screen_readers(
-    app: Sphinx, page: str, template: str, context: dict[str, Any], _: Any
-) -> None:
-    """Turn boxes to tick that nobody can tick into a sign, and give sidebar headings a level."""
-    box = r'<input class="task-list-item-checkbox"[^>]*>'
-    context["body"] = re.sub(box, "☐ ", context.get("body", ""))
-    heading = 'role="heading"'
-    tree = context.get("furo_navigation_tree", "")
-    context["furo_navigation_tree"] = tree.replace(heading, f'{heading} aria-level="2"')
-
-
-def _load_scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], _: Any) -> None:
-    body = context.get("body", "")
-    if 'class="math"' in body:
-        app.add_css_file("katex/katex.min.css")
-        app.add_js_file("katex/katex.min.js")
-    if 'class="mermaid"' in body:
-        app.add_js_file("mermaid/mermaid.tiny.js")
-    app.add_js_file("site.js", priority=900)  # the last, for it uses the others
+def _finish_pages(app: Sphinx, error: Exception | None) -> None:
+    """Mend every page that was written, and collect their texts, for the search to quote."""
+    if error:
+        return
+    texts = {}
+    for name in [*sorted(app.env.found_docs), "search"]:
+        path = Path(app.outdir, f"{name}.html")
+        page = path.read_text(encoding="utf-8")
+        for pattern, instead in _MENDS.items():
+            page = re.sub(pattern, instead, page)
+        path.write_text(page, encoding="utf-8", newline="\n")
+        article = page[page.index("<article") : page.index("</article>")]
+        texts[f"./{name}.html"] = _NOT_SEARCHED.sub("", article)
+    script = f"const PAGES = {json.dumps(texts, ensure_ascii=False)};\n"
+    Path(app.outdir, "_static", "pages.js").write_text(script, encoding="utf-8", newline="\n")

@@ -6,7 +6,6 @@ same places on the site as there.
 
 import re
 import shutil
-import zipfile
 from pathlib import Path
 
 import jinja2
@@ -18,11 +17,13 @@ from course.building.colab import address
 from course.building.notebooks import LAB, SHOOT_OUT, YOUR_ANSWER, notebook_of
 from course.lab.page import write_page
 from course.messages.wording import counted
-from course.site.assets import ASSETS
 from course.site.executed import executed_notebooks
 from course.syllabus import Exercise, lessons, stub_from
 
 HERE = Path(__file__).parent
+
+_NOT_READ = {"colab", "guess", "slider"}
+"""The tags of cells that only work in a notebook that runs."""
 
 
 def write_pages(folder: Path) -> None:
@@ -32,8 +33,6 @@ def write_pages(folder: Path) -> None:
         RunFailed: a notebook does not run with the reference.
     """
     shutil.copytree(HERE / "source", folder)
-    with zipfile.ZipFile(ASSETS) as assets:
-        assets.extractall(folder / "static")
     _write_texts(folder)
     _write_modules(folder)
     for stem, notebook in executed_notebooks().items():
@@ -72,21 +71,30 @@ def _write_modules(folder: Path) -> None:
 
 
 def _for_reading(notebook: NotebookNode, stem: str) -> NotebookNode:
-    """Change a notebook for who only reads it: a title that says so, a guess in a box."""
-    title = notebook.cells[0]
+    """Change a notebook for who only reads it: no cells to work in, a guess before each result."""
+    title, name = notebook.cells[0], stem.partition("_")[2].removeprefix("positions_")
     title.source = re.sub(r"^# (\d)\. ", r"# Notebook \1. ", title.source)
-    name = stem.partition("_")[2].removeprefix("positions_")
-    notebook.cells = [one for one in notebook.cells if "colab" not in one.metadata.get("tags", [])]
+    notebook.cells = [cell for cell in notebook.cells if not _NOT_READ & _tags(cell)]
+    to_guess = False
     for cell in notebook.cells:
-        if "prediction" in cell.metadata.get("tags", []):
-            guess = cell.source.removeprefix("**Guess first.** ")
-            cell.source = f"::::{{admonition}} Guess first\n{guess}\n::::"
-        if cell.source.startswith("check("):  # the reference's points are not the reader's
+        if "prediction" in _tags(cell):
+            to_guess = True
+            question = cell.source.removeprefix("**Guess first.** ")
+            cell.source = f"::::{{admonition}} Guess first\n{question}\n::::"
+        elif cell.cell_type == "markdown":
+            to_guess &= not cell.source.startswith(("<details>", "#"))  # told, or something else
+        elif cell.source.startswith("check("):  # the reference's points are not the reader's
             cell.outputs = []
+        elif to_guess and cell.outputs:
+            cell.metadata.tags = ["hide-output"]
         cell.source = cell.source.replace(
             YOUR_ANSWER, f"*The place for your answer is your own notebook: `course open {name}`.*"
         )
     return notebook
+
+
+def _tags(cell: NotebookNode) -> set[str]:
+    return set(cell.metadata.get("tags", []))
 
 
 def _landing() -> dict:

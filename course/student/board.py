@@ -15,6 +15,7 @@ from course.student.progress import (
     when_given_up,
 )
 from course.syllabus import Exercise, Lesson, lessons, name_for_check
+from course.system.console import typed
 
 _MARK = {PASSED: "+", WRONG: "x", TO_DO: "o", UNCHECKED: "?"}
 _BEFORE = "  first  course/lessons/before_you_start.md, if PyTorch is new to you"
@@ -67,8 +68,8 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
         *([_BEFORE] if PASSED not in status.values() else []),
         f"  read   course/lessons/{lesson.text.name}",
         f"  edit   exercises/{lesson.stem}.py",
-        f"  check  course check {name_for_check(exercise)}",
-        f"  hint   course hint {exercise.name}",
+        f"  check  {typed(f'course check {name_for_check(exercise)}')}",
+        f"  hint   {typed(f'course hint {exercise.name}')}",
     ]
     return "\n".join(lines)
 
@@ -79,10 +80,10 @@ def next_steps_and_why(status: dict[str, str], prefer: tuple[str, ...] = ()) -> 
     if found is None:
         return (
             f"{steps}\n"
-            "  look   course open lab, all position schemes side by side\n"
-            "  play   course lab export --mine, the same as a page, on a sentence of your own\n"
-            "  run    python -m course.experiments.wireup, text to attention, with yours\n"
-            "  pack   course submit, what your instructor needs in one zip"
+            f"  look   {typed('course open lab')}, all position schemes side by side\n"
+            f"  play   {typed('course lab export --mine')}, the same as a page, on your sentence\n"
+            f"  run    {typed('python -m course.experiments.wireup')}, text to attention\n"
+            f"  pack   {typed('course submit')}, what your instructor needs in one zip"
         )
     _, exercise = found
     sentences = [f"Why now? {exercise.why}"]

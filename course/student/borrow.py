@@ -41,7 +41,8 @@ class Names:
 def names_of(stem: str) -> Names:
     """Return all exercises of a lesson; those that did not pass their last check are borrowed.
 
-    For runs that are to come to an end with numbers that mean something.
+    For runs that are to come to an end with numbers that mean something. What is borrowed also
+    serves the student's functions that call it.
     """
     lesson, status = find_lesson(stem), status_of_all()
     mine, refusal = {}, ""
@@ -52,7 +53,9 @@ def names_of(stem: str) -> Names:
     reference = vars(load_module(lesson.module("solutions")))
     names = [exercise.name for exercise in lesson.exercises]
     own = {name: mine[name] for name in names if status[name] == PASSED and name in mine}
-    return Names(own, {name: reference[name] for name in names if name not in own}, refusal)
+    borrowed = {name: reference[name] for name in names if name not in own}
+    mine.update(borrowed)  # for those of the student's functions that call them
+    return Names(own, borrowed, refusal)
 
 
 def written_in(path: Path | None, lesson: Lesson) -> Names:

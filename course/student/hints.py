@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from course.student import progress
 from course.syllabus import HINTS, Exercise, find_lesson
+from course.system.console import typed
 
 
 def n_shown(exercise: Exercise) -> int:
@@ -25,7 +26,7 @@ def start_over(exercise: Exercise) -> None:
 
 def one_more(exercise: Exercise) -> str:
     """Return the next hint, and remember that it was shown; or all of them, if all were."""
-    command = f"course hint {exercise.name}"
+    command = typed(f"course hint {exercise.name}")
     number = n_shown(exercise) + 1
     if number > len(HINTS):
         after = f"begin anew: {command} --restart"
@@ -43,7 +44,8 @@ def one_more(exercise: Exercise) -> str:
 def seen_again(exercise: Exercise) -> str:
     """Return the hints that were shown so far."""
     if not n_shown(exercise):
-        return f"no hint has been shown yet; the first: course hint {exercise.name}"
+        first = typed(f"course hint {exercise.name}")
+        return f"no hint has been shown yet; the first: {first}"
     return _page(exercise, range(1, n_shown(exercise) + 1), "", "").rstrip()
 
 

@@ -7,7 +7,9 @@ the notebook and its module, as an assignment does, they are those of that modul
 import contextlib
 import html
 import io
+from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from IPython import get_ipython
@@ -16,7 +18,10 @@ from IPython.display import display
 from course import root
 from course.student.borrow import Names, written_in
 from course.student.progress import status_of_all
-from course.syllabus import Lesson, Status, exercises_called, find_lesson
+from course.syllabus import Lesson, Status, exercises_called, find_lesson, name_for_check
+from course.system.console import typed
+from course.testing.examine import names_reached
+from course.testing.executor import where
 from course.testing.outcomes import Wrong
 
 
@@ -26,7 +31,11 @@ def exercises(stem: str) -> "Exercises":
     Raises:
         ValueError: there is no such lesson.
     """
-    return Exercises(find_lesson(stem))
+    opened = Exercises(find_lesson(stem))
+    if shell := get_ipython():
+        _opened[stem] = opened
+        shell.set_custom_exc((Exception,), _explain)
+    return opened
 
 
 class Exercises:
@@ -42,19 +51,25 @@ class Exercises:
         self._names = Names({}, {})
         self._trouble = ""
         self._told: set[tuple[int, str]] = set()
+        self._used_in: dict[str, int] = {}
 
     def __getattr__(self, name: str) -> Any:
         if name not in dir(self):
             raise AttributeError(f"no exercise of {self._lesson.stem} is called {name}")
         self._reload()
+        self._used_in[name] = _cell()
         self._tell_about(name)
         return getattr(self._names, name)
 
     def __dir__(self) -> list[str]:
         return [exercise.name for exercise in self._lesson.exercises]
 
+    @property
+    def _path(self) -> Path:
+        return _folder(self._lesson) / f"{self._lesson.stem}.py"
+
     def _reload(self) -> None:
-        path = _folder(self._lesson) / f"{self._lesson.stem}.py"
+        path = self._path
         source = path.read_bytes() if path.exists() else b""
         if source == self._source:
             return
@@ -67,8 +82,7 @@ class Exercises:
 
     def _tell_about(self, name: str) -> None:
         """Say what is odd about a name, or about the whole file; looked at once a cell."""
-        cell = get_ipython().execution_count if get_ipython() else 0
-        about = cell, "" if self._trouble else name
+        about = _cell(), "" if self._trouble else name
         if about not in self._told:
             self._told.add(about)
             if sentence := self._oddity(name):
@@ -79,10 +93,93 @@ class Exercises:
             return f"{self._trouble}. So all of it is borrowed from the reference."
         if self._names.whose(name) == "borrowed":
             return f"{name} is borrowed from the reference: yours is still to do."
-        checked = _folder(self._lesson) == root() / "exercises"
-        if checked and status_of_all()[name] == Status.WRONG:
-            return f"{name} is yours, and its last check found it wrong."
-        return ""
+        status = self._status()
+        sentences = []
+        if status.get(name) == Status.WRONG:
+            sentences.append(f"{name} is yours, and its last check found it wrong.")
+        called = self._called_by(name)
+        if wrong := [one for one in called if status.get(one) == Status.WRONG]:
+            sentences.append(f"{name} calls {_list(wrong)}: yours, found wrong by the last check.")
+        if lent := [one for one in called if self._names.whose(one) == "borrowed"]:
+            sentences.append(f"{name} calls {_list(lent)}: borrowed, as yours is still to do.")
+        return " ".join(sentences)
+
+    def _status(self) -> dict[str, str]:
+        """Return what the last checks found; nothing is known of a module beside the notebook."""
+        return status_of_all() if self._path.parent == root() / "exercises" else {}
+
+    def _called_by(self, name: str) -> list[str]:
+        """Return the other exercises that one of yours calls, itself or through what it calls."""
+        reached = names_reached(self._source or b"", name)
+        return [one for one in self.__dir__() if one in reached and one != name]
+
+    def _without_a_pass(self, cell: int | None) -> list[str]:
+        """Return what a cell, or any so far, has used that is yours and passed no check."""
+        asked = [name for name, last in self._used_in.items() if cell is None or last == cell]
+        used = {one for name in asked for one in (name, *self._called_by(name))}
+        status = self._status()
+        return [
+            name
+            for name in self.__dir__()  # as they build on one another
+            if name in used
+            and self._names.whose(name) == "yours"
+            and status.get(name) != Status.PASSED
+        ]
+
+
+def _cell() -> int:
+    """Return the number of the cell that runs."""
+    return get_ipython().execution_count if get_ipython() else 0
+
+
+def _list(names: Sequence[str], word: str = "and") -> str:
+    """Return names as one says them.
+
+    >>> _list(["a"]), _list(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return f" {word} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+_opened: dict[str, Exercises] = {}
+"""What the cells of this notebook use, by lesson."""
+
+
+def _explain(shell, kind, error: Exception, traceback, tb_offset=None) -> None:
+    """Show an error in a cell: in a sentence, where a function of the student's may be behind it.
+
+    One that returns another shape than it should is noticed late, in a figure perhaps, whose
+    traceback would tell nobody which function it was.
+    """
+    if not isinstance(error, NameError | SyntaxError | ImportError):
+        plots = root() / "course" / "plots"
+        cells = [_cell(), None] if _passed_through(traceback, plots) else [_cell()]
+        found = ((one, one._without_a_pass(cell)) for cell in cells for one in _opened.values())
+        if suspect := next(((one, names) for one, names in found if names), None):
+            error._render_traceback_ = _about(error, *suspect).splitlines
+    shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
+
+
+def _passed_through(traceback: TracebackType | None, folder: Path) -> bool:
+    """Return whether an error passed through code in a folder."""
+    while traceback:
+        if Path(traceback.tb_frame.f_code.co_filename).is_relative_to(folder):
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+def _about(error: Exception, opened: Exercises, names: Sequence[str]) -> str:
+    """Return what went wrong in a cell, and which exercises to look at."""
+    check = typed(f"course check {name_for_check(opened._lesson.exercise(names[0]))}")
+    line = where(error, opened._path)
+    lines = [
+        f"This cell cannot go on: {type(error).__name__}: {error}",
+        *([f"  at     {line}"] if line else []),
+        f"The reason may lie in {_list(names, 'or')}: yours, and not known to pass.",
+        f"  check  {check}",
+    ]
+    return "\n".join(lines)
 
 
 class Banner:

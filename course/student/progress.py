@@ -71,10 +71,18 @@ def status_of_all() -> dict[str, str]:
     return status
 
 
+def found_in(results: Iterable[LessonResult]) -> dict[str, Status]:
+    """Return the statuses that were found; a file that cannot be loaded tells none of its own."""
+    loaded = [result for result in results if not result.trouble]
+    return {name: status for result in loaded for name, status in result.statuses.items()}
+
+
 def remember(results: Iterable[LessonResult]) -> None:
-    """Keep the status of the exercises of which all tests ran."""
+    """Keep the status of the exercises of which all tests ran, in files that could be loaded."""
     progress, is_new = load("progress"), False
     for result in results:
+        if result.trouble:
+            continue
         now, known = _fingerprints(find_lesson(result.lesson)), progress.get(result.lesson)
         progress[result.lesson] = known if isinstance(known, dict) else {}
         for name, status in result.statuses.items():

@@ -7,6 +7,7 @@ from course.messages.wording import counted
 from course.student import hints
 from course.student.progress import PASSED, when_given_up
 from course.syllabus import Exercise, find_lesson, name_for_check
+from course.system.console import typed
 
 
 def what_it_asks(exercise: Exercise, status: str) -> str:
@@ -18,7 +19,7 @@ def what_it_asks(exercise: Exercise, status: str) -> str:
         "hints": f"{hints.n_shown(exercise)} of {len(exercise.hints)} seen",
         "read": f"course/lessons/{lesson.text.name}",
         "edit": f"exercises/{lesson.stem}.py",
-        "check": f"course check {name_for_check(exercise)}",
+        "check": typed(f"course check {name_for_check(exercise)}"),
     }
     day = when_given_up(exercise)
     if day and status != PASSED:
@@ -43,7 +44,7 @@ def not_yet(exercise: Exercise) -> str:
     name = name_for_check(exercise)
     return (
         f"{exercise.name} has not passed yet, and a solution read too early is a puzzle lost.\n"
-        f"  hint   course hint {exercise.name}\n"
-        f"  check  course check {name}\n"
-        f"  or     course show {name} --solution --i-give-up"
+        f"  hint   {typed(f'course hint {exercise.name}')}\n"
+        f"  check  {typed(f'course check {name}')}\n"
+        f"  or     {typed(f'course show {name} --solution --i-give-up')}"
     )

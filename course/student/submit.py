@@ -7,6 +7,7 @@ from course.building.submission import Work
 from course.student import dry_run
 from course.student.progress import stubs_in
 from course.syllabus import Lesson, Status, lessons
+from course.system.console import typed
 from course.testing.result import LessonResult
 
 
@@ -54,7 +55,7 @@ def findings(work: Work, check: bool) -> Iterator[str]:
 def _not_passed(lesson: Lesson, result: LessonResult | None) -> str:
     """Say what of a lesson has not passed, by name."""
     if result and result.trouble:
-        return f"cannot be loaded: course check {lesson.stem} says why"
+        return f"cannot be loaded: {typed(f'course check {lesson.stem}')} says why"
     found = result.statuses if result else {}
     parts = []
     for status in (Status.WRONG, Status.TO_DO, Status.UNCHECKED):

@@ -77,8 +77,9 @@ def pytest_terminal_summary(terminalreporter, exitstatus: int, config: pytest.Co
         progress.remember(results)
     write_results(terminalreporter, results)
     if results:
-        ran = {name: status for result in results for name, status in result.statuses.items()}
-        known = progress.status_of_all() | ran if own else ran
+        ran = [name for result in results for name in result.statuses]
+        before = progress.status_of_all() if own else dict.fromkeys(ran, Status.UNCHECKED)
+        known = before | progress.found_in(results)
         _write(terminalreporter, f"\n{board_of(results, known)}\n")
         if own:
             _write(terminalreporter, f"{next_steps(known, prefer=tuple(ran))}\n")

@@ -245,18 +245,18 @@ def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]
     that calls a right `lookup` has written nothing.
     """
     called = _called_by_reference(lesson, exercise)
-    return called if _reached(source, exercise).intersection(called) else ()
+    return called if names_reached(source, exercise).intersection(called) else ()
 
 
 @functools.cache
 def _called_by_reference(lesson: str, exercise: str) -> tuple[str, ...]:
     """Return the exercises that its reference calls, itself or through what it calls."""
-    reached = _reached(find_lesson(lesson).module("solutions").read_bytes(), exercise)
+    reached = names_reached(find_lesson(lesson).module("solutions").read_bytes(), exercise)
     names = [one.name for one in find_lesson(lesson).exercises]
     return tuple(name for name in names if name in reached and name != exercise)
 
 
-def _reached(source: bytes, exercise: str) -> set[str]:
+def names_reached(source: bytes, exercise: str) -> set[str]:
     """Return all names that a definition uses, itself or through definitions that it uses."""
     names_in, reached, to_read = _names_in(source), set(), {exercise, ""}
     while to_read:

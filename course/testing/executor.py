@@ -17,6 +17,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from course import root
+from course.system.console import typed
 from course.system.memory import ran_out_of_memory
 from course.testing.clock import TimeIsUp, time_limit
 from course.testing.integrity import honest, refuse_borrowed_answers
@@ -263,7 +265,9 @@ def load_module(path: Path) -> types.ModuleType:
     try:
         source = path.read_bytes()
     except FileNotFoundError:
-        raise Wrong(f"{_shown(path)} does not exist; `course build` makes it anew") from None
+        back = typed(f"course reset {_shown(path)}")
+        advice = f"; `{back}` brings it back" if path.parent == root() / "exercises" else ""
+        raise Wrong(f"{_shown(path)} does not exist{advice}") from None
     except OSError as error:
         raise Wrong(f"{_shown(path)} cannot be read: {error.strerror}") from None
     return run_module(source, path)

@@ -3,12 +3,16 @@
 A test is graded if it carries `@exercise(...)`; every other test is left to pytest.
 """
 
+import contextlib
 import copy
 import functools
 import gc
+import io
+import os
 import sys
+import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +20,8 @@ import torch
 
 from course import root
 from course.syllabus import Status, closest, lessons
-from course.system.console import readable_anywhere
-from course.testing.case import Case, case_of
+from course.system.console import readable_anywhere, typed
+from course.testing.case import SECONDS_PER_TEST, Case, case_of
 from course.testing.examine import Finding
 from course.testing.executor import load_module
 from course.testing.outcomes import Wrong
@@ -42,8 +46,10 @@ _after_the_first_run = functools.cache(_keep_what_is_loaded)
 """Tests load more of PyTorch; but where there are many runs, their own garbage must not stay."""
 
 
-def pytest_unconfigure() -> None:
+def pytest_unconfigure(config: pytest.Config) -> None:
     _after_the_first_run()
+    with contextlib.suppress(OSError):
+        os.close(config.stash.get(_STDOUT, -1))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,6 +74,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore::pytest.PytestCacheWarning")  # read-only
     config.stash[_MODULES] = {}
     config.stash[_FIRST_TO_DO] = {}
+    config.stash[_LETTERS] = {}
+    if config.option.verbose == 0 and _only_graded(config.args):
+        config.option.verbose = -1  # as with `-q`: no titles stand above what is wrong
+    if not hasattr(config, "workerinput"):  # under xdist, stdout is for what workers tell
+        with contextlib.suppress(OSError, ValueError, io.UnsupportedOperation):
+            config.stash[_STDOUT] = os.dup(sys.stdout.fileno())
+
+
+def _only_graded(arguments: list[str]) -> bool:
+    """Return whether all that pytest was asked for are files of graded tests."""
+    graded = {lesson.tests.name for lesson in lessons()}
+    return {Path(one.partition("::")[0]).name for one in arguments} <= graded
 
 
 def tests_own_exercises(config: pytest.Config) -> bool:
@@ -103,6 +121,10 @@ def _names_in_lesson_texts(request: pytest.FixtureRequest) -> None:
 
 _MODULES = pytest.StashKey[dict[Path, Module]]()
 _FIRST_TO_DO = pytest.StashKey[dict[tuple[str, str], str]]()
+_LETTERS = pytest.StashKey[dict[tuple[str, str], dict[str, str]]]()
+_STDOUT = pytest.StashKey[int]()
+"""A descriptor of where pytest writes, which it keeps for itself while a test runs."""
+
 _CASE = pytest.StashKey[Case]()
 _TESTS_OF_EXERCISE = pytest.StashKey[int]()
 FINDING = pytest.StashKey[Finding]()
@@ -126,7 +148,9 @@ def _module(config: pytest.Config, test_file: Path) -> Module:
     path = _module_path(config, test_file)
     known = config.stash[_MODULES]
     if path not in known:
-        known[path] = open_module(path, config.option.seed, _printed_by(config))
+        shown = f"{path.parent.name}/{path.name}"
+        with _said_if_it_takes_long(config, f"{shown} has been loading", SECONDS_PER_TEST):
+            known[path] = open_module(path, config.option.seed, _printed_by(config))
     return known[path]
 
 
@@ -157,6 +181,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     parts_only = any(arg.count("::") > 1 for arg in config.args)
     for item, case in graded:
         item.extra_keyword_matches.add(case.exercise)
+        item.add_marker(pytest.mark.filterwarnings("ignore"))  # those of a student's code
         item.stash[_CASE] = case
         item.stash[_TESTS_OF_EXERCISE] = 0 if parts_only else tests_of[item.path, case.exercise]
     if chosen:
@@ -172,11 +197,35 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     case = pyfuncitem.stash.get(_CASE, None)
     if case is None:
         return None
-    finding = _loaded(pyfuncitem.config, pyfuncitem.path).examination.run(case)
+    module = _loaded(pyfuncitem.config, pyfuncitem.path)
+    what = f"{case.exercise} has been running"
+    with _said_if_it_takes_long(pyfuncitem.config, what, case.seconds):
+        finding = module.examination.run(case)
     pyfuncitem.stash[FINDING] = finding
     if finding.failure is not None:
         raise finding.failure
     return True
+
+
+LONG = 3
+"""Seconds after which it is said what is waited for."""
+
+
+@contextlib.contextmanager
+def _said_if_it_takes_long(config: pytest.Config, what: str, limit: float) -> Iterator[None]:
+    """Say so, once, if the block goes on for long; pytest itself says nothing before its end."""
+    stdout = config.stash.get(_STDOUT, None)
+    if stdout is None:
+        yield
+        return
+    text = f"\n{what} for {LONG} s; a test that takes {limit:g} s is stopped, Ctrl+C stops all\n"
+    timer = threading.Timer(LONG, os.write, (stdout, text.encode("ascii", "replace")))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 # --- reporting ------------------------------------------------------------------------------
@@ -224,16 +273,34 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config):
         return None
     (exercise,) = result.exercises
     (test,) = exercise.tests
-    if test.status == Status.WRONG:
-        return "wrong", "x", ("WRONG", {"red": True})
-    if test.status == Status.TO_DO:
-        place = result.lesson, exercise.name
+    place = result.lesson, exercise.name
+    status = Status.NOT_RUN if result.trouble else test.status
+    letter = _letter(config.stash[_LETTERS].setdefault(place, {}), report, status, exercise.n_tests)
+    if status == Status.WRONG:
+        return "wrong", letter, ("WRONG", {"red": True})
+    if status == Status.TO_DO:
         first = config.stash[_FIRST_TO_DO].setdefault(place, report.nodeid)
         counted_as = "to do" if report.nodeid == first else ""
-        return counted_as, "o", ("TO DO", {"yellow": True})
-    if test.status == Status.NOT_RUN:
-        return "not run", "-", ("NOT RUN", {"yellow": True})
-    return None
+        return counted_as, letter, ("TO DO", {"yellow": True})
+    if status == Status.NOT_RUN:
+        return "not run", letter, ("NOT RUN", {"yellow": True})
+    return "passed", letter, ("PASSED", {"green": True})
+
+
+def _letter(given: dict[str, str], report: pytest.TestReport, status: Status, n_tests: int) -> str:
+    """Return the letter of an exercise, as on the board, at the test that decides; else nothing.
+
+    Args:
+        given: what this gave for the exercise's tests so far.
+    """
+    if report.nodeid not in given:
+        decides = status != Status.PASSED or len(given) + 1 == n_tests
+        is_new = decides and not any(given.values())
+        given[report.nodeid] = _LETTER_OF[status] if is_new else ""
+    return given[report.nodeid]
+
+
+_LETTER_OF = {Status.PASSED: "+", Status.WRONG: "x", Status.TO_DO: "o", Status.NOT_RUN: "-"}
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus: int, config: pytest.Config) -> None:
@@ -245,5 +312,7 @@ def pytest_terminal_summary(terminalreporter, exitstatus: int, config: pytest.Co
 def _nothing_called(wanted: str) -> str:
     names = [exercise.name for lesson in lessons() for exercise in lesson.exercises]
     close = closest(wanted, names)
-    advice = f"did you mean {close}?" if close else "`course check NAME` checks an exercise."
+    advice = (
+        f"did you mean {close}?" if close else f"`{typed('course check NAME')}` checks an exercise."
+    )
     return f'No test here goes by the name "{wanted}"; {advice}'

@@ -14,6 +14,7 @@ from course import plots
 from course.data.corpus import load_corpus
 from course.data.tokenizers import bpe_tokenizer
 from course.plots.play import play
+from course.student.guess import Guess
 from course.student.notebook import exercises
 
 lookup = exercises("lookup")
@@ -43,13 +44,18 @@ plots.one_hot_times_table(table, ids, words)
 # vocabulary has 50,257 tokens, and it reads texts of 1,024 tokens. You write a batch of texts as
 # one-hot rows in float32. How many texts does it take until the batch alone is larger than the
 # whole model?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(texts=...)
 
 # %%
-print("the model:", f"{4 * 124_439_808:>13,} bytes")
+model = 4 * 124_439_808
+print("the model:", f"{model:>13,} bytes")
 for n_texts in (1, 2, 3, 32, 512):
     print(f"{n_texts:>4} texts:", f"{lookup.one_hot_bytes(50257, n_texts, 1024):>15,} bytes")
+
+# %% tags=["guess"]
+guess.compare(texts=model // lookup.one_hot_bytes(50257, 1, 1024) + 1)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -69,26 +75,36 @@ for n_texts in (1, 2, 3, 32, 512):
 # %% [markdown] tags=["prediction"]
 # All seven gradients are (1, 1, 1, 1), except one: the second "the" gets (−1, −1,
 # −1, −1). Eight rows are in the table. How many of them receive a gradient that is not zero?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(rows=...)
+
 
 # %%
-wishes = torch.ones(7, 4)
+def gradients(second_the):
+    wishes = torch.ones(7, 4)
+    wishes[4] = second_the
+    return lookup.lookup_backward(wishes, ids, 8)
 
 
 def draw(second_the=-1):
-    wishes[4] = second_the
-    return plots.row_gradients(lookup.lookup_backward(wishes, ids, 8), words)
+    return plots.row_gradients(gradients(second_the), words)
 
 
 play(draw, second_the=[-2, -1, 0, 1, 2])
+
+# %% tags=["guess"]
+guess.compare(rows=int(gradients(-1).any(dim=1).sum()))
+
+# %% [markdown] tags=["slider"]
+# Move the slider to 0, to 1 and to −2. What becomes of the row of "the"?
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
 # Five. Six different words were read, but the two wishes of "the" cancel: 1 + (−1) = 0. Its row
-# looks exactly like those of "dog" and "king", which were never read. Move the slider: at 1 the row
-# collects 2 in each feature, twice what any other row gets.
+# looks exactly like those of "dog" and "king", which were never read. If the second wish is 1 as
+# well, the row collects 2 in each feature, twice what any other row gets.
 #
 # There is one row for "the", wherever it stands. If its first place and its second place want
 # different things from it, it can only do the sum. Lessons 2 and 3 are about giving the two places
@@ -104,17 +120,19 @@ play(draw, second_the=[-2, -1, 0, 1, 2])
 # the sum of all rows read. So the gradient of "the" is a hundred times that of "cat". One step at
 # learning rate 0.1, once with `SGD`, once with `Adam`, once with `AdamW`: how far does each of the
 # three rows move?
-#
-# **My guess:**
-#
-# | | the | cat | dog |
-# |---|---|---|---|
-# | SGD | | | |
-# | Adam | | | |
-# | AdamW | | | |
+
+# %% tags=["guess"]
+guess = Guess(
+    the_with_SGD=...,
+    cat_with_SGD=...,
+    the_with_Adam=...,
+    cat_with_Adam=...,
+    dog_with_Adam=...,
+    dog_with_AdamW=...,
+)
 
 # %%
-batch = torch.tensor([0] * 100 + [1])
+batch, moves = torch.tensor([0] * 100 + [1]), {}
 for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
     torch.manual_seed(0)
     embedding = lookup.TokenEmbedding(8, 4)
@@ -122,7 +140,18 @@ for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
     embedding(batch).sum().backward()
     optimizer.step()
     moved = (embedding.weight.detach() - before).abs().max(dim=1).values
+    moves[kind.__name__] = moved.tolist()
     print(f"{kind.__name__:<6}", *(f"{words[i]} {moved[i].item():.6f}   " for i in (0, 1, 6)))
+
+# %% tags=["guess"]
+guess.compare(
+    the_with_SGD=moves["SGD"][0],
+    cat_with_SGD=moves["SGD"][1],
+    the_with_Adam=moves["Adam"][0],
+    cat_with_Adam=moves["Adam"][1],
+    dog_with_Adam=moves["Adam"][6],
+    dog_with_AdamW=moves["AdamW"][6],
+)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -150,8 +179,9 @@ for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
 # %% [markdown] tags=["prediction"]
 # A model with this tokenizer is trained on the whole corpus, every token of it.
 # Which share of the 4,096 rows never receives a gradient, not in one step?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(percent=...)
 
 # %%
 corpus, tokenizer = load_corpus(), bpe_tokenizer()
@@ -160,6 +190,9 @@ counts = lookup.lookup_backward(torch.ones(len(text), 1), text, 4096).flatten()
 print(f"{corpus.name}: {len(text):,} tokens, {int((counts == 0).sum()):,} of 4,096 rows never read")
 for i in counts.topk(3).indices.tolist():
     print(repr(tokenizer.decode([i])), f"read {int(counts[i]):,} times")
+
+# %% tags=["guess"]
+guess.compare(percent=100 * (counts == 0).double().mean().item())
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>

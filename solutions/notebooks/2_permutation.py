@@ -15,6 +15,7 @@ from torch import nn
 from course import plots
 from course.data.kingdom import NOUNS
 from course.plots.play import play
+from course.student.guess import Guess
 from course.student.notebook import exercises
 
 lookup, permutation = exercises("lookup"), exercises("permutation")
@@ -42,8 +43,9 @@ plots.shuffle_panels(before, after, perm, words)
 # each, layer norms, MLPs, random weights. The word "the" stands in places 0 and 3 of our sentence,
 # once before "dog", once before "man". After six layers of attention to its surroundings, how alike
 # (cosine) are the two output vectors of "the"? About 0, about 0.5, about 0.9, or 1?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(cosine=...)
 
 # %%
 layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=64, batch_first=True)
@@ -52,6 +54,9 @@ with torch.no_grad():
     first, second = encoder(x)[0, 0], encoder(x)[0, 3]
 print(f"cosine {F.cosine_similarity(first, second, dim=0).item():.6f}")
 print(f"gap of the encoder: {permutation.equivariance_gap(encoder, x, perm):.0e}")
+
+# %% tags=["guess"]
+guess.compare(cosine=F.cosine_similarity(first, second, dim=0).item())
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -78,19 +83,24 @@ print(f"gap of the encoder: {permutation.equivariance_gap(encoder, x, perm):.0e}
 # With 27 weights for each sentence, how many percent of its own training sentences
 # does the best readout get right, on top of `toy_attention`? And on top of `causal_toy_attention`,
 # where each word sees only itself and those before it?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(toy_attention=..., causal_toy_attention=...)
 
 # %%
 nouns = list(NOUNS)[:20]
 rows = lookup.TokenEmbedding(21, 512).weight.detach()  # 20 nouns, and "bites" in row 20
 biter, bitten = torch.tensor([(a, b) for a in range(20) for b in range(20) if a != b]).T
 sentences = rows[torch.stack((biter, torch.full((380,), 20), bitten), dim=1)]  # (380, 3, 512)
+percent = {}
 for layer in (permutation.toy_attention, permutation.causal_toy_attention):
     bags = permutation.bag_vector(layer, sentences)  # (380, 512)
     readout = torch.linalg.lstsq(bags, F.one_hot(biter).float(), driver="gelsd").solution
-    right = ((bags @ readout).argmax(dim=1) == biter).float().mean().item()
-    print(f"{layer.__name__:<20} {right:.0%}")
+    percent[layer.__name__] = 100 * ((bags @ readout).argmax(dim=1) == biter).float().mean().item()
+    print(f"{layer.__name__:<20} {percent[layer.__name__]:.0f} %")
+
+# %% tags=["guess"]
+guess.compare(**percent)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -118,21 +128,38 @@ for layer in (permutation.toy_attention, permutation.causal_toy_attention):
 # words of places 0 and 2: "bites dog the the man at night". Each word can see what stands before
 # it, so "man", "at" and "night" all have the exchange in view. In how many of the seven places does
 # the output of the word change? With one layer of attention, and with two?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(places_with_one_layer=..., places_with_two_layers=...)
 
 
 # %%
-def draw(swap_0_with=2, layers=1):
+def exchanged(swap_0_with, layers):
     perm = torch.arange(7)
     perm[[0, swap_0_with]] = perm[[swap_0_with, 0]]
     before, after = x, x[:, perm]
     for _ in range(layers):
         before, after = map(permutation.causal_toy_attention, (before, after))
-    return plots.shuffle_panels(before[0], after[0], perm, words)
+    return before[0], after[0], perm
+
+
+def draw(swap_0_with=2, layers=1):
+    return plots.shuffle_panels(*exchanged(swap_0_with, layers), words)
 
 
 play(draw, swap_0_with=range(1, 7), layers=[1, 2, 3])
+
+
+# %% tags=["guess"]
+def n_changed(layers):
+    before, after, perm = exchanged(2, layers)
+    return int(((after - before[perm]).abs().amax(dim=1) > 1e-5).sum())
+
+
+guess.compare(places_with_one_layer=n_changed(1), places_with_two_layers=n_changed(2))
+
+# %% [markdown] tags=["slider"]
+# Move the sliders. Exchange place 0 with place 3: both are "the". Does any output change?
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -144,9 +171,9 @@ play(draw, swap_0_with=range(1, 7), layers=[1, 2, 3])
 # With two layers all seven change. Places 0 to 2 leave the first layer with other outputs, and
 # those the second layer hands on to everyone behind.
 #
-# Move the sliders. Exchange place 0 with place 3: both are "the", so the sentence stays as it was,
-# and "dog" and "bites" between them notice nothing. But the two "the" differ from each other. With
-# the mask, the same word gets another output in another place.
+# Exchange place 0 with place 3 instead: both are "the", so the sentence stays as it was, and "dog"
+# and "bites" between them notice nothing. But the two "the" differ from each other. With the mask,
+# the same word gets another output in another place.
 #
 # So a model with a mask can find out about order, at the price of a layer. Handing it the position
 # is cheaper, and that is what the next lessons do.

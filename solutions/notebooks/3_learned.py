@@ -20,6 +20,7 @@ from course.data.batches import get_batch
 from course.data.kingdom import kingdom_text
 from course.data.tokenizers import CharTokenizer
 from course.plots.play import play
+from course.student.guess import Guess
 from course.student.notebook import exercises
 
 learned = exercises("learned")
@@ -43,8 +44,9 @@ plots.token_position_sum(tokens[:, :24], positions[:, :24], words)
 # %% [markdown] tags=["prediction"]
 # What comes out of `GPTEmbedding` for the two "the", at places 0 and 4: how alike
 # are they (cosine)? And how alike are "the" and "cat" if *both* stand at place 0, in two sentences?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(the_at_0_and_4=..., the_and_cat_at_0=...)
 
 # %%
 swapped = sentence[:, [1, 0, 2, 3, 4, 5, 6]]  # cat the sat on the mat .
@@ -52,6 +54,12 @@ x, y = gpt(sentence)[0], gpt(swapped)[0]
 print(f"the at 0, the at 4: {F.cosine_similarity(x[0], x[4], dim=0).item():.2f}")
 print(f"the at 0, cat at 0: {F.cosine_similarity(x[0], y[0], dim=0).item():.2f}")
 print(f"the at 0, cat at 1: {F.cosine_similarity(x[0], x[1], dim=0).item():.2f}")
+
+# %% tags=["guess"]
+guess.compare(
+    the_at_0_and_4=F.cosine_similarity(x[0], x[4], dim=0).item(),
+    the_and_cat_at_0=F.cosine_similarity(x[0], y[0], dim=0).item(),
+)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -94,8 +102,9 @@ def losses(ids, targets):  # (B, T) each -> (B, T), nats per character
 # The texts are cut out at random places, so place 5 is no likelier to hold an "e"
 # than place 25. After 400 steps, how alike (cosine) are the rows of neighboring positions, such as
 # 15 and 16? And of 0 and 31? At the start both are near 0.
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(neighbors=..., ends=...)
 
 # %%
 optimizer = torch.optim.Adam([*gpt.parameters(), *block.parameters()], lr=0.003)
@@ -111,9 +120,15 @@ print(f"loss {loss.item():.2f} nats per character; knowing nothing: {math.log(27
 
 # %%
 rows = F.normalize(tables[400][:32])
-print(f"neighbors, on average: {(rows[1:] * rows[:-1]).sum(dim=1).mean().item():.2f}")
-print(f"0 and 31: {(rows[0] @ rows[31]).item():.2f}")
+neighbors, ends = (rows[1:] * rows[:-1]).sum(dim=1).mean().item(), (rows[0] @ rows[31]).item()
+print(f"neighbors, on average: {neighbors:.2f}, 0 and 31: {ends:.2f}")
 play(lambda step=400: plots.similarity_of_positions(tables[step]), step=list(tables))
+
+# %% tags=["guess"]
+guess.compare(neighbors=neighbors, ends=ends)
+
+# %% [markdown] tags=["slider"]
+# Move the slider from 0 to 400. When does the picture begin to glow, and where first?
 
 # %%
 plots.dot_against_offset({"fresh": tables[0][:32], "after 400 steps": tables[400][:32]})
@@ -122,7 +137,7 @@ plots.dot_against_offset({"fresh": tables[0][:32], "after 400 steps": tables[400
 # <details><summary>What happened, and why</summary>
 #
 # Neighbors have become alike, with a cosine of about 0.8, and the two ends opposite, at about −0.8.
-# Move the slider: at step 0 there is only the diagonal; around step 100 the picture begins to glow.
+# At step 0 there is only the diagonal, and around step 100 the picture begins to glow.
 # Nobody told the table that 15 lies next to 16. Our explanation: the two places do similar work,
 # look a few characters back and guess the next one, so their gradients point in similar directions.
 # It is no perfect agreement. In twelve measurements (three seeds, steps 50 to 200) the gradients of
@@ -146,8 +161,9 @@ plots.dot_against_offset({"fresh": tables[0][:32], "after 400 steps": tables[400
 # From place 4 on, up to place 31, the loss is about 0.7 nats per character. A
 # model that knows nothing has ln 27 = 3.30. What is the loss at place 47? About 0.7 still, about 1,
 # about 2, about 3.3, or more?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(loss=...)
 
 # %%
 batch = get_batch(text, block_size=48, batch_size=256, generator=torch.Generator().manual_seed(1))
@@ -155,6 +171,9 @@ with torch.no_grad():
     curves = {"as trained": losses(*batch).mean(dim=0)}
 print("the tail is as it was drawn:", torch.equal(tables[0][32:], gpt.pos_emb.weight[32:]))
 plots.loss_curve(curves, untrained=math.log(27), unit="nats per character", step="place")
+
+# %% tags=["guess"]
+guess.compare(loss=curves["as trained"][47].item())
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -178,10 +197,11 @@ plots.loss_curve(curves, untrained=math.log(27), unit="nats per character", step
 # linear interpolation, so that almost every place gets a row that is a mixture of two.
 
 # %% [markdown] tags=["prediction"]
-# Put the three in order, best first. Stretching changes the rows of *all* places,
-# also of those where nothing was wrong: what does that cost?
-#
-# **My guess:** ...
+# Which is best, and which worst? Stretching changes the rows of *all* places, also of those where
+# nothing was wrong. There the loss is 0.7. What will it be after stretching?
+
+# %% tags=["guess"]
+guess = Guess(best=..., worst=..., loss_where_nothing_was_wrong=...)
 
 # %%
 trained = tables[400][:32]
@@ -196,6 +216,14 @@ for name, rows in repairs.items():
         curves[name] = losses(*batch).mean(dim=0)
 gpt.pos_emb.load_state_dict({"weight": tables[400]})
 plots.loss_curve(curves, untrained=math.log(27), unit="nats per character", step="place")
+
+# %% tags=["guess"]
+tail = {name: curves[name][32:].mean().item() for name in repairs}
+guess.compare(
+    best=min(tail, key=tail.get),
+    worst=max(tail, key=tail.get),
+    loss_where_nothing_was_wrong=curves["stretch"][4:32].mean().item(),
+)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -222,14 +250,18 @@ plots.loss_curve(curves, untrained=math.log(27), unit="nats per character", step
 # In GPT-2 small the positions are 0.63 % of the parameters, for 1,024 places. Some
 # models of today read a million tokens. With a learned table for 1,000,000 places at GPT-2's width
 # of 768, how many parameters does the table alone have, measured in whole GPT-2s (124,439,808)?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(GPT_2s=...)
 
 # %%
 with torch.device("meta"):  # shapes without memory
     table = learned.LearnedPositionalEmbedding(1_000_000, 768)
 n_parameters = learned.count_parameters(table)
 print(f"{n_parameters:,} parameters, {n_parameters / 124_439_808:.1f} times GPT-2 small")
+
+# %% tags=["guess"]
+guess.compare(GPT_2s=n_parameters / 124_439_808)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>

@@ -14,6 +14,7 @@ import torch
 
 from course import plots
 from course.plots.play import play
+from course.student.guess import Guess
 from course.student.notebook import exercises
 
 sinusoidal = exercises("sinusoidal")
@@ -33,13 +34,17 @@ plots.position_table(pe, "sinusoidal positions")
 # From position 0 to position 63 the hands turn, the first one by a radian in each
 # step. How many of the 16 hands have been all the way round at least once when position 63 is
 # reached?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(hands=...)
 
 # %%
 turns = 63 * sinusoidal.inverse_frequencies(32) / (2 * math.pi)
 print([round(turn, 2) for turn in turns.tolist()])
 play(lambda position=20: plots.clock_hands(pe, position), position=range(64))
+
+# %% tags=["guess"]
+guess.compare(hands=int((turns >= 1).sum()))
 
 # %%
 plots.wave_columns(pe, [4, 5, 8, 16, 31])
@@ -61,16 +66,19 @@ plots.wave_columns(pe, [4, 5, 8, 16, 31])
 # ## How alike are near and far?
 
 # %% [markdown] tags=["prediction"]
-# Compare position 0 with positions 16, 32 and 63, by the cosine of their rows. Put
-# the three in order, most alike first. And what is the cosine of 0 and 63: about 0.9, about 0.5,
-# about 0, or negative?
-#
-# **My guess:** ...
+# Compare position 0 with positions 16, 32 and 63, by the cosine of their rows. Which of the three
+# is most like 0? And what is the cosine of 0 and 63: about 0.9, about 0.5, about 0, or negative?
+
+# %% tags=["guess"]
+guess = Guess(most_like_0=..., cosine_of_0_and_63=...)
 
 # %%
-for k in (1, 16, 32, 63):
-    print(k, round((sinusoidal.relative_similarity(pe, k)[0] / 16).item(), 2))
+cosines = {k: (sinusoidal.relative_similarity(pe, k)[0] / 16).item() for k in (1, 16, 32, 63)}
+print({k: round(cosine, 2) for k, cosine in cosines.items()})
 plots.dot_against_offset({"sinusoidal": pe, "learned, fresh": fresh})
+
+# %% tags=["guess"]
+guess.compare(most_like_0=max((16, 32, 63), key=cosines.get), cosine_of_0_and_63=cosines[63])
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -98,13 +106,16 @@ plots.dot_against_offset({"sinusoidal": pe, "learned, fresh": fresh})
 # %% [markdown] tags=["prediction"]
 # Base 10, and a text of 512 tokens. Which positions are most like position 0? The
 # nearest is 1, the second nearest is 2. Which is third?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(third=...)
 
 # %%
+nearest = {}
 for base in (10, 10_000):
     rows = sinusoidal.sinusoidal_encoding(512, 32, base)
-    print(base, (rows[1:] @ rows[0]).topk(5).indices + 1)
+    nearest[base] = (rows[1:] @ rows[0]).topk(5).indices + 1
+    print(base, nearest[base])
 
 
 def draw(base=10, length=512):
@@ -113,6 +124,12 @@ def draw(base=10, length=512):
 
 
 play(draw, base=[10, 100, 1000, 10_000, 100_000, 1_000_000], length=[64, 512, 2048])
+
+# %% tags=["guess"]
+guess.compare(third=int(nearest[10][2]))
+
+# %% [markdown] tags=["slider"]
+# Move the sliders. Which base would you take for a text of 64 tokens, and which for 2,048?
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -123,7 +140,7 @@ play(draw, base=[10, 100, 1000, 10_000, 100_000, 1_000_000], length=[64, 512, 20
 # there is nobody to say that 377 is far away: a clock without an hour hand. With base 10,000 the
 # five most alike are 1, 2, 3, 6 and 5, all of them near.
 #
-# Move the sliders. A small base gives a sharp peak and, beyond it, noise. A large one gives a
+# A small base gives a sharp peak and, beyond it, noise. A large one gives a
 # gentle slope that reaches far, and neighbors that differ less. The base should fit the length of
 # the texts, and models with long contexts do use larger ones (in the rotary positions of lesson 5).
 #
@@ -137,14 +154,20 @@ play(draw, base=[10, 100, 1000, 10_000, 100_000, 1_000_000], length=[64, 512, 20
 # random table gets the same chance: least squares finds the best 32 × 32 matrix for it, fitted to
 # all its 59 pairs of rows that are five apart. How much of the target rows does each of the two
 # miss? (0 % is a perfect move, 100 % is as bad as answering zero.)
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(percent_of_sinusoidal=..., percent_of_fresh=...)
 
 # %%
 moved = pe[:-5] @ sinusoidal.offset_rotation(5, 32).T
 best = torch.linalg.lstsq(fresh[:-5], fresh[5:]).solution
-for name, guess, target in (("sinusoidal", moved, pe[5:]), ("fresh", fresh[:-5] @ best, fresh[5:])):
-    print(f"{name:<10} misses {((guess - target).norm() / target.norm()).item():.1%}")
+misses, answers = {}, {"sinusoidal": (moved, pe[5:]), "fresh": (fresh[:-5] @ best, fresh[5:])}
+for name, (answer, target) in answers.items():
+    misses[name] = 100 * ((answer - target).norm() / target.norm()).item()
+    print(f"{name:<10} misses {misses[name]:.1f} %")
+
+# %% tags=["guess"]
+guess.compare(percent_of_sinusoidal=misses["sinusoidal"], percent_of_fresh=misses["fresh"])
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -173,14 +196,18 @@ plots.scores_under_shift(rows[:7] @ rows[:7].T, rows[100:] @ rows[100:].T, shift
 # %% [markdown] tags=["prediction"]
 # The third panel is blank, because the products know the distance alone. Now add
 # the token rows, as a transformer does, and take the same products. No projections, nothing
-# learned, the same seven words both times. Is the third panel still blank?
-#
-# **My guess:** ...
+# learned, the same seven words both times. Is the third panel still blank, `True` or `False`?
+
+# %% tags=["guess"]
+guess = Guess(blank=...)
 
 # %%
 tokens = torch.randn(7, 32)
 here, there = tokens + rows[:7], tokens + rows[100:]
 plots.scores_under_shift(here @ here.T, there @ there.T, shift=100)
+
+# %% tags=["guess"]
+guess.compare(blank=torch.allclose(here @ here.T, there @ there.T, atol=0.001))
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>

@@ -6,8 +6,8 @@
 # with it goes wrong in silence: no error, no warning, only worse text. So it pays to have seen
 # each mistake once. Here you make them on purpose.
 #
-# Write your guess down before you run a cell. A guess that turns out wrong is worth more than one
-# that was right.
+# Write your guess into its cell before you run the next. A guess that turns out wrong is worth
+# more than one that was right.
 
 # %%
 import math
@@ -16,6 +16,7 @@ import torch
 
 from course import plots
 from course.plots.play import play
+from course.student.guess import Guess
 from course.student.notebook import exercises
 
 rope, sinusoidal = exercises("rope"), exercises("sinusoidal")
@@ -42,13 +43,20 @@ def score(queries, keys):
 #
 # How far from where it started does it come to rest, and could a model mistake position 710 for
 # position 0?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(radians_of_pair_0=..., same_as_position_0=...)
 
 # %%
 vector = torch.randn(8)
 turned = rope.RotaryEmbedding(1024, 8)(vector.expand(1024, 8))  # the same vector at 1,024 places
 plots.turned_pairs(vector, turned[[1, 3, 710]], [1, 3, 710])
+
+# %% tags=["guess"]
+guess.compare(
+    radians_of_pair_0=((turned[710] - vector)[[0, 4]].norm() / vector[[0, 4]].norm()).item(),
+    same_as_position_0=torch.allclose(turned[710], vector, atol=0.01),
+)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -61,12 +69,13 @@ plots.turned_pairs(vector, turned[[1, 3, 710]], [1, 3, 710])
 # All arrows of a pair end on one circle: a turn keeps the length.
 #
 # </details>
-#
+
+# %% [markdown] tags=["slider"]
 # Run the next cell and move its slider. Which pair makes the difference between 0 and 1? Which
 # between 11 and 710? At which positions does pair 0 point the other way?
 
 
-# %%
+# %% tags=["slider"]
 def draw(position=1):
     return plots.turned_pairs(vector, turned[[position]], [position])
 
@@ -84,20 +93,29 @@ play(draw, position=[0, 1, 2, 3, 6, 11, 22, 44, 100, 300, 355, 710])
 # 2. the same through `w_q` and `w_k`
 # 3. RoPE on the bare tokens
 # 4. RoPE through `w_q` and `w_k`
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(changing=...)
 
 # %%
 shift, turn, pe = 100, rope.RotaryEmbedding(2048, D), sinusoidal.sinusoidal_encoding(2048, D)
 here, there = pe[:7], pe[shift : shift + 7]
 q, k = x @ w_q, x @ w_k
-plots.raw_and_projected(
-    {
-        "sinusoidal, raw": (score(here, here), score(there, there)),
-        "sinusoidal, $W_q$ $W_k$": (score(here @ w_q, here @ w_k), score(there @ w_q, there @ w_k)),
-        "RoPE, raw": (score(turn(x), turn(x)), score(turn(x, shift), turn(x, shift))),
-        "RoPE, $W_q$ $W_k$": (score(turn(q), turn(k)), score(turn(q, shift), turn(k, shift))),
-    }
+cases = {
+    "sinusoidal, raw": (score(here, here), score(there, there)),
+    "sinusoidal, $W_q$ $W_k$": (score(here @ w_q, here @ w_k), score(there @ w_q, there @ w_k)),
+    "RoPE, raw": (score(turn(x), turn(x)), score(turn(x, shift), turn(x, shift))),
+    "RoPE, $W_q$ $W_k$": (score(turn(q), turn(k)), score(turn(q, shift), turn(k, shift))),
+}
+plots.raw_and_projected(cases)
+
+# %% tags=["guess"]
+guess.compare(
+    changing=[
+        number
+        for number, (first, moved) in enumerate(cases.values(), start=1)
+        if not torch.allclose(first, moved, atol=0.001)
+    ]
 )
 
 # %% [markdown]
@@ -123,14 +141,23 @@ plots.raw_and_projected(
 # afterwards. A turn is a matrix and a projection is a matrix. What difference can the order
 # make?"
 #
-# How much will the scores change under the same shift: not at all, about as little as the
+# How much will the scores change at most under the same shift: not at all, about as little as the
 # sinusoidal ones (0.79), or more than that?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(largest_change=...)
 
 # %%
 early, late = turn(x), turn(x, shift)
 plots.scores_under_shift(score(early @ w_q, early @ w_k), score(late @ w_q, late @ w_k), shift)
+
+# %% tags=["guess"]
+guess.compare(
+    largest_change=(score(late @ w_q, late @ w_k) - score(early @ w_q, early @ w_k))
+    .abs()
+    .max()
+    .item()
+)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -187,22 +214,26 @@ meant = score(interleaved(tokens @ w_q.T), interleaved(tokens @ w_k.T))
 
 # %% [markdown] tags=["prediction"]
 # We run your code with both matrices converted by `interleaved_to_half`, with neither, and with
-# `w_q` alone (the loop over the layers had a typing mistake). Put them in order, from right to
-# wrong. Which scores, if any, are right in "neither"? Is half a conversion half as bad?
-#
-# **My guess:** ...
+# `w_q` alone (the loop over the layers had a typing mistake). How well do the scores correlate with
+# those meant, from 1 (right) to 0 (noise)? Which scores, if any, are right in "neither"?
+
+# %% tags=["guess"]
+guess = Guess(both=..., neither=..., W_q_alone=...)
 
 # %%
 new_q, new_k = (rope.interleaved_to_half(matrix, 1) for matrix in (w_q, w_k))
 pairs = {"both": (new_q, new_k), "neither": (w_q, w_k), "W_q alone": (new_q, w_k)}
-errors = {}
+errors, found = {}, {}
 for name, (one, other) in pairs.items():
     queries, keys = (rope.apply_rope(tokens @ matrix.T, cos, sin) for matrix in (one, other))
     errors[name] = score(queries, keys) - meant
     r = torch.corrcoef(torch.stack((score(queries, keys).flatten(), meant.flatten())))[0, 1]
-    own = errors[name].diagonal().abs().max()
+    own, found[name] = errors[name].diagonal().abs().max(), r.item()
     print(f"{name:<10} correlation {r:5.2f}   error at distance 0 up to {own:.2f}")
 plots.schemes_side_by_side({f"error: {name}": errors[name] for name in ("neither", "W_q alone")})
+
+# %% tags=["guess"]
+guess.compare(both=found["both"], neither=found["neither"], W_q_alone=found["W_q alone"])
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -228,8 +259,9 @@ plots.schemes_side_by_side({f"error: {name}": errors[name] for name in ("neither
 #
 # Which word of the prompt does "mat" now believe to stand at its own place, and which the
 # farthest away? The two new rows hold 6 + 7 = 13 scores. How many of them are wrong?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(wrong_scores=...)
 
 
 # %%
@@ -245,6 +277,9 @@ for name, scores in {"offset kept": kept, "offset forgotten": forgotten}.items()
 plots.schemes_side_by_side(
     {"all at once": at_once, "offset forgotten": forgotten, "error": forgotten - at_once}, words
 )
+
+# %% tags=["guess"]
+guess.compare(wrong_scores=int(((forgotten - at_once).abs() > 1e-4).sum()))
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -268,20 +303,24 @@ plots.schemes_side_by_side(
 # to read 16,384 tokens, and `ntk_base` gives a base that stretches the slowest pair by 4.
 #
 # Of these 18 pairs, how many stay within the angles that training showed them?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(pairs=...)
 
 # %%
 trained = sinusoidal.inverse_frequencies(128).double()
 stretched = sinusoidal.inverse_frequencies(128, rope.ntk_base(10_000.0, 4, 128)).double()
-unfinished = 4096 * trained < 2 * math.pi
+unfinished, inside = 4096 * trained < 2 * math.pi, {}
 for name, angles in {
     "base 10,000": 16_384 * trained,
     "ntk_base": 16_384 * stretched,
     "positions / 4": 16_384 / 4 * trained,
 }.items():
-    inside = angles <= 4096 * trained * (1 + 1e-9)
-    print(f"{name:<14} {int((inside & unfinished).sum()):2} of {int(unfinished.sum())}")
+    inside[name] = int(((angles <= 4096 * trained * (1 + 1e-9)) & unfinished).sum())
+    print(f"{name:<14} {inside[name]:2} of {int(unfinished.sum())}")
+
+# %% tags=["guess"]
+guess.compare(pairs=inside["ntk_base"])
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -297,13 +336,14 @@ for name, angles in {
 # (2023) note that in practice the factor is set higher than the ratio of the lengths.
 #
 # </details>
-#
+
+# %% [markdown] tags=["slider"]
 # Run the next cell and move its slider. The left end does not move, whatever you do. How many pairs
 # lie above the line, and why is that number alone no measure of quality? (At base 10,000 it is the
 # smallest.)
 
 
-# %%
+# %% tags=["slider"]
 def draw(base=40_890):
     context, slow = 16_384, sinusoidal.inverse_frequencies(128, float(base))
     return plots.wavelengths({"base 10,000": trained, f"base {base:,}": slow}, context)
@@ -338,14 +378,18 @@ play(draw, base=[10_000, 20_000, 40_890, 69_000, 160_000, 500_000])
 # ALiBi subtracts from each score a penalty that grows with the distance, here in eight heads over
 # 64 tokens. Let all tokens be equally interesting. In how many of the eight heads does the token
 # 63 places back still get at least a tenth of the weight that the last token gives itself?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(heads=...)
 
 # %%
 bias = rope.alibi_bias(8, 64)
 far = (bias[:, -1, 0] - bias[:, -1, -1]).exp()  # what a softmax makes of the difference
 print("  ".join(f"head {head}: {ratio:.2g}" for head, ratio in enumerate(far.tolist(), start=1)))
 plots.alibi_heads(bias)
+
+# %% tags=["guess"]
+guess.compare(heads=int((far >= 0.1).sum()))
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>

@@ -7,8 +7,8 @@
 # every claim can be checked against. Real vectors, GloVe's, come at the end, if you have fetched
 # them.
 #
-# Write your guess down before you run a cell. The numbers in the explanations are those of the
-# reference's `SkipGram`; one that starts from other random rows ends a little elsewhere.
+# Write your guess into its cell before you run the next. The numbers in the explanations are those
+# of the reference's `SkipGram`; one that starts from other random rows ends a little elsewhere.
 
 # %%
 import math
@@ -23,6 +23,7 @@ from course.data.glove import open_glove
 from course.data.kingdom import ANALOGIES, NOUNS, kingdom_text
 from course.data.tokenizers import WordTokenizer
 from course.plots.play import play
+from course.student.guess import Guess
 from course.student.notebook import exercises
 
 skipgram = exercises("skipgram")
@@ -51,8 +52,9 @@ def train(power):
 # With K = 5 a model that knows nothing has the loss $6 \ln 2 = 4.16$. We train for 10 epochs.
 # Then imagine the best model there is: with as many features as it wants, trained forever. What
 # is *its* loss on this text?
-#
-# **My guess:** ours ends near ..., the best there is ...
+
+# %% tags=["guess"]
+guess = Guess(our_last_loss=..., best_there_is=...)
 
 # %%
 model, losses = train(power=0.75)
@@ -70,6 +72,9 @@ print(f"first epoch {losses[0]:.2f}, last epoch {losses[-1]:.2f}, the best there
 plots.loss_curve(
     {"training": losses, "the best there is": [best] * len(losses)}, (K + 1) * math.log(2)
 )
+
+# %% tags=["guess"]
+guess.compare(our_last_loss=losses[-1], best_there_is=best)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -93,17 +98,32 @@ plots.loss_curve(
 # together 16 times.
 #
 # Is the score of (king, queen) positive or negative? And that of (king, wore)? Whose cosine with
-# king is larger, queen's or wore's?
-#
-# **My guess:** ...
+# king is larger, queen's or wore's? Put numbers to all four.
+
+# %% tags=["guess"]
+guess = Guess(
+    score_of_queen=...,
+    score_of_wore=...,
+    cosine_of_queen=...,
+    cosine_of_wore=...,
+)
 
 # %%
 center, context = model.center.weight, model.context.weight
+scores, cosines = {}, {}
 for word in ("queen", "wore", "noble", "king", "crown"):
-    value = (center[row["king"]] @ context[row[word]]).item()
-    cosine = F.cosine_similarity(center[row["king"]], center[row[word]], dim=0).item()
-    times = int(together[row["king"], row[word]])
-    print(f"king, {word:<6} together {times:2} times   score {value:5.2f}   cosine {cosine:5.2f}")
+    scores[word] = (center[row["king"]] @ context[row[word]]).item()
+    cosines[word] = F.cosine_similarity(center[row["king"]], center[row[word]], dim=0).item()
+    times = f"together {int(together[row['king'], row[word]]):2} times"
+    print(f"king, {word:<6} {times}   score {scores[word]:5.2f}   cosine {cosines[word]:5.2f}")
+
+# %% tags=["guess"]
+guess.compare(
+    score_of_queen=scores["queen"],
+    score_of_wore=scores["wore"],
+    cosine_of_queen=cosines["queen"],
+    cosine_of_wore=cosines["wore"],
+)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -142,10 +162,11 @@ for word in ("queen", "wore", "noble", "king", "crown"):
 # %% [markdown] tags=["prediction"]
 # We draw the 26 nouns on paper: the two directions in which their rows differ most. People,
 # animals, cities, countries, sky and hours; royal or common; male or female; young or old. What
-# will the two directions of the paper be? And are two words that lie side by side on paper always
-# alike?
-#
-# **My guess:** ...
+# will the two directions of the paper be? How many percent of the variance do they hold? And are
+# two words that lie side by side on paper always alike?
+
+# %% tags=["guess"]
+guess = Guess(percent_on_paper=...)
 
 # %%
 nouns = list(NOUNS)
@@ -154,6 +175,11 @@ for one, other in (("dogs", "france"), ("dogs", "dog"), ("king", "prince")):
     cosine = F.cosine_similarity(center[row[one]], center[row[other]], dim=0).item()
     print(f"{one}, {other}: cosine {cosine:.2f}")
 plots.word_map(center[[row[noun] for noun in nouns]], nouns, dict(zip(nouns, kinds, strict=True)))
+
+# %% tags=["guess"]
+of_nouns = center[[row[noun] for noun in nouns]]
+spread = torch.linalg.svdvals(of_nouns - of_nouns.mean(dim=0)) ** 2
+guess.compare(percent_on_paper=(100 * spread[:2].sum() / spread.sum()).item())
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -179,8 +205,9 @@ plots.analogy_arrows(center, words, "man", "king", "woman", "queen")
 # The lesson told how GloVe answers if the words of the question may be the answer: not *queen*
 # but *king*. Now your kingdom. What is nearest to king − man + woman if nothing is left out? And
 # the kingdom has 180 such questions: how many have the right word first, with nothing left out?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(nearest=..., right_of_180=...)
 
 # %%
 unit = F.normalize(center, dim=-1)
@@ -197,6 +224,9 @@ for a, b, c, d in ([row[word] for word in question] for question in ANALOGIES):
     right["c alone"] += next(one for one in nearest if one not in (a, b, c)) == d
 print(right, "of", len(ANALOGIES))
 plots.neighbors_by_cosine(cosines, [words[one] for one in found])
+
+# %% tags=["guess"]
+guess.compare(nearest=words[found[0]], right_of_180=right["nothing left out"])
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -236,22 +266,32 @@ plots.neighbors_by_cosine(cosines, [words[one] for one in found])
 # %% [markdown] tags=["prediction"]
 # Negatives are drawn by counts to the power 0.75. With power 0 every word is drawn equally often,
 # with power 1 in proportion to its count. We train with each. Which ends with the lowest loss?
-# And which answers the most questions?
-#
-# **My guess:** ...
+# And how many of the 180 questions does each answer, the inputs left out?
+
+# %% tags=["guess"]
+guess = Guess(power_of_lowest_loss=..., right_with_0=..., right_with_1=...)
 
 # %%
-runs = {0.75: (model, losses), 0: train(0), 1: train(1)}
+runs, answered = {0.75: (model, losses), 0: train(0), 1: train(1)}, {}
 for power, (trained, curve) in sorted(runs.items()):
     table = trained.center.weight
     rows = [[row[word] for word in question] for question in ANALOGIES]
-    good = sum(int(skipgram.analogy(a, b, c, table, 1)[0][0] == d) for a, b, c, d in rows)
+    answered[power] = sum(
+        int(skipgram.analogy(a, b, c, table, 1)[0][0] == d) for a, b, c, d in rows
+    )
     print(
         f"power {power:<4} loss {curve[-1]:.2f}  best possible {best_loss(power):.2f}  "
-        f"analogies {good} of {len(rows)}"
+        f"analogies {answered[power]} of {len(rows)}"
     )
 plots.loss_curve(
     {f"power {power}": curve for power, (_, curve) in sorted(runs.items())}, (K + 1) * math.log(2)
+)
+
+# %% tags=["guess"]
+guess.compare(
+    power_of_lowest_loss=min(runs, key=lambda power: runs[power][1][-1]),
+    right_with_0=answered[0],
+    right_with_1=answered[1],
 )
 
 # %% [markdown]
@@ -275,8 +315,9 @@ plots.loss_curve(
 # %% [markdown] tags=["prediction"]
 # Eight words look at each other as in attention: a softmax over their cosines, at temperature 1.
 # How much of its weight does "king" give to itself? (Its cosine with itself is 1.)
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(weight_of_king=...)
 
 
 # %%
@@ -289,6 +330,12 @@ def draw(temperature=1.0):
 
 
 play(draw, temperature=[0.05, 0.1, 0.2, 0.5, 1.0, 2.0])
+
+# %% tags=["guess"]
+guess.compare(weight_of_king=(directions @ directions.T).softmax(-1)[0, 0].item())
+
+# %% [markdown] tags=["slider"]
+# Move the slider. At which temperature does the king look at himself alone?
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -312,8 +359,9 @@ play(draw, temperature=[0.05, 0.1, 0.2, 0.5, 1.0, 2.0])
 # %% [markdown] tags=["prediction"]
 # We train the same model on TinyShakespeare, on the 1,046 words that it uses 20 times or more.
 # Which words will be nearest to "king": queen, prince, crown, or others? And to "romeo"?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(nearest_to_king=..., nearest_to_romeo=...)
 
 # %%
 corpus = load_corpus()
@@ -327,12 +375,18 @@ else:
     bard, start = skipgram.SkipGram(plays.vocab_size, 32), torch.Generator().manual_seed(0)
     skipgram.train_skipgram(bard, *company, noise, epochs=1, batch_size=4096, generator=start)
     table = bard.center.weight.detach()
+    near = {}
     for word in ("king", "romeo", "sword"):
         found, _ = skipgram.nearest_by_cosine(table[plays.id_of[word]], table, 6)
-        print(f"{word}: {plays.decode(found[1:])}")
+        near[word] = [plays.words[one] for one in found[1:]]
+        print(f"{word}: {' '.join(near[word])}")
     man, king, woman = (plays.id_of[word] for word in ("man", "king", "woman"))
     found, _ = skipgram.analogy(man, king, woman, table, 4)
     print(f"man is to king as woman is to: {plays.decode(found)}")
+
+# %% tags=["guess"]
+if corpus.name != "kingdom":
+    display(guess.compare(nearest_to_king=near["king"][0], nearest_to_romeo=near["romeo"][0]))
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -348,24 +402,34 @@ else:
 # GloVe read 6 billion words. In its vectors of 50 numbers, which of these pairs has the largest
 # cosine: (good, great), (good, bad), (monday, tuesday), (man, woman), (hot, cold)? And what is
 # nearest to king − man + woman with nothing left out?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(largest_cosine=..., nearest=...)
 
 # %%
 try:
     glove = open_glove(50)
 except FileNotFoundError:
+    glove = None
     print("GloVe is not here. Fetch it with: course data glove")
 else:
     vectors, row_of = F.normalize(glove.tensor(), dim=-1), glove.index
+    cosine = {}
     for pair in ("good great", "good bad", "monday tuesday", "man woman", "hot cold"):
         one, other = (vectors[row_of[word]] for word in pair.split())
-        print(f"{pair:<15} {one @ other:.3f}")
+        cosine[pair] = (one @ other).item()
+        print(f"{pair:<15} {cosine[pair]:.3f}")
     man, king, woman = (row_of[word] for word in ("man", "king", "woman"))
     found, cosines = skipgram.nearest_by_cosine(
         vectors[king] - vectors[man] + vectors[woman], vectors, 6
     )
     display(plots.neighbors_by_cosine(cosines, [glove.words[one] for one in found]))
+
+# %% tags=["guess"]
+if glove:
+    display(
+        guess.compare(largest_cosine=max(cosine, key=cosine.get), nearest=glove.words[found[0]])
+    )
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>

@@ -7,8 +7,7 @@
 # practice: what does a score know about *where*, and what becomes of it when the same sentence
 # stands elsewhere?
 #
-# *Uses what you wrote in lessons 3, 4 and 5. Nothing here is graded. Write your guesses down all
-# the same.*
+# *Uses what you wrote in lessons 3, 4 and 5. Nothing here is graded. Guess all the same.*
 
 # %%
 import math
@@ -22,6 +21,7 @@ from course.data.batches import get_batch
 from course.data.kingdom import kingdom_text
 from course.data.tokenizers import WordTokenizer
 from course.plots.play import play
+from course.student.guess import Guess
 from course.student.notebook import exercises
 
 learned, sinusoidal, rope = map(exercises, ("learned", "sinusoidal", "rope"))
@@ -66,14 +66,22 @@ plots.loss_curve(losses, math.log(len(tokenizer.words)), unit="nats per word", s
 # %% [markdown] tags=["prediction"]
 # The table started as noise, and nobody said that position 5 lies between 4 and 6. What will the
 # similarities of its rows look like now: noise, a diagonal that fades, stripes as in the
-# sinusoidal table? And rows 16 to 63?
-#
-# **My guess:** ...
+# sinusoidal table? And rows 16 to 63? In numbers: how alike (cosine) are rows 9 and 10, and how
+# alike are rows 40 and 41?
+
+# %% tags=["guess"]
+guess = Guess(rows_9_and_10=..., rows_40_and_41=...)
 
 # %%
 for name, rows in {"0 to 15": table[:READ], "16 to 63": table[READ:]}.items():
     print(f"rows {name:<9} standard deviation {rows.std().item():.3f}")
 plots.learned_against_formula(table[:24], formula[:24])
+
+# %% tags=["guess"]
+guess.compare(
+    rows_9_and_10=F.cosine_similarity(table[9], table[10], dim=0).item(),
+    rows_40_and_41=F.cosine_similarity(table[40], table[41], dim=0).item(),
+)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -91,10 +99,12 @@ plots.learned_against_formula(table[:24], formula[:24])
 
 # %% [markdown] tags=["prediction"]
 # Now the scores that positions alone would get, without any token: the learned rows through the
-# trained `w_q` and `w_k`. Which of the two formulas will they resemble, the sinusoids' products
-# or ALiBi's penalty? Remember that the model had a causal mask, and that a softmax follows.
-#
-# **My guess:** ...
+# trained `w_q` and `w_k`. Which of the two formulas will they resemble, "sinusoidal" (products of
+# rows) or "ALiBi" (a penalty)? Remember that the model had a causal mask, and that a softmax
+# follows.
+
+# %% tags=["guess"]
+guess = Guess(resembles=...)
 
 # %%
 position_scores = (table[:READ] @ w_q) @ (table[:READ] @ w_k).T / math.sqrt(C)
@@ -122,6 +132,16 @@ plots.schemes_side_by_side(
     {"learned, less its own score": (position_scores - own).tril(), "ALiBi, head 1 of 8": alibi}
 )
 
+# %% tags=["guess"]
+below = torch.ones(READ, READ).tril(-1).bool()
+formulas = {"sinusoidal": formula[:READ] @ formula[:READ].T, "ALiBi": alibi}
+alike = {
+    name: torch.corrcoef(torch.stack((matrix[below], (position_scores - own)[below])))[0, 1].item()
+    for name, matrix in formulas.items()
+}
+print("correlation with the learned ones:", {name: round(r, 2) for name, r in alike.items()})
+guess.compare(resembles=max(alike, key=alike.get))
+
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
@@ -142,15 +162,20 @@ plots.schemes_side_by_side(
 # they differ. Sinusoids are the louder ones: 0.71 per feature, against 0.39 of the tokens and
 # 0.18 of the learned rows here. With which of the two will the sums for "the" and "the" be less
 # alike?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(less_alike=...)
 
 # %%
+cosines = {}
 for name, rows in {"learned": table[:7], "sinusoidal": formula[:7]}.items():
-    cosine = F.cosine_similarity(*(tokens + rows)[[0, 4]], dim=0).item()
-    print(f"the + {name:<11} against the + {name:<11} cosine {cosine:.2f}")
+    cosines[name] = F.cosine_similarity(*(tokens + rows)[[0, 4]], dim=0).item()
+    print(f"the + {name:<11} against the + {name:<11} cosine {cosines[name]:.2f}")
 display(plots.token_position_sum(tokens, table[:7], sentence))
 display(plots.token_position_sum(tokens, formula[:7], sentence))
+
+# %% tags=["guess"]
+guess.compare(less_alike=min(cosines, key=cosines.get))
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -192,10 +217,11 @@ def change(shift, **settings):
 
 # %% [markdown] tags=["prediction"]
 # We shift the whole sentence by 9 tokens, once with the trained `w_q` and `w_k` and once without
-# any (the identity in their place). Tokens are added this time. For which schemes will the
-# largest change be 0, in which of the two cases?
-#
-# **My guess:** no positions ..., learned ..., sinusoidal ..., RoPE ..., ALiBi ...
+# any (the identity in their place). Tokens are added this time. For which of the
+# five schemes will the largest change be 0, in which of the two cases? How many of them are that?
+
+# %% tags=["guess"]
+guess = Guess(unchanged_without=..., unchanged_with=...)
 
 # %%
 bare = change(9, w_q=torch.eye(C), w_k=torch.eye(C))
@@ -207,6 +233,12 @@ positions = formula @ formula.T / math.sqrt(C)
 moved = (positions[9:16, 9:16] - positions[:7, :7]).abs().max()
 print(f"sinusoidal positions alone, without tokens and projections: {moved:.6f}")
 plots.schemes_side_by_side(scores(0), sentence, through)
+
+# %% tags=["guess"]
+guess.compare(
+    unchanged_without=sum(change < 0.001 for change in bare.values()),
+    unchanged_with=sum(change < 0.001 for change in through.values()),
+)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -224,10 +256,11 @@ plots.schemes_side_by_side(scores(0), sentence, through)
 
 # %% [markdown] tags=["prediction"]
 # At shift 32 the sentence stands on rows 32 to 38 of the learned table, which were never trained.
-# What will its scores look like: an error, wild numbers, or like those of another scheme above?
-# And which of the three below does a smaller base change?
-#
-# **My guess:** ...
+# What will its scores look like: "an error", "wild numbers", or like those of another scheme above,
+# and of which? And which of the three below does a smaller base change?
+
+# %% tags=["guess"]
+guess = Guess(like=...)
 
 
 # %%
@@ -238,6 +271,14 @@ def draw(shift=9, base=10_000):
 
 
 play(draw, shift=[0, 1, 4, 9, 16, 32, 57], base=[10, 100, 10_000, 500_000])
+
+# %% tags=["guess"]
+far = scores(32)
+away = {name: (far[name] - far["learned"]).abs().max().item() for name in far if name != "learned"}
+guess.compare(like=min(away, key=away.get))
+
+# %% [markdown] tags=["slider"]
+# Move the sliders. Which of the three changes with the base, and which with the shift?
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -259,17 +300,26 @@ play(draw, shift=[0, 1, 4, 9, 16, 32, 57], base=[10, 100, 10_000, 500_000])
 # The second "the" looks at the first one, an exact copy of itself, four places back. Equal
 # content, so without a penalty both get the same weight. What share of its own weight does the
 # first "the" get in head 1 (slope 1/2), and what in head 3 (slope 1/8)?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(head_1=..., head_3=...)
 
 
 # %%
-def draw(head=1):
+def weights(head):
     bare = scores(0, head, w_q=torch.eye(C), w_k=torch.eye(C))["ALiBi"]
-    return plots.attention_weights((bare + hidden[:7, :7]).softmax(-1), sentence)
+    return (bare + hidden[:7, :7]).softmax(-1)
+
+
+def draw(head=1):
+    return plots.attention_weights(weights(head), sentence)
 
 
 play(draw, head=range(1, 9))
+
+# %% tags=["guess"]
+ratios = {head: (weights(head)[4, 0] / weights(head)[4, 4]).item() for head in (1, 3)}
+guess.compare(head_1=ratios[1], head_3=ratios[3])
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -288,20 +338,36 @@ play(draw, head=range(1, 9))
 # A word stands at every position of a text, and RoPE turns it. How well does it score with its
 # copy 100 places away, compared with itself: about 0, 0.3, 0.6? And the sinusoids of lesson 4,
 # position against position? (Width 64, base 10,000.) What if the width were 2, a single pair?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(RoPE=..., sinusoidal=...)
 
 
 # %%
-def draw(width=64, base=10_000):
+def encodings(width, base):
     copies = torch.randn(1, width, generator=torch.Generator().manual_seed(0)).expand(200, width)
     turned = rope.RotaryEmbedding(200, width, base)(copies)
-    return plots.dot_against_offset(
-        {"sinusoidal": sinusoidal.sinusoidal_encoding(200, width, base), "RoPE, one word": turned}
-    )
+    return {
+        "sinusoidal": sinusoidal.sinusoidal_encoding(200, width, base),
+        "RoPE, one word": turned,
+    }
+
+
+def draw(width=64, base=10_000):
+    return plots.dot_against_offset(encodings(width, base))
 
 
 play(draw, width=[2, 4, 8, 16, 64, 256], base=[10, 100, 10_000, 500_000])
+
+# %% tags=["guess"]
+at_100 = {
+    name: F.cosine_similarity(rows[0], rows[100], dim=0).item()
+    for name, rows in encodings(64, 10_000).items()
+}
+guess.compare(RoPE=at_100["RoPE, one word"], sinusoidal=at_100["sinusoidal"])
+
+# %% [markdown] tags=["slider"]
+# Move the sliders to a width of 2. How do the two curves differ now?
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>

@@ -15,6 +15,7 @@
 # %%
 import dataclasses
 import math
+import textwrap
 
 import torch
 
@@ -24,6 +25,7 @@ from course.experiments.character_gpt import Size
 from course.experiments.positions import shoot_out, smoothed
 from course.experiments.training import CONTEXT, QUICK, Training
 from course.plots.play import play
+from course.student.guess import Guess
 
 torch.set_num_threads(1)  # batches this small are not worth sharing
 corpus = load_corpus()
@@ -35,10 +37,11 @@ print(
 
 # %% [markdown] tags=["prediction"]
 # All five have one layer, 64 features and four heads, and see the same windows in the same order.
-# Which has the lowest loss on held-out text at length 64, where it trained? Which at 256? Whose
-# loss explodes, and can any loss become *lower* on longer texts?
-#
-# **My guess:** at 64 ..., at 256 ..., explodes ..., becomes lower ...
+# Which scheme has the lowest loss on held-out text at length 64, where it trained? Which at 256?
+# Whose loss explodes, and can any loss become *lower* on longer texts?
+
+# %% tags=["guess"]
+guess = Guess(lowest_at_64=..., lowest_at_256=..., highest_at_256=...)
 
 # %%
 results = {result.scheme: result for result in shoot_out()}
@@ -48,10 +51,22 @@ for scheme, result in results.items():
     print(f"{scheme:<16}" + "".join(f"{loss:>8.2f}" for loss in result.held_out.values()))
 whose = {name: whose for result in results.values() for name, whose in result.whose.items()}
 borrowed = [name for name in whose if whose[name] == "borrowed"]
-print("\nborrowed, because yours did not pass a check yet:", ", ".join(borrowed) or "nothing")
+borrowed = textwrap.wrap(", ".join(borrowed) or "nothing", width=90)
+print("\nborrowed, because yours did not pass a check yet:", *borrowed, sep="\n")
 
 # %%
 plots.losses_by_length({scheme: result.held_out for scheme, result in results.items()}, CONTEXT)
+
+# %% tags=["guess"]
+at = {
+    length: {name: result.held_out[length] for name, result in results.items()}
+    for length in (64, 256)
+}
+guess.compare(
+    lowest_at_64=min(at[64], key=at[64].get),
+    lowest_at_256=min(at[256], key=at[256].get),
+    highest_at_256=max(at[256], key=at[256].get),
+)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -80,8 +95,8 @@ plots.losses_by_length({scheme: result.held_out for scheme, result in results.it
 # %% [markdown]
 # ## How they learned
 #
-# The loss of each step jumps, because each batch is another text. Move the slider to average over
-# more steps. Where does the learned table part from "none", and why not at once?
+# The loss of each step jumps, because each batch is another text, so we draw an average over 25
+# steps. Where does the learned table part from "none", and why not at once?
 
 
 # %%
@@ -91,6 +106,9 @@ def draw(steps_averaged=25):
 
 
 play(draw, steps_averaged=[1, 5, 25, 100])
+
+# %% [markdown] tags=["slider"]
+# Move the slider to average over fewer or more steps.
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -103,18 +121,26 @@ play(draw, steps_averaged=[1, 5, 25, 100])
 #
 # </details>
 
-# %% [markdown] tags=["prediction"]
-# Here is what each of the five writes, in no particular order. Which one wrote which?
-#
-# **My guess:** 1 ..., 2 ..., 3 ..., 4 ..., 5 ...
+# %% [markdown]
+# Here is what each of the five writes, in no particular order.
 
 # %%
 shuffled = sorted(results.values(), key=lambda result: result.sample[::-1])
 for number, result in enumerate(shuffled, 1):
     print(f"--- {number}\n{result.sample[:150].strip()}\n")
 
+# %% [markdown] tags=["prediction"]
+# Which scheme wrote which: "none", "learned", "sinusoidal", "rope" or "alibi"?
+
+# %% tags=["guess"]
+guess = Guess(text_1=..., text_2=..., text_3=..., text_4=..., text_5=...)
+
 # %%
-print(", ".join(f"{number} {result.scheme}" for number, result in enumerate(shuffled, 1)))
+wrote = {f"text_{number}": result.scheme for number, result in enumerate(shuffled, 1)}
+print(wrote)
+
+# %% tags=["guess"]
+guess.compare(**wrote)
 
 # %% [markdown]
 # <details><summary>What to look for</summary>
@@ -135,8 +161,9 @@ print(", ".join(f"{number} {result.scheme}" for number, result in enumerate(shuf
 # We leave the factor out. A sine wave has a root mean square of 0.71, a token's row starts with
 # 0.02. Training can make the rows larger, so what does it cost: nothing, a little, or so much that
 # the model falls behind the one without any positions?
-#
-# **My guess:** ...
+
+# %% tags=["guess"]
+guess = Guess(loss_without_the_factor=...)
 
 
 # %%
@@ -149,11 +176,15 @@ def trained(scheme, settings=QUICK, factor=None):
 
 
 unscaled = trained("sinusoidal", factor=1.0)
+loss_of_unscaled = unscaled.held_out_loss(64)
 rows = unscaled.model.tokens.weight.detach()
 print(f"tokens times 8   loss {results['sinusoidal'].held_out[64]:.2f}")
-print(f"tokens times 1   loss {unscaled.held_out_loss(64):.2f}")
+print(f"tokens times 1   loss {loss_of_unscaled:.2f}")
 print(f"no positions     loss {results['none'].held_out[64]:.2f}")
 print(f"after training the rows of the tokens have a root mean square of {rows.std().item():.2f}")
+
+# %% tags=["guess"]
+guess.compare(loss_without_the_factor=loss_of_unscaled)
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -178,10 +209,10 @@ print(f"after training the rows of the tokens have a root mean square of {rows.s
 # %% [markdown] tags=["prediction"]
 # We ask for the character after 64 others, and then again with the first 63 shuffled (the 64th
 # stays where it is). Once for a model with one layer, once for one with two, both trained half as
-# long as those above. What will the shuffling
-# change: nothing, in one of them, in both?
-#
-# **My guess:** one layer ..., two layers ...
+# long as those above. By how much does the shuffling raise the loss of each?
+
+# %% tags=["guess"]
+guess = Guess(one_layer=..., two_layers=...)
 
 
 # %%
@@ -195,9 +226,11 @@ def loss_of_last(training, order):
 
 in_order = torch.arange(64)
 mixed = torch.cat((torch.randperm(63, generator=torch.Generator().manual_seed(0)), in_order[63:]))
+raised = {}
 for n_layers in (1, 2):
     training = trained("none", dataclasses.replace(QUICK, size=Size(n_layers, 64, 4), steps=300))
     before, after = loss_of_last(training, in_order), loss_of_last(training, mixed)
+    raised[n_layers] = after - before
     print(f"{n_layers} layer(s): {before:.3f} in order, {after:.3f} shuffled")
 follows = torch.full((n_characters, n_characters), 0.01)  # how often which follows which
 follows.index_put_(
@@ -207,6 +240,9 @@ shares = follows / follows.sum(1, keepdim=True)
 held_out = training.held_out_ids
 bigrams = -shares[held_out[:-1], held_out[1:]].log().mean().item()
 print(f"who only counts which character follows which: {bigrams:.2f}")
+
+# %% tags=["guess"]
+guess.compare(one_layer=raised[1], two_layers=raised[2])
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -236,9 +272,10 @@ print(f"who only counts which character follows which: {bigrams:.2f}")
 
 # %% [markdown] tags=["prediction"]
 # At 256 characters the factor is 4. Which of the two is better than plain RoPE, and by how much? Is
-# one worse?
-#
-# **My guess:** NTK ..., linear ...
+# one worse? The table above has the loss of plain RoPE.
+
+# %% tags=["guess"]
+guess = Guess(ntk=..., linear=...)
 
 # %%
 of_rope = results["rope"]
@@ -247,6 +284,9 @@ losses |= {f"rope, {way}": by_length for way, by_length in of_rope.stretched.ite
 for name, by_length in losses.items():
     print(f"{name:<14}" + "".join(f"{loss:>8.2f}" for loss in by_length.values()))
 plots.losses_by_length(losses | {"alibi": results["alibi"].held_out}, CONTEXT)
+
+# %% tags=["guess"]
+guess.compare(**{way: by_length[256] for way, by_length in of_rope.stretched.items()})
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>

@@ -1,6 +1,7 @@
 """Fixtures for the tests of the course's own tools."""
 
 import importlib.util
+import os
 import re
 import shutil
 import sys
@@ -10,8 +11,10 @@ import pytest
 
 from course import ROOT
 from course.syllabus import lessons
+from course.system.console import PREFIX
 
 sys.path.append(str(Path(__file__).parent))  # pytest by itself finds no module beside a test
+os.environ[PREFIX] = ""  # as where the environment is activated
 
 
 class _NotHere(pytest.Module):

@@ -181,24 +181,22 @@ def test_a_console_that_knows_few_letters_shows_everything_readably(checkout, co
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("console", CONSOLES)
-def test_such_a_console_shows_what_is_wrong_as_well(half_done, console):
+def test_such_a_console_shows_what_is_wrong_as_well(half_done):
     """Through `course` and through pytest itself, also what a student wrote."""
     (half_done / "exercises" / "lookup.py").write_text("x = 'Привет", encoding="utf-8")
-    environment = {**os.environ, **CONSOLES[console]}
+    environment = {**os.environ, **CONSOLES["cp1252"]}
     files = ["tests/test_lookup.py", "tests/test_permutation.py"]
     for command in (["course", "check", "1", "2"], ["pytest", "-q", *files]):
         result = run(half_done, "-m", *command, env=environment, timeout=300)
-        said = result.stdout.decode(console)
-        assert "Traceback" not in said + result.stderr.decode(console)
+        said = result.stdout.decode("cp1252")
+        assert "Traceback" not in said + result.stderr.decode("cp1252")
         assert "exercises/lookup.py is not valid Python" in said
         assert "x = '" in said  # the line as far as the console can show it
-        spelled = " ".join(said.replace("√", "sqrt ").split())  # cp437 knows it
-        assert "toy_attention multiplies the scores by sqrt C." in spelled
+        assert "toy_attention multiplies the scores by sqrt C." in " ".join(said.split())
         assert "\\n" not in said and "\\u" not in said
     result = run(half_done, "-m", "course.experiments.wireup", env=environment, timeout=300)
-    assert result.returncode == 0, result.stderr.decode(console)
-    said = result.stdout.decode(console)
+    assert result.returncode == 0, result.stderr.decode("cp1252")
+    said = result.stdout.decode("cp1252")
     assert "Does attention notice a shuffle?" in said
     assert "exercises/lookup.py is not valid Python" in said  # so all of it was borrowed
 

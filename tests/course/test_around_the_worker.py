@@ -67,25 +67,19 @@ class Mishap:
 
 LEAVES_A_TRACE = "open('trace', 'w')\n"
 HARMLESS = {
-    "pytest is to do what it cannot, odd threads": Mishap(
+    "pytest is to leave tests out, odd threads, strict Python": Mishap(
         {
-            **{"PYTEST_ADDOPTS": "--nonsense", "PYTEST_PLUGINS": "nobody_has_this"},
+            **{"PYTEST_ADDOPTS": "-k test_result", "PYTEST_PLUGINS": "nobody_has_this"},
             **{"OMP_NUM_THREADS": "0", "MKL_NUM_THREADS": "many", "KMP_AFFINITY": "nonsense"},
             **{"CUDA_VISIBLE_DEVICES": "nonsense", "TORCH_LOGS": "+all", "MALLOC_PERTURB_": "165"},
-        }
-    ),
-    "pytest is to leave tests out, strict Python": Mishap(
-        {
-            **{"PYTEST_ADDOPTS": "-k test_result"},
             **{"PYTHONOPTIMIZE": "2", "PYTHONWARNINGS": "error", "PYTHONHASHSEED": "0"},
             **{"PYTHONIOENCODING": "ascii", "PYTHONINTMAXSTRDIGITS": "640"},
             **{"LC_ALL": "POSIX", "LANG": "tr_TR.UTF-8", "PYTHONUTF8": "0"},
         }
     ),
-    "closed streams": Mishap(shell='"$@" <&- >&- 2>&-'),
-    "nothing is set, few files, a small stack": Mishap(
+    "nothing is set, closed streams, few files, a small stack": Mishap(
         dict.fromkeys(("HOME", "LANG", "PATH")) | {"TMPDIR": "/nowhere"},
-        shell='umask 077; ulimit -S -n 32; ulimit -S -s 256; "$@"',
+        shell='umask 077; ulimit -S -n 32; ulimit -S -s 256; "$@" <&- >&- 2>&-',
     ),
     "settings beside the students": Mishap(
         beside={

@@ -142,20 +142,6 @@ def test_allocated_peak_counts_temporaries_and_the_result():
     assert 8000 <= measuring.allocated_peak(lambda: x.neg().abs()) < 8100
 
 
-def test_works_take_turns():
-    calls = []
-    works = {name: lambda name=name: calls.append(name) for name in "ab"}
-    spent = measuring.in_turns(works, rounds=3)
-    assert calls[-6:] == list("ababab")
-    assert all(one.wall > 0 for one in spent.values())
-
-
-def test_the_machine_is_described():
-    said = measuring.machine()
-    assert "processors" in said
-    assert torch.__version__ in said
-
-
 # --- all of them ----------------------------------------------------------------------------
 
 

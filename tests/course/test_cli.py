@@ -1,9 +1,12 @@
 """The `course` command, run as a student runs it."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -11,6 +14,7 @@ from course import ROOT, __version__
 from course.building import archive
 from course.building.notebooks import UNGRADED
 from course.cli import main
+from course.student import notebook_server
 from course.syllabus import exercises_called, find_lesson, lessons, name_for_check
 
 
@@ -41,6 +45,14 @@ def test_alone_it_shows_the_board_and_what_comes_next():
     assert "next: " in result.stdout or "Everything passes" in result.stdout
 
 
+@pytest.mark.parametrize("command", ["", "next"])
+def test_who_wants_no_color_gets_none(command):
+    colored = CliRunner().invoke(main, command.split(), color=True, env={"NO_COLOR": ""})
+    assert ("\x1b[" in colored.output) == (not command)
+    plain = CliRunner().invoke(main, command.split(), color=True, env={"NO_COLOR": "1"})
+    assert plain.output == click.unstyle(colored.output)
+
+
 def test_without_torch_it_answers_at_once(tmp_path):
     """Nor is anything else loaded that would cost seconds."""
     commands = [[], ["--help"], ["--version"], ["hint", "rotate_half"], ["next"], ["show", "5"]]
@@ -63,6 +75,14 @@ def test_without_torch_it_answers_at_once(tmp_path):
     result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
     assert "hint 1 of 3" in result.stdout
     assert result.stdout.splitlines()[-1] == "[]", result.stderr
+
+
+def test_the_help_groups_the_commands_and_has_them_all():
+    said = CliRunner().invoke(main, ["--help"]).output
+    groups = ["To learn:", "To look at:", "For a class:", "To maintain:"]
+    assert [line for line in said.splitlines() if line in groups] == groups
+    for name in main.list_commands(None):
+        assert len(re.findall(rf"^  {name} +[A-Z].*\.$", said, re.MULTILINE)) == 1
 
 
 def test_version():
@@ -100,7 +120,7 @@ def test_an_unknown_name_is_one_sentence_everywhere(command, name, advice):
 def test_an_unknown_command_is_one_sentence():
     result = course("chek")
     assert result.returncode == 2
-    assert "No such command 'chek'" in result.stderr
+    assert "No such command 'chek'; did you mean \"check\"?" in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -189,7 +209,7 @@ NUMBERS = [str(lesson.number) for lesson in lessons()]
 )
 def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened):
     started = []
-    monkeypatch.setattr(subprocess, "call", lambda command, **_: started.append(command) or 0)
+    monkeypatch.setattr(notebook_server, "start", lambda *what: started.append(what) or Ended())
     status = {exercise.name: "to do" for lesson in lessons() for exercise in lesson.exercises}
     done = [exercise.name for lesson in lessons()[:2] for exercise in lesson.exercises]
     monkeypatch.setattr(
@@ -197,9 +217,63 @@ def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened
     )
     result = CliRunner().invoke(main, ["open", *arguments, "--no-browser"])
     assert result.exit_code == 0, result.output
-    path = str(ROOT / "notebooks" / f"{opened}.ipynb")
-    root = f"--ServerApp.root_dir={ROOT}"
-    assert started == [[sys.executable, "-m", "jupyterlab", root, path, "--no-browser"]]
+    assert started == [(ROOT / "notebooks" / f"{opened}.ipynb", "--no-browser")]
+
+
+class Ended:
+    """A process that ends when Ctrl+C, or the one who waits, says so."""
+
+    def __init__(self, hears: bool = True) -> None:
+        self.ends = False
+        self.hears = hears
+        self.n_waits = 0
+
+    def terminate(self) -> None:
+        self.ends = True
+
+    def wait(self, timeout: float | None = None) -> int:
+        self.n_waits += 1
+        if self.n_waits == 1:
+            self.ends = self.hears
+            raise KeyboardInterrupt
+        if self.ends:
+            return 0
+        raise subprocess.TimeoutExpired("jupyterlab", timeout)
+
+
+def test_ctrl_c_ends_jupyterlab_whether_that_hears_it_or_not():
+    for hears, n_waits in ((True, 2), (False, 3)):
+        server = Ended(hears)
+        assert notebook_server.wait_for(server) == 0
+        assert server.n_waits == n_waits
+
+
+def test_jupyterlab_is_started_quietly_and_without_what_only_classes_need(monkeypatch):
+    """nbgrader's extensions come with its package; Jupyter itself says that they are off."""
+    begun = []
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "of my own")
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", lambda command, **how: begun.append((command, how)))
+        notebook_server.start(find_lesson("rope").notebook, "--no-browser", stdin=None)
+    ((command, how),) = begun
+    assert command[:4] == [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}"]
+    assert command[-2:] == [str(find_lesson("rope").notebook), "--no-browser"]
+    assert how["cwd"] == ROOT and how["env"]["JUPYTER_CONFIG_PATH"].startswith("of my own")
+    code = (
+        "import json, jupyterlab.commands as lab\n"
+        "from jupyter_server.serverapp import ServerApp\n"
+        "server = ServerApp()\n"
+        "server.load_config_file()\n"
+        "off = server.config.ServerApp.jpserver_extensions\n"
+        "print(json.dumps([lab.get_app_info()['disabled'], [n for n in off if not off[n]]]))"
+    )
+    python = [sys.executable, "-c", code]
+    result = subprocess.run(python, capture_output=True, text=True, env=how["env"], check=True)
+    disabled, off = json.loads(result.stdout)
+    assert "@jupyter/nbgrader" in disabled
+    brought = Path(sys.prefix, "etc", "jupyter", "jupyter_server_config.d", "nbgrader.json")
+    extensions = json.loads(brought.read_text(encoding="utf-8"))["ServerApp"]["jpserver_extensions"]
+    assert set(off) == set(extensions)
 
 
 def test_a_lesson_comes_back_from_the_newest_archive_that_has_it(repository):

@@ -96,7 +96,7 @@ def test_a_section_that_a_hint_names_is_in_the_text(exercise):
     text = find_lesson(exercise.lesson).text.read_text(encoding="utf-8")
     headings = re.findall(r"^##+ (?:\d+\. )?(.+)", text, re.MULTILINE)
     for text in exercise.hints:
-        for section in re.findall(r'See "([^"]+)"', text):
+        for section in re.findall(r'See "(?:\d+\. )?([^"]+)"', text):
             assert section in headings
 
 

@@ -1,14 +1,14 @@
-"""The notebooks: made from their sources, run on anybody's code, and nothing borrowed silently."""
+"""The notebooks: made from their sources, and nothing is borrowed silently.
+
+They run in test_browser.py.
+"""
 
 import ast
-import json
 import re
-from pathlib import Path
 
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from nbclient import NotebookClient
 
 from course import ROOT, plots
 from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, stems
@@ -16,9 +16,6 @@ from course.plots.play import play
 from course.student import notebook
 from course.student.borrow import Names
 from course.syllabus import find_lesson, lessons, stub_from
-
-SECONDS = 240
-"""What a cell may take on a busy machine."""
 
 
 def source_of(stem):
@@ -32,14 +29,35 @@ def cells_of(stem, **options):
 # --- what they are made of ------------------------------------------------------------------
 
 
+def names_given(cell, function):
+    """The names, and whether each is still `...`, of the one call of a function in a cell."""
+    (call,) = [
+        node
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == function
+    ]
+    return {one.arg: ast.unparse(one.value) == "..." for one in call.keywords}
+
+
 @pytest.mark.parametrize("stem", stems())
-def test_a_notebook_asks_for_guesses_and_answers_and_defines_next_to_nothing(stem):
+def test_every_guess_follows_its_question_and_is_compared_with_what_came_out(stem):
     cells = cells_of(stem)
-    guesses = [cell for cell in cells if "prediction" in cell.metadata.get("tags", [])]
+    asked = [n for n, cell in enumerate(cells) if "prediction" in cell.metadata.get("tags", [])]
+    assert len(asked) >= 3
+    for question, end in zip(asked, [*asked[1:], len(cells)], strict=True):
+        guess, *rest = cells[question + 1 : end]
+        (compared,) = [cell for cell in rest if "guess.compare(" in cell.source]
+        assert guess.metadata.tags == compared.metadata.tags == ["guess"]
+        guesses, results = names_given(guess, "Guess"), names_given(compared, "guess.compare")
+        assert all(guesses.values())
+        assert set(guesses) == set(results) or set(results) == {None}  # from a dictionary
+
+
+@pytest.mark.parametrize("stem", stems())
+def test_a_notebook_asks_for_answers_and_defines_next_to_nothing(stem):
+    cells = cells_of(stem)
     answers = [cell for cell in cells if cell.metadata.get("nbgrader", {}).get("solution")]
     assert cells[0].source.startswith("# ")
-    assert len(guesses) >= 3
-    assert all("My guess" in cell.source for cell in guesses)
     assert len(answers) >= 2 or stem in UNGRADED.values()
     assert all(YOUR_ANSWER in cell.source for cell in answers)
     for cell in cells:
@@ -166,6 +184,74 @@ def test_what_its_last_check_found_wrong_is_told_and_looked_up_once_a_cell(
     assert len(looked_up) == 1
 
 
+def test_what_is_wrong_or_borrowed_behind_a_name_is_told(tmp_path, displayed, monkeypatch):
+    """A RotaryEmbedding may have passed with a right rotate_half lent, and be drawn with yours."""
+    status = {exercise.name: "passed" for exercise in find_lesson("rope").exercises}
+    monkeypatch.setattr(notebook, "status_of_all", lambda: status | {"rotate_half": "wrong"})
+    stub = '\ndef rope_tables(*_):\n    raise NotImplementedError("TODO rope.rope_tables")\n'
+    source = find_lesson("rope").module("solutions").read_text(encoding="utf-8") + stub
+    monkeypatch.setattr(notebook.Exercises, "_path", tmp_path / "exercises" / "rope.py")
+    monkeypatch.setattr(notebook, "root", lambda: tmp_path)
+    (tmp_path / "exercises").mkdir()
+    (tmp_path / "exercises" / "rope.py").write_text(source, encoding="utf-8")
+    rope = notebook.exercises("rope")
+    for name in ("alibi_bias", "apply_rope", "RotaryEmbedding"):
+        assert getattr(rope, name)
+    assert [repr(banner) for banner in displayed] == [
+        "apply_rope calls rotate_half: yours, found wrong by the last check.",
+        "RotaryEmbedding calls rotate_half: yours, found wrong by the last check. "
+        "RotaryEmbedding calls rope_tables: borrowed, as yours is still to do.",
+    ]
+
+
+@pytest.fixture
+def shell(monkeypatch):
+    """An IPython whose `cell(code)` gives what was shown of the error, and the error."""
+    shell = InteractiveShell()
+    monkeypatch.setattr(notebook, "get_ipython", lambda: shell)
+    monkeypatch.setattr(notebook, "_opened", {})
+    shown = []
+    monkeypatch.setattr(shell, "_showtraceback", lambda kind, value, lines: shown.append(lines))
+
+    def cell(code):
+        shown.clear()
+        error = shell.run_cell(code, store_history=True).error_in_exec
+        return "\n".join(line for lines in shown for line in lines), error
+
+    return cell
+
+
+FIGURE = """
+turned = rope.RotaryEmbedding(4, 8)(torch.ones(4, 8))
+plots.turned_pairs(torch.ones(8), turned[[1, 3]], [1, 3])
+"""
+
+
+def test_an_error_behind_which_may_be_your_function_is_told_in_sentences(beside, shell):
+    add(beside, "\ndef rotate_half(x):\n    return x[..., 1:]\n")
+    shell("import torch\nfrom course import plots\nfrom course.student.notebook import exercises")
+    shell("rope = exercises('rope')")
+    said, error = shell(FIGURE)
+    assert isinstance(error, RuntimeError)  # for whatever runs the notebook it has failed
+    first, at, where, check = said.splitlines()
+    assert first == f"This cell cannot go on: RuntimeError: {error}"
+    assert "(x * cos + rotate_half(x) * sin)" in at
+    names = "rope_tables, rotate_half, apply_rope or RotaryEmbedding"
+    assert where == f"The reason may lie in {names}: yours, and not known to pass."
+    assert check == "  check  course check rope_tables"
+
+
+def test_an_error_of_another_kind_is_shown_as_always(beside, shell):
+    shell("import torch\nfrom course import plots\nfrom course.student.notebook import exercises")
+    shell("rope = exercises('rope')")
+    assert shell(FIGURE) == ("", None)
+    for cell in ("1 / 0", "rope.rotate_half(not_there)"):
+        said, _ = shell(cell)
+        assert "Traceback" in said and "cannot go on" not in said, cell
+    said, _ = shell("plots.turned_pairs(torch.ones(8), turned[0], [1])")  # made in a cell before
+    assert "cannot go on: ValueError" in said
+
+
 def test_what_is_borrowed_serves_what_is_yours(beside):
     add(beside, '\ndef rotate_half(x):\n    raise NotImplementedError("TODO rope.rotate_half")\n')
     rope = notebook.exercises("rope")
@@ -249,70 +335,3 @@ def test_a_slider_redraws_the_picture_in_its_place(outputs):
 def test_a_start_that_no_slider_offers_is_refused(outputs):
     with pytest.raises(ValueError, match="position starts with 3, which its slider does not offer"):
         play(picture, position=[1, 2])
-
-
-# --- running them ---------------------------------------------------------------------------
-
-
-def half_done(lesson):
-    """A module in which every second exercise is still to do, and the names of those."""
-    solution = lesson.module("solutions").read_text(encoding="utf-8")
-    stub = stub_from(solution, lesson.stem)
-    to_do = [exercise.name for exercise in lesson.exercises[::2]]
-    definitions = [
-        ast.get_source_segment(stub, node)
-        for node in ast.parse(stub).body
-        if getattr(node, "name", None) in to_do
-    ]
-    return "\n\n\n".join([solution, *definitions]) + "\n", to_do
-
-
-FEWER_STEPS = """\
-import dataclasses
-from course.experiments import training
-training.QUICK = dataclasses.replace(training.QUICK, steps=30)
-"""
-"""For the shoot-out, whose trainings take minutes; all of them are done when the site is built."""
-
-
-def run(stem, folder: Path, monkeypatch):
-    """A notebook that was run in a folder, without a network and without fetched data."""
-    monkeypatch.setenv("COURSE_DATA", str(folder / "no data"))
-    for name in ("http_proxy", "https_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    source = source_of(stem)
-    book = nbformat.reads(notebook_from(source.replace("steps=300", "steps=30"), stem), 4)
-    if "QUICK" in source:
-        book.cells.insert(0, nbformat.v4.new_code_cell(FEWER_STEPS))
-    client = NotebookClient(book, timeout=SECONDS, resources={"metadata": {"path": str(folder)}})
-    return client.execute()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stem", stems())
-def test_a_notebook_runs_with_half_of_the_exercises(stem, tmp_path, monkeypatch):
-    """With nearly all of them it runs in a browser, in test_browser.py."""
-    to_do = set()
-    for lesson in lessons():
-        source, left = half_done(lesson)
-        (tmp_path / f"{lesson.stem}.py").write_text(source, encoding="utf-8")
-        to_do.update(left)
-    book = run(stem, tmp_path, monkeypatch)
-    code = [cell for cell in book.cells if cell.cell_type == "code"]
-    outputs = [(cell, output, output.get("data", {})) for cell in code for output in cell.outputs]
-    assert not [output for _, output, _ in outputs if output.get("name") == "stderr"]
-    assert not re.search(r"\bWarning\b", json.dumps(book))
-    shown = "\n".join(data.get("text/plain", "") for _, _, data in outputs)
-    used = set(re.findall(r"\b\w+\.(\w+)", "\n".join(cell.source for cell in book.cells)))
-    assert set(re.findall(r"^(\w+) is borrowed", shown, re.M)) == to_do & used
-    html = [data.get("text/html", "") for _, _, data in outputs]
-    images = [one for one in html if "<img" in one]
-    assert len(images) >= 2
-    assert all(re.search(r' alt="[^"]{20,}"', image) for image in images)
-    earned = {
-        cell.metadata.nbgrader.grade_id: int(data["text/plain"])
-        for cell, output, data in outputs
-        if "nbgrader" in cell.metadata and output.output_type == "execute_result"
-    }
-    exercises = [e for lesson in lessons() if lesson.text.stem == stem for e in lesson.exercises]
-    assert earned == {e.name: 0 if e.name in to_do else e.points for e in exercises}

@@ -446,8 +446,8 @@ def test_raw_and_projected(picture_of):
     limits = [axes.images[0].get_clim() for axes in picture.axes]
     assert len(set(limits[:3])) == len(set(limits[3:])) == 1
     assert [axes.get_title() for axes in picture.axes[2::3]] == [
-        "largest change 0",
-        "largest change 1",
+        "change: largest 0",
+        "change: largest 1",
     ]
     assert "raw 0 and RoPE 1" in picture.alt
 

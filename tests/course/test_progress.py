@@ -1,5 +1,7 @@
 """The board remembers what passed, and forgets it as soon as that code is edited."""
 
+from dataclasses import replace
+
 import pytest
 
 from course.student import progress
@@ -78,6 +80,19 @@ def test_an_edited_helper_concerns_all(rope):
 def test_a_lost_exercise_is_not_checked(rope, source):
     rope.write_text(source, encoding="utf-8")
     assert statuses() == ("not checked",) * 3
+
+
+def test_a_file_that_cannot_be_loaded_tells_nothing(rope):
+    """A typing mistake anywhere in it costs nothing, once it is mended."""
+    rope.write_text(f"{SOURCE}\ndef broken(:\n", encoding="utf-8")
+    (result,) = found("rope", rotate_half="wrong", ntk_base="wrong")
+    broken = replace(result, trouble="exercises/rope.py is not valid Python")
+    progress.remember([broken])
+    assert progress.found_in([broken]) == {}
+    assert progress.found_in([result]) == {"rotate_half": "wrong", "ntk_base": "wrong"}
+    assert statuses() == ("not checked", "to do", "not checked")
+    rope.write_text(SOURCE, encoding="utf-8")
+    assert statuses() == ("passed", "to do", "wrong")
 
 
 def test_a_deleted_file_or_damaged_memory_is_no_accident(rope):

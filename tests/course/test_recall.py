@@ -115,13 +115,6 @@ def test_the_same_text_in_another_lesson_is_another_unit(judge):
     assert [result.points for result in results] == [20, 0]
 
 
-def test_the_end_of_a_worker_is_not_remembered(judge):
-    lost = found(judge, LEAVES)
-    assert lost.points < 20
-    assert found(judge, ROPE).points == find_lesson("rope").points
-    assert found(judge, LEAVES) == lost
-
-
 def test_what_an_answer_keeps_in_memory_counts():
     two = torch.zeros(1_000_000, dtype=torch.float64)[::999_999]
     assert _bytes_in([two]) > 8_000_000

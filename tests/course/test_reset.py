@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from course.building import archive, build
+from course.building.notebooks import LAB
 from course.cli import main
 from course.syllabus import find_lesson
 
@@ -52,6 +53,22 @@ def test_a_lesson_starts_afresh_and_comes_back(repository):
 def test_what_was_never_touched_is_not_kept(repository):
     assert reset("rope").output == "rope is as it was at first\n"
     assert reset("--list").output == "nothing was kept so far\n"
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["module", "notebook"])
+def test_a_file_that_is_named_starts_afresh_alone(repository, number):
+    """A deleted one comes back so."""
+    rope = find_lesson("rope")
+    fresh = files_of(rope)
+    work(rope, b"")
+    mine = files_of(rope)
+    path = (rope.module(), rope.notebook)[number]
+    path.unlink()
+    name = path.relative_to(repository).as_posix()
+    assert reset(name).output == f"{name} is as it was at first\n"
+    assert files_of(rope)[number] == fresh[number]
+    assert files_of(rope)[1 - number] == mine[1 - number]
+    assert reset(f"notebooks/{LAB}.ipynb").exit_code == 0
 
 
 def test_other_lessons_are_left_alone(repository):

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import zipfile
 from urllib.request import ProxyHandler, build_opener
 
 import nbformat
@@ -22,7 +21,6 @@ from course import cli
 from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, source_of, stems
 from course.cli import site as command
 from course.site import build, executed, pages
-from course.site.assets import ASSETS, PACKAGES
 from course.syllabus import lessons, stub_from
 from course.system.files import write_whole
 
@@ -148,17 +146,6 @@ def test_the_site_is_served_until_ctrl_c(tmp_path):
 # --- what the pages are made of -------------------------------------------------------------
 
 
-def test_the_assets_hold_what_the_site_loads_and_their_licences():
-    with zipfile.ZipFile(ASSETS) as file:
-        names = set(file.namelist())
-        style = file.read("katex/katex.min.css").decode("utf-8")
-    assert {"katex/katex.min.js", "mermaid/mermaid.tiny.js"} < names
-    assert {f"{folder}/LICENSE" for folder in PACKAGES} < names
-    fonts = set(re.findall(r"url\(([^)]+)\)", style))
-    assert {f"katex/{font}" for font in fonts} == {name for name in names if "/fonts/" in name}
-    assert ASSETS.stat().st_size < 1_500_000
-
-
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """The pages, with notebooks that were not run: a run takes a minute; and without the Lab."""
@@ -193,7 +180,8 @@ def test_no_solution_and_no_model_answer_is_published(written):
             assert not [path for path, text in texts.items() if answer in text]
         notebook = texts[written / "notebooks" / f"{stem}.ipynb"]
         assert YOUR_ANSWER not in notebook
-        assert "google.colab" not in notebook  # what a page cannot do
+        for word in ("google.colab", "slider", "Guess("):  # what a page cannot do
+            assert word not in notebook
 
 
 def test_the_figures_of_a_text_lie_beside_it(written):
@@ -214,6 +202,29 @@ def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):
             assert row in syllabus
             assert f"({anchor})=" in contract
             assert f":: exercises.{lesson.stem}.{exercise.name}\n" in contract
+
+
+def test_what_comes_out_is_folded_behind_its_guess():
+    picture = nbformat.v4.new_output("display_data", {"text/html": "<img>"})
+    question, _, result, explanation, more = cells = [
+        nbformat.v4.new_markdown_cell(
+            "**Guess first.** How many?", metadata={"tags": ["prediction"]}
+        ),
+        nbformat.v4.new_code_cell("guess = Guess(many=...)", metadata={"tags": ["guess"]}),
+        nbformat.v4.new_code_cell("print(3)", outputs=[picture]),
+        nbformat.v4.new_markdown_cell("<details>Three.</details>"),
+        nbformat.v4.new_code_cell("print(4)", outputs=[picture]),
+    ]
+    title = nbformat.v4.new_markdown_cell("# 5. RoPE")
+    notebook = pages._for_reading(nbformat.v4.new_notebook(cells=[title, *cells]), "5_rope")
+    assert notebook.cells == [title, question, result, explanation, more]
+    assert title.source == "# Notebook 5. RoPE"
+    assert question.source == "::::{admonition} Guess first\nHow many?\n::::"
+    assert [pages._tags(cell) for cell in (result, explanation, more)] == [
+        {"hide-output"},
+        set(),
+        set(),
+    ]
 
 
 def test_the_lab_is_a_page_within_a_page(written):
@@ -283,6 +294,13 @@ def test_a_cell_that_fails_is_told_in_a_sentence():
     sentence = "^notebooks/5_rope.ipynb does not run: ZeroDivisionError: division by zero$"
     with pytest.raises(executed.RunFailed, match=sentence):
         executed._run("5_rope", nbformat.writes(notebook))
+
+
+def test_a_notebook_is_run_again_with_another_dataset(repository, runs, monkeypatch):
+    monkeypatch.delenv("COURSE_DATA", raising=False)
+    assert [runs(), runs()] == [1, 1]
+    write_whole(repository / "data" / "tinyshakespeare.txt", "To be, or not to be")
+    assert [runs(), runs()] == [2, 2]
 
 
 def test_a_slider_is_left_out_and_its_picture_stays():

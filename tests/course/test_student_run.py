@@ -14,10 +14,12 @@ from course import ROOT
 from course.syllabus import find_lesson, stub_from
 from course.testing.case import collect
 from course.testing.examine import Examination, used_exercises
-from course.testing.executor import Executor, run_module
+from course.testing.executor import Executor, load_module, run_module
+from course.testing.outcomes import Wrong
 
 SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
-EXERCISES = {exercise.name for exercise in find_lesson("rope").exercises}
+IN_ORDER = [exercise.name for exercise in find_lesson("rope").exercises]
+EXERCISES = set(IN_ORDER)
 
 
 def points_without(*wrong: str) -> str:
@@ -53,7 +55,7 @@ def run(tmp_path: Path):
         if source is not None:
             data = source if isinstance(source, bytes) else source.encode("utf-8")
             (tmp_path / "rope.py").write_bytes(data)
-        arguments = ["-q", "-p", "no:cacheprovider", "--modules", str(tmp_path), *options]
+        arguments = ["-p", "no:cacheprovider", "--modules", str(tmp_path), *options]
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             status = pytest.main([str(ROOT / "tests" / "test_rope.py"), *arguments])
         return Run(int(status), printed.getvalue(), f"{tmp_path.name}/", source)
@@ -206,6 +208,55 @@ def test_a_part_of_an_exercise_earns_nothing_yet(run):
     names = [line for line in run(SOLUTION, "--collect-only").text.splitlines() if first in line]
     result = run(SOLUTION, "--deselect", names[0])
     assert points_without("rotate_half") in result.flat
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_above_a_message_stand_one_letter_for_each_exercise_and_no_noise(run, quiet):
+    """Whether it is `pytest tests/test_rope.py` or `course check rope`, and whatever warns."""
+    warns = "import warnings; warnings.warn('old'); return args[0]"
+    result = run(with_body("rotate_half", warns), *([] if quiet else ["--verbosity=0"]))
+    row, empty, title, *_ = result.text.splitlines()
+    letters = "".join("x" if name == "rotate_half" else "+" for name in IN_ORDER)
+    assert re.fullmatch(rf"{re.escape(letters)} +\[100%\]", row)
+    assert empty == "" and title.startswith("--") and "rotate_half: " in title
+    assert "warning" not in result.text and "collected" not in result.text
+
+
+def test_what_could_not_be_loaded_is_not_called_wrong(run):
+    result = run("def broken(:\n")
+    assert "wrong" not in result.text
+    assert result.line_with("rotate_half  ").split()[1:3] == ["not", "checked"]
+    assert re.fullmatch(r"\d+ not run in .*", result.text.splitlines()[-1])
+
+
+def test_a_deleted_file_comes_back_alone(repository):
+    path = find_lesson("rope").module()
+    with pytest.raises(Wrong, match=r"; `course reset exercises/rope\.py` brings it back"):
+        load_module(path)
+
+
+@pytest.mark.parametrize("during", ["a test", "the import"])
+def test_what_is_waited_for_is_said(tmp_path, monkeypatch, during):
+    """In a process of its own: pytest has to write where it really writes."""
+    wait = "import time; time.sleep(1.5)"
+    source = with_body("rotate_half", wait) if during == "a test" else f"{wait}\n{SOLUTION}"
+    (tmp_path / "rope.py").write_text(source, encoding="utf-8")
+    code = (
+        "import sys, pytest\n"
+        "from course.testing import plugin\n"
+        "plugin.LONG = 1\n"
+        "sys.exit(pytest.main(sys.argv[1:]))"
+    )
+    arguments = ["-p", "no:cacheprovider", "-x", "--modules", str(tmp_path), "tests/test_rope.py"]
+    result = subprocess.run(
+        [sys.executable, "-c", code, "--exercise=rotate_half", *arguments],
+        **{"capture_output": True, "text": True, "encoding": "utf-8", "cwd": ROOT},
+    )
+    what = "rotate_half has been running"
+    if during == "the import":
+        what = f"{tmp_path.name}/rope.py has been loading"
+    sentence = f"{what} for 1 s; a test that takes 30 s is stopped, Ctrl+C stops all"
+    assert result.stdout.splitlines().count(sentence) == 1
 
 
 def test_stopping_at_the_first(run):

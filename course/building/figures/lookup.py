@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 import torch
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Circle, Rectangle
 
-from course.building.figures.sources import reference
+from course.building.figures.sources import measured, reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,
@@ -17,8 +17,10 @@ from course.plots.drawing import (
     TINTS,
     Cells,
     arrow,
+    box,
     cells,
     chart,
+    curve,
     diagram,
     note,
     write,
@@ -36,10 +38,49 @@ OF_IDS = [COLOR[row] for row in IDS.tolist()]
 OF_ROWS = [COLOR.get(row) for row in range(len(TABLE))]
 
 
+SENTENCE = ["the", "cat", "saw", "the", "dog"]
+WORDS = ["cat", "dog", "saw", "the"]
+MEANINGS = torch.tensor(
+    [[0.3, -1.2, 0.8, 0.1], [0.4, -0.9, -0.7, 0.2], [-1.1, 0.6, 0.5, -0.3], [0.9, 0.2, -0.4, 1.3]]
+)
+"""A vocabulary, each word's id its place, and a table for it."""
+
+
+def words_become_rows() -> Picture:
+    ids = torch.tensor([WORDS.index(word) for word in SENTENCE])
+    rows = reference("lookup").lookup(MEANINGS, ids).tolist()
+    picture, axes = diagram(
+        3.1,
+        "A word becomes an id, and the id becomes a row of numbers",
+        alt=f"The sentence '{' '.join(SENTENCE)}' in three steps from top to bottom: its five "
+        f"tokens, their ids {_listed(ids)}, and below each id a column of four numbers, its row "
+        "of the table. The two tokens 'the' have the same id and the same four numbers.",
+    )
+    for y, name in ((0.42, "tokens"), (1.17, "ids"), (2.22, "rows of\nthe table")):
+        write(axes, (0.16, y), name, QUIET)
+    for n, (word, row, numbers) in enumerate(zip(SENTENCE, ids.tolist(), rows, strict=True)):
+        color = ACCENT if word == "the" else QUIET
+        x = 1.45 + 1.1 * n
+        box(axes, x, 0.22, word, color, size=(0.9, 0.4))
+        number = cells(axes, x + 0.2, 0.98, [[row]], size=(0.5, 0.36), colors=[color])
+        vector = cells(
+            axes,
+            x + 0.07,
+            1.68,
+            [[f"{entry:.1f}".replace("-", "−")] for entry in numbers],
+            size=(0.76, 0.32),
+            colors=[color] * len(numbers),
+        )
+        middle = x + 0.45
+        arrow(axes, (middle, 0.62), (middle, number.y), color)
+        arrow(axes, (middle, 1.34), (middle, vector.y), color)
+    return picture
+
+
 def ids_pick_rows() -> Picture:
     rows = reference("lookup").lookup(TABLE, IDS).tolist()
     picture, axes = diagram(
-        2.2,
+        2.05,
         "Each id is replaced by its row of the table",
         alt=f"The ids {_listed(IDS)} stand left of a table with rows 0 to 3. An arrow leads from "
         "each id to the row with its number, and from there to the result: row 2, row 0, row 2 "
@@ -86,34 +127,108 @@ def one_hot_product() -> Picture:
     return picture
 
 
+def uint8_ids_are_a_mask() -> Picture:
+    ids = torch.tensor([1, 0, 1, 1])
+    rows = reference("lookup").lookup(TABLE, ids).tolist()
+    kept = ids.bool().tolist()
+    picture, axes = diagram(
+        2.5,
+        "Four uint8 ids give three rows: PyTorch takes them for a mask",
+        alt=f"Left the ids {_listed(ids)} in int64: weight[ids] gives rows 1, 0, 1 and 1, four "
+        "rows for four ids. Right the same ids in uint8: each stands beside a row of the table "
+        "and says whether to keep it. Row 1 is left out, and rows 0, 2 and 3 come back, three "
+        "rows for four ids.",
+    )
+    numbers = cells(axes, 0.2, 0.62, ids[:, None].tolist(), colors=[SECOND] * 4)
+    result = cells(axes, 1.75, 0.62, rows, colors=[SECOND] * 4)
+    for n, row in enumerate(ids.tolist()):
+        write(axes, (1.22, numbers.left(n)[1]), f"row {row}", SECOND, align="center")
+    mask = cells(axes, 3.72, 0.62, ids[:, None].tolist(), colors=[ACCENT] * 4)
+    table = cells(
+        axes, 5.27, 0.62, TABLE.tolist(), colors=[ACCENT if keep else None for keep in kept]
+    )
+    for n, keep in enumerate(kept):
+        said, color = ("keep", ACCENT) if keep else ("leave out", QUIET)
+        write(axes, (4.745, mask.left(n)[1]), said, color, align="center")
+    middles = (numbers.x + result.right(0)[0]) / 2, (mask.x + table.right(0)[0]) / 2
+    for x, above, below, color in (
+        (middles[0], "int64: numbers of rows", "4 ids, 4 rows", SECOND),
+        (middles[1], "uint8: a mask", f"4 ids, {sum(kept)} rows", ACCENT),
+    ):
+        write(axes, (x, 0.32), above, color, align="center", bold=True)
+        write(axes, (x, 2.27), below, color, align="center")
+    return picture
+
+
 def bytes_of_a_batch() -> Picture:
     vocab_size, batch_size, seq_len, n_embd = 50257, 32, 1024, 768  # GPT-2's
     n_tokens = batch_size * seq_len
     one_hot = reference("lookup").one_hot_bytes(vocab_size, batch_size, seq_len)
     ids, rows = 8 * n_tokens, 4 * n_embd * n_tokens
     picture, axes = diagram(
-        2.75,
-        f"One-hot takes {one_hot / ids:,.1f} times the memory of the ids, and says the same",
+        3.1,
+        f"One-hot takes {round(one_hot / ids, -3):,.0f} times the memory of the ids, "
+        "and says the same",
         alt="Three squares with areas to scale, for one batch of GPT-2, 32 texts of 1,024 tokens: "
         f"a large one for the one-hot tensor in float32, {_size(one_hot)}; a small one for the "
         f"rows that the lookup returns, {_size(rows)}; and hardly a dot for the ids in int64, "
         f"{_size(ids)}.",
     )
-    ground, largest = 2.5, 2.3
-    for x, n_bytes, color in ((0.35, one_hot, ACCENT), (3.1, rows, QUIET), (5.2, ids, SECOND)):
+    ground, largest = 2.9, 2.75
+    for x, n_bytes, color in ((0.3, one_hot, ACCENT), (3.6, rows, QUIET), (5.6, ids, SECOND)):
         side = largest * math.sqrt(n_bytes / one_hot)
         fill = TINTS[color] if color == ACCENT else color
         square = Rectangle((x, ground - side), side, side, facecolor=fill, edgecolor=color)
         square.set_linewidth(1 if color == ACCENT else 0)  # an edge would make a dot larger
         axes.add_patch(square)
-    write(axes, (1.5, 1.2), "one-hot", ACCENT, align="center", bold=True)
-    write(axes, (1.5, 1.5), _size(one_hot), ACCENT, align="center", bold=True)
-    write(axes, (3.1, 1.7), "rows returned", QUIET)
-    write(axes, (3.1, 2.0), _size(rows), QUIET)
-    write(axes, (5.6, 1.7), "ids", SECOND)
-    note(axes, _size(ids), (5.21, ground - 0.02), (5.6, 2.0), SECOND, ha="left")
-    write(axes, (3.1, 0.4), "areas to scale, one batch", QUIET)
-    write(axes, (3.1, 0.7), "of 32 × 1,024 tokens", QUIET)
+    dot = (5.6 + side / 2, ground - side / 2)
+    axes.add_patch(Circle(dot, 0.13, facecolor="none", edgecolor=SECOND, linewidth=1.1))
+    middle = 0.3 + largest / 2
+    write(axes, (middle, 1.4), "one-hot", ACCENT, align="center", bold=True)
+    write(axes, (middle, 1.7), _size(one_hot), ACCENT, align="center", bold=True)
+    write(axes, (3.6, 2.0), "rows returned", QUIET)
+    write(axes, (3.6, 2.3), _size(rows), QUIET)
+    write(axes, (5.5, 2.0), "ids", SECOND, bold=True)
+    write(axes, (5.5, 2.3), _size(ids), SECOND, bold=True)
+    write(axes, (3.6, 0.4), "areas to scale, one batch", QUIET)
+    write(axes, (3.6, 0.7), "of 32 × 1,024 tokens", QUIET)
+    return picture
+
+
+def tables_of_models() -> Picture:
+    models = measured("lookup", "models")["models"]
+    shares = {model["name"]: _in_tables(model) / model["parameters"] for model in models}
+    first, *later = shares.values()
+    seen = "; ".join(
+        f"{model['name']}, {model['vocab_size']:,} × {model['n_embd']:,}, "
+        f"{'one table' if model['tied'] else 'two tables'}, {_percent(shares[model['name']])}"
+        for model in models
+    )
+    picture, axes = diagram(
+        3.55,
+        f"The tables are {_percent(first)} of GPT-2 small, and {_percent(min(later))} to "
+        f"{_percent(max(later))} of these later models",
+        alt=f"Five bars of equal length, each a whole model, and how much of it are tables of "
+        f"tokens. {seen}.",
+    )
+    left, whole = 3.0, 3.1
+    for n, model in enumerate(models):
+        y = 0.2 + 0.66 * n
+        share = shares[model["name"]]
+        n_tables = 1 if model["tied"] else 2
+        write(axes, (0.16, y + 0.1), model["name"], bold=True)
+        tables = "1 table" if model["tied"] else "2 tables"
+        sizes = f"{tables}, {model['vocab_size']:,} × {model['n_embd']:,}"
+        write(axes, (0.16, y + 0.37), sizes, QUIET)
+        rest = {"facecolor": TINTS[QUIET], "edgecolor": QUIET, "linewidth": 0.8}
+        axes.add_patch(Rectangle((left, y), whole, 0.44, **rest))
+        width = whole * share / n_tables
+        table = {"facecolor": TINTS[ACCENT], "edgecolor": ACCENT, "linewidth": 1.4}
+        for part in range(n_tables):
+            axes.add_patch(Rectangle((left + part * width, y), width, 0.44, **table))
+        write(axes, (left + whole + 0.12, y + 0.22), _percent(share), ACCENT, bold=True)
+        words = (left + whole * share + 0.12, y + 0.22)
+        write(axes, words, f"of {_short(model['parameters'])}", QUIET)
     return picture
 
 
@@ -170,6 +285,53 @@ def adam_moves_resting_rows() -> Picture:
     grid[0, 1].set_ylabel("")
     note(grid[0, 1], "not looked up", (1.5, 0.868), (0.65, 0.838), ACCENT)
     return picture
+
+
+def first_loss() -> Picture:
+    found = measured("lookup", "first_loss")
+    sigmas, losses = found["sigma"], found["loss"]
+    knows_nothing = math.log(50257)
+    loss_at = dict(zip(sigmas, losses, strict=True))
+    picture, axes = chart(
+        3.7,
+        "Drawn at 0.02, a table starts with the loss of a guess; drawn at 1, with "
+        f"{loss_at[1] / knows_nothing:.0f} times that",
+        alt="The loss to expect before training, for GPT-2's sizes, against the standard "
+        f"deviation of the table's rows, from {sigmas[0]:g} to 1. Up to 0.02 it lies on "
+        f"the line ln 50,257 = {knows_nothing:.1f}; at 0.1 it is {loss_at[0.1]:.0f}, and at 1, "
+        f"as nn.Embedding draws, about {round(loss_at[1], -1):.0f}.",
+        x="standard deviation σ of the first rows",
+        y="expected loss (nats)",
+    )
+    axes.axhline(knows_nothing, color=QUIET, linewidth=1.3, linestyle="--")
+    curve(axes, sigmas, losses, color=ACCENT)
+    for sigma, color in ((0.02, SECOND), (1, ACCENT)):
+        axes.plot(sigma, loss_at[sigma], "o", markersize=9, color=color)
+    note(axes, f"GPT-2: 0.02, loss {loss_at[0.02]:.0f}", (0.02, loss_at[0.02]), (0.02, 45), SECOND)
+    words = f"nn.Embedding: 1, loss about {round(loss_at[1], -1):.0f}"
+    note(axes, words, (1, loss_at[1]), (0.5, loss_at[1]), ACCENT, ha="right")
+    write(axes, (0.0011, knows_nothing + 8), f"ln 50,257 = {knows_nothing:.1f}", QUIET)
+    axes.set(xscale="log", xlim=(0.001, 1.3), ylim=(0, 135))
+    axes.set_xticks([0.001, 0.01, 0.1, 1], ["0.001", "0.01", "0.1", "1"])
+    axes.minorticks_off()
+    return picture
+
+
+def _in_tables(model: dict) -> int:
+    """Return how many of a model's parameters stand in its tables of tokens."""
+    return model["vocab_size"] * model["n_embd"] * (1 if model["tied"] else 2)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _short(number: int) -> str:
+    """Return a large number with three digits and a word."""
+    for word, factor in (("billion", 10**9), ("million", 10**6)):
+        if number >= factor:
+            return f"{number / factor:.3g} {word}"
+    return f"{number:,}"
 
 
 def _two_steps(optimizer: type[torch.optim.Optimizer]) -> list[list[float]]:

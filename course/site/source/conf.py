@@ -20,15 +20,17 @@ extensions = [
     "sphinx_copybutton",
     "course.site.extension",
 ]
-exclude_patterns = ["extra", "static"]
+exclude_patterns = ["extra", "static", "theme"]
+templates_path = ["theme"]
 
 # texts and notebooks
 myst_enable_extensions = ["attrs_block", "colon_fence", "dollarmath", "tasklist"]
-myst_fence_as_directive = ["mermaid"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # they come executed
 nb_merge_streams = True
-html_math_renderer = "katex"
+nb_code_prompt_show = "Guess first, then see what comes out"
+nb_code_prompt_hide = "What comes out"
+html_math_renderer = "mathml"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
@@ -53,9 +55,9 @@ html_domain_indices = False
 html_static_path = ["static"]
 html_extra_path = ["extra"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sourcelink = False
-html_show_search_summary = False  # it fetches each page found, which file:// forbids
 html_theme_options = {
     "navigation_with_keys": True,
     "top_of_page_buttons": [],

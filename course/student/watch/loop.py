@@ -12,13 +12,13 @@ from pathlib import Path
 
 import click
 
-from course import root
-from course.student import hints
+from course.student import hints, notebook_server
 from course.student.board import course_board
 from course.student.progress import chosen_exercise, next_exercise, remember, status_of_all
 from course.student.watch.inputs import END, watch_files, watch_keys
 from course.student.watch.runner import FORKS, Runner, how_it_ended
 from course.syllabus import Lesson, find_lesson, lessons
+from course.system.console import typed
 from course.testing.result import from_text
 
 LONG = 3
@@ -127,7 +127,8 @@ class Watcher:
         for lesson in lessons():
             if lesson.stem in stems and lesson not in self._watched:
                 file = f"exercises/{lesson.stem}.py"
-                click.echo(f"{file} is not watched here. Press q, then: course watch {lesson.stem}")
+                instead = typed(f"course watch {lesson.stem}")
+                click.echo(f"{file} is not watched here. Press q, then: {instead}")
 
     def _is_same_save(self, touched: list[Lesson]) -> bool:
         """Return whether an editor only wrote it twice, or changed its permissions."""
@@ -218,17 +219,17 @@ class Watcher:
         lesson = self._last.lessons[0]
         click.echo(f"\n  read   course/lessons/{lesson.text.name}")
         if not lesson.notebook.exists():
-            click.echo(f"  {lesson.notebook.name} is missing; `course build` makes it")
+            back = typed(f"course reset notebooks/{lesson.notebook.name}")
+            click.echo(f"  notebooks/{lesson.notebook.name} is missing; `{back}` brings it back")
             return
         click.echo(f"  open   notebooks/{lesson.notebook.name}, soon in your browser; it is closed")
-        click.echo(f"         when you end this. To have it apart: course open {lesson.stem}")
+        apart = typed(f"course open {lesson.stem}")
+        click.echo(f"         when you end this. To have it apart: {apart}")
         if any(one.poll() is None for one in self._notebooks):
             click.echo("  (JupyterLab is running already.)")
             return
-        served = f"--ServerApp.root_dir={root()}"
-        start = [sys.executable, "-m", "jupyterlab", served, str(lesson.notebook)]
         nowhere = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-        self._notebooks.append(subprocess.Popen(start, cwd=root(), **nowhere))
+        self._notebooks.append(notebook_server.start(lesson.notebook, **nowhere))
 
 
 def _text(lesson: Lesson) -> bytes:

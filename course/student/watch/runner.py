@@ -15,6 +15,7 @@ from pathlib import Path
 
 from course import root
 from course.syllabus import Lesson
+from course.system.console import PREFIX, command_prefix
 
 FORKS = sys.platform == "linux"
 """Whether a run is a fork of the warm process. Windows cannot fork; on macOS, what the system's
@@ -57,7 +58,7 @@ class Runner:
                 stderr=errors,
                 cwd=root(),
                 # a process that has used the GPU, or only looked at it, cannot be forked
-                env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+                env={**os.environ, "CUDA_VISIBLE_DEVICES": "", PREFIX: command_prefix()},
                 # so that Ctrl+C in the terminal does not reach it
                 start_new_session=True,
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),

@@ -6,7 +6,7 @@ from typing import Any
 from course.messages.terminal import Page, write_results
 from course.mistakes.diagnosis import diagnoser
 from course.student.board import next_steps
-from course.student.progress import next_exercise, status_of_all
+from course.student.progress import found_in, next_exercise, status_of_all
 from course.student.summary import board_of
 from course.syllabus import Lesson, Status
 from course.testing.case import SECONDS_PER_TEST, Case
@@ -53,7 +53,7 @@ def verdict(
         results.append(run(module, of_lesson, name_the_first, printed, about_to_run))
     ran = {name: status for result in results for name, status in result.statuses.items()}
     first_wrong = next((name for name, status in ran.items() if status == Status.WRONG), None)
-    known = status_of_all() | ran
+    known = status_of_all() | found_in(results)
     preferred = tuple(ran) if len(cases) == 1 else ()
     following = next_exercise(known, preferred)
     page = Page(width)

@@ -1,0 +1,68 @@
+"""A guess in a notebook: written before a cell is run, and then set beside what came out."""
+
+import html
+import math
+from typing import Any
+
+_NONE = "none yet"
+
+
+class Guess:
+    """What you expect to come out, by name; `...` is what you did not guess.
+
+    It stands in the notebook as code, so it is kept there, and needs no widget.
+
+    >>> guess = Guess(loss=2.5, steps=..., winner="RoPE")
+    >>> guess.compare(loss=1.84, steps=100, winner="ALiBi")
+    loss: your guess 2.5, what came out 1.84, too high
+    steps: your guess none yet, what came out 100
+    winner: your guess RoPE, what came out ALiBi
+    """
+
+    def __init__(self, **guesses: Any) -> None:
+        self._guesses = guesses
+
+    def compare(self, **results: Any) -> "Comparison":
+        """Set each guess beside the result of the same name."""
+        guesses = {name: self._guesses.get(name, ...) for name in results}
+        return Comparison(
+            [
+                (name.replace("_", " "), _text(guess), _text(result), _verdict(guess, result))
+                for (name, guess), result in zip(guesses.items(), results.values(), strict=True)
+            ]
+        )
+
+
+class Comparison:
+    """Guesses beside results: a table in a notebook, a line each elsewhere."""
+
+    def __init__(self, rows: list[tuple[str, str, str, str]]) -> None:
+        self._rows = rows
+
+    def __repr__(self) -> str:
+        lines = (
+            f"{name}: your guess {guess}, what came out {result}, {verdict}"
+            for name, guess, result, verdict in self._rows
+        )
+        return "\n".join(line.removesuffix(", ") for line in lines)
+
+    def _repr_html_(self) -> str:
+        rows = (f"<td>{'<td>'.join(map(html.escape, row))}" for row in self._rows)
+        head = "<th><th>your guess<th>what came out<th>"
+        return f"<table><tr>{head}<tr>{'<tr>'.join(rows)}</table>"
+
+
+def _text(value: Any) -> str:
+    if value is ...:
+        return _NONE
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _verdict(guess: Any, result: Any) -> str:
+    """Return how a guess compares; a number within a tenth of the result is right."""
+    numbers = isinstance(guess, int | float) and isinstance(result, int | float)
+    if numbers and not isinstance(result, bool):
+        if math.isclose(guess, result, rel_tol=0.1, abs_tol=0.01):
+            return "right"
+        return "too high" if guess > result else "too low"
+    return "right" if _text(guess).strip().lower() == _text(result).lower() else ""

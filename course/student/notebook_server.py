@@ -1,0 +1,59 @@
+"""JupyterLab, started with a notebook of the course.
+
+nbgrader brings extensions of JupyterLab for those who hand out and collect assignments with it.
+The settings in `jupyter_config/` leave them out here, where nobody needs them; `jupyter lab` by
+itself has them.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from course import root
+from course.system.console import PREFIX, command_prefix
+
+_SETTINGS = Path(__file__).with_name("jupyter_config")
+
+PATIENCE = 10
+"""Seconds for JupyterLab to end its kernels."""
+
+
+def start(notebook: Path, *options: str, **streams: Any) -> subprocess.Popen:
+    """Start JupyterLab with a notebook, and with options for JupyterLab.
+
+    It is served from the root, because a notebook links to its text and its module. Ctrl+C ends it
+    without a question, which few would see in time.
+
+    Args:
+        streams: where it reads and writes, as `subprocess.Popen` takes it.
+    """
+    own = os.environ.get("JUPYTER_CONFIG_PATH")
+    quietly = ("--LabApp.log_level=WARN", "--ServerApp.log_level=WARN")
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root()}"),
+            *("--ServerApp.answer_yes=True", *quietly, str(notebook), *options),
+        ],
+        cwd=root(),
+        # a notebook names commands as they are to be typed in this terminal
+        env={
+            **os.environ,
+            "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, [own, str(_SETTINGS)])),
+            PREFIX: command_prefix(),
+        },
+        **streams,
+    )
+
+
+def wait_for(server: subprocess.Popen) -> int:
+    """Wait until JupyterLab has ended, and return its exit status; Ctrl+C ends it."""
+    try:
+        return server.wait()
+    except KeyboardInterrupt:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return server.wait(PATIENCE)  # from a terminal, it has heard Ctrl+C as well
+        server.terminate()
+        return server.wait()

@@ -1,0 +1,72 @@
+"""The commands that are named can be typed as they stand."""
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from course.system import console
+from course.system.console import PREFIX, typed
+
+PROGRAM = "course.exe" if sys.platform == "win32" else "course"
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch) -> Path:
+    """A repository in the current folder with an environment that is not activated."""
+    folder = tmp_path / "repository" / ".venv" / "bin"
+    install(folder)
+    monkeypatch.delenv(PREFIX)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(console, "root", lambda: tmp_path / "repository")
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(folder))
+    monkeypatch.chdir(tmp_path / "repository")
+    return folder
+
+
+def install(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / PROGRAM).touch(mode=0o755)
+
+
+def test_a_program_that_path_does_not_find_has_its_own_path(environment):
+    assert typed("course hint rope") == os.path.join(".venv", "bin", "course hint rope")
+    assert typed("python -m this") == os.path.join(".venv", "bin", "python -m this")
+
+
+def test_where_the_environment_is_activated_the_name_will_do(environment, monkeypatch):
+    monkeypatch.setenv("PATH", str(environment))
+    assert typed("course") == "course"
+
+
+def test_a_program_of_another_environment_will_not_do(environment, monkeypatch, tmp_path):
+    install(tmp_path / "other")
+    monkeypatch.setenv("PATH", str(tmp_path / "other"))
+    assert typed("course") == os.path.join(".venv", "bin", "course")
+
+
+@pytest.mark.parametrize(
+    ("folder", "prefix"),
+    [("exercises", os.path.join("..", ".venv", "bin", "")), (".venv/bin", f".{os.sep}")],
+)
+def test_the_path_begins_in_the_current_folder(environment, monkeypatch, folder, prefix):
+    Path(folder).mkdir(exist_ok=True)
+    monkeypatch.chdir(folder)
+    assert typed("course") == f"{prefix}course"
+
+
+def test_elsewhere_it_is_the_whole_path_in_quotes_if_it_needs_them(environment, monkeypatch):
+    elsewhere = environment.parents[2] / "else where"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert typed("course hint") == f"{environment / 'course'} hint"
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(elsewhere / "bin"))
+    install(elsewhere / "bin")
+    assert typed("course hint") == f'"{elsewhere / "bin" / "course"}" hint'
+
+
+def test_another_process_says_what_stands_before_it(environment, monkeypatch):
+    monkeypatch.setenv(PREFIX, "!")
+    assert typed("course submit") == "!course submit"
