@@ -18,6 +18,7 @@ from nbclient import NotebookClient
 from course import ROOT
 from course.building import build, colab
 from course.building.notebooks import notebook_from, notebook_of, source_of, stems
+from course.system.console import PREFIX
 
 ADDRESS = "https://github.com/ada/what-and-where"
 FIELDS = {
@@ -175,6 +176,7 @@ def test_what_colab_has_is_not_replaced_and_what_it_lacks_is_added(
     asked, installed = [], {"torch": torch, "ipywidgets": "7.7.1"}
     monkeypatch.setattr(colab, "_pip_install", lambda *what: asked.append(what))
     monkeypatch.setattr(os, "chdir", lambda _: None)
+    monkeypatch.setenv(PREFIX, "")  # it sets another, for cells
     monkeypatch.setattr(importlib.metadata, "requires", lambda _: REQUIRED)
     monkeypatch.setattr(colab, "_version", installed.get)
     colab.move_in("5_rope")

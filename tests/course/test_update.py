@@ -188,7 +188,7 @@ def archived(world: World) -> list[bytes]:
     return [file.read_bytes() for file in places if file.is_file()]
 
 
-DOCSTRING = {"solutions/rope.py": ("Every pair turned by a quarter:", "A quarter turn:")}
+DOCSTRING = {"solutions/rope.py": ("Every pair turned by a quarter, from", "A quarter turn, from")}
 
 
 # --- what comes -----------------------------------------------------------------------------
@@ -298,7 +298,9 @@ def test_an_exercise_that_is_gone_goes_if_nobody_wrote_it(world):
 def test_what_both_changed_stays_and_the_new_one_lies_beside(world):
     world.publish({"solutions/rope.py": DOCSTRING["solutions/rope.py"]})
     world.work()
-    world.write(ROPE, world.read().replace("Every pair turned by a quarter:", "My own words:"))
+    world.write(
+        ROPE, world.read().replace("Every pair turned by a quarter, from", "My own words, from")
+    )
     mine = world.read()
     said = world.update()
     assert "you and the course both changed the docstring of rotate_half, so yours stays" in said
