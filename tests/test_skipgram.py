@@ -261,7 +261,7 @@ class TestSkipGram:
         expect.equal(sorted(model.trainable), ["center.weight", "context.weight"])
 
     def test_centers_start_small_and_random(self, lesson):
-        """Large rows make large logits, whose sigmoid is flat: nothing is learned.
+        """Large rows begin with large random scores: training has to undo them first.
         Rows that start alike stay alike.
         """
         rows = lesson.SkipGram(50, 16).parameters["center.weight"]

@@ -69,7 +69,7 @@ def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
     )
 
 
-_FIRST = "Fix this first: there is another mistake beside it."
+_FIRST = "Fix this first: there may be another mistake beside it."
 
 
 def commands_for(lesson: str, exercise: ExerciseResult) -> dict[str, str]:

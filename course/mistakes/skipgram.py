@@ -545,7 +545,7 @@ mistake(
     {_START: "pass"},
     {"nn.init.zeros_(self.context.weight)": "pass"},
     says="SkipGram starts with large rows: those of nn.Embedding, with a spread of 1.",
-    look="How large are dot products of such rows, and how steep is σ there?",
+    look="How large are dot products of such rows, and what is the first loss then?",
 )
 mistake(
     {_START: "nn.init.constant_(self.center.weight, 0.01)"},

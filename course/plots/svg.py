@@ -32,6 +32,7 @@ ON_DARK = {
     "#0072b2": "#4fabe6",  # Okabe and Ito's colors
     "#d55e00": "#ff8a3d",
     "#009e73": "#2fc79b",
+    "#8a4a72": "#e39bc2",
     "#cc79a7": "#e39bc2",
     "#e69f00": "#f0b435",
 }

@@ -64,7 +64,7 @@ class Diagnosis:
     Attributes:
         says, look: what the code does, and where to look, in its sentences.
         explains: the names of the tests whose failure it explains.
-        another: whether there is another mistake beside it.
+        another: whether there may be another mistake beside it.
     """
 
     says: str

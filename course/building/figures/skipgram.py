@@ -32,6 +32,9 @@ COUNTS = torch.tensor([90, 9, 1])
 N_NEGATIVES = 5
 """The numbers of the lesson's text."""
 
+FOURTH = "#8a4a72"
+"""Purple, for a fourth kind."""
+
 
 def pairs_in_a_window() -> Picture:
     centers, contexts = reference("skipgram").skipgram_pairs(IDS, window=1)
@@ -145,7 +148,7 @@ def where_a_score_rests() -> Picture:
     lowest = (-n_true * logs(torch.tensor(rest)) - n_drawn * logs(torch.tensor(-rest))).item()
     picture, axes = chart(
         3.4,
-        f"The score comes to rest at PMI − log K = ln 4 − ln 5 = {rest:.4f}".replace("-0", "−0"),
+        f"Pulled up 12 times and down 15 times, the score rests at {rest:.4f}".replace("-0", "−0"),
         alt="The part of the loss that holds the score of one pair, which is true 12 times and "
         f"drawn 15 times. It is a valley with its lowest point at {rest:.4f}.",
         x="score of word and context",
@@ -175,7 +178,7 @@ def king_man_woman() -> Picture:
     to_queen = math.sqrt(corner_squared + 1 - 2 * with_queen)
     picture, grid = chart(
         3.9,
-        "On paper the fourth corner is queen's; in all 50 numbers king is nearer",
+        "Nearest to king − man + woman is king; queen wins only by a rule",
         alt="Left, man, woman, king and queen in the plane of the first three. The fourth corner "
         f"of their parallelogram, king - man + woman, is {across:.2f} from king. Queen looks "
         f"nearer on paper, but is {to_queen:.2f} away, most of it out of the page. Right, the "
@@ -212,6 +215,7 @@ def king_man_woman() -> Picture:
         else:
             write(axes, (x, y - 0.1), name, color, align="center")
     axes.plot(*corner, "D", color=INK, markersize=7)
+    write(axes, (corner[0] + 0.06, corner[1] + 0.06), "king − man + woman")
     write(
         axes,
         ((at["king"][0] + corner[0]) / 2, corner[1] + 0.1),
@@ -243,8 +247,8 @@ def _bars(axes: Axes, nearest: dict[str, float]) -> None:
         axes.barh(row, cosine, color=color, height=0.62)
         write(axes, (-0.03, row), word, color, align="right")
         write(axes, (cosine + 0.02, row), f"{cosine:.4f}", color)
-    write(axes, (0.03, 0), "an input", "white")
-    write(axes, (0.03, 1), "with the rule", "white")
+    write(axes, (0.03, 0), "left out", "white")
+    write(axes, (0.03, 1), "the answer", "white")
     axes.set(xlim=(-0.42, 1.22), ylim=(len(nearest) - 0.4, -0.6), xticks=[], yticks=[])
     for side in axes.spines.values():
         side.set_visible(False)
@@ -261,13 +265,13 @@ def glove_map() -> Picture:
 def shakespeare_map() -> Picture:
     return _map(
         "shakespeare_map",
-        "A million letters of Shakespeare are enough to learn who belongs with whom",
+        "A million letters of Shakespeare tell who belongs with whom; kin and body overlap",
         {
             "Romeo and Juliet": ACCENT,
             "kings and queens": SECOND,
             "kin": QUIET,
             "thou": THIRD,
-            "body": QUIET,
+            "body": FOURTH,
         },
     )
 
@@ -281,7 +285,7 @@ def _map(name: str, finding: str, colors: dict[str, str]) -> Picture:
         finding,
         alt="A map of words: "
         + "; ".join(f"{kind}: {', '.join(words)}" for kind, words in places.items())
-        + f". Each kind lies together. The two axes hold {found['share_of_variance']:.0%} of the "
+        + f". Most kinds lie apart. The two axes hold {found['share_of_variance']:.0%} of the "
         "variance.",
     )
     words = {word: kind for kind, of_kind in places.items() for word in of_kind}
