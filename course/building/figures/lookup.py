@@ -205,15 +205,16 @@ def tables_of_models() -> Picture:
         for model in models
     )
     picture, axes = diagram(
-        3.55,
+        3.85,
         f"The tables are {_percent(first)} of GPT-2 small, and {_percent(min(later))} to "
         f"{_percent(max(later))} of these later models",
-        alt=f"Five bars of equal length, each a whole model, and how much of it are tables of "
-        f"tokens. {seen}.",
+        alt=f"Five bars of equal length, each 100 % of one model's numbers, and how much of it are "
+        f"tables of tokens. {seen}.",
     )
     left, whole = 3.0, 3.1
+    write(axes, (left, 0.22), "each bar: 100 % of one model's numbers", QUIET)
     for n, model in enumerate(models):
-        y = 0.2 + 0.66 * n
+        y = 0.5 + 0.66 * n
         share = shares[model["name"]]
         n_tables = 1 if model["tied"] else 2
         write(axes, (0.16, y + 0.1), model["name"], bold=True)
@@ -294,14 +295,13 @@ def first_loss() -> Picture:
     loss_at = dict(zip(sigmas, losses, strict=True))
     picture, axes = chart(
         3.7,
-        "Drawn at 0.02, a table starts with the loss of a guess; drawn at 1, with "
-        f"{loss_at[1] / knows_nothing:.0f} times that",
+        "Drawn at 0.02, a table starts with the loss of a guess; drawn at 1, far above it",
         alt="The loss to expect before training, for GPT-2's sizes, against the standard "
         f"deviation of the table's rows, from {sigmas[0]:g} to 1. Up to 0.02 it lies on "
         f"the line ln 50,257 = {knows_nothing:.1f}; at 0.1 it is {loss_at[0.1]:.0f}, and at 1, "
         f"as nn.Embedding draws, about {round(loss_at[1], -1):.0f}.",
         x="standard deviation σ of the first rows",
-        y="expected loss (nats)",
+        y="expected loss",
     )
     axes.axhline(knows_nothing, color=QUIET, linewidth=1.3, linestyle="--")
     curve(axes, sigmas, losses, color=ACCENT)

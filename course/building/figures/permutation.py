@@ -22,7 +22,6 @@ from course.plots.drawing import (
     chart,
     curve,
     diagram,
-    note,
     write,
 )
 
@@ -34,6 +33,7 @@ COLOR = {"dog": ACCENT, "man": SECOND}
 
 DOG_BITES_MAN = ("dog", "bites", "man")
 MAN_BITES_DOG = ("man", "bites", "dog")
+PERM = [2, 0, 1]
 
 
 def dog_averages_all() -> Picture:
@@ -132,7 +132,7 @@ def same_vectors_moved() -> Picture:
 
 
 def gather_and_scatter() -> Picture:
-    letters, perm = "abc", [2, 0, 1]
+    letters, perm = "abc", PERM
     inverse = reference("permutation").inverse_permutation(torch.tensor(perm)).tolist()
     read = [letters[place] for place in perm]
     back = [read[place] for place in inverse]
@@ -147,40 +147,37 @@ def gather_and_scatter() -> Picture:
     y, size = 0.62, (0.5, 0.4)
     colors = {letter: ACCENT if letter == "c" else None for letter in letters}
     start = cells(axes, 1.1, y, list(letters), colors=[colors[c] for c in letters], size=size)
-    middle = cells(
-        axes,
-        3.2,
-        y,
-        [[f"{place}", letter] for place, letter in zip(perm, read, strict=True)],
-        colors=[[colors[letter]] * 2 for letter in read],
-        size=size,
-    )
+    middle = cells(axes, 3.65, y, read, colors=[colors[c] for c in read], size=size)
     end = cells(axes, 5.75, y, back, colors=[colors[c] for c in back], size=size)
     for row, place in enumerate(perm):
         color = colors[read[row]] or QUIET
-        arrow(axes, start.right(place), middle.left(row), color)
+        x, height = middle.left(row)
+        arrow(axes, start.right(place), (x - 0.5, height), color)
+        write(axes, (x - 0.3, height), f"{place}", color, align="center", bold=color == ACCENT)
         arrow(axes, middle.right(row), end.left(place), color)
     for row in range(3):
         _beside(axes, start, row, f"place {row}", QUIET)
-    for x, name in ((1.35, "x"), (3.45, "perm"), (3.95, "y"), (6.0, "z")):
+    for x, name in ((1.35, "x"), (3.35, "perm"), (3.9, "y"), (6.0, "z")):
         write(axes, (x, 0.4), name, align="center")
-    for x, name, code in ((2.4, "gather", "y = x[perm]"), (4.97, "scatter", "z[perm] = y")):
+    for x, name, code in ((2.38, "gather", "y = x[perm]"), (4.95, "scatter", "z[perm] = y")):
         write(axes, (x, 0.12), name, ACCENT, align="center", bold=True)
         write(axes, (x, 2.15), code, align="center")
     return picture
 
 
 def scores_shuffled_alike() -> Picture:
-    orders = (DOG_BITES_MAN, ("man", "dog", "bites"))
+    orders = (DOG_BITES_MAN, tuple(DOG_BITES_MAN[place] for place in PERM))
     picture, axes = diagram(
         2.6,
-        "Rows and columns are shuffled alike: dog keeps its three scores, and their sum",
+        "Rows and columns are shuffled alike: dog keeps its three scores, and the sum of "
+        "their exponentials",
         alt="Two tables of scores, of dog bites man and of man dog bites. The row of dog is "
         "marked: 1, 0.5, 0 in the first table; 0, 1, 0.5 in the second, one row lower. The sum of "
         "the exponentials is 5.37 in both.",
     )
     blocks = []
-    for x, words in zip((1.0, 4.55), orders, strict=True):
+    names = ("scores of x", "scores of x[perm]")
+    for x, words, name in zip((1.0, 4.55), orders, names, strict=True):
         scores = _tokens(words) @ _tokens(words).T / 2
         colors = [ACCENT if word == "dog" else None for word in words]
         block = cells(axes, x, 0.62, scores.tolist(), colors=colors, size=(0.6, 0.42))
@@ -192,7 +189,7 @@ def scores_shuffled_alike() -> Picture:
         terms = " + ".join(f"e^{{{score:g}}}" for score in row.tolist())
         total = row.exp().sum().item()
         write(axes, (x + 0.9, 2.25), f"${terms} = {total:.2f}$", ACCENT, align="center")
-        write(axes, (x + 0.9, 0.12), "scores", QUIET, align="center")
+        write(axes, (x + 0.9, 0.12), name, QUIET, align="center")
         blocks.append((block, words.index("dog")))
     (left, row), (right, other) = blocks
     x, y = right.left(other)
@@ -230,7 +227,7 @@ def bag_of_words() -> Picture:
 def mask_stays_in_place() -> Picture:
     picture, axes = diagram(
         3.05,
-        "The mask stays in place: in front dog sees one word, at the end it sees three",
+        "The mask stays in place: in first place dog sees one word, in last place three",
         alt="Two triangles of attention weights under a causal mask, a row for each word, above "
         "the diagonal all hidden. In dog bites man dog's row holds a single 1. In man bites dog "
         "dog stands last, and its row holds three weights. So dog's new vector is "
@@ -285,24 +282,29 @@ def mask_numbers_the_places() -> Picture:
     marker[0, 0] = 1.0
     masked = lesson.causal_toy_attention(marker).flatten().tolist()
     open_ = lesson.toy_attention(marker).flatten().tolist()
-    picture, axes = chart(
+    picture, grid = chart(
         3.5,
         "With the mask every place gets a number of its own; without it, only the first does",
-        alt=f"The outputs of {n_places} tokens, the first marked with a 1. With the mask they fall "
-        f"as 1, 1/2, 1/3 to 1/{n_places}. Without it the first is {open_[0]:.2f}, and all others "
-        f"are {open_[1]:.2f}.",
+        alt=f"Two charts of the outputs of {n_places} tokens, the first marked with a 1. With the "
+        f"mask they fall as 1, 1/2, 1/3 to 1/{n_places}. Without it the first is {open_[0]:.2f}, "
+        f"and all others are {open_[1]:.2f}.",
         x="place of the token",
-        y="output",
+        columns=2,
+        sharey=True,
     )
     dots = {"marker": "o", "linestyle": "", "markersize": 7}
-    curve(axes, range(n_places), open_, **dots | {"marker": "s"})
-    curve(axes, range(n_places), masked, color=ACCENT, **dots)
-    for place in range(1, 5):
-        write(axes, (place + 0.15, masked[place] + 0.05), f"1/{place + 1}", ACCENT)
-    write(axes, (2.2, 0.75), "with the causal mask", ACCENT, bold=True)
-    note(axes, "without a mask", (4, open_[4] - 0.03), (4.6, -0.1), ha="left")
-    note(axes, "neighbors come close", (8.5, masked[8] + 0.04), (7.6, 0.42), ACCENT)
-    axes.set(ylim=(-0.2, 1.08), xticks=range(n_places), yticks=[0, 0.25, 0.5, 0.75, 1])
+    panels = (("with the causal mask", masked, ACCENT), ("without a mask", open_, QUIET))
+    for axes, (name, outputs, color) in zip(grid[0], panels, strict=True):
+        axes.set_title(name, loc="left", fontsize=TEXT, color=color, fontweight="bold")
+        curve(axes, range(n_places), outputs, color=color, **dots)
+        axes.set_xticks(range(0, n_places, 3))
+    left, right = grid[0]
+    for place in (1, 2, n_places - 1):
+        words = (place + 0.5, masked[place] + 0.1)
+        write(left, words, f"1/{place + 1}", ACCENT, align="center")
+    write(right, (0.4, open_[0] + 0.04), f"{open_[0]:.2f}", QUIET)
+    write(right, (5.5, open_[1] + 0.1), f"all others {open_[1]:.2f}", QUIET, align="center")
+    left.set(ylabel="output", ylim=(0, 1.08), yticks=[0, 0.25, 0.5, 0.75, 1])
     return picture
 
 
