@@ -37,13 +37,13 @@ from course.testing.executor import Executor
 from course.testing.outcomes import NotRun, Stopped, StudentError
 from course.testing.run import Diagnose, Diagnosis
 
-SECONDS_FOR_ONE = 1.2
+SECONDS_FOR_ONE = 0.9
 """When the processor has worked so long on one exercise, no further mistake is tried."""
 
 SECONDS_FOR_TWO = 0.5
 """When it has worked so long on pairs of mistakes, no further pair is tried.
 
-Nor, after as long again, a further mistake that may explain a part.
+Nor, after half as long again, a further mistake that may explain a part.
 """
 
 _SAMPLE = 6
@@ -184,7 +184,7 @@ def diagnose(
             return _named([first], explained[first] or wrong, another=True)
     agree = [one for one, found in evidence.items() if _AGREES in found]
     agree.sort(key=lambda one: -evidence[one].count(_AGREES))
-    in_time = _within(seconds[1])
+    in_time = _within(seconds[1] / 2)
     explained = {one: _explained(one, wrong, must_pass) for one in agree if in_time()}
     most = max(map(len, explained.values()), default=0)
     best = [one for one, tests in explained.items() if len(tests) == most]
