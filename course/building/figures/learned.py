@@ -77,7 +77,7 @@ def positions_after_training() -> Picture:
         alt=f"The cosine of each of {n_rows} position rows with each other, as colors. In the "
         f"corner of rows 0 to {trained - 1} a broad warm diagonal fades smoothly to cold: near "
         "places have like rows. Outside of it, where no text of the training reached, there are "
-        "only speckles and a line of ones on the diagonal.",
+        "only pale stripes and a thin line of ones on the diagonal.",
         x="position",
         y="position",
     )
@@ -173,7 +173,8 @@ def parameters_of_gpt2() -> Picture:
         for share, color in zip(shares[name], colors, strict=True):
             wide = share * full
             fill = ACCENT if color == ACCENT else TINTS[color]
-            patch = {"facecolor": fill, "edgecolor": color, "linewidth": 1}
+            above = 2 if color == ACCENT else 1  # a narrow part, beside the edges of others
+            patch = {"facecolor": fill, "edgecolor": color, "linewidth": 1, "zorder": above}
             axes.add_patch(Rectangle((x, y), wide, height, **patch))
             x += wide
         token, position, _ = (share * full for share in shares[name])
@@ -190,7 +191,7 @@ def parameters_of_gpt2() -> Picture:
 
 
 def table_used_twice() -> Picture:
-    x = torch.tensor([[[0.5, 0.2]]])
+    x = torch.tensor([[[-0.2, 0.5]]])
     scores = reference("learned").tied_logits(x, TOKENS)[0, 0].tolist()
     best = scores.index(max(scores))
     picture, axes = diagram(
@@ -205,13 +206,13 @@ def table_used_twice() -> Picture:
     middle = y + 1.5 * size[1]
     ids = cells(axes, 0.2, y + 2 * size[1], [["2"]], colors=[SECOND], size=size)
     first = cells(axes, 1.0, y, TOKENS.tolist(), colors=[None, None, SECOND], size=size)
-    blocks = box(axes, 2.22, middle - 0.36, "blocks", size=(0.78, 0.72))
-    hidden = cells(axes, 3.36, middle - 0.18, x[0].tolist(), colors=[ACCENT], size=size)
+    blocks = box(axes, 2.16, middle - 0.36, "blocks", size=(0.74, 0.72))
+    hidden = cells(axes, 3.2, middle - 0.18, x[0].tolist(), colors=[ACCENT])
     second = cells(axes, 4.56, y, TOKENS.tolist(), colors=[ACCENT] * 3, size=size)
     marks = [ACCENT if word == best else None for word in range(len(WORDS))]
     out = cells(axes, 5.8, y, [[score] for score in scores], colors=marks, size=size)
     arrow(axes, ids.right(0), first.left(2), SECOND)
-    arrow(axes, first.right(2), (2.22, middle + 0.15), SECOND)
+    arrow(axes, first.right(2), (2.16, middle + 0.15), SECOND)
     arrow(axes, blocks.right(0), hidden.left(0), ACCENT)
     arrow(axes, hidden.right(0), second.left(1), ACCENT)
     for row, word in enumerate(WORDS):
@@ -233,12 +234,12 @@ def first_loss() -> Picture:
     ids, targets = torch.randint(65, (8, 256)), torch.randint(65, (8 * 256,))
     sigmas = [0.02, *(step / 10 for step in range(1, 11))]
     losses = [_loss_at_start(model, ids, targets, sigma / 0.02) for sigma in sigmas]
-    ignorant = math.log(65)
+    ignorant, large = math.log(65), f"about {round(losses[-1], -1):.0f}"
     picture, axes = chart(
         3.5,
         "Large rows make an untrained model certain, and wrong",
         alt="The first loss of a tied model without blocks against the standard deviation of its "
-        f"rows. It grows along a line from {losses[0]} at 0.02 to {losses[-1]:.0f} at 1. Knowing "
+        f"rows. It grows along a line from {losses[0]} at 0.02 to {large} at 1. Knowing "
         f"nothing costs ln 65 = {ignorant:.2f}, a dashed line near the bottom.",
         x="standard deviation of both tables",
         y="loss before training (nats)",
@@ -249,7 +250,7 @@ def first_loss() -> Picture:
     axes.axhline(ignorant, color=QUIET, linestyle="--", linewidth=1.4)
     write(axes, (0.99, 22), f"knowing nothing: ln 65 = {ignorant:.2f}", QUIET, align="right")
     note(axes, f"0.02: {losses[0]}", (0.02, losses[0]), (0.12, 75), SECOND, ha="center")
-    write(axes, (0.97, 270), f"PyTorch's default, 1: {losses[-1]:.0f}", ACCENT, align="right")
+    write(axes, (0.97, 270), f"PyTorch's default, 1: {large}", ACCENT, align="right")
     axes.set(xlim=(0, 1.02), ylim=(0, 290), xticks=[0, 0.2, 0.4, 0.6, 0.8, 1])
     return picture
 

@@ -16,6 +16,7 @@ from course.plots.drawing import (
     SECOND,
     SHADE,
     TEXT,
+    THIRD,
     TINTS,
     cells,
     chart,
@@ -87,8 +88,11 @@ def row_notes_the_tips() -> Picture:
         axes.plot([x, side], [height, height], color=ACCENT, linewidth=4)
         axes.plot([x, x], [y, height], color=SECOND, linewidth=4)
         _hand(axes, (x, y), radius, angle, INK)
-        aside = 0.55 if pair else -0.17  # the second hand points nearly up
-        write(axes, (x + 0.1, height + aside), names[2 * pair], ACCENT)
+        if pair == 0:
+            write(axes, (x + 0.1, height - 0.17), names[0], ACCENT)
+        else:
+            for line, words in enumerate((f"{names[2]}:", "too short", "to see")):
+                write(axes, (x + 0.07, height + 0.64 + 0.26 * line), words, ACCENT)
         middle = (x - 0.1, (y + height) / 2 + 0.1 * pair)
         write(axes, middle, names[2 * pair + 1], SECOND, align="right")
     block = cells(axes, left, 2.7, [row], size=(cell, 0.42), pattern=".4f", colors=[colors])
@@ -128,7 +132,7 @@ def columns_slow_down_like_bits() -> Picture:
             place = (bit, first + 2 ** (bit - 1) - 0.5)
             write(counter, place, str(int(digits[first, bit])), ON_COLOR, align="center")
     write(table, (2, 30), "−1", ON_COLOR, align="center")
-    write(table, (6, 15), "still near 1", ON_COLOR, align="center")
+    write(table, (6, 15), "still near +1", ON_COLOR, align="center")
     counter.set(xticks=range(bits), xticklabels=[str(2**bit) for bit in range(bits)])
     counter.set(yticks=[0, 8, 16, 24, 31])
     counter.set_ylabel("number, or position", fontsize=TEXT)
@@ -243,32 +247,39 @@ def projection_brings_back_the_place() -> Picture:
     how = {"dtype": torch.float64, "generator": torch.Generator().manual_seed(0)}
     w_q, w_k = torch.randn(2, width, width, **how) / math.sqrt(width)
     raw = (table @ table.T).diagonal(k)
+    same = ((table @ w_q) @ (table @ w_q).T).diagonal(k)
     projected = ((table @ w_q) @ (table @ w_k).T).diagonal(k)
-    low, high = round(projected.min().item()), round(projected.max().item())
+    (low, high), (least, most) = (
+        (round(products.min().item()), round(products.max().item()))
+        for products in (projected, same)
+    )
     said = f"{low} to {high}".replace("-", "−")
     picture, axes = chart(
         3.7,
         f"After a random projection, two rows {k} apart give another product at each place",
         alt=f"Dot products of rows p and p + {k}, for p from 0 to {length - k - 1}. For the bare "
-        f"rows a level line at {raw[0]:.1f}. After random projections a jagged line around 0, "
-        f"between {low} and {high}.",
+        f"rows a level line at {raw[0]:.1f}. After the same random projection for queries and keys "
+        f"a jagged line around it, between {least} and {most}. After two unrelated projections a "
+        f"jagged line around 0, between {low} and {high}.",
         x=f"position p, compared with p + {k}",
         y="dot product",
     )
     axes.axhline(0, color=FAINT, linewidth=1)
     places = range(length - k)
+    curve(axes, places, same, color=THIRD, linewidth=1.6)
     curve(axes, places, raw, color=SECOND, linewidth=3)
     curve(axes, places, projected, color=ACCENT, linewidth=1.6)
-    write(axes, (4, raw[0] - 14), f"bare rows: {raw[0]:.1f} everywhere", SECOND, bold=True)
-    write(axes, (4, 38), f"projected: {said}", ACCENT, bold=True)
-    axes.set(xlim=(-4, 512), ylim=(-45, 160), yticks=[0, 50, 100, 150])
+    write(axes, (4, 176), f"bare rows: {raw[0]:.1f} everywhere", SECOND, bold=True)
+    write(axes, (4, 94), f"the same projection for both: {least} to {most}", THIRD, bold=True)
+    write(axes, (4, 38), f"two unrelated projections: {said}", ACCENT, bold=True)
+    axes.set(xlim=(-4, 512), ylim=(-45, 190), yticks=[0, 50, 100, 150])
     return picture
 
 
 def biases_follow_diagonals() -> Picture:
     length, largest = 6, 3
     picture, axes = diagram(
-        3.0,
+        3.25,
         "A relative bias depends on the distance: it is the same along each diagonal",
         alt=f"A square of {length} by {length} cells, a row for each query and a column for each "
         "key. A cell names the bias of its distance: b(0) on the diagonal, b(−1) below it, b(1) "
@@ -280,15 +291,16 @@ def biases_follow_diagonals() -> Picture:
         distances = [max(-largest, min(largest, key - query)) for key in range(length)]
         words.append([f"b({distance})".replace("-", "−") for distance in distances])
         colors.append([meant.get(distance) for distance in distances])
-    block = cells(axes, 2.72, 0.42, words, size=(0.69, 0.4), colors=colors)
-    middle = (block.x + block.right(0)[0]) / 2
-    write(axes, (middle, 0.2), "key at 0, 1, 2, …", QUIET, align="center")
+    block = cells(axes, 1.72, 0.42, words, size=(0.84, 0.4), colors=colors)
+    left, right = block.x, block.right(0)[0]
+    above, below = 0.2, block.below(0)[1] + 0.2
+    write(axes, (left, above), "key at 0, 1, 2, …", QUIET)
+    write(axes, (right, above), f"b({largest}): three or more on", SECOND, align="right")
+    write(axes, (left, below), f"b(−{largest}): three or more back", SECOND)
+    write(axes, (right, below), "b(−1): one back", ACCENT, align="right", bold=True)
     for row, name in enumerate(("query at 0", "1", "2", "…")):
         x, y = block.left(row)
         write(axes, (x - 0.12, y), name, QUIET, align="right")
-    write(axes, (0.16, block.left(1)[1]), "one back", ACCENT, bold=True)
-    write(axes, (0.16, block.left(4)[1]), "three or more back:", SECOND)
-    write(axes, (0.16, block.left(5)[1]), "all share one bias", SECOND)
     return picture
 
 
