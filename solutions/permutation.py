@@ -124,7 +124,7 @@ def causal_toy_attention(x: Tensor) -> Tensor:
         token can only return itself: the mask alone tells it apart.
 
     Source: Vaswani et al. (2017), arXiv:1706.03762, section 3.2.3 (the mask);
-    Haviv et al. (2022), arXiv:2203.16634 (what it gives away).
+    Haviv et al. (2022), arXiv:2203.16634 (what it reveals).
 
     >>> causal_toy_attention(torch.tensor([[[1.0, 0.0], [1.0, 2.0]]]))[0, 0]
     tensor([1., 0.])

@@ -114,7 +114,7 @@ guess.compare(**percent)
 # enough to learn the *rounding errors* of the float32 bags by heart, which differ in the eighth
 # digit. Put `.double()` behind both `bag_vector(...)` and `F.one_hot(...)` to see it.)
 #
-# The mask has no weights either, and it gives the order away. The first word is part of all three
+# The mask has no weights either, and it lets order in. The first word is part of all three
 # averages, the last word of one. So the biter weighs more in the sum than the bitten, and a readout
 # can see that.
 #
