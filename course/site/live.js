@@ -279,9 +279,11 @@ function queryAndKeyMove(figure) {
       point(queries[m], "q", "second");
       point(keys[n], "k", "third");
       const [turn, score] = [fixed(angle, 2), fixed(dot(queries[m], keys[n]), 3)];
-      words(scene, [place[0], 22], `q at ${m}, k at ${n}`, column === 1 ? "ink bold" : "quiet");
-      words(scene, [place[0], 223], `angle ${turn} rad`, look);
-      words(scene, [place[0], 253], `score ${score}`, `${look} bold`);
+      const ofNames = column === 1 ? "ink bold" : "quiet"; // the one that moves
+      words(scene, [place[0], 9], `q at ${m}`, ofNames);
+      words(scene, [place[0], 30], `k at ${n}`, ofNames);
+      words(scene, [place[0], 226], `angle ${turn} rad`, look);
+      words(scene, [place[0], 255], `score ${score}`, `${look} bold`);
       return `Query at ${m}, key at ${n}: angle ${turn} radians, score ${score}.`;
     });
     return [seen[1], ...seen.toSpliced(1, 1)];
