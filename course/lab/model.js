@@ -1,7 +1,6 @@
 // What the lab computes: sums, products and softmaxes of the numbers that Python exported.
 // Matrices are arrays of rows. Nothing here touches the page.
 
-const NUMBERS = JSON.parse(document.getElementById("numbers").textContent);
 const SCHEMES = ["learned", "sinusoidal", "RoPE", "ALiBi"];
 
 // --- the exported numbers ----------------------------------------------------------------------
@@ -57,14 +56,19 @@ function cosine(a, b) {
   return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
 }
 
+/** Positive numbers that sum to 1. */
+function softmax(row) {
+  const most = Math.max(...row);
+  const parts = row.map((score) => Math.exp(score - most));
+  const total = parts.reduce((sum, part) => sum + part, 0);
+  return parts.map((part) => part / total);
+}
+
 /** The weights of attention: a softmax over the keys up to the query, 0 for later ones. */
 function causalWeights(scores) {
   return scores.map((row, query) => {
-    const seen = row.slice(0, query + 1);
-    const most = Math.max(...seen);
-    const parts = row.map((score, key) => (key <= query ? Math.exp(score - most) : 0));
-    const total = parts.reduce((sum, part) => sum + part, 0);
-    return parts.map((part) => part / total);
+    const seen = softmax(row.slice(0, query + 1));
+    return row.map((_, key) => seen[key] ?? 0);
   });
 }
 

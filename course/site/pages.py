@@ -18,6 +18,7 @@ from course.building.notebooks import LAB, SHOOT_OUT, YOUR_ANSWER, notebook_of
 from course.lab.page import write_page
 from course.messages.wording import counted
 from course.site.executed import executed_notebooks
+from course.site.live import write_live
 from course.syllabus import Exercise, lessons, stub_from
 
 HERE = Path(__file__).parent
@@ -33,6 +34,7 @@ def write_pages(folder: Path) -> None:
         RunFailed: a notebook does not run with the reference.
     """
     shutil.copytree(HERE / "source", folder)
+    write_live(folder / "static" / "live.js")
     _write_texts(folder)
     _write_modules(folder)
     for stem, notebook in executed_notebooks().items():

@@ -1,0 +1,48 @@
+"""The script that makes figures of the lessons live: numbers of the reference, the Lab's functions
+for them, and what draws (`live.js`), in one file."""
+
+import json
+from pathlib import Path
+
+from course import lab
+from course.building.figures.permutation import VECTORS
+from course.building.figures.rope import KEY, X
+from course.building.figures.sources import reference
+from course.lab.numbers import packed
+from course.plots.drawing import ACCENT, QUIET, SECOND, THIRD, TINTS
+from course.plots.svg import CARD, FAINT, INK, ON_DARK, SHADE
+
+WIDTH, BASE, POSITIONS = 8, 10_000, 100
+"""Of the clocks with many hands."""
+
+FARTHEST, APART = 300, 6
+"""The last position of a query, and how far a key may stand behind it in the text."""
+
+COLORS = {"ink": INK, "quiet": QUIET, "faint": FAINT, "card": CARD, "shade": SHADE}
+COLORS |= {"accent": ACCENT, "second": SECOND, "third": THIRD}
+COLORS |= {"accent-tint": TINTS[ACCENT], "second-tint": TINTS[SECOND]}
+
+
+def write_live(path: Path) -> None:
+    """Write the script. Nothing in it has a name that another script of a page could meet."""
+    model = Path(lab.__file__).with_name("model.js").read_text(encoding="utf-8")
+    live = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+    numbers = f"const NUMBERS = {json.dumps(live_numbers())};"
+    script = "\n".join(["(() => {", '"use strict";', numbers, model, live, "})();", ""])
+    path.write_text(script, encoding="utf-8", newline="\n")
+
+
+def live_numbers() -> dict:
+    """Return what the functions of the reference give, named as in the Lab where it has them."""
+    sinusoidal, rope = reference("sinusoidal"), reference("rope")
+    rotary = rope.RotaryEmbedding(FARTHEST + APART + 1, len(X))
+    of_positions = sinusoidal.sinusoidal_encoding(POSITIONS, WIDTH, BASE)
+    rates = sinusoidal.inverse_frequencies(WIDTH, BASE)
+    return {
+        "vectors": VECTORS,
+        "sinusoidal": {WIDTH: {BASE: packed(of_positions)}},
+        "frequencies": {WIDTH: {BASE: packed(rates)}},
+        "queries": packed(rotary(X.repeat(FARTHEST + 1, 1))),
+        "keys": packed(rotary(KEY.repeat(FARTHEST + APART + 1, 1))),
+        "colors": {name: [color, ON_DARK[color.lower()]] for name, color in COLORS.items()},
+    }
