@@ -56,13 +56,12 @@ def svg_of(figure: Figure, title: str, metadata: str, width: int) -> str:
         figure.savefig(file, format="svg", facecolor="none", metadata=_NO_METADATA)
     inside = file.getvalue().partition("<svg")[2].partition(">")[2]
     inside = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", inside, count=1, flags=re.DOTALL)
-    inside = re.sub(r' (d|x|y|transform)="[^"]*"', _shortened, inside)
+    inside = _smaller(re.sub(r' (d|x|y|transform)="[^"]*"', _shortened, inside))
     across, down = (72 * inches for inches in figure.get_size_inches())
     view = f"{across:.6g} {down:.6g}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'role="img" width="{width}" height="{round(width * down / across)}" '
-        f'viewBox="0 0 {view}">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" '
+        f'height="{round(width * down / across)}" viewBox="0 0 {view}">\n'
         f"<title>{html.escape(title, quote=False)}</title>\n"
         f"<metadata>{metadata}</metadata>\n"
         f"<style>\n{_style(inside)}</style>\n"
@@ -70,6 +69,21 @@ def svg_of(figure: Figure, title: str, metadata: str, width: int) -> str:
         f'height="{down - 1:.6g}" rx="8"/>\n'
         f"{inside.strip()}\n"
     )
+
+
+def _smaller(inside: str) -> str:
+    """Return the same drawing in three quarters of the bytes.
+
+    Without comments, without names that nothing refers to, without blanks in paths.
+    """
+    inside = re.sub(r"<!--.*?-->\n?", "", inside, flags=re.DOTALL)
+    inside = inside.replace("xlink:href", "href")
+    inside = inside.replace("DejaVuSans-Bold-", "b").replace("DejaVuSans-", "s")
+    used = set(re.findall(r'"#([^"]+)"|url\(#([^)]+)\)', inside))
+    names = {name for both in used for name in both}
+    inside = re.sub(r' id="([^"]+)"', lambda it: it[0] if it[1] in names else "", inside)
+    inside = re.sub(r"\n\s+", "\n", inside)
+    return re.sub(r'(?<= d=")[^"]*', lambda it: re.sub(r"\s*([A-Za-z])\s*", r"\1", it[0]), inside)
 
 
 def _style(inside: str) -> str:
