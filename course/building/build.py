@@ -8,6 +8,7 @@ lessons; and README's badges, from the address in pyproject.toml.
 """
 
 import hashlib
+import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -170,7 +171,8 @@ def _figures(lesson: Lesson) -> Iterator[Product]:
 
     for name, picture in pictures.items():
         current = (_read(paths[name]) or b"").decode("utf-8", errors="replace")
-        is_right = same(decoded(current), picture.record)
+        told = f"<title>{html.escape(picture.alt, quote=False)}</title>" in current
+        is_right = told and same(decoded(current), picture.record)
         file = _shown(paths[name])
         differs = f"{file} is not what {drawn_in} draws; `course build` draws it anew: look at it"
         text = current if is_right else picture.svg()

@@ -189,7 +189,8 @@ guess.compare(percent_on_paper=(100 * spread[:2].sum() / spread.sum()).item())
 # paper.
 #
 # So paper lies. *Dogs* stands beside *france* and well away from *dog*, yet the cosines are 0.42
-# and 0.89. Words far apart on such a map are far apart; of words close together you cannot know.
+# and 0.89. The map keeps distances between whole rows, in which length counts, and no cosines: rows
+# lie at least as far apart as they do on paper. Of words close together there you cannot know.
 #
 # </details>
 #

@@ -312,6 +312,13 @@ def test_a_number_of_the_reference_that_changed_is_drift_of_its_figure(built):
     assert "12.3 GiB" in (built / LOOKUP).read_text(encoding="utf-8")
 
 
+def test_other_words_for_who_cannot_see_a_figure_are_drift(built):
+    replace(built / FIGURE, "<title>", "<title>Once ")
+    assert build.drift() == [FIGURE_DRIFTED]
+    assert build.build() == [f"built {FIGURE}"]
+    assert build.drift() == []
+
+
 def test_other_bytes_of_the_same_figure_are_no_drift(built):
     replace(built / FIGURE, 'width="700"', 'width="701"')
     before = (built / FIGURE).read_bytes()
