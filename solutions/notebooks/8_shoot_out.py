@@ -32,8 +32,7 @@ corpus = load_corpus()
 n_characters = len(set(corpus.text))
 print(f"{corpus.name}: {len(corpus.text):,} characters, {n_characters} different ones")
 print(
-    f"who guesses at random loses ln {n_characters} = {math.log(n_characters):.2f} "
-    "nats a character"
+    f"who guesses at random loses ln {n_characters} = {math.log(n_characters):.2f} nats a character"
 )
 
 # %% [markdown] tags=["prediction"]
