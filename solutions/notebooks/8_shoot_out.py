@@ -31,9 +31,8 @@ torch.set_num_threads(1)  # batches this small are not worth sharing
 corpus = load_corpus()
 n_characters = len(set(corpus.text))
 print(f"{corpus.name}: {len(corpus.text):,} characters, {n_characters} different ones")
-print(
-    f"who guesses at random loses ln {n_characters} = {math.log(n_characters):.2f} nats a character"
-)
+loss_of_a_guess = math.log(n_characters)
+print(f"who guesses at random loses ln {n_characters} = {loss_of_a_guess:.2f} nats a character")
 
 # %% [markdown] tags=["prediction"]
 # All five have one layer, 64 features and four heads, and see the same windows in the same order.
