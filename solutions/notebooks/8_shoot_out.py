@@ -32,7 +32,7 @@ corpus = load_corpus()
 n_characters = len(set(corpus.text))
 print(f"{corpus.name}: {len(corpus.text):,} characters, {n_characters} different ones")
 loss_of_a_guess = math.log(n_characters)
-print(f"who guesses at random loses ln {n_characters} = {loss_of_a_guess:.2f} nats a character")
+print(f"a random guess costs ln {n_characters} = {loss_of_a_guess:.2f} nats a character")
 
 # %% [markdown] tags=["prediction"]
 # All five have one layer, 64 features and four heads, and see the same windows in the same order.
