@@ -91,7 +91,7 @@ def site(tmp_path_factory):
     def run_shortly(stem, text, run=executed._run):
         first = "from course.experiments.character_gpt import Size"
         fewer = "training.QUICK = dataclasses.replace(training.QUICK, steps=30)"
-        fewer = f"from course.experiments import training; {fewer}; {first}"
+        fewer = "\\n".join(["from course.experiments import training", fewer, first])  # in JSON
         return run(stem, text.replace(first, fewer).replace("steps=300", "steps=30"))
 
     folder = tmp_path_factory.mktemp("built")
