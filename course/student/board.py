@@ -14,7 +14,7 @@ from course.student.progress import (
     next_exercise,
     when_given_up,
 )
-from course.syllabus import Exercise, Lesson, lessons, name_for_check
+from course.syllabus import Exercise, Lesson, counted_lessons, lessons, name_for_check
 from course.system.console import typed
 
 _MARK = {PASSED: "+", WRONG: "x", TO_DO: "o", UNCHECKED: "?"}
@@ -24,8 +24,8 @@ _COLOR = {PASSED: "green", WRONG: "red", TO_DO: None, UNCHECKED: "yellow"}
 
 def course_board(status: dict[str, str]) -> str:
     """Return the whole course, a line per lesson."""
-    earned = sum(_earned(lesson, status) for lesson in lessons())
-    total = sum(lesson.points for lesson in lessons())
+    earned = sum(_earned(lesson, status) for lesson in counted_lessons())
+    total = sum(lesson.points for lesson in counted_lessons())
     lines = [click.style(f"What and Where: {earned} of {total} points", bold=True), ""]
     for lesson in lessons():
         states = [status.get(exercise.name, UNCHECKED) for exercise in lesson.exercises]
@@ -33,7 +33,7 @@ def course_board(status: dict[str, str]) -> str:
         points = f"{_earned(lesson, status):>3} of {lesson.points}"
         lines.append(
             f"  {lesson.number}  {lesson.stem:<13}{marks}{' ' * (10 - len(states))}"
-            f"{points}   {lesson.title}"
+            f"{points}   {lesson.title}{' (beyond)' if lesson.beyond else ''}"
         )
     lines += ["", "  + passed   x wrong   o to do   ? not checked since it was edited"]
     return "\n".join(lines)

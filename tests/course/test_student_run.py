@@ -13,7 +13,8 @@ import pytest
 from course import ROOT
 from course.syllabus import find_lesson, stub_from
 from course.testing.case import collect
-from course.testing.examine import Examination, used_exercises
+from course.testing.examine import Examination
+from course.testing.source import used_exercises
 from course.testing.executor import Executor, load_module, run_module
 from course.testing.outcomes import Wrong
 
