@@ -228,9 +228,7 @@ class GPT(nn.Module):
         # three parts; about 5 lines.
         ### BEGIN SOLUTION
         self.tokens = TokenEmbedding(vocab_size, n_embd)
-        self.blocks = nn.ModuleList(
-            Block(n_embd, n_heads, max_seq_len) for _ in range(n_layers)
-        )
+        self.blocks = nn.ModuleList(Block(n_embd, n_heads, max_seq_len) for _ in range(n_layers))
         self.norm = nn.LayerNorm(n_embd)
         ### END SOLUTION
 
