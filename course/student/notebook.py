@@ -20,9 +20,9 @@ from course.student.borrow import Names, borrowed_from_earlier, written_in
 from course.student.progress import status_of_all
 from course.syllabus import Lesson, Status, exercises_called, find_lesson, name_for_check
 from course.system.console import typed
-from course.testing.source import names_reached
 from course.testing.executor import where
 from course.testing.outcomes import Wrong
+from course.testing.source import names_reached
 
 
 def exercises(stem: str) -> "Exercises":

@@ -1,4 +1,4 @@
-"""What a lesson's module imports from earlier lessons: right ones are lent, unless there are others.
+"""What a lesson's module imports from earlier lessons: right ones are lent, or given others.
 
 So nobody pays in lesson 8 for a mistake in lesson 1.
 """

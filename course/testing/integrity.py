@@ -146,7 +146,7 @@ def refuse_borrowed_answers(
 
 
 def _importable_names(earlier: Earlier) -> set[str]:
-    """Return all that an import statement may name: "exercises.rope", "exercises.rope.apply_rope"."""
+    """Return what an import may name: "exercises.rope", "exercises.rope.apply_rope"."""
     if not earlier:
         return set()
     return {

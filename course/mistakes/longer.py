@@ -1,0 +1,1 @@
+"""Lesson 7: known mistakes and legitimate alternatives."""

@@ -1,0 +1,1 @@
+"""Lesson 8. Grades `exercises/gpt.py`."""
