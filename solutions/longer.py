@@ -135,9 +135,9 @@ def relative_buckets(distances: Tensor, n_buckets: int = 32, max_distance: int =
     >>> relative_buckets(torch.tensor([-3, 0, 1, 3, 4, 20, 99]), n_buckets=8, max_distance=64)
     tensor([0, 0, 1, 3, 4, 6, 7])
     """
-    half = n_buckets // 2
     # (...), int64; about 5 lines.
     ### BEGIN SOLUTION
+    half = n_buckets // 2
     near = distances.long().clamp(min=0)
     steps = (near.clamp(min=half).double() / half).log() / math.log(max_distance / half)
     far = half + (steps * (n_buckets - half)).long()

@@ -14,9 +14,9 @@ from course import ROOT
 from course.syllabus import find_lesson, stub_from
 from course.testing.case import collect
 from course.testing.examine import Examination
-from course.testing.source import used_exercises
 from course.testing.executor import Executor, load_module, run_module
 from course.testing.outcomes import Wrong
+from course.testing.source import used_exercises
 
 SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
 IN_ORDER = [exercise.name for exercise in find_lesson("rope").exercises]
