@@ -230,6 +230,12 @@ def stub_from(solution: str, stem: str) -> str:
     return importing_exercises(_BLOCK.sub(replace, solution))
 
 
+@cache
+def solution_of(stem: str) -> str:
+    """Return the module of a lesson as somebody hands it in who has done everything."""
+    return importing_exercises(find_lesson(stem).module("solutions").read_text(encoding="utf-8"))
+
+
 def importing_exercises(solution: str) -> str:
     """Return a solution's text, importing what is of earlier lessons as its stub does."""
     return re.sub(r"^from solutions\.", "from exercises.", solution, flags=re.MULTILINE)

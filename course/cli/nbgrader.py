@@ -53,7 +53,7 @@ def _lay_out(folder: Path) -> None:
     """Make a class's folder, whole or not at all."""
     from course.building.notebooks import notebook_from, source_of
     from course.grading.nbgrader.gradebook import enter_points
-    from course.syllabus import importing_exercises, lessons
+    from course.syllabus import lessons, solution_of
 
     if os.path.lexists(folder) and (folder.is_symlink() or folder.is_file() or os.listdir(folder)):
         raise ValueError(f"{folder} is in the way: name a folder that is empty or not there yet")
@@ -64,8 +64,7 @@ def _lay_out(folder: Path) -> None:
             stem = lesson.text.stem
             assignment = draft / "source" / stem
             assignment.mkdir(parents=True)
-            solution = lesson.module("solutions").read_text(encoding="utf-8")
-            module = importing_exercises(solution)
+            module = solution_of(lesson.stem)
             (assignment / f"{lesson.stem}.py").write_text(module, encoding="utf-8", newline="\n")
             source = source_of(stem)
             try:

@@ -28,12 +28,14 @@ def course_board(status: dict[str, str]) -> str:
     total = sum(lesson.points for lesson in counted_lessons())
     lines = [click.style(f"What and Where: {earned} of {total} points", bold=True), ""]
     for lesson in lessons():
+        if lesson == next((one for one in lessons() if one.beyond), None):
+            lines += ["", f"  beyond the {total}, for whoever wants more:"]
         states = [status.get(exercise.name, UNCHECKED) for exercise in lesson.exercises]
         marks = "".join(click.style(_MARK[state], fg=_COLOR[state]) for state in states)
         points = f"{_earned(lesson, status):>3} of {lesson.points}"
         lines.append(
             f"  {lesson.number}  {lesson.stem:<13}{marks}{' ' * (10 - len(states))}"
-            f"{points}   {lesson.title}{' (beyond)' if lesson.beyond else ''}"
+            f"{points}   {lesson.title}"
         )
     lines += ["", "  + passed   x wrong   o to do   ? not checked since it was edited"]
     return "\n".join(lines)
@@ -110,7 +112,9 @@ def _or_go_on(exercise: Exercise, status: dict[str, str]) -> str:
 
 
 def _how_far(status: dict[str, str]) -> str:
-    every = [exercise for lesson in lessons() for exercise in lesson.exercises]
+    every = [exercise for lesson in counted_lessons() for exercise in lesson.exercises]
+    if all(status[exercise.name] == PASSED for exercise in every):  # what is left is beyond
+        every = [exercise for lesson in lessons() for exercise in lesson.exercises]
     passed = [exercise for exercise in every if status[exercise.name] == PASSED]
     points = sum(exercise.points for exercise in passed)
     minutes = sum(one.minutes for one in every) - sum(one.minutes for one in passed)

@@ -276,7 +276,7 @@ def load_module(path: Path, earlier: Earlier | None = None) -> types.ModuleType:
         raise Wrong(f"{_shown(path)} does not exist{advice}") from None
     except OSError as error:
         raise Wrong(f"{_shown(path)} cannot be read: {error.strerror}") from None
-    if path.parent == root() / "solutions":
+    if path.parent == root() / "solutions":  # its lines stay where they are
         source = importing_exercises(source.decode("utf-8")).encode("utf-8")
     if earlier is None:
         earlier = made_from(sources_of_earlier(path.stem))

@@ -30,12 +30,12 @@ def points_of(results: Sequence[LessonResult]) -> tuple[int, int]:
 
     Nor does a lesson beyond the course's total, where others were graded.
     """
-    graded = counted([result for result in results if is_graded(result)])
+    graded = in_total([result for result in results if is_graded(result)])
     return sum(result.points for result in graded), sum(result.worth for result in graded)
 
 
-def counted(results: Sequence[LessonResult]) -> Sequence[LessonResult]:
-    """Return the results that make a total: lessons beyond the course's make one by themselves."""
+def in_total(results: Sequence[LessonResult]) -> Sequence[LessonResult]:
+    """Return the results that make a total: lessons beyond the course's only where no other is."""
     return [one for one in results if not find_lesson(one.lesson).beyond] or results
 
 
