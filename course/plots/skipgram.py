@@ -206,7 +206,7 @@ def scores_against_pmi(
         )
         for axes, (column, (least, most)) in zip(grid[number], columns.items(), strict=True):
             among = np.flatnonzero((together >= least) & (together < most))
-            r = "no pairs"
+            r = "no correlation"
             if len(among) > 2:
                 r = f"r = {np.corrcoef(wanted[among], scores[among])[0, 1]:.2f}"
             shown = among[spread(len(among), 500)] if len(among) else among

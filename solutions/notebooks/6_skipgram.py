@@ -503,11 +503,13 @@ for way, (_, seconds) in of_twins.items():
     questions = [list(question) for question in ANALOGIES]
     right, asked = real_words.n_right(of_kingdom[way][0], kingdom.words, questions)
     print(f"{way:<22}{seconds:>8.2f}{found[way]:>13.0f}%{f'{right} of {asked}':>26}")
+
+# %%
 again = real_words.trained(real, (10,), seed=1)[10].center
 same = 100 * real_words.shared_neighbors(after[10].center, again)
 counted, _ = real_words.counted_vectors(real)
 same_as_counted = 100 * real_words.shared_neighbors(after[10].center, counted)
-print(f"\nthe nearest ten words are the same for {same:.0f}% with another seed,")
+print(f"the nearest ten words are the same for {same:.0f}% with another seed,")
 print(f"and for {same_as_counted:.0f}% with the SVD")
 
 # %% tags=["guess"]
@@ -536,7 +538,7 @@ guess.compare(
 # that is negative, two thirds of the pairs that do meet become equal to those that never do.
 # Skip-gram has no such cut: it keeps its negative scores.
 #
-# The ten nearest words are the same for 30% with another seed, and for 21% with the SVD. So a
+# The ten nearest words are the same for 30% with another seed, and for 22% with the SVD. So a
 # list of neighbors out of a text this small is mostly chance, even between two runs of the same
 # program. (On the kingdom: 61% and 58%.)
 #
