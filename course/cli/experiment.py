@@ -10,8 +10,14 @@ import click
 from course.messages.wording import counted, filled
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from course.experiments.analogies import Answers
     from course.experiments.positions import Result
+    from course.experiments.real_words import Words
+
+    Ways = Mapping[str, tuple[Tensor, float]]
+    Asked = tuple[Words, Ways, list[list[str]]]
 
 NAMES = ("none", "learned", "sinusoidal", "rope", "alibi")
 
@@ -268,3 +274,116 @@ def _answers_table(answers: "Mapping[str, Answers]") -> None:
     if n_left_out := sum(one.n_left_out for one in answers.values()):
         told = counted(n_left_out, "question")
         click.echo(f"Not asked: {told} with a word that has no vector here.")
+
+
+@experiment.command(short_help="Word vectors of a real text: trained, and counted.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
+def words(seed: int) -> None:
+    """Train skip-gram on real words, and compare it with what counting alone gives.
+
+    The text is TinyShakespeare if it was fetched. Shown are the nearest words after 1, 3 and 10
+    epochs; how near scores come to PMI - log K, where Levy and Goldberg say that they rest; trained
+    rows against those of an SVD; and the nearest of some tokens. It takes less than a minute. If
+    Google's questions-words.txt lies where `course data` puts its files, they are asked, too.
+
+    \b
+    Example:
+      course experiment words --seed 1
+    """
+    import torch
+
+    from course.data import data_folder
+    from course.data.corpus import load_corpus
+    from course.data.kingdom import ANALOGIES, kingdom_text
+    from course.experiments.analogies import read_questions
+    from course.experiments.real_words import every_way, tokens_of, trained, words_of
+    from course.student.borrow import names_of
+
+    torch.set_num_threads(1)  # products this small are not worth sharing
+    corpus, path, questions = load_corpus(), data_folder() / "questions-words.txt", []
+    if corpus.name == "kingdom":
+        click.echo(
+            "\nTinyShakespeare is not here: fetch it with `course data tinyshakespeare`. These are"
+            "\nthe figures of the toy kingdom, a small made-up text."
+        )
+    elif path.exists():
+        try:
+            questions = [q for section in read_questions(path).values() for q in section]
+        except OSError as error:
+            raise click.ClickException(f"{path} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise click.ClickException(str(error)) from None
+    kingdom, text = words_of(kingdom_text()), words_of(corpus.text)
+    ways = every_way(text, seed)
+    analogies = {"kingdom": (kingdom, every_way(kingdom, seed), [*map(list, ANALOGIES)])}
+    if questions:
+        analogies["Google's"] = text, ways, questions
+    click.echo(
+        f"\n{corpus.name}: {len(text.ids):,} words, {len(text.words):,} different ones, seed {seed}"
+    )
+    _nearest(text, {way: rows for way, (rows, _) in ways.items()}, ("king", "romeo", "day"))
+    _scores_against_pmi(kingdom, text, corpus.name, seed)
+    _table_of_ways(corpus.text, text, ways, analogies, seed)
+    tokens = tokens_of(corpus.text)
+    click.echo(f"\n{corpus.name} in {len(tokens.words):,} byte-pair tokens")
+    rows = {"skip-gram, 3 epochs": trained(tokens, (3,), seed)[3].center}
+    _nearest(tokens, rows, (" king", "KING", " he", "ing"))
+    _tell_whose({"nearest_by_cosine": names_of("skipgram").whose("nearest_by_cosine")})
+
+
+def _nearest(text: "Words", tables: "Mapping[str, Tensor]", asked: Sequence[str]) -> None:
+    """Print the nearest rows of those words that are there, in each table."""
+    from course.student.borrow import names_of
+
+    nearest_by_cosine = names_of("skipgram").nearest_by_cosine
+    for word in filter(text.words.__contains__, asked):
+        click.echo(f"\nnearest to {word!r}")
+        for way, rows in tables.items():
+            found, _ = nearest_by_cosine(rows[text.words.index(word)], rows, 6)
+            near = (text.words[one] for one in found.tolist()[1:])
+            told = " ".join(one if one == one.strip() else repr(one) for one in near)
+            click.echo(f"  {way:<22}{told}")
+
+
+def _scores_against_pmi(kingdom: "Words", text: "Words", name: str, seed: int) -> None:
+    """Print how near scores come to PMI - log K, by how often the pairs meet."""
+    from course.experiments.real_words import SIZE, against_pmi, trained
+    from course.experiments.shifted_pmi import fits
+
+    click.echo("\nscores against PMI - log 5: correlation, and root mean square of the difference")
+    click.echo(f"  {'':<36}{'pairs that meet':<18}{'pairs':>8}{'r':>8}{'nats':>8}")
+    for of, words, n_embd, how in (
+        ("kingdom", kingdom, len(kingdom.words), {"epochs": (30,), "blocks_per_step": 8}),
+        (name, text, SIZE // 4, {"epochs": (10,)}),
+        (name, text, SIZE, {"epochs": (10,)}),
+    ):
+        (tables,) = trained(words, seed=seed, n_embd=n_embd, **how).values()
+        for fit in fits(*against_pmi(words, tables.center, tables.context)):
+            which = f"{of}, {n_embd} numbers a word"
+            often = f"{fit.at_least:g} times or more" if fit.at_least else "less often"
+            fitted = f"{fit.correlation:>8.2f}{fit.distance:>8.2f}"
+            click.echo(f"  {which:<36}{often:<18}{fit.n_pairs:>8,}{fitted}")
+
+
+def _table_of_ways(
+    corpus: str, text: "Words", ways: "Ways", analogies: "Mapping[str, Asked]", seed: int
+) -> None:
+    """Print what each way to word vectors costs, and how good its rows are."""
+    from course.experiments.real_words import every_way, n_right, shared_neighbors, trained
+    from course.experiments.twins import share_of_twins_found, with_twins
+
+    twins = with_twins(corpus)
+    of_twins = every_way(twins, seed)
+    click.echo(
+        "\ntrained or counted: processor seconds, split words whose other half is the nearest"
+    )
+    click.echo("row, analogies answered, and nearest rows shared with another seed's 10 epochs")
+    heads = "".join(f"{name:>16}" for name in analogies)
+    click.echo(f"  {'':<22}{'CPU':>8}{'twins':>8}{heads}{'shared':>8}")
+    other = trained(text, (10,), seed + 1)[10].center
+    for way, (rows, seconds) in ways.items():
+        found = share_of_twins_found(of_twins[way][0], twins.twins)
+        rights = (n_right(made[way][0], of.words, q) for of, made, q in analogies.values())
+        told = "".join(f"{f'{right} of {asked}':>16}" for right, asked in rights)
+        shared = shared_neighbors(rows, other)
+        click.echo(f"  {way:<22}{seconds:>6.1f} s{found:>8.0%}{told}{shared:>8.0%}")

@@ -28,7 +28,14 @@ from course.plots.sinusoidal import (
     similarity_of_positions,
     wave_columns,
 )
-from course.plots.skipgram import analogy_arrows, loss_curve, neighbors_by_cosine, word_map
+from course.plots.skipgram import (
+    analogy_arrows,
+    loss_curve,
+    neighbors_by_cosine,
+    scores_against_pmi,
+    word_map,
+    word_maps,
+)
 
 __all__ = [
     "Picture",
@@ -46,6 +53,7 @@ __all__ = [
     "raw_and_projected",
     "row_gradients",
     "schemes_side_by_side",
+    "scores_against_pmi",
     "scores_under_shift",
     "shuffle_panels",
     "similarity_of_positions",
@@ -54,4 +62,5 @@ __all__ = [
     "wave_columns",
     "wavelengths",
     "word_map",
+    "word_maps",
 ]

@@ -59,6 +59,9 @@ LOSSES = [4.2, 3.1, 2.5, 2.4]
 NOUNS = ["man", "woman", "king", "queen", "dog"]
 VECTORS = randn(5, 10)
 COSINES = torch.tensor([0.9, 0.4, -0.2])
+MEETINGS = torch.tensor([1.0, 1.5, 1.0, 2.0, 5.0, 19.0, 20.0, 30.0])
+PMI = torch.tensor([-2.0, 0.0, 1.0, -1.0, 0.0, 1.0, -3.0, 2.0])
+PAIRS = {"few": (torch.arange(8.0), PMI, MEETINGS), "many": (2 * PMI, PMI, MEETINGS)}
 
 PICTURES = {
     "one_hot_times_table": (lambda: plots.one_hot_times_table(WEIGHT, IDS, VOCABULARY), [7, 6, 4]),
@@ -85,6 +88,11 @@ PICTURES = {
     ),
     "loss_curve": (lambda: plots.loss_curve(LOSSES, untrained=4.159), [4]),
     "word_map": (lambda: plots.word_map(VECTORS, NOUNS, {"king": "royal"}), [5, 10]),
+    "word_maps": (
+        lambda: plots.word_maps({"a": VECTORS, "b": VECTORS[:, :4]}, NOUNS, {"king": "royal"}),
+        [5],
+    ),
+    "scores_against_pmi": (lambda: plots.scores_against_pmi(PAIRS), ["few", "many", 20]),
     "analogy_arrows": (
         lambda: plots.analogy_arrows(VECTORS, NOUNS, "man", "king", "woman", "queen"),
         ["man", "king", "woman", "queen"],
@@ -498,6 +506,40 @@ def test_word_map_keeps_distances_that_two_dimensions_can_hold():
         np.testing.assert_allclose(named[word], point)
 
 
+def test_two_maps_of_the_same_words_are_turned_alike_and_on_one_scale():
+    """A table that is the other one, only turned, longer and mirrored, has the same map."""
+    table = torch.nn.functional.normalize(randn(5, 2))
+    other = 3 * table.flip(1) @ torch.linalg.qr(randn(6, 6))[0][:2]
+    picture = plots.word_maps({"one": table, "other": other}, list("abcde"), {"a": "first"})
+    maps = [np.vstack([line.get_xydata() for line in axes.lines]) for axes in picture.axes]
+    np.testing.assert_allclose(maps[0], maps[1], atol=1e-6)
+    distances = np.linalg.norm(maps[1][:, None] - maps[1], axis=-1)
+    np.testing.assert_allclose(distances, torch.cdist(table, table), atol=1e-5)
+    left, right = picture.axes
+    assert (left.get_xlim(), left.get_ylim()) == (right.get_xlim(), right.get_ylim())
+    assert left.get_aspect() == right.get_aspect() == 1
+    for axes, points in zip(picture.axes, maps, strict=True):
+        low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T
+        assert (low < points.min(axis=0)).all() and (points.max(axis=0) < high).all()
+
+
+def test_scores_against_pmi(picture_of):
+    grid = np.array(picture_of("scores_against_pmi").axes).reshape(2, 3)
+    for row, (scores, wanted, _) in zip(grid, PAIRS.values(), strict=True):
+        for axes, chosen in zip(row, ([0, 1, 2], [3, 4, 5], [6, 7]), strict=True):
+            points, diagonal = axes.lines
+            assert list(points.get_ydata()) == scores[chosen].tolist()
+            assert list(points.get_xdata()) == wanted[chosen].tolist()
+            assert diagonal.get_slope() == 1
+    titles = [axes.get_title().splitlines()[-1] for axes in grid[1]]
+    assert titles == ["r = 1.00, 3 pairs", "r = 1.00, 3 pairs", "no correlation, 2 pairs"]
+    assert "met 20 times or more" in grid[0, 2].get_title()
+    crowd = torch.arange(4000.0)
+    many = plots.scores_against_pmi({"many": (crowd, crowd, 1 + 0 * crowd)})
+    assert len(many.axes[0].lines[0].get_xdata()) == 500
+    assert "4,000 pairs" in many.axes[0].get_title()
+
+
 def test_names_of_words_do_not_cover_each_other():
     row = torch.tensor([[float(i), 0.0] for i in range(16)])  # closer than the words are wide
     picture = plots.word_map(row, [f"word{i}" for i in range(16)])
@@ -622,6 +664,13 @@ BAD = {
     "one head's bias": (lambda: plots.alibi_heads(ALIBI[0]), r"\(H, T, T\)"),
     "no loss": (lambda: plots.loss_curve([]), r"\(N,\)"),
     "words missing": (lambda: plots.word_map(VECTORS, NOUNS[:4]), r"\(N,\) = \(5,\)"),
+    "one map": (lambda: plots.word_maps({"a": VECTORS}, NOUNS), "two tables; got 1"),
+    "maps of two sizes": (lambda: plots.word_maps({"a": VECTORS, "b": PE}, NOUNS), "b must"),
+    "no scores": (lambda: plots.scores_against_pmi({}), "at least one"),
+    "a score missing": (
+        lambda: plots.scores_against_pmi({"few": (PMI, PMI[1:], PMI)}),
+        r"PMI - log K of few must have the shape \(P,\) = \(8,\)",
+    ),
     "an unknown word": (lambda: plots.analogy_arrows(VECTORS, NOUNS, *NOUNS[:3], "cat"), "'cat'"),
     "neighbors missing": (lambda: plots.neighbors_by_cosine(COSINES, NOUNS), r"\(3,\)"),
     "schemes of two sizes": (lambda: plots.schemes_side_by_side({"a": SCORES, "b": PE}), "b must"),
