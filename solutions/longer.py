@@ -222,12 +222,13 @@ def rope_2d(x: Tensor, rows: Tensor, cols: Tensor, base: float = 10000.0) -> Ten
             f"rows and cols must hold a number for each of the {seq_len} tokens; "
             f"got {tuple(rows.shape)} and {tuple(cols.shape)}"
         )
-    # (..., T, D); about 6 lines.
+    # (..., T, D); about 7 lines.
     ### BEGIN SOLUTION
     halves = []
     for half, places in zip(x.chunk(2, dim=-1), (rows, cols), strict=True):  # (..., T, D/2)
         steps = places.long().abs()  # a table has no negative rows: cos is even, sin is odd
-        cos, sin = (t.to(x.device) for t in rope_tables(int(steps.max()) + 1, head_dim // 2, base))
+        length = max(steps.tolist(), default=0) + 1
+        cos, sin = (t.to(x.device) for t in rope_tables(length, head_dim // 2, base))
         halves.append(apply_rope(half, cos[steps], places.sign()[:, None] * sin[steps]))
     return torch.cat(halves, dim=-1)
     ### END SOLUTION
