@@ -196,5 +196,5 @@ def rope_2d(x: Tensor, rows: Tensor, cols: Tensor, base: float = 10000.0) -> Ten
             f"rows and cols must hold a number for each of the {seq_len} tokens; "
             f"got {tuple(rows.shape)} and {tuple(cols.shape)}"
         )
-    # (..., T, D); about 6 lines.
+    # (..., T, D); about 7 lines.
     raise NotImplementedError("TODO longer.rope_2d")

@@ -102,14 +102,12 @@ class PartialRotary(nn.Module):
         self.rotary_dim = rotary_dim
         # what turns; 1 line.
         ### BEGIN SOLUTION
-        self.rotary = RotaryEmbedding(max_seq_len, rotary_dim, base) if rotary_dim else None
+        self.rotary = RotaryEmbedding(max_seq_len, rotary_dim, base)
         ### END SOLUTION
 
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:
-        # (..., T, D); about 4 lines.
+        # (..., T, D); 2 lines.
         ### BEGIN SOLUTION
-        if self.rotary is None:
-            return x
         turned = self.rotary(x[..., : self.rotary_dim], offset)
         return torch.cat((turned, x[..., self.rotary_dim :]), dim=-1)
         ### END SOLUTION
@@ -222,12 +220,14 @@ def rope_2d(x: Tensor, rows: Tensor, cols: Tensor, base: float = 10000.0) -> Ten
             f"rows and cols must hold a number for each of the {seq_len} tokens; "
             f"got {tuple(rows.shape)} and {tuple(cols.shape)}"
         )
-    # (..., T, D); about 6 lines.
+    # (..., T, D); about 8 lines.
     ### BEGIN SOLUTION
     halves = []
-    for half, places in zip(x.chunk(2, dim=-1), (rows, cols), strict=True):  # (..., T, D/2)
+    first, second = x.chunk(2, dim=-1)  # (..., T, D/2) each
+    for half, places in (first, rows), (second, cols):
         steps = places.long().abs()  # a table has no negative rows: cos is even, sin is odd
-        cos, sin = (t.to(x.device) for t in rope_tables(int(steps.max()) + 1, head_dim // 2, base))
+        length = max(steps.tolist(), default=0) + 1
+        cos, sin = (t.to(x.device) for t in rope_tables(length, head_dim // 2, base))
         halves.append(apply_rope(half, cos[steps], places.sign()[:, None] * sin[steps]))
     return torch.cat(halves, dim=-1)
     ### END SOLUTION
