@@ -1,13 +1,14 @@
 """Figures of lesson 7: frequencies changed pair by pair, scores far away, buckets, grids."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from course.plots.parts import heatmap, label, largest, legend, line, listing
+from course.plots.parts import heatmap, label, largest, legend, line, line_style, listing
 from course.plots.picture import Picture
-from course.plots.shapes import Sizes
+from course.plots.shapes import Array, Sizes
 
 
 def frequency_ratios(trained: Any, stretched: Mapping[str, Any]) -> Picture:
@@ -50,6 +51,9 @@ def score_by_distance(scores: Mapping[str, Any], trained_on: int | None = None) 
         scores: name -> scores at distances 1, 2, 3, ..., (T,).
         trained_on: the length of text that the model was trained on, in tokens.
 
+    Scores wobble. So a thin line is what they are, and a thick one their mean over near distances,
+    as `means_nearby` makes it.
+
     Look for: whose curve is that of the training near by? And beyond the dashed line, who stays
     among the scores that training showed?
     """
@@ -66,13 +70,28 @@ def score_by_distance(scores: Mapping[str, Any], trained_on: int | None = None) 
     axes = picture.subplots()
     places = np.unique(np.geomspace(1, sizes["T"], 300).round().astype(int))
     for index, (name, values) in enumerate(read.items()):
-        line(axes, index, places, values[places - 1], name)
+        thin = {"color": line_style(index)["color"], "linewidth": 0.6, "alpha": 0.4}
+        axes.plot(places, values[places - 1], **thin)
+        line(axes, index, places, means_nearby(values, places), name)
     if trained_on is not None:
         axes.axvline(trained_on, color="0.3", linestyle=(0, (6, 3)), linewidth=1)
     axes.set_xscale("log")
     label(axes, "one query, one key, further and further apart", "distance (tokens)", "score")
     legend(axes)
     return picture
+
+
+def means_nearby(scores: Array, distances: Iterable[int]) -> list[float]:
+    """Return the mean of the scores at and around each distance, up to a sixth of it away.
+
+    Args:
+        scores: at distances 1, 2, 3, ..., (T,).
+
+    >>> means_nearby(np.array([4.0, 1.0, 5.0, 2.0, 2.0, 8.0, 2.0]), [1, 6])
+    [4.0, 4.0]
+    """
+    ends = ((math.ceil(place * 5 / 6) - 1, place * 7 // 6) for place in distances)
+    return [float(scores[start:end].mean()) for start, end in ends]
 
 
 def bucket_of_distance(buckets: Mapping[str, Any]) -> Picture:
@@ -108,28 +127,27 @@ def matrices_on_one_scale(
     """Draw matrices side by side, on one color scale.
 
     Args:
-        matrices: name -> numbers, (R, C), all of one shape.
+        matrices: name -> numbers, (R, C), each of its own size.
         x, y: what columns and rows are.
         unit: what the numbers are.
 
-    Look for: which cells have the color of the brightest one's neighbors, and where do they lie?
+    Look for: equal colors are equal numbers, in all of them. Where do the brightest cells lie?
     """
-    sizes = Sizes()
-    read = {name: sizes.numbers(name, values, "R C") for name, values in matrices.items()}
+    read = {name: Sizes().numbers(name, values, "R C") for name, values in matrices.items()}
     if not read:
         raise ValueError("matrices must hold at least one matrix; got none")
+    told = listing(f"{name} ({len(v)} by {v.shape[1]})" for name, v in read.items())
+    lowest, highest = (pick([pick(v) for v in read.values()]) for pick in (np.min, np.max))
+    tallest = max(len(values) / values.shape[1] for values in read.values())
     picture = Picture(
-        1.35 + 5.0 / len(read) * min(sizes["R"] / sizes["C"], 1.5),
-        alt=f"{unit} as colors, {sizes['R']} by {sizes['C']}, from "
-        f"{min(values.min() for values in read.values()):.2g} to "
-        f"{max(values.max() for values in read.values()):.2g}, for {listing(read)}.",
+        1.35 + 5.0 / len(read) * min(tallest, 1.5),
+        alt=f"Numbers as colors, the {unit}, from {lowest:.2g} to {highest:.2g}: {told}.",
     )
     panels = picture.subplots(1, len(read), squeeze=False)[0]
-    how = {"limit": largest(*read.values()), "aspect": "equal"}
-    how["signed"] = min(values.min() for values in read.values()) < 0
+    how = {"limit": largest(*read.values()), "signed": lowest < 0, "aspect": "equal"}
     for number, (axes, (name, values)) in enumerate(zip(panels, read.items(), strict=True)):
-        bar = unit if number == len(read) - 1 else ""
-        heatmap(axes, values, name, x, "" if number else y, bar=bar, **how)
-        if number:
-            axes.set_yticks([])
+        heatmap(axes, values, name, x, y, bar="" if number else unit, **how)
+        if number and len(values) == len(panels[0].images[0].get_array()):
+            axes.set_yticks([])  # as on the left
+            axes.set_ylabel("")
     return picture

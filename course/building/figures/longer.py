@@ -24,6 +24,7 @@ from course.plots.drawing import (
     note,
     write,
 )
+from course.plots.longer import means_nearby
 
 HEAD_DIM, BASE, TRAINED, FACTOR = 128, 10000.0, 4096, 4.0
 """Llama 2, for a text four times as long as those of its training."""
@@ -296,23 +297,24 @@ def patches() -> Picture:
     line = rope.RotaryEmbedding(side * side, head_dim, base)(ones)
     grid = longer.rope_2d(ones, rows, cols, base)
     asked = {
-        "one line": (line, 3, 3),
-        "grid": (grid, 3, 3),
+        "one line": (line, 3, 6),
+        "grid": (grid, 3, 6),
         "grid, other query": (grid, 6, 1),
     }
     scores = {
         name: (turned @ turned[r * side + c] / head_dim).reshape(side, side)
         for name, (turned, r, c) in asked.items()
     }
-    in_line, on_grid = (scores[name][4, 3].item() for name in ("one line", "grid"))
+    below, edge = ([scores[name][4, c].item() for name in ("one line", "grid")] for c in (6, 0))
     picture = matrices_on_one_scale(scores, "column", "row", "score")
     picture.alt = (
-        "The score of one patch with all 64 patches of an image, as colors, three times; 1 is its "
-        "score with itself. Numbered in one line, high scores lie along row 3, and the patch below "
-        f"has {in_line:.2f}. On a grid they lie around the patch on all sides, and the patch below "
-        f"has {on_grid:.2f}. With another query the same pattern stands around that one."
+        "The score of a patch with all 64 patches of an image, as colors, three times; 1 is its "
+        "score with itself. Numbered in one line, the patch in row 3 and column 6 scores high "
+        f"along its row and at the left edge of the next one, {edge[0]:.2f}, and low with the "
+        f"patch below, {below[0]:.2f}. On a grid it scores high on all sides: {below[1]:.2f} below, "
+        f"{edge[1]:.2f} at the left edge. Around another patch stands the same pattern."
     )
-    return in_text(picture, "Numbered in one line, the patch below is 8 steps off; on a grid, one")
+    return in_text(picture, "In one line the other edge is near; on a grid the neighbors are")
 
 
 # --- parts ----------------------------------------------------------------------------------
@@ -338,14 +340,10 @@ def _stretched() -> dict[str, torch.Tensor]:
 
 
 def _smoothed(frequencies: torch.Tensor, places: torch.Tensor) -> list[float]:
-    """Return the score of a token with itself, (mean cosine), averaged over near distances.
-
-    The mean over all distances within a sixth of each place: single scores wobble.
-    """
-    reach = int(places.max() * 7 / 6) + 1
-    scores = torch.outer(torch.arange(reach, dtype=torch.float64), frequencies).cos().mean(dim=1)
-    ends = [(math.ceil(place * 5 / 6), int(place * 7 / 6) + 1) for place in places.tolist()]
-    return [scores[start:end].mean().item() for start, end in ends]
+    """Return the score of a token with itself, a mean of cosines, averaged over near distances."""
+    distances = torch.arange(1, int(places.max() * 7 / 6) + 1, dtype=torch.float64)
+    scores = torch.outer(distances, frequencies).cos().mean(dim=1)
+    return means_nearby(scores.numpy(), places.int().tolist())
 
 
 def _near(places: torch.Tensor, place: float) -> int:
