@@ -107,10 +107,10 @@ def bucket_of_distance(buckets: Mapping[str, Any]) -> Picture:
     read = {name: sizes.numbers(name, values, "T") for name, values in buckets.items()}
     if not read:
         raise ValueError("buckets must hold the buckets of at least one rule; got none")
-    told = listing(f"{name} {len(np.unique(b))} different ones" for name, b in read.items())
+    told = listing(f"{len(np.unique(b))} for {name}" for name, b in read.items())
     picture = Picture(
         3.2,
-        alt=f"The buckets of distances 0 to {sizes['T'] - 1} as stairs: {told}.",
+        alt=f"The buckets of distances 0 to {sizes['T'] - 1} as stairs. How many differ: {told}.",
     )
     axes = picture.subplots()
     for index, (name, values) in enumerate(read.items()):

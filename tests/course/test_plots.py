@@ -92,7 +92,7 @@ PICTURES = {
     ),
     "bucket_of_distance": (
         lambda: plots.bucket_of_distance({"rule": BUCKETS}),
-        [149, "32 different"],
+        [149, "32 for rule"],
     ),
     "matrices_on_one_scale": (
         lambda: plots.matrices_on_one_scale({"whole": SCORES, "last": SCORES[-1:]}, unit="bias"),

@@ -311,8 +311,8 @@ def patches() -> Picture:
         "The score of a patch with all 64 patches of an image, as colors, three times; 1 is its "
         "score with itself. Numbered in one line, the patch in row 3 and column 6 scores high "
         f"along its row and at the left edge of the next one, {edge[0]:.2f}, and low with the "
-        f"patch below, {below[0]:.2f}. On a grid it scores high on all sides: {below[1]:.2f} below, "
-        f"{edge[1]:.2f} at the left edge. Around another patch stands the same pattern."
+        f"patch below, {below[0]:.2f}. On a grid it scores high on all sides, {below[1]:.2f} "
+        f"below, and {edge[1]:.2f} at that edge. Around another patch stands the same pattern."
     )
     return in_text(picture, "In one line the other edge is near; on a grid the neighbors are")
 
