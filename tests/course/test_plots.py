@@ -32,7 +32,7 @@ def solution(lesson: str):
 
 
 lookup, permutation, sinusoidal = map(solution, ("lookup", "permutation", "sinusoidal"))
-rope, skipgram = map(solution, ("rope", "skipgram"))
+rope, skipgram, longer = map(solution, ("rope", "skipgram", "longer"))
 
 draw = torch.Generator().manual_seed(0)
 
@@ -55,6 +55,9 @@ COS, SIN = rope.rope_tables(5, 16)
 TURNED = rope.apply_rope(QUERY.expand(5, 16), COS, SIN)
 ALIBI = rope.alibi_bias(4, 12)
 FREQUENCIES = sinusoidal.inverse_frequencies(128)
+YARN = longer.yarn_frequencies(128, 10000.0, 4.0, 4096)
+FAR = randn(400)
+BUCKETS = longer.relative_buckets(torch.arange(150))
 LOSSES = [4.2, 3.1, 2.5, 2.4]
 NOUNS = ["man", "woman", "king", "queen", "dog"]
 VECTORS = randn(5, 10)
@@ -82,6 +85,22 @@ PICTURES = {
     ),
     "wavelengths": (lambda: plots.wavelengths({"base": FREQUENCIES}, context=4096), [64, "4,096"]),
     "alibi_heads": (lambda: plots.alibi_heads(ALIBI), [4, 12]),
+    "frequency_ratios": (
+        lambda: plots.frequency_ratios(FREQUENCIES, {"a": FREQUENCIES / 4, "YaRN": YARN}),
+        [64, "0.25", "YaRN"],
+    ),
+    "score_by_distance": (
+        lambda: plots.score_by_distance({"a": FAR, "b": FAR - 1}, trained_on=100),
+        [400, 100],
+    ),
+    "bucket_of_distance": (
+        lambda: plots.bucket_of_distance({"rule": BUCKETS}),
+        [149, "32 for rule"],
+    ),
+    "matrices_on_one_scale": (
+        lambda: plots.matrices_on_one_scale({"whole": SCORES, "last": SCORES[-1:]}, unit="bias"),
+        ["7 by 7", "1 by 7", "bias"],
+    ),
     "losses_by_length": (
         lambda: plots.losses_by_length({"none": {8: 2.0, 16: 3.0}, "RoPE": {8: 1.5, 16: 1.75}}, 8),
         [8, 16, "1.75"],
@@ -477,6 +496,40 @@ def test_alibi_heads(picture_of):
     assert_drawn(plots.alibi_heads(ALIBI[:1]), ALIBI[0])  # a single head is shown once
 
 
+def test_frequency_ratios(picture_of):
+    quarter, yarn = picture_of("frequency_ratios").axes[0].lines
+    np.testing.assert_allclose(quarter.get_ydata(), 0.25)
+    ratios = YARN.double() / FREQUENCIES.double()
+    np.testing.assert_allclose(yarn.get_ydata(), ratios.numpy())
+
+
+def test_score_by_distance(picture_of):
+    axes = picture_of("score_by_distance").axes[0]
+    thin, thick, _, lower, trained_on = axes.lines
+    places = thin.get_xdata()
+    assert (places[0], places[-1]) == (1, 400)
+    np.testing.assert_allclose(thin.get_ydata(), FAR.numpy()[places - 1])
+    at_60 = list(places).index(60)
+    assert thick.get_ydata()[at_60] == pytest.approx(FAR[49:70].double().mean().item())
+    np.testing.assert_allclose(lower.get_ydata(), np.array(thick.get_ydata()) - 1, atol=1e-6)
+    assert set(trained_on.get_xdata()) == {100}
+    assert axes.get_xscale() == "log"
+
+
+def test_bucket_of_distance(picture_of):
+    (stairs,) = picture_of("bucket_of_distance").axes[0].lines
+    assert stairs.get_ydata().tolist() == BUCKETS.tolist()
+    assert stairs.get_drawstyle() == "steps-post"
+
+
+def test_matrices_on_one_scale(picture_of):
+    picture = picture_of("matrices_on_one_scale")
+    assert_drawn(picture, SCORES, SCORES[-1:])
+    assert len({axes.images[0].get_clim() for axes in picture.axes}) == 1
+    positive = plots.matrices_on_one_scale({"a": SCORES.abs()})
+    assert positive.axes[0].images[0].get_clim()[0] == 0
+
+
 def test_loss_curve(picture_of):
     axes = picture_of("loss_curve").axes[0]
     curve, untrained = axes.lines
@@ -619,6 +672,10 @@ def test_the_smallest_data_can_be_drawn():
         plots.dot_against_offset({"zero": 0 * one}),
         plots.scores_under_shift(one, one, 0),
         plots.alibi_heads(one[None]),
+        plots.frequency_ratios([1.0], {"a": [1.0]}),
+        plots.score_by_distance({"a": [1.0]}),
+        plots.bucket_of_distance({"a": [0]}),
+        plots.matrices_on_one_scale({"a": one}),
         plots.loss_curve([1.0]),
         plots.word_map(one, ["a"]),
         plots.learned_against_formula(one, one),
@@ -662,6 +719,14 @@ BAD = {
     "two sizes": (lambda: plots.raw_and_projected({"x": (SCORES, PE)}), "shifted of x"),
     "a frequency of zero": (lambda: plots.wavelengths({"x": torch.zeros(3)}), "above 0"),
     "one head's bias": (lambda: plots.alibi_heads(ALIBI[0]), r"\(H, T, T\)"),
+    "a trained frequency of zero": (lambda: plots.frequency_ratios([0.0], {"a": [1]}), "above 0"),
+    "other pairs": (lambda: plots.frequency_ratios(FREQUENCIES, {"a": YARN[1:]}), r"\(64,\)"),
+    "nothing stretched": (lambda: plots.frequency_ratios(FREQUENCIES, {}), "at least one"),
+    "no scores": (lambda: plots.score_by_distance({}), "at least one"),
+    "scores of two lengths": (lambda: plots.score_by_distance({"a": FAR, "b": FAR[1:]}), "b must"),
+    "no buckets": (lambda: plots.bucket_of_distance({}), "at least one"),
+    "no matrices": (lambda: plots.matrices_on_one_scale({}), "at least one"),
+    "three axes": (lambda: plots.matrices_on_one_scale({"a": ALIBI}), r"\(R, C\).*4, 12, 12"),
     "no loss": (lambda: plots.loss_curve([]), r"\(N,\)"),
     "words missing": (lambda: plots.word_map(VECTORS, NOUNS[:4]), r"\(N,\) = \(5,\)"),
     "one map": (lambda: plots.word_maps({"a": VECTORS}, NOUNS), "two tables; got 1"),
