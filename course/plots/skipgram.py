@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from course.plots.parts import COLORS, MARKERS, SMALL, label, legend, line, listing
+from course.plots.parts import COLORS, MARKERS, SMALL, label, line, listing, names_at_ends
 from course.plots.picture import WIDTH, Picture
 from course.plots.shapes import Array, Sizes
 
@@ -46,14 +46,13 @@ def loss_curve(
     axes = picture.subplots()
     for index, (name, curve) in enumerate(read.items()):
         line(axes, index, np.arange(len(curve)), curve, name or None)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    label(axes, f"loss by {step}", step, f"loss ({unit})")
     if untrained is not None:
         axes.axhline(
             untrained, color="0.3", linestyle=(0, (6, 3)), label=f"untrained, {untrained:.3f}"
         )
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    label(axes, f"loss by {step}", step, f"loss ({unit})")
-    if axes.get_legend_handles_labels()[1]:
-        legend(axes)
+    names_at_ends(axes)
     return picture
 
 
