@@ -24,6 +24,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 
 MARKERS = "osD^vPX*"
 LINES = ("-", "--", "-.", ":")
+DASHES = ("--", "-.", ":", (0, (6, 2, 1, 2, 1, 2)))
 
 SCHEMES = {  # name -> its number in COLORS and MARKERS
     "none": 6,
@@ -36,6 +37,9 @@ SCHEMES = {  # name -> its number in COLORS and MARKERS
     "rnope": 7,
 }
 """The schemes of positions: each has one color and one marker in all figures."""
+
+VARIANTS = ("ntk", "linear", "yarn 32", "yarn 4")
+"""Ways to change RoPE's angles after the training: each has one marker and dashes of its own."""
 
 SMALL = 9  # points: the smallest text of a figure
 
@@ -68,15 +72,16 @@ def style_of(name: str, index: int) -> dict[str, Any]:
     """Return the style of a named line: a scheme's own, or that of a number.
 
     Args:
-        name: "rope", or "rope, ntk" for a variant: it has its scheme's color and other dashes.
-        index: tells variants, and lines that are no schemes, apart.
+        name: "rope", or "rope, ntk" for a variant: it has its scheme's color, and other dashes.
+        index: the number, for lines that are no schemes.
     """
     scheme, _, variant = name.partition(", ")
     if scheme not in SCHEMES:
         return line_style(index)
     style = line_style(SCHEMES[scheme]) | {"linestyle": "-"}
     if variant:
-        dashes, marker = LINES[1 + index % (len(LINES) - 1)], MARKERS[index % len(MARKERS)]
+        number = VARIANTS.index(variant) if variant in VARIANTS else index
+        dashes, marker = DASHES[number % len(DASHES)], MARKERS[number % len(MARKERS)]
         style |= {"linestyle": dashes, "marker": marker, "markerfacecolor": "white"}
     return style
 
@@ -101,15 +106,17 @@ def names_at_ends(axes: Axes, pattern: str = "{name}") -> None:
     ends = [float((one.get_ydata()[-1] - low) / (high - low)) for one in lines]
     inches = axes.figure.get_size_inches()[1] - 1  # about 1 for title and ticks
     for one, place in zip(lines, apart(ends, 1.25 * SMALL / 72 / inches), strict=True):
-        last = one.get_ydata()[-1]
+        x, last = one.get_xdata()[-1], one.get_ydata()[-1]
+        thin = {"arrowstyle": "-", "color": one.get_color(), "linewidth": 1, "relpos": (0, 0.5)}
         axes.annotate(
             pattern.format(name=one.get_label(), last=last),
-            (one.get_xdata()[-1], last),
+            (x, last),
             (1.06, place),
+            xycoords=one.get_transform(),
             textcoords="axes fraction",
             va="center",
             fontsize=SMALL,
-            arrowprops={"arrowstyle": "-", "color": one.get_color(), "linewidth": 1, "shrinkB": 3},
+            arrowprops=thin | {"shrinkA": 1, "shrinkB": 3},
         )
 
 

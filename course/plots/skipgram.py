@@ -39,7 +39,7 @@ def loss_curve(
     )
     lengths = " and ".join(sorted({str(len(curve)) for curve in read.values()}))
     picture = Picture(
-        3.0,
+        max(3.0, 1.2 + 0.3 * len(read)),
         alt=f"The loss in {unit} over {lengths} {step}s: {told}."
         + (f" A dashed line marks the untrained {untrained:.3f}." if untrained else ""),
     )
