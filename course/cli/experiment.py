@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Ways = Mapping[str, tuple[Tensor, float]]
     Asked = tuple[Words, Ways, list[list[str]]]
 
-NAMES = ("none", "learned", "sinusoidal", "rope", "alibi")
+NAMES = ("none", "learned", "sinusoidal", "rope", "alibi", "t5", "partial", "rnope")
 
 
 @click.group(short_help="Measure what texts only claim.")
@@ -32,32 +32,41 @@ def experiment() -> None:
 @click.option("--long", is_flag=True, help="Larger models: some seven times the work.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
 def positions(schemes: tuple[str, ...], long: bool, seed: int) -> None:
-    """Train one small character model for each SCHEME, or for all five, and compare them.
+    """Train one small character model for each SCHEME, or for all, and compare them.
 
     Each learns from windows of 64 characters, of TinyShakespeare if it was fetched, and is then
     asked about 128 and 256. All take less than a minute on two processors. Stop whenever you like:
     the same command goes on from there, and a finished result is shown at once.
 
+    SCHEME is none, learned, sinusoidal, rope or alibi; or, of lesson 7, t5 (a learned bias),
+    partial (a quarter of the features turned) or rnope (RoPE in every other layer, with --long).
+
     \b
     Examples:
       course experiment positions
-      course experiment positions rope alibi --seed 1
+      course experiment positions rope t5 --seed 1
       course experiment positions --long
     """
     import dataclasses
 
+    from course.experiments.character_gpt import schemes_for
     from course.experiments.positions import kept_in, shoot_out
     from course.experiments.training import LONG, QUICK
 
     settings = dataclasses.replace(LONG if long else QUICK, seed=seed)
-    done = dict.fromkeys(schemes or NAMES, 0)
+    at_this_size = schemes_for(settings.size)
+    if unfit := set(schemes).difference(at_this_size):
+        raise click.UsageError(f"{unfit.pop()} needs more than one layer; add --long")
+    done = dict.fromkeys(schemes or at_this_size, 0)
     is_watched = sys.stderr.isatty()
 
     def tell(scheme: str, step: int) -> None:
         done[scheme] = step
         if is_watched:
-            shares = (f"{name} {100 * n // settings.steps:>3} %" for name, n in done.items())
-            click.echo("\r" + "   ".join(shares), nl=False, err=True)
+            share = 100 * sum(done.values()) // (len(done) * settings.steps)
+            n_trained = list(done.values()).count(settings.steps)
+            told = f"{share:>3} %   {n_trained} of {len(done)} trained"
+            click.echo("\r" + told, nl=False, err=True)
         elif step == settings.steps:
             click.echo(f"{scheme} is trained", err=True)
 
@@ -84,21 +93,27 @@ def _report(results: "Sequence[Result]") -> None:
     )
     if corpus == "kingdom":
         click.echo(
-            "The kingdom is a small made-up text. Lesson 5's figures are those of\n"
+            "The kingdom is a small made-up text. The figures of lessons 5 and 7 are those of\n"
             "TinyShakespeare, which `course data tinyshakespeare` fetches.\n"
         )
-    click.echo(f"{'':<14}" + "".join(f"{length:>8}" for length in lengths) + f"{'CPU':>9}")
+    click.echo(f"{'':<12}" + "".join(f"{length:>8}" for length in lengths) + f"{'CPU':>9}")
     for result in results:
         rows = {result.scheme: result.held_out}
         rows |= {f"  {way}": losses for way, losses in result.stretched.items()}
         for name, losses in rows.items():
             seconds = f"{result.seconds:>7.1f} s" if name == result.scheme else ""
-            click.echo(f"{name:<14}" + "".join(f"{losses[n]:>8.2f}" for n in lengths) + seconds)
-    if any(result.stretched for result in results):
-        click.echo(
-            "\nBelow rope, the same model with its angles changed after the training: by ntk_base,"
-            "\nand with positions divided (linear)."
-        )
+            click.echo(f"{name:<12}" + "".join(f"{losses[n]:>8.2f}" for n in lengths) + seconds)
+    told = {
+        "rope": "Below rope, the same model with its angles changed after the training: by "
+        "ntk_base, with positions divided (linear), and by yarn_frequencies with beta_fast 32 and "
+        "4.",
+        "t5": "t5 adds RelativeBias to the scores.",
+        "partial": "partial turns a quarter of the features.",
+        "rnope": "rnope is RoPE in every other layer.",
+    }
+    of_those = [told[result.scheme] for result in results if result.scheme in told]
+    if of_those:
+        click.echo(f"\n{filled(' '.join(of_those))}")
     _tell_whose({name: whose for result in results for name, whose in result.whose.items()})
     for result in results:
         line = " / ".join(result.sample.strip().splitlines())
@@ -116,8 +131,8 @@ def _tell_whose(whose: Mapping[str, str]) -> None:
 
 def _figures(results: "Sequence[Result]", folder: Path) -> str:
     """Draw two pictures of the results into a folder, and say where they are."""
+    from course.experiments.character_gpt import CONTEXT
     from course.experiments.positions import smoothed
-    from course.experiments.training import CONTEXT
     from course.plots import loss_curve, losses_by_length
     from course.system.files import write_whole_bytes
 

@@ -1,4 +1,4 @@
-"""The shoot-out: one small model, five ways to know where a token stands, and who reads on.
+"""The shoot-out: one small model, many ways to know where a token stands, and who reads on.
 
 Each model trains on windows of `CONTEXT` characters and is then asked about longer ones. A training
 is a process of its own, notes where it is now and then, and goes on from there when it is started
@@ -21,9 +21,8 @@ from torch import Tensor, nn
 
 from course import root
 from course.data.corpus import load_corpus
-from course.experiments.character_gpt import ALWAYS, LONGEST, SCHEMES
+from course.experiments.character_gpt import ALWAYS, CONTEXT, LONGEST, SCHEMES, schemes_for
 from course.experiments.training import (
-    CONTEXT,
     QUICK,
     Settings,
     Training,
@@ -72,17 +71,18 @@ class Result:
 
 def shoot_out(
     settings: Settings = QUICK,
-    schemes: Sequence[str] = tuple(SCHEMES),
+    schemes: Sequence[str] = (),
     on_step: Callable[[str, int], object] = lambda scheme, step: None,
     folder: Path | None = None,
 ) -> list[Result]:
     """Train a model for each scheme, as many at a time as there are processors.
 
     Args:
+        schemes: keys of `SCHEMES`; all that differ at this size unless given.
         on_step: told now and then how many steps a scheme has done.
         folder: where results and unfinished trainings are kept; `kept_in()` unless given.
     """
-    folder = folder or kept_in()
+    folder, schemes = folder or kept_in(), schemes or schemes_for(settings.size)
     context = get_context("spawn")
     with context.Manager() as manager:
         steps = manager.dict()
@@ -174,43 +174,69 @@ def smoothed(losses: Sequence[float], span: int = 25) -> list[float]:
 
 # --- RoPE, its angles changed after the training ------------------------------------------------
 
+BASE = 10000.0
+
+
+YARN_TURNS = (32.0, 4.0)
+"""Turns from which on "yarn" leaves a pair as it is: the paper's for Llama, and fewer.
+
+In 64 characters the fastest pair turns 10 times, the next one 3: with 32, no pair is left as it is.
+"""
+
 
 def stretched_losses(training: Training, lengths: Sequence[int]) -> dict[str, dict[int, float]]:
     """Return the held-out losses of a trained RoPE model whose angles are changed afterwards.
 
     Where a text is f times as long as those of the training, "ntk" enlarges the base by
-    `ntk_base(base, f, D)`, and "linear" divides every position by f.
+    `ntk_base(base, f, D)`, "linear" divides every position by f, and "yarn 32" and "yarn 4" take
+    `yarn_frequencies` with these `beta_fast`, without the temperature that YaRN adds to them.
 
-    Source: Peng et al. (2023), "YaRN", arXiv:2309.00071, section 3.1; Chen et al. (2023),
+    Source: Peng et al. (2023), "YaRN", arXiv:2309.00071, sections 3.1 and 3.2; Chen et al. (2023),
     "Extending Context Window of Large Language Models via Positional Interpolation",
     arXiv:2306.15595.
     """
     model, rope, size = training.model, names_of("rope"), training.settings.size
     trained, head_dim = model.turned, size.n_embd // size.n_heads
-    losses: dict[str, dict[int, float]] = {"ntk": {}, "linear": {}}
+    losses: dict[str, dict[int, float]] = {}
     for length in lengths:
         factor = length / CONTEXT
-        base = rope.ntk_base(10000.0, factor, head_dim)
+        larger = rope.ntk_base(BASE, factor, head_dim)
         turns = {
-            "ntk": rope.RotaryEmbedding(LONGEST, head_dim, base),
-            "linear": SqueezedRope(factor, head_dim),
+            "ntk": rope.RotaryEmbedding(LONGEST, head_dim, larger),
+            "linear": RopeAt(frequencies(head_dim) / factor),
         }
+        for beta_fast in YARN_TURNS:
+            by_parts = names_of("longer").yarn_frequencies(
+                head_dim, BASE, factor, CONTEXT, beta_fast
+            )
+            turns[f"yarn {beta_fast:g}"] = RopeAt(by_parts)
         for way, model.turned in turns.items():
-            losses[way][length] = training.held_out_loss(length)
+            losses.setdefault(way, {})[length] = training.held_out_loss(length)
     model.turned = trained
     return losses
 
 
-class SqueezedRope(nn.Module):
-    """RoPE at positions 0, 1/f, 2/f, ...: (..., T, D) in and out."""
+def frequencies(width: int) -> Tensor:
+    """Return RoPE's angles per position for this many features: (width / 2,)."""
+    return BASE ** (-torch.arange(0, width, 2) / width)
 
-    def __init__(self, factor: float, head_dim: int) -> None:
+
+class RopeAt(nn.Module):
+    """RoPE with frequencies of its own: `forward` turns (..., T, D).
+
+    Args:
+        frequencies: in radians per position, one for each pair; where there are fewer than D/2, the
+            first features turn, and the others stay as they are.
+    """
+
+    def __init__(self, frequencies: Tensor) -> None:
         super().__init__()
-        positions = torch.arange(LONGEST) / factor
-        angles = torch.outer(positions, 10000.0 ** (-torch.arange(0, head_dim, 2) / head_dim))
+        angles = torch.outer(torch.arange(LONGEST), frequencies.float())
         angles = torch.cat((angles, angles), dim=-1)
         self.cos, self.sin = angles.cos(), angles.sin()
 
     def forward(self, x: Tensor) -> Tensor:
-        seq_len = x.shape[-2]
-        return names_of("rope").apply_rope(x, self.cos[:seq_len], self.sin[:seq_len])
+        seq_len, width = x.shape[-2], self.cos.shape[-1]
+        cos, sin = self.cos[:seq_len], self.sin[:seq_len]
+        turned = names_of("rope").apply_rope(x[..., :width], cos, sin)
+        return torch.cat((turned, x[..., width:]), dim=-1)

@@ -12,9 +12,9 @@ from course.plots.parts import (
     MARKERS,
     SMALL,
     label,
-    legend,
     line,
     listing,
+    names_at_ends,
     spread,
 )
 from course.plots.picture import WIDTH, Picture
@@ -48,21 +48,20 @@ def loss_curve(
     )
     lengths = " and ".join(sorted({str(len(curve)) for curve in read.values()}))
     picture = Picture(
-        3.0,
+        max(3.0, 1.2 + 0.3 * len(read)),
         alt=f"The loss in {unit} over {lengths} {step}s: {told}."
         + (f" A dashed line marks the untrained {untrained:.3f}." if untrained else ""),
     )
     axes = picture.subplots()
     for index, (name, curve) in enumerate(read.items()):
         line(axes, index, np.arange(len(curve)), curve, name or None)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    label(axes, f"loss by {step}", step, f"loss ({unit})")
     if untrained is not None:
         axes.axhline(
             untrained, color="0.3", linestyle=(0, (6, 3)), label=f"untrained, {untrained:.3f}"
         )
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    label(axes, f"loss by {step}", step, f"loss ({unit})")
-    if axes.get_legend_handles_labels()[1]:
-        legend(axes)
+    names_at_ends(axes)
     return picture
 
 

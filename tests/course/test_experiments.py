@@ -25,8 +25,16 @@ from course.data.glove import WordVectors
 from course.data.kingdom import kingdom_text
 from course.experiments import analogies, block_skipgram, cached, positions, training
 from course.experiments.block_skipgram import train_in_blocks
-from course.experiments.character_gpt import ALWAYS, LONGEST, SCHEMES, CharacterGPT, Size
-from course.experiments.positions import SqueezedRope, stretched_losses
+from course.experiments.character_gpt import (
+    ALWAYS,
+    CONTEXT,
+    LONGEST,
+    SCHEMES,
+    CharacterGPT,
+    Size,
+    schemes_for,
+)
+from course.experiments.positions import RopeAt, frequencies, stretched_losses
 from course.experiments.training import Settings, Training
 from course.experiments.twins import share_of_twins_found, with_twins
 from course.student.borrow import names_of
@@ -77,18 +85,55 @@ def test_only_without_positions_is_the_order_of_the_past_lost(scheme):
     assert same == (scheme == "none")
 
 
-def test_rope_squeezed_by_1_is_rope():
+def test_rope_at_its_own_frequencies_is_rope():
     x, turn = torch.randn(2, 3, 10, 8), CharacterGPT(11, SMALL.size, "rope").turned
-    torch.testing.assert_close(SqueezedRope(1.0, 8)(x), turn(x))
-    torch.testing.assert_close(SqueezedRope(2.0, 8)(x)[:, :, ::2], turn(x[:, :, ::2]))
+    torch.testing.assert_close(RopeAt(frequencies(8))(x), turn(x))
+    torch.testing.assert_close(RopeAt(frequencies(8) / 2)(x)[:, :, ::2], turn(x[:, :, ::2]))
+
+
+def test_rope_at_fewer_frequencies_is_partial():
+    x, turn = torch.randn(2, 3, 10, 8), CharacterGPT(11, SMALL.size, "partial").turned
+    torch.testing.assert_close(RopeAt(frequencies(2))(x), turn(x))
+    assert torch.equal(turn(x)[..., 2:], x[..., 2:]) and not torch.allclose(turn(x), x)
 
 
 def test_stretched_rope_is_the_same_where_nothing_is_stretched():
     done = Training("rope", SMALL, TEXT)
+    done.model = model("rope")  # fresh blocks do nothing, whatever turns
+    done.model.tokens = type(done.model.tokens)(done.tokenizer.vocab_size, 16)
     trained, losses = done.model.turned, stretched_losses(done, (64, 128))
     assert done.model.turned is trained
-    for way in "ntk", "linear":
-        assert losses[way][64] == pytest.approx(done.held_out_loss(64), abs=1e-5)
+    assert [*losses] == ["ntk", "linear", "yarn 32", "yarn 4"]
+    plain = {length: done.held_out_loss(length) for length in (64, 128)}
+    for of_way in losses.values():
+        assert of_way[64] == pytest.approx(plain[64], abs=1e-5)
+        assert abs(of_way[128] - plain[128]) > 1e-5
+
+
+@pytest.mark.parametrize(
+    ("scheme", "wanted"),
+    [("rnope", [0, "turn", "turn", 1]), ("rope", [0, "turn", "turn", 1, "turn", "turn"])],
+)
+def test_which_layers_turn_their_queries_and_keys(scheme, wanted):
+    made, seen = model(scheme), []
+    for layer, block in enumerate(made.blocks):
+        block.register_forward_pre_hook(lambda *_, layer=layer: seen.append(layer))
+    made.turned.register_forward_hook(lambda *_: seen.append("turn"))
+    made(torch.randint(11, (2, 20)))
+    assert seen == wanted
+
+
+def test_training_meets_every_bucket_of_the_bias():
+    relative, distances = CharacterGPT(11, SMALL.size, "t5").relative, torch.arange(CONTEXT)
+    buckets = names_of("longer").relative_buckets(distances, max_distance=CONTEXT)
+    assert sorted(set(buckets.tolist())) == [*range(len(relative.weight))]
+    relative(CONTEXT, CONTEXT).sum().backward()
+    assert relative.weight.grad.ne(0).all()
+
+
+def test_a_layer_without_rope_needs_a_layer_with_it():
+    assert set(SCHEMES) - set(schemes_for(training.QUICK.size)) == {"rnope"}
+    assert schemes_for(training.LONG.size) == tuple(SCHEMES)
 
 
 # --- training and what is kept ------------------------------------------------------------------
@@ -159,7 +204,11 @@ def test_who_wrote_an_exercise_decides_which_result_is_found(monkeypatch):
 
     monkeypatch.setattr(training, "whose", mine)
     after = found()
-    assert [scheme for scheme in SCHEMES if after[scheme] != before[scheme]] == ["rope"]
+    assert [scheme for scheme in SCHEMES if after[scheme] != before[scheme]] == [
+        "rope",
+        "partial",
+        "rnope",
+    ]
 
 
 # --- the command --------------------------------------------------------------------------------

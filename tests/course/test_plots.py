@@ -2,6 +2,7 @@
 
 import gc
 import io
+import itertools
 import math
 import re
 import weakref
@@ -13,10 +14,12 @@ import pytest
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image
 
 from course import ROOT, plots
 from course.plots import drawing
+from course.plots.parts import SCHEMES
 from course.plots.record import decoded, same
 from course.testing.executor import load_module
 
@@ -543,6 +546,41 @@ def test_several_losses():
     [axes] = plots.loss_curve(curves, unit="nats per character", step="step").axes
     assert {line.get_label(): list(line.get_ydata()) for line in axes.lines} == curves
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("step", "loss (nats per character)")
+
+
+@pytest.mark.parametrize("draw", ["loss_curve", "losses_by_length"])
+def test_a_scheme_looks_the_same_in_every_figure_and_like_no_other(draw):
+    def styles(names):
+        if draw == "loss_curve":
+            [axes] = plots.loss_curve({name: [2.0, 1.0] for name in names}).axes
+        else:
+            [axes] = plots.losses_by_length({name: {8: 2.0, 16: 3.0} for name in names}, 8).axes
+        return {
+            one.get_label(): (one.get_color(), one.get_marker())
+            for one in axes.lines
+            if one.get_label() in names
+        }
+
+    names = [*SCHEMES, "rope, ntk", "rope, yarn 4"]
+    whole = styles(names)
+    assert len(set(whole.values())) == len(names)
+    assert len({whole[name][0] for name in SCHEMES}) == len(SCHEMES)
+    assert whole["rope, ntk"][0] == whole["rope, yarn 4"][0] == whole["rope"][0]
+    for few in (["rope, yarn 4", "alibi"], ["rnope"]):
+        assert styles(few) == {name: whole[name] for name in few}
+
+
+def test_names_at_the_ends_of_lines_do_not_overlap():
+    losses = {f"line {n}": {8: 2.0, 16: 1.0 + 0.001 * (n * 5 % 11)} for n in range(11)}
+    picture = plots.losses_by_length(losses | {"far away": {8: 2.0, 16: 4.0}}, 8)
+    picture.draw_without_rendering()
+    [axes] = picture.axes
+    texts = sorted(axes.texts, key=lambda text: Text.get_window_extent(text).y0)
+    boxes = [Text.get_window_extent(text) for text in texts]  # an annotation's has its arrow in it
+    assert len(boxes) == 12 and all(a.y1 <= b.y0 for a, b in itertools.pairwise(boxes))
+    assert all(box.y0 >= 0 and box.x1 <= picture.bbox.x1 for box in boxes)
+    values = [float(text.get_text().split()[-1]) for text in texts]
+    assert values == sorted(values)
 
 
 def test_word_map_keeps_distances_that_two_dimensions_can_hold():
