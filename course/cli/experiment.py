@@ -1,6 +1,7 @@
 """`course experiment`."""
 
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,18 +9,26 @@ from typing import TYPE_CHECKING
 import click
 
 from course.messages.wording import counted, filled
+from course.system.console import typed
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from course.data.corpus import Corpus
     from course.experiments.analogies import Answers
+    from course.experiments.gpt import GPTTraining
+    from course.experiments.gpt import Result as GPTResult
     from course.experiments.positions import Result
     from course.experiments.real_words import Words
+    from course.experiments.training import Settings
 
     Ways = Mapping[str, tuple[Tensor, float]]
     Asked = tuple[Words, Ways, list[list[str]]]
 
 NAMES = ("none", "learned", "sinusoidal", "rope", "alibi", "t5", "partial", "rnope")
+
+N_WRITTEN = 500
+"""Characters that `course experiment gpt --prompt` writes."""
 
 
 @click.group(short_help="Measure what texts only claim.")
@@ -212,6 +221,160 @@ def cache(seed: int) -> None:
 
 def _on_one_line(text: str) -> str:
     return text.strip().replace("\n", " / ")
+
+
+@experiment.command(short_help="Train your GPT, and let it write.")
+@click.option("--long", is_flag=True, help="Learn from TinyShakespeare: five minutes.")
+@click.option("--prompt", metavar="TEXT", help="Go on from TEXT with the trained model.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
+def gpt(long: bool, prompt: str | None, seed: int) -> None:
+    """Train the GPT of your lesson 8, and beside it the same one without positions.
+
+    It learns the toy kingdom's language, one character at a time, in less than a minute on two
+    processors; a checker counts how many of its lines are grammatical. With --long it learns from
+    TinyShakespeare. Stop whenever you like: the same command goes on from there, and a finished
+    result is shown at once.
+
+    --prompt goes on from a text, character by character with your cache, and says how much faster
+    that is than to read the whole text anew for each.
+
+    \b
+    Examples:
+      course experiment gpt
+      course experiment gpt --prompt "the old king"
+      course experiment gpt --long --prompt "ROMEO:"
+    """
+    import dataclasses
+
+    from course.experiments.gpt import LONG, SHORT, corpus_for
+
+    settings = dataclasses.replace(LONG if long else SHORT, seed=seed)
+    try:
+        corpus = corpus_for(long)
+    except (OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    if prompt is None:
+        _report_of_gpts(_trained_gpts(settings, corpus), settings, corpus)
+    else:
+        _go_on_from(prompt, settings, corpus)
+
+
+def _trained_gpts(settings: "Settings", corpus: "Corpus") -> "dict[str, GPTResult]":
+    """Train with positions and without, side by side, with a bar and a sample now and then."""
+    from course.experiments.gpt import WITH, WITHOUT, Report, Stopped, kept_in, result_of
+    from course.experiments.processes import side_by_side
+
+    ways, done, is_watched = (WITHOUT, WITH), {WITHOUT: 0, WITH: 0}, sys.stderr.isatty()
+    with click.progressbar(
+        length=len(ways) * settings.steps, label="training", file=sys.stderr
+    ) as bar:
+
+        def tell(way: str, report: Report) -> None:
+            if report.sample:
+                line = f"{way}, step {report.step}: {_on_one_line(report.sample)}"
+                click.echo(f"\r{line[:79]:<79}" if is_watched else line, err=True)
+            bar.update(report.step - done[way])
+            done[way] = report.step
+
+        try:
+            results = side_by_side(result_of, ways, (settings, corpus, kept_in()), tell)
+        except KeyboardInterrupt:
+            click.echo(err=True)
+            sys.exit("Stopped. The same command goes on from here.")
+        except Stopped as stopped:
+            raise click.ClickException(str(stopped)) from None
+        except ChildProcessError as error:
+            raise click.ClickException(f"{error}: memory may have run out") from None
+        except OSError as error:
+            raise click.ClickException(f"{kept_in()} cannot be written: {error.strerror}") from None
+    return dict(zip(ways, results, strict=True))
+
+
+def _report_of_gpts(
+    results: "Mapping[str, GPTResult]", settings: "Settings", corpus: "Corpus"
+) -> None:
+    """Print what both models reach, what they are made of, and what they write."""
+    size, any_result = settings.size, next(iter(results.values()))
+    click.echo(
+        f"\nA GPT of {size.n_layers} layers, {size.n_embd} features and {size.n_heads} heads, "
+        f"{any_result.n_parameters:,} parameters, after {settings.steps:,} steps on\n"
+        f"{settings.batch_size} windows of {settings.context} characters of {corpus.name}, seed "
+        f"{settings.seed}. Loss in nats per character on the\nheld-out tenth, each "
+        "character predicted once.\n"
+    )
+    counts = any_result.lines is not None
+    columns = f"{'lines':>8}{'grammatical':>13}{'of them new':>13}" if counts else ""
+    click.echo(f"{'':<20}{'loss':>6}{columns}{'CPU':>10}")
+    for way, result in results.items():
+        if lines := result.lines:
+            columns = f"{lines.n_lines:>8}{lines.share:>13.1%}{lines.n_new:>13}"
+        click.echo(f"{way:<20}{result.held_out:>6.2f}{columns}{result.seconds:>8.1f} s")
+    if counts:
+        click.echo("\nNew: lines that the grammar can write and the training text does not hold.")
+    _tell_whose(any_result.whose)
+    for title, text in {
+        "before its training": any_result.untrained,
+        **{way: result.sample for way, result in results.items()},
+    }.items():
+        click.echo(f"\n{title}, it writes:\n\n{textwrap.indent(text.strip(), '    ')}")
+    option = " --long" if corpus.name == "tinyshakespeare" else ""
+    again = typed(f"course experiment gpt{option} --prompt")
+    click.echo(f"\nLet it go on from a text of yours: {again} TEXT")
+
+
+def _go_on_from(prompt: str, settings: "Settings", corpus: "Corpus") -> None:
+    """Print a text and how the trained model goes on, and how fast it writes."""
+    import torch
+
+    from course.data.tokenizers import CharTokenizer
+    from course.experiments.gpt import Stopped, kept_in, trained, what_stopped
+
+    try:
+        ids = CharTokenizer.from_text(corpus.text).encode(prompt or "\n")
+    except ValueError as error:
+        raise click.ClickException(f"{error} ({corpus.name})") from None
+    torch.set_num_threads(1)  # products this small are not worth sharing
+    model = trained(settings, corpus, kept_in())
+    if model is None:
+        _trained_gpts(settings, corpus)
+        model = trained(settings, corpus, kept_in())
+    try:
+        _write_on(model, ids)
+    except Stopped:
+        raise
+    except Exception as error:
+        raise click.ClickException(what_stopped(error, "with positions", settings.steps)) from None
+
+
+def _write_on(training: "GPTTraining", ids: list[int]) -> None:
+    """Print what a model writes as it writes it; then its speed with a cache and without."""
+    import torch
+
+    from course.experiments.gpt import all_names
+    from course.experiments.training import whose
+    from course.experiments.writing import go_on, tokens_per_second
+
+    decode, generate = training.tokenizer.decode, training.exercises.generate
+    generator = torch.Generator().manual_seed(training.settings.seed)
+    click.echo(f"\n{decode(ids)}", nl=False)
+    go_on(
+        generate,
+        training.model,
+        torch.tensor([ids]),
+        N_WRITTEN,
+        generator,
+        lambda token: click.echo(decode([token]), nl=False),
+    )
+    (text, speed), (other, slower) = tokens_per_second(generate, training.model, ids[-1]).values()
+    n_same = next(
+        (i for i, pair in enumerate(zip(text, other, strict=True)) if len({*pair}) > 1), len(text)
+    )
+    told = "the same" if n_same == len(text) else f"the same up to character {n_same}"
+    click.echo(
+        f"\n\n{speed:,.0f} characters a second with the cache, {slower:,.0f} without, where the "
+        f"whole text is read\nanew for each of {len(text) - 1}. Both write {told}."
+    )
+    _tell_whose(whose(all_names()))
 
 
 @experiment.command(short_help="How many of Google's analogies do GloVe vectors know?")

@@ -7,13 +7,8 @@ again; a result is kept with everything that it depends on, and not computed twi
 
 import dataclasses
 import json
-import os
-import signal
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import torch
@@ -22,6 +17,7 @@ from torch import Tensor, nn
 from course import root
 from course.data.corpus import load_corpus
 from course.experiments.character_gpt import ALWAYS, CONTEXT, LONGEST, SCHEMES, schemes_for
+from course.experiments.processes import side_by_side
 from course.experiments.training import (
     QUICK,
     Settings,
@@ -79,58 +75,36 @@ def shoot_out(
 
     Args:
         schemes: keys of `SCHEMES`; all that differ at this size unless given.
-        on_step: told now and then how many steps a scheme has done.
+        on_step: told how many steps a scheme has done.
         folder: where results and unfinished trainings are kept; `kept_in()` unless given.
     """
-    folder, schemes = folder or kept_in(), schemes or schemes_for(settings.size)
-    context = get_context("spawn")
-    with context.Manager() as manager:
-        steps = manager.dict()
-        n_processes = min(len(schemes), os.cpu_count() or 1)
-        with ProcessPoolExecutor(n_processes, context, _leave_interrupts_to_the_parent) as pool:
-            futures = [pool.submit(result_of, s, settings, folder, steps) for s in schemes]
-            told: dict[str, int] = {}
-            are_done = False
-            try:
-                while not are_done:
-                    are_done = all(future.done() for future in futures)
-                    for scheme, step in steps.items():
-                        if told.get(scheme) != step:
-                            told[scheme] = step
-                            on_step(scheme, step)
-                    time.sleep(0 if are_done else 0.1)
-            except KeyboardInterrupt:
-                for process in active_children():  # or the end of the block would wait for them
-                    process.terminate()
-                raise
-            return [future.result() for future in futures]
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    schemes = schemes or schemes_for(settings.size)
+    return side_by_side(result_of, schemes, (settings, folder or kept_in()), on_step)
 
 
 def result_of(
-    scheme: str, settings: Settings, folder: Path, steps: dict[str, int] | None = None
+    scheme: str,
+    settings: Settings,
+    folder: Path,
+    tell: Callable[[int], object] = lambda step: None,
 ) -> Result:
     """Return the result of one scheme: a kept one of the same settings, code and text, or a new.
 
     Args:
-        steps: where to note how many steps are done.
+        tell: told how many steps are done.
     """
-    steps = {} if steps is None else steps
     torch.set_num_threads(1)
     corpus = load_corpus()
     names = (*ALWAYS, *SCHEMES[scheme])
     kept = folder / f"{scheme}-{fingerprint(settings, corpus.text, names)}.json"
     if result := _kept(kept, settings):
-        steps[scheme] = settings.steps
+        tell(settings.steps)
         return result
     unfinished = kept.with_suffix(".pt")
     training = Training(scheme, settings, corpus.text, load_or_none(unfinished))
     while training.step < settings.steps:
         training.take_step()
-        steps[scheme] = training.step
+        tell(training.step)
         if training.step % STEPS_BETWEEN_NOTES == 0:
             save(unfinished, training.noted())
     result = Result(

@@ -3,6 +3,7 @@
 Whoever uses this (the wire-up, the notebooks) says which is which: nothing is borrowed silently.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,21 @@ def names_of(stem: str) -> Names:
     For runs that are to come to an end with numbers that mean something. What is borrowed also
     serves the student's functions that call it.
     """
+    return names_with(stem, {})
+
+
+def names_with(stem: str, others: Mapping[str, Any]) -> Names:
+    """Return the same, with others in place of some that its module imports from earlier lessons.
+
+    Args:
+        others: what to import instead, by name: {"RotaryEmbedding": ...}.
+    """
     lesson, status = find_lesson(stem), status_of_all()
-    mine, refusal, earlier = {}, "", _earlier(stem)
+    mine, refusal = {}, ""
+    earlier = {
+        before: {name: others.get(name, given) for name, given in names.items()}
+        for before, names in _earlier(stem).items()
+    }
     try:
         mine = vars(load_module(lesson.module(), earlier))
     except Wrong as wrong:  # a file that cannot be imported: all of it is borrowed

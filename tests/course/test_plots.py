@@ -769,7 +769,7 @@ BAD = {
     "words missing": (lambda: plots.word_map(VECTORS, NOUNS[:4]), r"\(N,\) = \(5,\)"),
     "one map": (lambda: plots.word_maps({"a": VECTORS}, NOUNS), "two tables; got 1"),
     "maps of two sizes": (lambda: plots.word_maps({"a": VECTORS, "b": PE}, NOUNS), "b must"),
-    "no scores": (lambda: plots.scores_against_pmi({}), "at least one"),
+    "no PMI scores": (lambda: plots.scores_against_pmi({}), "at least one"),
     "a score missing": (
         lambda: plots.scores_against_pmi({"few": (PMI, PMI[1:], PMI)}),
         r"PMI - log K of few must have the shape \(P,\) = \(8,\)",
