@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from course.messages.wording import counted, filled
+from course.system.console import typed
 
 if TYPE_CHECKING:
     from course.experiments.analogies import Answers
@@ -77,9 +78,10 @@ def _report(results: "Sequence[Result]") -> None:
         "Lower is better.\n"
     )
     if corpus == "kingdom":
+        fetch = typed("course data tinyshakespeare")
         click.echo(
             "The kingdom is a small made-up text. Lesson 5's figures are those of\n"
-            "TinyShakespeare, which `course data tinyshakespeare` fetches.\n"
+            f"TinyShakespeare, which `{fetch}` fetches.\n"
         )
     click.echo(f"{'':<14}" + "".join(f"{length:>8}" for length in lengths) + f"{'CPU':>9}")
     for result in results:

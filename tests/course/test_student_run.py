@@ -500,7 +500,8 @@ def test_a_deleted_function_is_named(run):
 
 
 def test_an_exception_in_given_code_names_the_line_that_led_there(run):
-    result = run(with_body("rotate_half", "refuse(args[0])") + "\ndef refuse(x):\n    1 / 0\n", *TWO)
+    refuse = "\ndef refuse(x):\n    1 / 0\n"
+    result = run(with_body("rotate_half", "refuse(args[0])") + refuse, *TWO)
     last = len(result.source.splitlines())
     place = (
         f"at {result.folder}rope.py:{last - 3}: refuse(args[0]), in {result.folder}rope.py:{last}"
