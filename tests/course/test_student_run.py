@@ -1,7 +1,6 @@
 """What a student sees: three outcomes, points, and one clear sentence for whatever goes wrong."""
 
 import contextlib
-import gc
 import io
 import re
 import subprocess
@@ -57,15 +56,8 @@ class Run:
         return next((line for line in self.text.splitlines() if words in line), "")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _spare_what_is_loaded() -> None:
-    """pytest ends each run with five searches for garbage: not among all that is here already."""
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.fixture
-def run(tmp_path: Path):
+def run(tmp_path: Path, few_to_search):
     """Runs the graded tests of lesson 5 on a module with this text."""
 
     def run_on(source: str | bytes | None, *options: str) -> Run:
