@@ -101,9 +101,12 @@ def _report(results: "Sequence[Result]") -> None:
         "Lower is better.\n"
     )
     if corpus == "kingdom":
+        fetch = typed("course data tinyshakespeare")
         click.echo(
-            "The kingdom is a small made-up text. The figures of lessons 5 and 7 are those of\n"
-            "TinyShakespeare, which `course data tinyshakespeare` fetches.\n"
+            "The kingdom is a small made-up text. The figures of lessons 5 and 7 are those of
+"
+            f"TinyShakespeare, which `{fetch}` fetches.
+"
         )
     click.echo(f"{'':<12}" + "".join(f"{length:>8}" for length in lengths) + f"{'CPU':>9}")
     for result in results:

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 
 from course import ROOT
 from course.cli import main
-from course.data.glove import WordVectors
+from course.data.glove import WordVectors, open_glove
 from course.data.kingdom import kingdom_text
 from course.experiments import analogies, block_skipgram, cached, positions, training
 from course.experiments.block_skipgram import train_in_blocks
@@ -475,6 +475,9 @@ def test_google_s_questions_and_the_real_vectors_give_the_figures_of_the_text(tm
     assert "c itself 42.54% of the time, and b 5.00%" in whole
     frequent = run(main, ["experiment", "analogies", questions, "--words", "20000"]).output
     assert re.search(r"in total +12,042 +6,268 +52\.05% ", frequent), frequent
+    vectors = open_glove(50, tmp_path)
+    assert len(vectors) == len(vectors.index) == 400_000
+    assert (vectors.index["null"], "<unk>" in vectors) == (24_207, False)
 
 
 # --- skip-gram in blocks ------------------------------------------------------------------------

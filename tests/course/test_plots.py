@@ -132,7 +132,7 @@ PICTURES = {
 }
 """Name -> how to draw it from small data, and what its alt text has to tell."""
 
-each = pytest.mark.parametrize("name", PICTURES)
+each = pytest.mark.parametrize("name", PICTURES, scope="module")  # so one picture after another
 
 
 @pytest.fixture(scope="module")
@@ -218,22 +218,18 @@ def test_the_image_is_sharp_and_small_and_told_with_its_sizes(name, picture_of):
 
 
 @each
-def test_the_svg_of_a_text_is_small_and_calls_nobody(name, picture_of):
-    svg = PICTURES[name][0]().svg()
+def test_the_svg_of_a_text_is_small_calls_nobody_and_keeps_the_record(name, picture_of):
+    picture = PICTURES[name][0]()
+    svg = picture.svg()
     assert len(svg) < 100_000
     assert "<text" not in svg  # letters are paths: no font is asked for
     addresses = set(re.findall(r"\w+://[^\"<\s]+", svg))
     assert addresses == {"http://www.w3.org/2000/svg"}
     root = ElementTree.fromstring(svg)
     assert root.findtext("{http://www.w3.org/2000/svg}title") == picture_of(name).alt
-
-
-@each
-def test_a_record_is_kept_in_the_svg_and_survives_drawing(name):
-    first, second = PICTURES[name][0](), PICTURES[name][0]()
-    kept = decoded(first.svg())
-    assert same(kept, second.record)
-    assert same(first.record, second.record)
+    kept = decoded(svg)
+    assert same(kept, PICTURES[name][0]().record)
+    assert same(picture.record, kept)
     assert all(np.isfinite(numbers).all() for _, numbers in kept)
 
 
