@@ -103,10 +103,8 @@ def _report(results: "Sequence[Result]") -> None:
     if corpus == "kingdom":
         fetch = typed("course data tinyshakespeare")
         click.echo(
-            "The kingdom is a small made-up text. The figures of lessons 5 and 7 are those of
-"
-            f"TinyShakespeare, which `{fetch}` fetches.
-"
+            "The kingdom is a small made-up text. The figures of lessons 5 and 7 are those of\n"
+            f"TinyShakespeare, which `{fetch}` fetches.\n"
         )
     click.echo(f"{'':<12}" + "".join(f"{length:>8}" for length in lengths) + f"{'CPU':>9}")
     for result in results:
