@@ -466,9 +466,9 @@ guess.compare(
 # and more everywhere.
 #
 # With C = 64 on TinyShakespeare it is 0.24 and 0.93. Its 3,330 words have 11 million scores, and
-# two tables of 64 numbers a word cannot hold them all. The loss decides which come first: a pair
-# that meets often takes part in many steps. So frequent pairs get their score, and a pair that
-# met once gets what its two rows say anyway, whatever its PMI. (On the kingdom with C = 64: 0.34
+# two tables of 64 numbers a word cannot hold them all. The loss weighs a pair by how often it is
+# met or drawn. So frequent pairs get their score, and a pair that met once gets what its two rows
+# say anyway, whatever its PMI. (On the kingdom with C = 64: 0.34
 # and 0.94.)
 #
 # And pairs that never meet? Of TinyShakespeare's they are 95%. Their PMI is −∞, and their scores
