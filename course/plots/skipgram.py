@@ -128,20 +128,21 @@ def word_maps(
     left, _, right = np.linalg.svd(second.T @ first)  # the best turn: orthogonal Procrustes
     points[1] = second @ left @ right
     told = listing(f"{name} ({share:.0%})" for name, share in zip(tables, shares, strict=True))
+    everything = np.vstack(points)
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    across, most = 2.95, 4.4  # inches: the width of a panel, and the largest height
+    per_inch = 1.15 * float(max((high - low) / (across, most))) or 1.0  # for both axes of both maps
+    page = np.array([across, max(1.15 * float(high[1] - low[1]) / per_inch, 1.5)])
     picture = Picture(
-        5.2,
+        page[1] + 1.5,
         alt=f"Two maps of the same {sizes['N']} words, each in the plane of its two principal "
         f"components, with the share of the variance that it holds: {told}.",
     )
-    everything = np.vstack(points)
-    low, high = everything.min(axis=0), everything.max(axis=0)
-    inches = np.array([(WIDTH - 1.0) / 2, 3.9])  # of a panel
-    half = (1.25 * (high - low) / inches).max() * inches / 2  # one scale for both axes, too
     grid = picture.subplots(1, 2, sharex=True, sharey=True)
+    corners = (low + high) / 2 + per_inch * page / 2 * np.array([[-1], [1]])
     for axes, name, where, share in zip(grid, tables, points, shares, strict=True):
-        axes.set(xlim=(low + high)[0] / 2 + half[0] * np.array([-1, 1]))
-        axes.set(ylim=(low + high)[1] / 2 + half[1] * np.array([-1, 1]), aspect="equal")
-        _draw_map(axes, where, words, groups, width=inches[0])
+        axes.set(xlim=corners[:, 0], ylim=corners[:, 1], aspect="equal")
+        _draw_map(axes, where, words, groups, page)
         label(axes, f"{name}\n{share:.0%} of the variance", "first axis", "second axis")
         axes.label_outer()
     handles = grid[0].get_legend_handles_labels()
@@ -155,9 +156,9 @@ def _draw_map(
     points: Array,
     words: Sequence[str],
     groups: Mapping[str, str] | None,
-    width: float = WIDTH - 0.8,
+    page: Array | None = None,
 ) -> None:
-    """Draw points (N, 2) with their words, on axes so many inches wide."""
+    """Draw points (N, 2) with their words; `page` as in `name_points`."""
     kinds = [groups.get(word, "") if groups else "" for word in words]
     for index, kind in enumerate(dict.fromkeys(sorted(kinds, key=bool, reverse=True))):
         members = [row for row, other in enumerate(kinds) if other == kind]
@@ -169,7 +170,7 @@ def _draw_map(
             label=kind or None,
         )
     axes.margins(0.1, 0.06)
-    name_points(axes, points, words, width=width)
+    name_points(axes, points, words, page=page)
 
 
 def scores_against_pmi(
@@ -325,7 +326,7 @@ def name_points(
     *,
     size: float = SMALL,
     colors: Sequence[str] | None = None,
-    width: float = WIDTH - 0.8,
+    page: Array | None = None,
 ) -> None:
     """Write a word beside each point, where it covers least of other words, points and `avoid`.
 
@@ -334,7 +335,8 @@ def name_points(
         avoid: more points, (M, 2), to keep free.
         size: of the letters.
         colors: of the words; black if not given.
-        width: inches that the axes are wide.
+        page: width and height of the axes, in inches, as far as is known; else those of axes that
+            have the figure for themselves.
 
     For each word in turn, eight places around its point are tried. Distances are estimated in
     typographic points, before the page is laid out; good enough to keep words apart.
@@ -342,7 +344,9 @@ def name_points(
     axes.autoscale_view()
     left, right = axes.get_xlim()
     low, high = axes.get_ylim()
-    page = 72 * np.array([width, axes.figure.get_figheight() - 1.1])
+    if page is None:
+        page = np.array([WIDTH - 0.8, axes.figure.get_figheight() - 1.1])
+    page = 72 * page
 
     def on_page(where: Array) -> Array:
         return (where - (left, low)) / (right - left, high - low) * page

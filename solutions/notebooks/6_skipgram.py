@@ -396,7 +396,7 @@ for word in ("king", "romeo", "sword", "day"):
             place[word, n_epochs] = order.index(number_of["queen"])
             print(f"{word:<6} after {n_epochs:>2}: {' '.join(near[word, n_epochs])}")
 for n_epochs in after:
-    print(f"after {n_epochs}, the queen is the king's neighbor {place['king', n_epochs]}")
+    print(f"the queen's place after {n_epochs:>2}: {place['king', n_epochs]}")
 
 # %% tags=["guess"]
 guess.compare(
@@ -466,9 +466,9 @@ guess.compare(
 # and more everywhere.
 #
 # With C = 64 on TinyShakespeare it is 0.24 and 0.93. Its 3,330 words have 11 million scores, and
-# two tables of 64 numbers a word cannot hold them all. The loss decides which come first: a pair
-# that meets often takes part in many steps. So frequent pairs get their score, and a pair that
-# met once gets what its two rows say anyway, whatever its PMI. (On the kingdom with C = 64: 0.34
+# two tables of 64 numbers a word cannot hold them all. The loss weighs a pair by how often it is
+# met or drawn. So frequent pairs get their score, and a pair that met once gets what its two rows
+# say anyway, whatever its PMI. (On the kingdom with C = 64: 0.34
 # and 0.94.)
 #
 # And pairs that never meet? Of TinyShakespeare's they are 95%. Their PMI is −∞, and their scores
@@ -497,10 +497,11 @@ guess = Guess(twins_skip_gram=..., twins_svd=..., same_neighbors=...)
 # %%
 twins = with_twins(corpus.text)
 of_twins, of_kingdom = real_words.every_way(twins), real_words.every_way(kingdom)
-found = {way: 100 * share_of_twins_found(rows, twins.twins) for way, (rows, _) in of_twins.items()}
+found = {}
 print(f"{'':<22}{'CPU s':>8}{'twins found':>14}{'analogies of the kingdom':>26}")
-for way, (_, seconds) in of_twins.items():
-    questions = [list(question) for question in ANALOGIES]
+questions = [list(question) for question in ANALOGIES]
+for way, (rows, seconds) in of_twins.items():
+    found[way] = 100 * share_of_twins_found(rows, twins.twins)
     right, asked = real_words.n_right(of_kingdom[way][0], kingdom.words, questions)
     print(f"{way:<22}{seconds:>8.2f}{found[way]:>13.0f}%{f'{right} of {asked}':>26}")
 
@@ -529,9 +530,9 @@ guess.compare(
 # | SVD of shifted PPMI | 0.8 | 18% | 28 | 9 |
 # | SVD of PPMI | 0.8 | 41% | 180 | 40 |
 #
-# These are TinyShakespeare's figures, as `course experiment words` prints them. The last column
-# is for the 656 of Google's questions whose words are all there. With another seed skip-gram's
-# answers to them are 21 and 26.
+# These are TinyShakespeare's figures, as `course experiment words` prints them, beside the 180
+# analogies of the kingdom. The last column is for the 656 of Google's questions whose words are
+# all there. With another seed skip-gram's answers to them are 21 and 26.
 #
 # Counting does as well as ten epochs of training, in a quarter of the time. But only without the
 # shift! Skip-gram's scores rest at PMI − *log 5*. Yet if you take log 5 off, and put 0 for all
@@ -548,12 +549,13 @@ guess.compare(
 # ## Rows of tokens
 #
 # A transformer's table has rows for tokens, not for words. The course comes with 4,096 byte-pair
-# tokens. " king" begins with a space: it follows another word; "KING" says who speaks.
+# tokens. The token `' king'` begins with a space: it follows another word. `'KING'` says who
+# speaks.
 
 # %% [markdown] tags=["prediction"]
-# We train the same on tokens, for 3 epochs. Nobody tells the table that " king" and "KING" are
-# spelled alike. Which token is nearest to " king"? And which to " he" and to "KING", if they are
-# there?
+# We train the same on tokens, for 3 epochs. Nobody tells the table that `' king'` and `'KING'` are
+# spelled alike. Which token is nearest to `' king'`? And which to `'KING'` and to `' he'`? (The
+# kingdom has neither of these.)
 
 # %% tags=["guess"]
 guess = Guess(king=..., KING=..., he=...)
@@ -576,14 +578,14 @@ guess.compare(**{name: nearest.get(token, "not there") for name, token in names.
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# On TinyShakespeare " king" has " queen" and " prince" near it, "KING" has "PRINCE" and
-# " RICHARD". The table has never seen a letter. The king who is spoken of and the king who speaks
-# are two tokens, and keep different company. Nearest to " he" is " she".
+# On TinyShakespeare `' king'` has `' queen'` and `' prince'` near it, `'KING'` has `'PRINCE'` and
+# `' RICHARD'`. The table has never seen a letter. The king who is spoken of and the king who
+# speaks are two tokens, and keep different company. Nearest to `' he'` is `' she'`.
 #
-# Only 3,647 of the 4,096 tokens occur at all, in the very text that they were made from: the
-# others were steps on the way to longer ones. In a table of 4,096 rows theirs would never be
-# trained. The tables of large models have such rows, too (Land and Bartolo, 2024,
-# arXiv:2405.05417).
+# Only 3,647 of the 4,096 tokens occur at all, in the very text that they were made from. The
+# others are bytes that stand in no plain letter, or steps on the way to longer tokens. In a table
+# of 4,096 rows theirs would never be trained. Large models have such rows, too (Land and Bartolo,
+# 2024, arXiv:2405.05417).
 #
 # </details>
 
@@ -680,10 +682,10 @@ guess.compare(
 #
 # One megabyte of text is enough for much of the map. In both, kin and royals form one heap and
 # the hours another, and *thou* lies far off. What differs tells what was read. *Art* is a verb in
-# Shakespeare ("thou art") and a thing in museums for GloVe. *Romeo* and *juliet* are two people of
-# many in the plays; GloVe has them beside *thy*. And GloVe's cosines are higher throughout: king
-# and queen 0.52 and 0.78, day and night 0.61 and 0.87. So compare a cosine with others of its own
-# table only.
+# Shakespeare ("thou art"), and for GloVe a noun, not near *thou*. *Romeo* and *juliet* are two
+# people of many in the plays, with a cosine of 0.80; GloVe has 0.65, and has them beside *thy*.
+# Most of GloVe's cosines are higher: king and queen 0.78 against 0.52, day and night 0.87 against
+# 0.61. What counts as high depends on the table.
 #
 # The kingdom's two maps, by skip-gram and by SVD, show the same kinds.
 #
