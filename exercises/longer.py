@@ -98,7 +98,7 @@ class PartialRotary(nn.Module):
         raise NotImplementedError("TODO longer.PartialRotary")
 
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:
-        # (..., T, D); about 4 lines.
+        # (..., T, D); 2 lines.
         raise NotImplementedError("TODO longer.PartialRotary")
 
 
@@ -196,5 +196,5 @@ def rope_2d(x: Tensor, rows: Tensor, cols: Tensor, base: float = 10000.0) -> Ten
             f"rows and cols must hold a number for each of the {seq_len} tokens; "
             f"got {tuple(rows.shape)} and {tuple(cols.shape)}"
         )
-    # (..., T, D); about 7 lines.
+    # (..., T, D); about 8 lines.
     raise NotImplementedError("TODO longer.rope_2d")

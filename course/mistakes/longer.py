@@ -317,8 +317,8 @@ alternative(
 )
 
 error(
-    "TypeError: clip() received an invalid combination of arguments",
-    "Most often a tensor method was given a bound that is no number; here both bounds are.",
+    "TypeError: clamp() received an invalid combination of arguments",
+    "Most often `torch.clamp` was given a Python number, or both bounds in one tuple.",
 )
 error(
     "AttributeError: 'float' object has no attribute 'clamp'",
@@ -938,16 +938,16 @@ error(
     "Most often a small integer dtype is computed in; 128 and more do not exist in int8.",
 )
 error(
-    "RuntimeError: result type Float can't be cast to the desired output type Long",
-    "Most often a float is written into an integer tensor in place.",
+    "RuntimeError: Index put requires the source and destination dtypes match",
+    "Most often logarithms, which are floats, or int32 are written into a tensor of int64.",
 )
 error(
     "TypeError: log(): argument 'input' (position 1) must be Tensor, not float",
     "Most often `torch.log` was given a Python number; `math.log` takes one.",
 )
 error(
-    "TypeError: only integer tensors of a single element can be converted to an index",
-    "Most often a function of Python, such as `min` or `range`, was given a whole tensor.",
+    "TypeError: minimum(): argument 'other' (position 2) must be Tensor, not int",
+    "Most often `torch.minimum` was given a number; it takes two tensors.",
 )
 error(
     "RuntimeError: Boolean value of Tensor with more than one value is ambiguous",
@@ -1650,6 +1650,10 @@ error(
 error(
     "IndexError: tensors used as indices must be long, int, byte or bool tensors",
     "Most often a table is indexed by int8, int16 or floats; int64 serves everywhere.",
+)
+error(
+    "RuntimeError: upper bound and lower bound inconsistent with step sign",
+    "Most often tables are made as long as the largest place tells, which may be negative.",
 )
 error(
     "RuntimeError: The size of tensor a (4) must match the size of tensor b (8)",
