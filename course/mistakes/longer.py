@@ -64,6 +64,10 @@ mistake(
 mistake(
     {_TURNS: "2 * math.pi / theta"},
     {_TURNS: "2 * math.pi / theta / trained_length"},
+    {
+        _KEEP: "((1 / max(beta_slow, 1e-9) - 1 / turns)"
+        " / (1 / max(beta_slow, 1e-9) - 1 / beta_fast)).clamp(0, 1)"
+    },
     says="yarn_frequencies compares wavelengths with the bounds, which are numbers of turns.",
     look="How many wavelengths fit into the trained text?",
 )
@@ -317,8 +321,8 @@ alternative(
 )
 
 error(
-    "TypeError: clip() received an invalid combination of arguments",
-    "Most often a tensor method was given a bound that is no number; here both bounds are.",
+    "TypeError: clamp() received an invalid combination of arguments",
+    "Most often `torch.clamp` was given a Python number, or both bounds in one tuple.",
 )
 error(
     "AttributeError: 'float' object has no attribute 'clamp'",
@@ -385,22 +389,8 @@ mistake(
 )
 
 
-def _with_rates_of_the_whole_head(module, x, offset):
-    """The first features of x, turned by the tables of a head of width D."""
-    half, tables = x.shape[-1] // 2, []
-    for table in module.buffers():
-        rows = table[offset : offset + x.shape[-2]]
-        tables.append(torch.cat((rows[:, :half], rows[:, :half]), dim=-1))
-    return apply_rope(x, *tables)
-
-
 mistake(
-    {
-        _MADE: "RotaryEmbedding(max_seq_len, head_dim + head_dim % 2, base)",
-        _FORWARD: f"self.rotary({_FIRST[:5]} :1, :1].expand(*x.shape[:-1], "
-        "x.shape[-1] + x.shape[-1] % 2), offset)"
-        f"\n        turned = _with_rates_of_the_whole_head(self.rotary, {_FIRST}, offset)",
-    },
+    {_MADE: "RotaryEmbedding(max_seq_len, rotary_dim, base ** (rotary_dim / head_dim))"},
     says="PartialRotary takes its rates from a head of width D instead of `rotary_dim`.",
     look="Which width stands in the exponent of the rates?",
     common=True,
@@ -489,6 +479,12 @@ mistake(
     {_REST: "x[..., self.rotary_dim - x.shape[-1] :]"},
     says="PartialRotary counts the other features from the end, and takes all where none are left.",
     look="What is x[..., -0:]?",
+)
+mistake(
+    {_FIRST: "x[..., : self.rotary_dim - x.shape[-1]]"},
+    {_FIRST: "x[..., : -(x.shape[-1] - self.rotary_dim)]"},
+    says="PartialRotary counts the turned features from the end, and takes none where all turn.",
+    look="What is x[..., :-0]?",
 )
 mistake(
     {_FIRST: "x[..., -self.rotary_dim :]"},
@@ -643,7 +639,7 @@ alternative(
 
 error(
     "ValueError: x must have 4 features (head_dim); got 10",
-    "Most often all features go into the RoPE within, which was made for `rotary_dim` of them.",
+    "Most often the RoPE within gets all features, or with a slice such as [:-0] none of them.",
 )
 error(
     "AttributeError: 'PartialRotary' object has no attribute",
@@ -938,16 +934,16 @@ error(
     "Most often a small integer dtype is computed in; 128 and more do not exist in int8.",
 )
 error(
-    "RuntimeError: result type Float can't be cast to the desired output type Long",
-    "Most often a float is written into an integer tensor in place.",
+    "RuntimeError: Index put requires the source and destination dtypes match",
+    "Most often logarithms, which are floats, or int32 are written into a tensor of int64.",
 )
 error(
     "TypeError: log(): argument 'input' (position 1) must be Tensor, not float",
     "Most often `torch.log` was given a Python number; `math.log` takes one.",
 )
 error(
-    "TypeError: only integer tensors of a single element can be converted to an index",
-    "Most often a function of Python, such as `min` or `range`, was given a whole tensor.",
+    "TypeError: minimum(): argument 'other' (position 2) must be Tensor, not int",
+    "Most often `torch.minimum` was given a number; it takes two tensors.",
 )
 error(
     "RuntimeError: Boolean value of Tensor with more than one value is ambiguous",
@@ -1652,6 +1648,10 @@ error(
     "Most often a table is indexed by int8, int16 or floats; int64 serves everywhere.",
 )
 error(
+    "RuntimeError: upper bound and lower bound inconsistent with step sign",
+    "Most often tables are made as long as the largest place tells, which may be negative.",
+)
+error(
     "RuntimeError: The size of tensor a (4) must match the size of tensor b (8)",
     "Often a half of the features meets tables for a whole head, or the other way round.",
 )
@@ -1663,14 +1663,19 @@ error(
 
 # --- what several exercises have in common ------------------------------------------------------
 
-for exercise, refused, indent in (
-    ("yarn_frequencies", "head_dim % 2", " " * 4),
-    ("yarn_frequencies", "factor < 1", " " * 4),
-    ("yarn_frequencies", "beta_fast <= beta_slow", " " * 4),
-    ("PartialRotary", _BAD_PART, " " * 8),
-    ("RelativeBias", "q_len > k_len", " " * 8),
-    ("rope_2d", "head_dim % 4", " " * 4),
-    ("rope_2d", "rows.shape != (seq_len,) or cols.shape != (seq_len,)", " " * 4),
+for exercise, refused, value, indent in (
+    ("yarn_frequencies", "head_dim % 2", "head_dim", " " * 4),
+    ("yarn_frequencies", "factor < 1", "factor", " " * 4),
+    ("yarn_frequencies", "beta_fast <= beta_slow", "beta_fast, beta_slow", " " * 4),
+    ("PartialRotary", _BAD_PART, "rotary_dim", " " * 8),
+    ("RelativeBias", "q_len > k_len", "q_len, k_len", " " * 8),
+    ("rope_2d", "head_dim % 4", "head_dim", " " * 4),
+    (
+        "rope_2d",
+        "rows.shape != (seq_len,) or cols.shape != (seq_len,)",
+        "seq_len, len(rows), len(cols)",
+        " " * 4,
+    ),
 ):
     mistake, alternative, error = entries(exercise)
     check, never = f"if {refused}:", f"\n{indent}if False:"
@@ -1690,9 +1695,14 @@ for exercise, refused, indent in (
         look="What would you want to read in the message?",
     )
     mistake(
+        {check: f"{check} raise ValueError(str([{value}])){never}"},
+        says=f"{exercise} refuses a number without saying in words what the rule is.",
+        look="What would you want to read in the message, beside the number?",
+    )
+    mistake(
         {check: f"{check} return ValueError('refused'){never}"}
         if exercise != "PartialRotary"
-        else {check: f"{check} print('refused'){never}"},
-        says=f"{exercise} returns or prints its error instead of raising it.",
+        else {check: f"{check} ValueError('refused'){never}"},
+        says=f"{exercise} makes its error, or returns it, instead of raising it.",
         look="Which statement stops a function with an error?",
     )
