@@ -145,9 +145,11 @@ def matrices_on_one_scale(
     )
     panels = picture.subplots(1, len(read), squeeze=False)[0]
     how = {"limit": largest(*read.values()), "signed": lowest < 0, "aspect": "equal"}
+    most = max(map(len, read.values()))
+    tall = [number for number, values in enumerate(read.values()) if len(values) == most]
     for number, (axes, (name, values)) in enumerate(zip(panels, read.items(), strict=True)):
-        heatmap(axes, values, name, x, y, bar="" if number else unit, **how)
-        if number and len(values) == len(panels[0].images[0].get_array()):
+        heatmap(axes, values, name, x, y, bar=unit if number == tall[-1] else "", **how)
+        if number in tall[1:]:
             axes.set_yticks([])  # as on the left
             axes.set_ylabel("")
     return picture

@@ -104,7 +104,7 @@ def near_and_far() -> Picture:
         alt="The score of a token with itself, against the distance from 1 to 16,384, on a "
         "logarithmic axis. As trained it falls steadily, and goes on falling beyond the trained "
         "4,096. With positions divided the same curve stands four times further right. YaRN "
-        "follows the first up to about ten steps, and the second from about a hundred on.",
+        "follows the first up to about twenty steps, and the second from about four hundred on.",
         x="steps from the query back to the key",
         y="score / its value at 0",
     )
@@ -299,7 +299,7 @@ def patches() -> Picture:
     asked = {
         "one line": (line, 3, 6),
         "grid": (grid, 3, 6),
-        "grid, other query": (grid, 6, 1),
+        "another query": (grid, 6, 1),
     }
     scores = {
         name: (turned @ turned[r * side + c] / head_dim).reshape(side, side)
