@@ -146,7 +146,7 @@ def heads_of_tokens() -> Picture:
 def mask_of_last_queries() -> Picture:
     length, new = 5, 2
     picture, axes = diagram(
-        3.25,
+        3.3,
         "Two new queries are the last two rows of the square, not the first two",
         alt="Left a square of five queries by five keys, in which each query sees its own key and "
         "earlier ones; its last two rows are marked. Above right the same two rows, for queries 3 "
@@ -303,7 +303,7 @@ def tokens_read() -> Picture:
     )
     curve(axes, lengths, anew, color=QUIET)
     curve(axes, (1, longest), with_caches, color=ACCENT)
-    write(axes, (128, 17000), "the whole text,\nanew for each: T²/2", QUIET, align="center")
+    write(axes, (100, 17500), "the whole text,\nanew for each: T²/2", QUIET, align="center")
     note(axes, "with caches: T", (200, 200), (190, 6000), ACCENT)
     axes.set(xlim=(0, longest), ylim=(0, 35000), xticks=range(0, longest + 1, 64))
     axes.yaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
