@@ -70,12 +70,12 @@ def map() -> Picture:
         axes.add_patch(Circle(plus, 0.14, facecolor=CARD, edgecolor=QUIET, zorder=3))
         axes.text(*plus, "+", ha="center", va="center", fontsize=TEXT + 2, zorder=4)
     write(axes, (3.33, 1.08), "attention", align="center", bold=True)
-    _lessons(axes, (0.27, 1.95), "1", "the row of dog", SECOND)
+    _lessons(axes, (0.27, 1.95), "1", "a row per token", SECOND)
     _lessons(axes, (0.27, 2.3), "6", "what it learns", SECOND)
     _lessons(axes, (5.68, 2.3), "3", "used again", SECOND)
     _lessons(axes, (2.36, 0.55), "8", "a block, one of several", THIRD)
-    _lessons(axes, (2.48, 1.5), "457", "turns q, k", ACCENT, INK)
-    _lessons(axes, (2.48, 1.92), "2", "nothing later", ACCENT, INK)
+    _lessons(axes, (2.48, 1.5), "457", "positions", ACCENT, INK)
+    _lessons(axes, (2.48, 1.92), "2", "causal mask", ACCENT, INK)
     back = 4.0
     axes.plot([6.66, 6.66, 0.27, 0.27], [stream + 0.2, back, back, stream + 0.5], color=THIRD)
     arrow(axes, (0.27, back), (0.27, stream + 0.14), THIRD)
@@ -146,7 +146,7 @@ def heads_of_tokens() -> Picture:
 def mask_of_last_queries() -> Picture:
     length, new = 5, 2
     picture, axes = diagram(
-        3.25,
+        3.3,
         "Two new queries are the last two rows of the square, not the first two",
         alt="Left a square of five queries by five keys, in which each query sees its own key and "
         "earlier ones; its last two rows are marked. Above right the same two rows, for queries 3 "
@@ -303,7 +303,7 @@ def tokens_read() -> Picture:
     )
     curve(axes, lengths, anew, color=QUIET)
     curve(axes, (1, longest), with_caches, color=ACCENT)
-    write(axes, (128, 17000), "the whole text,\nanew for each: T²/2", QUIET, align="center")
+    write(axes, (100, 17500), "the whole text,\nanew for each: T²/2", QUIET, align="center")
     note(axes, "with caches: T", (200, 200), (190, 6000), ACCENT)
     axes.set(xlim=(0, longest), ylim=(0, 35000), xticks=range(0, longest + 1, 64))
     axes.yaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
