@@ -38,7 +38,7 @@ def experiment() -> None:
 
 @experiment.command(short_help="Which position scheme wins, and which reads on?")
 @click.argument("schemes", nargs=-1, type=click.Choice(NAMES), metavar="[SCHEME]...")
-@click.option("--long", is_flag=True, help="Larger models: some seven times the work.")
+@click.option("--long", is_flag=True, help="Larger models: some five times the work.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
 def positions(schemes: tuple[str, ...], long: bool, seed: int) -> None:
     """Train one small character model for each SCHEME, or for all, and compare them.

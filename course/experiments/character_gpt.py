@@ -23,7 +23,7 @@ SCHEMES = {
     "rope": ("RotaryEmbedding", "apply_rope", "ntk_base", "yarn_frequencies"),
     "alibi": ("alibi_bias",),
     "t5": ("RelativeBias", "relative_buckets"),
-    "partial": ("PartialRotary", "RotaryEmbedding"),
+    "partial": ("PartialRotary", "RotaryEmbedding", "rope_tables", "apply_rope"),
     "rnope": ("RotaryEmbedding",),
 }
 """The schemes of the course, each with the exercises that its model is made and measured with."""

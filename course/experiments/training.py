@@ -51,7 +51,7 @@ QUICK = Settings(Size(n_layers=1, n_embd=64, n_heads=4), steps=600, batch_size=1
 """Enough to tell the schemes apart."""
 
 LONG = Settings(Size(n_layers=2, n_embd=96, n_heads=4), steps=600, batch_size=32, lr=3e-3)
-"""Larger models, some seven times the work."""
+"""Larger models, some five times the work."""
 
 
 class Training:

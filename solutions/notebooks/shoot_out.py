@@ -439,9 +439,10 @@ for name, losses in {"t5": results["t5"].held_out, "t5, times 16": by_length}.it
 steps = sum(QUICK.lr * rate(step, QUICK.steps) for step in range(QUICK.steps))
 print(f"all learning rates add up to {steps:.2f}")
 bias = fast.model.bias_loudness * fast.model.relative(1, CONTEXT)[:, 0].flip(-1)  # (H, T)
-for head, of_head in enumerate(bias.tolist(), 1):
-    near = "".join(f"{of_head[distance]:>7.1f}" for distance in (0, 1, 2, 3, 4, 8, 16, 32, 63))
-    print(f"head {head}, bias 0, 1, 2, 3, 4, 8, 16, 32 and 63 characters back:{near}")
+shown = [0, 1, 2, 3, 4, 8, 16, 32, 63]
+print(f"{'characters back':<16}" + "".join(f"{distance:>7}" for distance in shown))
+for head, of_head in enumerate(bias[:, shown].tolist(), 1):
+    print(f"bias of head {head:<3}" + "".join(f"{value:>7.1f}" for value in of_head))
 
 # %% tags=["guess"]
 guess.compare(at_64=by_length[64], at_256=by_length[256])

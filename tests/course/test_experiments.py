@@ -19,9 +19,14 @@ import torch
 import torch.nn.functional as F
 from click.testing import CliRunner
 
-from course import ROOT
+from course import ROOT, plots
 from course.cli import main
+<<<<<<< HEAD
 from course.data.glove import WordVectors, open_glove
+=======
+from course.cli.experiment import NAMES
+from course.data.glove import WordVectors
+>>>>>>> h_shoot
 from course.data.kingdom import kingdom_text
 from course.experiments import analogies, block_skipgram, cached, positions, training
 from course.experiments.block_skipgram import train_in_blocks
@@ -230,6 +235,16 @@ def test_the_command_compares_and_draws(folder, monkeypatch):
         for loss in result.held_out.values():
             assert f"{loss:.2f}" in ran.output
     assert sorted(path.name for path in folder.glob("*.png")) == ["lengths.png", "training.png"]
+
+
+def test_a_scheme_that_needs_two_layers_is_refused_in_a_sentence():
+    ran = CliRunner().invoke(main, ["experiment", "positions", "rope", "rnope"])
+    assert ran.exit_code == 2
+    assert "Error: rnope needs more than one layer; add --long\n" in ran.output
+
+
+def test_every_scheme_is_offered_and_has_a_color():
+    assert [*NAMES] == [*SCHEMES] == [*plots.parts.SCHEMES]
 
 
 INTERRUPTED = """

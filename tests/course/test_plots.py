@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
 from course import ROOT, plots
 from course.plots import drawing
-from course.plots.parts import SCHEMES
+from course.plots.parts import COLORS, SCHEMES
 from course.plots.record import decoded, same
 from course.testing.executor import load_module
 
@@ -564,6 +565,37 @@ def test_a_scheme_looks_the_same_in_every_figure_and_like_no_other(draw):
     assert whole["rope, ntk"][0] == whole["rope, yarn 4"][0] == whole["rope"][0]
     for few in (["rope, yarn 4", "alibi"], ["rnope"]):
         assert styles(few) == {name: whole[name] for name in few}
+
+
+SEEN_AS = {  # linear RGB -> linear RGB; Machado et al. (2009), severity 1
+    "normal": np.eye(3),
+    "protanopia": np.array(
+        [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]
+    ),
+    "tritanopia": np.array(
+        [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]]
+    ),
+}
+
+
+@pytest.mark.parametrize("reader", SEEN_AS)
+def test_the_colors_of_schemes_stay_apart_for_every_reader(reader):
+    """Two colors differ by 2.3 in CIELAB when one just sees it; here by 15 or more."""
+    to_xyz = np.array(
+        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    )
+    places = []
+    for index in SCHEMES.values():
+        rgb = np.array(to_rgb(COLORS[index]))
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        xyz = to_xyz @ (SEEN_AS[reader] @ linear).clip(0, 1) / to_xyz.sum(1)
+        x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+        places.append(np.array([116 * y, 500 * (x - y), 200 * (y - z)]))
+    differences = [np.linalg.norm(a - b) for a, b in itertools.combinations(places, 2)]
+    assert len(places) == 8 and min(differences) > 15
 
 
 def test_names_at_the_ends_of_lines_do_not_overlap():
