@@ -21,12 +21,8 @@ from click.testing import CliRunner
 
 from course import ROOT, plots
 from course.cli import main
-<<<<<<< HEAD
-from course.data.glove import WordVectors, open_glove
-=======
 from course.cli.experiment import NAMES
-from course.data.glove import WordVectors
->>>>>>> h_shoot
+from course.data.glove import WordVectors, open_glove
 from course.data.kingdom import kingdom_text
 from course.experiments import analogies, block_skipgram, cached, positions, training
 from course.experiments.block_skipgram import train_in_blocks
