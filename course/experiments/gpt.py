@@ -53,9 +53,9 @@ SHORT = Settings(
 
 LONG = Settings(
     Size(n_layers=4, n_embd=128, n_heads=4),
-    steps=1400,
-    batch_size=32,
-    lr=4e-3,
+    steps=2000,
+    batch_size=16,
+    lr=2e-3,
     context=64,
     warm_up=100,
     last_rate=0.0,
