@@ -32,6 +32,7 @@ from course.experiments.training import (
     save,
     whose,
 )
+from course.experiments.writing import go_on
 from course.student.borrow import Names, names_of, names_with
 from course.syllabus import Exercise, find_lesson, name_for_check
 from course.system.console import typed
@@ -53,9 +54,9 @@ SHORT = Settings(
 
 LONG = Settings(
     Size(n_layers=4, n_embd=128, n_heads=4),
-    steps=1400,
-    batch_size=32,
-    lr=4e-3,
+    steps=2000,
+    batch_size=16,
+    lr=2e-3,
     context=64,
     warm_up=100,
     last_rate=0.0,
@@ -150,22 +151,23 @@ class GPTTraining(Training):
             total += F.cross_entropy(logits, batch[:, 1:].flatten(), reduction="sum").item()
         return total / (len(ids) - 1)
 
-    def written(
-        self, n_texts: int = 1, n_characters: int | None = None, seed: int = 0
-    ) -> list[str]:
-        """Return what the model writes after a line break, by the student's `generate`.
-
-        Args:
-            n_characters: of each text; as many as its context, unless given.
-        """
+    def written(self, n_texts: int = 1, seed: int = 0) -> list[str]:
+        """Return what the model writes after a line break: texts as long as its context."""
         start = torch.full((n_texts, 1), self.tokenizer.encode("\n")[0])
         ids = self.exercises.generate(
             self.model,
             start,
-            n_characters or self.settings.context,
+            self.settings.context,
             generator=torch.Generator().manual_seed(seed),
         )
         return [self.tokenizer.decode(row) for row in ids[:, 1:]]
+
+    def sample(self, n_characters: int = 300) -> str:
+        """Return what the model writes after a line break, also beyond its context."""
+        start = torch.tensor([self.tokenizer.encode("\n")])
+        generator = torch.Generator().manual_seed(self.settings.seed)
+        ids = go_on(self.exercises.generate, self.model, start, n_characters, generator)
+        return self.tokenizer.decode(ids[0, 1:])
 
 
 # --- a training, from beginning to end ----------------------------------------------------------
@@ -273,7 +275,7 @@ def result_of(
             n_parameters=sum(weights.numel() for weights in training.model.parameters()),
             held_out=training.whole_held_out_loss(),
             untrained=untrained,
-            sample=texts[0],
+            sample=training.sample(),
             lines=tally(texts, set(known)) if corpus.name == "kingdom" else None,
             whose=whose(all_names()),
             seconds=training.seconds,

@@ -50,9 +50,11 @@ def side_by_side(
                     process.join()
                     del running[here]
     finally:
-        for _, process in running.values():
-            if process.pid is not None:
-                process.terminate()
+        started = [process for _, process in running.values() if process.pid is not None]
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.join()
     return [results[name] for name in names]
 
 

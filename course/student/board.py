@@ -14,11 +14,12 @@ from course.student.progress import (
     next_exercise,
     when_given_up,
 )
-from course.syllabus import Exercise, Lesson, counted_lessons, lessons, name_for_check
+from course.syllabus import Exercise, Lesson, counted_lessons, find_lesson, lessons, name_for_check
 from course.system.console import typed
 
 _MARK = {PASSED: "+", WRONG: "x", TO_DO: "o", UNCHECKED: "?"}
 _BEFORE = "  first  course/lessons/before_you_start.md, if PyTorch is new to you"
+_TRAIN = "course experiment gpt"
 _COLOR = {PASSED: "green", WRONG: "red", TO_DO: None, UNCHECKED: "yellow"}
 
 
@@ -82,6 +83,7 @@ def next_steps_and_why(status: dict[str, str], prefer: tuple[str, ...] = ()) -> 
     if found is None:
         return (
             f"{steps}\n"
+            f"  train  {typed(_TRAIN)}, your own GPT, with positions and without\n"
             f"  look   {typed('course open lab')}, all position schemes side by side\n"
             f"  play   {typed('course lab export --mine')}, the same as a page, on your sentence\n"
             f"  run    {typed('python -m course.experiments.wireup')}, text to attention\n"
@@ -89,6 +91,8 @@ def next_steps_and_why(status: dict[str, str], prefer: tuple[str, ...] = ()) -> 
         )
     _, exercise = found
     sentences = [f"Why now? {exercise.why}"]
+    if all(status[one.name] == PASSED for one in find_lesson("gpt").exercises):
+        sentences.append(f"Lesson 8 passes: `{typed(_TRAIN)}` trains your own GPT.")
     if status[exercise.name] == WRONG:
         sentences.append("Its last check found something wrong; check it again to see what.")
     elif status[exercise.name] == UNCHECKED:

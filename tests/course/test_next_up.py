@@ -120,6 +120,13 @@ def test_at_the_end_next_says_what_else_there_is(status):
     said = course("next")
     assert said.startswith("Everything passes. Well done.")
     assert "course submit" in said
+    assert "course experiment gpt" in said
+
+
+def test_once_lesson_8_passes_next_names_what_trains_it(status):
+    assert "course experiment gpt" not in course("next")
+    status.update(dict.fromkeys([one.name for one in find_lesson("gpt").exercises], PASSED))
+    assert "`course experiment gpt` trains your own GPT." in course("next")
 
 
 def test_the_time_that_is_left_is_said_in_words(status):
