@@ -194,8 +194,8 @@ def test_a_list_that_drifted_fails_the_check_and_is_restored_alone(built):
 
 @pytest.mark.parametrize(
     "markers",
-    ["", BEGIN, END, END + BEGIN, BEGIN + BEGIN + END, BEGIN + END + END, BEGIN + END + BEGIN],
-    ids=["none", "no end", "no begin", "swapped", "two begins", "two ends", "begun again"],
+    ["", END + BEGIN, BEGIN + BEGIN + END, BEGIN + END + END],
+    ids=["none", "swapped", "two begins", "two ends"],
 )
 def test_wrong_markers_are_one_sentence_and_nothing_is_written(repository, markers):
     text = repository / "course" / "lessons" / "5_rope.md"
@@ -322,7 +322,7 @@ def test_other_bytes_of_the_same_figure_are_no_drift(built):
     assert (built / FIGURE).read_bytes() == before
 
 
-@pytest.mark.parametrize("data", [None, b"", b"<svg/>", b"<metadata>eA==</metadata>", b"\xff"])
+@pytest.mark.parametrize("data", [None, b"<svg/>", b"\xff"])
 def test_a_figure_that_is_missing_or_no_longer_one_is_drawn(built, data):
     before = (built / FIGURE).read_text(encoding="utf-8")
     (built / FIGURE).unlink()

@@ -148,7 +148,7 @@ def test_training_learns():
     assert learning.held_out_loss(64) < before - 0.5
 
 
-@each_scheme
+@pytest.mark.parametrize("scheme", ["learned", "rope"])  # with parameters of its own, and without
 def test_a_training_that_was_stopped_goes_on_as_if_nothing_had_happened(
     scheme, folder, monkeypatch
 ):
