@@ -222,8 +222,8 @@ class TestPartialRotary:
     def test_pairs_are_halves_of_the_turned_part(self, lesson):
         """Of six features four turn: the points (1, 3) and (2, 4), not (1, 4) and
         (2, 5). With base 100 their rates are 1 and 100 ** (-2 / 4) = 1/10:
-        1 cos 1 - 3 sin 1 = -1.9841      1 sin 1 + 3 cos 1 = 2.4624
-        2 cos .1 - 4 sin .1 = 1.5907     2 sin .1 + 4 cos .1 = 4.1797
+        1 cos 1 - 3 sin 1 = -1.9841,     1 sin 1 + 3 cos 1 = 2.4624,
+        2 cos .1 - 4 sin .1 = 1.5907,    2 sin .1 + 4 cos .1 = 4.1797.
         """
         rotary = lesson.PartialRotary(8, 6, 4, 100.0)
         got = rotary(torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]), 1)
@@ -827,9 +827,9 @@ class TestRope2d:
     def test_pairs_are_halves_of_each_half(self, lesson):
         """D = 8, base 100: each half has the rates 1 and 100 ** (-2 / 4) = 1/10. At row
         1 the points (1, 3) and (2, 4) turn by 1 and 0.1:
-        1 cos 1 - 3 sin 1 = -1.9841      1 sin 1 + 3 cos 1 = 2.4624
-        2 cos .1 - 4 sin .1 = 1.5907     2 sin .1 + 4 cos .1 = 4.1797
-        and at column 2 the points (5, 7) and (6, 8) by 2 and 0.2.
+        1 cos 1 - 3 sin 1 = -1.9841,     1 sin 1 + 3 cos 1 = 2.4624,
+        2 cos .1 - 4 sin .1 = 1.5907,    2 sin .1 + 4 cos .1 = 4.1797;
+        at column 2 the points (5, 7) and (6, 8) by 2 and 0.2.
         """
         x = torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]])
         got = lesson.rope_2d(x, torch.tensor([1]), torch.tensor([2]), 100.0)

@@ -904,8 +904,8 @@ def _bounds(n_buckets, max_distance):
 
 alternative(
     {
-        _STEPS: "torch.bucketize(near.double(), torch.tensor(_bounds(n_buckets, max_distance),"
-        " dtype=torch.float64, device=near.device), right=True)",
+        _STEPS: "torch.bucketize(near.double().contiguous(), torch.tensor("
+        "_bounds(n_buckets, max_distance), device=near.device).double(), right=True)",
         _FAR: "half + steps",
     },
     {
