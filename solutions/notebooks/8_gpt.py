@@ -254,7 +254,7 @@ guess = Guess(with_caches=..., without=...)
 
 # %%
 start, counts = torch.tensor([tokenizer.encode(".")]), []
-count = model.tokens.register_forward_hook(lambda _, given, __: counts.append(given[0].numel()))
+count = model.norm.register_forward_hook(lambda _, __, normed: counts.append(normed.shape[1]))
 
 
 def plain(text, n_new):
