@@ -1589,20 +1589,20 @@ _GROW = "text = torch.cat((text, unread), dim=1)"
 
 mistake(
     {_SHARES: "logits.softmax(dim=-1) / temperature"},
-    {_SHARES: "(logits.softmax(dim=-1) / temperature).softmax(dim=-1)"},
-    says="generate divides by the temperature after the softmax.",
+    {_SHARES: "logits.softmax(dim=-1)"},
+    says="generate draws alike at all temperatures but 0: it divides after the softmax, or never.",
     look="What does a factor change that all probabilities share?",
     common=True,
+)
+mistake(
+    {_SHARES: "(logits.softmax(dim=-1) / temperature).softmax(dim=-1)"},
+    says="generate takes a softmax of probabilities, after the division by the temperature.",
+    look="Which comes first, the division or the softmax, and how many of them are there?",
 )
 mistake(
     {_SHARES: "(logits * temperature).softmax(dim=-1)"},
     says="generate multiplies by the temperature.",
     look="Does a low temperature make the most probable token more likely?",
-)
-mistake(
-    {_SHARES: "logits.softmax(dim=-1)"},
-    says="generate ignores the temperature, unless it is 0.",
-    look="Where in the body does `temperature` stand?",
 )
 mistake(
     {_SHARES: "(logits / temperature).exp()"},
@@ -1790,8 +1790,8 @@ mistake(
 )
 mistake(
     {"return text": "return text[:, ids.shape[1] :]"},
-    {"return text": "return unread"},
-    says="generate returns without the prompt, or without what is new before the last token.",
+    {"text = unread = ids.long()": "text = ids[:, :0].long()\n    unread = ids.long()"},
+    says="generate returns the new tokens without the prompt.",
     look="What should stand before the new tokens?",
     common=True,
 )
@@ -1806,9 +1806,9 @@ mistake(
     look="Up to which number can uint8 count?",
 )
 mistake(
-    {"text = unread = ids.long()": "text = ids[:, :0].long()\n    unread = ids.long()"},
-    says="generate forgets the prompt in what it returns.",
-    look="What should stand before the new tokens?",
+    {"return text": "return unread"},
+    says="generate returns the last token only.",
+    look="What should stand before the last token?",
 )
 mistake(
     {"temperature: float = 1.0": "temperature: float = 0.0"},
