@@ -273,6 +273,8 @@ def _report_of_gpts(
     results: "Mapping[str, GPTResult]", settings: "Settings", corpus: "Corpus"
 ) -> None:
     """Print what both models reach, what they are made of, and what they write."""
+    from course.experiments.gpt import TEMPERATURE
+
     size, any_result = settings.size, next(iter(results.values()))
     click.echo(
         f"\nA GPT of {size.n_layers} layers, {size.n_embd} features and {size.n_heads} heads, "
@@ -289,7 +291,10 @@ def _report_of_gpts(
             columns = f"{lines.n_lines:>8}{lines.share:>13.1%}{lines.n_new:>13}"
         click.echo(f"{way:<20}{result.held_out:>6.2f}{columns}{result.seconds:>8.1f} s")
     if counts:
-        click.echo("\nNew: lines that the grammar can write and the training text does not hold.")
+        click.echo(
+            f"\nCounted in texts drawn at temperature {TEMPERATURE}. New: lines that the grammar can "
+            "write and\nthe training text does not hold."
+        )
     _tell_whose(any_result.whose)
     for title, text in {
         "before its training": any_result.untrained,
@@ -329,7 +334,7 @@ def _write_on(training: "GPTTraining", ids: list[int]) -> None:
     """Print what a model writes as it writes it; then its speed with a cache and without."""
     import torch
 
-    from course.experiments.gpt import all_names
+    from course.experiments.gpt import TEMPERATURE, all_names
     from course.experiments.training import whose
     from course.experiments.writing import go_on, tokens_per_second
 
@@ -341,6 +346,7 @@ def _write_on(training: "GPTTraining", ids: list[int]) -> None:
         training.model,
         torch.tensor([ids]),
         N_WRITTEN,
+        TEMPERATURE,
         generator,
         lambda token: click.echo(decode([token]), nl=False),
     )

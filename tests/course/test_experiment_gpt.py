@@ -246,7 +246,7 @@ def model():
 def test_a_text_goes_on_beyond_the_positions_that_there_are(model, n_prompt, n_new):
     ids, told = torch.arange(n_prompt)[None] % 11, []
     generate, generator = names_of("gpt").generate, torch.Generator().manual_seed(0)
-    text = writing.go_on(generate, model, ids, n_new, generator, told.append)
+    text = writing.go_on(generate, model, ids, n_new, 1.0, generator, told.append)
     assert torch.equal(text[:, :n_prompt], ids)
     assert text.shape == (1, n_prompt + n_new)
     assert told == text[0, n_prompt:].tolist()
