@@ -292,8 +292,8 @@ def _report_of_gpts(
         click.echo(f"{way:<20}{result.held_out:>6.2f}{columns}{result.seconds:>8.1f} s")
     if counts:
         click.echo(
-            f"\nCounted in texts drawn at temperature {TEMPERATURE}. New: lines that the grammar can "
-            "write and\nthe training text does not hold."
+            f"\nCounted in texts drawn at temperature {TEMPERATURE}. New: lines that the grammar "
+            "can write\nand the training text does not hold."
         )
     _tell_whose(any_result.whose)
     for title, text in {
