@@ -274,6 +274,7 @@ def _report_of_gpts(
 ) -> None:
     """Print what both models reach, what they are made of, and what they write."""
     from course.experiments.gpt import TEMPERATURE
+    from course.student.borrow import names_of
 
     size, any_result = settings.size, next(iter(results.values()))
     click.echo(
@@ -296,6 +297,8 @@ def _report_of_gpts(
             "can write\nand the training text does not hold."
         )
     _tell_whose(any_result.whose)
+    if why := names_of("gpt").why_none_is_own:
+        click.echo(filled(why))
     for title, text in {
         "before its training": any_result.untrained,
         **{way: result.sample for way, result in results.items()},
@@ -311,7 +314,7 @@ def _go_on_from(prompt: str, settings: "Settings", corpus: "Corpus") -> None:
     import torch
 
     from course.data.tokenizers import CharTokenizer
-    from course.experiments.gpt import Stopped, kept_in, trained, what_stopped
+    from course.experiments.gpt import kept_in, trained, what_stopped
 
     try:
         ids = CharTokenizer.from_text(corpus.text).encode(prompt or "\n")
@@ -324,8 +327,6 @@ def _go_on_from(prompt: str, settings: "Settings", corpus: "Corpus") -> None:
         model = trained(settings, corpus, kept_in())
     try:
         _write_on(model, ids)
-    except Stopped:
-        raise
     except Exception as error:
         raise click.ClickException(what_stopped(error, "with positions", settings.steps)) from None
 

@@ -273,11 +273,12 @@ def test_without_a_cache_the_whole_text_is_read_each_time(model):
 HELPERS = """
 import os, time
 from pathlib import Path
+from course.system.files import write_whole
 
 def work(name, folder, tell):
     for step in range(10_000):
         tell(step)
-        Path(folder, name).write_text(str(os.getpid()), encoding="utf-8")
+        write_whole(Path(folder, name), str(os.getpid()))
         if name == "fails" and step == 3:
             raise ValueError("three")
         if name == "vanishes" and step == 3:
@@ -331,7 +332,7 @@ def ends(note: Path):
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         try:
-            os.kill(int(note.read_text(encoding="utf-8") or 0), 0)
+            os.kill(int(note.read_text(encoding="utf-8")), 0)
         except (FileNotFoundError, ProcessLookupError):
             return
         time.sleep(0.05)
