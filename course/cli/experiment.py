@@ -295,6 +295,9 @@ def _report_of_gpts(
     results: "Mapping[str, GPTResult]", settings: "Settings", corpus: "Corpus"
 ) -> None:
     """Print what both models reach, what they are made of, and what they write."""
+    from course.experiments.gpt import TEMPERATURE
+    from course.student.borrow import names_of
+
     size, any_result = settings.size, next(iter(results.values()))
     click.echo(
         f"\nA GPT of {size.n_layers} layers, {size.n_embd} features and {size.n_heads} heads, "
@@ -311,8 +314,13 @@ def _report_of_gpts(
             columns = f"{lines.n_lines:>8}{lines.share:>13.1%}{lines.n_new:>13}"
         click.echo(f"{way:<20}{result.held_out:>6.2f}{columns}{result.seconds:>8.1f} s")
     if counts:
-        click.echo("\nNew: lines that the grammar can write and the training text does not hold.")
+        click.echo(
+            f"\nCounted in texts drawn at temperature {TEMPERATURE}. New: lines that the grammar "
+            "can write\nand the training text does not hold."
+        )
     _tell_whose(any_result.whose)
+    if why := names_of("gpt").why_none_is_own:
+        click.echo(filled(why))
     for title, text in {
         "before its training": any_result.untrained,
         **{way: result.sample for way, result in results.items()},
@@ -328,7 +336,7 @@ def _go_on_from(prompt: str, settings: "Settings", corpus: "Corpus") -> None:
     import torch
 
     from course.data.tokenizers import CharTokenizer
-    from course.experiments.gpt import Stopped, kept_in, trained, what_stopped
+    from course.experiments.gpt import kept_in, trained, what_stopped
 
     try:
         ids = CharTokenizer.from_text(corpus.text).encode(prompt or "\n")
@@ -341,8 +349,6 @@ def _go_on_from(prompt: str, settings: "Settings", corpus: "Corpus") -> None:
         model = trained(settings, corpus, kept_in())
     try:
         _write_on(model, ids)
-    except Stopped:
-        raise
     except Exception as error:
         raise click.ClickException(what_stopped(error, "with positions", settings.steps)) from None
 
@@ -351,7 +357,7 @@ def _write_on(training: "GPTTraining", ids: list[int]) -> None:
     """Print what a model writes as it writes it; then its speed with a cache and without."""
     import torch
 
-    from course.experiments.gpt import all_names
+    from course.experiments.gpt import TEMPERATURE, all_names
     from course.experiments.training import whose
     from course.experiments.writing import go_on, tokens_per_second
 
@@ -363,6 +369,7 @@ def _write_on(training: "GPTTraining", ids: list[int]) -> None:
         training.model,
         torch.tensor([ids]),
         N_WRITTEN,
+        TEMPERATURE,
         generator,
         lambda token: click.echo(decode([token]), nl=False),
     )

@@ -54,6 +54,7 @@ def go_on(
     model: nn.Module,
     ids: Tensor,
     n_new: int,
+    temperature: float,
     generator: torch.Generator,
     on_token: Callable[[int], object] = lambda token: None,
 ) -> Tensor:
@@ -62,13 +63,14 @@ def go_on(
     When its positions are used up, it reads the last half of them anew and goes on from there.
 
     Args:
+        temperature, generator: as in `generate`.
         on_token: told each new id as soon as it is drawn.
     """
     n_left, most = n_new, model.max_seq_len
     while n_left > 0:
         prompt = ids if ids.shape[1] <= most // 2 else ids[:, -(most // 2) :]
         n_now = min(n_left, most + 1 - prompt.shape[1])
-        text = generate(Streamed(model, on_token), prompt, n_now, generator=generator)
+        text = generate(Streamed(model, on_token), prompt, n_now, temperature, generator=generator)
         on_token(text[0, -1].item())
         ids = torch.cat((ids, text[:, prompt.shape[1] :]), dim=1)
         n_left -= n_now

@@ -246,7 +246,7 @@ def model():
 def test_a_text_goes_on_beyond_the_positions_that_there_are(model, n_prompt, n_new):
     ids, told = torch.arange(n_prompt)[None] % 11, []
     generate, generator = names_of("gpt").generate, torch.Generator().manual_seed(0)
-    text = writing.go_on(generate, model, ids, n_new, generator, told.append)
+    text = writing.go_on(generate, model, ids, n_new, 1.0, generator, told.append)
     assert torch.equal(text[:, :n_prompt], ids)
     assert text.shape == (1, n_prompt + n_new)
     assert told == text[0, n_prompt:].tolist()
@@ -273,11 +273,12 @@ def test_without_a_cache_the_whole_text_is_read_each_time(model):
 HELPERS = """
 import os, time
 from pathlib import Path
+from course.system.files import write_whole
 
 def work(name, folder, tell):
     for step in range(10_000):
         tell(step)
-        Path(folder, name).write_text(str(os.getpid()), encoding="utf-8")
+        write_whole(Path(folder, name), str(os.getpid()))
         if name == "fails" and step == 3:
             raise ValueError("three")
         if name == "vanishes" and step == 3:
@@ -331,7 +332,7 @@ def ends(note: Path):
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         try:
-            os.kill(int(note.read_text(encoding="utf-8") or 0), 0)
+            os.kill(int(note.read_text(encoding="utf-8")), 0)
         except (FileNotFoundError, ProcessLookupError):
             return
         time.sleep(0.05)
