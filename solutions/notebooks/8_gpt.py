@@ -271,7 +271,7 @@ with torch.no_grad():
         write = plain if name == "without" else partial(gpt.generate, model, temperature=0)
         written[name] = write(start, n_new=100)
         seconds, n_read[name] = time.perf_counter() - since, sum(counts)
-        print(f"{name:<12} {n_read[name]:5,} tokens read, {100 / seconds:5,.0f} words a second")
+        print(f"{name:<12} {n_read[name]:5,} tokens read, {100 / seconds:4.0f} words a second")
 count.remove()
 print("the same words:", torch.equal(*written.values()))
 
@@ -308,7 +308,7 @@ for temperature in (0, 0.5, 1, 2):
     texts[temperature] = [tokenizer.decode(one) for one in new]
     pairs = [pair for one in texts[temperature] for pair in pairwise(one.split())]
     percent[temperature] = 100 * sum(pair not in known for pair in pairs) / len(pairs)
-    print(f"{temperature:>3}: {percent[temperature]:4.1f} %  {texts[temperature][0]}")
+    print(f"{temperature:>3}: {percent[temperature]:4.1f} %  {texts[temperature][0][:75]}")
 
 # %% tags=["guess"]
 guess.compare(
@@ -352,19 +352,18 @@ guess.compare(
 # %% [markdown] answer="too-good-a-loss" points=2
 # ## In your own words: too good to be true
 #
-# A friend trains on this kingdom, and after 100 steps the loss is 0.02. What the model writes is
+# A friend trains on this kingdom, and after 150 steps the loss is 0.02. What the model writes is
 # "the the the the". Name two mistakes, each of which lets the loss fall so low. With which
 # experiment, in a few lines and without reading the code, do you tell them apart?
 #
 # ### BEGIN SOLUTION
 # The model is asked for what it can see. Either the loss is not shifted: logits at t are judged
-# by the token at t, which the model has just read; it learns to repeat its input, and so it
-# writes the same word forever. Or the mask is missing (or wrong), and attention reads the next
-# token. To tell them apart: change a later token of a text and see whether logits of earlier
-# places change. If they do, the mask is the mistake. If they do not, it is the shift; also, the
-# logits at t have their maximum at the token t itself. ("The the the" speaks for the shift;
-# without a mask, what is written is poor in another way, because when the last token is read
-# there is no next one to look at.)
+# by the token at t, which the model has just read, so it learns to repeat its input. Or the mask
+# is missing (or wrong), and attention reads the next token. To tell them apart: change a later
+# token of a text and see whether logits of earlier places change. If they do, the mask is the
+# mistake. If they do not, it is the shift, and the logits at t have their maximum at the token t
+# itself. (What is written does not tell: with either mistake, a model of one block writes "the
+# the the". Without a mask it has nothing to copy from when the last token is read.)
 #
 # *Grading: 1 point for both causes (no shift, no mask), 1 for an experiment that separates
 # them.*
