@@ -245,7 +245,7 @@ def generate(
     Raises:
         ValueError: temperature < 0, top_k < 1 or T + n_new > max_seq_len + 1.
 
-    Source: Fan et al. (2018), arXiv:1805.04833, section 5.2 (top k).
+    Source: Fan et al. (2018), arXiv:1805.04833, section 5.4 (top k).
 
     >>> model = GPT(vocab_size=11, n_embd=8, n_heads=2, n_layers=1, max_seq_len=16)
     >>> generate(model, torch.tensor([[3, 1, 4]]), n_new=5).shape
