@@ -409,6 +409,8 @@ LONG = {
     "sinusoidal": ["`offset_rotation`"],
     "rope": ["`rope_tables`"],
     "skipgram": ["`skipgram_pairs`", "`SkipGram`", "`train_skipgram`", "`analogy`"],
+    "longer": ["`yarn_frequencies`", "`relative_buckets`", "`RelativeBias`", "`rope_2d`"],
+    "gpt": ["`causal_attention`", "`CausalSelfAttention`", "`Block`", "`generate`"],
 }
 """Of the reference: what is long enough to say something. Those of lesson 1 are all short."""
 
