@@ -106,6 +106,7 @@ def _landing() -> dict:
     return {
         "address": address(),
         "start": re.search(r"<!-- start -->\n(```.*?```)", readme, re.DOTALL)[1],
+        "built": re.search(r"<!-- built -->\n(.*?)<!-- end of built -->", readme, re.DOTALL)[1],
         "contents": {
             "The course": [
                 "The syllabus <course/lessons/README>",
