@@ -291,12 +291,12 @@ mistake(
     common=True,
 )
 mistake(
-    {"diagonal=k_len - q_len": "diagonal=k_len - q_len - 1"},
+    {"diagonal=k_len - q_len": "diagonal=k_len - 1 - q_len"},
     says="causal_attention hides from each query its own key.",
     look="Does a token see itself? What is left for the very first one?",
 )
 mistake(
-    {"diagonal=k_len - q_len": "diagonal=k_len - q_len + 1"},
+    {"diagonal=k_len - q_len": "diagonal=k_len + 1 - q_len"},
     says="causal_attention shows each query the next key, too.",
     look="Which diagonal of the mask is the last that may be seen?",
 )
