@@ -215,6 +215,11 @@ mistake(
     says="merge_heads fills a tensor on the CPU, wherever x is.",
     look="On which device does a new tensor lie if nothing is said?",
 )
+mistake(
+    {_MERGE: "x.permute(2, 0, 1, 3).reshape(x.shape[0], x.shape[2], -1)"},
+    says="merge_heads puts the tokens before the texts, and so mixes the texts.",
+    look="Which axis of the result is the batch?",
+)
 
 
 @alternative
@@ -256,7 +261,6 @@ mistake(
     {_SCALE: " / (q.shape[1] * q.shape[-1]) ** 0.5"},
     says="causal_attention divides by √C, the root of the width of all heads together.",
     look="How many products does one score sum up, C or D?",
-    common=True,
 )
 mistake(
     {_SCALE: " / q.shape[-1]"},
@@ -278,7 +282,6 @@ mistake(
     {_MASKED: "scores"},
     says="causal_attention has no mask: queries see later keys.",
     look="Which keys does the first query see?",
-    common=True,
 )
 mistake(
     {"diagonal=k_len - q_len": ""},
@@ -288,12 +291,12 @@ mistake(
     common=True,
 )
 mistake(
-    {"diagonal=k_len - q_len": "diagonal=k_len - q_len - 1"},
+    {"diagonal=k_len - q_len": "diagonal=k_len - 1 - q_len"},
     says="causal_attention hides from each query its own key.",
     look="Does a token see itself? What is left for the very first one?",
 )
 mistake(
-    {"diagonal=k_len - q_len": "diagonal=k_len - q_len + 1"},
+    {"diagonal=k_len - q_len": "diagonal=k_len + 1 - q_len"},
     says="causal_attention shows each query the next key, too.",
     look="Which diagonal of the mask is the last that may be seen?",
 )
@@ -460,6 +463,11 @@ for _by, _masks in ("q_len", "_kept_by_queries"), ("k_len", "_kept_by_keys"):
         look="Call it with two numbers of keys, one after the other. What is the key of your mask?",
         forget=globals()[_masks].clear,
     )
+mistake(
+    {_SCALE: " / q.shape[1] ** 0.5"},
+    says="causal_attention divides by the root of the number of heads.",
+    look="Which axis of q is D?",
+)
 
 
 @alternative
@@ -549,7 +557,6 @@ mistake(
     },
     says="CausalSelfAttention turns queries and keys before they are split, at width C.",
     look="How wide is what RoPE turns: a token, or a head of it?",
-    common=True,
 )
 mistake(
     {_TURN: "q, k = self.rotary(q), self.rotary(k)"},
@@ -567,7 +574,6 @@ mistake(
     {_JOIN: _JOIN.replace('cache["k"]', 'self.rotary(cache["k"])')},
     says="CausalSelfAttention turns the keys in the cache again with every piece.",
     look="Are the keys in your cache turned already? What happens to them in the next call?",
-    common=True,
 )
 mistake(
     {
@@ -656,14 +662,12 @@ mistake(
     {"cache: dict | None = None": "cache: dict | None = _shared"},
     says="CausalSelfAttention has a dict for default, which is made once and kept for all calls.",
     look="When is the value behind `=` in a signature made?",
-    common=True,
     forget=_shared.clear,
 )
 mistake(
     {_OUT: f"merge_heads({_ATTEND})"},
     says="CausalSelfAttention leaves out the output projection.",
     look="Where in forward does `out_proj` stand?",
-    common=True,
 )
 mistake(
     {_OUT: f"x + {_OUT}"},
@@ -685,7 +689,6 @@ mistake(
     },
     says="CausalSelfAttention has projections with a bias.",
     look="What does nn.Linear make if nothing is said?",
-    common=True,
 )
 mistake(
     {
@@ -774,6 +777,35 @@ mistake(
     {_OUT: f"F.dropout({_OUT}, 0.1)"},
     says="CausalSelfAttention drops some of its result at random.",
     look="Does a second call give the same?",
+)
+mistake(
+    {
+        _OFFSET: 'offset = cache["n"] if cache else 0',
+        _STORE: "window = max(self.rotary.max_seq_len // 2, x.shape[1])\n"
+        "            k, v = k[:, :, -window:], v[:, :, -window:]\n"
+        "            cache.update(k=k, v=v, n=offset + x.shape[1])",
+    },
+    says="CausalSelfAttention forgets the oldest keys of its cache.",
+    look="How many keys should be in the cache after the whole text?",
+)
+mistake(
+    {
+        _TURN: f"{_TURN}\n"
+        "        if cache is not None:\n"
+        "            n = self.rotary.max_seq_len - x.shape[1]\n"
+        "            k = split_heads(self.k_proj(x), self.n_heads)\n"
+        "            k = self.rotary(k, min(offset + x.shape[1], n))"
+    },
+    says="CausalSelfAttention turns keys as if their piece began where it ends.",
+    look="Is the number of tokens read so far counted up before the keys are turned, or after?",
+)
+mistake(
+    {
+        _TURN: "q, k = (self.rotary(torch.cat((one[..., 0::2], one[..., 1::2]), dim=-1), offset) "
+        "for one in (q, k))"
+    },
+    says="CausalSelfAttention turns neighboring features together, not those of two halves.",
+    look="Which feature is the partner of feature 0 in lesson 5?",
 )
 
 
@@ -961,7 +993,6 @@ mistake(
     {_GELU: "nn.GELU(approximate='tanh')"},
     says="Block takes the approximation of GELU by tanh.",
     look="Which GELU does the docstring ask for?",
-    common=True,
 )
 mistake(
     {_GELU: "nn.ReLU()"},
@@ -1043,6 +1074,14 @@ mistake(
     {_MLP: "return x + x + self.mlp(self.norm2(x))"},
     says="Block adds what came in twice.",
     look="Does your mlp or your attention add x already?",
+)
+mistake(
+    {
+        _ATTENTION: "y = x + self.attention(self.norm1(x), cache)",
+        _MLP: "return x + self.mlp(self.norm2(y))",
+    },
+    says="Block loses what attention found, except for what the mlp makes of it.",
+    look="To what is the result of the mlp added?",
 )
 
 
@@ -1127,12 +1166,12 @@ mistake(
     {_EACH: "caches[:1] * len(self.blocks) if caches else [None] * len(self.blocks)"},
     says="GPT lets all its blocks share one cache.",
     look="How many dicts are in `caches`, and which block gets which?",
-    common=True,
 )
 mistake(
     {"block(x, cache)": "block(x)"},
-    says="GPT does not hand the caches to its blocks.",
-    look="Who fills the caches?",
+    {"block(x, cache)": "block(x, cache or None)"},
+    says="GPT hands no caches to its blocks, at least not while they are empty.",
+    look="Who fills the caches, and what is the truth of an empty dict?",
 )
 mistake(
     {_EACH: "(caches or [None])[:1] + [None] * (len(self.blocks) - 1)"},
@@ -1166,7 +1205,6 @@ mistake(
     {_LOGITS: f"{_LOGITS}.log_softmax(dim=-1)"},
     says="GPT returns probabilities or their logarithms instead of logits.",
     look="What do `next_token_loss` and `generate` expect?",
-    common=True,
 )
 mistake(
     {_LOGITS: f"{_LOGITS}[:, -1]"},
@@ -1299,6 +1337,14 @@ mistake(
     says="GPT adds a bias to its logits.",
     look="Which parameters does it have beside the table, the blocks and the norm?",
 )
+mistake(
+    {
+        'n_read = caches[0]["k"].shape[-2] if caches and caches[0] else 0': "n_read = sum("
+        'one["k"].shape[-2] for one in caches or [] if one)'
+    },
+    says="GPT counts the tokens in its caches once for each block.",
+    look="How many tokens were read, if each of three caches holds five?",
+)
 
 
 @alternative
@@ -1392,7 +1438,6 @@ mistake(
     says="next_token_loss shifts over the ends of texts: a text's last token asks for the first "
     "of the next text.",
     look="Which comes first, the shift or the flattening?",
-    common=True,
 )
 mistake(
     {_NEXT: "ids[:, 2:]", _BEFORE: "logits[:, :-2]"},
@@ -1620,7 +1665,6 @@ mistake(
     },
     says="generate keeps the top_k least probable tokens.",
     look="In which order does `sort` sort? Which tokens should remain?",
-    common=True,
 )
 mistake(
     {"logits < least": "logits > least"},
@@ -1641,7 +1685,6 @@ mistake(
     {"min(top_k, logits.shape[-1])": "top_k"},
     says="generate asks for more tokens than there are if top_k is above V.",
     look="What does `topk` say if it is asked for more than there is?",
-    common=True,
 )
 mistake(
     {"min(top_k, logits.shape[-1])": "min(top_k + 1, logits.shape[-1])"},
@@ -1683,7 +1726,6 @@ mistake(
     {"    model.eval()\n": "    model.training = False\n"},
     says="generate runs the model, or parts of it, in training mode.",
     look="Which method puts a model and all its parts into evaluation mode?",
-    common=True,
 )
 mistake(
     {"with torch.no_grad():": "if True:"},
@@ -1700,7 +1742,6 @@ mistake(
     {"model(unread, caches)": "model(text, caches)"},
     says="generate reads into its caches once more what they hold already.",
     look="What do the caches know before the second call?",
-    common=True,
 )
 mistake(
     {"model(unread, caches)": f"model(text, {_CACHES})"},
@@ -1717,7 +1758,6 @@ mistake(
     {_CACHES: "[{}] * len(model.blocks)"},
     says="generate gives all blocks one and the same cache.",
     look="What does `[{}] * 3` hold?",
-    common=True,
 )
 mistake(
     {_CACHES: "[{}]"},
@@ -1729,7 +1769,6 @@ mistake(
     {", generator=generator": ""},
     says="generate ignores the generator.",
     look="Which call draws, and from where?",
-    common=True,
 )
 mistake(
     {"generator=generator": "generator=generator or torch.Generator()"},
@@ -1759,7 +1798,6 @@ mistake(
     {"if temperature == 0:": "if False:"},
     says="generate divides by a temperature of 0.",
     look="What is 1 / 0, and which token should come out?",
-    common=True,
 )
 mistake(
     {".argmax(": ".argmin("},
@@ -1793,7 +1831,6 @@ mistake(
     {"text = unread = ids.long()": "text = ids[:, :0].long()\n    unread = ids.long()"},
     says="generate returns the new tokens without the prompt.",
     look="What should stand before the new tokens?",
-    common=True,
 )
 mistake(
     {_GROW: "text = torch.cat((unread, text), dim=1)"},
@@ -1843,6 +1880,21 @@ mistake(
     {'raise ValueError(f"top_k': 'return ValueError(f"top_k'},
     says="generate returns its ValueError instead of raising it.",
     look="Which statement stops a function with an error?",
+)
+mistake(
+    {
+        "    with torch.no_grad():\n": "    with torch.no_grad():\n"
+        "        for t in range(ids.shape[1] - 1 if n_new else 0):\n"
+        "            model(text[:, t : t + 1], caches)\n"
+        "        unread = text[:, -1:]\n"
+    },
+    says="generate reads the prompt token by token.",
+    look="How many calls does a prompt take?",
+)
+mistake(
+    {"if temperature == 0:": "temperature = max(temperature, 0.01)\n            if False:"},
+    says="generate draws at a low temperature instead of taking the most probable token at 0.",
+    look="Is the result at temperature 0 the same in every call, also if two logits are close?",
 )
 
 
