@@ -366,9 +366,9 @@ class TestPartialRotary:
 
     @pytest.mark.parametrize("rotary_dim", [0, 4])
     def test_nothing_is_trained(self, lesson, rotary_dim):
-        """Cosines and sines are known; as parameters an optimizer would change them."""
+        """Cosines and sines are known. They belong in buffers, not into parameters."""
         names = ", ".join(lesson.PartialRotary(8, 6, rotary_dim).parameters)
-        expect.that(not names, f"the module trains {names}, but there is nothing to learn in it")
+        expect.that(not names, f"the module has parameters ({names}), but nothing to learn")
 
     def test_what_is_kept_follows_to_another_device(self, lesson, draw):
         """After `module.to(device)` everything is where the queries are."""

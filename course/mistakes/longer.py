@@ -174,6 +174,17 @@ mistake(
     look="Put `keep` = 0 and `keep` = 1 into your last line. What remains of each?",
 )
 mistake(
+    {_MIXED: "theta * (keep + (1 - keep) / factor) * (0.1 * math.log(factor) + 1)"},
+    says="yarn_frequencies multiplies by 0.1 ln(factor) + 1, which belongs to cosines and sines.",
+    look="What should be the frequency of a pair with `keep` = 1?",
+)
+mistake(
+    {"(2 * math.pi)\n": "(2 * math.pi)\n    turns = turns.floor()\n"},
+    {"(2 * math.pi)\n": "(2 * math.pi)\n    turns = turns.round()\n"},
+    says="yarn_frequencies counts whole turns only.",
+    look="What does a pair keep that made one and a half turns?",
+)
+mistake(
     {_MIXED: "theta * keep"},
     says="yarn_frequencies leaves out what is divided, so that slow pairs stand still.",
     look="What should be the frequency of a pair with `keep` = 0?",
@@ -388,7 +399,19 @@ mistake(
     common=True,
 )
 
-
+mistake(
+    {
+        _MADE: "RotaryEmbedding(max_seq_len, head_dim, base)",
+        _FORWARD: "turned = self.rotary(x, offset)[..., : self.rotary_dim]",
+    },
+    {
+        _MADE: "RotaryEmbedding(max_seq_len, head_dim - head_dim % 2, base)",
+        _FORWARD: "even = x[..., : x.shape[-1] // 2 * 2]\n"
+        "        turned = self.rotary(even, offset)[..., : self.rotary_dim]",
+    },
+    says="PartialRotary turns the whole head, and takes the first features of the result.",
+    look="If four of sixteen features turn, which is the partner of feature 0?",
+)
 mistake(
     {_MADE: "RotaryEmbedding(max_seq_len, rotary_dim, base ** (rotary_dim / head_dim))"},
     says="PartialRotary takes its rates from a head of width D instead of `rotary_dim`.",
@@ -526,6 +549,10 @@ mistake(
     },
     {
         "        # what": "        self.learned = nn.Parameter(torch.zeros(rotary_dim))\n"
+        "        # what",
+    },
+    {
+        "        # what": "        self.kept = nn.Parameter(torch.ones(2), requires_grad=False)\n"
         "        # what",
     },
     says="PartialRotary has parameters, although there is nothing to learn in it.",
@@ -761,6 +788,11 @@ mistake(
     {"max_distance / half": "n_buckets / half"},
     says="relative_buckets ignores `max_distance`.",
     look="Where in the formula does the argument `max_distance` occur?",
+)
+mistake(
+    {_HALF: "n_buckets, max_distance, half = 32, 128, 16"},
+    says="relative_buckets makes 32 buckets up to 128, whatever numbers it is given.",
+    look="Where in the formula do the arguments `n_buckets` and `max_distance` occur?",
 )
 mistake(
     {"int = 128": "int = 256"},
@@ -1294,6 +1326,14 @@ mistake(
         _LENGTH: "4097",
         "places.sign()[:, None] * ": "",
     },
+    *(
+        {
+            _ABSOLUTE: "places.long()",
+            _LENGTH: length,
+            "places.sign()[:, None] * ": "",
+        }
+        for length in ("5000", "8192", "10000")
+    ),
     {
         _ABSOLUTE: "places.long()",
         _LENGTH: "max(max(steps.tolist(), default=0), 0) + 1",
@@ -1419,6 +1459,10 @@ mistake(
     {
         _PAIRED: "in (first, rows - min(rows.tolist(), default=0)),"
         " (second, cols - min(cols.tolist(), default=0)):"
+    },
+    {
+        _PAIRED: "in (first, rows.long() - min(rows.tolist(), default=0)),"
+        " (second, cols.long() - min(cols.tolist(), default=0)):"
     },
     {_PAIRED: "in (first, rows.clamp(min=0)), (second, cols.clamp(min=0)):"},
     says="rope_2d moves, stretches or cuts the places before it turns.",
