@@ -15,7 +15,13 @@ from course.building import archive
 from course.building.notebooks import UNGRADED
 from course.cli import main
 from course.student import notebook_server
-from course.syllabus import exercises_called, find_lesson, lessons, name_for_check
+from course.syllabus import (
+    counted_lessons,
+    exercises_called,
+    find_lesson,
+    lessons,
+    name_for_check,
+)
 
 
 def course(*arguments: str, **options) -> subprocess.CompletedProcess:
