@@ -26,6 +26,7 @@ PROGRAMS = {
     "formulations": "Our formulas and those of others",
     "glove_open": "Opening and querying GloVe vectors",
     "skipgram": "Training skip-gram",
+    "gpt": "Training a small GPT",
 }
 """By name, in the order of the report: what each program is about."""
 

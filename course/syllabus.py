@@ -42,6 +42,8 @@ class Exercise:
         minutes: about how long it takes.
         why: a sentence: what it needs from earlier exercises, and what later needs it.
         hints: from a nudge to nearly the line, as many as `HINTS`.
+        own: exercises that it calls and that its tests never lend it, because the two share what
+            no contract fixes, such as the keys of a cache.
     """
 
     lesson: str
@@ -51,16 +53,22 @@ class Exercise:
     minutes: int
     why: str
     hints: tuple[str, ...]
+    own: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """One module of exercises, with its place in the course."""
+    """One module of exercises, with its place in the course.
+
+    Attributes:
+        beyond: whether it is for those who want more; its points are not in the course's total.
+    """
 
     number: int
     stem: str
     title: str
     exercises: tuple[Exercise, ...]
+    beyond: bool
 
     @property
     def points(self) -> int:
@@ -103,6 +111,7 @@ def lessons() -> tuple[Lesson, ...]:
     def exercise(stem: str, fields: dict[str, Any]) -> Exercise:
         words = syllabus.get("exercise", {}).get(fields["name"], {})  # what lacks, the doctor says
         hints = tuple(words.get(kind, "") for kind in HINTS)
+        fields = {**fields, "own": tuple(fields.get("own", ()))}
         return Exercise(lesson=stem, why=words.get("why", ""), hints=hints, **fields)
 
     return tuple(
@@ -111,9 +120,19 @@ def lessons() -> tuple[Lesson, ...]:
             entry["stem"],
             entry["title"],
             tuple(exercise(entry["stem"], fields) for fields in entry["exercises"]),
+            entry.get("beyond", False),
         )
         for number, entry in enumerate(syllabus["lesson"], start=1)
     )
+
+
+def counted_lessons() -> tuple[Lesson, ...]:
+    """Return the lessons whose points make the course's total: those that are not beyond it.
+
+    >>> sum(lesson.points for lesson in counted_lessons())
+    100
+    """
+    return tuple(lesson for lesson in lessons() if not lesson.beyond)
 
 
 @cache
@@ -208,7 +227,18 @@ def stub_from(solution: str, stem: str) -> str:
         name = next(name for first, last, name in owners if first <= line <= last)
         return f'{block["indent"]}raise NotImplementedError("TODO {stem}.{name}")\n'
 
-    return _BLOCK.sub(replace, solution)
+    return importing_exercises(_BLOCK.sub(replace, solution))
+
+
+@cache
+def solution_of(stem: str) -> str:
+    """Return the module of a lesson as somebody hands it in who has done everything."""
+    return importing_exercises(find_lesson(stem).module("solutions").read_text(encoding="utf-8"))
+
+
+def importing_exercises(solution: str) -> str:
+    """Return a solution's text, importing what is of earlier lessons as its stub does."""
+    return re.sub(r"^from solutions\.", "from exercises.", solution, flags=re.MULTILINE)
 
 
 @cache

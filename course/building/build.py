@@ -289,7 +289,8 @@ def _as_code(text: str) -> str:
 def with_contents(text: str) -> str:
     """Return the page of all lessons with its table written anew."""
     rows = "".join(
-        f"| {lesson.number} | [{lesson.title}]({lesson.text.name}) | `{lesson.stem}` "
+        f"| {lesson.number} | [{lesson.title}]({lesson.text.name})"
+        f"{' (beyond)' if lesson.beyond else ''} | `{lesson.stem}` "
         f"| {question_of(lesson)} |\n"
         for lesson in lessons()
     )

@@ -85,7 +85,7 @@ def _in_syllabus(stem: str, entry: dict[str, Any], words: dict[str, dict]) -> It
         for field, meaning in _FIELDS.items():
             if not _is_filled(fields.get(field), field):
                 yield f"{who} lacks `{field}` in {_SYLLABUS}: {meaning}"
-        for field in fields.keys() - _FIELDS.keys() - {"name"}:
+        for field in fields.keys() - _FIELDS.keys() - {"name", "own"}:
             yield f"{who} has `{field}` in {_SYLLABUS}, which means nothing there"
         if who not in _names(entry):
             continue

@@ -24,7 +24,7 @@ from course.syllabus import Lesson, lessons, name_for_check
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-LAB, SHOOT_OUT = "7_positions_lab", "8_shoot_out"
+LAB, SHOOT_OUT = "positions_lab", "shoot_out"
 
 UNGRADED = {"lab": LAB, "shoot-out": SHOOT_OUT}
 """Notebooks that belong to no lesson, by the name that `course open` and `course reset` take."""
@@ -56,7 +56,7 @@ _CHECKS = (
 
 
 def stems() -> list[str]:
-    """Return all notebooks by the names of their files: `1_lookup` to `8_shoot_out`."""
+    """Return all notebooks by the names of their files: `1_lookup` to `8_gpt`, then the others."""
     return [*(lesson.text.stem for lesson in lessons()), *UNGRADED.values()]
 
 

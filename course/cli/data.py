@@ -11,6 +11,7 @@ from course.data import data_folder, sources
 from course.data.download import obtain
 from course.data.fetch import DataError
 from course.data.sources import Dataset, noted_sha256
+from course.system.console import typed
 
 DIMS = ("50", "100", "200", "300")
 
@@ -44,7 +45,7 @@ def data(name, dim, listing, check, mirror, dest):
     stands for --mirror.
     """
     if dim and name != "glove":
-        raise click.UsageError("--dim goes with glove: course data glove --dim 100")
+        raise click.UsageError(f"--dim goes with glove: {typed('course data glove --dim 100')}")
     folder = dest or data_folder()
     with _one_sentence():
         if check:
@@ -85,8 +86,9 @@ def _list(folder: Path) -> None:
         state = "there" if (folder / dataset.file).exists() else "-"
         size = f"{dataset.size / 1e6:,.0f} MB"
         click.echo(f"  {dataset.file:<20} {size:>8}  {state:<6} {dataset.title}")
-    click.echo("\nFetch: course data tinyshakespeare | glove [--dim 50|100|200|300] | all")
-    click.echo("Check: course data --check    More: course data --help")
+    fetch = typed("course data tinyshakespeare | glove [--dim 50|100|200|300] | all")
+    click.echo(f"\nFetch: {fetch}")
+    click.echo(f"Check: {typed('course data --check')}    More: {typed('course data --help')}")
 
 
 def _check(datasets: list[Dataset], folder: Path, needed: bool) -> None:

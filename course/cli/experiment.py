@@ -1,6 +1,7 @@
 """`course experiment`."""
 
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,12 +9,26 @@ from typing import TYPE_CHECKING
 import click
 
 from course.messages.wording import counted, filled
+from course.system.console import typed
 
 if TYPE_CHECKING:
-    from course.experiments.analogies import Answers
-    from course.experiments.positions import Result
+    from torch import Tensor
 
-NAMES = ("none", "learned", "sinusoidal", "rope", "alibi")
+    from course.data.corpus import Corpus
+    from course.experiments.analogies import Answers
+    from course.experiments.gpt import GPTTraining
+    from course.experiments.gpt import Result as GPTResult
+    from course.experiments.positions import Result
+    from course.experiments.real_words import Words
+    from course.experiments.training import Settings
+
+    Ways = Mapping[str, tuple[Tensor, float]]
+    Asked = tuple[Words, Ways, list[list[str]]]
+
+NAMES = ("none", "learned", "sinusoidal", "rope", "alibi", "t5", "partial", "rnope")
+
+N_WRITTEN = 500
+"""Characters that `course experiment gpt --prompt` writes."""
 
 
 @click.group(short_help="Measure what texts only claim.")
@@ -23,35 +38,44 @@ def experiment() -> None:
 
 @experiment.command(short_help="Which position scheme wins, and which reads on?")
 @click.argument("schemes", nargs=-1, type=click.Choice(NAMES), metavar="[SCHEME]...")
-@click.option("--long", is_flag=True, help="Larger models: some seven times the work.")
+@click.option("--long", is_flag=True, help="Larger models: some five times the work.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
 def positions(schemes: tuple[str, ...], long: bool, seed: int) -> None:
-    """Train one small character model for each SCHEME, or for all five, and compare them.
+    """Train one small character model for each SCHEME, or for all, and compare them.
 
     Each learns from windows of 64 characters, of TinyShakespeare if it was fetched, and is then
     asked about 128 and 256. All take less than a minute on two processors. Stop whenever you like:
     the same command goes on from there, and a finished result is shown at once.
 
+    SCHEME is none, learned, sinusoidal, rope or alibi; or, of lesson 7, t5 (a learned bias),
+    partial (a quarter of the features turned) or rnope (RoPE in every other layer, with --long).
+
     \b
     Examples:
       course experiment positions
-      course experiment positions rope alibi --seed 1
+      course experiment positions rope t5 --seed 1
       course experiment positions --long
     """
     import dataclasses
 
+    from course.experiments.character_gpt import schemes_for
     from course.experiments.positions import kept_in, shoot_out
     from course.experiments.training import LONG, QUICK
 
     settings = dataclasses.replace(LONG if long else QUICK, seed=seed)
-    done = dict.fromkeys(schemes or NAMES, 0)
+    at_this_size = schemes_for(settings.size)
+    if unfit := set(schemes).difference(at_this_size):
+        raise click.UsageError(f"{unfit.pop()} needs more than one layer; add --long")
+    done = dict.fromkeys(schemes or at_this_size, 0)
     is_watched = sys.stderr.isatty()
 
     def tell(scheme: str, step: int) -> None:
         done[scheme] = step
         if is_watched:
-            shares = (f"{name} {100 * n // settings.steps:>3} %" for name, n in done.items())
-            click.echo("\r" + "   ".join(shares), nl=False, err=True)
+            share = 100 * sum(done.values()) // (len(done) * settings.steps)
+            n_trained = list(done.values()).count(settings.steps)
+            told = f"{share:>3} %   {n_trained} of {len(done)} trained"
+            click.echo("\r" + told, nl=False, err=True)
         elif step == settings.steps:
             click.echo(f"{scheme} is trained", err=True)
 
@@ -77,22 +101,29 @@ def _report(results: "Sequence[Result]") -> None:
         "Lower is better.\n"
     )
     if corpus == "kingdom":
+        fetch = typed("course data tinyshakespeare")
         click.echo(
-            "The kingdom is a small made-up text. Lesson 5's figures are those of\n"
-            "TinyShakespeare, which `course data tinyshakespeare` fetches.\n"
+            "The kingdom is a small made-up text. The figures of lessons 5 and 7 are those of\n"
+            f"TinyShakespeare, which `{fetch}` fetches.\n"
         )
-    click.echo(f"{'':<14}" + "".join(f"{length:>8}" for length in lengths) + f"{'CPU':>9}")
+    click.echo(f"{'':<12}" + "".join(f"{length:>8}" for length in lengths) + f"{'CPU':>9}")
     for result in results:
         rows = {result.scheme: result.held_out}
         rows |= {f"  {way}": losses for way, losses in result.stretched.items()}
         for name, losses in rows.items():
             seconds = f"{result.seconds:>7.1f} s" if name == result.scheme else ""
-            click.echo(f"{name:<14}" + "".join(f"{losses[n]:>8.2f}" for n in lengths) + seconds)
-    if any(result.stretched for result in results):
-        click.echo(
-            "\nBelow rope, the same model with its angles changed after the training: by ntk_base,"
-            "\nand with positions divided (linear)."
-        )
+            click.echo(f"{name:<12}" + "".join(f"{losses[n]:>8.2f}" for n in lengths) + seconds)
+    told = {
+        "rope": "Below rope, the same model with its angles changed after the training: by "
+        "ntk_base, with positions divided (linear), and by yarn_frequencies with beta_fast 32 and "
+        "4.",
+        "t5": "t5 adds RelativeBias to the scores.",
+        "partial": "partial turns a quarter of the features.",
+        "rnope": "rnope is RoPE in every other layer.",
+    }
+    of_those = [told[result.scheme] for result in results if result.scheme in told]
+    if of_those:
+        click.echo(f"\n{filled(' '.join(of_those))}")
     _tell_whose({name: whose for result in results for name, whose in result.whose.items()})
     for result in results:
         line = " / ".join(result.sample.strip().splitlines())
@@ -110,8 +141,8 @@ def _tell_whose(whose: Mapping[str, str]) -> None:
 
 def _figures(results: "Sequence[Result]", folder: Path) -> str:
     """Draw two pictures of the results into a folder, and say where they are."""
+    from course.experiments.character_gpt import CONTEXT
     from course.experiments.positions import smoothed
-    from course.experiments.training import CONTEXT
     from course.plots import loss_curve, losses_by_length
     from course.system.files import write_whole_bytes
 
@@ -193,6 +224,167 @@ def _on_one_line(text: str) -> str:
     return text.strip().replace("\n", " / ")
 
 
+@experiment.command(short_help="Train your GPT, and let it write.")
+@click.option("--long", is_flag=True, help="Learn from TinyShakespeare: five minutes.")
+@click.option("--prompt", metavar="TEXT", help="Go on from TEXT with the trained model.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
+def gpt(long: bool, prompt: str | None, seed: int) -> None:
+    """Train the GPT of your lesson 8, and beside it the same one without positions.
+
+    It learns the toy kingdom's language, one character at a time, in less than a minute on two
+    processors; a checker counts how many of its lines are grammatical. With --long it learns from
+    TinyShakespeare. Stop whenever you like: the same command goes on from there, and a finished
+    result is shown at once.
+
+    --prompt goes on from a text, character by character with your cache, and says how much faster
+    that is than to read the whole text anew for each.
+
+    \b
+    Examples:
+      course experiment gpt
+      course experiment gpt --prompt "the old king"
+      course experiment gpt --long --prompt "ROMEO:"
+    """
+    import dataclasses
+
+    from course.experiments.gpt import LONG, SHORT, corpus_for
+
+    settings = dataclasses.replace(LONG if long else SHORT, seed=seed)
+    try:
+        corpus = corpus_for(long)
+    except (OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    if prompt is None:
+        _report_of_gpts(_trained_gpts(settings, corpus), settings, corpus)
+    else:
+        _go_on_from(prompt, settings, corpus)
+
+
+def _trained_gpts(settings: "Settings", corpus: "Corpus") -> "dict[str, GPTResult]":
+    """Train with positions and without, side by side, with a bar and a sample now and then."""
+    from course.experiments.gpt import WITH, WITHOUT, Report, Stopped, kept_in, result_of
+    from course.experiments.processes import side_by_side
+
+    ways, done, is_watched = (WITHOUT, WITH), {WITHOUT: 0, WITH: 0}, sys.stderr.isatty()
+    with click.progressbar(
+        length=len(ways) * settings.steps, label="training", file=sys.stderr
+    ) as bar:
+
+        def tell(way: str, report: Report) -> None:
+            if report.sample:
+                line = f"{way}, step {report.step}: {_on_one_line(report.sample)}"
+                click.echo(f"\r{line[:79]:<79}" if is_watched else line, err=True)
+            bar.update(report.step - done[way])
+            done[way] = report.step
+
+        try:
+            results = side_by_side(result_of, ways, (settings, corpus, kept_in()), tell)
+        except KeyboardInterrupt:
+            click.echo(err=True)
+            sys.exit("Stopped. The same command goes on from here.")
+        except Stopped as stopped:
+            raise click.ClickException(str(stopped)) from None
+        except ChildProcessError as error:
+            raise click.ClickException(f"{error}: memory may have run out") from None
+        except OSError as error:
+            raise click.ClickException(f"{kept_in()} cannot be written: {error.strerror}") from None
+    return dict(zip(ways, results, strict=True))
+
+
+def _report_of_gpts(
+    results: "Mapping[str, GPTResult]", settings: "Settings", corpus: "Corpus"
+) -> None:
+    """Print what both models reach, what they are made of, and what they write."""
+    from course.experiments.gpt import TEMPERATURE
+    from course.student.borrow import names_of
+
+    size, any_result = settings.size, next(iter(results.values()))
+    click.echo(
+        f"\nA GPT of {size.n_layers} layers, {size.n_embd} features and {size.n_heads} heads, "
+        f"{any_result.n_parameters:,} parameters, after {settings.steps:,} steps on\n"
+        f"{settings.batch_size} windows of {settings.context} characters of {corpus.name}, seed "
+        f"{settings.seed}. Loss in nats per character on the\nheld-out tenth, each "
+        "character predicted once.\n"
+    )
+    counts = any_result.lines is not None
+    columns = f"{'lines':>8}{'grammatical':>13}{'of them new':>13}" if counts else ""
+    click.echo(f"{'':<20}{'loss':>6}{columns}{'CPU':>10}")
+    for way, result in results.items():
+        if lines := result.lines:
+            columns = f"{lines.n_lines:>8}{lines.share:>13.1%}{lines.n_new:>13}"
+        click.echo(f"{way:<20}{result.held_out:>6.2f}{columns}{result.seconds:>8.1f} s")
+    if counts:
+        click.echo(
+            f"\nCounted in texts drawn at temperature {TEMPERATURE}. New: lines that the grammar "
+            "can write\nand the training text does not hold."
+        )
+    _tell_whose(any_result.whose)
+    if why := names_of("gpt").why_none_is_own:
+        click.echo(filled(why))
+    for title, text in {
+        "before its training": any_result.untrained,
+        **{way: result.sample for way, result in results.items()},
+    }.items():
+        click.echo(f"\n{title}, it writes:\n\n{textwrap.indent(text.strip(), '    ')}")
+    option = " --long" if corpus.name == "tinyshakespeare" else ""
+    again = typed(f"course experiment gpt{option} --prompt")
+    click.echo(f"\nLet it go on from a text of yours: {again} TEXT")
+
+
+def _go_on_from(prompt: str, settings: "Settings", corpus: "Corpus") -> None:
+    """Print a text and how the trained model goes on, and how fast it writes."""
+    import torch
+
+    from course.data.tokenizers import CharTokenizer
+    from course.experiments.gpt import kept_in, trained, what_stopped
+
+    try:
+        ids = CharTokenizer.from_text(corpus.text).encode(prompt or "\n")
+    except ValueError as error:
+        raise click.ClickException(f"{error} ({corpus.name})") from None
+    torch.set_num_threads(1)  # products this small are not worth sharing
+    model = trained(settings, corpus, kept_in())
+    if model is None:
+        _trained_gpts(settings, corpus)
+        model = trained(settings, corpus, kept_in())
+    try:
+        _write_on(model, ids)
+    except Exception as error:
+        raise click.ClickException(what_stopped(error, "with positions", settings.steps)) from None
+
+
+def _write_on(training: "GPTTraining", ids: list[int]) -> None:
+    """Print what a model writes as it writes it; then its speed with a cache and without."""
+    import torch
+
+    from course.experiments.gpt import TEMPERATURE, all_names
+    from course.experiments.training import whose
+    from course.experiments.writing import go_on, tokens_per_second
+
+    decode, generate = training.tokenizer.decode, training.exercises.generate
+    generator = torch.Generator().manual_seed(training.settings.seed)
+    click.echo(f"\n{decode(ids)}", nl=False)
+    go_on(
+        generate,
+        training.model,
+        torch.tensor([ids]),
+        N_WRITTEN,
+        TEMPERATURE,
+        generator,
+        lambda token: click.echo(decode([token]), nl=False),
+    )
+    (text, speed), (other, slower) = tokens_per_second(generate, training.model, ids[-1]).values()
+    n_same = next(
+        (i for i, pair in enumerate(zip(text, other, strict=True)) if len({*pair}) > 1), len(text)
+    )
+    told = "the same" if n_same == len(text) else f"the same up to character {n_same}"
+    click.echo(
+        f"\n\n{speed:,.0f} characters a second with the cache, {slower:,.0f} without, where the "
+        f"whole text is read\nanew for each of {len(text) - 1}. Both write {told}."
+    )
+    _tell_whose(whose(all_names()))
+
+
 @experiment.command(short_help="How many of Google's analogies do GloVe vectors know?")
 @click.argument("questions", required=False, type=click.Path(path_type=Path), metavar="[QUESTIONS]")
 @click.option(
@@ -268,3 +460,116 @@ def _answers_table(answers: "Mapping[str, Answers]") -> None:
     if n_left_out := sum(one.n_left_out for one in answers.values()):
         told = counted(n_left_out, "question")
         click.echo(f"Not asked: {told} with a word that has no vector here.")
+
+
+@experiment.command(short_help="Word vectors of a real text: trained, and counted.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
+def words(seed: int) -> None:
+    """Train skip-gram on real words, and compare it with what counting alone gives.
+
+    The text is TinyShakespeare if it was fetched. Shown are the nearest words after 1, 3 and 10
+    epochs; how near scores come to PMI - log K, where Levy and Goldberg say that they rest; trained
+    rows against those of an SVD; and the nearest of some tokens. It takes less than a minute. If
+    Google's questions-words.txt lies where `course data` puts its files, they are asked, too.
+
+    \b
+    Example:
+      course experiment words --seed 1
+    """
+    import torch
+
+    from course.data import data_folder
+    from course.data.corpus import load_corpus
+    from course.data.kingdom import ANALOGIES, kingdom_text
+    from course.experiments.analogies import read_questions
+    from course.experiments.real_words import every_way, tokens_of, trained, words_of
+    from course.student.borrow import names_of
+
+    torch.set_num_threads(1)  # products this small are not worth sharing
+    corpus, path, questions = load_corpus(), data_folder() / "questions-words.txt", []
+    if corpus.name == "kingdom":
+        click.echo(
+            "\nTinyShakespeare is not here: fetch it with `course data tinyshakespeare`. These are"
+            "\nthe figures of the toy kingdom, a small made-up text."
+        )
+    elif path.exists():
+        try:
+            questions = [q for section in read_questions(path).values() for q in section]
+        except OSError as error:
+            raise click.ClickException(f"{path} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise click.ClickException(str(error)) from None
+    kingdom, text = words_of(kingdom_text()), words_of(corpus.text)
+    ways = every_way(text, seed)
+    analogies = {"kingdom": (kingdom, every_way(kingdom, seed), [*map(list, ANALOGIES)])}
+    if questions:
+        analogies["Google's"] = text, ways, questions
+    click.echo(
+        f"\n{corpus.name}: {len(text.ids):,} words, {len(text.words):,} different ones, seed {seed}"
+    )
+    _nearest(text, {way: rows for way, (rows, _) in ways.items()}, ("king", "romeo", "day"))
+    _scores_against_pmi(kingdom, text, corpus.name, seed)
+    _table_of_ways(corpus.text, text, ways, analogies, seed)
+    tokens = tokens_of(corpus.text)
+    click.echo(f"\n{corpus.name} in {len(tokens.words):,} byte-pair tokens")
+    rows = {"skip-gram, 3 epochs": trained(tokens, (3,), seed)[3].center}
+    _nearest(tokens, rows, (" king", "KING", " he", "ing"))
+    _tell_whose({"nearest_by_cosine": names_of("skipgram").whose("nearest_by_cosine")})
+
+
+def _nearest(text: "Words", tables: "Mapping[str, Tensor]", asked: Sequence[str]) -> None:
+    """Print the nearest rows of those words that are there, in each table."""
+    from course.student.borrow import names_of
+
+    nearest_by_cosine = names_of("skipgram").nearest_by_cosine
+    for word in filter(text.words.__contains__, asked):
+        click.echo(f"\nnearest to {word!r}")
+        for way, rows in tables.items():
+            found, _ = nearest_by_cosine(rows[text.words.index(word)], rows, 6)
+            near = (text.words[one] for one in found.tolist()[1:])
+            told = " ".join(one if one == one.strip() else repr(one) for one in near)
+            click.echo(f"  {way:<22}{told}")
+
+
+def _scores_against_pmi(kingdom: "Words", text: "Words", name: str, seed: int) -> None:
+    """Print how near scores come to PMI - log K, by how often the pairs meet."""
+    from course.experiments.real_words import SIZE, against_pmi, trained
+    from course.experiments.shifted_pmi import fits
+
+    click.echo("\nscores against PMI - log 5: correlation, and root mean square of the difference")
+    click.echo(f"  {'':<36}{'pairs that meet':<18}{'pairs':>8}{'r':>8}{'nats':>8}")
+    for of, words, n_embd, how in (
+        ("kingdom", kingdom, len(kingdom.words), {"epochs": (30,), "blocks_per_step": 8}),
+        (name, text, SIZE // 4, {"epochs": (10,)}),
+        (name, text, SIZE, {"epochs": (10,)}),
+    ):
+        (tables,) = trained(words, seed=seed, n_embd=n_embd, **how).values()
+        for fit in fits(*against_pmi(words, tables.center, tables.context)):
+            which = f"{of}, {n_embd} numbers a word"
+            often = f"{fit.at_least:g} times or more" if fit.at_least else "less often"
+            fitted = f"{fit.correlation:>8.2f}{fit.distance:>8.2f}"
+            click.echo(f"  {which:<36}{often:<18}{fit.n_pairs:>8,}{fitted}")
+
+
+def _table_of_ways(
+    corpus: str, text: "Words", ways: "Ways", analogies: "Mapping[str, Asked]", seed: int
+) -> None:
+    """Print what each way to word vectors costs, and how good its rows are."""
+    from course.experiments.real_words import every_way, n_right, shared_neighbors, trained
+    from course.experiments.twins import share_of_twins_found, with_twins
+
+    twins = with_twins(corpus)
+    of_twins = every_way(twins, seed)
+    click.echo(
+        "\ntrained or counted: processor seconds, split words whose other half is the nearest"
+    )
+    click.echo("row, analogies answered, and nearest rows shared with another seed's 10 epochs")
+    heads = "".join(f"{name:>16}" for name in analogies)
+    click.echo(f"  {'':<22}{'CPU':>8}{'twins':>8}{heads}{'shared':>8}")
+    other = trained(text, (10,), seed + 1)[10].center
+    for way, (rows, seconds) in ways.items():
+        found = share_of_twins_found(of_twins[way][0], twins.twins)
+        rights = (n_right(made[way][0], of.words, q) for of, made, q in analogies.values())
+        told = "".join(f"{f'{right} of {asked}':>16}" for right, asked in rights)
+        shared = shared_neighbors(rows, other)
+        click.echo(f"  {way:<22}{seconds:>6.1f} s{found:>8.0%}{told}{shared:>8.0%}")

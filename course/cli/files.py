@@ -14,14 +14,10 @@ from course.system.console import typed
 
 
 def _files_of(name: str) -> tuple[Path, ...]:
-    """Return what a student edits for a lesson, by any name of it: its module, and its notebook.
-
-    A number that a lesson has is the lesson's.
-    """
-    numbers = [str(lesson.number) for lesson in lessons()]
+    """Return what a student edits for a lesson, by any name of it: its module, and its notebook."""
     wanted = Path(name).name.lower().removesuffix(".ipynb")
     for short, stem in UNGRADED.items():
-        if name not in numbers and wanted in (short, stem.partition("_")[0], stem):
+        if wanted in (short, stem):
             return (notebook_of(stem),)
     lesson = find_lesson(name)
     return lesson.module(), lesson.notebook

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from course.syllabus import Lesson, chosen_lessons, lessons
+from course.syllabus import Lesson, chosen_lessons, counted_lessons, lessons
 from course.testing.result import LessonResult
 
 SECONDS_BETWEEN_LINES = 10
@@ -213,9 +213,13 @@ def _grade(
 
 
 def _lessons_in(handed_in: Sequence) -> list[Lesson]:
-    """Return the lessons of which anybody handed something in; all of them if nobody did."""
+    """Return the lessons of which anybody handed something in; all of them if nobody did.
+
+    Lessons beyond the course's total are graded only where they are named.
+    """
     found = {stem for one in handed_in for stem in (*one.modules, *one.refused)}
-    return [lesson for lesson in lessons() if lesson.stem in found] or list(lessons())
+    counted = counted_lessons()
+    return [lesson for lesson in counted if lesson.stem in found] or list(counted)
 
 
 def _units(handed_in: Sequence, wanted: list[Lesson]) -> Iterator:

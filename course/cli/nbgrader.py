@@ -53,7 +53,7 @@ def _lay_out(folder: Path) -> None:
     """Make a class's folder, whole or not at all."""
     from course.building.notebooks import notebook_from, source_of
     from course.grading.nbgrader.gradebook import enter_points
-    from course.syllabus import lessons
+    from course.syllabus import lessons, solution_of
 
     if os.path.lexists(folder) and (folder.is_symlink() or folder.is_file() or os.listdir(folder)):
         raise ValueError(f"{folder} is in the way: name a folder that is empty or not there yet")
@@ -64,7 +64,8 @@ def _lay_out(folder: Path) -> None:
             stem = lesson.text.stem
             assignment = draft / "source" / stem
             assignment.mkdir(parents=True)
-            shutil.copyfile(lesson.module("solutions"), assignment / f"{lesson.stem}.py")
+            module = solution_of(lesson.stem)
+            (assignment / f"{lesson.stem}.py").write_text(module, encoding="utf-8", newline="\n")
             source = source_of(stem)
             try:
                 text = notebook_from(

@@ -17,6 +17,7 @@ import numpy as np
 
 from course.data import data_folder
 from course.data.decimals import parse_decimals, to_float
+from course.system.console import typed
 
 if TYPE_CHECKING:
     import torch
@@ -108,7 +109,8 @@ def open_glove(dim: int = 50, folder: str | os.PathLike | None = None) -> WordVe
     """
     text = Path(folder or data_folder()) / f"glove.6B.{dim}d.txt"
     if not text.exists():
-        raise FileNotFoundError(f"{text} is missing; fetch it with: course data glove --dim {dim}")
+        fetch = typed(f"course data glove --dim {dim}")
+        raise FileNotFoundError(f"{text} is missing; fetch it with: {fetch}")
     if stored := _stored(text, dim):
         return stored
     failure = "the text changes while it is read"

@@ -4,6 +4,8 @@
 words, C features, B blocks at a time of L tokens each, M drawn words.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -21,6 +23,7 @@ def train_in_blocks(
     n_negatives: int = 5,
     lr: float = 0.2,
     generator: torch.Generator | None = None,
+    on_epoch: Callable[[int, Tensor, Tensor], object] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Train the two tables of skip-gram on a text.
 
@@ -31,6 +34,8 @@ def train_in_blocks(
         block: L; pairs across the edge of a block are lost, so it should be longer than the window.
         n_drawn: M, the words drawn for a whole step; they stand for `n_negatives` of each pair.
         lr: Adagrad's learning rate.
+        on_epoch: called with (epoch, center, context) after each epoch, counted from 0; the tables
+            are those that the next epoch goes on with.
 
     Returns:
         (center, context), each (V, C).
@@ -55,7 +60,7 @@ def train_in_blocks(
     distance = (torch.arange(block)[:, None] - torch.arange(block)).abs()
     pairs = (1 - (distance - 1) / window).clamp(min=0) * (distance > 0)  # (L, L), weights
     per_drawn = pairs.sum(1, keepdim=True) * n_negatives / n_drawn  # (L, 1)
-    for _ in range(epochs):
+    for epoch in range(epochs):
         start = torch.randint(block, (), generator=generator)  # the edges lie elsewhere each time
         blocks = ids[start : len(ids) - (len(ids) - start) % block].view(-1, block)
         for step in torch.randperm(len(blocks), generator=generator).split(blocks_per_step):
@@ -69,6 +74,8 @@ def train_in_blocks(
             _move(center, squares[0], words, true @ b + false @ c, lr)
             _move(context, squares[1], words, true.mT @ a, lr)
             _move(context, squares[1], drawn, false.flatten(0, 1).T @ a.flatten(0, 1), lr)
+        if on_epoch is not None:
+            on_epoch(epoch, center, context)
     return center, context
 
 

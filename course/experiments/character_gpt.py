@@ -10,6 +10,9 @@ from torch import Tensor, nn
 
 from course.student.borrow import names_of
 
+CONTEXT = 64
+"""Characters that a model reads at once while it trains."""
+
 LONGEST = 256
 """The longest text that a model is asked about; it trains on shorter ones."""
 
@@ -17,10 +20,13 @@ SCHEMES = {
     "none": (),
     "learned": ("LearnedPositionalEmbedding",),
     "sinusoidal": ("SinusoidalPositionalEmbedding",),
-    "rope": ("RotaryEmbedding",),
+    "rope": ("RotaryEmbedding", "apply_rope", "ntk_base", "yarn_frequencies"),
     "alibi": ("alibi_bias",),
+    "t5": ("RelativeBias", "relative_buckets"),
+    "partial": ("PartialRotary", "RotaryEmbedding", "rope_tables", "apply_rope"),
+    "rnope": ("RotaryEmbedding",),
 }
-"""The schemes of the course, each with the exercises that it is made of."""
+"""The schemes of the course, each with the exercises that its model is made and measured with."""
 
 ALWAYS = ("TokenEmbedding", "tied_logits")
 """The exercises that every model is made of."""
@@ -35,6 +41,11 @@ class Size:
     n_heads: int
 
 
+def schemes_for(size: Size) -> tuple[str, ...]:
+    """Return the schemes that differ at this size: in one layer "rnope" would be "rope"."""
+    return tuple(scheme for scheme in SCHEMES if size.n_layers > 1 or scheme != "rnope")
+
+
 class CharacterGPT(nn.Module):
     """Token rows, some blocks, and the token table once more: `forward` turns (B, T) into logits.
 
@@ -42,6 +53,9 @@ class CharacterGPT(nn.Module):
         vocab_size: V.
         size: layers, features C and heads H.
         scheme: a key of `SCHEMES`.
+
+    "partial" turns a quarter of each head's features. "rnope" is RoPE in every other layer, from
+    the first on. The buckets of "t5" end at `CONTEXT`, so that training meets every one of them.
 
     `forward(ids)` gives (B, T, V). T may be up to `LONGEST`.
 
@@ -52,20 +66,26 @@ class CharacterGPT(nn.Module):
     def __init__(self, vocab_size: int, size: Size, scheme: str) -> None:
         super().__init__()
         n_embd, n_heads = size.n_embd, size.n_heads
-        learned, rope = names_of("learned"), names_of("rope")
+        head_dim = n_embd // n_heads
+        learned, rope, longer = names_of("learned"), names_of("rope"), names_of("longer")
         self.tied_logits = learned.tied_logits
         self.tokens = names_of("lookup").TokenEmbedding(vocab_size, n_embd)
-        self.loudness = 1.0
-        self.added = self.turned = self.penalty = None
+        self.loudness = self.bias_loudness = 1.0
+        self.added = self.turned = self.penalty = self.relative = None
+        self.turns_every = 2 if scheme == "rnope" else 1  # layers
         if scheme == "learned":
             self.added = learned.LearnedPositionalEmbedding(LONGEST, n_embd)
         elif scheme == "sinusoidal":
             self.added = names_of("sinusoidal").SinusoidalPositionalEmbedding(LONGEST, n_embd)
             self.loudness = math.sqrt(n_embd)  # Vaswani et al. (2017), section 3.4
-        elif scheme == "rope":
-            self.turned = rope.RotaryEmbedding(LONGEST, n_embd // n_heads)
+        elif scheme in ("rope", "rnope"):
+            self.turned = rope.RotaryEmbedding(LONGEST, head_dim)
+        elif scheme == "partial":
+            self.turned = longer.PartialRotary(LONGEST, head_dim, head_dim // 4)
         elif scheme == "alibi":
             self.penalty = rope.alibi_bias(n_heads, LONGEST)
+        elif scheme == "t5":  # one for all layers
+            self.relative = longer.RelativeBias(n_heads, max_distance=CONTEXT)
         self.blocks = nn.ModuleList(Block(n_embd, n_heads) for _ in range(size.n_layers))
         self.last_norm = nn.RMSNorm(n_embd)
 
@@ -77,8 +97,10 @@ class CharacterGPT(nn.Module):
         mask = torch.full((seq_len, seq_len), -math.inf).triu(1)
         if self.penalty is not None:
             mask = mask + self.penalty[:, :seq_len, :seq_len]  # (H, T, T)
-        for block in self.blocks:
-            x = block(x, mask, self.turned)
+        if self.relative is not None:
+            mask = mask + self.bias_loudness * self.relative(seq_len, seq_len)  # (H, T, T)
+        for layer, block in enumerate(self.blocks):
+            x = block(x, mask, self.turned if layer % self.turns_every == 0 else None)
         return self.tied_logits(self.last_norm(x), self.tokens.weight)
 
 

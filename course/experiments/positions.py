@@ -1,4 +1,4 @@
-"""The shoot-out: one small model, five ways to know where a token stands, and who reads on.
+"""The shoot-out: one small model, many ways to know where a token stands, and who reads on.
 
 Each model trains on windows of `CONTEXT` characters and is then asked about longer ones. A training
 is a process of its own, notes where it is now and then, and goes on from there when it is started
@@ -7,13 +7,8 @@ again; a result is kept with everything that it depends on, and not computed twi
 
 import dataclasses
 import json
-import os
-import signal
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import torch
@@ -21,9 +16,9 @@ from torch import Tensor, nn
 
 from course import root
 from course.data.corpus import load_corpus
-from course.experiments.character_gpt import ALWAYS, LONGEST, SCHEMES
+from course.experiments.character_gpt import ALWAYS, CONTEXT, LONGEST, SCHEMES, schemes_for
+from course.experiments.processes import side_by_side
 from course.experiments.training import (
-    CONTEXT,
     QUICK,
     Settings,
     Training,
@@ -72,65 +67,44 @@ class Result:
 
 def shoot_out(
     settings: Settings = QUICK,
-    schemes: Sequence[str] = tuple(SCHEMES),
+    schemes: Sequence[str] = (),
     on_step: Callable[[str, int], object] = lambda scheme, step: None,
     folder: Path | None = None,
 ) -> list[Result]:
     """Train a model for each scheme, as many at a time as there are processors.
 
     Args:
-        on_step: told now and then how many steps a scheme has done.
+        schemes: keys of `SCHEMES`; all that differ at this size unless given.
+        on_step: told how many steps a scheme has done.
         folder: where results and unfinished trainings are kept; `kept_in()` unless given.
     """
-    folder = folder or kept_in()
-    context = get_context("spawn")
-    with context.Manager() as manager:
-        steps = manager.dict()
-        n_processes = min(len(schemes), os.cpu_count() or 1)
-        with ProcessPoolExecutor(n_processes, context, _leave_interrupts_to_the_parent) as pool:
-            futures = [pool.submit(result_of, s, settings, folder, steps) for s in schemes]
-            told: dict[str, int] = {}
-            are_done = False
-            try:
-                while not are_done:
-                    are_done = all(future.done() for future in futures)
-                    for scheme, step in steps.items():
-                        if told.get(scheme) != step:
-                            told[scheme] = step
-                            on_step(scheme, step)
-                    time.sleep(0 if are_done else 0.1)
-            except KeyboardInterrupt:
-                for process in active_children():  # or the end of the block would wait for them
-                    process.terminate()
-                raise
-            return [future.result() for future in futures]
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    schemes = schemes or schemes_for(settings.size)
+    return side_by_side(result_of, schemes, (settings, folder or kept_in()), on_step)
 
 
 def result_of(
-    scheme: str, settings: Settings, folder: Path, steps: dict[str, int] | None = None
+    scheme: str,
+    settings: Settings,
+    folder: Path,
+    tell: Callable[[int], object] = lambda step: None,
 ) -> Result:
     """Return the result of one scheme: a kept one of the same settings, code and text, or a new.
 
     Args:
-        steps: where to note how many steps are done.
+        tell: told how many steps are done.
     """
-    steps = {} if steps is None else steps
     torch.set_num_threads(1)
     corpus = load_corpus()
     names = (*ALWAYS, *SCHEMES[scheme])
     kept = folder / f"{scheme}-{fingerprint(settings, corpus.text, names)}.json"
     if result := _kept(kept, settings):
-        steps[scheme] = settings.steps
+        tell(settings.steps)
         return result
     unfinished = kept.with_suffix(".pt")
     training = Training(scheme, settings, corpus.text, load_or_none(unfinished))
     while training.step < settings.steps:
         training.take_step()
-        steps[scheme] = training.step
+        tell(training.step)
         if training.step % STEPS_BETWEEN_NOTES == 0:
             save(unfinished, training.noted())
     result = Result(
@@ -174,43 +148,69 @@ def smoothed(losses: Sequence[float], span: int = 25) -> list[float]:
 
 # --- RoPE, its angles changed after the training ------------------------------------------------
 
+BASE = 10000.0
+
+
+YARN_TURNS = (32.0, 4.0)
+"""Turns from which on "yarn" leaves a pair as it is: the paper's for Llama, and fewer.
+
+In 64 characters the fastest pair turns 10 times, the next one 3: with 32, no pair is left as it is.
+"""
+
 
 def stretched_losses(training: Training, lengths: Sequence[int]) -> dict[str, dict[int, float]]:
     """Return the held-out losses of a trained RoPE model whose angles are changed afterwards.
 
     Where a text is f times as long as those of the training, "ntk" enlarges the base by
-    `ntk_base(base, f, D)`, and "linear" divides every position by f.
+    `ntk_base(base, f, D)`, "linear" divides every position by f, and "yarn 32" and "yarn 4" take
+    `yarn_frequencies` with these `beta_fast`, without the temperature that YaRN adds to them.
 
-    Source: Peng et al. (2023), "YaRN", arXiv:2309.00071, section 3.1; Chen et al. (2023),
+    Source: Peng et al. (2023), "YaRN", arXiv:2309.00071, sections 3.1 and 3.2; Chen et al. (2023),
     "Extending Context Window of Large Language Models via Positional Interpolation",
     arXiv:2306.15595.
     """
     model, rope, size = training.model, names_of("rope"), training.settings.size
     trained, head_dim = model.turned, size.n_embd // size.n_heads
-    losses: dict[str, dict[int, float]] = {"ntk": {}, "linear": {}}
+    losses: dict[str, dict[int, float]] = {}
     for length in lengths:
         factor = length / CONTEXT
-        base = rope.ntk_base(10000.0, factor, head_dim)
+        larger = rope.ntk_base(BASE, factor, head_dim)
         turns = {
-            "ntk": rope.RotaryEmbedding(LONGEST, head_dim, base),
-            "linear": SqueezedRope(factor, head_dim),
+            "ntk": rope.RotaryEmbedding(LONGEST, head_dim, larger),
+            "linear": RopeAt(frequencies(head_dim) / factor),
         }
+        for beta_fast in YARN_TURNS:
+            by_parts = names_of("longer").yarn_frequencies(
+                head_dim, BASE, factor, CONTEXT, beta_fast
+            )
+            turns[f"yarn {beta_fast:g}"] = RopeAt(by_parts)
         for way, model.turned in turns.items():
-            losses[way][length] = training.held_out_loss(length)
+            losses.setdefault(way, {})[length] = training.held_out_loss(length)
     model.turned = trained
     return losses
 
 
-class SqueezedRope(nn.Module):
-    """RoPE at positions 0, 1/f, 2/f, ...: (..., T, D) in and out."""
+def frequencies(width: int) -> Tensor:
+    """Return RoPE's angles per position for this many features: (width / 2,)."""
+    return BASE ** (-torch.arange(0, width, 2) / width)
 
-    def __init__(self, factor: float, head_dim: int) -> None:
+
+class RopeAt(nn.Module):
+    """RoPE with frequencies of its own: `forward` turns (..., T, D).
+
+    Args:
+        frequencies: in radians per position, one for each pair; where there are fewer than D/2, the
+            first features turn, and the others stay as they are.
+    """
+
+    def __init__(self, frequencies: Tensor) -> None:
         super().__init__()
-        positions = torch.arange(LONGEST) / factor
-        angles = torch.outer(positions, 10000.0 ** (-torch.arange(0, head_dim, 2) / head_dim))
+        angles = torch.outer(torch.arange(LONGEST), frequencies.float())
         angles = torch.cat((angles, angles), dim=-1)
         self.cos, self.sin = angles.cos(), angles.sin()
 
     def forward(self, x: Tensor) -> Tensor:
-        seq_len = x.shape[-2]
-        return names_of("rope").apply_rope(x, self.cos[:seq_len], self.sin[:seq_len])
+        seq_len, width = x.shape[-2], self.cos.shape[-1]
+        cos, sin = self.cos[:seq_len], self.sin[:seq_len]
+        turned = names_of("rope").apply_rope(x[..., :width], cos, sin)
+        return torch.cat((turned, x[..., width:]), dim=-1)

@@ -14,16 +14,14 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor, nn
 
 from course.data.batches import get_batch, train_val_split
 from course.data.tokenizers import CharTokenizer
-from course.experiments.character_gpt import CharacterGPT, Size
+from course.experiments.character_gpt import CONTEXT, CharacterGPT, Size
 from course.student.borrow import names_of
 from course.syllabus import Lesson, lessons
 from course.system.files import write_whole_bytes
-
-CONTEXT = 64
-"""Characters that a model reads at once while it trains."""
 
 N_EVALUATED = 16_384
 """Characters of the held-out text on which a loss is measured."""
@@ -31,20 +29,29 @@ N_EVALUATED = 16_384
 
 @dataclass(frozen=True)
 class Settings:
-    """All that a training depends on besides the code and the text."""
+    """All that a training depends on besides the code and the text.
+
+    Attributes:
+        context: characters that a model reads at once while it trains.
+        warm_up: steps until the learning rate is `lr`.
+        last_rate: the last step's learning rate, as a share of `lr`.
+    """
 
     size: Size
     steps: int
     batch_size: int
     lr: float
     seed: int = 0
+    context: int = CONTEXT
+    warm_up: int = 30
+    last_rate: float = 0.1
 
 
 QUICK = Settings(Size(n_layers=1, n_embd=64, n_heads=4), steps=600, batch_size=16, lr=4e-3)
 """Enough to tell the schemes apart."""
 
 LONG = Settings(Size(n_layers=2, n_embd=96, n_heads=4), steps=600, batch_size=32, lr=3e-3)
-"""Larger models, some seven times the work."""
+"""Larger models, some five times the work."""
 
 
 class Training:
@@ -64,7 +71,7 @@ class Training:
         self.train_ids, self.held_out_ids = train_val_split(ids)
         torch.manual_seed(settings.seed)
         self.generator = torch.Generator().manual_seed(settings.seed)
-        self.model = CharacterGPT(self.tokenizer.vocab_size, settings.size, scheme)
+        self.model = self.new_model(scheme)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=settings.lr, betas=(0.9, 0.95), weight_decay=0.1
         )
@@ -74,6 +81,10 @@ class Training:
             self.optimizer.load_state_dict(noted["optimizer"])
             self.generator.set_state(noted["generator"])
             self.seconds, self.losses = noted["seconds"], noted["losses"]
+
+    def new_model(self, scheme: str) -> nn.Module:
+        """Return an untrained model."""
+        return CharacterGPT(self.tokenizer.vocab_size, self.settings.size, scheme)
 
     @property
     def step(self) -> int:
@@ -93,16 +104,23 @@ class Training:
     def take_step(self) -> None:
         """Learn from one batch."""
         start = time.process_time()
-        lr = self.settings.lr * rate(self.step, self.settings.steps)
+        settings = self.settings
+        lr = settings.lr * rate(self.step, settings.steps, settings.warm_up, settings.last_rate)
         self.optimizer.param_groups[0]["lr"] = lr
-        batch_size = self.settings.batch_size
-        inputs, targets = get_batch(self.train_ids, CONTEXT, batch_size, self.generator)
-        loss = F.cross_entropy(self.model(inputs).flatten(0, 1), targets.flatten())
+        loss = self.batch_loss()
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
         self.losses.append(loss.item())
         self.seconds += time.process_time() - start
+
+    def batch_loss(self) -> Tensor:
+        """Return the mean loss over the next batch of windows."""
+        settings = self.settings
+        inputs, targets = get_batch(
+            self.train_ids, settings.context, settings.batch_size, self.generator
+        )
+        return F.cross_entropy(self.model(inputs).flatten(0, 1), targets.flatten())
 
     @torch.no_grad()
     def held_out_loss(self, length: int) -> float:
@@ -124,14 +142,14 @@ class Training:
         return self.tokenizer.decode(written[1:])
 
 
-def rate(step: int, steps: int) -> float:
+def rate(step: int, steps: int, warm_up: int = 30, last: float = 0.1) -> float:
     """Return a step's learning rate, as a share of the highest: up, then down along a cosine.
 
     >>> [round(rate(step, 600), 2) for step in (0, 29, 300, 599)]
     [0.03, 0.99, 0.55, 0.1]
     """
-    warm_up = min(1.0, (step + 1) / 30)
-    return warm_up * (0.55 + 0.45 * math.cos(math.pi * step / steps))
+    down = last + (1 - last) * (1 + math.cos(math.pi * step / steps)) / 2
+    return min(1.0, (step + 1) / warm_up) * down
 
 
 # --- what is kept -------------------------------------------------------------------------------
@@ -148,8 +166,11 @@ def fingerprint(settings: Settings, text: str, names: Iterable[str]) -> str:
     for file in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(file.read_bytes())
     for name, owner in whose(names).items():
-        module = _lesson_of(name).module("exercises" if owner == "yours" else "solutions")
-        digest.update(f"{name} {owner}".encode() + module.read_bytes())
+        lesson = _lesson_of(name)
+        folders = ("exercises", "solutions") if owner == "yours" else ("solutions",)
+        digest.update(f"{name} {owner}".encode())
+        for folder in folders:  # yours may call what is borrowed
+            digest.update(lesson.module(folder).read_bytes())
     return digest.hexdigest()[:16]
 
 

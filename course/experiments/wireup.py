@@ -20,7 +20,7 @@ from course.data.batches import get_batch, train_val_split
 from course.data.corpus import load_corpus
 from course.data.tokenizers import CharTokenizer
 from course.student.borrow import names_of
-from course.system.console import readable_anywhere
+from course.system.console import readable_anywhere, typed
 
 BLOCK_SIZE, BATCH_SIZE, N_EMBD, N_HEADS = 64, 16, 96, 4
 HEAD_DIM = N_EMBD // N_HEADS
@@ -37,7 +37,8 @@ def main() -> None:
     try:
         print_road()
     except Exception as error:
-        sys.exit(f"the wire-up stopped: {type(error).__name__}: {error}; try `course check`")
+        what = f"{type(error).__name__}: {error}"
+        sys.exit(f"the wire-up stopped: {what}; try `{typed('course check')}`")
 
 
 def print_road() -> None:
@@ -75,7 +76,8 @@ def say_what_was_borrowed() -> None:
         for lesson in all_names:
             if lesson.why_none_is_own:
                 print(textwrap.fill(lesson.why_none_is_own, 80))
-        print("`course` says what to do next; `course check` checks everything.")
+        board, check = typed("course"), typed("course check")
+        print(f"`{board}` says what to do next; `{check}` checks everything.")
     else:
         print("\nEvery function above is yours.")
 

@@ -52,7 +52,7 @@ def train(learned: Names, width: int) -> Trained:
         width: C.
 
     The same exercises and the same width give the same numbers; at width 32 they are those of
-    notebooks/7_positions_lab.ipynb.
+    notebooks/positions_lab.ipynb.
     """
     tokenizer, ids = kingdom()
     with _repeatable():

@@ -56,7 +56,7 @@ def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
     also_wrong = dict.fromkeys(one for one in wrong if one != in_words(first.name))
     n_not_run = sum(test.status == Status.NOT_RUN for test in exercise.tests)
     return Message(
-        says=exercise.says,
+        says=exercise.says or _begin_with(result, exercise),
         look=f"{exercise.look} {_FIRST}" if exercise.another else exercise.look,
         test=in_words(first.name),
         sentence=sentence,
@@ -67,6 +67,13 @@ def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
         also_wrong=tuple(also_wrong),
         not_run=f"{counted(n_not_run, 'test')}, because others took too long" if n_not_run else "",
     )
+
+
+def _begin_with(result: LessonResult, exercise: ExerciseResult) -> str:
+    """Return a sentence if an exercise is tested with another one of the module that is wrong."""
+    own = find_lesson(result.lesson).exercise(exercise.name).own
+    wrong = [name for name in own if result.statuses.get(name) == Status.WRONG]
+    return f"{exercise.name} uses your {wrong[0]}, which is wrong: begin there." if wrong else ""
 
 
 _FIRST = "Fix this first: there may be another mistake beside it."

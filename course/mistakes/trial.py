@@ -5,6 +5,7 @@ python -m course.mistakes.trial rope rotate_half      one exercise of it
 python -m course.mistakes.trial rope --pairs 50       50 pairs of mistakes of each exercise
 """
 
+import functools
 import itertools
 import random
 from collections.abc import Iterable, Iterator
@@ -78,6 +79,7 @@ def try_pairs(stem: str, per_exercise: int, only: str | None = None) -> Iterator
             yield _verdict(pair, variant, cases[exercise], known[exercise])
 
 
+@functools.cache
 def _cases_and_known(stem: str) -> tuple[dict[str, list[Case]], dict[str, KnownMistakes]]:
     cases = by_exercise(collect([find_lesson(stem).tests]))
     return cases, {name: KnownMistakes(of_one, seed=0) for name, of_one in cases.items()}

@@ -11,6 +11,12 @@ Nothing here computes what a lesson asks for: a figure draws what your own code 
 
 from course.plots.comparisons import losses_by_length, schemes_side_by_side
 from course.plots.learned import learned_against_formula, token_position_sum
+from course.plots.longer import (
+    bucket_of_distance,
+    frequency_ratios,
+    matrices_on_one_scale,
+    score_by_distance,
+)
 from course.plots.lookup import one_hot_times_table, row_gradients
 from course.plots.permutation import attention_weights, shuffle_panels
 from course.plots.picture import Picture
@@ -28,24 +34,36 @@ from course.plots.sinusoidal import (
     similarity_of_positions,
     wave_columns,
 )
-from course.plots.skipgram import analogy_arrows, loss_curve, neighbors_by_cosine, word_map
+from course.plots.skipgram import (
+    analogy_arrows,
+    loss_curve,
+    neighbors_by_cosine,
+    scores_against_pmi,
+    word_map,
+    word_maps,
+)
 
 __all__ = [
     "Picture",
     "alibi_heads",
     "analogy_arrows",
     "attention_weights",
+    "bucket_of_distance",
     "clock_hands",
     "dot_against_offset",
+    "frequency_ratios",
     "learned_against_formula",
     "loss_curve",
     "losses_by_length",
+    "matrices_on_one_scale",
     "neighbors_by_cosine",
     "one_hot_times_table",
     "position_table",
     "raw_and_projected",
     "row_gradients",
     "schemes_side_by_side",
+    "score_by_distance",
+    "scores_against_pmi",
     "scores_under_shift",
     "shuffle_panels",
     "similarity_of_positions",
@@ -54,4 +72,5 @@ __all__ = [
     "wave_columns",
     "wavelengths",
     "word_map",
+    "word_maps",
 ]

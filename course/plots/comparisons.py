@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from course.plots.parts import SMALL, heatmap, label, line_style, listing, words_on
+from course.plots.parts import heatmap, label, listing, names_at_ends, style_of, words_on
 from course.plots.picture import Picture
 from course.plots.shapes import Sizes
 
@@ -76,7 +76,7 @@ def losses_by_length(losses: Mapping[str, Mapping[int, float]], trained_on: int)
         for name, of_one in losses.items()
     )
     picture = Picture(
-        3.4,
+        max(3.4, 1.2 + 0.22 * len(losses)),
         alt="Loss on held-out text against its length in characters, trained on "
         f"{trained_on}: {told}.",
     )
@@ -84,12 +84,10 @@ def losses_by_length(losses: Mapping[str, Mapping[int, float]], trained_on: int)
     axes.set_xscale("log", base=2)
     axes.axvline(trained_on, color="0.5", linestyle="--", linewidth=1)
     for index, (name, of_one) in enumerate(losses.items()):
-        axes.plot([*of_one], [*of_one.values()], label=name, **line_style(index))
+        axes.plot([*of_one], [*of_one.values()], label=name, **style_of(name, index))
     lengths = sorted({length for of_one in losses.values() for length in of_one})
     axes.set_xticks(lengths, [str(length) for length in lengths])
     axes.minorticks_off()
     label(axes, f"trained on {trained_on} characters", "characters read at once", unit)
-    drawn = sorted(axes.get_lines()[1:], key=lambda one: -one.get_ydata()[-1])
-    names = [f"{one.get_label()}  {one.get_ydata()[-1]:.2f}" for one in drawn]
-    picture.legend(drawn, names, title="at the end", fontsize=SMALL, loc="outside right upper")
+    names_at_ends(axes, "{name}  {last:.2f}")
     return picture

@@ -223,6 +223,12 @@ def cells(
     return block
 
 
+def beside(axes: Axes, block: Cells, row: int, name: str, color: str) -> None:
+    """Write a name left of a row of a block."""
+    x, y = block.left(row)
+    write(axes, (x - 0.1, y), name, color, align="right")
+
+
 def box(
     axes: Axes, x: float, y: float, text: str, color: str = QUIET, size: Point = (1.5, 0.5)
 ) -> Cells:
@@ -248,6 +254,11 @@ def arrow(axes: Axes, start: Point, end: Point, color: str = QUIET, bend: float 
     axes.annotate("", end, start, arrowprops=style)
 
 
+def dial(axes: Axes, center: Point, radius: float) -> None:
+    """Draw the face of a clock, in a diagram."""
+    axes.add_patch(Circle(center, radius, facecolor=SHADE, edgecolor=FAINT))
+
+
 def clock(
     axes: Axes, center: Point, radius: float, angle: float, color: str = ACCENT, name: str = ""
 ) -> None:
@@ -258,7 +269,7 @@ def clock(
         name: is written below.
     """
     x, y = center
-    axes.add_patch(Circle(center, radius, facecolor=SHADE, edgecolor=FAINT))
+    dial(axes, center, radius)
     tip = (x + radius * math.cos(angle), y - radius * math.sin(angle))
     axes.plot(*zip(center, tip, strict=True), color=color, linewidth=2.4)
     axes.plot(*tip, marker="o", markersize=6, color=color)

@@ -19,11 +19,28 @@ SIGNED = "coolwarm"
 AMOUNT = "viridis"
 """For values from zero upwards."""
 
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette without its yellow, which is too faint on white."""
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
+"""Okabe and Ito's palette, with Tol's wine for its yellow, which is too faint on white."""
 
 MARKERS = "osD^vPX*"
 LINES = ("-", "--", "-.", ":")
+DASHES = ("--", "-.", ":", (0, (6, 2, 1, 2, 1, 2)))
+
+SCHEMES = {  # name -> its number in COLORS and MARKERS
+    "none": 6,
+    "learned": 3,
+    "sinusoidal": 2,
+    "rope": 1,
+    "alibi": 0,
+    "t5": 5,
+    "partial": 4,
+    "rnope": 7,
+}
+"""The schemes of positions: each has one color and one marker in all figures."""
+
+VARIANTS = ("ntk", "linear", "yarn 32", "yarn 4")
+"""Ways to change RoPE's angles after the training: each has one marker and dashes of its own."""
+
 SMALL = 9  # points: the smallest text of a figure
 
 
@@ -51,9 +68,72 @@ def line_style(index: int) -> dict[str, Any]:
     }
 
 
+def style_of(name: str, index: int) -> dict[str, Any]:
+    """Return the style of a named line: a scheme's own, or that of a number.
+
+    Args:
+        name: "rope", or "rope, ntk" for a variant: it has its scheme's color, and other dashes.
+        index: the number, for lines that are no schemes.
+    """
+    scheme, _, variant = name.partition(", ")
+    if scheme not in SCHEMES:
+        return line_style(index)
+    style = line_style(SCHEMES[scheme]) | {"linestyle": "-"}
+    if variant:
+        number = VARIANTS.index(variant) if variant in VARIANTS else index
+        dashes, marker = DASHES[number % len(DASHES)], MARKERS[number % len(MARKERS)]
+        style |= {"linestyle": dashes, "marker": marker, "markerfacecolor": "white"}
+    return style
+
+
 def line(axes: Axes, index: int, x: Any, y: Any, name: str | None = None) -> None:
     """Draw the line with this number, with at most about 16 markers."""
-    axes.plot(x, y, label=name, markevery=math.ceil(len(y) / 16), **line_style(index))
+    axes.plot(x, y, label=name, markevery=math.ceil(len(y) / 16), **style_of(name or "", index))
+
+
+def names_at_ends(axes: Axes, pattern: str = "{name}") -> None:
+    """Write the name of each line to the right of the axes, as high as its end as far as they fit.
+
+    To be called when all lines are drawn: the limits of y stay as they are now.
+
+    Args:
+        pattern: what is written, of a line's `name` and its `last` value.
+    """
+    lines = [one for one in axes.get_lines() if not one.get_label().startswith("_")]
+    lines.sort(key=lambda one: one.get_ydata()[-1])
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high)
+    ends = [float((one.get_ydata()[-1] - low) / (high - low)) for one in lines]
+    inches = axes.figure.get_size_inches()[1] - 1  # about 1 for title and ticks
+    for one, place in zip(lines, apart(ends, 1.25 * SMALL / 72 / inches), strict=True):
+        x, last = one.get_xdata()[-1], one.get_ydata()[-1]
+        thin = {"arrowstyle": "-", "color": one.get_color(), "linewidth": 1, "relpos": (0, 0.5)}
+        axes.annotate(
+            pattern.format(name=one.get_label(), last=last),
+            (x, last),
+            (1.06, place),
+            xycoords=one.get_transform(),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=SMALL,
+            arrowprops=thin | {"shrinkA": 1, "shrinkB": 3},
+        )
+
+
+def apart(places: Sequence[float], gap: float) -> list[float]:
+    """Move places, in ascending order, as little as needed for a gap between each two, within 0..1.
+
+    >>> [round(place, 2) for place in apart([0.1, 0.5, 0.5, 0.97], gap=0.1)]
+    [0.1, 0.45, 0.55, 0.97]
+    """
+    groups: list[list[float]] = []  # of places that touch, each less the gaps before it
+    for number, place in enumerate(places):
+        groups.append([place - number * gap])
+        while len(groups) > 1 and np.mean(groups[-2]) >= np.mean(groups[-1]):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    room = max(0.0, 1 - (len(places) - 1) * gap)
+    means = [min(max(float(np.mean(group)), 0.0), room) for group in groups for _ in group]
+    return [mean + number * gap for number, mean in enumerate(means)]
 
 
 def largest(*arrays: Array) -> float:

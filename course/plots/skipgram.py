@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from course.plots.parts import COLORS, MARKERS, SMALL, label, legend, line, listing
+from course.plots.parts import (
+    COLORS,
+    MARKERS,
+    SMALL,
+    label,
+    line,
+    listing,
+    names_at_ends,
+    spread,
+)
 from course.plots.picture import WIDTH, Picture
 from course.plots.shapes import Array, Sizes
 
@@ -39,21 +48,20 @@ def loss_curve(
     )
     lengths = " and ".join(sorted({str(len(curve)) for curve in read.values()}))
     picture = Picture(
-        3.0,
+        max(3.0, 1.2 + 0.3 * len(read)),
         alt=f"The loss in {unit} over {lengths} {step}s: {told}."
         + (f" A dashed line marks the untrained {untrained:.3f}." if untrained else ""),
     )
     axes = picture.subplots()
     for index, (name, curve) in enumerate(read.items()):
         line(axes, index, np.arange(len(curve)), curve, name or None)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    label(axes, f"loss by {step}", step, f"loss ({unit})")
     if untrained is not None:
         axes.axhline(
             untrained, color="0.3", linestyle=(0, (6, 3)), label=f"untrained, {untrained:.3f}"
         )
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    label(axes, f"loss by {step}", step, f"loss ({unit})")
-    if axes.get_legend_handles_labels()[1]:
-        legend(axes)
+    names_at_ends(axes)
     return picture
 
 
@@ -74,14 +82,84 @@ def word_map(
     vectors = sizes.numbers("vectors", vectors, "N C")
     words = sizes.words("words", words, "N")
     plane, share = _principal_plane(vectors)
-    points = (vectors - vectors.mean(axis=0)) @ plane
-    kinds = [groups.get(word, "") if groups else "" for word in words]
     picture = Picture(
         5.2,
         alt=f"A map of {sizes['N']} words: the first two principal components of their "
         f"{sizes['C']} features, which hold {share:.0%} of the variance.",
     )
     axes = picture.subplots()
+    _draw_map(axes, (vectors - vectors.mean(axis=0)) @ plane, words, groups)
+    label(
+        axes,
+        f"{sizes['N']} words, {share:.0%} of the variance",
+        "first principal component",
+        "second principal component",
+    )
+    if axes.get_legend_handles_labels()[1]:
+        picture.legend(fontsize=SMALL, loc="outside lower center", ncols=6)
+    return picture
+
+
+def word_maps(
+    tables: Mapping[str, Any], words: Sequence[str], groups: Mapping[str, str] | None = None
+) -> Picture:
+    """Draw the same words as two tables have them, side by side and on one scale.
+
+    Args:
+        tables: name -> vectors, (N, C), of two tables; C may differ. Rows are scaled to length 1,
+            and the second map is turned, or mirrored, to lie as near to the first as it can.
+        words: the N words.
+        groups: word -> the name of its group, for color and marker; others are black.
+
+    Look for: who stays with its group in both, and who changes company? One scale means that a
+    group which is wider in one map is wider in truth, as far as paper shows it.
+    """
+    sizes = Sizes()
+    if len(tables) != 2:
+        raise ValueError(f"tables must hold two tables; got {len(tables)}")
+    words, points, shares = sizes.words("words", words, "N"), [], []
+    for name, table in tables.items():
+        vectors = sizes.numbers(name, table, f"N C{len(points)}")
+        units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        plane, share = _principal_plane(units)
+        points.append((units - units.mean(axis=0)) @ plane)
+        shares.append(share)
+    first, second = points
+    left, _, right = np.linalg.svd(second.T @ first)  # the best turn: orthogonal Procrustes
+    points[1] = second @ left @ right
+    told = listing(f"{name} ({share:.0%})" for name, share in zip(tables, shares, strict=True))
+    everything = np.vstack(points)
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    across, most = 2.95, 4.4  # inches: the width of a panel, and the largest height
+    per_inch = 1.15 * float(max((high - low) / (across, most))) or 1.0  # for both axes of both maps
+    page = np.array([across, max(1.15 * float(high[1] - low[1]) / per_inch, 1.5)])
+    picture = Picture(
+        page[1] + 1.5,
+        alt=f"Two maps of the same {sizes['N']} words, each in the plane of its two principal "
+        f"components, with the share of the variance that it holds: {told}.",
+    )
+    grid = picture.subplots(1, 2, sharex=True, sharey=True)
+    corners = (low + high) / 2 + per_inch * page / 2 * np.array([[-1], [1]])
+    for axes, name, where, share in zip(grid, tables, points, shares, strict=True):
+        axes.set(xlim=corners[:, 0], ylim=corners[:, 1], aspect="equal")
+        _draw_map(axes, where, words, groups, page)
+        label(axes, f"{name}\n{share:.0%} of the variance", "first axis", "second axis")
+        axes.label_outer()
+    handles = grid[0].get_legend_handles_labels()
+    if handles[1]:
+        picture.legend(*handles, fontsize=SMALL, loc="outside lower center", ncols=6)
+    return picture
+
+
+def _draw_map(
+    axes: Axes,
+    points: Array,
+    words: Sequence[str],
+    groups: Mapping[str, str] | None,
+    page: Array | None = None,
+) -> None:
+    """Draw points (N, 2) with their words; `page` as in `name_points`."""
+    kinds = [groups.get(word, "") if groups else "" for word in words]
     for index, kind in enumerate(dict.fromkeys(sorted(kinds, key=bool, reverse=True))):
         members = [row for row, other in enumerate(kinds) if other == kind]
         axes.plot(
@@ -91,16 +169,57 @@ def word_map(
             color=COLORS[index % len(COLORS)] if kind else "black",
             label=kind or None,
         )
-    label(
-        axes,
-        f"{sizes['N']} words, {share:.0%} of the variance",
-        "first principal component",
-        "second principal component",
-    )
     axes.margins(0.1, 0.06)
-    name_points(axes, points, words)
-    if any(kinds):
-        picture.legend(fontsize=SMALL, loc="outside lower center", ncols=6)
+    name_points(axes, points, words, page=page)
+
+
+def scores_against_pmi(
+    tables: Mapping[str, tuple[Any, Any, Any]], edges: tuple[float, float] = (2, 20)
+) -> Picture:
+    """Draw the scores of pairs of words against PMI - log K, by how often the pairs meet.
+
+    Args:
+        tables: name -> (scores, PMI - log K, how often the two meet), (P,) each, for the P pairs
+            that meet at all; P may differ from table to table.
+        edges: how often the pairs of the second and of the third column meet at least.
+
+    Look for: points on the dashed diagonal, where a score has come to rest at PMI - log K. A cloud
+    that lies flat does not know how often its pairs meet. At most 500 pairs of a panel are drawn,
+    chosen evenly; r, the correlation, is that of all of them.
+    """
+    if not tables:
+        raise ValueError("tables must hold at least one table; got none")
+    low, high = edges
+    columns = {
+        f"met less than {low:g} times": (0, low),
+        f"met {low:g} to {high:g} times": (low, high),
+        f"met {high:g} times or more": (high, np.inf),
+    }
+    picture = Picture(1.0 + 2.1 * len(tables), alt="")
+    grid = picture.subplots(len(tables), 3, sharex=True, sharey=True, squeeze=False)
+    told = []
+    for number, (name, arrays) in enumerate(tables.items()):
+        sizes, kinds = Sizes(), ("scores", "PMI - log K", "meetings")
+        scores, wanted, together = (
+            sizes.numbers(f"{kind} of {name}", one, "P")
+            for kind, one in zip(kinds, arrays, strict=True)
+        )
+        for axes, (column, (least, most)) in zip(grid[number], columns.items(), strict=True):
+            among = np.flatnonzero((together >= least) & (together < most))
+            r = "no correlation"
+            if len(among) > 2:
+                r = f"r = {np.corrcoef(wanted[among], scores[among])[0, 1]:.2f}"
+            shown = among[spread(len(among), 500)] if len(among) else among
+            axes.plot(wanted[shown], scores[shown], ".", color=COLORS[0], markersize=3, alpha=0.5)
+            axes.axline((0, 0), slope=1, color="0.3", linestyle=(0, (6, 3)), linewidth=1)
+            head = f"{column}\n" if number == 0 else ""
+            label(axes, f"{head}{r}, {len(among):,} pairs", "PMI − log K", f"{name}\nscore")
+            axes.label_outer()
+            told.append(f"{name}, {column}: {r}")
+    picture.alt = (
+        "Scores of pairs of words against PMI - log K, with a dashed diagonal on which both are "
+        f"the same. {'; '.join(told)}."
+    )
     return picture
 
 
@@ -207,8 +326,17 @@ def name_points(
     *,
     size: float = SMALL,
     colors: Sequence[str] | None = None,
+    page: Array | None = None,
 ) -> None:
     """Write a word beside each point, where it covers least of other words, points and `avoid`.
+
+    Args:
+        axes, points, words: where, (N, 2), and the N words.
+        avoid: more points, (M, 2), to keep free.
+        size: of the letters.
+        colors: of the words; black if not given.
+        page: width and height of the axes, in inches, as far as is known; else those of axes that
+            have the figure for themselves.
 
     For each word in turn, eight places around its point are tried. Distances are estimated in
     typographic points, before the page is laid out; good enough to keep words apart.
@@ -216,7 +344,9 @@ def name_points(
     axes.autoscale_view()
     left, right = axes.get_xlim()
     low, high = axes.get_ylim()
-    page = 72 * np.array([WIDTH - 0.8, axes.figure.get_figheight() - 1.1])
+    if page is None:
+        page = np.array([WIDTH - 0.8, axes.figure.get_figheight() - 1.1])
+    page = 72 * page
 
     def on_page(where: Array) -> Array:
         return (where - (left, low)) / (right - left, high - low) * page

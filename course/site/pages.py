@@ -19,7 +19,7 @@ from course.lab.page import write_page
 from course.messages.wording import counted
 from course.site.executed import executed_notebooks
 from course.site.live import write_live
-from course.syllabus import Exercise, lessons, stub_from
+from course.syllabus import Exercise, counted_lessons, lessons, stub_from
 
 HERE = Path(__file__).parent
 
@@ -106,6 +106,7 @@ def _landing() -> dict:
     return {
         "address": address(),
         "start": re.search(r"<!-- start -->\n(```.*?```)", readme, re.DOTALL)[1],
+        "built": re.search(r"<!-- built -->\n(.*?)<!-- end of built -->", readme, re.DOTALL)[1],
         "contents": {
             "The course": [
                 "The syllabus <course/lessons/README>",
@@ -151,8 +152,8 @@ def _rendered(template: str, **values: object) -> str:
     environment.globals["counted"] = counted
     everything = {
         "lessons": lessons(),
-        "points": sum(lesson.points for lesson in lessons()),
-        "minutes": sum(lesson.minutes for lesson in lessons()),
+        "points": sum(lesson.points for lesson in counted_lessons()),
+        "minutes": sum(lesson.minutes for lesson in counted_lessons()),
     }
     return environment.get_template(template).render(everything | values)
 

@@ -14,20 +14,23 @@ from course.student.progress import (
     next_exercise,
     when_given_up,
 )
-from course.syllabus import Exercise, Lesson, lessons, name_for_check
+from course.syllabus import Exercise, Lesson, counted_lessons, find_lesson, lessons, name_for_check
 from course.system.console import typed
 
 _MARK = {PASSED: "+", WRONG: "x", TO_DO: "o", UNCHECKED: "?"}
 _BEFORE = "  first  course/lessons/before_you_start.md, if PyTorch is new to you"
+_TRAIN = "course experiment gpt"
 _COLOR = {PASSED: "green", WRONG: "red", TO_DO: None, UNCHECKED: "yellow"}
 
 
 def course_board(status: dict[str, str]) -> str:
     """Return the whole course, a line per lesson."""
-    earned = sum(_earned(lesson, status) for lesson in lessons())
-    total = sum(lesson.points for lesson in lessons())
+    earned = sum(_earned(lesson, status) for lesson in counted_lessons())
+    total = sum(lesson.points for lesson in counted_lessons())
     lines = [click.style(f"What and Where: {earned} of {total} points", bold=True), ""]
     for lesson in lessons():
+        if lesson == next((one for one in lessons() if one.beyond), None):
+            lines += ["", f"  beyond the {total}, for whoever wants more:"]
         states = [status.get(exercise.name, UNCHECKED) for exercise in lesson.exercises]
         marks = "".join(click.style(_MARK[state], fg=_COLOR[state]) for state in states)
         points = f"{_earned(lesson, status):>3} of {lesson.points}"
@@ -80,6 +83,7 @@ def next_steps_and_why(status: dict[str, str], prefer: tuple[str, ...] = ()) -> 
     if found is None:
         return (
             f"{steps}\n"
+            f"  train  {typed(_TRAIN)}, your own GPT, with positions and without\n"
             f"  look   {typed('course open lab')}, all position schemes side by side\n"
             f"  play   {typed('course lab export --mine')}, the same as a page, on your sentence\n"
             f"  run    {typed('python -m course.experiments.wireup')}, text to attention\n"
@@ -87,6 +91,8 @@ def next_steps_and_why(status: dict[str, str], prefer: tuple[str, ...] = ()) -> 
         )
     _, exercise = found
     sentences = [f"Why now? {exercise.why}"]
+    if all(status[one.name] == PASSED for one in find_lesson("gpt").exercises):
+        sentences.append(f"Lesson 8 passes: `{typed(_TRAIN)}` trains your own GPT.")
     if status[exercise.name] == WRONG:
         sentences.append("Its last check found something wrong; check it again to see what.")
     elif status[exercise.name] == UNCHECKED:
@@ -110,7 +116,9 @@ def _or_go_on(exercise: Exercise, status: dict[str, str]) -> str:
 
 
 def _how_far(status: dict[str, str]) -> str:
-    every = [exercise for lesson in lessons() for exercise in lesson.exercises]
+    every = [exercise for lesson in counted_lessons() for exercise in lesson.exercises]
+    if all(status[exercise.name] == PASSED for exercise in every):  # what is left is beyond
+        every = [exercise for lesson in lessons() for exercise in lesson.exercises]
     passed = [exercise for exercise in every if status[exercise.name] == PASSED]
     points = sum(exercise.points for exercise in passed)
     minutes = sum(one.minutes for one in every) - sum(one.minutes for one in passed)

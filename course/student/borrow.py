@@ -3,6 +3,7 @@
 Whoever uses this (the wire-up, the notebooks) says which is which: nothing is borrowed silently.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from course.student.progress import PASSED, status_of_all, stubs_in
 from course.syllabus import Lesson, find_lesson
 from course.testing.executor import load_module
 from course.testing.outcomes import Wrong
+from course.testing.source import imported_from_earlier
 
 
 class Names:
@@ -44,18 +46,49 @@ def names_of(stem: str) -> Names:
     For runs that are to come to an end with numbers that mean something. What is borrowed also
     serves the student's functions that call it.
     """
+    return names_with(stem, {})
+
+
+def names_with(stem: str, others: Mapping[str, Any]) -> Names:
+    """Return the same, with others in place of some that its module imports from earlier lessons.
+
+    Args:
+        others: what to import instead, by name: {"RotaryEmbedding": ...}.
+    """
     lesson, status = find_lesson(stem), status_of_all()
     mine, refusal = {}, ""
+    earlier = {
+        before: {name: others.get(name, given) for name, given in names.items()}
+        for before, names in _earlier(stem).items()
+    }
     try:
-        mine = vars(load_module(lesson.module()))
+        mine = vars(load_module(lesson.module(), earlier))
     except Wrong as wrong:  # a file that cannot be imported: all of it is borrowed
         refusal = str(wrong).partition("\n")[0]
-    reference = vars(load_module(lesson.module("solutions")))
+    reference = vars(load_module(lesson.module("solutions"), earlier))
     names = [exercise.name for exercise in lesson.exercises]
     own = {name: mine[name] for name in names if status[name] == PASSED and name in mine}
     borrowed = {name: reference[name] for name in names if name not in own}
     mine.update(borrowed)  # for those of the student's functions that call them
     return Names(own, borrowed, refusal)
+
+
+def _earlier(stem: str) -> dict[str, dict[str, Any]]:
+    """Return what a lesson's module imports from earlier lessons: yours where they pass."""
+    return {
+        earlier: {name: getattr(names_of(earlier), name) for name in names}
+        for earlier, names in imported_from_earlier(stem).items()
+    }
+
+
+def borrowed_from_earlier(stem: str) -> list[str]:
+    """Return what a lesson's module imports from earlier lessons and of which yours do not pass."""
+    return [
+        name
+        for earlier, names in imported_from_earlier(stem).items()
+        for name in names
+        if names_of(earlier).whose(name) == "borrowed"
+    ]
 
 
 def written_in(path: Path | None, lesson: Lesson) -> Names:
@@ -70,8 +103,9 @@ def written_in(path: Path | None, lesson: Lesson) -> Names:
     Raises:
         Wrong: the file cannot be run.
     """
-    reference = vars(load_module(lesson.module("solutions")))
-    mine = vars(load_module(path)) if path else {}
+    earlier = _earlier(lesson.stem)
+    reference = vars(load_module(lesson.module("solutions"), earlier))
+    mine = vars(load_module(path, earlier)) if path else {}
     stubs = stubs_in(path.read_bytes(), lesson) if path else set()
     names = [exercise.name for exercise in lesson.exercises]
     own = {name: mine[name] for name in names if name in mine and name not in stubs}

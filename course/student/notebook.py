@@ -16,13 +16,13 @@ from IPython import get_ipython
 from IPython.display import display
 
 from course import root
-from course.student.borrow import Names, written_in
+from course.student.borrow import Names, borrowed_from_earlier, written_in
 from course.student.progress import status_of_all
 from course.syllabus import Lesson, Status, exercises_called, find_lesson, name_for_check
 from course.system.console import typed
-from course.testing.examine import names_reached
 from course.testing.executor import where
 from course.testing.outcomes import Wrong
+from course.testing.source import names_reached
 
 
 def exercises(stem: str) -> "Exercises":
@@ -102,7 +102,14 @@ class Exercises:
             sentences.append(f"{name} calls {_list(wrong)}: yours, found wrong by the last check.")
         if lent := [one for one in called if self._names.whose(one) == "borrowed"]:
             sentences.append(f"{name} calls {_list(lent)}: borrowed, as yours is still to do.")
+        if lent := self._borrowed_of_earlier(name):
+            sentences.append(f"It is built with {_list(lent)}: borrowed, as yours has not passed.")
         return " ".join(sentences)
+
+    def _borrowed_of_earlier(self, name: str) -> list[str]:
+        """Return what an exercise takes from earlier lessons that is not yours."""
+        reached = names_reached(self._source or b"", name)
+        return [one for one in borrowed_from_earlier(self._lesson.stem) if one in reached]
 
     def _status(self) -> dict[str, str]:
         """Return what the last checks found; nothing is known of a module beside the notebook."""

@@ -191,7 +191,9 @@ class Handle(Function):
 
     def attribute(self, name: str) -> Any:
         """Return a plain attribute of a prop."""
-        return self._lesson._executor.attribute(self.ref, name)
+        value = self._lesson._executor.attribute(self.ref, name)
+        self._lesson.trace.append(excerpt(value))
+        return value
 
     def _inspect(self, what: str) -> Any:
         value = self._lesson._executor.inspect(self.ref, what)

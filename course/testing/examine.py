@@ -1,14 +1,12 @@
 """Run graded tests on a module, one after another, and say how each ended."""
 
-import ast
-import functools
 import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from course.syllabus import Status, find_lesson, stub_of
+from course.syllabus import Status
 from course.testing import expect
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
@@ -17,12 +15,10 @@ from course.testing.executor import Executor, asks_for_input
 from course.testing.inputs import Draw
 from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.show import show
+from course.testing.source import definitions, ends_in_its_stub, source_of, used_exercises
 
 SECONDS_ONCE_WRONG = 10
 """How long the tests of an exercise may have taken for more of them to be run after one failed."""
-
-MAX_BYTES_TO_READ = 2**17
-"""A longer module is run, but not taken apart: that takes a thousand times as much memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +143,7 @@ class Examination:
         line = int(lines[-1])
         names = [
             getattr(node, "name", "")
-            for node in _definitions(self._source)
+            for node in definitions(self._source)
             if node.lineno <= line <= node.end_lineno
         ]
         return not set(names).intersection(used)
@@ -232,111 +228,3 @@ def _in_plain_words(error: StudentError, exercise: str) -> str | None:
     if re.match(r"cannot assign \w+ before Module.__init__\(\) call", error.message):
         return f"{exercise} raised {error}; begin __init__ with super().__init__()"
     return None
-
-
-# --- what the text of a module tells ---------------------------------------------------------
-
-
-@functools.lru_cache(maxsize=64)
-def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]:
-    """Return what may be lent to an exercise, if its text names any of that, itself or by others.
-
-    That is what its own reference calls. More would give away what it is about: a `one_hot_lookup`
-    that calls a right `lookup` has written nothing.
-    """
-    called = _called_by_reference(lesson, exercise)
-    return called if names_reached(source, exercise).intersection(called) else ()
-
-
-@functools.cache
-def _called_by_reference(lesson: str, exercise: str) -> tuple[str, ...]:
-    """Return the exercises that its reference calls, itself or through what it calls."""
-    reached = names_reached(find_lesson(lesson).module("solutions").read_bytes(), exercise)
-    names = [one.name for one in find_lesson(lesson).exercises]
-    return tuple(name for name in names if name in reached and name != exercise)
-
-
-def names_reached(source: bytes, exercise: str) -> set[str]:
-    """Return all names that a definition uses, itself or through definitions that it uses."""
-    names_in, reached, to_read = _names_in(source), set(), {exercise, ""}
-    while to_read:
-        name = to_read.pop()
-        reached.add(name)
-        to_read |= names_in.get(name, set()) - reached
-    return reached
-
-
-def ends_in_its_stub(source: bytes, exercise: str) -> bool:
-    """Return whether each function of an exercise can only end where it says that it is to do."""
-    node = _definition(source, exercise)
-    functions = [one for one in ast.walk(node) if isinstance(one, ast.FunctionDef)] if node else []
-    return bool(functions) and not any(map(_may_end_otherwise, functions))
-
-
-@functools.lru_cache(maxsize=64)
-def lines_to_do_once_begun(source: bytes, lesson: str, exercise: str) -> list[int]:
-    """Return the lines where an exercise says that it is to do; none if it is as it was built."""
-    of_student, as_built = (_definition(text, exercise) for text in (source, stub_of(lesson)))
-    if of_student is None or as_built is None or ast.dump(of_student) == ast.dump(as_built):
-        return []
-    return sorted(node.lineno for node in ast.walk(of_student) if _says_to_do(node))
-
-
-def lines_of_definitions(source: bytes, exercise: str) -> list[int]:
-    """Return the line of each definition of an exercise; of several definitions the last counts."""
-    nodes = _definitions(source)
-    return [node.lineno for node in nodes if getattr(node, "name", "") == exercise]
-
-
-def _may_end_otherwise(function: ast.FunctionDef) -> bool:
-    returns = any(isinstance(node, ast.Return) for node in ast.walk(function))
-    return returns or not _says_to_do(function.body[-1])
-
-
-def _says_to_do(node: ast.AST) -> bool:
-    match node:
-        case ast.Raise(
-            exc=ast.Call(
-                func=ast.Name(id="NotImplementedError"), args=[ast.Constant(value=str(said))]
-            )
-        ):
-            return said.startswith("TODO ")
-    return False
-
-
-def _definition(source: bytes, exercise: str) -> ast.stmt | None:
-    """Return the definition of an exercise; of several, the last one is what counts in Python."""
-    latest_first = reversed(_definitions(source))
-    return next((node for node in latest_first if getattr(node, "name", "") == exercise), None)
-
-
-@functools.lru_cache(maxsize=4)
-def _definitions(source: bytes) -> list[ast.stmt]:
-    """Return a module's statements; none if it is no valid Python or longer than anybody writes."""
-    if len(source) > MAX_BYTES_TO_READ:
-        return []
-    try:
-        return ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-
-
-@functools.lru_cache(maxsize=4)
-def _names_in(source: bytes) -> dict[str, set[str]]:
-    """Return the names each definition uses; "" stands for what runs when the file is loaded."""
-    names_in: dict[str, set[str]] = {}
-    for node in _definitions(source):
-        used = names_in.setdefault(getattr(node, "name", ""), set())
-        used.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
-    return names_in
-
-
-@functools.cache
-def source_of(lesson: str, names: tuple[str, ...]) -> str:
-    """Return the reference's text of these exercises, with whatever is no exercise around them."""
-    tree = ast.parse(find_lesson(lesson).module("solutions").read_text(encoding="utf-8"))
-    exercises = {one.name for one in find_lesson(lesson).exercises}
-    tree.body = [
-        node for node in tree.body if getattr(node, "name", "") not in exercises - set(names)
-    ]
-    return ast.unparse(tree)

@@ -18,12 +18,15 @@ import torch
 from torch import nn
 
 from course import root
+from course.syllabus import importing_exercises
 from course.system.console import typed
 from course.system.memory import ran_out_of_memory
 from course.testing.clock import TimeIsUp, time_limit
+from course.testing.earlier import Earlier, importable, made_from
 from course.testing.integrity import honest, refuse_borrowed_answers
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.plain import Foreign, plain
+from course.testing.source import sources_of_earlier
 
 
 @dataclass(frozen=True)
@@ -256,8 +259,11 @@ class Executor:
 # --- loading --------------------------------------------------------------------------------
 
 
-def load_module(path: Path) -> types.ModuleType:
-    """Run a student's file as a module.
+def load_module(path: Path, earlier: Earlier | None = None) -> types.ModuleType:
+    """Run a student's file as a module; or the reference.
+
+    Args:
+        earlier: what it can import from earlier lessons; the reference's, unless given.
 
     Raises:
         Wrong: in one sentence, why it cannot be run.
@@ -270,11 +276,18 @@ def load_module(path: Path) -> types.ModuleType:
         raise Wrong(f"{_shown(path)} does not exist{advice}") from None
     except OSError as error:
         raise Wrong(f"{_shown(path)} cannot be read: {error.strerror}") from None
-    return run_module(source, path)
+    if path.parent == root() / "solutions":  # its lines stay where they are
+        source = importing_exercises(source.decode("utf-8")).encode("utf-8")
+    if earlier is None:
+        earlier = made_from(sources_of_earlier(path.stem))
+    return run_module(source, path, earlier)
 
 
-def run_module(source: bytes, path: Path) -> types.ModuleType:
+def run_module(source: bytes, path: Path, earlier: Earlier | None = None) -> types.ModuleType:
     """Run the text of a student's file as a module; `path` says what to call it.
+
+    Args:
+        earlier: what it can import from earlier lessons.
 
     Raises:
         Wrong: in one sentence, why it cannot be run.
@@ -286,9 +299,9 @@ def run_module(source: bytes, path: Path) -> types.ModuleType:
         raise Wrong(f"{shown} {trouble}")
     try:
         code = compile(source, str(path), "exec")
-        refuse_borrowed_answers(source, code, shown)
+        refuse_borrowed_answers(source, code, shown, earlier or {})
         settings = _settings()
-        with honest(shown):
+        with importable(earlier or {}), honest(shown):
             exec(code, module.__dict__)
         _expect_settings(settings, shown)
     except (Wrong, TimeIsUp, KeyboardInterrupt):

@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from course import root
+from course.testing.earlier import Earlier
 from course.testing.outcomes import Wrong
 
 _OF_TORCH = ("allclose", "equal", "isclose", "isfinite", "is_tensor", "tensor", "Tensor")
@@ -98,13 +99,16 @@ def _watch_files() -> None:
 _BORROWS = "{who} takes its answers from solutions/{place}; what you write yourself is what counts"
 
 
-def refuse_borrowed_answers(source: bytes, code: types.CodeType, who: str) -> None:
+def refuse_borrowed_answers(
+    source: bytes, code: types.CodeType, who: str, earlier: Earlier
+) -> None:
     """Expect a student's file to import neither the solutions nor the tools that test it.
 
     Nor what is not there when it is graded, or what passes here would earn nothing there.
 
     Args:
         code: what the source compiles to.
+        earlier: what it may import from earlier lessons.
 
     Raises:
         Wrong: it does.
@@ -112,6 +116,7 @@ def refuse_borrowed_answers(source: bytes, code: types.CodeType, who: str) -> No
     borrows = {"course", "exercises", "solutions"}.intersection(_names_in(code))
     if not borrows and not re.search(rb"\bfrom\s*\.", source):
         return  # as nearly always; to look for the line takes ten times as long
+    there = _importable_names(earlier)
     tree = ast.parse(source)
     for node in ast.walk(tree):
         names: list[str] = []
@@ -129,11 +134,27 @@ def refuse_borrowed_answers(source: bytes, code: types.CodeType, who: str) -> No
                     f"{who} imports {name}, line {node.lineno}, which is there to test it; "
                     "take that out"
                 )
-            if node in tree.body and name.partition(".")[0] in ("course", "exercises"):
+            if (
+                node in tree.body
+                and name.partition(".")[0] in ("course", "exercises")
+                and name not in there
+            ):
                 raise Wrong(
                     f"{who} imports {name}, line {node.lineno}, which is not there when it is "
                     "graded; write what you need into this file"
                 )
+
+
+def _importable_names(earlier: Earlier) -> set[str]:
+    """Return what an import may name: "exercises.rope", "exercises.rope.apply_rope"."""
+    if not earlier:
+        return set()
+    return {
+        "exercises",
+        *(f"exercises.{stem}" for stem in earlier),
+        *(f"exercises.{stem}.{name}" for stem, names in earlier.items() for name in names),
+        *(f"exercises.{stem}.*" for stem in earlier),
+    }
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:

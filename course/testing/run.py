@@ -8,15 +8,11 @@ from pathlib import Path
 from course.syllabus import Status, find_lesson
 from course.testing.case import SECONDS_PER_TEST, Case, by_exercise
 from course.testing.clock import TimeIsUp, time_limit
-from course.testing.examine import (
-    Examination,
-    Finding,
-    lines_of_definitions,
-    lines_to_do_once_begun,
-)
+from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor, load_module, where
 from course.testing.outcomes import Wrong
 from course.testing.result import ExerciseResult, LessonResult, TestResult
+from course.testing.source import lines_of_definitions, lines_to_do_once_begun
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Fixtures for the tests of the course's own tools."""
 
+import gc
 import importlib.util
 import os
 import re
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from course import ROOT
+from course.building import build
 from course.syllabus import lessons
 from course.system.console import PREFIX
+from course.testing.executor import load_module
 
 sys.path.append(str(Path(__file__).parent))  # pytest by itself finds no module beside a test
 os.environ[PREFIX] = ""  # as where the environment is activated
@@ -47,21 +50,56 @@ def server():
         yield running
 
 
-@pytest.fixture
-def repository(tmp_path, monkeypatch) -> Path:
-    """A repository of solutions, texts and their figures alone, in a folder of its own."""
+def _write_sources(place: Path) -> None:
+    """Copy solutions, texts and their figures.
+
+    What is found once per process is found in this repository, before another takes its place: the
+    syllabus, and the solutions that a student's code must not open.
+    """
+    load_module(lessons()[0].module("solutions"))
     notebooks = (ROOT / "solutions" / "notebooks").glob("*.py")
     modules = (lesson.module("solutions") for lesson in lessons())
     texts = [lessons()[0].text.with_name("README.md"), *(lesson.text for lesson in lessons())]
     texts += [ROOT / "README.md", ROOT / "pyproject.toml"]
     figures = lessons()[0].text.parent.glob("figures/*/*.*")
     for source in (*modules, *texts, *notebooks, *figures):
-        copy = tmp_path / source.relative_to(ROOT)
+        copy = place / source.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-    lessons()  # the syllabus stays that of this repository
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch) -> Path:
+    """A repository of solutions, texts and their figures alone, in a folder of its own."""
+    _write_sources(tmp_path)
     monkeypatch.setattr("course.ROOT", tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def _built_once(tmp_path_factory) -> Path:
+    """Such a repository, whose modules and notebooks were built: that takes a while."""
+    place = tmp_path_factory.mktemp("built")
+    _write_sources(place)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("course.ROOT", place)
+        build.build()
+    return place
+
+
+@pytest.fixture
+def built(_built_once, tmp_path, monkeypatch) -> Path:
+    """A repository that is up to date, in a folder of its own."""
+    shutil.copytree(_built_once, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr("course.ROOT", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def few_to_search() -> None:
+    """pytest ends each run inside of a test with five searches for garbage: not among all here."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module")

@@ -144,7 +144,7 @@ def test_the_commands_of_every_day_need_little(checkout, poor, tmp_path):
 
 @pytest.mark.slow
 def test_so_do_a_check_a_submission_a_build_and_a_reset(half_done, poor, tmp_path):
-    commands = [["check", "lookup"], ["check", "--exit-zero"], ["submit"]]
+    commands = [["check", "lookup"], ["check", "1", "2", "--exit-zero"], ["submit"]]
     commands += [["build", "--check"], ["build", "--force"], ["reset", "lookup"], []]
     result = run_all(half_done, commands, **poor)
     assert "Traceback" not in result.stderr.decode()
@@ -214,7 +214,7 @@ def test_a_clone_of_git_with_other_line_ends_is_checked_and_built(tmp_path):
     subprocess.run(["git", "clone", "-q", "-c", "core.autocrlf=true", origin, clone], check=True)
     assert b"\r\n" in (clone / "exercises" / "rope.py").read_bytes()
     assert b"\r\n" not in (clone / "datasets.sh").read_bytes()  # bash takes no other line ends
-    commands = [["build", "--check"], ["build"], ["check", "--exit-zero"], *DAILY]
+    commands = [["build", "--check"], ["build"], ["check", "2", "--exit-zero"], *DAILY]
     said = assert_all_fine(run_all(clone, commands, timeout=300), len(commands))
     assert "\n    def toy_attention(x: Tensor) -> Tensor:" in said.replace("\r\n", "\n")
     source = (clone / "solutions" / "rope.py").read_bytes()

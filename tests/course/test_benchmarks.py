@@ -3,7 +3,6 @@
 import dataclasses
 import runpy
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,25 +73,6 @@ def test_a_wrong_formulation_is_refused(problem, monkeypatch):
     monkeypatch.setattr(formulations, "in_turns", lambda *_, **__: pytest.fail("it was timed"))
     with pytest.raises(SystemExit, match="the wrong one differs from ours by"):
         formulations.report(dataclasses.replace(problem, ways=[ours, wrong]), rounds=1)
-
-
-@small_problems
-@torch.no_grad()
-def test_another_shape_or_dtype_is_refused(problem):
-    ours = problem.ways[0]
-    for change in (lambda x: x[None], torch.Tensor.double):
-        wrong = formulations.Formulation("the wrong one", lambda change=change: change(ours.run()))
-        with pytest.raises(SystemExit, match="the wrong one gives"):
-            formulations.differences(dataclasses.replace(problem, ways=[ours, wrong]))
-
-
-@torch.no_grad()
-def test_rotations_in_the_wrong_layout_are_refused():
-    problem = formulations.rope_problem(batch=1, heads=1, length=4, size=8)
-    ours, *_, last = problem.ways
-    unordered = formulations.Formulation("unordered", last.run)
-    with pytest.raises(SystemExit, match="unordered differs"):
-        formulations.differences(dataclasses.replace(problem, ways=[ours, unordered]))
 
 
 # --- GloVe ----------------------------------------------------------------------------------
@@ -182,11 +162,3 @@ def test_nothing_is_written_when_a_benchmark_fails(programs, monkeypatch, tmp_pa
     with pytest.raises(SystemExit, match=r"(?s)benchmarks\.bad.*failed.*ours is mistaken"):
         run_all(monkeypatch, "--out", str(tmp_path / "report.md"))
     assert not (tmp_path / "report.md").exists()
-
-
-def test_a_place_that_cannot_be_written_is_refused_first(programs, monkeypatch, tmp_path, capsys):
-    programs(slow="raise SystemExit('it was run')")
-    with pytest.raises(SystemExit) as end:
-        run_all(monkeypatch, "--out", str(Path(tmp_path, "missing", "report.md")))
-    assert end.value.code == 2
-    assert "its folder is missing" in capsys.readouterr().err

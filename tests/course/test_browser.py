@@ -113,7 +113,7 @@ def repository(tmp_path_factory):
     shutil.copy(ROOT / "pyproject.toml", copy)
     for lesson in lessons():
         (copy / "exercises" / f"{lesson.stem}.py").write_text(half_done(lesson), encoding="utf-8")
-    for name in ("course/experiments/training.py", "notebooks/8_shoot_out.ipynb"):
+    for name in ("course/experiments/training.py", "notebooks/shoot_out.ipynb"):
         text = (copy / name).read_text(encoding="utf-8")  # all its steps take minutes
         assert re.search("steps=[36]00", text)
         (copy / name).write_text(re.sub("steps=[36]00", "steps=30", text), encoding="utf-8")

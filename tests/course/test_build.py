@@ -34,13 +34,6 @@ DRIFTED = (
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
 
 
-@pytest.fixture
-def built(repository):
-    """A repository that is up to date."""
-    build.build()
-    return repository
-
-
 def replace(path, old, new):
     path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
 
@@ -201,8 +194,8 @@ def test_a_list_that_drifted_fails_the_check_and_is_restored_alone(built):
 
 @pytest.mark.parametrize(
     "markers",
-    ["", BEGIN, END, END + BEGIN, BEGIN + BEGIN + END, BEGIN + END + END, BEGIN + END + BEGIN],
-    ids=["none", "no end", "no begin", "swapped", "two begins", "two ends", "begun again"],
+    ["", END + BEGIN, BEGIN + BEGIN + END, BEGIN + END + END],
+    ids=["none", "swapped", "two begins", "two ends"],
 )
 def test_wrong_markers_are_one_sentence_and_nothing_is_written(repository, markers):
     text = repository / "course" / "lessons" / "5_rope.md"
@@ -257,8 +250,10 @@ def test_the_question_of_a_lesson_is_its_first_heading(built):
 LOOKUP, FIGURE = "course/lessons/1_lookup.md", "course/lessons/figures/lookup/bytes_of_a_batch.svg"
 DRAWN_IN = "course/building/figures/lookup.py"
 FIGURE_DRIFTED = f"{FIGURE} is not what {DRAWN_IN} draws; `course build` draws it anew: look at it"
-FIGURES = [(lesson.stem, name) for lesson in lessons() for name in figures.pictures(lesson.stem)]
-each_figure = pytest.mark.parametrize(("stem", "name"), FIGURES)
+FIGURES = sorted((ROOT / "course" / "lessons" / "figures").glob("*/*.svg"))
+each_figure = pytest.mark.parametrize(
+    ("stem", "name"), [(path.parent.name, path.stem) for path in FIGURES]
+)
 
 
 @each_figure
@@ -327,7 +322,7 @@ def test_other_bytes_of_the_same_figure_are_no_drift(built):
     assert (built / FIGURE).read_bytes() == before
 
 
-@pytest.mark.parametrize("data", [None, b"", b"<svg/>", b"<metadata>eA==</metadata>", b"\xff"])
+@pytest.mark.parametrize("data", [None, b"<svg/>", b"\xff"])
 def test_a_figure_that_is_missing_or_no_longer_one_is_drawn(built, data):
     before = (built / FIGURE).read_text(encoding="utf-8")
     (built / FIGURE).unlink()

@@ -19,14 +19,23 @@ import torch
 import torch.nn.functional as F
 from click.testing import CliRunner
 
-from course import ROOT
+from course import ROOT, plots
 from course.cli import main
-from course.data.glove import WordVectors
+from course.cli.experiment import NAMES
+from course.data.glove import WordVectors, open_glove
 from course.data.kingdom import kingdom_text
 from course.experiments import analogies, block_skipgram, cached, positions, training
 from course.experiments.block_skipgram import train_in_blocks
-from course.experiments.character_gpt import ALWAYS, LONGEST, SCHEMES, CharacterGPT, Size
-from course.experiments.positions import SqueezedRope, stretched_losses
+from course.experiments.character_gpt import (
+    ALWAYS,
+    CONTEXT,
+    LONGEST,
+    SCHEMES,
+    CharacterGPT,
+    Size,
+    schemes_for,
+)
+from course.experiments.positions import RopeAt, frequencies, stretched_losses
 from course.experiments.training import Settings, Training
 from course.experiments.twins import share_of_twins_found, with_twins
 from course.student.borrow import names_of
@@ -77,18 +86,55 @@ def test_only_without_positions_is_the_order_of_the_past_lost(scheme):
     assert same == (scheme == "none")
 
 
-def test_rope_squeezed_by_1_is_rope():
+def test_rope_at_its_own_frequencies_is_rope():
     x, turn = torch.randn(2, 3, 10, 8), CharacterGPT(11, SMALL.size, "rope").turned
-    torch.testing.assert_close(SqueezedRope(1.0, 8)(x), turn(x))
-    torch.testing.assert_close(SqueezedRope(2.0, 8)(x)[:, :, ::2], turn(x[:, :, ::2]))
+    torch.testing.assert_close(RopeAt(frequencies(8))(x), turn(x))
+    torch.testing.assert_close(RopeAt(frequencies(8) / 2)(x)[:, :, ::2], turn(x[:, :, ::2]))
+
+
+def test_rope_at_fewer_frequencies_is_partial():
+    x, turn = torch.randn(2, 3, 10, 8), CharacterGPT(11, SMALL.size, "partial").turned
+    torch.testing.assert_close(RopeAt(frequencies(2))(x), turn(x))
+    assert torch.equal(turn(x)[..., 2:], x[..., 2:]) and not torch.allclose(turn(x), x)
 
 
 def test_stretched_rope_is_the_same_where_nothing_is_stretched():
     done = Training("rope", SMALL, TEXT)
+    done.model = model("rope")  # fresh blocks do nothing, whatever turns
+    done.model.tokens = type(done.model.tokens)(done.tokenizer.vocab_size, 16)
     trained, losses = done.model.turned, stretched_losses(done, (64, 128))
     assert done.model.turned is trained
-    for way in "ntk", "linear":
-        assert losses[way][64] == pytest.approx(done.held_out_loss(64), abs=1e-5)
+    assert [*losses] == ["ntk", "linear", "yarn 32", "yarn 4"]
+    plain = {length: done.held_out_loss(length) for length in (64, 128)}
+    for of_way in losses.values():
+        assert of_way[64] == pytest.approx(plain[64], abs=1e-5)
+        assert abs(of_way[128] - plain[128]) > 1e-5
+
+
+@pytest.mark.parametrize(
+    ("scheme", "wanted"),
+    [("rnope", [0, "turn", "turn", 1]), ("rope", [0, "turn", "turn", 1, "turn", "turn"])],
+)
+def test_which_layers_turn_their_queries_and_keys(scheme, wanted):
+    made, seen = model(scheme), []
+    for layer, block in enumerate(made.blocks):
+        block.register_forward_pre_hook(lambda *_, layer=layer: seen.append(layer))
+    made.turned.register_forward_hook(lambda *_: seen.append("turn"))
+    made(torch.randint(11, (2, 20)))
+    assert seen == wanted
+
+
+def test_training_meets_every_bucket_of_the_bias():
+    relative, distances = CharacterGPT(11, SMALL.size, "t5").relative, torch.arange(CONTEXT)
+    buckets = names_of("longer").relative_buckets(distances, max_distance=CONTEXT)
+    assert sorted(set(buckets.tolist())) == [*range(len(relative.weight))]
+    relative(CONTEXT, CONTEXT).sum().backward()
+    assert relative.weight.grad.ne(0).all()
+
+
+def test_a_layer_without_rope_needs_a_layer_with_it():
+    assert set(SCHEMES) - set(schemes_for(training.QUICK.size)) == {"rnope"}
+    assert schemes_for(training.LONG.size) == tuple(SCHEMES)
 
 
 # --- training and what is kept ------------------------------------------------------------------
@@ -102,7 +148,7 @@ def test_training_learns():
     assert learning.held_out_loss(64) < before - 0.5
 
 
-@each_scheme
+@pytest.mark.parametrize("scheme", ["learned", "rope"])  # with parameters of its own, and without
 def test_a_training_that_was_stopped_goes_on_as_if_nothing_had_happened(
     scheme, folder, monkeypatch
 ):
@@ -159,7 +205,11 @@ def test_who_wrote_an_exercise_decides_which_result_is_found(monkeypatch):
 
     monkeypatch.setattr(training, "whose", mine)
     after = found()
-    assert [scheme for scheme in SCHEMES if after[scheme] != before[scheme]] == ["rope"]
+    assert [scheme for scheme in SCHEMES if after[scheme] != before[scheme]] == [
+        "rope",
+        "partial",
+        "rnope",
+    ]
 
 
 # --- the command --------------------------------------------------------------------------------
@@ -181,6 +231,16 @@ def test_the_command_compares_and_draws(folder, monkeypatch):
         for loss in result.held_out.values():
             assert f"{loss:.2f}" in ran.output
     assert sorted(path.name for path in folder.glob("*.png")) == ["lengths.png", "training.png"]
+
+
+def test_a_scheme_that_needs_two_layers_is_refused_in_a_sentence():
+    ran = CliRunner().invoke(main, ["experiment", "positions", "rope", "rnope"])
+    assert ran.exit_code == 2
+    assert "Error: rnope needs more than one layer; add --long\n" in ran.output
+
+
+def test_every_scheme_is_offered_and_has_a_color():
+    assert [*NAMES] == [*SCHEMES] == [*plots.parts.SCHEMES]
 
 
 INTERRUPTED = """
@@ -426,6 +486,9 @@ def test_google_s_questions_and_the_real_vectors_give_the_figures_of_the_text(tm
     assert "c itself 42.54% of the time, and b 5.00%" in whole
     frequent = run(main, ["experiment", "analogies", questions, "--words", "20000"]).output
     assert re.search(r"in total +12,042 +6,268 +52\.05% ", frequent), frequent
+    vectors = open_glove(50, tmp_path)
+    assert len(vectors) == len(vectors.index) == 400_000
+    assert (vectors.index["null"], "<unk>" in vectors) == (24_207, False)
 
 
 # --- skip-gram in blocks ------------------------------------------------------------------------

@@ -48,6 +48,12 @@ def test_only_the_reference_with_all_points_and_the_stub_with_none_are_fit():
     expect_right(stub, result_of(stub, TO_DO))
 
 
+def test_a_reference_imports_earlier_lessons_as_a_student_does():
+    reference, _ = checks("longer")
+    assert b"\nfrom exercises.rope import" in reference.source
+    assert b"from solutions" not in reference.source
+
+
 @pytest.mark.parametrize(
     ("which", "outcome", "others", "sentence"),
     [
@@ -216,7 +222,7 @@ def keys() -> dict[str, str]:
         ("course/grading/reports/overview.py", set()),
         ("course/lessons/5_rope.md", set()),
         ("tests/test_rope.py", {"rope"}),
-        ("solutions/rope.py", {"rope"}),
+        ("solutions/rope.py", {"rope", "longer", "gpt"}),  # those build on it
         ("course/mistakes/rope.py", {"rope"}),
         ("course/testing/expect.py", {lesson.stem for lesson in lessons()}),
         ("course/grading/sandbox/worker.py", {lesson.stem for lesson in lessons()}),

@@ -345,13 +345,3 @@ def test_real_analogies_of_the_frequent_words(frequent_words, real_data):
     questions = read_questions(real_data / "questions-words.txt", frequent_words.index)
     assert len(questions) == 12_042
     assert count_right(frequent_words, questions) == pytest.approx(6_268, abs=2)
-
-
-@pytest.mark.slow
-def test_real_analogies_of_all_400000_words(real_data, tmp_path):
-    vectors = open_glove(50, unpack(real_data / "glove.6B.50d.txt.xz", tmp_path))
-    assert len(vectors) == len(vectors.index) == 400_000
-    assert (vectors.index["null"], "<unk>" in vectors) == (24_207, False)
-    questions = read_questions(real_data / "questions-words.txt", vectors.index)
-    assert len(questions) == 19_544
-    assert count_right(vectors, questions) == pytest.approx(9_033, abs=2)

@@ -30,9 +30,9 @@ from course.grading.sandbox.sandbox import Limits
 from course.grading.sandbox.wire import Closed, Silence, WireError, dumps, loads, receive, send
 from course.syllabus import Status, find_lesson, stub_from
 from course.testing import case
-from course.testing.examine import MAX_BYTES_TO_READ, used_exercises
 from course.testing.executor import GeneratorSeed, Ref
 from course.testing.plain import Foreign, plain
+from course.testing.source import MAX_BYTES_TO_READ, used_exercises
 from course.testing.telling import telling_difference
 
 # --- attacks --------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from course.grading.judge.unit import Unit, key_of
 from course.grading.sandbox import remote
 from course.grading.sandbox.remote import Conversation, RemoteExecutor, RemoteModule
 from course.grading.sandbox.sandbox import Limits
-from course.syllabus import Status, find_lesson, lessons, stub_from
+from course.syllabus import Status, find_lesson, lessons, solution_of, stub_from
 from course.testing.examine import Examination
 from course.testing.result import from_text, to_text
 
@@ -112,7 +112,7 @@ def points_of_all_lessons(judge, **changed: str) -> list[int]:
     """Of somebody who hands in all lessons, right but for what is appended to some of them."""
     points = []
     for lesson in lessons():
-        source = lesson.module("solutions").read_text(encoding="utf-8")
+        source = solution_of(lesson.stem)
         source += f"\n\n# {time.monotonic()}\n{changed.get(lesson.stem, '')}\n"
         points.append(judge.grade(Unit("ann", lesson.stem, source.encode("utf-8"))).points)
     return points

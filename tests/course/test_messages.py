@@ -167,3 +167,14 @@ def test_parts_of_a_result_are_merged_in_order():
     parts = [lesson(replace(WRONG, tests=(test,))) for test in WRONG.tests]
     assert merged(parts) == [lesson(WRONG)]
     assert merged([]) == []
+
+
+def test_an_exercise_that_needs_a_wrong_one_of_the_module_says_so():
+    """The tests lend no other attention to a `GPT`, so its own is where to begin."""
+    wrong = replace(WRONG, name="GPT", says="", look="")
+    attention = replace(WRONG, name="CausalSelfAttention")
+    begin = "GPT uses your CausalSelfAttention, which is wrong: begin there."
+    assert begin in plain_message(LessonResult("gpt", (attention, wrong)), wrong)
+    assert "begin there" not in plain_message(LessonResult("gpt", (wrong,)), wrong)
+    named = replace(wrong, says="GPT has a table of its own.")
+    assert "begin there" not in plain_message(LessonResult("gpt", (attention, named)), named)

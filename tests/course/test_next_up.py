@@ -11,7 +11,7 @@ from course.cli import main
 from course.student import hints, progress
 from course.student.board import next_steps_and_why
 from course.student.progress import PASSED, TO_DO, UNCHECKED, WRONG, when_given_up
-from course.syllabus import Exercise, find_lesson, lessons
+from course.syllabus import Exercise, counted_lessons, find_lesson, lessons
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
 NAMES = {exercise.name for exercise in EXERCISES}
@@ -76,15 +76,27 @@ def test_next_says_what_to_do_and_why(status):
     )
     assert "  check  course check one_hot_bytes\n" in said
     assert f"Why now? {named('one_hot_bytes').why}" in " ".join(said.split())
-    points = sum(exercise.points for exercise in EXERCISES[:2])
-    hours = round(sum(exercise.minutes for exercise in EXERCISES[2:]) / 60)
-    assert (
-        f"2 of {len(EXERCISES)} exercises have passed, {points} points; "
-        f"what is left takes about {hours} hours." in said
-    )
+    assert how_far([one for lesson in counted_lessons() for one in lesson.exercises], 2) in said
     assert course("next", "5").startswith("next: rope_tables, ")
     assert course("next", "rope").startswith("next: rope_tables, ")
     assert course("next", "ntk_base").startswith("next: ntk_base, ")
+
+
+def how_far(exercises: list[Exercise], n_passed: int) -> str:
+    points = sum(exercise.points for exercise in exercises[:n_passed])
+    hours = round(sum(exercise.minutes for exercise in exercises[n_passed:]) / 60)
+    return (
+        f"{n_passed} of {len(exercises)} exercises have passed, {points} points; "
+        f"what is left takes about {hours} hours."
+    )
+
+
+def test_what_is_beyond_counts_once_the_rest_has_passed(status):
+    counted = [one.name for lesson in counted_lessons() for one in lesson.exercises]
+    status.update(dict.fromkeys(counted, PASSED))
+    said = course("next")
+    assert said.startswith(f"next: {EXERCISES[len(counted)].name}, ")
+    assert how_far(EXERCISES, len(counted)) in said
 
 
 @pytest.mark.parametrize(
@@ -108,6 +120,13 @@ def test_at_the_end_next_says_what_else_there_is(status):
     said = course("next")
     assert said.startswith("Everything passes. Well done.")
     assert "course submit" in said
+    assert "course experiment gpt" in said
+
+
+def test_once_lesson_8_passes_next_names_what_trains_it(status):
+    assert "course experiment gpt" not in course("next")
+    status.update(dict.fromkeys([one.name for one in find_lesson("gpt").exercises], PASSED))
+    assert "`course experiment gpt` trains your own GPT." in course("next")
 
 
 def test_the_time_that_is_left_is_said_in_words(status):

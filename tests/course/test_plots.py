@@ -2,6 +2,7 @@
 
 import gc
 import io
+import itertools
 import math
 import re
 import weakref
@@ -12,11 +13,14 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image
 
 from course import ROOT, plots
 from course.plots import drawing
+from course.plots.parts import COLORS, SCHEMES
 from course.plots.record import decoded, same
 from course.testing.executor import load_module
 
@@ -32,7 +36,7 @@ def solution(lesson: str):
 
 
 lookup, permutation, sinusoidal = map(solution, ("lookup", "permutation", "sinusoidal"))
-rope, skipgram = map(solution, ("rope", "skipgram"))
+rope, skipgram, longer = map(solution, ("rope", "skipgram", "longer"))
 
 draw = torch.Generator().manual_seed(0)
 
@@ -55,10 +59,16 @@ COS, SIN = rope.rope_tables(5, 16)
 TURNED = rope.apply_rope(QUERY.expand(5, 16), COS, SIN)
 ALIBI = rope.alibi_bias(4, 12)
 FREQUENCIES = sinusoidal.inverse_frequencies(128)
+YARN = longer.yarn_frequencies(128, 10000.0, 4.0, 4096)
+FAR = randn(400)
+BUCKETS = longer.relative_buckets(torch.arange(150))
 LOSSES = [4.2, 3.1, 2.5, 2.4]
 NOUNS = ["man", "woman", "king", "queen", "dog"]
 VECTORS = randn(5, 10)
 COSINES = torch.tensor([0.9, 0.4, -0.2])
+MEETINGS = torch.tensor([1.0, 1.5, 1.0, 2.0, 5.0, 19.0, 20.0, 30.0])
+PMI = torch.tensor([-2.0, 0.0, 1.0, -1.0, 0.0, 1.0, -3.0, 2.0])
+PAIRS = {"few": (torch.arange(8.0), PMI, MEETINGS), "many": (2 * PMI, PMI, MEETINGS)}
 
 PICTURES = {
     "one_hot_times_table": (lambda: plots.one_hot_times_table(WEIGHT, IDS, VOCABULARY), [7, 6, 4]),
@@ -79,12 +89,33 @@ PICTURES = {
     ),
     "wavelengths": (lambda: plots.wavelengths({"base": FREQUENCIES}, context=4096), [64, "4,096"]),
     "alibi_heads": (lambda: plots.alibi_heads(ALIBI), [4, 12]),
+    "frequency_ratios": (
+        lambda: plots.frequency_ratios(FREQUENCIES, {"a": FREQUENCIES / 4, "YaRN": YARN}),
+        [64, "0.25", "YaRN"],
+    ),
+    "score_by_distance": (
+        lambda: plots.score_by_distance({"a": FAR, "b": FAR - 1}, trained_on=100),
+        [400, 100],
+    ),
+    "bucket_of_distance": (
+        lambda: plots.bucket_of_distance({"rule": BUCKETS}),
+        [149, "32 for rule"],
+    ),
+    "matrices_on_one_scale": (
+        lambda: plots.matrices_on_one_scale({"whole": SCORES, "last": SCORES[-1:]}, unit="bias"),
+        ["7 by 7", "1 by 7", "bias"],
+    ),
     "losses_by_length": (
         lambda: plots.losses_by_length({"none": {8: 2.0, 16: 3.0}, "RoPE": {8: 1.5, 16: 1.75}}, 8),
         [8, 16, "1.75"],
     ),
     "loss_curve": (lambda: plots.loss_curve(LOSSES, untrained=4.159), [4]),
     "word_map": (lambda: plots.word_map(VECTORS, NOUNS, {"king": "royal"}), [5, 10]),
+    "word_maps": (
+        lambda: plots.word_maps({"a": VECTORS, "b": VECTORS[:, :4]}, NOUNS, {"king": "royal"}),
+        [5],
+    ),
+    "scores_against_pmi": (lambda: plots.scores_against_pmi(PAIRS), ["few", "many", 20]),
     "analogy_arrows": (
         lambda: plots.analogy_arrows(VECTORS, NOUNS, "man", "king", "woman", "queen"),
         ["man", "king", "woman", "queen"],
@@ -102,7 +133,7 @@ PICTURES = {
 }
 """Name -> how to draw it from small data, and what its alt text has to tell."""
 
-each = pytest.mark.parametrize("name", PICTURES)
+each = pytest.mark.parametrize("name", PICTURES, scope="module")  # so one picture after another
 
 
 @pytest.fixture(scope="module")
@@ -188,22 +219,18 @@ def test_the_image_is_sharp_and_small_and_told_with_its_sizes(name, picture_of):
 
 
 @each
-def test_the_svg_of_a_text_is_small_and_calls_nobody(name, picture_of):
-    svg = PICTURES[name][0]().svg()
+def test_the_svg_of_a_text_is_small_calls_nobody_and_keeps_the_record(name, picture_of):
+    picture = PICTURES[name][0]()
+    svg = picture.svg()
     assert len(svg) < 100_000
     assert "<text" not in svg  # letters are paths: no font is asked for
     addresses = set(re.findall(r"\w+://[^\"<\s]+", svg))
     assert addresses == {"http://www.w3.org/2000/svg"}
     root = ElementTree.fromstring(svg)
     assert root.findtext("{http://www.w3.org/2000/svg}title") == picture_of(name).alt
-
-
-@each
-def test_a_record_is_kept_in_the_svg_and_survives_drawing(name):
-    first, second = PICTURES[name][0](), PICTURES[name][0]()
-    kept = decoded(first.svg())
-    assert same(kept, second.record)
-    assert same(first.record, second.record)
+    kept = decoded(svg)
+    assert same(kept, PICTURES[name][0]().record)
+    assert same(picture.record, kept)
     assert all(np.isfinite(numbers).all() for _, numbers in kept)
 
 
@@ -469,6 +496,40 @@ def test_alibi_heads(picture_of):
     assert_drawn(plots.alibi_heads(ALIBI[:1]), ALIBI[0])  # a single head is shown once
 
 
+def test_frequency_ratios(picture_of):
+    quarter, yarn = picture_of("frequency_ratios").axes[0].lines
+    np.testing.assert_allclose(quarter.get_ydata(), 0.25)
+    ratios = YARN.double() / FREQUENCIES.double()
+    np.testing.assert_allclose(yarn.get_ydata(), ratios.numpy())
+
+
+def test_score_by_distance(picture_of):
+    axes = picture_of("score_by_distance").axes[0]
+    thin, thick, _, lower, trained_on = axes.lines
+    places = thin.get_xdata()
+    assert (places[0], places[-1]) == (1, 400)
+    np.testing.assert_allclose(thin.get_ydata(), FAR.numpy()[places - 1])
+    at_60 = list(places).index(60)
+    assert thick.get_ydata()[at_60] == pytest.approx(FAR[49:70].double().mean().item())
+    np.testing.assert_allclose(lower.get_ydata(), np.array(thick.get_ydata()) - 1, atol=1e-6)
+    assert set(trained_on.get_xdata()) == {100}
+    assert axes.get_xscale() == "log"
+
+
+def test_bucket_of_distance(picture_of):
+    (stairs,) = picture_of("bucket_of_distance").axes[0].lines
+    assert stairs.get_ydata().tolist() == BUCKETS.tolist()
+    assert stairs.get_drawstyle() == "steps-post"
+
+
+def test_matrices_on_one_scale(picture_of):
+    picture = picture_of("matrices_on_one_scale")
+    assert_drawn(picture, SCORES, SCORES[-1:])
+    assert len({axes.images[0].get_clim() for axes in picture.axes}) == 1
+    positive = plots.matrices_on_one_scale({"a": SCORES.abs()})
+    assert positive.axes[0].images[0].get_clim()[0] == 0
+
+
 def test_loss_curve(picture_of):
     axes = picture_of("loss_curve").axes[0]
     curve, untrained = axes.lines
@@ -484,6 +545,72 @@ def test_several_losses():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("step", "loss (nats per character)")
 
 
+@pytest.mark.parametrize("draw", ["loss_curve", "losses_by_length"])
+def test_a_scheme_looks_the_same_in_every_figure_and_like_no_other(draw):
+    def styles(names):
+        if draw == "loss_curve":
+            [axes] = plots.loss_curve({name: [2.0, 1.0] for name in names}).axes
+        else:
+            [axes] = plots.losses_by_length({name: {8: 2.0, 16: 3.0} for name in names}, 8).axes
+        return {
+            one.get_label(): (one.get_color(), one.get_marker())
+            for one in axes.lines
+            if one.get_label() in names
+        }
+
+    names = [*SCHEMES, "rope, ntk", "rope, yarn 4"]
+    whole = styles(names)
+    assert len(set(whole.values())) == len(names)
+    assert len({whole[name][0] for name in SCHEMES}) == len(SCHEMES)
+    assert whole["rope, ntk"][0] == whole["rope, yarn 4"][0] == whole["rope"][0]
+    for few in (["rope, yarn 4", "alibi"], ["rnope"]):
+        assert styles(few) == {name: whole[name] for name in few}
+
+
+SEEN_AS = {  # linear RGB -> linear RGB; Machado et al. (2009), severity 1
+    "normal": np.eye(3),
+    "protanopia": np.array(
+        [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]
+    ),
+    "tritanopia": np.array(
+        [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]]
+    ),
+}
+
+
+@pytest.mark.parametrize("reader", SEEN_AS)
+def test_the_colors_of_schemes_stay_apart_for_every_reader(reader):
+    """Two colors differ by 2.3 in CIELAB when one just sees it; here by 15 or more."""
+    to_xyz = np.array(
+        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    )
+    places = []
+    for index in SCHEMES.values():
+        rgb = np.array(to_rgb(COLORS[index]))
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        xyz = to_xyz @ (SEEN_AS[reader] @ linear).clip(0, 1) / to_xyz.sum(1)
+        x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+        places.append(np.array([116 * y, 500 * (x - y), 200 * (y - z)]))
+    differences = [np.linalg.norm(a - b) for a, b in itertools.combinations(places, 2)]
+    assert len(places) == 8 and min(differences) > 15
+
+
+def test_names_at_the_ends_of_lines_do_not_overlap():
+    losses = {f"line {n}": {8: 2.0, 16: 1.0 + 0.001 * (n * 5 % 11)} for n in range(11)}
+    picture = plots.losses_by_length(losses | {"far away": {8: 2.0, 16: 4.0}}, 8)
+    picture.draw_without_rendering()
+    [axes] = picture.axes
+    texts = sorted(axes.texts, key=lambda text: Text.get_window_extent(text).y0)
+    boxes = [Text.get_window_extent(text) for text in texts]  # an annotation's has its arrow in it
+    assert len(boxes) == 12 and all(a.y1 <= b.y0 for a, b in itertools.pairwise(boxes))
+    assert all(box.y0 >= 0 and box.x1 <= picture.bbox.x1 for box in boxes)
+    values = [float(text.get_text().split()[-1]) for text in texts]
+    assert values == sorted(values)
+
+
 def test_word_map_keeps_distances_that_two_dimensions_can_hold():
     flat = torch.tensor([[0.0, 0], [3, 0], [0, 4], [5, 5]]) @ torch.linalg.qr(randn(6, 6))[0][:2]
     picture = plots.word_map(flat, list("abcd"), {"a": "first", "b": "first"})
@@ -496,6 +623,40 @@ def test_word_map_keeps_distances_that_two_dimensions_can_hold():
     named = {text.get_text(): text.xy for text in picture.axes[0].texts}
     for word, point in zip("abcd", points, strict=True):
         np.testing.assert_allclose(named[word], point)
+
+
+def test_two_maps_of_the_same_words_are_turned_alike_and_on_one_scale():
+    """A table that is the other one, only turned, longer and mirrored, has the same map."""
+    table = torch.nn.functional.normalize(randn(5, 2))
+    other = 3 * table.flip(1) @ torch.linalg.qr(randn(6, 6))[0][:2]
+    picture = plots.word_maps({"one": table, "other": other}, list("abcde"), {"a": "first"})
+    maps = [np.vstack([line.get_xydata() for line in axes.lines]) for axes in picture.axes]
+    np.testing.assert_allclose(maps[0], maps[1], atol=1e-6)
+    distances = np.linalg.norm(maps[1][:, None] - maps[1], axis=-1)
+    np.testing.assert_allclose(distances, torch.cdist(table, table), atol=1e-5)
+    left, right = picture.axes
+    assert (left.get_xlim(), left.get_ylim()) == (right.get_xlim(), right.get_ylim())
+    assert left.get_aspect() == right.get_aspect() == 1
+    for axes, points in zip(picture.axes, maps, strict=True):
+        low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T
+        assert (low < points.min(axis=0)).all() and (points.max(axis=0) < high).all()
+
+
+def test_scores_against_pmi(picture_of):
+    grid = np.array(picture_of("scores_against_pmi").axes).reshape(2, 3)
+    for row, (scores, wanted, _) in zip(grid, PAIRS.values(), strict=True):
+        for axes, chosen in zip(row, ([0, 1, 2], [3, 4, 5], [6, 7]), strict=True):
+            points, diagonal = axes.lines
+            assert list(points.get_ydata()) == scores[chosen].tolist()
+            assert list(points.get_xdata()) == wanted[chosen].tolist()
+            assert diagonal.get_slope() == 1
+    titles = [axes.get_title().splitlines()[-1] for axes in grid[1]]
+    assert titles == ["r = 1.00, 3 pairs", "r = 1.00, 3 pairs", "no correlation, 2 pairs"]
+    assert "met 20 times or more" in grid[0, 2].get_title()
+    crowd = torch.arange(4000.0)
+    many = plots.scores_against_pmi({"many": (crowd, crowd, 1 + 0 * crowd)})
+    assert len(many.axes[0].lines[0].get_xdata()) == 500
+    assert "4,000 pairs" in many.axes[0].get_title()
 
 
 def test_names_of_words_do_not_cover_each_other():
@@ -577,6 +738,10 @@ def test_the_smallest_data_can_be_drawn():
         plots.dot_against_offset({"zero": 0 * one}),
         plots.scores_under_shift(one, one, 0),
         plots.alibi_heads(one[None]),
+        plots.frequency_ratios([1.0], {"a": [1.0]}),
+        plots.score_by_distance({"a": [1.0]}),
+        plots.bucket_of_distance({"a": [0]}),
+        plots.matrices_on_one_scale({"a": one}),
         plots.loss_curve([1.0]),
         plots.word_map(one, ["a"]),
         plots.learned_against_formula(one, one),
@@ -620,8 +785,23 @@ BAD = {
     "two sizes": (lambda: plots.raw_and_projected({"x": (SCORES, PE)}), "shifted of x"),
     "a frequency of zero": (lambda: plots.wavelengths({"x": torch.zeros(3)}), "above 0"),
     "one head's bias": (lambda: plots.alibi_heads(ALIBI[0]), r"\(H, T, T\)"),
+    "a trained frequency of zero": (lambda: plots.frequency_ratios([0.0], {"a": [1]}), "above 0"),
+    "other pairs": (lambda: plots.frequency_ratios(FREQUENCIES, {"a": YARN[1:]}), r"\(64,\)"),
+    "nothing stretched": (lambda: plots.frequency_ratios(FREQUENCIES, {}), "at least one"),
+    "no scores": (lambda: plots.score_by_distance({}), "at least one"),
+    "scores of two lengths": (lambda: plots.score_by_distance({"a": FAR, "b": FAR[1:]}), "b must"),
+    "no buckets": (lambda: plots.bucket_of_distance({}), "at least one"),
+    "no matrices": (lambda: plots.matrices_on_one_scale({}), "at least one"),
+    "three axes": (lambda: plots.matrices_on_one_scale({"a": ALIBI}), r"\(R, C\).*4, 12, 12"),
     "no loss": (lambda: plots.loss_curve([]), r"\(N,\)"),
     "words missing": (lambda: plots.word_map(VECTORS, NOUNS[:4]), r"\(N,\) = \(5,\)"),
+    "one map": (lambda: plots.word_maps({"a": VECTORS}, NOUNS), "two tables; got 1"),
+    "maps of two sizes": (lambda: plots.word_maps({"a": VECTORS, "b": PE}, NOUNS), "b must"),
+    "no PMI scores": (lambda: plots.scores_against_pmi({}), "at least one"),
+    "a score missing": (
+        lambda: plots.scores_against_pmi({"few": (PMI, PMI[1:], PMI)}),
+        r"PMI - log K of few must have the shape \(P,\) = \(8,\)",
+    ),
     "an unknown word": (lambda: plots.analogy_arrows(VECTORS, NOUNS, *NOUNS[:3], "cat"), "'cat'"),
     "neighbors missing": (lambda: plots.neighbors_by_cosine(COSINES, NOUNS), r"\(3,\)"),
     "schemes of two sizes": (lambda: plots.schemes_side_by_side({"a": SCORES, "b": PE}), "b must"),

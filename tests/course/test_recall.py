@@ -11,7 +11,7 @@ from course.grading.judge.judge import Judge
 from course.grading.judge.recall import Memory, _bytes_in
 from course.grading.judge.unit import Unit
 from course.grading.sandbox.sandbox import SandboxError
-from course.syllabus import find_lesson, lessons, stub_from
+from course.syllabus import find_lesson, lessons, solution_of, stub_from
 from course.testing.examine import Examination, Finding, forget_frames
 from course.testing.outcomes import StudentError, Wrong
 
@@ -20,9 +20,7 @@ pytestmark = [
     needs_sandbox,
 ]
 
-SOLUTIONS = {
-    lesson.stem: lesson.module("solutions").read_text(encoding="utf-8") for lesson in lessons()
-}
+SOLUTIONS = {lesson.stem: solution_of(lesson.stem) for lesson in lessons()}
 ROPE = SOLUTIONS["rope"]
 TURNED = ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)")
 """Wrong in `rotate_half`, in nothing else."""

@@ -3,16 +3,12 @@
 import pytest
 from click.testing import CliRunner
 
-from course.building import archive, build
+from course.building import archive
 from course.building.notebooks import LAB
 from course.cli import main
 from course.syllabus import find_lesson
 
-
-@pytest.fixture(autouse=True)
-def built(repository):
-    """Everything was just built."""
-    build.build()
+pytestmark = pytest.mark.usefixtures("built")
 
 
 def reset(*arguments):
@@ -29,7 +25,7 @@ def files_of(lesson):
     return lesson.module().read_bytes(), lesson.notebook.read_bytes()
 
 
-def test_a_lesson_starts_afresh_and_comes_back(repository):
+def test_a_lesson_starts_afresh_and_comes_back(built):
     rope = find_lesson("rope")
     fresh = files_of(rope)
     work(rope, b"1")
@@ -50,13 +46,13 @@ def test_a_lesson_starts_afresh_and_comes_back(repository):
     assert b"my notebook 2" in everything
 
 
-def test_what_was_never_touched_is_not_kept(repository):
+def test_what_was_never_touched_is_not_kept(built):
     assert reset("rope").output == "rope is as it was at first\n"
     assert reset("--list").output == "nothing was kept so far\n"
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["module", "notebook"])
-def test_a_file_that_is_named_starts_afresh_alone(repository, number):
+def test_a_file_that_is_named_starts_afresh_alone(built, number):
     """A deleted one comes back so."""
     rope = find_lesson("rope")
     fresh = files_of(rope)
@@ -64,14 +60,14 @@ def test_a_file_that_is_named_starts_afresh_alone(repository, number):
     mine = files_of(rope)
     path = (rope.module(), rope.notebook)[number]
     path.unlink()
-    name = path.relative_to(repository).as_posix()
+    name = path.relative_to(built).as_posix()
     assert reset(name).output == f"{name} is as it was at first\n"
     assert files_of(rope)[number] == fresh[number]
     assert files_of(rope)[1 - number] == mine[1 - number]
     assert reset(f"notebooks/{LAB}.ipynb").exit_code == 0
 
 
-def test_other_lessons_are_left_alone(repository):
+def test_other_lessons_are_left_alone(built):
     lookup = find_lesson("lookup")
     work(lookup, b"")
     mine = files_of(lookup)
@@ -80,7 +76,7 @@ def test_other_lessons_are_left_alone(repository):
     assert files_of(lookup) == mine
 
 
-def test_archives_of_one_second_do_not_meet(repository):
+def test_archives_of_one_second_do_not_meet(built):
     rope = find_lesson("rope")
     for number in range(5):
         work(rope, b"%d" % number)
@@ -90,7 +86,7 @@ def test_archives_of_one_second_do_not_meet(repository):
 
 
 @pytest.mark.parametrize("crash", ["os.rename", "os.replace", "shutil.copyfile"])
-def test_a_crash_loses_nothing(repository, monkeypatch, crash):
+def test_a_crash_loses_nothing(built, monkeypatch, crash):
     rope = find_lesson("rope")
     work(rope, b"1")
     mine = files_of(rope)
@@ -118,7 +114,7 @@ def test_a_crash_loses_nothing(repository, monkeypatch, crash):
         (["--restore", "../x"], 'there is no archive "../x"; there are: none yet'),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_sentence(repository, arguments, sentence):
+def test_what_cannot_be_done_is_said_in_a_sentence(built, arguments, sentence):
     result = reset(*arguments)
     assert result.exit_code == 2
     assert result.output.splitlines()[-1] == f"Error: {sentence}"

@@ -573,7 +573,7 @@ ONE_OF_EACH_KIND = [
     *("index.html", "search.html", "course/instructors.html", "course/lessons/README.html"),
     *("course/lessons/1_lookup.html", "exercises/rope.html", "helpers/plots.html"),
     *LIVE,
-    *("notebooks/1_lookup.html", "notebooks/7_positions_lab.html"),
+    *("notebooks/1_lookup.html", "notebooks/positions_lab.html"),
 ]
 
 

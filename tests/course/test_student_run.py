@@ -13,13 +13,23 @@ import pytest
 from course import ROOT
 from course.syllabus import find_lesson, stub_from
 from course.testing.case import collect
-from course.testing.examine import Examination, used_exercises
+from course.testing.examine import Examination
 from course.testing.executor import Executor, load_module, run_module
 from course.testing.outcomes import Wrong
+from course.testing.source import used_exercises
 
 SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
 IN_ORDER = [exercise.name for exercise in find_lesson("rope").exercises]
 EXERCISES = set(IN_ORDER)
+
+
+TWO = ("--exercise=rotate_half", "--exercise=ntk_base")
+"""Options that test two short exercises, where a run of all would show nothing more."""
+
+
+def points_of(*passed: str) -> str:
+    """Return the line of points of one who passes these exercises of rope and no others."""
+    return points_without(*EXERCISES.difference(passed))
 
 
 def points_without(*wrong: str) -> str:
@@ -48,7 +58,7 @@ class Run:
 
 
 @pytest.fixture
-def run(tmp_path: Path):
+def run(tmp_path: Path, few_to_search):
     """Runs the graded tests of lesson 5 on a module with this text."""
 
     def run_on(source: str | bytes | None, *options: str) -> Run:
@@ -193,10 +203,12 @@ def test_choosing_an_exercise_runs_it_and_no_other(run, option):
 
 
 @pytest.mark.parametrize(
-    ("keyword", "advice"),
-    [("rotate_hlaf", "did you mean rotate_half?"), ("xyzzy", "`course check NAME` checks an")],
+    ("option", "keyword", "advice"),
+    [
+        ("--exercise", "rotate_hlaf", "did you mean rotate_half?"),
+        ("-k", "xyzzy", "`course check NAME` checks an"),
+    ],
 )
-@pytest.mark.parametrize("option", ["-k", "--exercise"])
 def test_a_name_that_no_test_has_is_said(run, option, keyword, advice):
     result = run(SOLUTION, option, keyword)
     assert result.status != 0
@@ -205,9 +217,9 @@ def test_a_name_that_no_test_has_is_said(run, option, keyword, advice):
 
 def test_a_part_of_an_exercise_earns_nothing_yet(run):
     first = "tests/test_rope.py::TestRotateHalf::"
-    names = [line for line in run(SOLUTION, "--collect-only").text.splitlines() if first in line]
-    result = run(SOLUTION, "--deselect", names[0])
-    assert points_without("rotate_half") in result.flat
+    listed = run(SOLUTION, "--collect-only", *TWO).text.splitlines()
+    result = run(SOLUTION, *TWO, "--deselect", next(line for line in listed if first in line))
+    assert points_of("ntk_base") in result.flat
 
 
 @pytest.mark.parametrize("quiet", [True, False])
@@ -300,7 +312,7 @@ FILES = {
 
 @pytest.mark.parametrize(("source", "sentence"), FILES.values(), ids=FILES)
 def test_what_is_odd_about_a_file_is_one_sentence(run, source, sentence):
-    result = run(source)
+    result = run(source, *([] if sentence == points_without() else TWO))
     assert result.status == (0 if sentence == points_without() else 1)
     assert result.flat.count(sentence) == 1
     assert "Traceback" not in result.flat and "INTERNALERROR" not in result.text
@@ -342,12 +354,14 @@ BODIES = {
 
 @pytest.mark.parametrize(("body", "sentence"), BODIES.values(), ids=BODIES)
 def test_what_an_exercise_does_is_one_sentence(run, body, sentence):
-    result = run(with_body("rotate_half", body))
+    """And the run goes on: the next exercise earns its points."""
+    result = run(with_body("rotate_half", body), *TWO)
     is_right = body.endswith(_ROTATE)
     assert result.status == (0 if is_right else 1)
     assert result.flat.count(sentence) == 1
     assert "OSError" not in result.flat
-    assert (points_without() if is_right else points_without("rotate_half")) in result.flat
+    earned = ("rotate_half", "ntk_base") if is_right else ("ntk_base",)
+    assert points_of(*earned) in result.flat
 
 
 @pytest.mark.slow
@@ -365,7 +379,7 @@ def test_an_endless_loop_is_cut_off_once(run, monkeypatch):
 
 def test_an_endless_import_is_cut_off(run, monkeypatch):
     monkeypatch.setattr("course.testing.run.SECONDS_PER_TEST", 1)
-    result = run("while True: pass")
+    result = run("while True: pass", *TWO)
     assert result.flat.count("did not finish its import in 1 s") == 1
     assert "rope.py:1: while True: pass" in result.flat
 
@@ -379,9 +393,9 @@ def test_an_endless_import_is_cut_off(run, monkeypatch):
     ids=["print", "warning"],
 )
 def test_what_is_odd_and_harmless_costs_nothing(run, source, sentence):
-    result = run(source)
+    result = run(source, *TWO)
     assert result.status == 0
-    assert sentence in result.flat and points_without() in result.flat
+    assert sentence in result.flat and points_of("rotate_half", "ntk_base") in result.flat
 
 
 @pytest.mark.parametrize("inside", [True, False], ids=["in a call", "while it is loaded"])
@@ -418,10 +432,10 @@ def test_borrowed_answers_do_not_pass(run, monkeypatch, imports, sentence):
     for name in ("solutions", "solutions.rope"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(ROOT)
-    result = run(f"{imports}\n{SOLUTION}")
+    result = run(f"{imports}\n{SOLUTION}", *TWO)
     assert result.status == 1
     assert f"rope.py {sentence}" in result.flat
-    assert points_without(*EXERCISES) in result.flat
+    assert points_of() in result.flat
 
 
 _LIES = {
@@ -443,10 +457,10 @@ def test_what_judges_cannot_be_replaced(run, name, lie):
     in_a_call = run(with_body("rotate_half", f"{lie}; return args[0]"), "--exercise=rotate_half")
     assert in_a_call.status == 1
     assert f"rotate_half replaces {name}, which its tests rely on" in in_a_call.flat
-    in_the_file = run(f"import torch\n{lie}\n{SOLUTION}")
+    in_the_file = run(f"import torch\n{lie}\n{SOLUTION}", *TWO)
     assert in_the_file.status == 1
     assert f"rope.py replaces {name}, which its tests rely on" in in_the_file.flat
-    assert run(SOLUTION).status == 0  # what was replaced has been put back
+    assert run(SOLUTION, *TWO).status == 0  # what was replaced has been put back
 
 
 @pytest.mark.parametrize(
@@ -473,13 +487,14 @@ def test_results_that_equal_everything_are_wrong(run, class_of_result):
 def test_a_deleted_function_is_named(run):
     start = SOLUTION.index("def rotate_half")
     end = SOLUTION.index("\ndef ", start)
-    result = run(SOLUTION[:start] + SOLUTION[end:])
+    result = run(SOLUTION[:start] + SOLUTION[end:], *TWO)
     assert result.flat.count("rope.py has no rotate_half; was it renamed or deleted?") == 1
-    assert points_without("rotate_half") in result.flat
+    assert points_of("ntk_base") in result.flat
 
 
 def test_an_exception_in_given_code_names_the_line_that_led_there(run):
-    result = run(with_body("rotate_half", "refuse(args[0])") + "\ndef refuse(x):\n    1 / 0\n")
+    refuse = "\ndef refuse(x):\n    1 / 0\n"
+    result = run(with_body("rotate_half", "refuse(args[0])") + refuse, *TWO)
     last = len(result.source.splitlines())
     place = (
         f"at {result.folder}rope.py:{last - 3}: refuse(args[0]), in {result.folder}rope.py:{last}"
@@ -488,7 +503,7 @@ def test_an_exception_in_given_code_names_the_line_that_led_there(run):
 
 
 def test_a_call_at_the_bottom_of_the_file_is_named_before_what_it_called(run):
-    result = run(SOLUTION + "\nprint(alibi_bias(3, 5))\n")
+    result = run(SOLUTION + "\nprint(alibi_bias(3, 5))\n", *TWO)
     last = len(result.source.splitlines())
     assert f"rope.py:{last}: print(alibi_bias(3, 5)), in {result.folder}rope.py:" in result.flat
     assert "raise ValueError(" in result.flat
@@ -503,7 +518,7 @@ def test_a_call_at_the_bottom_of_the_file_is_named_before_what_it_called(run):
 )
 def test_an_endless_recursion_is_said_to_be_one(run, body, words):
     other = "\ndef other(x):\n    return rotate_half(x)\n"
-    result = run(with_body("rotate_half", body) + other)
+    result = run(with_body("rotate_half", body) + other, *TWO)
     line = len(result.source.splitlines()) - 3
     assert f"at {result.folder}rope.py:{line}: {body}, where {words}" in result.flat
 
@@ -579,15 +594,16 @@ globals().update({name: value for name, value in vars(friend).items() if name[0]
     ids=["import", "open"],
 )
 def test_answers_read_from_the_solutions_are_pointed_out(run, borrow):
-    result = run(f"import pathlib\nROOT = pathlib.Path({str(ROOT)!r})\n{borrow}")
+    result = run(f"import pathlib\nROOT = pathlib.Path({str(ROOT)!r})\n{borrow}", *TWO)
     assert result.status == 1
     assert "rope.py takes its answers from solutions/" in result.flat
-    assert points_without(*EXERCISES) in result.flat
+    assert points_of() in result.flat
 
 
 def test_a_result_kept_by_identity_is_refused(run):
     result = run(
-        SOLUTION.replace("def rotate_half", "import functools\n@functools.cache\ndef rotate_half")
+        SOLUTION.replace("def rotate_half", "import functools\n@functools.cache\ndef rotate_half"),
+        *TWO,
     )
     assert "rotate_half: changed arguments are seen" in result.text
     assert "is one kept from call to call?" in result.flat

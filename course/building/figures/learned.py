@@ -16,8 +16,8 @@ from course.plots.drawing import (
     SECOND,
     TEXT,
     TINTS,
-    Cells,
     arrow,
+    beside,
     box,
     cells,
     chart,
@@ -57,8 +57,8 @@ def token_row_plus_position_row() -> Picture:
         middle = cells(axes, 3.25, y, POSITIONS.tolist(), colors=[SECOND] * 3)
         right = cells(axes, 5.2, y, rows, colors=of_dog, size=(0.6, 0.36))
         for row, word in enumerate(ids):
-            _beside(axes, left, row, WORDS[word], ACCENT if word == 0 else QUIET)
-            _beside(axes, middle, row, str(row), SECOND)
+            beside(axes, left, row, WORDS[word], ACCENT if word == 0 else QUIET)
+            beside(axes, middle, row, str(row), SECOND)
         for x, sign in ((2.45, "+"), (4.73, "=")):
             write(axes, (x, left.center(1, 0)[1]), sign, align="center", size=TEXT + 5)
     names = ((left, "token rows"), (middle, "position rows"), (right, "the model reads"))
@@ -290,11 +290,6 @@ def _density(cosines: np.ndarray, width: int) -> np.ndarray:
 
 def _spread(width: int) -> str:
     return f"{1 / math.sqrt(width):.2f}"
-
-
-def _beside(axes: Axes, block: Cells, row: int, name: str, color: str) -> None:
-    x, y = block.left(row)
-    write(axes, (x - 0.1, y), name, color, align="right")
 
 
 def _pair(numbers: list[float]) -> str:

@@ -17,6 +17,7 @@ from course.plots.drawing import (
     TINTS,
     Cells,
     arrow,
+    beside,
     box,
     cells,
     chart,
@@ -90,7 +91,7 @@ def ids_pick_rows() -> Picture:
     table = cells(axes, 2.6, 0.4, TABLE.tolist(), colors=OF_ROWS)
     result = cells(axes, 5.3, 0.58, rows, colors=OF_IDS)
     for row, color in enumerate(OF_ROWS):
-        _beside(axes, table, row, f"row {row}", color or QUIET)
+        beside(axes, table, row, f"row {row}", color or QUIET)
     for n, row in enumerate(IDS.tolist()):
         x, y = table.left(row)
         arrow(axes, ids.right(n), (x - 0.7, y), COLOR[row])
@@ -247,11 +248,11 @@ def gradients_add_up() -> Picture:
     incoming = cells(axes, 1.1, 0.58, GRADIENTS.tolist(), colors=OF_IDS)
     table = cells(axes, 4.4, 0.4, gradient, colors=OF_ROWS)
     for n, row in enumerate(IDS.tolist()):
-        _beside(axes, incoming, n, f"output {n}", COLOR[row])
+        beside(axes, incoming, n, f"output {n}", COLOR[row])
         x, y = table.left(row)
         arrow(axes, incoming.right(n), (x - 0.7, y), COLOR[row])
     for row, color in enumerate(OF_ROWS):
-        _beside(axes, table, row, f"row {row}", color or QUIET)
+        beside(axes, table, row, f"row {row}", color or QUIET)
         x, y = table.right(row)
         said = "added up" if row == 2 else "" if color else "all zero"
         write(axes, (x + 0.12, y), said, color or QUIET)
@@ -349,11 +350,6 @@ def _two_steps(optimizer: type[torch.optim.Optimizer]) -> list[list[float]]:
 def _above(axes: Axes, block: Cells, name: str) -> None:
     x = (block.left(0)[0] + block.right(0)[0]) / 2
     write(axes, (x, 0.2), name, QUIET, align="center")
-
-
-def _beside(axes: Axes, block: Cells, row: int, name: str, color: str) -> None:
-    x, y = block.left(row)
-    write(axes, (x - 0.1, y), name, color, align="right")
 
 
 def _listed(numbers: Iterable[float]) -> str:

@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 import torch
-from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
@@ -15,8 +14,8 @@ from course.plots.drawing import (
     QUIET,
     SECOND,
     TEXT,
-    Cells,
     arrow,
+    beside,
     box,
     cells,
     chart,
@@ -55,7 +54,7 @@ def dog_averages_all() -> Picture:
     for row, (word, score, weight) in enumerate(zip(VECTORS, scores, weights, strict=True)):
         x, y = block.right(row)
         color = COLOR.get(word, QUIET)
-        _beside(axes, block, row, word, color)
+        beside(axes, block, row, word, color)
         write(axes, (x + 0.75, y), f"{score:g}", align="center")
         bar = Rectangle((4.85, y - 0.13), 2.6 * weight, 0.26, facecolor=color, linewidth=0)
         axes.add_patch(bar)
@@ -63,7 +62,7 @@ def dog_averages_all() -> Picture:
     for x, name in ((2.21, "vectors"), (4.12, "score of dog"), (5.4, "weight")):
         write(axes, (x, 0.24), name, QUIET, align="center")
     result = cells(axes, 1.05, 2.08, [_entries(new)], colors=[ACCENT], size=(0.58, 0.36))
-    _beside(axes, result, 0, "new dog", ACCENT)
+    beside(axes, result, 0, "new dog", ACCENT)
     for column in range(4):
         arrow(axes, block.below(column), result.above(column))
     write(axes, (3.5, result.left(0)[1]), f"= {parts}")
@@ -125,7 +124,7 @@ def same_vectors_moved() -> Picture:
             color = COLOR.get(word, QUIET)
             other = MAN_BITES_DOG.index(word)
             arrow(axes, left.right(row), right.left(other), color)
-            _beside(axes, left, row, word, color)
+            beside(axes, left, row, word, color)
             x, y = right.right(other)
             write(axes, (x + 0.1, y), word, color)
     return picture
@@ -156,7 +155,7 @@ def gather_and_scatter() -> Picture:
         write(axes, (x - 0.3, height), f"{place}", color, align="center", bold=color == ACCENT)
         arrow(axes, middle.right(row), end.left(place), color)
     for row in range(3):
-        _beside(axes, start, row, f"place {row}", QUIET)
+        beside(axes, start, row, f"place {row}", QUIET)
     for x, name in ((1.35, "x"), (3.35, "perm"), (3.9, "y"), (6.0, "z")):
         write(axes, (x, 0.4), name, align="center")
     for x, name, code in ((2.38, "gather", "y = x[perm]"), (4.95, "scatter", "z[perm] = y")):
@@ -183,7 +182,7 @@ def scores_shuffled_alike() -> Picture:
         block = cells(axes, x, 0.62, scores.tolist(), colors=colors, size=(0.6, 0.42))
         for place, word in enumerate(words):
             color = ACCENT if word == "dog" else QUIET
-            _beside(axes, block, place, word, color)
+            beside(axes, block, place, word, color)
             write(axes, (block.above(place)[0], 0.42), word, color, align="center")
         row = scores[words.index("dog")]
         terms = " + ".join(f"e^{{{score:g}}}" for score in row.tolist())
@@ -243,12 +242,12 @@ def mask_stays_in_place() -> Picture:
         write(axes, (x + 1.02, 0.16), " ".join(words), align="center", bold=True)
         for place, word in enumerate(words):
             color = ACCENT if word == "dog" else QUIET
-            _beside(axes, block, place, word, color)
+            beside(axes, block, place, word, color)
             write(axes, (block.above(place)[0], 0.5), word, color, align="center")
         write(axes, (block.above(2)[0], block.left(0)[1]), "hidden", QUIET, align="center")
         new = _attended(words, causal=True)[words.index("dog")].tolist()
         result = cells(axes, x, 2.42, [_entries(new)], colors=[ACCENT], size=(0.57, 0.4))
-        _beside(axes, result, 0, "new dog", ACCENT)
+        beside(axes, result, 0, "new dog", ACCENT)
     return picture
 
 
@@ -270,7 +269,7 @@ def second_layer_sees_order() -> Picture:
         y, colors = 0.45 + 0.6 * row, [SECOND if left == right else ACCENT]
         block = cells(axes, 1.5, y, [left], colors=colors, size=(0.59, 0.4))
         cells(axes, 4.45, y, [right], colors=colors, size=(0.59, 0.4))
-        _beside(axes, block, 0, f"man, {name}", *colors)
+        beside(axes, block, 0, f"man, {name}", *colors)
         sign = "=" if left == right else "≠"
         write(axes, (4.155, y + 0.2), sign, *colors, align="center", bold=True, size=TEXT + 5)
     return picture
@@ -323,11 +322,6 @@ def _attended(words: Sequence[str], causal: bool = False) -> Tensor:
 def _weights(words: Sequence[str], causal: bool = False) -> Tensor:
     """Return the weights, (T, T), that make the outputs of the words: there is one way only."""
     return _attended(words, causal) @ torch.linalg.pinv(_tokens(words))
-
-
-def _beside(axes: Axes, block: Cells, row: int, name: str, color: str) -> None:
-    x, y = block.left(row)
-    write(axes, (x - 0.1, y), name, color, align="right")
 
 
 def _entries(numbers: Iterable[float], pattern: str = ".2f") -> list[str]:

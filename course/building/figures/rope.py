@@ -23,12 +23,13 @@ from course.plots.drawing import (
     chart,
     curve,
     diagram,
+    dial,
     in_text,
     note,
     write,
 )
 from course.plots.parts import heatmap
-from course.plots.svg import FAINT, SHADE
+from course.plots.svg import FAINT
 
 X = torch.tensor([1.0, 2.0, 3.0, 4.0])
 """The vector of the text, also its query."""
@@ -60,7 +61,7 @@ def pair_turns() -> Picture:
         center, radius = (x, 1.26), 0.66
         start = math.atan2(X[2 + pair], X[pair])
         angle = 3 * 10000 ** (-2 * pair / 4)
-        _dial(axes, center, radius)
+        dial(axes, center, radius)
         _hand(axes, center, radius, start, QUIET)
         _hand(axes, center, radius, start + angle, color)
         if pair == 0:
@@ -93,7 +94,7 @@ def both_hands_turn() -> Picture:
     for (m, n), score, x in zip(places, scores, (0.95, 2.6, 4.25, 6.1), strict=True):
         center, radius = (x, 1.28), 0.62
         color = ACCENT if n > m else QUIET
-        _dial(axes, center, radius)
+        dial(axes, center, radius)
         ends = sorted((q + m, k + n))
         _wedge(axes, center, 0.36, *ends, color)
         for angle, name, of_hand in ((q + m, "q", SECOND), (k + n, "k", THIRD)):
@@ -133,7 +134,7 @@ def cache_offset() -> Picture:
     for position in range(6):
         x, new = first + pitch * position, position == 5
         x += 0.12 * new
-        _dial(axes, (x, y), radius)
+        dial(axes, (x, y), radius)
         _hand(axes, (x, y), radius, position, ACCENT if new else QUIET)
     write(axes, (first + 5 * pitch + 0.12, 0.2), "new", ACCENT, align="center", bold=True)
     rows = (
@@ -216,7 +217,7 @@ def angles_seen() -> Picture:
     for (name, of_way), y in zip(ways, (1.0, 2.25, 3.5), strict=True):
         write(axes, (0.15, y), name, bold=True)
         for x, rate, old, arc in zip(xs, of_way, rates, known, strict=True):
-            _dial(axes, (x, y), radius)
+            dial(axes, (x, y), radius)
             reached = min(rate * trained * factor, TURN)
             _wedge(axes, (x, y), radius, 0, arc, SECOND)
             if reached > arc + 1e-6:
@@ -398,10 +399,6 @@ def _signed(number: float, digits: int = 3) -> str:
 def _at(center: Point, radius: float, angle: float) -> Point:
     """Return a place on a circle; angles grow counterclockwise from the right, y downward."""
     return center[0] + radius * math.cos(angle), center[1] - radius * math.sin(angle)
-
-
-def _dial(axes: Axes, center: Point, radius: float) -> None:
-    axes.add_patch(Circle(center, radius, facecolor=SHADE, edgecolor=FAINT))
 
 
 def _hand(axes: Axes, center: Point, radius: float, angle: float, color: str) -> None:

@@ -4,7 +4,7 @@ import math
 
 import torch
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, Wedge
+from matplotlib.patches import Wedge
 
 from course.building.figures.sources import reference
 from course.plots import Picture
@@ -14,7 +14,6 @@ from course.plots.drawing import (
     INK,
     QUIET,
     SECOND,
-    SHADE,
     TEXT,
     THIRD,
     TINTS,
@@ -22,6 +21,7 @@ from course.plots.drawing import (
     chart,
     curve,
     diagram,
+    dial,
     note,
     write,
 )
@@ -54,7 +54,7 @@ def hands_of_three_positions() -> Picture:
         y = 1.2 + 1.16 * row
         write(axes, (0.16, y), f"position {position}", bold=True)
         for x, rate in zip(columns, rates, strict=True):
-            _dial(axes, (x, y), radius)
+            dial(axes, (x, y), radius)
             if row:
                 turned = (position - first) * rate
                 moved = abs(math.remainder(turned, 2 * math.pi)) > 0.2
@@ -84,7 +84,7 @@ def row_notes_the_tips() -> Picture:
         x = left + (2 * pair + 1) * cell
         side, height = x + radius * math.sin(angle), y - radius * math.cos(angle)
         write(axes, (x, 0.16), f"hand {pair}", align="center", bold=True)
-        _dial(axes, (x, y), radius)
+        dial(axes, (x, y), radius)
         axes.plot([x, side], [height, height], color=ACCENT, linewidth=4)
         axes.plot([x, x], [y, height], color=SECOND, linewidth=4)
         _hand(axes, (x, y), radius, angle, INK)
@@ -195,7 +195,7 @@ def equal_steps_are_equal_turns() -> Picture:
             center = (2.4 + 1.75 * column, y)
             if pair == 0:
                 write(axes, (center[0], 0.2), f"{start} to {start + k}", align="center", bold=True)
-            _dial(axes, center, radius)
+            dial(axes, center, radius)
             _sector(axes, center, radius, start * rate, k * rate)
             _hand(axes, center, radius, start * rate, QUIET)
             _hand(axes, center, radius, (start + k) * rate, ACCENT)
@@ -345,10 +345,6 @@ def formulas_agree_at_first() -> Picture:
 
 def _short(number: float) -> str:
     return f"{number:,.{2 if number < 10 else 1 if number < 100 else 0}f}"
-
-
-def _dial(axes: Axes, center: tuple[float, float], radius: float) -> None:
-    axes.add_patch(Circle(center, radius, facecolor=SHADE, edgecolor=FAINT))
 
 
 def _hand(axes: Axes, center: tuple[float, float], radius: float, angle: float, color: str) -> None:

@@ -168,6 +168,34 @@ def where_a_score_rests() -> Picture:
     return picture
 
 
+def scores_and_pmi() -> Picture:
+    found = measured("skipgram", "scores_and_pmi")
+    at_least = found["at_least"]
+    lines = {
+        "Shakespeare, 16": (QUIET, (2.15, 1.3)),
+        "Shakespeare, 64": (ACCENT, (-0.05, 0.8)),
+        "kingdom, 171": (SECOND, (-0.05, 0.4)),
+    }
+    told = "; ".join(
+        f"{name} numbers a word: from {found[name][0]:.2f} to {found[name][-1]:.2f}"
+        for name in lines
+    )
+    picture, axes = chart(
+        4.0,
+        "The more often two words meet, the nearer their score comes to PMI − log K",
+        alt="How far scores are from PMI - log K, in nats, against how often the pair meets, from "
+        f"less than once to 100 times and more. {told}.",
+        x="how often the pair meets, at least",
+        y="distance (nats)",
+    )
+    for name, (color, where) in lines.items():
+        curve(axes, range(len(at_least)), found[name], color=color, linewidth=2.4)
+        write(axes, where, name, color)
+    axes.set_xticks(range(len(at_least)), [f"{count:g}" for count in at_least])
+    axes.set(ylim=(0, 2.5), yticks=[0, 1, 2])
+    return picture
+
+
 def king_man_woman() -> Picture:
     found = measured("skipgram", "king_man_woman")
     products = np.array(found["dot_products"])

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from course import root
-from course.syllabus import Lesson, chosen_lessons, lessons
+from course.syllabus import Lesson, chosen_lessons, counted_lessons
 from course.system.files import add_to_zip, write_whole_bytes
 
 _SCRIPTS = Path(__file__).with_name("autograder")
@@ -50,7 +50,7 @@ def gradescope(chosen: tuple[str, ...], out: Path, torch_index: str) -> None:
       course gradescope --lesson rope --out rope.zip
     """
     try:
-        wanted = chosen_lessons(chosen) or lessons()
+        wanted = chosen_lessons(chosen) or counted_lessons()
         write_whole_bytes(out, autograder(wanted, torch_index))
     except ValueError as error:
         raise click.UsageError(str(error)) from None

@@ -5,7 +5,7 @@ class its points without a word.
 """
 
 from course.grading.judge.unit import GradingError, Unit
-from course.syllabus import Status, find_lesson, stub_of
+from course.syllabus import Status, find_lesson, importing_exercises, stub_of
 from course.testing.result import LessonResult
 
 NOBODY = ""
@@ -14,7 +14,8 @@ NOBODY = ""
 
 def checks(lesson: str) -> list[Unit]:
     """Return the reference and the stub of a lesson, to be judged before anybody's module."""
-    texts = find_lesson(lesson).module("solutions").read_bytes(), stub_of(lesson)
+    solution = find_lesson(lesson).module("solutions").read_text(encoding="utf-8")
+    texts = importing_exercises(solution).encode("utf-8"), stub_of(lesson)
     return [Unit(NOBODY, lesson, text) for text in texts]
 
 

@@ -8,6 +8,7 @@ from course import root
 from course.grading.sandbox.sandbox import Limits
 from course.syllabus import find_lesson
 from course.testing.result import ExerciseResult, LessonResult
+from course.testing.source import imported_from_earlier
 
 
 class GradingError(Exception):
@@ -90,6 +91,7 @@ def judging_key(lesson: str, seed: int) -> str:
     files = [
         of_lesson.tests,
         of_lesson.module("solutions"),
+        *(find_lesson(earlier).module("solutions") for earlier in imported_from_earlier(lesson)),
         root() / "course" / "mistakes" / f"{lesson}.py",
         *(path for some in _JUDGING for path in sorted((root() / "course").glob(some))),
     ]

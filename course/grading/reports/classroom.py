@@ -26,9 +26,17 @@ def is_graded(result: LessonResult) -> bool:
 
 
 def points_of(results: Sequence[LessonResult]) -> tuple[int, int]:
-    """Return the points earned, and what they are of; what was not graded does not count."""
-    graded = [result for result in results if is_graded(result)]
+    """Return the points earned, and what they are of; what was not graded does not count.
+
+    Nor does a lesson beyond the course's total, where others were graded.
+    """
+    graded = in_total([result for result in results if is_graded(result)])
     return sum(result.points for result in graded), sum(result.worth for result in graded)
+
+
+def in_total(results: Sequence[LessonResult]) -> Sequence[LessonResult]:
+    """Return the results that make a total: lessons beyond the course's only where no other is."""
+    return [one for one in results if not find_lesson(one.lesson).beyond] or results
 
 
 def _place(result: LessonResult) -> tuple[str, str, int]:

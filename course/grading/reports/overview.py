@@ -49,6 +49,7 @@ def overview_page(
         for lesson in lessons()
         if (own := [result for result in results if result.lesson == lesson.stem])
     ]
+    totalled = [one for one in facts if not one.lesson.beyond] or facts
     mistakes = [
         one for lesson in facts for exercise in lesson.exercises for one in exercise.mistakes
     ]
@@ -58,8 +59,8 @@ def overview_page(
     return render(
         "overview.html",
         rows=_rows(students),
-        mean=sum(one.mean for one in facts),
-        worth=sum(one.lesson.points for one in facts),
+        mean=sum(one.mean for one in totalled),
+        worth=sum(one.lesson.points for one in totalled),
         frequent=[one for one in mistakes if len(one.students) > 1][:MAX_FREQUENT],
         lessons=facts,
         troubles=_by_sentence((one.trouble, one.student) for one in results if one.trouble),

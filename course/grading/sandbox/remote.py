@@ -7,6 +7,7 @@ import math
 import re
 import textwrap
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from course.grading.sandbox.wire import (
 from course.testing.clock import TimeIsUp
 from course.testing.executor import Ref
 from course.testing.outcomes import Stopped, StudentError, ToDo, Wrong
+from course.testing.source import sources_of_earlier
 
 SECONDS_TO_LOAD = 30
 MAX_BYTES = 256 * 2**20
@@ -61,6 +63,7 @@ class RemoteModule:
         self._fork_server = fork_server
         self._source = source
         self._name = name
+        self._earlier = sources_of_earlier(Path(name).stem)
         self._end = math.inf
         self._bytes_left = MAX_BYTES
         self._worker: Worker | None = None
@@ -81,7 +84,7 @@ class RemoteModule:
         self.clock.watch(self._worker[0])
         loading = Conversation(self, SECONDS_TO_LOAD)
         try:
-            loading.take([["load", [self._source, self._name]]])
+            loading.take([["load", [self._source, self._name, self._earlier]]])
         except TimeIsUp:
             raise Wrong(f"{self._name} came to no end while it was imported") from None
         except Stopped as error:

@@ -7,6 +7,7 @@ import builtins
 import functools
 import linecache
 import socket
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch import nn
 
 from course.grading.sandbox.wire import Closed, WireError, receive, send
 from course.system.memory import ran_out_of_memory
+from course.testing.earlier import made_from, modules
 from course.testing.executor import Executor, compiled, run_module
 from course.testing.integrity import honest, judging
 from course.testing.outcomes import StudentError, ToDo, Wrong
@@ -54,12 +56,18 @@ class _Actor:
         # nothing judges here; but what all code relies on has to stay, as wherever it is tested
         self._guard = functools.partial(honest, before=judging([builtins]))
 
-    def load(self, source: bytes, name: str) -> None:
-        """Run the text of a module, whose lines error messages can then show."""
+    def load(self, source: bytes, name: str, sources: dict[str, str]) -> None:
+        """Run the text of a module, whose lines error messages can then show.
+
+        Args:
+            sources: right code for what it may import from earlier lessons.
+        """
+        earlier = made_from(sources)
+        sys.modules.update(modules(earlier))  # for what is imported while a function runs
         path = Path(name)
         text = source.decode("utf-8", errors="replace")
         linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
-        self.executor = Executor(run_module(source, path), self._guard)
+        self.executor = Executor(run_module(source, path, earlier), self._guard)
 
     def fresh(self) -> None:
         """Begin a test: nothing is lent, and no objects of an earlier one are left."""

@@ -29,6 +29,7 @@ from course.student.update.versions import (
     plain,
     upstream_version,
 )
+from course.system.console import typed
 from course.system.files import old_drafts, read_if_there, write_whole_bytes
 
 BASES = Path(".course") / "update" / "base"
@@ -161,7 +162,8 @@ def _merge(path: str, base: bytes | None, new: bytes | None, mine: bytes | None)
         try:
             merged = (merge_module if path.endswith(".py") else merge_notebook)(old, theirs, mine)
         except Unreadable as error:
-            _put_beside(change, new, str(error), ", mend yours and say `course update` again")
+            again = f", mend yours and say `{typed('course update')}` again"
+            _put_beside(change, new, str(error), again)
             return change
         change.after = merged.data
         change.beside = new if merged.conflicts else None
@@ -305,5 +307,5 @@ def _report(
     if dry_run:
         lines += ["", "nothing was written: without --dry-run it will be"]
     elif kept:
-        lines += ["", f"your files as they were: course reset --restore {kept}"]
+        lines += ["", f"your files as they were: {typed(f'course reset --restore {kept}')}"]
     return lines

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from course.building import build
+from course.system.console import typed
 
 
 class UpdateError(Exception):
@@ -128,7 +129,10 @@ def files_below(root: Path, name: str = "") -> Iterator[tuple[str, Path]]:
 
 # --- from git -------------------------------------------------------------------------------
 
-_FROM_FOLDER = "unpack a newer copy of the course and say: course update --from FOLDER"
+
+def _from_folder() -> str:
+    command = typed("course update --from FOLDER")
+    return f"unpack a newer copy of the course and say: {command}"
 
 
 def upstream_version(root: Path) -> Version:
@@ -142,11 +146,11 @@ def upstream_version(root: Path) -> Version:
         UpdateError: there is no git, no clone, no upstream, no network, or something is under way.
     """
     if shutil.which("git") is None:
-        raise UpdateError(f"git was not found: install it, or {_FROM_FOLDER}")
+        raise UpdateError(f"git was not found: install it, or {_from_folder()}")
     git = partial(_git, root)
     top = git("rev-parse", "--show-toplevel", otherwise=None if (root / ".git").exists() else "")
     if not top or not os.path.samefile(top, root):
-        raise UpdateError(f"this folder is no git clone: {_FROM_FOLDER}")
+        raise UpdateError(f"this folder is no git clone: {_from_folder()}")
     for what in ("MERGE", "CHERRY_PICK", "REVERT"):
         if git("rev-parse", "--quiet", "--verify", f"{what}_HEAD", otherwise=""):
             name = what.lower().replace("_", "-")
@@ -163,7 +167,7 @@ def upstream_version(root: Path) -> Version:
     if head == "(initial)" or not name:
         raise UpdateError(
             f"the branch {branch} follows no other, so there is nowhere to look for news: "
-            f"`git branch --set-upstream-to=origin/main`, or {_FROM_FOLDER}"
+            f"`git branch --set-upstream-to=origin/main`, or {_from_folder()}"
         )
     remote = git("config", f"branch.{branch}.remote")
     try:
@@ -178,7 +182,7 @@ def upstream_version(root: Path) -> Version:
         )
     base = git("merge-base", head, new, otherwise="")
     if not base:
-        raise UpdateError(f"{branch} and {name} have no history in common, or {_FROM_FOLDER}")
+        raise UpdateError(f"{branch} and {name} have no history in common, or {_from_folder()}")
     forward = f"git: {branch} goes forward to {name}"
     merge = f"git: {branch} gets a merge commit on top of yours, which stay as they are"
     return Version(

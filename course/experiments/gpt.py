@@ -1,0 +1,345 @@
+"""A GPT made of the student's own exercises, trained with positions and without.
+
+Both models are alike, begin with the same numbers and read the same windows; in one of them nothing
+turns the queries and keys. A training notes where it is every few seconds, and goes on from there.
+"""
+
+import dataclasses
+import math
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course import root
+from course.data.batches import get_batch
+from course.data.corpus import Corpus, load_corpus
+from course.data.kingdom import kingdom_text
+from course.experiments.character_gpt import Size
+from course.experiments.grammar import Tally, tally
+from course.experiments.training import (
+    Settings,
+    Training,
+    fingerprint,
+    load_or_none,
+    save,
+    whose,
+)
+from course.experiments.writing import go_on
+from course.student.borrow import Names, names_of, names_with
+from course.syllabus import Exercise, find_lesson, name_for_check
+from course.system.console import typed
+from course.system.memory import ran_out_of_memory
+from course.testing.source import imported_from_earlier
+
+WITH, WITHOUT = "with positions", "without positions"
+
+SHORT = Settings(
+    Size(n_layers=2, n_embd=64, n_heads=4),
+    steps=1600,
+    batch_size=8,
+    lr=2e-2,
+    context=128,
+    warm_up=50,
+    last_rate=0.0,
+)
+"""Enough for the toy kingdom's grammar."""
+
+LONG = Settings(
+    Size(n_layers=4, n_embd=128, n_heads=4),
+    steps=2000,
+    batch_size=16,
+    lr=2e-3,
+    context=64,
+    warm_up=100,
+    last_rate=0.0,
+)
+"""For Shakespeare."""
+
+TEMPERATURE = 0.5
+"""At which the models write: surer of themselves than in training, for one letter spoils a line."""
+
+SECONDS_BETWEEN_NOTES = 5.0
+
+N_TEXTS = 96
+"""Texts that a trained model writes for its lines to be counted."""
+
+
+def kept_in() -> Path:
+    """Return where its files are kept."""
+    return root() / ".course" / "experiments" / "gpt"
+
+
+class Stopped(Exception):
+    """What a student's code raised in a training; the message is one sentence."""
+
+
+class Unturned(nn.Module):
+    """What stands in for `RotaryEmbedding` where a model has no positions: it changes nothing."""
+
+    def __init__(self, max_seq_len: int, head_dim: int, base: float = 10000.0) -> None:
+        super().__init__()
+
+    def forward(self, x: Tensor, offset: int = 0) -> Tensor:
+        return x
+
+
+@cache
+def exercises_of(way: str) -> Names:
+    """Return the exercises of lesson 8, those that pass yours: with positions, or without."""
+    return names_of("gpt") if way == WITH else names_with("gpt", {"RotaryEmbedding": Unturned})
+
+
+def all_names() -> list[str]:
+    """Return the names of the exercises that it is made of: lesson 8 and what that imports."""
+    earlier = [name for names in imported_from_earlier("gpt").values() for name in names]
+    return [*earlier, *(exercise.name for exercise in find_lesson("gpt").exercises)]
+
+
+class GPTTraining(Training):
+    """The training of a student's `GPT`, by the student's `next_token_loss`.
+
+    Args:
+        scheme: `WITH` or `WITHOUT`.
+        settings, text, noted: as in `Training`.
+    """
+
+    def new_model(self, scheme: str) -> nn.Module:
+        size, self.exercises = self.settings.size, exercises_of(scheme)
+        model = self.exercises.GPT(
+            self.tokenizer.vocab_size,
+            size.n_embd,
+            size.n_heads,
+            size.n_layers,
+            self.settings.context,
+        )
+        for block in model.blocks:  # each starts by changing nothing, which lets it learn faster
+            nn.init.zeros_(block.attention.out_proj.weight)
+            for weight in block.mlp.parameters():
+                if weight.shape == (size.n_embd, 4 * size.n_embd):
+                    nn.init.zeros_(weight)
+        return model
+
+    def batch_loss(self) -> Tensor:
+        settings = self.settings
+        ids, _ = get_batch(self.train_ids, settings.context, settings.batch_size, self.generator)
+        loss = self.exercises.next_token_loss(self.model(ids), ids)
+        if not math.isfinite(loss.item()):
+            raise FloatingPointError(f"the loss is {loss.item()}")
+        return loss
+
+    @torch.no_grad()
+    def whole_held_out_loss(self) -> float:
+        """Return the mean loss, in nats, over every character of the held-out text but its first.
+
+        The text is cut into windows of `context` characters, the last one shorter, each of which
+        begins with the last character of the one before it. So each character is predicted once,
+        from those before it in its window.
+        """
+        ids, length = self.held_out_ids, self.settings.context
+        windows = [ids[at : at + length] for at in range(0, len(ids) - 1, length - 1)]
+        whole = [window for window in windows if len(window) == length]
+        batches = [*torch.stack(whole).split(64)] if whole else []
+        batches += [window[None] for window in windows if len(window) < length]
+        total = 0.0
+        for batch in batches:
+            logits = self.model(batch)[:, :-1].flatten(0, 1)
+            total += F.cross_entropy(logits, batch[:, 1:].flatten(), reduction="sum").item()
+        return total / (len(ids) - 1)
+
+    @property
+    def first_line(self) -> list[int]:
+        """Return the ids of a line that was not trained on, with its line break.
+
+        What is written goes on from there. A line break alone would be a rare beginning: few
+        windows of the training begin with a line.
+        """
+        text = self.tokenizer.decode(self.held_out_ids[: 4 * self.settings.context])
+        lines = text.splitlines(keepends=True)[1:-1]  # the first one may have begun before
+        whole = (line for line in lines if 1 < len(line) <= self.settings.context // 2)
+        return self.tokenizer.encode(next(whole, "\n"))
+
+    def written(self, n_texts: int = 1, seed: int = 0) -> list[str]:
+        """Return what the model writes after the first line, until its context is full."""
+        line = self.first_line
+        ids = self.exercises.generate(
+            self.model,
+            torch.tensor([line] * n_texts),
+            self.settings.context + 1 - len(line),
+            TEMPERATURE,
+            generator=torch.Generator().manual_seed(seed),
+        )
+        return [self.tokenizer.decode(row) for row in ids[:, len(line) :]]
+
+    def sample(self, n_characters: int = 300) -> str:
+        """Return what the model writes after the first line, also beyond its context."""
+        line, generator = self.first_line, torch.Generator().manual_seed(self.settings.seed)
+        start, generate = torch.tensor([line]), self.exercises.generate
+        ids = go_on(generate, self.model, start, n_characters, TEMPERATURE, generator)
+        return self.tokenizer.decode(ids[0, len(line) :])
+
+
+# --- a training, from beginning to end ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where a training is: steps that are done and, now and then, what its model writes."""
+
+    step: int
+    sample: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A training's outcome.
+
+    Attributes:
+        n_parameters: of the model.
+        held_out: nats per character, over the whole held-out text.
+        untrained: what the model wrote before its first step.
+        sample: what it writes.
+        lines: what the lines of the toy kingdom that it writes are worth.
+        whose: by exercise, "yours" or "borrowed".
+        seconds: of processor time, for the steps.
+    """
+
+    n_parameters: int
+    held_out: float
+    untrained: str
+    sample: str
+    lines: Tally | None
+    whose: dict[str, str]
+    seconds: float
+
+
+def corpus_for(is_long: bool) -> Corpus:
+    """Return the text to train on: the toy kingdom, or TinyShakespeare.
+
+    Raises:
+        FileNotFoundError: TinyShakespeare was not fetched; the message says how to.
+        ValueError: it is not the text of that name.
+    """
+    if not is_long:
+        return Corpus("kingdom", kingdom_text())
+    corpus = load_corpus()
+    if corpus.name == "kingdom":
+        raise FileNotFoundError(
+            "tinyshakespeare.txt is missing; fetch it (1 MB) with: "
+            f"{typed('course data tinyshakespeare')}"
+        )
+    if len(corpus.text) < 100_000 or "\n" not in corpus.text:
+        raise ValueError(
+            "tinyshakespeare.txt must hold 100,000 characters or more, in lines; it holds "
+            f"{len(corpus.text):,}: `{typed('course data --check')}` says what is wrong with it"
+        )
+    return corpus
+
+
+def kept_file(way: str, settings: Settings, corpus: Corpus, folder: Path) -> Path:
+    """Return the file that a training of these settings, with this code, is kept in."""
+    name = way.replace(" ", "-")
+    return folder / f"{name}-{fingerprint(settings, corpus.text, all_names())}.pt"
+
+
+def result_of(
+    way: str,
+    settings: Settings,
+    corpus: Corpus,
+    folder: Path,
+    tell: Callable[[Report], object] = lambda report: None,
+) -> Result:
+    """Return the result of one training: the kept one, or that of a new one, kept from now on.
+
+    Args:
+        folder: where its file is, which also holds a training that is not at its end.
+        tell: told where it is.
+
+    Raises:
+        Stopped: the student's code failed.
+        OSError: the file cannot be written.
+    """
+    torch.set_num_threads(1)  # the other model has the other processor
+    kept = kept_file(way, settings, corpus, folder)
+    noted = load_or_none(kept) or {}
+    if "result" in noted:
+        tell(Report(settings.steps))
+        return _result(noted["result"])
+    training = None
+    try:
+        training = GPTTraining(way, settings, corpus.text, noted)
+        untrained = noted.get("untrained") or training.written()[0]
+        told_at = time.monotonic()
+        while training.step < settings.steps:
+            training.take_step()
+            sample = ""
+            if time.monotonic() - told_at > SECONDS_BETWEEN_NOTES:
+                sample = training.written(seed=training.step)[0]
+                save(kept, {**training.noted(), "untrained": untrained})
+                told_at = time.monotonic()
+            tell(Report(training.step, sample))
+        texts = training.written(N_TEXTS)
+        known = training.tokenizer.decode(training.train_ids).split("\n")
+        result = Result(
+            n_parameters=sum(weights.numel() for weights in training.model.parameters()),
+            held_out=training.whole_held_out_loss(),
+            untrained=untrained,
+            sample=training.sample(),
+            lines=tally(texts, set(known)) if corpus.name == "kingdom" else None,
+            whose=whose(all_names()),
+            seconds=training.seconds,
+        )
+    except OSError:
+        raise
+    except Exception as error:
+        raise Stopped(what_stopped(error, way, training.step if training else 0)) from None
+    save(kept, {**training.noted(), "untrained": untrained, "result": dataclasses.asdict(result)})
+    return result
+
+
+def trained(settings: Settings, corpus: Corpus, folder: Path) -> GPTTraining | None:
+    """Return the finished training with positions, or None if none is kept."""
+    noted = load_or_none(kept_file(WITH, settings, corpus, folder)) or {}
+    return GPTTraining(WITH, settings, corpus.text, noted) if "result" in noted else None
+
+
+def _result(kept: dict[str, Any]) -> Result:
+    return Result(**{**kept, "lines": Tally(**kept["lines"]) if kept["lines"] else None})
+
+
+# --- when the student's code fails --------------------------------------------------------------
+
+
+def what_stopped(error: Exception, way: str, step: int) -> str:
+    """Return a sentence: what failed, and which exercise to check."""
+    name = name_for_check(exercise_that_raised(error))
+    if ran_out_of_memory(error):
+        said = "it needed more memory than there is"
+    else:
+        said = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}"
+    return (
+        f"The model {way} stopped after step {step}, {said.rstrip('.')}. "
+        f"Look at {name}, and check it again: {typed(f'course check {name}')}"
+    )
+
+
+def exercise_that_raised(error: Exception) -> Exercise:
+    """Return the exercise in whose code, innermost first, an error was raised; else `GPT`."""
+    by_name = {
+        one.name: one
+        for name in ("gpt", *imported_from_earlier("gpt"))
+        for one in find_lesson(name).exercises
+    }
+    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+        is_lesson_code = Path(frame.f_code.co_filename).parent.name in ("exercises", "solutions")
+        name = frame.f_code.co_qualname.partition(".")[0]
+        if is_lesson_code and name in by_name:
+            return by_name[name]
+    return by_name["next_token_loss" if isinstance(error, FloatingPointError) else "GPT"]

@@ -1,0 +1,98 @@
+"""A text that a trained model goes on with: token by token, with its caches and without.
+
+`generate` is the student's, of lesson 8. It calls a model with the prompt and then with one token
+at a time; the models here stand between the two.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+Generate = Callable[..., Tensor]
+"""The exercise of lesson 8."""
+
+
+class Streamed(nn.Module):
+    """A model that tells of each token as soon as `generate` has drawn it.
+
+    Args:
+        model: the one that computes.
+        on_token: told each id but those of the prompt and the last, which is never read.
+    """
+
+    def __init__(self, model: nn.Module, on_token: Callable[[int], object]) -> None:
+        super().__init__()
+        self.model, self.blocks, self.max_seq_len = model, model.blocks, model.max_seq_len
+        self.on_token = on_token
+        self.has_read = False
+
+    def forward(self, ids: Tensor, caches: Any = None) -> Tensor:
+        if self.has_read:
+            self.on_token(ids.item())
+        self.has_read = True
+        return self.model(ids, caches)
+
+
+class WithoutCache(nn.Module):
+    """A model that keeps the text instead of keys and values, and reads all of it each time."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model, self.blocks, self.max_seq_len = model, model.blocks, model.max_seq_len
+        self.text = torch.empty(1, 0, dtype=torch.int64)
+
+    def forward(self, ids: Tensor, caches: Any = None) -> Tensor:
+        self.text = torch.cat((self.text, ids), dim=1)
+        return self.model(self.text)
+
+
+def go_on(
+    generate: Generate,
+    model: nn.Module,
+    ids: Tensor,
+    n_new: int,
+    temperature: float,
+    generator: torch.Generator,
+    on_token: Callable[[int], object] = lambda token: None,
+) -> Tensor:
+    """Return a text (1, T) and `n_new` more tokens, more of them than the model has positions for.
+
+    When its positions are used up, it reads the last half of them anew and goes on from there.
+
+    Args:
+        temperature, generator: as in `generate`.
+        on_token: told each new id as soon as it is drawn.
+    """
+    n_left, most = n_new, model.max_seq_len
+    while n_left > 0:
+        prompt = ids if ids.shape[1] <= most // 2 else ids[:, -(most // 2) :]
+        n_now = min(n_left, most + 1 - prompt.shape[1])
+        text = generate(Streamed(model, on_token), prompt, n_now, temperature, generator=generator)
+        on_token(text[0, -1].item())
+        ids = torch.cat((ids, text[:, prompt.shape[1] :]), dim=1)
+        n_left -= n_now
+    return ids
+
+
+def tokens_per_second(
+    generate: Generate, model: nn.Module, first: int, n_rounds: int = 3
+) -> dict[str, tuple[list[int], float]]:
+    """Return what a model writes after a token until its positions are used up, and how fast.
+
+    Returns:
+        By "with the cache" and "without": the ids, from the same draws, and the tokens written in a
+        second of the clock, in the best of some rounds in which both take turns.
+    """
+    prompt, n_new = torch.tensor([[first]]), model.max_seq_len
+    ways = {"with the cache": lambda: model, "without": lambda: WithoutCache(model)}
+    found: dict[str, tuple[list[int], float]] = {}
+    for _ in range(n_rounds):
+        for way, reader in ways.items():
+            generator, start = torch.Generator().manual_seed(0), time.perf_counter()
+            text = generate(reader(), prompt, n_new, generator=generator)
+            speed = n_new / (time.perf_counter() - start)
+            found[way] = text[0].tolist(), max(speed, found.get(way, ([], 0.0))[1])
+    return found

@@ -1,0 +1,2014 @@
+"""Lesson 8: known mistakes and legitimate alternatives."""
+
+import functools
+import math
+
+import numpy
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from course.mistakes import entries
+from solutions.gpt import Block, CausalSelfAttention, merge_heads, split_heads
+from solutions.learned import tied_logits
+from solutions.lookup import TokenEmbedding
+from solutions.rope import RotaryEmbedding, apply_rope, rope_tables
+
+mistake, alternative, error = entries("split_heads")
+
+_SPLIT = "x.unflatten(-1, (n_heads, -1)).transpose(1, 2)"
+
+mistake(
+    {_SPLIT: "x.reshape(x.shape[0], n_heads, x.shape[1], -1)"},
+    {_SPLIT: "x.contiguous().view(x.shape[0], n_heads, x.shape[1], -1)"},
+    says="split_heads splits by a view alone, so that a head gets features of several tokens.",
+    look="Which numbers stand beside one another in memory? To which heads do they go?",
+    common=True,
+)
+mistake(
+    {".transpose(1, 2)": ""},
+    says="split_heads leaves the heads behind the tokens, (B, T, H, D).",
+    look="Print the shape. Which axis should come second?",
+    common=True,
+)
+mistake(
+    {_SPLIT: "x.unflatten(-1, (-1, n_heads)).permute(0, 3, 1, 2)"},
+    says="split_heads deals the features out one by one, in turn: head h gets h, h + H, h + 2H.",
+    look="Which features does head 0 get? Are they neighbors?",
+    common=True,
+)
+mistake(
+    {"(n_heads, -1)": "(-1, n_heads)"},
+    says="split_heads makes D heads of H features instead of H heads of D.",
+    look="Of the two axes that one becomes, which varies faster?",
+)
+mistake(
+    {_SPLIT: "x.unflatten(-1, (n_heads, -1)).transpose(0, 2)"},
+    {_SPLIT: "torch.stack(x.chunk(n_heads, dim=-1))"},
+    {_SPLIT: "x.unflatten(-1, (n_heads, -1)).permute(2, 0, 1, 3)"},
+    says="split_heads puts the heads first, before the texts of the batch.",
+    look="Which axis is the batch, before and after?",
+)
+mistake(
+    {".transpose(1, 2)": ".transpose(2, 3)"},
+    {".transpose(1, 2)": ".permute(0, 2, 3, 1)"},
+    says="split_heads swaps other axes than heads and tokens.",
+    look="Write down what each of the four axes is, before and after.",
+)
+mistake(
+    {_SPLIT: "x.unflatten(1, (n_heads, -1))"},
+    says="split_heads splits the tokens instead of the features.",
+    look="Which axis of x is divided among the heads?",
+)
+mistake(
+    {_SPLIT: "x.chunk(n_heads, dim=-1)"},
+    says="split_heads returns several tensors, one a head, instead of one.",
+    look="What does `chunk` return?",
+)
+mistake(
+    {"(n_heads, -1)": "(-1, 4)"},
+    says="split_heads is right for heads of four features only.",
+    look="Where in the body does `n_heads` stand?",
+)
+mistake(
+    {_SPLIT: f"{_SPLIT}.detach()"},
+    says="split_heads cuts the heads off from x, so that no gradient reaches the projections.",
+    look="What do detach(), .data and no_grad do to a gradient?",
+)
+mistake(
+    {_SPLIT: f"{_SPLIT}.float()"},
+    says="split_heads returns float32, also for a float64 or bfloat16 x.",
+    look="Which dtype does the result have for a bfloat16 x?",
+)
+mistake(
+    {
+        f"return {_SPLIT}": f"heads = {_SPLIT}\n"
+        "    return torch.zeros(heads.shape, dtype=x.dtype).copy_(heads)"
+    },
+    says="split_heads fills a tensor on the CPU, wherever x is.",
+    look="On which device does a new tensor lie if nothing is said?",
+)
+mistake(
+    {"if x.shape[-1] % n_heads:": "if False:"},
+    {
+        "if x.shape[-1] % n_heads:": "if False:",
+        _SPLIT: "x[..., : x.shape[-1] // n_heads * n_heads].unflatten(-1, (n_heads, -1))"
+        ".transpose(1, 2)",
+    },
+    {"if x.shape[-1] % n_heads:": "if x.shape[-1] < n_heads:"},
+    says="split_heads does not refuse features that make no equal heads.",
+    look="What should happen for 7 features and 2 heads? The check stood in the stub.",
+)
+mistake(
+    {"raise ValueError": "return ValueError"},
+    says="split_heads returns its ValueError instead of raising it.",
+    look="Which statement stops a function with an error?",
+)
+
+
+@alternative
+def heads_by_slices(x, n_heads):
+    width, rest = divmod(x.shape[-1], n_heads)
+    if rest:
+        raise ValueError(f"{x.shape[-1]} features cannot be dealt out to {n_heads} heads")
+    return torch.stack([x[..., h * width : (h + 1) * width] for h in range(n_heads)], dim=1)
+
+
+alternative(
+    {_SPLIT: "x.view(x.shape[0], x.shape[1], n_heads, -1).permute(0, 2, 1, 3)"},
+    {_SPLIT: "torch.stack(x.chunk(n_heads, dim=2), dim=1).contiguous()"},
+    {_SPLIT: "torch.einsum('bthd->bhtd', x.reshape(*x.shape[:2], n_heads, x.shape[2] // n_heads))"},
+    {_SPLIT: "x.mT.reshape(len(x), n_heads, -1, x.shape[1]).mT"},
+)
+
+error(
+    "RuntimeError: shape '[2, 3, 5, 5]' is invalid for input of size",
+    "Most often the sizes of the four axes do not multiply to the numbers of x: D is C / H.",
+)
+error(
+    "RuntimeError: view size is not compatible with input tensor's size and stride",
+    "`view` was asked for numbers that do not lie in this order in memory; `reshape` copies them.",
+)
+
+
+mistake, alternative, error = entries("merge_heads")
+
+_MERGE = "x.transpose(1, 2).flatten(-2)"
+
+mistake(
+    {_MERGE: "x.reshape(x.shape[0], x.shape[2], -1)"},
+    says="merge_heads reshapes without a transpose: a token gets what other tokens found.",
+    look="In (B, H, T, D), what stands beside the last feature of token 0 in memory?",
+    common=True,
+)
+mistake(
+    {".flatten(-2)": ".view(x.shape[0], x.shape[2], -1)"},
+    says="merge_heads takes a view of a transposed tensor, whose numbers lie in another order.",
+    look="What does `view` need that `reshape` does not?",
+    common=True,
+)
+mistake(
+    {".flatten(-2)": ""},
+    says="merge_heads leaves four axes, (B, T, H, D).",
+    look="How many axes has (B, T, C), and which two of yours become one?",
+)
+mistake(
+    {".transpose(1, 2)": ""},
+    says="merge_heads joins tokens and features of each head, and leaves the heads apart.",
+    look="Which two axes become C?",
+)
+mistake(
+    {_MERGE: "x.permute(0, 2, 3, 1).flatten(-2)"},
+    says="merge_heads shuffles the heads into one another: their first features come first.",
+    look="Should the features of head 0 stay together? Which axis varies fastest in your result?",
+    common=True,
+)
+mistake(
+    {".transpose(1, 2)": ".transpose(0, 2)"},
+    {".transpose(1, 2)": ".transpose(2, 3)"},
+    says="merge_heads swaps other axes than heads and tokens.",
+    look="Write down what each of the four axes is, before and after.",
+)
+mistake(
+    {".flatten(-2)": ".flatten(1)"},
+    {".flatten(-2)": ".flatten()"},
+    says="merge_heads joins too many axes: the tokens are no longer apart.",
+    look="From which axis on does `flatten` join?",
+)
+mistake(
+    {_MERGE: "x.sum(1)"},
+    {_MERGE: "x.mean(1)"},
+    says="merge_heads adds the heads up instead of putting them side by side.",
+    look="How many features should a token have: D, or H times D?",
+)
+mistake(
+    {_MERGE: "x[:, 0]"},
+    says="merge_heads returns the first head only.",
+    look="What became of the other heads?",
+)
+mistake(
+    {_MERGE: "torch.cat(x.unbind(1), dim=1)"},
+    {_MERGE: "torch.cat(x.unbind(1))"},
+    says="merge_heads joins the heads along another axis than that of the features.",
+    look="Along which axis should `cat` join?",
+)
+mistake(
+    {".flatten(-2)": ".reshape(x.shape[0], x.shape[1], -1)"},
+    says="merge_heads takes the number of heads for the number of tokens.",
+    look="Which axis of x is T?",
+)
+mistake(
+    {_MERGE: f"{_MERGE}.detach()"},
+    says="merge_heads cuts its result off from x, so that no gradient goes back.",
+    look="What do detach(), .data and no_grad do to a gradient?",
+)
+mistake(
+    {_MERGE: f"{_MERGE}.float()"},
+    says="merge_heads returns float32, also for a float64 or bfloat16 x.",
+    look="Which dtype does the result have for a bfloat16 x?",
+)
+mistake(
+    {
+        f"return {_MERGE}": f"merged = {_MERGE}\n"
+        "    return torch.zeros(merged.shape, dtype=x.dtype).copy_(merged)"
+    },
+    says="merge_heads fills a tensor on the CPU, wherever x is.",
+    look="On which device does a new tensor lie if nothing is said?",
+)
+mistake(
+    {_MERGE: "x.permute(2, 0, 1, 3).reshape(x.shape[0], x.shape[2], -1)"},
+    says="merge_heads puts the tokens before the texts, and so mixes the texts.",
+    look="Which axis of the result is the batch?",
+)
+
+
+@alternative
+def heads_joined_one_by_one(x):
+    return torch.cat(x.unbind(1), dim=-1)
+
+
+alternative(
+    {_MERGE: "x.permute(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)"},
+    {_MERGE: "x.transpose(1, 2).contiguous().view(x.shape[0], x.shape[2], -1)"},
+    {_MERGE: "x.mT.flatten(1, 2).mT"},
+)
+
+error(
+    "RuntimeError: view size is not compatible with input tensor's size and stride",
+    "`view` was asked for numbers that do not lie in this order in memory; `reshape` copies them.",
+)
+error(
+    "TypeError: cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
+    "`torch.cat` joins a list or tuple of tensors; `unbind` makes one of an axis.",
+)
+
+
+mistake, alternative, error = entries("causal_attention")
+
+_SCALE = " / q.shape[-1] ** 0.5"
+_MASKED = 'scores.masked_fill(later, float("-inf"))'
+_LATER = "later = ~allowed.tril(diagonal=k_len - q_len)"
+_ADD_BIAS = "scores = scores + bias"
+_AVERAGE = "return weights.to(v.dtype) @ v"
+
+mistake(
+    {_SCALE: ""},
+    says="causal_attention does not scale the scores.",
+    look="By what are the products of queries and keys divided, and why?",
+    common=True,
+)
+mistake(
+    {_SCALE: " / (q.shape[1] * q.shape[-1]) ** 0.5"},
+    says="causal_attention divides by √C, the root of the width of all heads together.",
+    look="How many products does one score sum up, C or D?",
+)
+mistake(
+    {_SCALE: " / q.shape[-1]"},
+    says="causal_attention divides by D instead of its root.",
+    look="How does the size of a sum of D random products grow with D?",
+)
+mistake(
+    {_SCALE: " * q.shape[-1] ** 0.5"},
+    says="causal_attention multiplies by the root of D instead of dividing.",
+    look="Should wide heads have larger scores, or scores of the same size?",
+)
+mistake(
+    {_SCALE: " / k_len ** 0.5"},
+    {_SCALE: " / q_len ** 0.5"},
+    says="causal_attention divides by the root of the number of tokens.",
+    look="Which axis of q is D?",
+)
+mistake(
+    {_MASKED: "scores"},
+    says="causal_attention has no mask: queries see later keys.",
+    look="Which keys does the first query see?",
+)
+mistake(
+    {"diagonal=k_len - q_len": ""},
+    says="causal_attention lets query i stand at i, also where more keys came before: its mask "
+    "begins in the wrong corner.",
+    look="At which position stands the only query of a step, if five tokens are in the cache?",
+    common=True,
+)
+mistake(
+    {"diagonal=k_len - q_len": "diagonal=k_len - 1 - q_len"},
+    says="causal_attention hides from each query its own key.",
+    look="Does a token see itself? What is left for the very first one?",
+)
+mistake(
+    {"diagonal=k_len - q_len": "diagonal=k_len + 1 - q_len"},
+    says="causal_attention shows each query the next key, too.",
+    look="Which diagonal of the mask is the last that may be seen?",
+)
+mistake(
+    {".tril(": ".triu("},
+    says="causal_attention shows the later keys and hides the earlier ones.",
+    look="In a table with a row for each query, where do the keys lie that may be seen?",
+)
+mistake(
+    {"~allowed": "allowed"},
+    says="causal_attention fills what may be seen and leaves what may not.",
+    look="Which entries does masked_fill fill, those with True or those with False?",
+)
+mistake(
+    {f"{_MASKED}.softmax(dim=-1)": "scores.softmax(dim=-1).masked_fill(later, 0.0)"},
+    says="causal_attention masks after the softmax, so that the shares no longer sum to 1.",
+    look="What do the shares of the first query sum to?",
+    common=True,
+)
+mistake(
+    {'float("-inf")': "0.0"},
+    {'float("-inf")': "1e-9"},
+    {_MASKED: "(scores * ~later)"},
+    says="causal_attention gives later keys the score 0, which is no small share.",
+    look="What is e ** 0?",
+)
+mistake(
+    {'float("-inf")': "-10_000.0"},
+    {'float("-inf")': "-1000.0"},
+    says="causal_attention gives later keys a low score, but others can be lower.",
+    look="Which number is below all scores?",
+)
+mistake(
+    {'float("-inf")': "-10.0"},
+    {_MASKED: "(scores - 10.0 * later)"},
+    says="causal_attention makes later keys unlikely, not impossible.",
+    look="What share is left for a later key?",
+)
+mistake(
+    {".softmax(dim=-1)": ".softmax(dim=-2)"},
+    {".softmax(dim=-1)": ".softmax(dim=1)"},
+    says="causal_attention takes the softmax over another axis than that of the keys.",
+    look="Which shares should sum to 1: those of one query, or those of one key?",
+    common=True,
+)
+mistake(
+    {
+        ".softmax(dim=-1)": ".exp()",
+        _AVERAGE: "weights = weights / weights.sum(dim=-1, keepdim=True)\n    " + _AVERAGE,
+    },
+    says="causal_attention takes powers of e as they are, which overflow for large scores.",
+    look="What is e ** 1000, and what is it divided by itself?",
+)
+mistake(
+    {f"{_MASKED}.softmax(dim=-1)": f"F.dropout({_MASKED}.softmax(dim=-1), 0.1)"},
+    says="causal_attention drops some of the shares at random.",
+    look="Does a second call give the same?",
+)
+mistake(
+    {_ADD_BIAS: "pass"},
+    says="causal_attention ignores the bias.",
+    look="Where in the body does `bias` stand?",
+)
+mistake(
+    {_ADD_BIAS: "scores = scores + bias / q.shape[-1] ** 0.5"},
+    says="causal_attention divides the bias by √D together with the products.",
+    look="Which comes first, the division or the bias?",
+)
+mistake(
+    {_ADD_BIAS: "scores = scores - bias"},
+    says="causal_attention subtracts the bias.",
+    look="Does a large bias make a key more likely or less?",
+)
+mistake(
+    {_ADD_BIAS: "scores = scores * bias"},
+    says="causal_attention multiplies the scores by the bias.",
+    look="What should a bias of 0 change?",
+)
+mistake(
+    {
+        _ADD_BIAS: "pass",
+        _AVERAGE: "if bias is not None:\n        weights = weights + bias\n    " + _AVERAGE,
+    },
+    says="causal_attention adds the bias to the shares, after the softmax.",
+    look="Do the shares still sum to 1?",
+)
+mistake(
+    {_ADD_BIAS: "scores = scores + bias.detach()"},
+    says="causal_attention cuts the bias off from its gradient.",
+    look="How should a learned bias learn?",
+)
+mistake(
+    {_LATER: f"{_LATER} & (bias is None)"},
+    says="causal_attention masks only where no bias is given.",
+    look="Does a bias hide later keys?",
+)
+mistake(
+    {"weights.to(v.dtype)": "weights"},
+    says="causal_attention multiplies float32 shares with values of another dtype.",
+    look="Which dtype have bfloat16 scores plus a float32 bias?",
+)
+mistake(
+    {_AVERAGE: "return weights @ v.to(weights.dtype)"},
+    says="causal_attention returns the dtype of the bias instead of that of the queries.",
+    look="Which dtype does the result have for bfloat16 queries and a float32 bias?",
+)
+mistake(
+    {_AVERAGE: "return (weights.to(v.dtype) @ v).float()"},
+    says="causal_attention returns float32, also for float64 or bfloat16.",
+    look="Which dtype does the result have for bfloat16 queries?",
+)
+mistake(
+    {", device=q.device": ""},
+    says="causal_attention makes its mask on the CPU, wherever the queries are.",
+    look="On which device does a new tensor lie if nothing is said?",
+)
+mistake(
+    {_AVERAGE: "return weights.to(v.dtype) @ k"},
+    says="causal_attention averages the keys instead of the values.",
+    look="What are keys for, and what are values for?",
+)
+mistake(
+    {"k.transpose(-2, -1)": "v.transpose(-2, -1)"},
+    says="causal_attention compares the queries with the values instead of the keys.",
+    look="What are keys for, and what are values for?",
+)
+mistake(
+    {"k.transpose(-2, -1)": "k.reshape(*k.shape[:2], k.shape[3], k.shape[2])"},
+    says="causal_attention reshapes the keys where their last two axes should be swapped.",
+    look="Do `view` and `reshape` swap axes?",
+)
+mistake(
+    {"scores = q @": "scores = q.detach() @"},
+    {"k.transpose(-2, -1)": "k.detach().transpose(-2, -1)"},
+    {"weights.to(v.dtype) @ v": "weights.to(v.dtype).detach() @ v"},
+    says="causal_attention cuts queries or keys off from their gradient.",
+    look="What do detach(), .data and no_grad do to a gradient?",
+)
+mistake(
+    {"if q_len > k_len:": "if False:"},
+    {"if q_len > k_len:": "if q_len > 10 * k_len:"},
+    says="causal_attention accepts more queries than keys.",
+    look="Where would the first of three queries stand, with two keys?",
+)
+mistake(
+    {"q_len > k_len": "q_len >= k_len"},
+    {"q_len > k_len": "q_len != k_len"},
+    says="causal_attention refuses what is right: its check asks for something else.",
+    look="How many keys may there be for three queries?",
+)
+mistake(
+    {"raise ValueError": "return ValueError"},
+    says="causal_attention returns its ValueError instead of raising it.",
+    look="Which statement stops a function with an error?",
+)
+
+_kept_by_queries, _kept_by_keys = {}, {}
+
+for _by, _masks in ("q_len", "_kept_by_queries"), ("k_len", "_kept_by_keys"):
+    mistake(
+        {_LATER: f"later = {_masks}.setdefault({_by}, ~allowed.tril(diagonal=k_len - q_len))"},
+        says="causal_attention keeps its mask by one length, and forgets that the other matters, "
+        "too.",
+        look="Call it with two numbers of keys, one after the other. What is the key of your mask?",
+        forget=globals()[_masks].clear,
+    )
+mistake(
+    {_SCALE: " / q.shape[1] ** 0.5"},
+    says="causal_attention divides by the root of the number of heads.",
+    look="Which axis of q is D?",
+)
+
+
+@alternative
+def the_one_of_pytorch(q, k, v, bias=None):
+    q_len, k_len = q.shape[-2], k.shape[-2]
+    if q_len > k_len:
+        raise ValueError(f"at most one query for each key: {q_len} > {k_len}")
+    queries = torch.arange(k_len - q_len, k_len, device=q.device)
+    seen = torch.arange(k_len, device=q.device) <= queries[:, None]
+    if bias is None:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+    mask = bias.to(q.dtype).masked_fill(~seen, -torch.inf)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+@alternative
+def one_query_after_another(q, k, v, bias=None):
+    batch, n_heads, q_len, width = q.shape
+    k_len = k.shape[2]
+    if q_len > k_len:
+        raise ValueError(f"{q_len} queries need {q_len} keys or more; got {k_len}")
+    if bias is None:
+        bias = q.new_zeros(())
+    bias = bias.expand(batch, n_heads, q_len, k_len)
+    results = []
+    for i, end in enumerate(range(k_len - q_len + 1, k_len + 1)):
+        scores = torch.einsum("bhd,bhkd->bhk", q[:, :, i], k[:, :, :end]) / math.sqrt(width)
+        weights = F.softmax(scores + bias[:, :, i, :end], dim=-1).to(q.dtype)
+        results.append(torch.einsum("bhk,bhkd->bhd", weights, v[:, :, :end]))
+    return torch.stack(results, dim=2)
+
+
+alternative(
+    {_SCALE: "", "scores = q @": "scores = (q / math.sqrt(q.shape[-1])) @"},
+    {
+        _LATER: "later = torch.ones_like(allowed).triu(k_len - q_len + 1)",
+        _MASKED: "scores.where(~later, torch.finfo(scores.dtype).min)",
+    },
+    {_MASKED: "(scores + later * -1e30)"},
+    {
+        _ADD_BIAS: "scores = scores + bias.to(scores.dtype)",
+        ".softmax(dim=-1)\n": ".float().softmax(dim=-1)\n",
+    },
+    {
+        _MASKED + ".softmax(dim=-1)": "torch.exp(F.log_softmax(" + _MASKED + ", dim=-1))",
+    },
+)
+
+error(
+    "RuntimeError: The size of tensor a (5) must match the size of tensor b (4) at non-singleton",
+    "Most often a mask (T, T) meets scores (Tq, Tk): after a cache, keys outnumber queries.",
+)
+error(
+    "RuntimeError: expected scalar type",
+    "Two tensors of different dtypes were multiplied: float32 shares, say, and bfloat16 values.",
+)
+error(
+    "RuntimeError: expected m1 and m2 to have the same dtype, but got: float != c10::BFloat16",
+    "Float32 shares met bfloat16 values: a float32 bias widens the scores it is added to.",
+)
+
+
+mistake, alternative, error = entries("CausalSelfAttention")
+
+_TURN = "q, k = self.rotary(q, offset), self.rotary(k, offset)"
+_OFFSET = 'offset = cache["k"].shape[-2] if cache else 0'
+_JOIN = 'k, v = torch.cat((cache["k"], k), dim=-2), torch.cat((cache["v"], v), dim=-2)'
+_STORE = 'cache["k"], cache["v"] = k, v'
+_SPLIT_ONE = "split_heads(project(x), self.n_heads)"
+_ATTEND = "causal_attention(q, k, v)"
+_OUT = f"self.out_proj(merge_heads({_ATTEND}))"
+_ROTARY = "RotaryEmbedding(max_seq_len, n_embd // n_heads)"
+_ALL_PROJECTIONS = "(self.q_proj, self.k_proj, self.v_proj)"
+_Q_LINE = "self.q_proj = nn.Linear(n_embd, n_embd, bias=False)"
+
+mistake(
+    {_TURN: "q, k, v = (self.rotary(one, offset) for one in (q, k, v))"},
+    says="CausalSelfAttention turns the values as well.",
+    look="What do the angles of RoPE have to meet in? Do values meet anything?",
+    common=True,
+)
+mistake(
+    {
+        _SPLIT_ONE: "project(x)",
+        _TURN: f"{_TURN}\n        q, k, v = (split_heads(one, self.n_heads) for one in (q, k, v))",
+        _ROTARY: "RotaryEmbedding(max_seq_len, n_embd)",
+    },
+    says="CausalSelfAttention turns queries and keys before they are split, at width C.",
+    look="How wide is what RoPE turns: a token, or a head of it?",
+)
+mistake(
+    {_TURN: "q, k = self.rotary(q), self.rotary(k)"},
+    says="CausalSelfAttention turns every piece as if it began at position 0.",
+    look="At which position does the second piece begin? Who is told?",
+    common=True,
+)
+mistake(
+    {_TURN: "q, k = self.rotary(q), self.rotary(k, offset)"},
+    {_TURN: "q, k = self.rotary(q, offset), self.rotary(k)"},
+    says="CausalSelfAttention turns only one of queries and keys from where the piece begins.",
+    look="Which positions do the queries of a second piece have, and which do its keys?",
+)
+mistake(
+    {_JOIN: _JOIN.replace('cache["k"]', 'self.rotary(cache["k"])')},
+    says="CausalSelfAttention turns the keys in the cache again with every piece.",
+    look="Are the keys in your cache turned already? What happens to them in the next call?",
+)
+mistake(
+    {
+        _TURN: f"raw, k_before = k, cache['k'] if cache else k[:, :, :0]\n        {_TURN}",
+        _STORE: 'cache["k"], cache["v"] = torch.cat((k_before, raw), dim=-2), v',
+    },
+    says="CausalSelfAttention keeps keys as they were before the turn and uses them so later.",
+    look="Are the keys that come out of your cache turned?",
+)
+mistake(
+    {_TURN: "pass"},
+    says="CausalSelfAttention turns neither queries nor keys: it cannot see order.",
+    look="Where do positions come in?",
+)
+mistake(
+    {_TURN: "q = self.rotary(q, offset)"},
+    {_TURN: "k = self.rotary(k, offset)"},
+    says="CausalSelfAttention turns only one of queries and keys.",
+    look="A score depends on the difference of two angles. Which two?",
+)
+mistake(
+    {"if cache is not None:": "if cache:"},
+    {_JOIN: "pass"},
+    {_JOIN: "pass", _STORE: "cache.setdefault('k', k), cache.setdefault('v', v)"},
+    says="CausalSelfAttention lets no piece see those before it: the cache is not filled or not "
+    "joined.",
+    look="What is the truth of an empty dict? How many keys does the second piece meet?",
+    common=True,
+)
+mistake(
+    {
+        _STORE: "pass",
+        "        if cache is not None:\n": "        if cache is not None:\n"
+        '            new = {"k": k, "v": v}\n',
+        "  # keys are kept turned: their positions never change": "\n            cache.update(new)",
+    },
+    says="CausalSelfAttention keeps the last piece only, and forgets what came before it.",
+    look="After three pieces, how many keys should the cache hold?",
+)
+mistake(
+    {_STORE: "cache.setdefault('k', k), cache.setdefault('v', v)"},
+    says="CausalSelfAttention keeps the first piece only.",
+    look="What should the second call add to the cache?",
+)
+mistake(
+    {_JOIN: 'k, v = torch.cat((k, cache["k"]), dim=-2), torch.cat((v, cache["v"]), dim=-2)'},
+    says="CausalSelfAttention puts new keys and values before those of the cache.",
+    look="Which keys should come first, for the causal mask to hide the right ones?",
+)
+mistake(
+    {_JOIN: 'k = torch.cat((cache["k"], k), dim=-2)'},
+    {_JOIN: 'v = torch.cat((cache["v"], v), dim=-2)'},
+    says="CausalSelfAttention joins only one of keys and values to those in the cache.",
+    look="How many keys and how many values does the second piece meet?",
+)
+mistake(
+    *({_JOIN: _JOIN.replace("dim=-2", f"dim={axis}")} for axis in (0, 1, 3)),
+    says="CausalSelfAttention joins new keys and values along another axis than the tokens.",
+    look="Which axis of (B, H, T, D) grows from piece to piece?",
+)
+mistake(
+    {'cache["k"].shape[-2] if cache else 0': 'cache["k"].shape[0] if cache else 0'},
+    {'cache["k"].shape[-2] if cache else 0': 'cache["k"].shape[1] if cache else 0'},
+    {'cache["k"].shape[-2] if cache else 0': "len(cache) if cache else 0"},
+    says="CausalSelfAttention counts something else than the tokens that its cache holds.",
+    look="Which axis of the cached keys counts tokens?",
+)
+mistake(
+    {_OFFSET: 'offset = cache["k"].shape[-2] if cache and x.shape[1] == 1 else 0'},
+    says="CausalSelfAttention goes on from its cache only if a single token comes.",
+    look="May a second piece hold three tokens?",
+)
+mistake(
+    {
+        "self.n_heads = n_heads": "self.n_heads, self.kept = n_heads, {}",
+        f"        {_OFFSET}": f"        if cache is not None:\n            cache = self.kept\n"
+        f"        {_OFFSET}",
+    },
+    says="CausalSelfAttention keeps keys and values in the module, not in the cache it is given.",
+    look="What happens when two texts are read by turns?",
+)
+
+_shared = {}
+
+mistake(
+    {"cache: dict | None = None": "cache: dict | None = _shared"},
+    says="CausalSelfAttention has a dict for default, which is made once and kept for all calls.",
+    look="When is the value behind `=` in a signature made?",
+    forget=_shared.clear,
+)
+mistake(
+    {_OUT: f"merge_heads({_ATTEND})"},
+    says="CausalSelfAttention leaves out the output projection.",
+    look="Where in forward does `out_proj` stand?",
+)
+mistake(
+    {_OUT: f"x + {_OUT}"},
+    says="CausalSelfAttention adds x to its result.",
+    look="Whose task is the sum with x?",
+)
+mistake(
+    *(
+        {
+            f"self.{name} = nn.Linear(n_embd, n_embd, bias=False)": f"self.{name} = "
+            "nn.Linear(n_embd, n_embd)"
+        }
+        for name in ("q_proj", "k_proj", "v_proj", "out_proj")
+    ),
+    {
+        f"self.{name} = nn.Linear(n_embd, n_embd, bias=False)": f"self.{name} = "
+        "nn.Linear(n_embd, n_embd)"
+        for name in ("q_proj", "k_proj", "v_proj", "out_proj")
+    },
+    says="CausalSelfAttention has projections with a bias.",
+    look="What does nn.Linear make if nothing is said?",
+)
+mistake(
+    {
+        _Q_LINE: "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)",
+        "        self.k_proj = nn.Linear(n_embd, n_embd, bias=False)\n": "",
+        "        self.v_proj = nn.Linear(n_embd, n_embd, bias=False)\n": "",
+        f"{_SPLIT_ONE}\n            for project in {_ALL_PROJECTIONS}": "split_heads(one, "
+        "self.n_heads)\n            for one in self.qkv(x).chunk(3, dim=-1)",
+    },
+    says="CausalSelfAttention makes queries, keys and values by one matrix instead of three.",
+    look="Which four parameters does the docstring name?",
+)
+mistake(
+    {_SPLIT_ONE: "project(x)[:, None]", _ROTARY: "RotaryEmbedding(max_seq_len, n_embd)"},
+    says="CausalSelfAttention has a single head, whatever `n_heads` is.",
+    look="Where does a text get its heads?",
+)
+mistake(
+    {_SPLIT_ONE: "project(x).reshape(x.shape[0], self.n_heads, x.shape[1], -1)"},
+    says="CausalSelfAttention splits its heads by a view alone, which mixes tokens.",
+    look="Which of your functions makes (B, H, T, D) of (B, T, C)?",
+)
+mistake(
+    {_OUT: f"self.out_proj({_ATTEND}.reshape(x.shape))"},
+    says="CausalSelfAttention merges its heads by a reshape alone, which mixes tokens.",
+    look="Which of your functions makes (B, T, C) of (B, H, T, D)?",
+)
+mistake(
+    {_ALL_PROJECTIONS: "(self.q_proj, self.q_proj, self.v_proj)"},
+    {_ALL_PROJECTIONS: "(self.q_proj, self.k_proj, self.k_proj)"},
+    {_ALL_PROJECTIONS: "(self.k_proj, self.q_proj, self.v_proj)"},
+    {_ALL_PROJECTIONS: "(self.q_proj, self.v_proj, self.k_proj)"},
+    says="CausalSelfAttention takes one projection for another.",
+    look="Which projection makes the queries, which the keys, which the values?",
+)
+mistake(
+    {_ATTEND: "F.scaled_dot_product_attention(q, k, v)"},
+    {_ATTEND: "F.scaled_dot_product_attention(q, k, v, is_causal=False)"},
+    says="CausalSelfAttention has no mask: tokens see later ones.",
+    look="Which tokens does the first one see?",
+)
+mistake(
+    {_ATTEND: "F.scaled_dot_product_attention(q, k, v, is_causal=True)"},
+    says="CausalSelfAttention masks as if every piece began at position 0: once a cache is there, "
+    "the mask begins in the wrong corner.",
+    look="Where does PyTorch put query 0 if there are more keys than queries?",
+    common=True,
+)
+mistake(
+    {_ATTEND: "F.scaled_dot_product_attention(q, k, v, is_causal=offset == 0)"},
+    says="CausalSelfAttention masks the first piece only: tokens of later ones see one another.",
+    look="In a second piece of three tokens, what may the first of them see?",
+)
+mistake(
+    {_ATTEND: "causal_attention(q / self.n_heads**0.5, k, v)"},
+    says="CausalSelfAttention divides its scores by √C in all.",
+    look="How many products does one score sum up, C or D?",
+)
+mistake(
+    {_ATTEND: "causal_attention(q / q.shape[-1] ** 0.5, k, v)"},
+    says="CausalSelfAttention divides its scores by √D twice.",
+    look="What does causal_attention do to the scores already?",
+)
+mistake(
+    {_ROTARY: "RotaryEmbedding(max_seq_len, n_embd // n_heads, 1000.0)"},
+    says="CausalSelfAttention turns with another base than 10000.",
+    look="Which base does RotaryEmbedding take if none is given?",
+)
+mistake(
+    {
+        _SPLIT_ONE: "project(x).unflatten(-1, (self.n_heads, -1))",
+        _TURN: f"{_TURN}\n        q, k, v = (one.transpose(1, 2) for one in (q, k, v))",
+        _ROTARY: "RotaryEmbedding(max_seq_len + n_heads, n_embd // n_heads)",
+    },
+    says="CausalSelfAttention turns by the number of the head: heads stand where tokens belong.",
+    look="Which axis does RoPE take for the positions?",
+)
+mistake(
+    {"(q, k, v)))": "(q, k.detach(), v.detach())))"},
+    {_TURN: f"{_TURN}\n        k, v = k.detach(), v.detach()"},
+    {_SPLIT_ONE: "split_heads(project(x).detach(), self.n_heads)"},
+    says="CausalSelfAttention cuts keys or values off from their gradient.",
+    look="What do detach(), .data and no_grad do to a gradient?",
+)
+mistake(
+    {_OUT: f"F.dropout({_OUT}, 0.1)"},
+    says="CausalSelfAttention drops some of its result at random.",
+    look="Does a second call give the same?",
+)
+mistake(
+    {
+        _OFFSET: 'offset = cache["n"] if cache else 0',
+        _STORE: "window = max(self.rotary.max_seq_len // 2, x.shape[1])\n"
+        "            k, v = k[:, :, -window:], v[:, :, -window:]\n"
+        "            cache.update(k=k, v=v, n=offset + x.shape[1])",
+    },
+    says="CausalSelfAttention forgets the oldest keys of its cache.",
+    look="How many keys should be in the cache after the whole text?",
+)
+mistake(
+    {
+        _TURN: f"{_TURN}\n"
+        "        if cache is not None:\n"
+        "            n = self.rotary.max_seq_len - x.shape[1]\n"
+        "            k = split_heads(self.k_proj(x), self.n_heads)\n"
+        "            k = self.rotary(k, min(offset + x.shape[1], n))"
+    },
+    says="CausalSelfAttention turns keys as if their piece began where it ends.",
+    look="Is the number of tokens read so far counted up before the keys are turned, or after?",
+)
+mistake(
+    {
+        _TURN: "q, k = (self.rotary(torch.cat((one[..., 0::2], one[..., 1::2]), dim=-1), offset) "
+        "for one in (q, k))"
+    },
+    says="CausalSelfAttention turns neighboring features together, not those of two halves.",
+    look="Which feature is the partner of feature 0 in lesson 5?",
+)
+
+
+@alternative
+class RoomForAllKeys(nn.Module):
+    """Caches of full length, written in place, and a mask that was made beforehand."""
+
+    def __init__(self, n_embd, n_heads, max_seq_len):
+        super().__init__()
+        for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
+            setattr(self, name, nn.Linear(n_embd, n_embd, bias=False))
+        self.shape = n_heads, n_embd // n_heads
+        self.rope = RotaryEmbedding(max_seq_len, n_embd // n_heads)
+        seen = torch.ones(max_seq_len, max_seq_len, dtype=torch.bool).tril()
+        self.register_buffer("seen", seen, persistent=False)
+
+    def forward(self, x, cache=None):
+        batch, length, n_embd = x.shape
+        q, k, v = (
+            one(x).reshape(batch, length, *self.shape).permute(0, 2, 1, 3)
+            for one in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        start = cache.get("end", 0) if cache is not None else 0
+        end = start + length
+        q, k = self.rope(q, start), self.rope(k, start)
+        if cache is not None:
+            if not cache:
+                room = x.new_zeros(2, batch, self.shape[0], len(self.seen), self.shape[1])
+                cache["room"] = room
+            cache["room"][0, :, :, start:end] = k
+            cache["room"][1, :, :, start:end] = v
+            cache["end"] = end
+            k, v = cache["room"][:, :, :, :end]
+        mask = self.seen[start:end, :end]
+        found = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.out_proj(found.transpose(1, 2).reshape(batch, length, n_embd))
+
+
+@alternative
+class KeysTurnedAnewInEveryCall(nn.Module):
+    """The cache holds what came in; all of it is projected and turned in each call."""
+
+    def __init__(self, n_embd, n_heads, max_seq_len):
+        super().__init__()
+        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (
+            nn.Linear(n_embd, n_embd, bias=False) for _ in range(4)
+        )
+        self.n_heads = n_heads
+        cos, sin = rope_tables(max_seq_len, n_embd // n_heads)
+        self.register_buffer("cos", cos)
+        self.register_buffer("sin", sin)
+
+    def forward(self, x, cache=None):
+        length = x.shape[1]
+        if cache is not None:
+            cache[0] = x = torch.cat([*cache.values(), x], dim=1)
+        n_all, width = x.shape[1], x.shape[2] // self.n_heads
+        cos, sin = self.cos[:n_all], self.sin[:n_all]
+        heads = []
+        for h in range(self.n_heads):
+            rows = slice(h * width, (h + 1) * width)
+            q = apply_rope(x @ self.q_proj.weight[rows].T, cos, sin)
+            k = apply_rope(x @ self.k_proj.weight[rows].T, cos, sin)
+            scores = torch.einsum("bid,bjd->bij", q, k) / width**0.5
+            later = torch.ones_like(scores, dtype=torch.bool).triu(1)
+            weights = scores.masked_fill(later, -torch.inf).softmax(-1)
+            heads.append(weights @ (x @ self.v_proj.weight[rows].T))
+        return self.out_proj(torch.cat(heads, dim=-1))[:, n_all - length :]
+
+
+alternative(
+    {
+        _OFFSET: "before = cache.get('before', []) if cache is not None else []\n"
+        "        offset = sum(one.shape[-2] for one, _ in before)",
+        "if offset:": "if True:",
+        _JOIN: "before = cache['before'] = [*before, (k, v)]",
+        _STORE: "k, v = (torch.cat(parts, dim=-2) for parts in zip(*before, strict=True))",
+    },
+    {_STORE: "cache.update(k=k.detach(), v=v.detach())"},
+)
+
+error(
+    "ValueError: x must have 12 features (head_dim); got 4",
+    "RotaryEmbedding was made for another width than that of what it turns, which is one head.",
+)
+error(
+    "RuntimeError: Sizes of tensors must match except in dimension",
+    "Most often new keys are joined to the cached ones along another axis than the tokens.",
+)
+error(
+    "KeyError: 'k'",
+    "Most often the cache is read before the first call has filled it: an empty dict has no keys.",
+)
+
+
+mistake, alternative, error = entries("Block")
+
+_ATTENTION = "x = x + self.attention(self.norm1(x), cache)"
+_MLP = "return x + self.mlp(self.norm2(x))"
+_GELU = "nn.GELU()"
+_UP = "nn.Linear(n_embd, 4 * n_embd, bias=False)"
+_DOWN = "nn.Linear(4 * n_embd, n_embd, bias=False)"
+
+mistake(
+    {
+        _ATTENTION: "x = self.norm1(x + self.attention(x, cache))",
+        _MLP: "return self.norm2(x + self.mlp(x))",
+    },
+    says="Block norms after each sum (post-norm) instead of before each part.",
+    look="What goes through the norm: the input of a part, or the sum with its result?",
+    common=True,
+)
+mistake(
+    {
+        _ATTENTION: "x = x + self.norm1(self.attention(x, cache))",
+        _MLP: "return x + self.norm2(self.mlp(x))",
+    },
+    {_ATTENTION: "x = x + self.norm1(self.attention(x, cache))"},
+    {_MLP: "return x + self.norm2(self.mlp(x))"},
+    says="Block norms what a part gives instead of what it gets.",
+    look="Which comes first, the norm or the part?",
+)
+mistake(
+    {_ATTENTION: "x = self.attention(self.norm1(x), cache)"},
+    {_MLP: "return self.mlp(self.norm2(x))"},
+    {
+        _ATTENTION: "x = self.attention(self.norm1(x), cache)",
+        _MLP: "return self.mlp(self.norm2(x))",
+    },
+    says="Block forgets a residual: a part replaces what came in instead of adding to it.",
+    look="What remains of x if attention and mlp give 0?",
+    common=True,
+)
+mistake(
+    {_ATTENTION: "x = self.norm1(x)\n        x = x + self.attention(x, cache)"},
+    {_MLP: "x = self.norm2(x)\n        return x + self.mlp(x)"},
+    {
+        _ATTENTION: "x = self.norm1(x)\n        x = x + self.attention(x, cache)",
+        _MLP: "x = self.norm2(x)\n        return x + self.mlp(x)",
+    },
+    says="Block adds to the normed x instead of to x itself.",
+    look="Which x is on the left of the plus sign?",
+    common=True,
+)
+mistake(
+    {"(self.norm1(x), cache)": "(self.norm1(x))"},
+    says="Block does not hand the cache to its attention.",
+    look="Who fills the cache?",
+    common=True,
+)
+mistake(
+    {"self.attention(self.norm1(x), cache)": "self.attention(x, cache)"},
+    {"self.mlp(self.norm2(x))": "self.mlp(x)"},
+    says="Block leaves out a norm.",
+    look="How many norms does a block have, and where does each stand?",
+)
+mistake(
+    {"self.mlp(self.norm2(x))": "self.mlp(self.norm1(x))"},
+    {"self.attention(self.norm1(x), cache)": "self.attention(self.norm2(x), cache)"},
+    says="Block uses one norm twice and the other not at all.",
+    look="Which norm goes with which part?",
+)
+mistake(
+    {"self.norm2 = nn.LayerNorm(n_embd)": "self.norm2 = self.norm1"},
+    says="Block has one norm for both parts.",
+    look="How many numbers do two norms have?",
+)
+mistake(
+    {
+        _ATTENTION: "attended = self.attention(self.norm1(x), cache)",
+        _MLP: "return x + attended + self.mlp(self.norm2(x))",
+    },
+    says="Block gives attention and mlp the same x, side by side instead of one after the other.",
+    look="Does the mlp see what attention has found?",
+)
+mistake(
+    {
+        _ATTENTION: "x = x + self.mlp(self.norm2(x))",
+        _MLP: "return x + self.attention(self.norm1(x), cache)",
+    },
+    says="Block has the mlp first and attention second.",
+    look="In which order do the two parts stand in the formula?",
+)
+mistake(
+    {_GELU: "nn.GELU(approximate='tanh')"},
+    says="Block takes the approximation of GELU by tanh.",
+    look="Which GELU does the docstring ask for?",
+)
+mistake(
+    {_GELU: "nn.ReLU()"},
+    {_GELU: "nn.SiLU()"},
+    {_GELU: "nn.Identity()"},
+    {_GELU: "nn.Tanh()"},
+    says="Block has something else than GELU between the two layers of its mlp.",
+    look="What is the output of your mlp for a very negative input, and for one of -1?",
+)
+mistake(
+    {f"{_GELU},\n": "", f"{_DOWN},": f"{_DOWN},\n            {_GELU},"},
+    says="Block has its GELU behind the second layer of the mlp.",
+    look="What stands between two linear layers, so that they are not one?",
+)
+mistake(
+    {_UP: "nn.Linear(n_embd, 4 * n_embd)"},
+    {_DOWN: "nn.Linear(4 * n_embd, n_embd)"},
+    {_UP: "nn.Linear(n_embd, 4 * n_embd)", _DOWN: "nn.Linear(4 * n_embd, n_embd)"},
+    says="Block has a bias in its mlp.",
+    look="What does nn.Linear make if nothing is said?",
+)
+mistake(
+    {_UP: "nn.Linear(n_embd, n_embd, bias=False)", _DOWN: "nn.Linear(n_embd, n_embd, bias=False)"},
+    {
+        _UP: "nn.Linear(n_embd, 2 * n_embd, bias=False)",
+        _DOWN: "nn.Linear(2 * n_embd, n_embd, bias=False)",
+    },
+    says="Block has an mlp of another width than 4 C.",
+    look="How wide is the mlp between its two layers?",
+)
+mistake(
+    *(
+        {f"self.{norm} = nn.LayerNorm(n_embd)": f"self.{norm} = nn.LayerNorm(n_embd, {option})"}
+        for norm, option in (
+            ("norm1", "elementwise_affine=False"),
+            ("norm1", "bias=False"),
+            ("norm2", "bias=False"),
+        )
+    ),
+    {
+        f"self.{norm} = nn.LayerNorm(n_embd)": f"self.{norm} = nn.LayerNorm(n_embd, bias=False)"
+        for norm in ("norm1", "norm2")
+    },
+    {
+        f"self.{norm} = nn.LayerNorm(n_embd)": f"self.{norm} = nn.RMSNorm(n_embd)"
+        for norm in ("norm1", "norm2")
+    },
+    says="Block has a norm without its scale or shift.",
+    look="Which parameters does nn.LayerNorm(n_embd) have?",
+)
+mistake(
+    {
+        f"self.{norm} = nn.LayerNorm(n_embd)": f"self.{norm} = nn.LayerNorm(n_embd, eps=1e-6)"
+        for norm in ("norm1", "norm2")
+    },
+    says="Block has norms with another epsilon than nn.LayerNorm(n_embd).",
+    look="What is added to the variance before its root is taken?",
+)
+mistake(
+    {_MLP: "return x + F.dropout(self.mlp(self.norm2(x)), 0.1)"},
+    {_MLP: "return x + F.dropout(self.mlp(self.norm2(x)), 0.1, self.training)"},
+    {f"{_DOWN},": f"{_DOWN},\n            nn.Dropout(0.1),"},
+    says="Block drops some of its result at random.",
+    look="Does a second call give the same?",
+)
+mistake(
+    {"(n_embd, n_heads, max_seq_len)\n": "(n_embd, 1, max_seq_len)\n"},
+    says="Block gives its attention a single head.",
+    look="What becomes of `n_heads`?",
+)
+mistake(
+    {_ATTENTION: "x = x.detach() + self.attention(self.norm1(x), cache)"},
+    {_ATTENTION: "x = x + self.attention(self.norm1(x), cache).detach()"},
+    says="Block cuts a part, or what came in, off from its gradient.",
+    look="What do detach(), .data and no_grad do to a gradient?",
+)
+mistake(
+    {_ATTENTION: "x = x + x + self.attention(self.norm1(x), cache)"},
+    {_MLP: "return x + x + self.mlp(self.norm2(x))"},
+    says="Block adds what came in twice.",
+    look="Does your mlp or your attention add x already?",
+)
+mistake(
+    {
+        _ATTENTION: "y = x + self.attention(self.norm1(x), cache)",
+        _MLP: "return x + self.mlp(self.norm2(y))",
+    },
+    says="Block loses what attention found, except for what the mlp makes of it.",
+    look="To what is the result of the mlp added?",
+)
+
+
+class _Perceptron(nn.Module):
+    def __init__(self, n_embd):
+        super().__init__()
+        self.up = nn.Parameter(torch.randn(4 * n_embd, n_embd) / n_embd**0.5)
+        self.down = nn.Parameter(torch.randn(n_embd, 4 * n_embd) / n_embd**0.5)
+
+    def forward(self, x):
+        inner = torch.einsum("btc,fc->btf", x, self.up)
+        return (inner * torch.special.ndtr(inner)) @ self.down.T
+
+
+@alternative
+class NormsByHand(nn.Module):
+    """Its mlp has weights of its own, and GELU is x Φ(x)."""
+
+    def __init__(self, n_embd, n_heads, max_seq_len):
+        super().__init__()
+        self.attention = CausalSelfAttention(n_embd, n_heads, max_seq_len)
+        self.mlp = _Perceptron(n_embd)
+        self.norm1, self.norm2 = nn.LayerNorm(n_embd), nn.LayerNorm(n_embd)
+
+    def forward(self, x, cache=None):
+        attended = self.attention(self.norm1(x), cache=cache) + x
+        return torch.add(attended, self.mlp(self.norm2(attended)))
+
+
+alternative(
+    {
+        "self.mlp = nn.Sequential(\n            " + _UP: "self.mlp = nn.ModuleDict({\n"
+        f"            'up': {_UP}",
+        f"            {_GELU},\n": "",
+        f"{_DOWN},\n        )": f"'down': {_DOWN},\n        }})",
+        _MLP: "inner = F.gelu(self.mlp['up'](self.norm2(x)))\n"
+        "        return self.mlp['down'](inner).add_(x)",
+    },
+    {_ATTENTION: "h = self.norm1(x)\n        x = x + self.attention(h, cache=cache)"},
+    {_GELU: "nn.Sequential(nn.GELU(), nn.Dropout(0.0))"},
+)
+
+error(
+    "RuntimeError: mat1 and mat2 shapes cannot be multiplied",
+    "A linear layer gets another width than it was made for; nn.Linear takes what comes in first.",
+)
+error(
+    "TypeError: CausalSelfAttention.forward() missing 1 required positional argument",
+    "Most often the class stands where an object of it belongs, or forward lacks its default.",
+)
+
+
+mistake, alternative, error = entries("GPT")
+
+_BLOCKS = "nn.ModuleList(Block(n_embd, n_heads, max_seq_len) for _ in range(n_layers))"
+_LOGITS = "tied_logits(self.norm(x), self.tokens.weight)"
+_ROWS = "x = self.tokens(ids)"
+_NORM = "self.norm = nn.LayerNorm(n_embd)"
+_EACH = "caches or [None] * len(self.blocks)"
+_TOO_MANY = "if n_read + ids.shape[1] > self.max_seq_len:"
+
+mistake(
+    {
+        _NORM: f"{_NORM}\n        self.head = nn.Linear(n_embd, vocab_size, bias=False)",
+        _LOGITS: "self.head(self.norm(x))",
+    },
+    {
+        _NORM: f"{_NORM}\n        self.head = nn.Parameter(self.tokens.weight.detach().clone())",
+        _LOGITS: "self.norm(x) @ self.head.T",
+    },
+    says="GPT has an output table of its own.",
+    look="How many tables (V, C) does it have, and how many should it have?",
+    common=True,
+)
+mistake(
+    {_LOGITS: "tied_logits(x, self.tokens.weight)"},
+    says="GPT forgets the norm after the last block.",
+    look="What happens between the last block and the table?",
+    common=True,
+)
+mistake(
+    {_EACH: "caches[:1] * len(self.blocks) if caches else [None] * len(self.blocks)"},
+    says="GPT lets all its blocks share one cache.",
+    look="How many dicts are in `caches`, and which block gets which?",
+)
+mistake(
+    {"block(x, cache)": "block(x)"},
+    {"block(x, cache)": "block(x, cache or None)"},
+    says="GPT hands no caches to its blocks, at least not while they are empty.",
+    look="Who fills the caches, and what is the truth of an empty dict?",
+)
+mistake(
+    {_EACH: "(caches or [None])[:1] + [None] * (len(self.blocks) - 1)"},
+    says="GPT hands a cache to its first block only.",
+    look="Which blocks have attention?",
+)
+mistake(
+    {_BLOCKS: "nn.ModuleList([Block(n_embd, n_heads, max_seq_len)] * n_layers)"},
+    says="GPT uses one block several times instead of several blocks.",
+    look="What does `[block] * 3` hold?",
+    common=True,
+)
+mistake(
+    {_BLOCKS: "[Block(n_embd, n_heads, max_seq_len) for _ in range(n_layers)]"},
+    says="GPT keeps its blocks in a plain list, where PyTorch does not see them.",
+    look="Are the parameters of the blocks among those of the model?",
+    common=True,
+)
+mistake(
+    {"TokenEmbedding(vocab_size, n_embd)": "nn.Embedding(vocab_size, n_embd)"},
+    says="GPT has an nn.Embedding for its tokens, which starts large and takes few integers.",
+    look="Which class of lesson 1 should `tokens` be?",
+)
+mistake(
+    {_ROWS: "x = self.tokens.weight[ids]"},
+    says="GPT indexes the table itself, which takes uint8 ids for a mask.",
+    look="What does `tokens` do with its ids before it looks them up?",
+)
+mistake(
+    {_LOGITS: f"{_LOGITS}.softmax(dim=-1)"},
+    {_LOGITS: f"{_LOGITS}.log_softmax(dim=-1)"},
+    says="GPT returns probabilities or their logarithms instead of logits.",
+    look="What do `next_token_loss` and `generate` expect?",
+)
+mistake(
+    {_LOGITS: f"{_LOGITS}[:, -1]"},
+    {_LOGITS: f"{_LOGITS}[:, -1:]"},
+    says="GPT returns the logits of the last position only.",
+    look="About how many tokens can a text of T teach?",
+)
+mistake(
+    {_LOGITS: f"{_LOGITS} / x.shape[-1] ** 0.5"},
+    says="GPT scales its logits by √C.",
+    look="What happens to the products with the table?",
+)
+mistake(
+    {_LOGITS: "tied_logits(self.norm(x), self.tokens.weight.detach())"},
+    {_ROWS: f"{_ROWS}.detach()"},
+    says="GPT cuts one of the two uses of its table off from the gradient.",
+    look="From where should the table get its gradient?",
+)
+mistake(
+    {_ROWS: f"{_ROWS} * ids.new_tensor(self.norm.weight.numel()).float() ** 0.5"},
+    says="GPT multiplies the rows of its table by √C.",
+    look="What comes in as x?",
+)
+mistake(
+    {
+        _NORM: f"{_NORM}\n        self.positions = nn.Embedding(max_seq_len, n_embd)",
+        _ROWS: f"{_ROWS} + self.positions.weight[n_read : n_read + ids.shape[1]]",
+    },
+    says="GPT adds a table of positions, although RoPE is there.",
+    look="How many tables does it have, and what tells it where a token stands?",
+)
+mistake(
+    {"x = block(x, cache)": "x = x + block(x, cache)"},
+    says="GPT adds to each block what came in, as the block itself does.",
+    look="Where are the residuals?",
+)
+mistake(
+    {"x = block(x, cache)": "last = block(x, cache)"},
+    says="GPT throws away what its blocks give.",
+    look="Which x goes into the second block?",
+)
+mistake(
+    {_ROWS: "rows = x = self.tokens(ids)", "x = block(x, cache)": "x = block(rows, cache)"},
+    says="GPT gives every block the rows of the table, not what the block before it found.",
+    look="Which x goes into the second block?",
+)
+mistake(
+    {_ROWS: "x = self.norm(self.tokens(ids))", _LOGITS: "tied_logits(x, self.tokens.weight)"},
+    {_ROWS: "x = self.norm(self.tokens(ids))"},
+    says="GPT norms the rows before the blocks.",
+    look="Where does `norm` stand: before the blocks or after them?",
+)
+mistake(
+    {
+        "x = block(x, cache)": "x = self.norm(block(x, cache))",
+        _LOGITS: "tied_logits(x, self.tokens.weight)",
+    },
+    says="GPT norms after every block with the last norm.",
+    look="How often is the last norm used?",
+)
+mistake(
+    {"for _ in range(n_layers))": "for _ in range(n_layers - 1))"},
+    {"for _ in range(n_layers))": "for _ in range(1))"},
+    {"for _ in range(n_layers))": "for _ in range(n_layers + 1))"},
+    says="GPT has another number of blocks than n_layers.",
+    look="How many blocks are made?",
+)
+mistake(
+    {_ROWS: "x = F.dropout(self.tokens(ids), 0.1, self.training)"},
+    says="GPT drops some of its rows at random in training.",
+    look="Does a second call give the same?",
+)
+mistake(
+    {_BLOCKS: "nn.ModuleList(Block(n_embd, 1, max_seq_len) for _ in range(n_layers))"},
+    says="GPT gives its blocks a single head.",
+    look="What becomes of `n_heads`?",
+)
+mistake(
+    {
+        _TOO_MANY: "if False:",
+        _ROWS: "x = self.tokens(ids[:, -self.max_seq_len :])",
+    },
+    says="GPT cuts a text that is too long instead of refusing it.",
+    look="What should happen to a text with more tokens than there are positions?",
+)
+mistake(
+    {"> self.max_seq_len:": ">= self.max_seq_len:"},
+    says="GPT refuses a text that just fits.",
+    look="Which position has the last of max_seq_len tokens?",
+)
+mistake(
+    {
+        _BLOCKS: _BLOCKS.replace("max_seq_len", "4 * max_seq_len"),
+        _TOO_MANY: "if ids.shape[1] > self.max_seq_len:",
+    },
+    {_BLOCKS: _BLOCKS.replace("max_seq_len", "4 * max_seq_len"), _TOO_MANY: "if False:"},
+    says="GPT goes beyond max_seq_len, at least where caches are filled.",
+    look="How many positions are taken when the caches hold six tokens and one comes?",
+)
+mistake(
+    {
+        'f"there are {self.max_seq_len} positions (max_seq_len), no more; "': '"too many "',
+        'f"got {n_read} + {ids.shape[1]} = {n_read + ids.shape[1]}"': '"positions in all"',
+    },
+    {'f"got {n_read} + {ids.shape[1]} = {n_read + ids.shape[1]}"': 'f"got {ids.shape[1]} ids"'},
+    {'f"there are {self.max_seq_len} positions (max_seq_len), no more; "': '"too long: "'},
+    says="GPT does not name both the positions asked for and max_seq_len when it refuses.",
+    look="Which two numbers would you want to read in the message?",
+)
+mistake(
+    {"raise ValueError": "raise IndexError"},
+    {_TOO_MANY: f"assert n_read + ids.shape[1] <= self.max_seq_len\n        {_TOO_MANY}"},
+    says="GPT refuses too many positions with something else than a ValueError.",
+    look="Which exception does the docstring name?",
+)
+mistake(
+    {
+        "        n_read = ": "        if caches is None:\n"
+        "            caches = self.__dict__.setdefault('kept', [{} for _ in self.blocks])\n"
+        "        n_read = "
+    },
+    says="GPT remembers texts that were read without caches.",
+    look="Does a second call with the same ids give the same?",
+)
+mistake(
+    {
+        _NORM: f"{_NORM}\n        self.bias = nn.Parameter(torch.zeros(vocab_size))",
+        _LOGITS: f"{_LOGITS} + self.bias",
+    },
+    says="GPT adds a bias to its logits.",
+    look="Which parameters does it have beside the table, the blocks and the norm?",
+)
+mistake(
+    {
+        'n_read = caches[0]["k"].shape[-2] if caches and caches[0] else 0': "n_read = sum("
+        'one["k"].shape[-2] for one in caches or [] if one)'
+    },
+    says="GPT counts the tokens in its caches once for each block.",
+    look="How many tokens were read, if each of three caches holds five?",
+)
+
+
+@alternative
+class TiedLayer(nn.Module):
+    """A linear layer that holds the same parameter, and blocks that can be called in a row."""
+
+    def __init__(self, vocab_size, n_embd, n_heads, n_layers, max_seq_len):
+        super().__init__()
+        self.max_seq_len = max_seq_len
+        self.tokens = TokenEmbedding(vocab_size, n_embd)
+        self.blocks = nn.Sequential(*[Block(n_embd, n_heads, max_seq_len) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(n_embd)
+        self.head = nn.Linear(n_embd, vocab_size, bias=False)
+        self.head.weight = self.tokens.weight
+
+    def forward(self, ids, caches=None):
+        n_before = caches[0].get("n", 0) if caches else 0
+        n_all = n_before + ids.size(1)
+        if n_all > self.max_seq_len:
+            raise ValueError(f"a text may have {self.max_seq_len} tokens at most, not {n_all}")
+        x = self.tokens(ids)
+        for layer, block in enumerate(self.blocks):
+            if caches is None:
+                x = block(x)
+            else:
+                held = {key: value for key, value in caches[layer].items() if key != "n"}
+                x = block(x, held)
+                caches[layer].update(held)
+        if caches:
+            caches[0]["n"] = n_all
+        return self.head(self.norm(x))
+
+
+alternative(
+    {_LOGITS: "self.norm(x) @ self.tokens.weight.T"},
+    {_LOGITS: "torch.einsum('btc,vc->btv', self.norm(x), self.tokens.weight)"},
+    {
+        f"for block, cache in zip(self.blocks, {_EACH}, strict=True):": "for i in "
+        "range(len(self.blocks)):",
+        "x = block(x, cache)": "x = self.blocks[i](x, caches[i] if caches is not None else None)",
+    },
+    {_TOO_MANY: "if ids.shape[1] > self.max_seq_len:"},  # RotaryEmbedding counts the cached ones
+)
+
+error(
+    "TypeError: 'NoneType' object is not subscriptable",
+    "Most often `caches[0]` is asked for where no caches were given.",
+)
+error(
+    "AttributeError: 'list' object has no attribute 'shape'",
+    "Often the whole list of caches goes to each block; a block takes one dict.",
+)
+
+
+mistake, alternative, error = entries("next_token_loss")
+
+_NEXT = "ids[:, 1:]"
+_BEFORE = "logits[:, :-1]"
+_CE = "F.cross_entropy(logits[:, :-1].flatten(0, 1), next_ids.flatten())"
+
+mistake(
+    {_NEXT: "ids", _BEFORE: "logits"},
+    says="next_token_loss does not shift: it asks for the token that was just read.",
+    look="Which token are the logits at t about?",
+    common=True,
+)
+mistake(
+    {_NEXT: "ids[:, :-1]", _BEFORE: "logits[:, 1:]"},
+    says="next_token_loss shifts the wrong way: it asks for the token before.",
+    look="Of ids and logits, which loses its first entry and which its last?",
+    common=True,
+)
+mistake(
+    {_NEXT: "ids[:, :-1]"},
+    {_BEFORE: "logits[:, 1:]"},
+    says="next_token_loss cuts ids and logits at the same end, so it asks for the same token.",
+    look="Of ids and logits, which loses its first entry and which its last?",
+)
+mistake(
+    {_NEXT: "ids.roll(-1, dims=1)", _BEFORE: "logits"},
+    says="next_token_loss asks after the last token for the first one.",
+    look="What does `roll` put in the last place?",
+)
+mistake(
+    {
+        _BEFORE: "logits",
+        ".flatten(0, 1)": ".flatten(0, 1)[:-1]",
+        _NEXT: "ids",
+        "next_ids.flatten()": "next_ids.flatten()[1:]",
+    },
+    says="next_token_loss shifts over the ends of texts: a text's last token asks for the first "
+    "of the next text.",
+    look="Which comes first, the shift or the flattening?",
+)
+mistake(
+    {_NEXT: "ids[:, 2:]", _BEFORE: "logits[:, :-2]"},
+    says="next_token_loss asks for the next token but one.",
+    look="How far are ids and logits shifted?",
+)
+mistake(
+    {_NEXT: "ids[:, -1:]", _BEFORE: "logits[:, -2:-1]"},
+    says="next_token_loss asks for the last token only.",
+    look="How many tokens come after another one?",
+)
+mistake(
+    {_CE: _CE[:-1] + ", reduction='sum')"},
+    says="next_token_loss adds up instead of averaging.",
+    look="Is the loss of a text the same when it comes twice in the batch?",
+)
+mistake(
+    {_CE: _CE[:-1] + ", reduction='sum') / len(ids)"},
+    says="next_token_loss averages over texts, but adds up over their tokens.",
+    look="By how many is the sum divided?",
+)
+mistake(
+    {_CE: _CE[:-1] + ", reduction='sum') / ids.numel()"},
+    says="next_token_loss divides by all B T tokens, also those that nothing was said about.",
+    look="How many tokens come after another one?",
+)
+mistake(
+    {_CE: _CE[:-1] + ", reduction='none')"},
+    says="next_token_loss returns a loss for each token.",
+    look="Which shape has a scalar?",
+)
+mistake(
+    {_CE: f"{_CE} / math.log(2)"},
+    says="next_token_loss counts in bits instead of nats.",
+    look="Which logarithm makes ln V of a model that knows nothing?",
+)
+mistake(
+    {_CE: f"{_CE}.exp()"},
+    says="next_token_loss returns the perplexity, e to the power of the loss.",
+    look="What does a model that knows nothing pay: V, or ln V?",
+)
+mistake(
+    {_CE: f"-{_CE}"},
+    says="next_token_loss has the wrong sign.",
+    look="Should a good model have a small loss or a large one?",
+)
+mistake(
+    {".flatten(0, 1)": ".flatten(0, 1).softmax(dim=-1)"},
+    says="next_token_loss takes the softmax before `cross_entropy`, which takes it again.",
+    look="What does `F.cross_entropy` expect, logits or probabilities?",
+    common=True,
+)
+mistake(
+    {".long()": ""},
+    says="next_token_loss takes int64 ids only.",
+    look="Which integers does `F.cross_entropy` take as classes?",
+)
+mistake(
+    {_CE: "F.cross_entropy(logits[:, :-1], next_ids)"},
+    says="next_token_loss leaves V in the last axis, where `cross_entropy` looks for tokens.",
+    look="Which axis does `F.cross_entropy` take for the classes?",
+)
+mistake(
+    {_CE: "F.cross_entropy(logits[:, :-1].reshape(len(ids), logits.shape[2], -1), next_ids)"},
+    says="next_token_loss reshapes logits where two of their axes should be swapped.",
+    look="Do `view` and `reshape` swap axes?",
+)
+mistake(
+    {".flatten(0, 1)": ".view(-1, logits.shape[-1])"},
+    says="next_token_loss takes a view of what is cut out of the logits.",
+    look="What does `view` need that `reshape` does not?",
+    common=True,
+)
+_OF_NEXT = ".gather(2, next_ids[..., None]).mean()"
+mistake(
+    {_CE: f"-logits[:, :-1].softmax(dim=-1).log(){_OF_NEXT}"},
+    says="next_token_loss takes the logarithm of a softmax, which is infinite at 0.",
+    look="What is the logarithm of a share that was rounded to 0?",
+)
+mistake(
+    {_CE: f"(logits[:, :-1].exp().sum(-1, keepdim=True).log() - logits[:, :-1]){_OF_NEXT}"},
+    says="next_token_loss sums powers of e as they are, which overflow for large logits.",
+    look="What is e ** 1000?",
+)
+mistake(
+    {_CE: f"-logits[:, :-1]{_OF_NEXT}"},
+    says="next_token_loss forgets the normalization: it averages the logits themselves.",
+    look="What makes probabilities of logits?",
+)
+mistake(
+    {_CE: f"-logits[:, :-1].log_softmax(dim=1){_OF_NEXT}"},
+    says="next_token_loss takes the softmax over the tokens of a text, not over the vocabulary.",
+    look="Which probabilities should sum to 1?",
+)
+mistake(
+    {_CE: "F.cross_entropy(logits[0, :-1], next_ids[0])"},
+    says="next_token_loss counts the first text only.",
+    look="What became of the batch?",
+)
+mistake(
+    {_CE: _CE[:-1] + ", ignore_index=0)"},
+    says="next_token_loss leaves out the token 0, as if it were padding.",
+    look="Is 0 a token?",
+)
+mistake(
+    {_CE: _CE[:-1] + ", label_smoothing=0.1)"},
+    says="next_token_loss smooths: it asks for a share of every token.",
+    look="What does a sure and right model pay?",
+)
+mistake(
+    {".flatten(0, 1)": ".flatten(0, 1).detach()"},
+    {_CE: f"torch.tensor({_CE}.item())"},
+    says="next_token_loss cuts the loss off from the logits.",
+    look="What do detach(), item() and no_grad do to a gradient?",
+)
+mistake(
+    {_CE: f"{_CE}.item()"},
+    says="next_token_loss returns a Python number, from which no gradient flows.",
+    look="Of what is `backward` a method?",
+)
+mistake(
+    {".flatten(0, 1)": ".flatten(0, 1).float()"},
+    says="next_token_loss returns float32, also for float64 or bfloat16 logits.",
+    look="Which dtype does the loss have for bfloat16 logits?",
+)
+mistake(
+    {"if ids.shape[1] < 2:": "if False:"},
+    {"ids.shape[1] < 2": "ids.shape[1] < 1"},
+    says="next_token_loss accepts a text of a single token.",
+    look="What is the mean over no token? The check stood in the stub.",
+)
+mistake(
+    {"ids.shape[1] < 2": "ids.shape[1] <= 2"},
+    {"ids.shape[1] < 2": "ids.shape[0] < 2"},
+    says="next_token_loss refuses what is right: its check asks for something else.",
+    look="How many tokens must a text have, and which axis counts them?",
+)
+mistake(
+    {"raise ValueError": "return ValueError"},
+    says="next_token_loss returns its ValueError instead of raising it.",
+    look="Which statement stops a function with an error?",
+)
+
+
+@alternative
+def picked_from_log_probabilities(logits, ids):
+    if ids.size(1) < 2:
+        raise ValueError(f"a text of {ids.size(1)} tokens has no next one")
+    log_probabilities = logits.log_softmax(dim=-1)[:, :-1]
+    return -log_probabilities.gather(-1, ids[:, 1:, None].long()).mean()
+
+
+@alternative
+def text_by_text(logits, ids):
+    n_texts, length = ids.shape
+    if length < 2:
+        raise ValueError(f"length {length} is below 2")
+    total = logits.new_zeros(())
+    for b in range(n_texts):
+        for t in range(length - 1):
+            total = total + logits[b, t].logsumexp(0) - logits[b, t, ids[b, t + 1].long()]
+    return total / (n_texts * (length - 1))
+
+
+alternative(
+    {_CE: "F.cross_entropy(logits[:, :-1].transpose(1, 2), next_ids)"},
+    {_CE: _CE[:-1] + ", reduction='sum') / next_ids.numel()"},
+    {
+        _CE: "-(F.one_hot(next_ids, logits.shape[-1]).to(logits.dtype) "
+        "* F.log_softmax(logits[:, :-1], -1)).sum(-1).mean()"
+    },
+)
+
+error(
+    "ValueError: Expected input batch_size (8) to match target batch_size (6).",
+    "Logits and ids were cut to different lengths, or only one of them was.",
+)
+error(
+    "RuntimeError: view size is not compatible with input tensor's size and stride",
+    "What is cut out of the logits has gaps in memory; `reshape` copies where `view` cannot.",
+)
+
+
+mistake, alternative, error = entries("generate")
+
+_ASK = "model(unread, caches)[:, -1]"
+_SHARES = "(logits / temperature).softmax(dim=-1)"
+_LEAST = "least = logits.topk(min(top_k, logits.shape[-1])).values[:, -1:]"
+_KEEP = 'logits = logits.masked_fill(logits < least, float("-inf"))'
+_DRAW = "torch.multinomial(probabilities, 1, generator=generator)"
+_CACHES = "[{} for _ in model.blocks]"
+_RESTORE = "    model.train(was_training)\n"
+_GROW = "text = torch.cat((text, unread), dim=1)"
+
+mistake(
+    {_SHARES: "logits.softmax(dim=-1) / temperature"},
+    {_SHARES: "logits.softmax(dim=-1)"},
+    says="generate draws alike at all temperatures but 0: it divides after the softmax, or never.",
+    look="What does a factor change that all probabilities share?",
+    common=True,
+)
+mistake(
+    {_SHARES: "(logits.softmax(dim=-1) / temperature).softmax(dim=-1)"},
+    says="generate takes a softmax of probabilities, after the division by the temperature.",
+    look="Which comes first, the division or the softmax, and how many of them are there?",
+)
+mistake(
+    {_SHARES: "(logits * temperature).softmax(dim=-1)"},
+    says="generate multiplies by the temperature.",
+    look="Does a low temperature make the most probable token more likely?",
+)
+mistake(
+    {_SHARES: "(logits / temperature).exp()"},
+    says="generate takes powers of e as they are, which overflow at a low temperature.",
+    look="What is e ** 400?",
+)
+mistake(
+    {
+        _LEAST: "most = logits.topk(min(top_k, logits.shape[-1]), largest=False).values[:, -1:]",
+        _KEEP: 'logits = logits.masked_fill(logits > most, float("-inf"))',
+    },
+    {
+        _LEAST: "least = logits.sort().values[:, min(top_k, logits.shape[-1]) - 1, None]",
+        _KEEP: 'logits = logits.masked_fill(logits > least, float("-inf"))',
+    },
+    says="generate keeps the top_k least probable tokens.",
+    look="In which order does `sort` sort? Which tokens should remain?",
+)
+mistake(
+    {"logits < least": "logits > least"},
+    says="generate takes out the most probable tokens and keeps the others.",
+    look="Which logits are set to minus infinity?",
+)
+mistake(
+    {".values[:, -1:]": ".values[:, :1]"},
+    says="generate keeps the most probable token only, whatever top_k is.",
+    look="Which of the top_k values is the least?",
+)
+mistake(
+    {"if top_k is not None:": "if False:"},
+    says="generate ignores top_k.",
+    look="Where in the body does `top_k` stand?",
+)
+mistake(
+    {"min(top_k, logits.shape[-1])": "top_k"},
+    says="generate asks for more tokens than there are if top_k is above V.",
+    look="What does `topk` say if it is asked for more than there is?",
+)
+mistake(
+    {"min(top_k, logits.shape[-1])": "min(top_k + 1, logits.shape[-1])"},
+    {"logits < least": "logits <= least"},
+    says="generate keeps one token too many or too few.",
+    look="With top_k = 1, how many tokens can be drawn?",
+)
+mistake(
+    {'float("-inf"))\n': "0.0)\n"},
+    says="generate gives tokens that are not kept the logit 0, which is no small share.",
+    look="What is e ** 0?",
+)
+mistake(
+    {".values[:, -1:]": ".values.min()"},
+    says="generate compares all texts of the batch with one least logit.",
+    look="Are the most probable tokens the same in every text?",
+)
+mistake(
+    {_LEAST: "logits = logits.topk(min(top_k, logits.shape[-1])).values", f"{_KEEP}\n": "pass\n"},
+    says="generate draws a place among the top_k and takes it for a token.",
+    look="Which token stands in place 0 of the sorted ones?",
+    common=True,
+)
+mistake(
+    {_RESTORE: ""},
+    {_RESTORE: "    model.eval()\n"},
+    {_RESTORE: "    model.training = was_training\n"},
+    says="generate leaves the model, or parts of it, in evaluation mode.",
+    look="In which mode was the model, and in which are its parts afterwards?",
+    common=True,
+)
+mistake(
+    {_RESTORE: "    model.train()\n"},
+    says="generate leaves the model in training mode, also if it was not.",
+    look="In which mode was the model?",
+)
+mistake(
+    {"    model.eval()\n": ""},
+    {"    model.eval()\n": "    model.training = False\n"},
+    says="generate runs the model, or parts of it, in training mode.",
+    look="Which method puts a model and all its parts into evaluation mode?",
+)
+mistake(
+    {"with torch.no_grad():": "if True:"},
+    says="generate keeps gradients while it writes.",
+    look="What does PyTorch remember of every step, if it is not told otherwise?",
+)
+mistake(
+    {"model(unread, caches)": "model(text)"},
+    says="generate reads the whole text again for every token, without caches.",
+    look="What are the caches for?",
+    common=True,
+)
+mistake(
+    {"model(unread, caches)": "model(text, caches)"},
+    says="generate reads into its caches once more what they hold already.",
+    look="What do the caches know before the second call?",
+)
+mistake(
+    {"model(unread, caches)": f"model(text, {_CACHES})"},
+    {"model(unread, caches)": f"model(unread, {_CACHES})"},
+    says="generate begins with empty caches for every token.",
+    look="Where are the caches made: before the loop, or in it?",
+)
+mistake(
+    {"model(unread, caches)": "model(unread)"},
+    says="generate reads one token after another without caches: each knows nothing of the others.",
+    look="How does the model know what came before?",
+)
+mistake(
+    {_CACHES: "[{}] * len(model.blocks)"},
+    says="generate gives all blocks one and the same cache.",
+    look="What does `[{}] * 3` hold?",
+)
+mistake(
+    {_CACHES: "[{}]"},
+    {_CACHES: "[{}, {}]"},
+    says="generate makes another number of caches than the model has blocks.",
+    look="How many blocks does the model have?",
+)
+mistake(
+    {", generator=generator": ""},
+    says="generate ignores the generator.",
+    look="Which call draws, and from where?",
+)
+mistake(
+    {"generator=generator": "generator=generator or torch.Generator()"},
+    {"generator=generator": "generator=generator or torch.Generator().manual_seed(0)"},
+    says="generate makes a generator of its own if none is given, which draws the same each time.",
+    look="Where does `multinomial` draw from if it is given None?",
+)
+mistake(
+    {
+        "generator=generator": "generator=generator and torch.Generator().manual_seed("
+        "generator.initial_seed())"
+    },
+    says="generate begins with the same seed for every token.",
+    look="Are two tokens of one text drawn one by one?",
+)
+mistake(
+    {_DRAW: "torch.multinomial(probabilities[:1], 1, generator=generator).repeat(len(ids), 1)"},
+    says="generate draws for the first text and gives that token to all.",
+    look="How many tokens are drawn in a step?",
+)
+mistake(
+    {"if temperature == 0:": "if True:"},
+    says="generate always takes the most probable token.",
+    look="When is a token drawn?",
+)
+mistake(
+    {"if temperature == 0:": "if False:"},
+    says="generate divides by a temperature of 0.",
+    look="What is 1 / 0, and which token should come out?",
+)
+mistake(
+    {".argmax(": ".argmin("},
+    says="generate takes the least probable token at temperature 0.",
+    look="Which logit is the largest?",
+)
+mistake(
+    {_ASK: "model(unread, caches)[:, 0]"},
+    says="generate goes on from the logits of the first position.",
+    look="Which position knows the whole text?",
+)
+mistake(
+    {_ASK: "model(unread, caches).mean(dim=1)"},
+    says="generate averages the logits of all positions.",
+    look="Which position knows the whole text?",
+)
+mistake(
+    {"for _ in range(n_new):": "for _ in range(n_new - 1):"},
+    {"for _ in range(n_new):": "for _ in range(n_new + 1):"},
+    says="generate adds another number of tokens than n_new.",
+    look="How long is the result?",
+)
+mistake(
+    {_RESTORE: f"        model(unread, caches)\n{_RESTORE}"},
+    {_RESTORE: f"        if n_new:\n            model(unread, caches)\n{_RESTORE}"},
+    says="generate lets the model read the last token too, which nobody needs.",
+    look="How many calls do n_new tokens take?",
+)
+mistake(
+    {"return text": "return text[:, ids.shape[1] :]"},
+    {"text = unread = ids.long()": "text = ids[:, :0].long()\n    unread = ids.long()"},
+    says="generate returns the new tokens without the prompt.",
+    look="What should stand before the new tokens?",
+)
+mistake(
+    {_GROW: "text = torch.cat((unread, text), dim=1)"},
+    says="generate puts new tokens before the text.",
+    look="In which order does `cat` join?",
+)
+mistake(
+    {_GROW: "text = torch.cat((text, unread.to(ids.dtype)), dim=1)"},
+    says="generate writes new tokens in the dtype of the prompt, which may be too small for them.",
+    look="Up to which number can uint8 count?",
+)
+mistake(
+    {"return text": "return unread"},
+    says="generate returns the last token only.",
+    look="What should stand before the last token?",
+)
+mistake(
+    {"temperature: float = 1.0": "temperature: float = 0.0"},
+    {"temperature: float = 1.0": "temperature: float = 0.5"},
+    says="generate has another default of `temperature` than it came with.",
+    look="Did the signature change?",
+)
+mistake(
+    {
+        "text = unread = ids.long()": "text = torch.zeros(len(ids), ids.shape[1] + n_new).long()\n"
+        "    text[:, : ids.shape[1]] = unread = ids.long()\n    n_read = ids.shape[1]",
+        _GROW: "text[:, n_read] = unread[:, 0]\n            n_read += 1",
+    },
+    says="generate fills a tensor on the CPU, wherever the prompt is.",
+    look="On which device does a new tensor lie if nothing is said?",
+)
+mistake(
+    {"if temperature < 0:": "if False:"},
+    {"if top_k is not None and top_k < 1:": "if False:"},
+    {"if ids.shape[1] + n_new > model.max_seq_len + 1:": "if False:"},
+    says="generate accepts what it should refuse.",
+    look="Which three checks stood in the stub?",
+)
+mistake(
+    {"> model.max_seq_len + 1:": "> model.max_seq_len:"},
+    {"> model.max_seq_len + 1:": ">= model.max_seq_len + 1:"},
+    says="generate refuses a text whose last token needs no position, as it is not read.",
+    look="How many tokens does the model read in all?",
+)
+mistake(
+    {'raise ValueError(f"temperature': 'return ValueError(f"temperature'},
+    {'raise ValueError(f"top_k': 'return ValueError(f"top_k'},
+    says="generate returns its ValueError instead of raising it.",
+    look="Which statement stops a function with an error?",
+)
+mistake(
+    {
+        "    with torch.no_grad():\n": "    with torch.no_grad():\n"
+        "        for t in range(ids.shape[1] - 1 if n_new else 0):\n"
+        "            model(text[:, t : t + 1], caches)\n"
+        "        unread = text[:, -1:]\n"
+    },
+    says="generate reads the prompt token by token.",
+    look="How many calls does a prompt take?",
+)
+mistake(
+    {"if temperature == 0:": "temperature = max(temperature, 0.01)\n            if False:"},
+    says="generate draws at a low temperature instead of taking the most probable token at 0.",
+    look="Is the result at temperature 0 the same in every call, also if two logits are close?",
+)
+
+
+@alternative
+def drawn_by_adding_noise(model, ids, n_new, temperature=1.0, top_k=None, generator=None):
+    """The largest of logits plus Gumbel noise is a draw from their softmax."""
+    too_many = ids.shape[1] + n_new - model.max_seq_len - 1
+    if temperature < 0 or too_many > 0 or (top_k is not None and top_k < 1):
+        raise ValueError(
+            f"temperature {temperature} >= 0, top_k {top_k} >= 1 and T + n_new "
+            f"{ids.shape[1] + n_new} <= {model.max_seq_len + 1} are needed"
+        )
+    modes = [(part, part.training) for part in model.modules()]
+    model.eval()
+    caches, pieces = [dict() for _ in range(len(model.blocks))], [ids.to(torch.int64)]
+    while len(pieces) <= n_new:
+        with torch.inference_mode():
+            logits = model(pieces[-1], caches=caches)[:, -1, :].double()
+        if top_k is not None and top_k < logits.shape[1]:
+            worst = logits.argsort(dim=1)[:, : logits.shape[1] - top_k]
+            logits = logits.scatter(1, worst, -torch.inf)
+        if temperature > 0:
+            noise = torch.rand(logits.shape, generator=generator, dtype=torch.float64)
+            logits = logits / temperature - (-noise.clamp(min=1e-300).log()).log()
+        pieces.append(logits.argmax(dim=1)[:, None])
+    for part, mode in modes:
+        part.training = mode
+    return torch.cat(pieces, dim=1)
+
+
+@alternative
+@torch.no_grad()
+def drawn_among_the_sorted(model, ids, n_new, temperature=1.0, top_k=None, generator=None):
+    """A place among the top_k is drawn, then looked up; the result is filled from the left."""
+    n_all = ids.shape[1] + n_new
+    if n_all > model.max_seq_len + 1:
+        raise ValueError(f"{n_all} tokens are more than max_seq_len + 1")
+    if temperature < 0:
+        raise ValueError(f"a temperature below 0: {temperature}")
+    if top_k is not None and top_k <= 0:
+        raise ValueError(f"nothing is left with top_k = {top_k}")
+    training = model.training
+    model.train(False)
+    try:
+        text = torch.empty(len(ids), n_all, dtype=torch.int64, device=ids.device)
+        text[:, : ids.shape[1]] = ids
+        caches = [{} for _ in model.blocks]
+        piece = ids
+        for at in range(ids.shape[1], n_all):
+            logits, tokens = model(piece, caches)[:, -1].sort(dim=-1, descending=True)
+            if temperature == 0:
+                place = torch.zeros_like(tokens[:, :1])
+            else:
+                shares = torch.softmax(logits[:, :top_k] / temperature, dim=-1)
+                place = shares.multinomial(1, generator=generator)
+            piece = tokens.gather(1, place)
+            text[:, at : at + 1] = piece
+    finally:
+        model.train(training)
+    return text
+
+
+alternative(
+    {
+        _KEEP: "kept = logits >= least",
+        _SHARES: f"{_SHARES}\n"
+        "                if top_k is not None:\n"
+        "                    probabilities = probabilities * kept",
+    },
+    {
+        _DRAW: "((probabilities.double().cumsum(dim=-1) < probabilities.double().sum(-1, True) "
+        "* torch.rand(len(probabilities), 1, generator=generator, dtype=torch.float64))"
+        ".sum(dim=-1, keepdim=True))"
+    },
+    {"text = unread = ids.long()": "text = unread = ids"},
+)
+
+error(
+    "RuntimeError: selected index k out of range",
+    "`topk` is asked for more tokens than there are; top_k may be above V.",
+)
+error(
+    "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0",
+    "Most often a temperature of 0 was divided by, or every logit was set to minus infinity.",
+)
+error(
+    "RuntimeError: Tensors must have same number of dimensions: got 2 and 1",
+    "Most often new tokens (B,) are joined to a text (B, T); they need an axis of their own.",
+)
+
+
+# --- what several exercises have in common ------------------------------------------------------
+
+for exercise, refused in (
+    ("split_heads", "x.shape[-1] % n_heads"),
+    ("causal_attention", "q_len > k_len"),
+    ("next_token_loss", "ids.shape[1] < 2"),
+    ("generate", "temperature < 0"),
+):
+    mistake, alternative, error = entries(exercise)
+    check = f"if {refused}:"
+
+    mistake(
+        {check: f"assert not ({refused})\n    if False:"},
+        {check: f"{check}\n        return None\n    if False:"},
+        *(
+            {check: f"{check}\n        raise {kind}('this cannot be')\n    if False:"}
+            for kind in ("AssertionError", "TypeError", "IndexError")
+        ),
+        says=f"{exercise} does not raise ValueError for what it refuses.",
+        look="Which exception does the contract name, and which statement raises it?",
+    )
+    mistake(
+        {check: f"{check}\n        raise ValueError('this cannot be')\n    if False:"},
+        says=f"{exercise} refuses a number without naming it in the message.",
+        look="What would you want to read in the message?",
+    )

@@ -1,0 +1,55 @@
+"""What a lesson's module imports from earlier lessons: right ones are lent, or given others.
+
+So nobody pays in lesson 8 for a mistake in lesson 1.
+"""
+
+import contextlib
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Earlier = Mapping[str, Mapping[str, Any]]
+"""What can be imported, by lesson and by name: {"lookup": {"TokenEmbedding": ...}}."""
+
+
+def made_from(sources: Mapping[str, str]) -> Earlier:
+    """Return what the texts of some lessons define."""
+    return {stem: vars(_module(f"exercises.{stem}", source)) for stem, source in sources.items()}
+
+
+def modules(earlier: Earlier) -> dict[str, types.ModuleType]:
+    """Return the package `exercises`, with a module for each lesson in it, by their names."""
+    package = types.ModuleType("exercises")
+    found = {"exercises": package}
+    for stem, names in earlier.items():
+        module = types.ModuleType(f"exercises.{stem}")
+        module.__dict__.update(names)
+        setattr(package, stem, module)
+        found[module.__name__] = module
+    return found
+
+
+@contextlib.contextmanager
+def importable(earlier: Earlier) -> Iterator[None]:
+    """Let this, and nothing else of `exercises`, be imported in a block."""
+    before = {name: module for name, module in sys.modules.items() if _is_exercises(name)}
+    for name in before:
+        del sys.modules[name]
+    sys.modules.update(modules(earlier))
+    try:
+        yield
+    finally:
+        for name in [name for name in sys.modules if _is_exercises(name)]:
+            del sys.modules[name]
+        sys.modules.update(before)
+
+
+def _is_exercises(name: str) -> bool:
+    return name.partition(".")[0] == "exercises"
+
+
+def _module(name: str, source: str) -> types.ModuleType:
+    module = types.ModuleType(name)
+    exec(compile(source, "lent", "exec"), module.__dict__)
+    return module

@@ -1,0 +1,343 @@
+"""Lesson 8: a model of your own.
+
+Text: course/lessons/8_gpt.md. Shapes: B batch, T tokens, C features of a token, H heads,
+D = C / H features of a head, V tokens of the vocabulary; Tq queries and Tk keys.
+
+No linear layer has a bias. What holds for every exercise: course/lessons/README.md.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from solutions.learned import tied_logits
+from solutions.lookup import TokenEmbedding
+from solutions.rope import RotaryEmbedding
+
+
+def split_heads(x: Tensor, n_heads: int) -> Tensor:
+    """The features of every token, dealt out to heads: the first D to head 0, the next to head 1.
+
+    Args:
+        x: (B, T, C).
+        n_heads: H.
+
+    Returns:
+        (B, H, T, D).
+
+    Raises:
+        ValueError: C is not divisible by H.
+
+    Source: Vaswani et al. (2017), arXiv:1706.03762, section 3.2.2.
+
+    >>> split_heads(torch.arange(8).reshape(1, 2, 4), n_heads=2)[0, 1]  # head 1 of both tokens
+    tensor([[2, 3],
+            [6, 7]])
+    """
+    if x.shape[-1] % n_heads:
+        raise ValueError(
+            f"C must be divisible by n_heads, so that all heads are alike; "
+            f"got {x.shape[-1]} features and {n_heads} heads"
+        )
+    # (B, H, T, D); 1 line.
+    ### BEGIN SOLUTION
+    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)  # (B, T, H, D) -> (B, H, T, D)
+    ### END SOLUTION
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """What the heads of every token found, side by side again: it undoes `split_heads`.
+
+    Args:
+        x: (B, H, T, D), contiguous or not.
+
+    Returns:
+        (B, T, C).
+
+    Source: Vaswani et al. (2017), arXiv:1706.03762, section 3.2.2 (the concatenation).
+
+    >>> merge_heads(torch.tensor([[[[1, 2]], [[3, 4]]]]))  # two heads of one token
+    tensor([[[1, 2, 3, 4]]])
+    """
+    # (B, T, C); 1 line.
+    ### BEGIN SOLUTION
+    return x.transpose(1, 2).flatten(-2)  # (B, T, H, D) -> (B, T, C)
+    ### END SOLUTION
+
+
+def causal_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None) -> Tensor:
+    """For every query an average of the values that are not later, weighted by their keys.
+
+    The queries are the last Tq of the Tk positions: query i stands at Tk - Tq + i, key j at j.
+
+    Args:
+        q: (B, H, Tq, D).
+        k, v: (B, H, Tk, D).
+        bias: added to the scores before the softmax, broadcastable to (B, H, Tq, Tk); of q's dtype
+            or float32. It leaves every row a finite score, and gets a gradient.
+
+    Returns:
+        (B, H, Tq, D).
+
+    Raises:
+        ValueError: Tq is above Tk.
+
+    Source: Vaswani et al. (2017), arXiv:1706.03762, section 3.2.1 and 3.2.3.
+
+    >>> q = k = torch.zeros(1, 1, 2, 1)  # all scores alike
+    >>> causal_attention(q, k, v=torch.tensor([[[[2.0], [4.0]]]])).flatten()
+    tensor([2., 3.])
+    """
+    q_len, k_len = q.shape[-2], k.shape[-2]
+    if q_len > k_len:
+        raise ValueError(
+            f"there must be a key for every query, its own; got {q_len} queries and {k_len} keys"
+        )
+    # (B, H, Tq, D); about 6 lines.
+    ### BEGIN SOLUTION
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5  # (B, H, Tq, Tk)
+    if bias is not None:
+        scores = scores + bias
+    allowed = torch.ones(q_len, k_len, dtype=torch.bool, device=q.device)
+    later = ~allowed.tril(diagonal=k_len - q_len)
+    weights = scores.masked_fill(later, float("-inf")).softmax(dim=-1)
+    return weights.to(v.dtype) @ v
+    ### END SOLUTION
+
+
+class CausalSelfAttention(nn.Module):
+    """Attention of a text to itself in H heads, queries and keys turned by RoPE.
+
+    Args:
+        n_embd: C, divisible by H.
+        n_heads: H; C / H is even.
+        max_seq_len: how many positions there are.
+
+    Its parameters are `q_proj.weight`, `k_proj.weight`, `v_proj.weight` and `out_proj.weight`,
+    (C, C) each, and no others. `forward(x, cache=None)` turns (B, T, C) into (B, T, C).
+
+    `cache` is a dict, empty at first, in which the call keeps whatever the next one needs. A text
+    read in pieces, with the same dict for each, gives what reading it whole gives.
+
+    Source: Vaswani et al. (2017), arXiv:1706.03762, section 3.2.2; Su et al. (2021),
+    arXiv:2104.09864, section 3.2 (the turning).
+
+    >>> attention = CausalSelfAttention(n_embd=8, n_heads=2, max_seq_len=16)
+    >>> sum(weights.numel() for weights in attention.parameters())  # 4 C²
+    256
+    """
+
+    def __init__(self, n_embd: int, n_heads: int, max_seq_len: int) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+        # four linear layers and what turns; 5 lines.
+        ### BEGIN SOLUTION
+        self.q_proj = nn.Linear(n_embd, n_embd, bias=False)
+        self.k_proj = nn.Linear(n_embd, n_embd, bias=False)
+        self.v_proj = nn.Linear(n_embd, n_embd, bias=False)
+        self.out_proj = nn.Linear(n_embd, n_embd, bias=False)
+        self.rotary = RotaryEmbedding(max_seq_len, n_embd // n_heads)
+        ### END SOLUTION
+
+    def forward(self, x: Tensor, cache: dict | None = None) -> Tensor:
+        # (B, T, C); about 10 lines.
+        ### BEGIN SOLUTION
+        q, k, v = (
+            split_heads(project(x), self.n_heads)
+            for project in (self.q_proj, self.k_proj, self.v_proj)
+        )  # (B, H, T, D) each
+        offset = cache["k"].shape[-2] if cache else 0  # how many tokens were read before
+        q, k = self.rotary(q, offset), self.rotary(k, offset)
+        if cache is not None:
+            if offset:
+                k, v = torch.cat((cache["k"], k), dim=-2), torch.cat((cache["v"], v), dim=-2)
+            cache["k"], cache["v"] = k, v  # keys are kept turned: their positions never change
+        return self.out_proj(merge_heads(causal_attention(q, k, v)))
+        ### END SOLUTION
+
+
+class Block(nn.Module):
+    """Attention, then a small network for every token, each added to what came in.
+
+    Args:
+        n_embd, n_heads, max_seq_len: as in `CausalSelfAttention`.
+
+    Its parts are `norm1` and `norm2` (`nn.LayerNorm`), `attention` (`CausalSelfAttention`) and
+    `mlp`: a linear layer C -> 4C, an exact GELU, a linear layer 4C -> C. `forward(x, cache=None)`
+    gives y + mlp(norm2(y)) with y = x + attention(norm1(x), cache), (B, T, C).
+
+    Source: Radford et al. (2019), "Language Models are Unsupervised Multitask Learners",
+    section 2.3 (norms first); Xiong et al. (2020), arXiv:2002.04745, figure 1b.
+
+    >>> Block(n_embd=8, n_heads=2, max_seq_len=16)(torch.zeros(1, 3, 8)).shape
+    torch.Size([1, 3, 8])
+    """
+
+    def __init__(self, n_embd: int, n_heads: int, max_seq_len: int) -> None:
+        super().__init__()
+        # four parts; about 8 lines.
+        ### BEGIN SOLUTION
+        self.norm1 = nn.LayerNorm(n_embd)
+        self.attention = CausalSelfAttention(n_embd, n_heads, max_seq_len)
+        self.norm2 = nn.LayerNorm(n_embd)
+        self.mlp = nn.Sequential(
+            nn.Linear(n_embd, 4 * n_embd, bias=False),
+            nn.GELU(),
+            nn.Linear(4 * n_embd, n_embd, bias=False),
+        )
+        ### END SOLUTION
+
+    def forward(self, x: Tensor, cache: dict | None = None) -> Tensor:
+        # (B, T, C); 2 lines.
+        ### BEGIN SOLUTION
+        x = x + self.attention(self.norm1(x), cache)
+        return x + self.mlp(self.norm2(x))
+        ### END SOLUTION
+
+
+class GPT(nn.Module):
+    """A language model: token rows, blocks, a norm, and the token table once more for the logits.
+
+    Args:
+        vocab_size: V.
+        n_embd: C.
+        n_heads: H.
+        n_layers: how many blocks.
+        max_seq_len: the most positions it can tell apart.
+
+    Its parts are `tokens` (your `TokenEmbedding`), `blocks` and `norm` (`nn.LayerNorm`); the table
+    of `tokens` also makes the logits. `forward(ids, caches=None)` turns (B, T) into (B, T, V).
+    `caches` is a list with a dict for each block, as `CausalSelfAttention` takes it.
+
+    Raises:
+        ValueError: more positions than max_seq_len, those in the caches counted; the message names
+            both numbers.
+
+    Source: Radford et al. (2019), section 2.3; Press and Wolf (2017), arXiv:1608.05859 (one table).
+
+    >>> model = GPT(vocab_size=11, n_embd=8, n_heads=2, n_layers=2, max_seq_len=16)
+    >>> model(torch.tensor([[3, 1, 4]])).shape
+    torch.Size([1, 3, 11])
+    """
+
+    def __init__(
+        self, vocab_size: int, n_embd: int, n_heads: int, n_layers: int, max_seq_len: int
+    ) -> None:
+        super().__init__()
+        self.max_seq_len = max_seq_len
+        # three parts; about 5 lines.
+        ### BEGIN SOLUTION
+        self.tokens = TokenEmbedding(vocab_size, n_embd)
+        self.blocks = nn.ModuleList(Block(n_embd, n_heads, max_seq_len) for _ in range(n_layers))
+        self.norm = nn.LayerNorm(n_embd)
+        ### END SOLUTION
+
+    def forward(self, ids: Tensor, caches: list[dict] | None = None) -> Tensor:
+        # (B, T, V); about 8 lines.
+        ### BEGIN SOLUTION
+        n_read = caches[0]["k"].shape[-2] if caches and caches[0] else 0
+        if n_read + ids.shape[1] > self.max_seq_len:
+            raise ValueError(
+                f"there are {self.max_seq_len} positions (max_seq_len), no more; "
+                f"got {n_read} + {ids.shape[1]} = {n_read + ids.shape[1]}"
+            )
+        x = self.tokens(ids)  # (B, T, C)
+        for block, cache in zip(self.blocks, caches or [None] * len(self.blocks), strict=True):
+            x = block(x, cache)
+        return tied_logits(self.norm(x), self.tokens.weight)
+        ### END SOLUTION
+
+
+def next_token_loss(logits: Tensor, ids: Tensor) -> Tensor:
+    """The mean cross entropy of every token's successor: what training makes small.
+
+    Args:
+        logits: (B, T, V); those at t are about the token at t + 1.
+        ids: (B, T), of any integer type.
+
+    Returns:
+        A scalar, in nats: the mean over all B (T - 1) tokens that come after another one.
+
+    Raises:
+        ValueError: T is below 2.
+
+    Source: Bengio et al. (2003), "A Neural Probabilistic Language Model", section 2.
+
+    >>> logits = torch.zeros(1, 3, 2)  # two tokens, both thought equally likely
+    >>> next_token_loss(logits, torch.tensor([[0, 1, 1]]))  # ln 2
+    tensor(0.6931)
+    """
+    if ids.shape[1] < 2:
+        raise ValueError(f"there must be at least 2 tokens, or none comes next; got {ids.shape[1]}")
+    # a scalar; 2 lines.
+    ### BEGIN SOLUTION
+    next_ids = ids[:, 1:].long()  # (B, T - 1)
+    return F.cross_entropy(logits[:, :-1].flatten(0, 1), next_ids.flatten())
+    ### END SOLUTION
+
+
+def generate(
+    model: nn.Module,
+    ids: Tensor,
+    n_new: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """A text and its continuation, token by token.
+
+    Each new token is drawn from softmax(logits / temperature) at the last position; with `top_k`
+    only from so many of the most probable, with temperature 0 it is the most probable. The model
+    reads the text once, then each new token once, with caches, and the last one not at all. It
+    runs in evaluation mode, without gradients, and is left in the mode that it was in.
+
+    Args:
+        model: a `GPT`, or what has its `forward(ids, caches)`, `blocks` and `max_seq_len`.
+        ids: the text, (B, T).
+        n_new: how many tokens to add.
+        temperature: 0 or more.
+        top_k: at least 1; more than V keeps all.
+        generator: on the CPU; draws are made with it alone.
+
+    Returns:
+        (B, T + n_new), int64.
+
+    Raises:
+        ValueError: temperature < 0, top_k < 1 or T + n_new > max_seq_len + 1.
+
+    Source: Fan et al. (2018), arXiv:1805.04833, section 5.4 (top k).
+
+    >>> model = GPT(vocab_size=11, n_embd=8, n_heads=2, n_layers=1, max_seq_len=16)
+    >>> generate(model, torch.tensor([[3, 1, 4]]), n_new=5).shape
+    torch.Size([1, 8])
+    """
+    if temperature < 0:
+        raise ValueError(f"temperature must be 0 or more; got {temperature}")
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"top_k must be at least 1, or no token is left; got {top_k}")
+    if ids.shape[1] + n_new > model.max_seq_len + 1:
+        raise ValueError(
+            f"T + n_new must be at most {model.max_seq_len + 1} (max_seq_len + 1, because the last "
+            f"token is not read); got {ids.shape[1]} + {n_new} = {ids.shape[1] + n_new}"
+        )
+    # (B, T + n_new); about 18 lines.
+    ### BEGIN SOLUTION
+    was_training = model.training
+    model.eval()
+    caches: list[dict] = [{} for _ in model.blocks]
+    text = unread = ids.long()
+    with torch.no_grad():
+        for _ in range(n_new):
+            logits = model(unread, caches)[:, -1]  # (B, V)
+            if temperature == 0:
+                unread = logits.argmax(dim=-1, keepdim=True)  # (B, 1)
+            else:
+                if top_k is not None:
+                    least = logits.topk(min(top_k, logits.shape[-1])).values[:, -1:]
+                    logits = logits.masked_fill(logits < least, float("-inf"))
+                probabilities = (logits / temperature).softmax(dim=-1)
+                unread = torch.multinomial(probabilities, 1, generator=generator)
+            text = torch.cat((text, unread), dim=1)
+    model.train(was_training)
+    return text
+    ### END SOLUTION

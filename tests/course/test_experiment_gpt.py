@@ -1,0 +1,422 @@
+"""`course experiment gpt`: the checker, the training, the cache, and what the command says."""
+
+import dataclasses
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from itertools import permutations, product
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from click.testing import CliRunner
+from torch import nn
+
+from course import ROOT
+from course.cli import main
+from course.data.corpus import Corpus
+from course.data.kingdom import HEADLINE_VERBS, NOUNS, TRAITS, kingdom_text
+from course.experiments import gpt, processes, writing
+from course.experiments.character_gpt import Size
+from course.experiments.gpt import WITH, WITHOUT, GPTTraining, Report
+from course.experiments.grammar import is_sentence, tally
+from course.experiments.training import Settings
+from course.student.borrow import names_of, names_with
+
+SMALL = Settings(
+    Size(n_layers=2, n_embd=16, n_heads=2), steps=6, batch_size=2, lr=0.01, context=24, warm_up=2
+)
+CORPUS = Corpus("kingdom", kingdom_text(300))
+
+
+# --- the checker --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_sentence_of_a_corpus_is_grammatical(seed):
+    text = kingdom_text(4000, seed)
+    counted = tally([text], set(text.splitlines()))
+    assert (counted.n_lines, counted.n_grammatical, counted.n_new) == (4000, 4000, 0)
+    assert counted.share == 1.0
+
+
+def language():
+    """All that the grammar can write, listed instead of parsed."""
+    beings = [
+        noun for noun, traits in NOUNS.items() if {"single", "male", "female"} & {*traits.split()}
+    ]
+    yield from (f"{a} {verb} {b}." for a, b in permutations(beings, 2) for verb in HEADLINE_VERBS)
+    for noun, traits in NOUNS.items():
+        the = "" if {"city", "country"} & {*traits.split()} else "the "
+        for one, other in permutations(traits.split(), 2):
+            for deed in TRAITS[other][1].split(" | "):
+                yield f"{the}{noun} {deed}."
+                yield f"{the}{TRAITS[one][0]} {noun} {deed}."
+
+
+def test_of_all_that_has_the_form_of_a_sentence_just_the_language_is_grammatical():
+    deeds = [deed for _, some in TRAITS.values() for deed in some.split(" | ")]
+    adjectives = ["", *(f"{adjective} " for adjective, _ in TRAITS.values())]
+    forms = {
+        f"{the}{adjective}{noun} {deed}."
+        for the, adjective, noun, deed in product(("", "the "), adjectives, NOUNS, deeds)
+    }
+    forms |= {f"{a} {verb} {b}." for a, verb, b in product(NOUNS, HEADLINE_VERBS, NOUNS)}
+    assert {form for form in forms if is_sentence(form)} == {*language()}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line[:-1],
+        lambda line: line + ".",
+        lambda line: line[1:],
+        lambda line: line.capitalize(),
+        lambda line: " " + line,
+        lambda line: line.replace(" ", "  ", 1),
+        lambda line: " ".join(line.split(" ")[::-1]),
+        lambda line: "the " + line,
+        lambda line: line.replace(" ", "", 1),
+        lambda line: f"{line} {line}",
+        lambda line: line.rpartition(" ")[0] + ".",
+    ],
+)
+def test_a_changed_sentence_is_not_grammatical(change):
+    lines = {line for line in language() if change(line) != line}
+    assert [line for line in lines if is_sentence(change(line))] == []
+
+
+def test_lines_that_do_not_end_are_not_counted():
+    assert tally(["dog bites man.\ndog bi", "\nman bites"], set()).n_lines == 2
+    assert tally([""], set()).share == 0.0
+
+
+# --- the model ----------------------------------------------------------------------------------
+
+
+def test_without_positions_only_the_turning_is_missing():
+    both = {way: GPTTraining(way, SMALL, CORPUS.text) for way in (WITH, WITHOUT)}
+    models = {way: training.model for way, training in both.items()}
+    for name, weights in models[WITH].state_dict().items():
+        assert torch.equal(weights, models[WITHOUT].state_dict()[name])
+    for way, model in models.items():
+        one_layer = nn.ModuleList(list(model.blocks)[:1])  # a second one sees how much was read
+        nn.init.normal_(one_layer[0].attention.out_proj.weight)
+        x = torch.randn(1, 8, 16)
+        last, of_swapped = (one_layer[0](some)[:, -1] for some in (x, x[:, [1, 0, *range(2, 8)]]))
+        assert torch.allclose(last, of_swapped, atol=1e-5) == (way == WITHOUT)
+
+
+def test_what_replaces_an_earlier_exercise_replaces_it_alone():
+    class Other(nn.Module):
+        pass
+
+    replaced = names_with("gpt", {"RotaryEmbedding": Other})
+    assert replaced.GPT is not names_of("gpt").GPT
+    assert replaced.whose("GPT") == names_of("gpt").whose("GPT")
+    with pytest.raises(TypeError):
+        replaced.GPT(11, 16, 2, 1, 24)  # Other takes no arguments
+
+
+@pytest.mark.parametrize("n_held_out", [24, 25, 48, 70])
+def test_every_held_out_character_is_predicted_once(n_held_out):
+    training = GPTTraining(WITH, SMALL, CORPUS.text)
+    ids = training.held_out_ids = training.held_out_ids[:n_held_out]
+    losses = []
+    for place in range(1, n_held_out):
+        start = (place - 1) // 23 * 23  # windows of 24 that share a character
+        logits = training.model(ids[start:place][None])[0, -1]
+        losses.append(F.cross_entropy(logits, ids[place]).item())
+    assert training.whole_held_out_loss() == pytest.approx(sum(losses) / len(losses), abs=1e-5)
+
+
+def test_training_learns():
+    settings = dataclasses.replace(SMALL, steps=80, batch_size=8)
+    training = GPTTraining(WITH, settings, CORPUS.text)
+    before = training.whole_held_out_loss()
+    for _ in range(settings.steps):
+        training.take_step()
+    assert training.whole_held_out_loss() < before - 0.8
+
+
+# --- what is kept -------------------------------------------------------------------------------
+
+
+def same(first, second):
+    return dataclasses.replace(first, seconds=0) == dataclasses.replace(second, seconds=0)
+
+
+def test_a_training_that_was_stopped_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch):
+    monkeypatch.setattr(gpt, "SECONDS_BETWEEN_NOTES", 0.0)
+    whole = gpt.result_of(WITH, SMALL, CORPUS, tmp_path / "whole")
+    reports = []
+
+    def tell(report):
+        reports.append(report)
+        if report.step == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gpt.result_of(WITH, SMALL, CORPUS, tmp_path, tell)
+    assert all(isinstance(report, Report) and report.sample for report in reports)
+    assert gpt.trained(SMALL, CORPUS, tmp_path) is None
+    reports.clear()
+    resumed = gpt.result_of(WITH, SMALL, CORPUS, tmp_path, reports.append)
+    assert [report.step for report in reports] == [5, 6]
+    assert same(resumed, whole)
+    reports.clear()
+    assert gpt.result_of(WITH, SMALL, CORPUS, tmp_path, reports.append) == resumed
+    assert reports == [Report(6)]
+    assert gpt.trained(SMALL, CORPUS, tmp_path).step == 6
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff", b"{}"])
+def test_a_damaged_file_costs_a_training_and_nothing_else(tmp_path, damage):
+    first = gpt.result_of(WITHOUT, SMALL, CORPUS, tmp_path)
+    (kept,) = tmp_path.iterdir()
+    kept.write_bytes(damage)
+    assert same(gpt.result_of(WITHOUT, SMALL, CORPUS, tmp_path), first)
+
+
+def test_another_seed_another_text_and_another_way_are_other_files(tmp_path):
+    files = {
+        gpt.kept_file(WITH, SMALL, CORPUS, tmp_path),
+        gpt.kept_file(WITHOUT, SMALL, CORPUS, tmp_path),
+        gpt.kept_file(WITH, dataclasses.replace(SMALL, seed=1), CORPUS, tmp_path),
+        gpt.kept_file(WITH, SMALL, Corpus("kingdom", CORPUS.text + "\n"), tmp_path),
+    }
+    assert len(files) == 4
+
+
+# --- when the student's code fails --------------------------------------------------------------
+
+
+def test_what_a_student_s_code_raises_becomes_a_sentence_that_names_the_exercise(
+    tmp_path, monkeypatch
+):
+    def broken(self, x):
+        raise ValueError("seven\nlines")
+
+    attention = names_of("gpt").GPT(11, 16, 2, 1, 24).blocks[0].attention
+    monkeypatch.setattr(type(attention.out_proj), "forward", broken)
+    with pytest.raises(gpt.Stopped, match=r"ValueError: seven\. Look at Causal") as stopped:
+        gpt.result_of(WITH, SMALL, CORPUS, tmp_path)
+    said = str(stopped.value)
+    assert "course check CausalSelfAttention" in said and "\n" not in said
+
+
+def test_a_loss_that_is_no_number_names_the_loss(tmp_path, monkeypatch):
+    monkeypatch.setattr(gpt, "exercises_of", lambda way: Nameless(names_of("gpt")))
+    with pytest.raises(gpt.Stopped, match=r"the loss is nan. Look at next_token_loss"):
+        gpt.result_of(WITH, SMALL, CORPUS, tmp_path)
+
+
+class Nameless:
+    """Exercises whose loss is not a number."""
+
+    def __init__(self, names):
+        self.names = names
+
+    def __getattr__(self, name):
+        return getattr(self.names, name)
+
+    def next_token_loss(self, logits, ids):
+        return 0.0 * logits.sum() / 0.0
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    made = names_of("gpt").GPT(11, 16, 2, 2, 24)
+    for weights in made.blocks.parameters():
+        nn.init.normal_(weights, std=0.3)
+    return made
+
+
+@pytest.mark.parametrize("n_prompt", [1, 12, 13, 24, 40])
+@pytest.mark.parametrize("n_new", [0, 1, 12, 13, 60])
+def test_a_text_goes_on_beyond_the_positions_that_there_are(model, n_prompt, n_new):
+    ids, told = torch.arange(n_prompt)[None] % 11, []
+    generate, generator = names_of("gpt").generate, torch.Generator().manual_seed(0)
+    text = writing.go_on(generate, model, ids, n_new, 1.0, generator, told.append)
+    assert torch.equal(text[:, :n_prompt], ids)
+    assert text.shape == (1, n_prompt + n_new)
+    assert told == text[0, n_prompt:].tolist()
+
+
+def test_with_the_cache_and_without_the_same_is_written(model):
+    found = writing.tokens_per_second(names_of("gpt").generate, model, first=3, n_rounds=1)
+    (text, speed), (other, slower) = found["with the cache"], found["without"]
+    assert text == other and len(text) == 25 and len({*text}) > 3
+    assert speed > 0 and slower > 0
+
+
+def test_without_a_cache_the_whole_text_is_read_each_time(model):
+    lengths = []
+    seen = model.register_forward_pre_hook(lambda _, inputs: lengths.append(inputs[0].shape[1]))
+    names_of("gpt").generate(writing.WithoutCache(model), torch.tensor([[1, 2, 3]]), 4)
+    names_of("gpt").generate(model, torch.tensor([[1, 2, 3]]), 4)
+    seen.remove()
+    assert lengths == [3, 4, 5, 6, 3, 1, 1, 1]
+
+
+# --- processes ----------------------------------------------------------------------------------
+
+HELPERS = """
+import os, time
+from pathlib import Path
+from course.system.files import write_whole
+
+def work(name, folder, tell):
+    for step in range(10_000):
+        tell(step)
+        write_whole(Path(folder, name), str(os.getpid()))
+        if name == "fails" and step == 3:
+            raise ValueError("three")
+        if name == "vanishes" and step == 3:
+            os._exit(1)
+        if name.startswith("ends") and step == 3:
+            return name.upper()
+        time.sleep(0.01)
+
+if __name__ == "__main__":
+    import sys
+    from course.experiments.processes import side_by_side
+    side_by_side(work, ("endless", "longer"), (sys.argv[1],))
+"""
+
+
+@pytest.fixture
+def helpers(tmp_path, monkeypatch):
+    """A module that other processes can import."""
+    (tmp_path / "work_for_processes.py").write_text(HELPERS, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}")
+    import work_for_processes
+
+    yield work_for_processes
+    del sys.modules["work_for_processes"]
+
+
+def test_results_come_in_the_order_of_the_names(helpers, tmp_path):
+    told = []
+    names = ("ends", "ends too", "ends at last")
+    results = processes.side_by_side(
+        helpers.work, names, (str(tmp_path),), lambda *report: told.append(report)
+    )
+    assert results == [name.upper() for name in names]
+    for name in names:
+        assert [step for teller, step in told if teller == name] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "said"),
+    [("fails", ValueError, "three"), ("vanishes", ChildProcessError, "vanishes ended without")],
+)
+def test_when_one_fails_the_others_end(helpers, tmp_path, name, error, said):
+    with pytest.raises(error, match=said):
+        processes.side_by_side(helpers.work, ("endless", name), (str(tmp_path),))
+    ends(tmp_path / "endless")
+
+
+def ends(note: Path):
+    """See that the process that wrote its number into a file ends; the file may not be there."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.kill(int(note.read_text(encoding="utf-8")), 0)
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        time.sleep(0.05)
+    pytest.fail("it is still at work")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_no_process_outlives_one_that_is_killed(helpers, tmp_path):
+    starter = subprocess.Popen([sys.executable, tmp_path / "work_for_processes.py", tmp_path])
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "endless").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    starter.send_signal(signal.SIGKILL)
+    starter.wait()
+    ends(tmp_path / "endless")
+    ends(tmp_path / "longer")
+
+
+# --- the command --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder for what is kept, small settings, no fetched texts and no other processes."""
+
+    def one_by_one(work, names, arguments, on_report):
+        return [work(name, *arguments, partial(on_report, name)) for name in names]
+
+    monkeypatch.setattr(processes, "side_by_side", one_by_one)
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path / "no data"))
+    monkeypatch.setattr(gpt, "kept_in", lambda: tmp_path / "kept")
+    monkeypatch.setattr(gpt, "SHORT", SMALL)
+    monkeypatch.setattr(gpt, "LONG", SMALL)
+    return tmp_path
+
+
+def experiment(*options, code=0):
+    ran = CliRunner().invoke(main, ["experiment", "gpt", *options])
+    assert isinstance(ran.exception, SystemExit | None), ran.exception
+    assert ran.exit_code == code, ran.output
+    return ran.output
+
+
+def test_the_command_trains_both_and_then_finds_them_again(folder):
+    said = experiment("--seed", "3")
+    assert "16 features and 2 heads" in said and "seed 3" in said
+    rows = re.findall(
+        r"^(with\w*) positions +(\d\.\d\d) +\d+ +\d+\.\d% +\d+ +\d+\.\d s$", said, re.M
+    )
+    assert [row[0] for row in rows] == ["without", "with"]
+    assert said.count("it writes:") == 3
+    assert "Borrowed" in said or "your own modules" in said
+    assert experiment("--seed", "3").endswith(said[said.index("A GPT") :])
+
+
+def test_a_prompt_is_gone_on_from(folder):
+    said = experiment("--prompt", "the old king")
+    assert "\nthe old king" in said
+    assert re.search(r"characters a second with the cache, [\d,]+ without", said)
+    assert "Both write the same" in said
+    assert "kept" in {path.name for path in folder.iterdir()}
+
+
+def test_a_character_that_the_text_lacks_is_one_sentence(folder):
+    said = experiment("--prompt", "the König", code=1)
+    assert said.count("\n") == 1 and "got 'K'" in said
+    assert not (folder / "kept").exists()  # before anything was trained
+
+
+def test_shakespeare_that_was_not_fetched_is_one_sentence(folder):
+    said = experiment("--long", code=1)
+    assert said.count("\n") == 1
+    assert "tinyshakespeare.txt is missing" in said and "course data tinyshakespeare" in said
+
+
+@pytest.mark.parametrize("damage", [b"", b"to be", b"\xff" * 200_000])
+def test_shakespeare_that_is_damaged_is_one_sentence(folder, damage):
+    (folder / "no data").mkdir()
+    (folder / "no data" / "tinyshakespeare.txt").write_bytes(damage)
+    said = experiment("--long", code=1)
+    assert said.startswith("Error: ") and said.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(folder):
+    (folder / "kept").write_text("a file", encoding="utf-8")
+    said = experiment(code=1)
+    assert "cannot be written" in said and "Traceback" not in said
