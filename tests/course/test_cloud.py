@@ -18,6 +18,7 @@ from nbclient import NotebookClient
 from course import ROOT
 from course.building import build, colab
 from course.building.notebooks import notebook_from, notebook_of, source_of, stems
+from course.syllabus import counted_lessons
 from course.system.console import PREFIX
 
 ADDRESS = "https://github.com/ada/what-and-where"
@@ -275,7 +276,7 @@ def test_a_notebook_alone_fetches_the_course_and_the_next_machine_finds_it(colab
     assert all(cell.outputs[-1].data["text/plain"] == "0" for cell in earned)
     command = colab_machine["python"].with_name("course")
     result = subprocess.run([command], cwd=content, capture_output=True, text=True, check=True)
-    total = sum(lesson.points for lesson in colab.lessons())
+    total = sum(lesson.points for lesson in counted_lessons())
     assert f"What and Where: 0 of {total} points" in result.stdout
 
     solution = (ROOT / "solutions" / "lookup.py").read_text(encoding="utf-8")

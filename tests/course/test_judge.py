@@ -60,7 +60,7 @@ def with_body(name: str, body: str) -> str:
 
 @each_lesson
 def test_the_solution_earns_everything(judge, lesson):
-    result = judge.grade(Unit("ann", lesson.stem, lesson.module("solutions").read_bytes()))
+    result = judge.grade(Unit("ann", lesson.stem, solution_of(lesson.stem).encode()))
     wrong = [test.message for one in result.exercises for test in one.tests if test.message]
     assert wrong == []
     assert result.points == lesson.points

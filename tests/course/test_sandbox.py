@@ -422,6 +422,7 @@ import torch
 from course.grading.sandbox.sandbox import Limits, spawn
 torch.set_num_threads(1)
 solutions = [path.read_bytes() for path in sorted(Path("solutions").glob("*.py"))]
+solutions = [one for one in solutions if b"from solutions" not in one]
 
 def train():
     model = torch.nn.TransformerEncoderLayer(16, 2, batch_first=True)

@@ -168,7 +168,7 @@ def test_all_of_the_course_is_there_and_small(site, pages):
     assert wanted | {"index.html", "course/instructors.html", "search.html"} < set(pages)
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     print(f"{size / 1e6:.1f} MB")
-    assert size < 8e6
+    assert size < 1.2e6 * len(lessons())
     sizes = {page: _with_figures(site / page) for page in set(pages) - {"the-lab.html"}}
     assert {page: size for page, size in sizes.items() if size > 500_000} == {}
 

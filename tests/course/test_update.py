@@ -880,7 +880,7 @@ def test_half_replaced_code_completes_its_own_update(tmp_path):
         return subprocess.run([sys.executable, *arguments], cwd=student).returncode
 
     mixed = []
-    for n in range(1, 100, 5):
+    for n in range(1, 100, 3):
         shutil.rmtree(student)
         shutil.copytree(tmp_path / "untouched", student)
         status = run("-c", kill, str(n))

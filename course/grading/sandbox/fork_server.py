@@ -184,7 +184,7 @@ def _rehearse() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, contextlib.redirect_stdout(None):
         steps = [
-            ["load", (_REHEARSED, "exercises/rehearsed.py"), {}],
+            ["load", (_REHEARSED, "exercises/rehearsed.py", {}), {}],
             ["fresh", (), {}],
             ["call", ("Layer", (), {}), {}],
             ["call", (layer, (torch.ones(1, 2),), {}), {"upstream": torch.ones(1, 2)}],
