@@ -160,11 +160,14 @@ def exercises_called(name: str) -> tuple[Exercise, ...]:
     """Return one exercise by its name, or all of a lesson by its name, number or one of its files.
 
     `lookup` is a lesson and an exercise; here it is the lesson, and `lookup.lookup` the exercise.
+    Capitals count only where they tell two names apart.
 
     >>> [exercise.name for exercise in exercises_called("lookup.lookup")]
     ['lookup']
     >>> len({exercises_called(name) for name in ("5", "ROPE", "5_rope", "tests/test_rope.py")})
     1
+    >>> len(exercises_called("gpt")), len(exercises_called("GPT"))
+    (8, 1)
     >>> exercises_called("rotate_hlaf")
     Traceback (most recent call last):
     course.syllabus.UnknownName: there is no ... "rotate_hlaf"; did you mean "rotate_half"?
@@ -177,10 +180,12 @@ def exercises_called(name: str) -> tuple[Exercise, ...]:
         files = (lesson.module(), lesson.tests, lesson.text, lesson.notebook)
         names = (lesson.stem, str(lesson.number), lesson.text.stem, *(file.name for file in files))
         known |= dict.fromkeys(names, lesson.exercises)
-    wanted = Path(name).name.lower()
-    for one, exercises in known.items():
-        if one.lower() == wanted:
-            return exercises
+    wanted = Path(name).name
+    if wanted in known:  # `gpt` is lesson 8, and `GPT` an exercise of it
+        return known[wanted]
+    in_lower_case = {one.lower(): exercises for one, exercises in known.items()}
+    if wanted.lower() in in_lower_case:
+        return in_lower_case[wanted.lower()]
     close = None if name.isdigit() else closest(wanted, known)
     numbered = ", ".join(f"{lesson.number} {lesson.stem}" for lesson in lessons())
     advice = f'did you mean "{close}"?' if close else f"the lessons are {numbered}"
