@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course.student.borrow import names_of
+from course.student.borrow import Names, names_of
 
 CONTEXT = 64
 """Characters that a model reads at once while it trains."""
@@ -53,6 +53,7 @@ class CharacterGPT(nn.Module):
         vocab_size: V.
         size: layers, features C and heads H.
         scheme: a key of `SCHEMES`.
+        names: gives the exercises of a lesson, by its stem, that the model is made of.
 
     "partial" turns a quarter of each head's features. "rnope" is RoPE in every other layer, from
     the first on. The buckets of "t5" end at `CONTEXT`, so that training meets every one of them.
@@ -63,20 +64,26 @@ class CharacterGPT(nn.Module):
     2.3 (the layout; here with RMS norms and without biases).
     """
 
-    def __init__(self, vocab_size: int, size: Size, scheme: str) -> None:
+    def __init__(
+        self,
+        vocab_size: int,
+        size: Size,
+        scheme: str,
+        names: Callable[[str], Names] = names_of,
+    ) -> None:
         super().__init__()
         n_embd, n_heads = size.n_embd, size.n_heads
         head_dim = n_embd // n_heads
-        learned, rope, longer = names_of("learned"), names_of("rope"), names_of("longer")
+        learned, rope, longer = names("learned"), names("rope"), names("longer")
         self.tied_logits = learned.tied_logits
-        self.tokens = names_of("lookup").TokenEmbedding(vocab_size, n_embd)
+        self.tokens = names("lookup").TokenEmbedding(vocab_size, n_embd)
         self.loudness = self.bias_loudness = 1.0
         self.added = self.turned = self.penalty = self.relative = None
         self.turns_every = 2 if scheme == "rnope" else 1  # layers
         if scheme == "learned":
             self.added = learned.LearnedPositionalEmbedding(LONGEST, n_embd)
         elif scheme == "sinusoidal":
-            self.added = names_of("sinusoidal").SinusoidalPositionalEmbedding(LONGEST, n_embd)
+            self.added = names("sinusoidal").SinusoidalPositionalEmbedding(LONGEST, n_embd)
             self.loudness = math.sqrt(n_embd)  # Vaswani et al. (2017), section 3.4
         elif scheme in ("rope", "rnope"):
             self.turned = rope.RotaryEmbedding(LONGEST, head_dim)

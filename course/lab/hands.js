@@ -1,113 +1,203 @@
-// Section 2: pairs of features as hands that turn, for a word that is dragged through the text.
+// RoPE's picture: the two features of a pair are a hand. A query's and a key's hands turn with their
+// positions; the score is a sum over the pairs, drawn over the distance.
 
-const TRACE = 6; // earlier positions that a hand still shows
-
-function showTokens() {
-  const { words, start, probe } = settings;
-  if ($("tokens").children.length !== words.length) addTokens();
-  [...$("tokens").children].forEach((button, index) => {
-    const position = index === probe ? settings.place : start + index;
-    button.firstChild.textContent = words[index];
-    button.lastChild.textContent = position;
-    button.setAttribute("aria-pressed", index === probe);
-  });
-  $("place").max = NUMBERS.longest - 1;
-  $("place").value = settings.place;
-  $("probe-word").textContent = `“${words[probe]}”`;
-  $("place-now").textContent = settings.place;
+function addHands() {
+  addRuler();
+  addView("hands", drawHands);
+  addView("curves", drawCurves);
+  for (const id of ["hands", "curves"]) {
+    $(id).addEventListener("pointermove", (event) => {
+      const pair = event.target.closest?.("[data-pair]")?.dataset.pair;
+      point(pair === undefined ? null : { pair: Number(pair) });
+    });
+    $(id).addEventListener("pointerleave", () => point());
+  }
 }
 
-/** A button per word: pointing at it chooses it, dragging it sideways moves it through the text. */
-function addTokens() {
-  const pixels = 12; // of dragging for one position
-  const buttons = settings.words.map((_, index) => {
-    const button = element("button", { type: "button" }, element("span"), element("small"));
-    const choose = () => set({ probe: index, place: settings.start + index });
-    let from = null;
-    button.addEventListener("pointerenter", (event) => {
-      if (event.pointerType === "mouse" && event.buttons === 0) choose();
-    });
-    button.addEventListener("focus", () => settings.probe !== index && choose());
-    button.addEventListener("click", () => settings.probe !== index && choose());
-    button.addEventListener("pointerdown", (event) => {
-      choose();
-      from = { x: event.clientX, place: settings.place };
-      button.setPointerCapture(event.pointerId);
-    });
-    button.addEventListener("pointermove", (event) => {
-      if (!from) return;
-      const place = from.place + Math.round((event.clientX - from.x) / pixels);
-      set({ place: Math.min(Math.max(place, 0), NUMBERS.longest - 1) });
-    });
-    for (const end of ["pointerup", "pointercancel"]) {
-      button.addEventListener(end, () => (from = null));
+/** The lit query and key of RoPE's model: positions, vectors as they meet, vectors before they turn. */
+function rotated() {
+  const [query, key] = litPlaces();
+  const { queries, keys } = attentionNow("rope");
+  const where = positions();
+  return { q: queries[query], k: keys[key], m: where[query], n: where[key], query, key };
+}
+
+function drawHands() {
+  const { q, k, m, n, query, key } = rotated();
+  const columns = $("hands").clientWidth < 520 ? 2 : HALF;
+  const side = Math.min($("hands").clientWidth / columns, 190);
+  const radius = side / 2 - 26;
+  const height = side + 44;
+  const label = `Hands of query “${sentence()[query]}” at ${m} and key “${sentence()[key]}” at ${n}.`;
+  const [svg] = canvas($("hands"), height * Math.ceil(HALF / columns), label);
+  const told = [];
+  PAIRS.forEach((pair, index) => {
+    const [x, y] = [
+      ((index % columns) + 0.5) * side,
+      Math.floor(index / columns) * height + side / 2,
+    ];
+    const group = shape(svg, "g", { "data-pair": index, class: lit().pair === index ? "lit" : "" });
+    const box = { x: x - side / 2, y: y - side / 2, width: side, height };
+    shape(group, "rect", { ...box, class: "ground" });
+    dial(group, [x, y], radius);
+    const reach = longestHand(pair);
+    const angle = turnBetween(pair, k, q);
+    sector(
+      group,
+      [x, y],
+      radius * 0.55,
+      Math.atan2(k[pair[1]], k[pair[0]]),
+      angle,
+      "of-accent accent",
+    );
+    for (const [vector, name] of [
+      [k, "k"],
+      [q, "q"],
+    ]) {
+      const tip = pair.map((feature) => vector[feature] / reach);
+      hand(group, [x, y], radius, tip, name);
+      const far = Math.hypot(...tip) || 1;
+      const out = (radius * Math.max(far, 0.35) + 13) / far;
+      words(group, [x + tip[0] * out, y - tip[1] * out], name, `${name} bold`);
     }
-    button.addEventListener("keydown", (event) => {
-      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const [degrees, part] = [fixed((angle * 180) / Math.PI, 0), pairByPair(q, k)[index]];
+    words(group, [x, y + side / 2 + 4], `angle ${degrees}°`, "accent bold");
+    words(group, [x, y + side / 2 + 24], `adds ${fixed(part, 2)}`, "quiet");
+    told.push(`pair ${index + 1}: angle ${degrees} degrees, adds ${fixed(part, 2)}`);
+  });
+  put(svg, { "aria-label": `${label} ${told.join("; ")}.` });
+}
+
+/** The longest hand of a pair that any word of the sentence has: hands are drawn next to it. */
+function longestHand(pair) {
+  const { queries, keys } = attentionNow("rope");
+  const length = (vector) => Math.hypot(...pair.map((feature) => vector[feature]));
+  const most = Math.max(...[...queries, ...keys].map(length).filter(Number.isFinite));
+  return most > 0 ? most : 1;
+}
+
+// --- the text as a ruler, on which query and key are dragged ----------------------------------------
+
+const HANDLES = ["k", "both", "q"];
+const LEFT = 52; // of position 0, in pixels: room for a handle
+
+const pixels = () => ($("ruler").clientWidth - 2 * LEFT) / (NUMBERS.longest - 1);
+
+function addRuler() {
+  const handles = HANDLES.map((name) => {
+    const handle = element("button", { type: "button", className: `handle ${name}` });
+    handle.setAttribute("role", "slider");
+    handle.setAttribute("aria-valuemin", 0);
+    handle.setAttribute("aria-valuemax", NUMBERS.longest - 1);
+    let from = null;
+    handle.addEventListener("pointerdown", (event) => {
+      from = { x: event.clientX, start: state.start, gap: state.gap };
+      handle.setPointerCapture(event.pointerId);
+      handle.focus();
+      event.preventDefault();
+    });
+    handle.addEventListener("pointermove", (event) => {
+      if (from) moveBy(name, Math.round((event.clientX - from.x) / pixels()), from);
+    });
+    for (const end of ["pointerup", "pointercancel"])
+      handle.addEventListener(end, () => (from = null));
+    handle.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
       if (!step) return;
       event.preventDefault();
-      set({ place: Math.min(Math.max(settings.place + step, 0), NUMBERS.longest - 1) });
+      moveBy(name, step, state);
     });
-    return button;
+    return handle;
   });
-  $("tokens").replaceChildren(...buttons);
+  $("ruler").append(...handles);
+  addView("ruler", drawRuler);
 }
 
-function drawHandsOfWord() {
-  const { words, scheme, probe, place } = settings;
-  const canvas = $("hands");
-  canvas.hidden = scheme === "ALiBi";
-  $("hands-note").textContent = {
-    learned:
-      "The circle is the longest hand of a pair. Nobody told these hands to turn: from position " +
-      `to position they go where training pushed them, and from ${NUMBERS.read} on, where it ` +
-      "never was, they stay at the small numbers they started with.",
-    sinusoidal:
-      "Sine to the right, cosine up: at position 0 all hands stand at twelve, and they turn " +
-      "clockwise. Under each hand: how many tokens a full turn takes.",
-    RoPE:
-      "Here the word's own features are the hands. RoPE turns its query counterclockwise, and " +
-      "the length stays. Under each hand: how many tokens a full turn takes.",
-    ALiBi: "ALiBi has no hands: it leaves queries and keys as they are, and lowers scores instead.",
-  }[scheme];
-  if (canvas.hidden) return;
-  const all = Array.from({ length: NUMBERS.longest }, (_, at) =>
-    handRow(settings, words[probe], at),
+/** Move the query, the key or both along the text; no word passes another. */
+function moveBy(name, steps, { start, gap }) {
+  const room = NUMBERS.longest - state.order.length;
+  if (name === "q") set({ start, gap: within(gap + steps, 0, room - start) });
+  if (name === "both") set({ start: within(start + steps, 0, room - gap), gap });
+  if (name === "k") {
+    const moved = within(steps, -start, gap); // the query stays
+    set({ start: start + moved, gap: gap - moved });
+  }
+}
+
+function drawRuler() {
+  const where = positions();
+  const [query, key] = litPlaces();
+  const panel = $("ruler");
+  const [svg] = canvas(panel, 108, "The positions of the text");
+  const x = (position) => LEFT + position * pixels();
+  line(svg, [x(0), 50], [x(NUMBERS.longest - 1), 50], "axis");
+  for (let tick = 0; tick < NUMBERS.longest; tick += 10) {
+    line(svg, [x(tick), 46], [x(tick), 54], "axis");
+    words(svg, [x(tick), 64], String(tick), "quiet");
+  }
+  where.forEach((position) =>
+    shape(svg, "circle", { cx: x(position), cy: 50, r: 3, class: "filled quiet" }),
   );
-  const pairs = pairsOf(settings);
-  const earlier = Math.max(0, place - TRACE);
-  drawHands(canvas, {
-    hands: pairs.map(([a, b]) => all.slice(earlier, place + 1).map((row) => [row[a], row[b]])),
-    reach: pairs.map(([a, b]) => Math.max(...all.map((row) => Math.hypot(row[a], row[b])))),
-    notes: pairs.map((pair, index) => turnNote(pair, index, all)),
-    cursor: cursors.get(canvas),
+  for (const place of [where[query], where[key]]) line(svg, [x(place), 14], [x(place), 50], "link");
+  line(svg, [x(where[key]), 50], [x(where[query]), 50], "link");
+  const places = { q: where[query], k: where[key], both: (where[query] + where[key]) / 2 };
+  const said = {
+    q: `Query “${sentence()[query]}”`,
+    k: `Key “${sentence()[key]}”`,
+    both: "Both, the distance as it is",
+  };
+  for (const [index, handle] of [...panel.querySelectorAll(".handle")].entries()) {
+    const name = HANDLES[index];
+    handle.style.left = `${x(places[name])}px`;
+    handle.textContent = { q: `q ${where[query]}`, k: `k ${where[key]}`, both: "↔" }[name];
+    handle.setAttribute("aria-label", said[name]);
+    handle.setAttribute("aria-valuenow", Math.floor(places[name]));
+    handle.setAttribute("aria-valuetext", `query at ${where[query]}, key at ${where[key]}`);
+  }
+}
+
+// --- the score over the distance ---------------------------------------------------------------------
+
+/** The part of each pair in the score, for each distance: (distances, D / 2). */
+function partsByDistance() {
+  const [query, key] = litPlaces();
+  const rows = lately(normedInputs, "rope", sentence(), positions());
+  const head = headOf("rope");
+  const q = projected("rope", 0, head, rows[query]);
+  const k = projected("rope", 1, head, rows[key]);
+  const still = turned(k, 0);
+  return Array.from({ length: NUMBERS.longest }, (_, apart) => pairByPair(turned(q, apart), still));
+}
+
+function drawCurves() {
+  const parts = partsByDistance();
+  const { q, k, m, n } = rotated();
+  const now = pairByPair(q, k);
+  const sums = parts.map((row) => row.reduce((sum, part) => sum + part, 0));
+  const lines = PAIRS.map((_, pair) => ({
+    name: `pair ${pair + 1}`,
+    look: lit().pair === null || lit().pair === pair ? `pair-${pair}` : `pair-${pair} faint`,
+    pair,
+    values: parts.map((row) => row[pair]),
+    now: now[pair],
+  }));
+  const total = now.reduce((sum, part) => sum + part, 0);
+  lines.push({ name: "sum: the score", look: "sum", values: sums, now: total });
+  drawPlot($("curves"), {
+    label: `RoPE's score over the distance. At distance ${m - n} it is ${fixed(total, 2)}.`,
+    x: "distance of query and key, in positions",
+    y: "score",
+    lines,
+    at: m - n,
   });
-  canvas.setAttribute(
-    "aria-label",
-    `${pairs.length} hands of “${words[probe]}” at position ${place} (${scheme}). ` +
-      "Arrow keys read single hands.",
+  say($("hands-note"), handsNote(total, m, n));
+}
+
+function handsNote(total, m, n) {
+  const now = `Query at ${m}, key at ${n}: distance ${m - n}, score **${fixed(total, 2)}**. `;
+  if (isBroken("rope")) return now;
+  return (
+    `${now}Move both: every hand turns, no angle changes, and the score stays. Move one: the fast ` +
+    "pairs turn first, the slow ones hardly."
   );
-}
-
-/** How many tokens a full turn takes, as the exercise's frequencies or the turns themselves say. */
-function turnNote(pair, index, all) {
-  if (settings.scheme === "learned") return "";
-  const turn =
-    settings.scheme === "sinusoidal"
-      ? frequencies(settings)[index]
-      : Math.abs(turnBetween(pair, all[0], all[1]));
-  const tokens = (2 * Math.PI) / turn;
-  if (!Number.isFinite(tokens)) return "never turns";
-  const notation = tokens < 1e5 ? "standard" : "compact";
-  const digits = { notation, maximumSignificantDigits: 3 };
-  return `${tokens.toLocaleString("en-US", digits)} tokens`;
-}
-
-function aboutHand([row, column]) {
-  const pairs = pairsOf(settings);
-  const pair = row * $("hands").cells.columns + column;
-  if (pair >= pairs.length) return "";
-  const [a, b] = pairs[pair];
-  const values = handRow(settings, settings.words[settings.probe], settings.place);
-  return `pair ${pair}: feature ${a} is ${shown(values[a])}, feature ${b} is ${shown(values[b])}`;
 }

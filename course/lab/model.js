@@ -1,239 +1,197 @@
-// What the lab computes: sums, products and softmaxes of the numbers that Python exported.
-// Matrices are arrays of rows. Nothing here touches the page.
+// The five trained models, computed in the page: each has a table of tokens, one block with four
+// heads, and the table once more. They differ in how they are told where a word stands, and in all
+// weights, for each was trained by itself.
 
-const SCHEMES = ["learned", "sinusoidal", "RoPE", "ALiBi"];
+const { heads: HEADS, width: WIDTH } = NUMBERS;
+const D = WIDTH / HEADS; // features of a head
+const HALF = D / 2; // RoPE turns feature i with feature i + HALF
 
-// --- the exported numbers ----------------------------------------------------------------------
+/** Where the numbers of positions come from: the reference, or a student's own functions. */
+const REFERENCE = NUMBERS.positions;
+const OWN = { ...REFERENCE, ...NUMBERS.mine?.positions };
 
-/** A tensor of `packed` as nested arrays; each is unpacked once. */
-function unpacked(tensor) {
-  tensor.nested ??= nested(floatsOf(tensor.base64), tensor.shape);
-  return tensor.nested;
+const weight = (scheme, name) => unpacked(NUMBERS.models[scheme][name]);
+
+// --- what a word is, and what is added to it ---------------------------------------------------
+
+const isKnown = (word) => NUMBERS.words.includes(word);
+
+function tokenRow(scheme, word) {
+  const { loudness } = NUMBERS.models[scheme];
+  return weight(scheme, "tokens")[NUMBERS.words.indexOf(word)].map((value) => loudness * value);
 }
 
-function floatsOf(base64) {
-  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-  return new Float32Array(bytes.buffer);
+const isAdded = (scheme) => scheme === "learned" || scheme === "sinusoidal";
+
+/** What a scheme adds to a word at a position: (C,); null where it adds nothing. */
+function positionRow(scheme, position, from = OWN) {
+  return isAdded(scheme) ? unpacked(from[scheme])[position] : null;
 }
 
-function nested(floats, [length, ...inner]) {
-  if (inner.length === 0) return Array.from(floats);
-  const size = inner.reduce((product, side) => product * side, 1);
-  const part = (index) => floats.subarray(index * size, (index + 1) * size);
-  return Array.from({ length }, (_, index) => nested(part(index), inner));
-}
-
-/** The trained tables for the chosen width: tokens, strangers, positions, wq or wk. */
-const trained = (settings, name) => unpacked(NUMBERS.trained[settings.width][name]);
-const sinusoids = ({ width, base }) => unpacked(NUMBERS.sinusoidal[width][base]);
-const frequencies = ({ width, base }) => unpacked(NUMBERS.frequencies[width][base]);
-
-// --- matrices ----------------------------------------------------------------------------------
-
-const transposed = (a) => a[0].map((_, column) => a.map((row) => row[column]));
-const zeros = (rows, columns) => Array.from({ length: rows }, () => Array(columns).fill(0));
-const each = (a, b, change) => a.map((row, i) => row.map((value, j) => change(value, b[i][j])));
-const plus = (a, b) => each(a, b, (x, y) => x + y);
-const minus = (a, b) => each(a, b, (x, y) => x - y);
-
-function dot(a, b) {
-  let sum = 0;
-  for (let i = 0; i < a.length; i += 1) sum += a[i] * b[i];
-  return sum;
-}
-
-function times(a, b) {
-  const columns = transposed(b);
-  return a.map((row) => columns.map((column) => dot(row, column)));
-}
-
-/** The largest absolute value; NaN if any is not a number. */
-function largest(a) {
-  return a.flat().reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-}
-
-function cosine(a, b) {
-  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
-}
-
-/** Positive numbers that sum to 1. */
-function softmax(row) {
-  const most = Math.max(...row);
-  const parts = row.map((score) => Math.exp(score - most));
-  const total = parts.reduce((sum, part) => sum + part, 0);
-  return parts.map((part) => part / total);
-}
-
-/** The weights of attention: a softmax over the keys up to the query, 0 for later ones. */
-function causalWeights(scores) {
-  return scores.map((row, query) => {
-    const seen = softmax(row.slice(0, query + 1));
-    return row.map((_, key) => seen[key] ?? 0);
+/** Rows that go into the block: (T, C). */
+function inputs(scheme, sentence, positions, from) {
+  return sentence.map((word, index) => {
+    const row = positionRow(scheme, positions[index], from);
+    return row ? added(tokenRow(scheme, word), row) : tokenRow(scheme, word);
   });
 }
 
-// --- what a token is ---------------------------------------------------------------------------
-
-/** The words of a sentence, lower-case, and its punctuation marks, each for itself. */
-function wordsIn(sentence) {
-  return sentence.toLowerCase().match(/[\p{L}\p{N}'’]+|[.,;:!?]/gu) ?? [];
+/** A row divided by the root of its mean square, each feature times a weight of its own. */
+function normed(row, weights) {
+  const size = Math.sqrt(dot(row, row) / row.length + 1.1920929e-7);
+  return row.map((value, index) => (value / size) * weights[index]);
 }
 
-/** The words that the toy kingdom does not know, each once. */
-function strangersIn(words) {
-  return [...new Set(words)].filter((word) => !NUMBERS.words.includes(word));
-}
+// --- attention ---------------------------------------------------------------------------------
 
-/** A row per word, (T, C): trained, or drawn at random for the n-th stranger. */
-function tokenRows(settings) {
-  const strangers = strangersIn(settings.words);
-  return settings.words.map((word) => {
-    const known = NUMBERS.words.indexOf(word);
-    return known >= 0
-      ? trained(settings, "tokens")[known]
-      : trained(settings, "strangers")[strangers.indexOf(word)];
-  });
-}
-
-/** The indices of each word that occurs more than once, by word. */
-function repeatedWords(words) {
-  const places = new Map(words.map((word) => [word, []]));
-  words.forEach((word, index) => places.get(word).push(index));
-  return new Map([...places].filter(([, indices]) => indices.length > 1));
-}
-
-/** The first word that occurs twice, with the indices of all its places; none if all differ. */
-const repeatedWord = (settings) => [...repeatedWords(settings.words)][0];
-
-// --- where a token stands ----------------------------------------------------------------------
-
-/** What a scheme adds to the tokens at positions start, start + 1, ...: (T, C). */
-function positionRows(settings, scheme, start) {
-  const end = start + settings.words.length;
-  if (scheme === "learned") return trained(settings, "positions").slice(start, end);
-  if (scheme === "sinusoidal") return sinusoids(settings).slice(start, end);
-  return zeros(settings.words.length, settings.width);
-}
-
-/** A row, turned by RoPE as at this position. */
-function turned(settings, row, position) {
-  const rotation = NUMBERS.rotations[settings.width][settings.base];
-  const values = unpacked(rotation.values)[position];
-  const result = Array(row.length).fill(0);
-  values.forEach((value, entry) => {
-    result[rotation.to[entry]] += value * row[rotation.from[entry]];
+/** A vector of a head, turned by RoPE as at this position. */
+function turned(vector, position, from = OWN) {
+  const { from: sources, to, values } = from.rope;
+  const result = Array(vector.length).fill(0);
+  unpacked(values)[position].forEach((value, entry) => {
+    result[to[entry]] += value * vector[sources[entry]];
   });
   return result;
 }
 
-/** What ALiBi adds to the scores of queries (rows) and keys (columns): (T, T). */
-function penalties(settings, start) {
-  const end = start + settings.words.length;
-  const head = unpacked(NUMBERS.alibi)[settings.head - 1];
-  return head.slice(start, end).map((row) => row.slice(start, end));
+/** What W_q, W_k or W_v (0, 1, 2) makes of a normed row in a head: (D,). */
+function projected(scheme, part, head, row) {
+  const first = part * WIDTH + head * D;
+  return applied(weight(scheme, "qkv").slice(first, first + D), row);
 }
 
-/** The rows of one of the three tabs: token, position or sum. */
-function matrixOf(settings, scheme, matrix) {
-  const [tokens, positions] = [tokenRows(settings), positionRows(settings, scheme, settings.start)];
-  return { token: tokens, position: positions, sum: plus(tokens, positions) }[matrix];
+/** The queries and keys of a head as they meet in the score, turned if the scheme turns: (T, D). */
+function meeting(scheme, part, head, rows, positions, from) {
+  return rows.map((row, index) => {
+    const vector = projected(scheme, part, head, row);
+    return scheme === "rope" ? turned(vector, positions[index], from) : vector;
+  });
 }
 
-function likenessOfRepeated(settings, scheme, matrix) {
-  const [, [first, second]] = repeatedWord(settings);
-  const rows = matrixOf(settings, scheme, matrix);
-  return cosine(rows[first], rows[second]);
+/** What ALiBi adds to the score of a query and a key. */
+const penalty = (head, query, key, from = OWN) => unpacked(from.alibi)[head][query][key];
+
+/** The queries (T, D), keys (T, D), scores and causal weights (T, T) of a head. */
+function attention(scheme, head, sentence, positions, from = OWN) {
+  const rows = normedInputs(scheme, sentence, positions, from);
+  const queries = meeting(scheme, 0, head, rows, positions, from);
+  const keys = meeting(scheme, 1, head, rows, positions, from);
+  const scores = queries.map((query, i) =>
+    keys.map((key, j) => {
+      const product = dot(query, key) / Math.sqrt(D);
+      return scheme === "alibi"
+        ? product + penalty(head, positions[i], positions[j], from)
+        : product;
+    }),
+  );
+  const weights = scores.map((row, query) => {
+    const seen = softmax(row.slice(0, query + 1));
+    return row.map((_, key) => seen[key] ?? 0);
+  });
+  return { queries, keys, scores, weights };
 }
 
-// --- what attention sees -----------------------------------------------------------------------
+function normedInputs(scheme, sentence, positions, from) {
+  const [weights] = weight(scheme, "norms");
+  return inputs(scheme, sentence, positions, from).map((row) => normed(row, weights));
+}
+
+// --- the next word -----------------------------------------------------------------------------
+
+/** The probability of each word to come next: (V,). */
+function nextWord(scheme, sentence, positions, from = OWN) {
+  const [, second, last] = weight(scheme, "norms");
+  const rows = normedInputs(scheme, sentence, positions, from);
+  const seen = Array.from({ length: HEADS }, (_, head) => {
+    const weights = attention(scheme, head, sentence, positions, from).weights.at(-1);
+    const values = rows.map((row) => projected(scheme, 2, head, row));
+    return applied(transposed(values), weights);
+  }).flat();
+  const x = added(
+    inputs(scheme, sentence, positions, from).at(-1),
+    applied(weight(scheme, "out"), seen),
+  );
+  const wide = applied(weight(scheme, "widen"), normed(x, second)).map(gelu);
+  const out = normed(added(x, applied(weight(scheme, "narrow"), wide)), last);
+  return softmax(applied(weight(scheme, "tokens"), out));
+}
+
+const gelu = (x) => (x / 2) * (1 + erf(x / Math.SQRT2));
+
+/** The error function, by the series whose terms are all positive; beyond 6 it is 1 to the digit. */
+function erf(x) {
+  if (Math.abs(x) > 6) return Math.sign(x);
+  let [sum, term] = [x, x];
+  for (let n = 1; Math.abs(term) > 1e-17 * Math.abs(sum); n += 1) {
+    term *= (2 * x * x) / (2 * n + 1);
+    sum += term;
+  }
+  return (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
+}
+
+/** The likeliest words, [word, probability] each. */
+function likeliest(probabilities, count) {
+  return probabilities
+    .map((probability, id) => [NUMBERS.words[id], probability])
+    .sort((one, other) => other[1] - one[1])
+    .slice(0, count);
+}
 
 /**
- * What meets in the score, before any position is added: (T, C).
- * Positions alone: nothing, but RoPE needs something to turn, so there it is one word everywhere.
+ * The head to show: the one whose last word looks most at what the story is about, in both orders.
+ * Without positions no head tells the two apart, so there it is the one that looks most at either.
  */
-function contents(settings, scheme) {
-  const rows = tokenRows(settings);
-  if (settings.withWords) return rows;
-  return scheme === "RoPE" ? rows.map(() => rows[0]) : zeros(rows.length, settings.width);
+function tellingHead(scheme) {
+  TELLING[scheme] ??= largestIndex(
+    Array.from({ length: HEADS }, (_, head) => {
+      const [first, second] = [home(), swappedHome()].map((sentence) =>
+        attention(scheme, head, sentence, [...sentence.keys()], REFERENCE).weights.at(-1),
+      );
+      const [early, late] = NUMBERS.swapped;
+      if (scheme === "none") return Math.min(first[early], first[late]);
+      return Math.min(first[late], second[late]);
+    }),
+  );
+  return TELLING[scheme];
 }
 
-/** The scores of the sentence with its first word at `start`, under a scheme or "none": (T, T). */
-function scores(settings, scheme, start) {
-  const rows = plus(contents(settings, scheme), positionRows(settings, scheme, start));
-  const side = (weights) => {
-    const projected = settings.projected ? times(rows, trained(settings, weights)) : rows;
-    if (scheme !== "RoPE") return projected;
-    return projected.map((row, index) => turned(settings, row, start + index));
+const TELLING = {};
+const largestIndex = (values) => values.indexOf(Math.max(...values));
+
+/** The story's sentence, and the same with two words in each other's place. */
+const home = () => NUMBERS.sentence.split(" ");
+const swappedHome = () => swapped(home(), ...NUMBERS.swapped);
+
+function swapped(list, one, other) {
+  const result = [...list];
+  [result[one], result[other]] = [list[other], list[one]];
+  return result;
+}
+
+// --- positions without words, and RoPE's pairs --------------------------------------------------
+
+/**
+ * The score of a pair as it moves along the text, word aside where positions are added: an empty
+ * token stands at both places. RoPE needs something to turn: there the two given words do.
+ *
+ * bare: without W_q and W_k, which leaves the head's own features of the normed rows.
+ */
+function pairScore(scheme, head, bare, [queryWord, keyWord], query, key, from = OWN) {
+  if (scheme === "none") return 0;
+  if (scheme === "alibi") return penalty(head, query, key, from);
+  const [weights] = weight(scheme, "norms");
+  const side = (part, word, position) => {
+    const row = isAdded(scheme) ? positionRow(scheme, position, from) : tokenRow(scheme, word);
+    const own = normed(row, bare ? Array(WIDTH).fill(1) : weights);
+    const vector = bare ? own.slice(head * D, (head + 1) * D) : projected(scheme, part, head, own);
+    return scheme === "rope" ? turned(vector, position, from) : vector;
   };
-  const keys = side("wk");
-  const products = side("wq").map((query) =>
-    keys.map((key) => dot(query, key) / Math.sqrt(settings.width)),
-  );
-  return scheme === "ALiBi" ? plus(products, penalties(settings, start)) : products;
+  return dot(side(0, queryWord, query), side(1, keyWord, key)) / Math.sqrt(D);
 }
 
-/** The last position at which the sentence may start. */
-const lastStart = (words) => NUMBERS.longest - words.length;
+/** The two features of each of RoPE's hands in a head. */
+const PAIRS = Array.from({ length: HALF }, (_, pair) => [pair, pair + HALF]);
 
-const knownChanges = new Map();
-
-/** The largest change of any score against the sentence at position 0, wherever it is moved. */
-function largestChange(settings, scheme) {
-  const { words, width, base, head, withWords, projected } = settings;
-  const key = JSON.stringify([scheme, words, width, base, head, withWords, projected]);
-  if (!knownChanges.has(key)) knownChanges.set(key, measuredChange(settings, scheme));
-  return knownChanges.get(key);
-}
-
-function measuredChange(settings, scheme) {
-  const home = scores(settings, scheme, 0);
-  const starts = Array.from({ length: lastStart(settings.words) }, (_, index) => index + 1);
-  return Math.max(
-    0,
-    ...starts.map((start) => largest(minus(scores(settings, scheme, start), home))),
-  );
-}
-
-/** Whether a change is no more than what rounding to float32 leaves. */
-function isRounding(settings, scheme, change) {
-  return change <= 1e-5 * largest(scores(settings, scheme, 0));
-}
-
-/** The schemes whose scores stay the same wherever the sentence is moved. */
-function steadySchemes(settings) {
-  return SCHEMES.filter((scheme) => isRounding(settings, scheme, largestChange(settings, scheme)));
-}
-
-// --- hands that turn ---------------------------------------------------------------------------
-
-/** The two features of each hand: neighbors, or for RoPE split halves. */
-function pairsOf(settings) {
-  const half = settings.width / 2;
-  const isSplit = settings.scheme === "RoPE";
-  return Array.from({ length: half }, (_, i) => (isSplit ? [i, i + half] : [2 * i, 2 * i + 1]));
-}
-
-/** The row whose pairs are drawn as hands: the position's own, or for RoPE the turned query. */
-function handRow(settings, word, position) {
-  if (settings.scheme !== "RoPE") {
-    return positionRows({ ...settings, words: [word] }, settings.scheme, position)[0];
-  }
-  const row = tokenRows(settings)[settings.words.indexOf(word)];
-  const query = settings.projected ? times([row], trained(settings, "wq"))[0] : row;
-  return turned(settings, query, position);
-}
-
-/** By how much a hand turns from one row to another, in radians, clockwise with sine and cosine. */
-function turnBetween([first, second], before, after) {
-  const cross = after[first] * before[second] - after[second] * before[first];
-  const along = after[first] * before[first] + after[second] * before[second];
-  return Math.atan2(cross, along);
-}
-
-/** How far the slowest hand of the sinusoids turns from the first to the last position: radians. */
-function slowestTurn(settings) {
-  const table = sinusoids(settings);
-  const pair = [settings.width - 2, settings.width - 1];
-  const steps = table.slice(1).map((row, index) => turnBetween(pair, table[index], row));
-  return Math.abs(steps.reduce((sum, step) => sum + step, 0));
-}
+/** What each pair of features adds to the score of a query and a key, both turned: (D / 2,). */
+const pairByPair = (query, key) =>
+  PAIRS.map((pair) => pair.reduce((sum, i) => sum + query[i] * key[i], 0) / Math.sqrt(D));

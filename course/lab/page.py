@@ -1,34 +1,38 @@
 """The page of the lab, put together from the files beside this one and the numbers."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from course.lab.numbers import export_numbers
 from course.system.files import write_whole
 
 SCRIPTS = (
-    *("model.js", "drawing.js"),  # what is computed, and how it is drawn
-    *("controls.js", "rows.js", "hands.js", "scores.js"),  # the page from top to bottom
-    *("questions.js", "guesses.js", "pointer.js"),
+    *("maths.js", "shapes.js"),  # which the lessons' live figures share
+    *("model.js", "state.js", "plot.js"),
+    *("words.js", "next.js", "matrix.js", "hands.js", "shift.js", "free.js"),  # the views
+    *("mine.js", "story.js"),
     "page.js",  # which starts it all
 )
 
 
-def write_page(path: Path, mine: bool = False) -> dict:
+def write_page(
+    path: Path, mine: bool = False, tell: Callable[[str], object] = lambda what: None
+) -> dict:
     """Write the lab as one HTML file that needs nothing else.
 
     Args:
         path: where to; what is there is replaced, in one step.
-        mine: with the functions in `exercises/` instead of the reference's.
+        mine: with the functions in `exercises/` beside the reference's.
+        tell: told what is being done, a few times.
 
     Returns:
-        The numbers of `export_numbers`, which also say what was borrowed, and what is wrong.
+        The numbers of `export_numbers`, which also say what is whose.
 
     Raises:
-        LabError: a function in `exercises/` gives nothing that could be shown.
         OSError: the file cannot be written.
     """
-    numbers = export_numbers(mine)
+    numbers = export_numbers(mine, tell)
     write_whole(Path(path), page_with(numbers))
     return numbers
 

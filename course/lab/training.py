@@ -1,81 +1,110 @@
-"""A table of positions that training wrote: the model of the lab's notebook, at any width."""
+"""The models of the lab: one for each scheme, trained on the toy kingdom's words.
 
-import math
+They are the shoot-out's, a layer each, made of the reference's parts alone.
+"""
+
+import contextlib
+import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
-from typing import NamedTuple
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course.data.batches import get_batch
+from course import root
+from course.data import kingdom as kingdom_module
+from course.data.batches import get_batch, train_val_split
 from course.data.kingdom import kingdom_text
 from course.data.tokenizers import WordTokenizer
-from course.student.borrow import Names
+from course.experiments import character_gpt
+from course.experiments import training as experiments_training
+from course.experiments.character_gpt import CharacterGPT, Size
+from course.experiments.training import load_or_none, rate, save
+from course.student.borrow import Names, written_in
+from course.syllabus import find_lesson
 
-SENTENCE = "the cat sat on the mat ."
-LONGEST = 64  # rows of the position table
-READ = 16  # tokens read at once in training: no later row ever gets a gradient
-STEPS = 600
-
-
-class Trained(NamedTuple):
-    """The weights of a trained model, for V words, `LONGEST` positions and C features.
-
-    Attributes:
-        tokens: (V, C).
-        positions: (LONGEST, C).
-        w_q, w_k: (C, C) each, used as `x @ w_q`.
-    """
-
-    tokens: Tensor
-    positions: Tensor
-    w_q: Tensor
-    w_k: Tensor
+SCHEMES = ("none", "learned", "sinusoidal", "rope", "alibi")
+SIZE = Size(n_layers=1, n_embd=32, n_heads=4)
+READ = 16
+"""Words that a model reads at once while it trains."""
+FARTHEST = 128
+"""Words of the longest text that it is asked about."""
+BINNED = 4
+"""Words over which a loss is averaged."""
+STEPS = 1000
+N_WINDOWS = 400
 
 
 @cache
-def kingdom() -> tuple[WordTokenizer, Tensor]:
-    """Return the tokenizer and the ids of the toy kingdom's text, `SENTENCE` at its end."""
-    text = kingdom_text() + SENTENCE
+def corpus() -> tuple[WordTokenizer, Tensor, Tensor]:
+    """Return a tokenizer of the kingdom's words, the ids to train on, and those held out."""
+    text = kingdom_text()
     tokenizer = WordTokenizer.from_text(text, pattern=r"[a-z]+|\.")
-    return tokenizer, torch.tensor(tokenizer.encode(text))
+    return tokenizer, *train_val_split(torch.tensor(tokenizer.encode(text)))
 
 
-def train(learned: Names, width: int) -> Trained:
-    """Train one layer of attention to predict the kingdom's next word.
+@cache
+def reference(stem: str) -> Names:
+    """Return the exercises of a lesson, all of them the reference's."""
+    return written_in(None, find_lesson(stem))
 
-    Args:
-        learned: the exercises of lesson 3.
-        width: C.
 
-    The same exercises and the same width give the same numbers; at width 32 they are those of
-    notebooks/positions_lab.ipynb.
+def trained(scheme: str) -> CharacterGPT:
+    """Return a scheme's model at the end of its training: a kept one, or a new one.
+
+    The same code gives the same numbers. PyTorch's generator is left as it was.
     """
-    tokenizer, ids = kingdom()
+    kept = root() / ".course" / "lab" / f"{scheme}-{_fingerprint()}.pt"
     with _repeatable():
-        model = learned.GPTEmbedding(tokenizer.vocab_size, LONGEST, width)
-        w_q, w_k, w_v = (
-            torch.randn(width, width).div(math.sqrt(width)).requires_grad_() for _ in range(3)
-        )
-        optimizer = torch.optim.Adam([*model.parameters(), w_q, w_k, w_v], lr=0.01)
-        generator = torch.Generator().manual_seed(0)
-        for _ in range(STEPS):
-            inputs, targets = get_batch(ids, READ, 32, generator)
-            x = model(inputs)
-            seen = F.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v, is_causal=True)
-            logits = learned.tied_logits(x + seen, model.tok_emb.weight)
-            loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-    written = (model.tok_emb.weight, model.pos_emb.weight, w_q, w_k)
-    return Trained(*(tensor.detach() for tensor in written))
+        model = CharacterGPT(corpus()[0].vocab_size, SIZE, scheme, reference)
+        if weights := load_or_none(kept):
+            model.load_state_dict(weights)
+        else:
+            _train(model)
+            with contextlib.suppress(OSError):  # then the next page takes as long as this one
+                save(kept, model.state_dict())
+    return model.requires_grad_(False)
 
 
-@contextmanager
+def _train(model: CharacterGPT) -> None:
+    _, train_ids, _ = corpus()
+    generator = torch.Generator().manual_seed(0)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, betas=(0.9, 0.95), weight_decay=0.1)
+    for step in range(STEPS):
+        optimizer.param_groups[0]["lr"] = 1e-2 * rate(step, STEPS)
+        inputs, targets = get_batch(train_ids, READ, 32, generator)
+        loss = F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def losses(model: CharacterGPT) -> list[float]:
+    """Return held-out losses, nats a word: the mean of each `BINNED` words up to `FARTHEST`."""
+    ids = corpus()[2]
+    starts = torch.linspace(0, len(ids) - FARTHEST - 1, N_WINDOWS).long()
+    places = starts[:, None] + torch.arange(FARTHEST)
+    with torch.no_grad():
+        logits = model(ids[places]).transpose(1, 2)
+    found = F.cross_entropy(logits, ids[places + 1], reduction="none").mean(0)  # (T,)
+    return [round(loss, 4) for loss in found.view(-1, BINNED).mean(1).tolist()]
+
+
+def _fingerprint() -> str:
+    """Return a hash of all that the weights depend on."""
+    digest = hashlib.sha256(f"{torch.__version__} {STEPS}".encode())
+    modules = [__file__, kingdom_module.__file__]
+    modules += [character_gpt.__file__, experiments_training.__file__]
+    for stem in ("lookup", "learned", "sinusoidal", "rope"):
+        modules.append(str(find_lesson(stem).module("solutions")))
+    for module in modules:
+        digest.update(Path(module).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@contextlib.contextmanager
 def _repeatable() -> Iterator[None]:
     """Set seed 0 and one thread, and afterwards put both back."""
     threads = torch.get_num_threads()

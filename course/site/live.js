@@ -3,18 +3,6 @@
 
 // --- parts -------------------------------------------------------------------------------------
 
-function set(element, attributes) {
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-}
-
-function shape(parent, tag, attributes, text = "") {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  set(made, attributes);
-  made.textContent = text;
-  parent.append(made);
-  return made;
-}
-
 /** A card with the finding above it; the places in it count from below the finding. */
 function card(figure, height, finding) {
   const above = 16 + 28 * finding.length;
@@ -23,43 +11,6 @@ function card(figure, height, finding) {
   shape(svg, "rect", { x: 1, y: 1 - above, width: 698, height: height + above - 2, rx: 11 });
   finding.forEach((line, i) => words(svg, [16, 27 - above + 23 * i], line, "ink left bold title"));
   return svg;
-}
-
-/** Words whose middle is at the place; "left" or "right" in the look: their left or right end. */
-const words = (parent, [x, y], text, look) => shape(parent, "text", { x, y, class: look }, text);
-
-function line(parent, [x1, y1], [x2, y2], look) {
-  return shape(parent, "line", { x1, y1, x2, y2, class: look });
-}
-
-function arrow(parent, [x1, y1], [x2, y2], look) {
-  const turn = (Math.atan2(y2 - y1, x2 - x1) * 180) / Math.PI;
-  line(parent, [x1, y1], [x2, y2], look);
-  const place = `translate(${x2} ${y2}) rotate(${turn})`;
-  shape(parent, "path", { d: "M3 0L-8 -5V5Z", transform: place, class: `${look} filled` });
-}
-
-const dial = (parent, [cx, cy], r) => shape(parent, "circle", { cx, cy, r, class: "dial" });
-
-/** A hand from the middle of a dial to a point on its edge: [to the right, up], of length 1. */
-function hand(parent, [x, y], radius, [right, up], look) {
-  const tip = [x + radius * right, y - radius * up];
-  line(parent, [x, y], tip, `hand ${look}`);
-  shape(parent, "circle", { cx: tip[0], cy: tip[1], r: 4.2, class: `${look} filled` });
-}
-
-/** What a hand passes over; angles in radians, counterclockwise from the right. */
-function sector(parent, [x, y], radius, from, turned, look) {
-  const at = (angle) => `${x + radius * Math.cos(angle)} ${y - radius * Math.sin(angle)}`;
-  const [long, clockwise] = [Math.abs(turned) > Math.PI ? 1 : 0, turned < 0 ? 1 : 0];
-  const arc = `A${radius} ${radius} 0 ${long} ${clockwise} ${at(from + turned)}`;
-  shape(parent, "path", { d: `M${x} ${y}L${at(from)}${arc}Z`, class: look });
-}
-
-/** A number with so many decimals, a real minus sign, and none before zero. */
-function fixed(value, digits) {
-  const rounded = Number(value.toFixed(digits)) || 0;
-  return rounded.toFixed(digits).replace("-", "−");
 }
 
 /** Sliders below a figure, [name, least, most, value] each. Whenever one moves, `draw` gets the
@@ -76,7 +27,7 @@ function addSliders(figure, svg, sliders, draw) {
   });
   const show = () => {
     const seen = draw(...inputs.map((input) => Number(input.value)));
-    set(svg, { role: "img", "aria-label": seen.join(" ") });
+    put(svg, { role: "img", "aria-label": seen.join(" ") });
     for (const input of inputs) {
       input.previousSibling.textContent = input.value;
       input.setAttribute("aria-valuetext", `${input.value}. ${seen[0]}`);
@@ -149,7 +100,7 @@ function wordsMove(figure) {
   const finding = ["Move a word, and its new vector moves with it:", "nothing else happens"];
   const svg = card(figure, 360, finding);
   const label = "The vectors of three words before and after attention, in two orders";
-  set(svg, { role: "group", "aria-label": label });
+  put(svg, { role: "group", "aria-label": label });
   const home = Object.keys(NUMBERS.vectors);
   const arrows = shape(svg, "g", {});
   const [left, right] = [addSentence(svg, 75, 65), addSentence(svg, 385, 648)];
@@ -172,7 +123,7 @@ function wordsMove(figure) {
         arrow(arrows, [319, top + 34 * row], [378, top + 34 * place], LOOKS[word]);
       }
       const said = `${place + 1}: ${order.join(" ")}`;
-      set(right.before[word].row, { "aria-valuenow": place + 1, "aria-valuetext": said });
+      put(right.before[word].row, { "aria-valuenow": place + 1, "aria-valuetext": said });
     }
   }
   const moveTo = (word, place) => {
@@ -183,8 +134,8 @@ function wordsMove(figure) {
   for (const word of home) {
     const { row } = right.before[word];
     shape(row, "path", { d: "M631 13l4.5 -5 4.5 5M631 21l4.5 5 4.5 -5", class: "quiet" });
-    set(row, { role: "slider", tabindex: 0, "aria-orientation": "vertical" });
-    set(row, {
+    put(row, { role: "slider", tabindex: 0, "aria-orientation": "vertical" });
+    put(row, {
       "aria-label": `Place of ${word}`,
       "aria-valuemin": 1,
       "aria-valuemax": home.length,
@@ -215,10 +166,10 @@ function wordsMove(figure) {
 // --- lesson 4: a position moves, and the hands turn --------------------------------------------
 
 function positionMoves(figure) {
-  const [clocks, first] = [{ width: 8, base: 10000 }, 7];
+  const first = 7;
   const finding = ["The fast hand tells neighbors apart,", "the slow hands far positions"];
   const svg = card(figure, 420, finding);
-  const [rates, rows] = [frequencies(clocks), sinusoids(clocks)];
+  const [rates, rows] = [NUMBERS.rates, NUMBERS.rows].map(unpacked);
   words(svg, [16, 46], "positions a turn", "quiet left");
   rates.forEach((rate, pair) => {
     const turn = (2 * Math.PI) / rate;
@@ -266,7 +217,7 @@ function queryAndKeyMove(figure) {
     const seen = [...shown, [apart, 0]].map(([m, n], column) => {
       const place = [[95, 260, 425, 610][column], 128];
       const look = column < 3 ? "accent" : "quiet";
-      const angle = turnBetween(pair, keys[n], queries[m]); // counterclockwise, from query to key
+      const angle = turnBetween(pair, queries[m], keys[n]); // counterclockwise
       const start = Math.atan2(queries[m][2], queries[m][0]);
       dial(scene, place, 62);
       sector(scene, place, 36, start, angle, `of-${look} ${look}`);

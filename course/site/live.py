@@ -1,5 +1,5 @@
-"""The script that makes figures of the lessons live: numbers of the reference, the Lab's functions
-for them, and what draws (`live.js`), in one file."""
+"""The script that makes figures of the lessons live, in one file: numbers of the reference, the
+Lab's modules for matrices and shapes, and the scenes (`live.js`)."""
 
 import json
 from pathlib import Path
@@ -25,23 +25,24 @@ COLORS |= {"accent-tint": TINTS[ACCENT], "second-tint": TINTS[SECOND]}
 
 def write_live(path: Path) -> None:
     """Write the script. Nothing in it has a name that another script of a page could meet."""
-    model = Path(lab.__file__).with_name("model.js").read_text(encoding="utf-8")
-    live = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+    of_lab = Path(lab.__file__).parent
+    files = [of_lab / "maths.js", of_lab / "shapes.js", Path(__file__).with_suffix(".js")]
     numbers = f"const NUMBERS = {json.dumps(live_numbers())};"
-    script = "\n".join(["(() => {", '"use strict";', numbers, model, live, "})();", ""])
+    parts = [path.read_text(encoding="utf-8") for path in files]
+    script = "\n".join(["(() => {", '"use strict";', numbers, *parts, "})();", ""])
     path.write_text(script, encoding="utf-8", newline="\n")
 
 
 def live_numbers() -> dict:
-    """Return what the functions of the reference give, named as in the Lab where it has them."""
+    """Return what the functions of the reference give."""
     sinusoidal, rope = reference("sinusoidal"), reference("rope")
     rotary = rope.RotaryEmbedding(FARTHEST + APART + 1, len(X))
     of_positions = sinusoidal.sinusoidal_encoding(POSITIONS, WIDTH, BASE)
     rates = sinusoidal.inverse_frequencies(WIDTH, BASE)
     return {
         "vectors": VECTORS,
-        "sinusoidal": {WIDTH: {BASE: packed(of_positions)}},
-        "frequencies": {WIDTH: {BASE: packed(rates)}},
+        "rows": packed(of_positions),
+        "rates": packed(rates),
         "queries": packed(rotary(X.repeat(FARTHEST + 1, 1))),
         "keys": packed(rotary(KEY.repeat(FARTHEST + APART + 1, 1))),
         "colors": {name: [color, ON_DARK[color.lower()]] for name, color in COLORS.items()},

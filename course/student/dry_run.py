@@ -17,8 +17,13 @@ SECONDS = 300
 """How long all tests together may take."""
 
 
-def run(modules: Mapping[str, bytes]) -> tuple[dict[str, LessonResult], bool]:
+def run(
+    modules: Mapping[str, bytes], *, diagnosed: bool = False
+) -> tuple[dict[str, LessonResult], bool]:
     """Test modules, given by the stem of their lesson.
+
+    Args:
+        diagnosed: look for the known mistake of each wrong exercise, which takes a second or two.
 
     Returns:
         The result of each lesson, by stem, and whether the tests came to their end; if not,
@@ -30,7 +35,8 @@ def run(modules: Mapping[str, bytes]) -> tuple[dict[str, LessonResult], bool]:
         found.touch()
         for stem, source in modules.items():
             (folder / f"{stem}.py").write_bytes(source)
-        command = [sys.executable, "-m", __name__, str(folder), str(found), *modules]
+        how = "diagnosed" if diagnosed else "plain"
+        command = [sys.executable, "-m", __name__, how, str(folder), str(found), *modules]
         nothing = subprocess.DEVNULL
         try:
             status = subprocess.run(
@@ -43,23 +49,25 @@ def run(modules: Mapping[str, bytes]) -> tuple[dict[str, LessonResult], bool]:
     return {result.lesson: result for result in merged(parts)}, status == 0
 
 
-def _main(folder: str, found: str, *stems: str) -> None:
+def _main(how: str, folder: str, found: str, *stems: str) -> None:
     """Run the tests in this process, and write the result of each exercise as soon as it is there.
 
     Each line holds one exercise of one lesson.
     """
     import torch
 
+    from course.mistakes.diagnosis import diagnoser
     from course.testing import run as testing
     from course.testing.case import by_exercise, collect
 
     torch.set_num_threads(1)  # as in `course check`
+    diagnose = diagnoser(seed=0) if how == "diagnosed" else lambda findings: None
     for stem in stems:
         cases = collect([find_lesson(stem).tests])
         module = testing.open_module(Path(folder) / f"{stem}.py", 0, lambda: "")
         for own in by_exercise(cases).values():
             with open(found, "a", encoding="utf-8") as lines:
-                lines.write(to_text(testing.run(module, own)))
+                lines.write(to_text(testing.run(module, own, diagnose)))
 
 
 if __name__ == "__main__":

@@ -397,5 +397,5 @@ guess.compare(RoPE=at_100["RoPE, one word"], sinusoidal=at_100["sinusoidal"])
 # | RoPE | turns queries and keys | the distance | new angles for slow pairs, no error |
 # | ALiBi | added to scores | the distance | the same line, further down |
 #
-# To go on playing, with a sentence of your own: `course lab export` writes these schemes as a page
-# for your browser, and `course lab export --mine` does it with your functions.
+# To go on playing, with a sentence of your own: `course lab export` writes a page for
+# your browser with a trained model for each scheme; `--mine` puts your functions beside it.

@@ -7,28 +7,21 @@ import re
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from click.testing import CliRunner
 
 from course import ROOT
 from course.cli import main
-from course.lab import numbers, training
-from course.lab.numbers import BASES, LONGEST, MOST_WORDS, N_HEADS, export_numbers
+from course.lab import numbers, own, training
+from course.lab.numbers import LONGEST, SENTENCE, SWAPPED, export_numbers
 from course.lab.page import page_with, write_page
-from course.student import progress
-from course.syllabus import Status, find_lesson, stub_from
+from course.lab.positions import HEAD_DIM, NotShown, table_of
+from course.lab.training import FARTHEST, SIZE
+from course.syllabus import stub_from
 from course.testing.executor import load_module
-from course.testing.result import ExerciseResult, LessonResult, TestResult
 
-WIDTH = 4
-
-
-def found(lesson: str, **statuses: str) -> list[LessonResult]:
-    """Return what a check finds where exercises stand so."""
-    exercises = (
-        ExerciseResult(name, 1, (TestResult("test", Status(status)),), 1)
-        for name, status in statuses.items()
-    )
-    return [LessonResult(lesson, tuple(exercises))]
+STEMS = ("learned", "sinusoidal", "rope")
+LEARNED = torch.randn(FARTHEST, SIZE.n_embd, generator=torch.Generator().manual_seed(1))
 
 
 def tensor(packed):
@@ -46,14 +39,14 @@ def in_page(text):
 
 
 @pytest.fixture(autouse=True)
-def one_width_and_little_training(monkeypatch):
-    """What is trained, and how long, does not matter here; test_lab_in_browser has it all."""
-    monkeypatch.setattr(numbers, "WIDTHS", (WIDTH,))
-    monkeypatch.setattr(training, "STEPS", 20)
+def little_training(monkeypatch):
+    """How long it trains does not matter here; test_lab_in_browser has models at their end."""
+    monkeypatch.setattr(training, "STEPS", 5)
+    monkeypatch.setattr(training, "N_WINDOWS", 8)
 
 
 @pytest.fixture
-def student(repository, monkeypatch):
+def student(repository):
     """`student(rope=("return x1", "return x2"))` writes modules; others are stubs.
 
     A module is the reference with one text replaced by another, or given as a whole.
@@ -61,7 +54,7 @@ def student(repository, monkeypatch):
 
     def write(**modules):
         (repository / "exercises").mkdir(exist_ok=True)
-        for stem in ("learned", "sinusoidal", "rope"):
+        for stem in STEMS:
             text = (repository / "solutions" / f"{stem}.py").read_text(encoding="utf-8")
             change = modules.get(stem)
             if change is None:
@@ -85,55 +78,47 @@ AS_IT_IS = ("", "")
 
 def test_tables_are_what_the_exercises_give():
     found, sinusoidal, rope = export_numbers(), reference("sinusoidal"), reference("rope")
-    for base in BASES:
-        waves = tensor(found["sinusoidal"][WIDTH][base])
-        assert torch.equal(waves, sinusoidal.sinusoidal_encoding(LONGEST, WIDTH, base))
-        turns = tensor(found["frequencies"][WIDTH][base])
-        assert torch.equal(turns, sinusoidal.inverse_frequencies(WIDTH, base).float())
-    assert torch.equal(tensor(found["alibi"]), rope.alibi_bias(N_HEADS, LONGEST))
+    waves = tensor(found["positions"]["sinusoidal"])
+    assert torch.equal(waves, sinusoidal.sinusoidal_encoding(LONGEST, SIZE.n_embd))
+    assert torch.equal(tensor(found["positions"]["alibi"]), rope.alibi_bias(SIZE.n_heads, LONGEST))
+    rows = training.trained("learned").added(LONGEST)
+    assert torch.equal(tensor(found["positions"]["learned"]), rows)
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_the_entries_of_a_rotation_turn_any_vector_as_rope_does(base):
-    rotation, rope = export_numbers()["rotations"][WIDTH][base], reference("rope")
-    matrices = torch.zeros(LONGEST, WIDTH, WIDTH)
+def test_the_entries_of_a_rotation_turn_any_vector_as_rope_does():
+    rotation, rope = export_numbers()["positions"]["rope"], reference("rope")
+    matrices = torch.zeros(LONGEST, HEAD_DIM, HEAD_DIM)
     matrices[:, rotation["from"], rotation["to"]] = tensor(rotation["values"])
-    x = torch.randn(LONGEST, WIDTH)
-    want = rope.apply_rope(x, *rope.rope_tables(LONGEST, WIDTH, base))
+    x = torch.randn(LONGEST, HEAD_DIM)
+    want = rope.apply_rope(x, *rope.rope_tables(LONGEST, HEAD_DIM))
     torch.testing.assert_close((x[:, None] @ matrices)[:, 0], want)
-    assert len(rotation["from"]) == 2 * WIDTH  # each feature meets itself and its partner
+    assert len(rotation["from"]) == 2 * HEAD_DIM  # each feature meets itself and its partner
 
 
-def test_what_was_learned_is_exported_as_it_is_and_strangers_are_as_loud():
-    found = {name: tensor(one) for name, one in export_numbers()["trained"][WIDTH].items()}
-    trained = training.train(numbers.written_in(None, find_lesson("learned")), WIDTH)
-    wanted = dict(zip(("tokens", "positions", "wq", "wk"), trained, strict=True))
-    for name, want in wanted.items():
-        assert torch.equal(found[name], want), name
-    assert wanted["tokens"].shape == (training.kingdom()[0].vocab_size, WIDTH)
-    assert found["strangers"].shape == (MOST_WORDS, WIDTH)
-    loudness = found["strangers"].square().mean().sqrt() / wanted["tokens"].square().mean().sqrt()
-    assert 0.8 < loudness < 1.25
-    rows = wanted["positions"]  # those that were read have learned, and no others
-    assert rows[: training.READ].std() > 2 * rows[training.READ :].std()
+def test_each_model_has_weights_of_its_own_and_losses_that_belong_to_them():
+    models = export_numbers()["models"]
+    assert list(models) == list(training.SCHEMES)
+    assert len({one["qkv"]["base64"] for one in models.values()}) == 5
+    _, _, held_out = training.corpus()
+    starts = torch.linspace(0, len(held_out) - FARTHEST - 1, 8).long().tolist()
+    for scheme, exported in models.items():
+        model = training.trained(scheme)
+        assert torch.equal(tensor(exported["tokens"]), model.tokens.weight)
+        per_word = []
+        for start in starts:
+            window = held_out[start : start + FARTHEST + 1]
+            logits = model(window[None, :-1])[0]
+            per_word.append(F.cross_entropy(logits, window[1:], reduction="none"))
+        want = torch.stack(per_word).mean(0).view(-1, 4).mean(1)
+        assert exported["losses"] == pytest.approx(want.tolist(), abs=1e-3)
 
 
-def test_at_full_length_it_is_the_training_of_the_notebook(monkeypatch):
-    """The notebook says: a shift by 9 changes its learned scores by 9, sinusoidal ones by 18."""
-    monkeypatch.setattr(training, "STEPS", 600)
-    learned, sinusoidal = numbers.written_in(None, find_lesson("learned")), reference("sinusoidal")
-    trained = training.train(learned, 32)
-    ids = training.kingdom()[0].encode(training.SENTENCE)
-
-    def change(table):
-        def scores(start):
-            x = trained.tokens[ids] + table[start : start + 7]
-            return (x @ trained.w_q) @ (x @ trained.w_k).T / 32**0.5
-
-        return (scores(9) - scores(0)).abs().max().item()
-
-    assert round(change(trained.positions)) == 9
-    assert round(change(sinusoidal.sinusoidal_encoding(LONGEST, 32))) == 18
+def test_a_new_training_gives_the_weights_that_were_kept():
+    kept = training.trained("rope").state_dict()
+    for path in (ROOT / ".course" / "lab").glob("rope-*.pt"):
+        path.unlink()
+    again = training.trained("rope").state_dict()
+    assert all(torch.equal(kept[name], again[name]) for name in kept)
 
 
 def test_the_same_code_gives_the_same_page_and_leaves_torch_as_it_was(tmp_path):
@@ -147,136 +132,167 @@ def test_the_same_code_gives_the_same_page_and_leaves_torch_as_it_was(tmp_path):
 
 
 def test_the_page_needs_nothing_beside_itself_and_no_text_can_end_its_script():
-    found = export_numbers() | {"sentence": "</script><b>"}
-    page = page_with(found)
+    page = page_with(export_numbers() | {"sentence": "</script><b>"})
     assert "</script><b>" not in page
     assert in_page(page)["sentence"] == "</script><b>"
     without_numbers = re.sub(r'id="numbers">.*?</script>', "", page, flags=re.DOTALL)
-    assert not re.search(r"https?:|\bsrc=|@import|url\(|/\* (numbers|scripts|page\.css) \*/", page)
-    assert len(without_numbers) < 60_000
-    assert re.findall(r'href="([^"]*)"', page) == ["data:,"]
+    assert not re.search(r"\bsrc=|@import|url\(|/\* (numbers|scripts|page\.css) \*/", page)
+    addresses = set(re.findall(r"https?://[^\"' ]+", page))
+    assert addresses == {"http://www.w3.org/2000/svg"}  # a name, which nobody looks up
+    assert len(without_numbers) < 100_000 and len(page) < 1_500_000
+    assert set(re.findall(r'href="([^"]*)"', page)) == {"data:,", *(f"#{n}" for n in range(1, 8))}
 
 
-# --- from the student's own code ------------------------------------------------------------------
+def test_only_the_order_of_two_words_tells_what_comes_next():
+    words, known = SENTENCE.split(), training.corpus()[0].words
+    assert set(words) <= set(known)
+    assert [words[place] for place in SWAPPED] == ["rang", "closed"]
 
 
-def test_what_is_to_do_is_borrowed_and_named(student):
-    student(sinusoidal=AS_IT_IS)
-    found = export_numbers(mine=True)
-    assert found["borrowed"] == [
-        *("GPTEmbedding", "tied_logits"),
-        *("rope_tables", "rotate_half", "apply_rope", "alibi_bias"),
-    ]
-    reference = export_numbers()
-    assert reference["borrowed"] == []
-    for name in ("trained", "sinusoidal", "rotations", "alibi"):
-        assert found[name] == reference[name]
+# --- a student's tables ---------------------------------------------------------------------------
 
 
-def test_sines_and_cosines_in_each_others_place_are_exported_so(student):
-    student(sinusoidal=("(angles.sin(), angles.cos())", "(angles.cos(), angles.sin())"))
-    rows = tensor(export_numbers(mine=True)["sinusoidal"][WIDTH][10_000])
-    assert rows[0].tolist() == [1, 0, 1, 0]
+def mine(scheme, module):
+    """The table of a scheme from a module of a student's."""
+    stem, _ = own.EXERCISES[scheme]
+    names = vars(load_module(module(stem)))
+    return table_of(scheme, type("Names", (), names), LONGEST, LEARNED)
 
 
-def test_a_rotate_half_that_turns_backwards_is_seen_in_the_rotations(student):
-    student(rope=("torch.cat((-x2, x1)", "torch.cat((x2, -x1)"))
-    mine, right = (export_numbers(mine)["rotations"][WIDTH][10] for mine in (True, False))
-    matrix = {
-        name: dict(zip(zip(one["from"], one["to"], strict=True), values, strict=True))
-        for name, one in {"mine": mine, "right": right}.items()
-        for values in [tensor(one["values"])[1].tolist()]
-    }
-    assert matrix["right"][0, 2] == pytest.approx(np.sin(1))
-    assert matrix["mine"][0, 2] == pytest.approx(-np.sin(1))
+@pytest.fixture
+def module(student, repository):
+    return lambda stem: repository / "exercises" / f"{stem}.py"
 
 
-def test_positions_that_are_never_added_are_seen_in_the_learned_table(student):
-    student(learned=("self.tok_emb(ids) + self.pos_emb(positions)", "self.tok_emb(ids)"))
-    rows = tensor(export_numbers(mine=True)["trained"][WIDTH]["positions"])
-    assert rows.std() < 0.03  # as it was drawn
-
-
-def test_slopes_of_the_wrong_heads_are_exported_so(student):
-    student(rope=("torch.arange(1, n_heads + 1)", "torch.arange(n_heads)"))
-    assert tensor(export_numbers(mine=True)["alibi"])[0, 1, 0] == -1
-
-
-def test_what_was_never_checked_or_found_wrong_is_named(student):
-    student(rope=AS_IT_IS)
-    mine = export_numbers(mine=True)
-    assert mine["unchecked"] == mine["yours"] == [*numbers.USED["rope"]]
-    progress.remember(found("rope", rotate_half="wrong", rope_tables="passed"))
-    assert export_numbers(mine=True)["foundWrong"] == ["rotate_half"]
-    assert export_numbers()["foundWrong"] == []
-
-
-def test_what_a_borrowed_function_does_not_call_is_not_said_to_be_shown(student):
-    line = "    return (x * cos + rotate_half(x) * sin).to(x.dtype)\n"
-    student(rope=(line, '    raise NotImplementedError("TODO rope.apply_rope")\n'))
-    found = export_numbers(mine=True)
-    assert "rotate_half" not in found["yours"] + found["borrowed"] + found["unchecked"]
-    assert "rope_tables" in found["yours"] and "apply_rope" in found["borrowed"]
-
-
-# --- one sentence, and no file --------------------------------------------------------------------
-
-
-def fails_with(sentence, *options):
-    result = CliRunner().invoke(main, ["lab", "export", *options])
-    assert result.exit_code == 1
-    (told,) = result.output.splitlines()[1:]  # below what is said at the start
-    assert told.startswith("Error: ") and sentence in told
+def test_a_table_is_made_by_the_functions_as_they_are(student, module):
+    student(
+        sinusoidal=("(angles.sin(), angles.cos())", "(angles.cos(), angles.sin())"),
+        rope=("torch.cat((-x2, x1)", "torch.cat((x2, -x1)"),
+        learned=AS_IT_IS,
+    )
+    assert mine("sinusoidal", module)[0, :4].tolist() == [1, 0, 1, 0]
+    first = mine("rope", module)[1]
+    assert first[0, HEAD_DIM // 2].item() == pytest.approx(-np.sin(1))  # it turns backwards
+    assert torch.equal(mine("learned", module), LEARNED[:LONGEST])
 
 
 @pytest.mark.parametrize(
-    ("modules", "sentence"),
+    ("scheme", "change", "sentence"),
     [
-        ({"rope": "def ("}, "exercises/rope.py is not valid Python"),
-        ({"rope": "import nowhere"}, "exercises/rope.py imports nowhere, which is not there"),
+        ("rope", ("x1, x2 = x.chunk(2, dim=-1)", "x1, x2 = x.chunk(1, dim=-1)"), "raises Value"),
         (
-            {"rope": ("x1, x2 = x.chunk(2, dim=-1)", "x1, x2 = x.chunk(1, dim=-1)")},
-            "apply_rope cannot be shown, for it raises ",
+            "sinusoidal",
+            ("dim=-1).flatten(-2).float()", "dim=-1).flatten(-2).T"),
+            "the page needs the shape (64, 32), and it gives (32, 64); `course check sinusoidal`",
         ),
         (
-            {"sinusoidal": ("dim=-1).flatten(-2).float()", "dim=-1).flatten(-2).T")},
-            "the page needs the shape (64, 4), and it gives (4, 64); "
-            "`course check sinusoidal` says more",
+            "rope",
+            ("return angles.cos().float(), angles.sin().float()", "return angles"),
+            "the page needs the shape (64, 8) and (64, 8), and it gives (64, 8)",
         ),
+        ("sinusoidal", ("return base **", "return None **"), "raises TypeError"),
+        ("rope", ("return (x * cos", "return (x * x * cos"), "for it does not turn"),
         (
-            {"rope": ("return angles.cos().float(), angles.sin().float()", "return angles")},
-            "the page needs the shape (64, 4) and (64, 4), and it gives (64, 4)",
-        ),
-        ({"sinusoidal": ("return base **", "return None **")}, "raises TypeError"),
-        ({"rope": ("return (x * cos", "return (x * x * cos")}, "for it does not turn"),
-        ({"learned": ("self.pos_emb = nn.", "self.positions = nn.")}, "raises AttributeError"),
-        (
-            {"learned": ("return x @ weight.T", "return x @ weight")},
-            "what GPTEmbedding and tied_logits learn cannot be shown, for it raises RuntimeError",
+            "sinusoidal",
+            ("dim=-1).flatten(-2).float()", "dim=-1).flatten(-2) * 1j"),
+            "it gives complex numbers",
         ),
     ],
-    ids=lambda value: "" if isinstance(value, dict) else value[:30],
 )
-def test_code_that_cannot_be_shown_gets_one_sentence(student, tmp_path, modules, sentence):
-    student(**modules)
-    out = tmp_path / "lab.html"
-    out.write_text("what was there before", encoding="utf-8")
-    fails_with(sentence, "--mine", "--out", str(out))
-    assert out.read_text(encoding="utf-8") == "what was there before"
-    assert list(tmp_path.glob(".lab*")) == []
+def test_what_cannot_be_shown_gets_one_sentence(student, module, scheme, change, sentence):
+    student(**{own.EXERCISES[scheme][0]: change})
+    with pytest.raises(NotShown) as told:
+        mine(scheme, module)
+    assert sentence in str(told.value) and "\n" not in str(told.value)
 
 
-def test_a_missing_module_or_place_to_write_gets_one_sentence(student, repository, tmp_path):
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    fails_with("cannot be written", "--out", str(tmp_path / "file" / "lab.html"))
-    (repository / "exercises" / "rope.py").unlink()
-    fails_with("exercises/rope.py does not exist", "--mine", "--out", str(tmp_path / "x"))
+def test_rows_in_no_table_get_one_sentence(student, module):
+    student(learned=("torch.randn(max_seq_len, n_embd)", "torch.randn(max_seq_len + 1, n_embd)"))
+    with pytest.raises(NotShown, match=r"has no parameter of the shape \(128, 32\)"):
+        mine("learned", module)
 
 
-def test_the_command_says_where_the_page_is_and_what_was_borrowed(student, tmp_path):
+# --- the command ----------------------------------------------------------------------------------
+
+
+def export(tmp_path, *options):
     out = tmp_path / "a folder" / "lab.html"
-    result = CliRunner().invoke(main, ["lab", "export", "--mine", "--out", str(out)])
-    assert result.exit_code == 0
+    result = CliRunner().invoke(main, ["lab", "export", "--out", str(out), *options])
+    assert result.exit_code == 0, result.output
     assert f"{out} is written" in result.output
-    assert "borrowed from the reference: GPTEmbedding, tied_logits, inverse_freq" in result.output
-    assert in_page(out.read_text(encoding="utf-8"))["mine"] is True
+    return result.output, in_page(out.read_text(encoding="utf-8"))
+
+
+def test_the_reference_alone(student, tmp_path):
+    student(rope="raise SystemExit")
+    output, found = export(tmp_path)
+    assert found["mine"] is None and "borrowed" not in output
+
+
+@pytest.mark.slow
+def test_one_function_that_fails_leaves_the_others(student, tmp_path, monkeypatch):
+    """One is right, one is not, one never ends, and one is to do."""
+    monkeypatch.setattr(own, "SECONDS", 20)
+    student(
+        learned=("return self.weight[:seq_len]", "while True: pass"),
+        sinusoidal=AS_IT_IS,
+        rope=("torch.cat((-x2, x1)", "torch.cat((x2, x1)"),
+    )
+    text = (own.root() / "exercises" / "learned.py").read_text(encoding="utf-8")
+    assert "while True" in text
+    monkeypatch.setattr(own.dry_run, "run", lambda modules, diagnosed: ({}, False))
+    output, found = export(tmp_path, "--mine")
+    yours = found["mine"]
+    assert set(yours["positions"]) == {"sinusoidal", "rope", "alibi"}
+    assert list(yours["troubles"]) == ["learned"]
+    assert "after 20 seconds there was no result" in yours["troubles"]["learned"]
+    assert "after 20 seconds" in output
+    assert yours["positions"]["sinusoidal"] == found["positions"]["sinusoidal"]
+    assert yours["positions"]["rope"] != found["positions"]["rope"]
+    assert yours["losses"]["alibi"] == found["models"]["alibi"]["losses"]
+    assert yours["losses"]["rope"] != found["models"]["rope"]["losses"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("def (", "exercises/rope.py is not valid Python"),
+        ("import nowhere", "exercises/rope.py imports nowhere, which is not there"),
+        ("import os\nos.kill(os.getpid(), 9)", "ended without a result"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_said_for_its_schemes(student, tmp_path, text, sentence):
+    student(rope=text)
+    output, found = export(tmp_path, "--mine")
+    assert list(found["mine"]["troubles"]) == ["rope", "alibi"]
+    assert sentence in found["mine"]["troubles"]["rope"] and sentence in output
+    assert found["mine"]["positions"] == {}
+
+
+def test_what_the_course_knows_of_a_mistake_stands_on_the_page(student, tmp_path):
+    student(rope=("torch.cat((-x2, x1)", "torch.cat((x2, x1)"))
+    output, found = export(tmp_path, "--mine")
+    about = {one["name"]: one for one in found["mine"]["exercises"]}
+    assert about["rotate_half"]["status"] == "wrong"
+    assert "minus sign" in about["rotate_half"]["says"] and about["rotate_half"]["look"]
+    assert about["rope_tables"]["status"] == "passed" and about["rope_tables"]["says"] == ""
+    assert about["sinusoidal_encoding"]["whose"] == "borrowed"
+    assert "wrong: rotate_half" in output
+    assert "yours: rope_tables, rotate_half, apply_rope, alibi_bias" in output
+
+
+def test_a_place_that_cannot_be_written_gets_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    out = tmp_path / "file" / "lab.html"
+    result = CliRunner().invoke(main, ["lab", "export", "--out", str(out)])
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1] == f"Error: {out} cannot be written: File exists"
+
+
+def test_numbers_that_are_none_become_nothing_in_json(monkeypatch):
+    nothing = torch.full((FARTHEST, SIZE.n_embd), torch.nan)
+    monkeypatch.setattr(numbers, "own_tables", lambda *_: ({"sinusoidal": nothing}, {}))
+    monkeypatch.setattr(numbers, "own_results", list)
+    found = export_numbers(mine=True)
+    assert set(found["mine"]["losses"]["sinusoidal"]) == {None}
+    assert "NaN" not in json.dumps(found)

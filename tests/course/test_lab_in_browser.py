@@ -7,31 +7,29 @@ import base64
 import math
 import statistics
 from functools import cache
-from itertools import product
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
-from course.lab.numbers import BASES, LONGEST, N_HEADS, WIDTHS, export_numbers, packed
+from course.lab.numbers import LONGEST, SENTENCE, export_numbers, packed
 from course.lab.page import page_with
+from course.lab.training import SCHEMES, SIZE, trained
 from course.syllabus import find_lesson
 from course.testing.executor import load_module
 
 pytestmark = pytest.mark.browser
 
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-SCHEMES = ("learned", "sinusoidal", "RoPE", "ALiBi")
-SENTENCES = (
-    "the cat sat on the mat .",
-    "king",
-    "no word of this is known , no zebra and no quagga",
-)
+DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+WORDS = SENTENCE.split()
+SWAPPED = ["paris", "closed", "its", "bells", ".", "rome", "rang", "its"]
+HEAD_DIM = SIZE.n_embd // SIZE.n_heads
 PATIENCE = 10
 """Seconds for whatever should happen at all."""
 
 REDRAW = 100
-"""Milliseconds that a redraw may take on a busy machine; at rest it is a tenth of that."""
+"""Milliseconds that a redraw may take on a busy machine; at rest it is a fifth of that."""
 
 
 @pytest.fixture(scope="module")
@@ -48,19 +46,17 @@ def address(numbers, tmp_path_factory):
 
 @pytest.fixture
 def opened(chromium, address, numbers, tmp_path):
-    """`opened(viewport=..., color_scheme=...)`: the page, on which nothing may go wrong.
-
-    Its numbers are others with `changed={...}`.
-    """
+    """`opened(step, mine={...}, viewport=...)`: the page at a step; nothing may go wrong on it."""
     contexts, troubles, standard = [], [], address
 
-    def open_page(changed=None, **options):
+    def open_page(step="", mine=None, **options):
         address = standard
-        if changed:
-            path = tmp_path / "changed.html"
-            path.write_text(page_with(numbers | changed), encoding="utf-8")
+        if mine:
+            path = tmp_path / "mine.html"
+            whole = {"positions": {}, "troubles": {}, "losses": {}, "exercises": []} | mine
+            path.write_text(page_with(numbers | {"mine": whole}), encoding="utf-8")
             address = path.as_uri()
-        context = chromium.new_context(**options)
+        context = chromium.new_context(**({"viewport": DESKTOP} | options))
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(1000 * PATIENCE)
@@ -68,11 +64,9 @@ def opened(chromium, address, numbers, tmp_path):
         page.on("console", lambda message: troubles.append(message.text))
         page.on(
             "request",
-            lambda asked: (
-                asked.url == address or asked.url.startswith("data:") or troubles.append(asked.url)
-            ),
+            lambda asked: asked.url.startswith((address, "data:")) or troubles.append(asked.url),
         )
-        page.goto(address)
+        page.goto(f"{address}#{step}" if step else address)
         return page
 
     yield open_page
@@ -90,11 +84,6 @@ def computing(chromium, address):
     page.close()
 
 
-@pytest.fixture
-def page(opened):
-    return opened(viewport=DESKTOP)
-
-
 # --- the numbers are PyTorch's --------------------------------------------------------------------
 
 
@@ -109,367 +98,544 @@ def solved(stem):
 
 
 class Expected:
-    """What the page should show, by PyTorch in float64, from the reference's functions."""
+    """What a model makes of words at some positions: by PyTorch in float64, from its weights."""
 
-    def __init__(self, numbers, words, width, base, head, with_words, projected):
-        self.tables = {name: tensor(one) for name, one in numbers["trained"][width].items()}
-        known, strangers = numbers["words"], [w for w in words if w not in numbers["words"]]
-        order = list(dict.fromkeys(strangers))
-        self.tokens = torch.stack(
-            [
-                self.tables["tokens"][known.index(word)]
-                if word in known
-                else self.tables["strangers"][order.index(word)]
-                for word in words
-            ]
-        )
-        self.width, self.base, self.head = width, base, head
-        self.with_words, self.projected = with_words, projected
-
-    def added(self, scheme, start):
-        places = slice(start, start + len(self.tokens))
+    def __init__(self, numbers, scheme, words, positions):
+        self.scheme, self.positions = scheme, torch.tensor(positions)
+        model = numbers["models"][scheme]
+        self.weights = {name: tensor(one) for name, one in model.items() if isinstance(one, dict)}
+        ids = [numbers["words"].index(word) for word in words]
+        self.x = model["loudness"] * self.weights["tokens"][ids]
         if scheme == "learned":
-            return self.tables["positions"][places]
+            self.x = self.x + tensor(numbers["positions"]["learned"])[self.positions]
         if scheme == "sinusoidal":
-            table = solved("sinusoidal").sinusoidal_encoding(LONGEST, self.width, self.base)
-            return table[places].double()
-        return torch.zeros_like(self.tokens)
+            waves = solved("sinusoidal").sinusoidal_encoding(LONGEST, SIZE.n_embd)
+            self.x = self.x + waves.double()[self.positions]
 
-    def scores(self, scheme, start):
-        rope, places = solved("rope"), slice(start, start + len(self.tokens))
-        x = self.tokens
-        if not self.with_words:
-            x = x[:1].expand_as(x) if scheme == "RoPE" else torch.zeros_like(x)
-        x = x + self.added(scheme, start)
-        query, key = (x @ self.tables["wq"], x @ self.tables["wk"]) if self.projected else (x, x)
-        if scheme == "RoPE":
-            turn = rope.RotaryEmbedding(LONGEST, self.width, self.base)
-            query, key = turn(query, start), turn(key, start)
-        scores = query @ key.T / math.sqrt(self.width)
-        if scheme == "ALiBi":
-            scores = scores + rope.alibi_bias(N_HEADS, LONGEST)[self.head - 1, places, places]
+    def normed(self, x, which):
+        return F.rms_norm(x, (SIZE.n_embd,), self.weights["norms"][which], eps=1.1920929e-7)
+
+    def heads(self):
+        """Return queries, keys and values, (H, T, D) each."""
+        qkv = self.normed(self.x, 0) @ self.weights["qkv"].T
+        q, k, v = qkv.unflatten(-1, (3, SIZE.n_heads, HEAD_DIM)).permute(1, 2, 0, 3)
+        if self.scheme == "rope":
+            rope = solved("rope")
+            cos, sin = (one.double()[self.positions] for one in rope.rope_tables(LONGEST, HEAD_DIM))
+            q, k = rope.apply_rope(q, cos, sin), rope.apply_rope(k, cos, sin)
+        return q, k, v
+
+    def scores(self):
+        q, k, _ = self.heads()
+        scores = q @ k.mT / math.sqrt(HEAD_DIM)
+        if self.scheme == "alibi":
+            bias = solved("rope").alibi_bias(SIZE.n_heads, LONGEST).double()
+            scores = scores + bias[:, self.positions][:, :, self.positions]
         return scores
 
-    def largest_change(self, scheme):
-        last = LONGEST - len(self.tokens)
-        moved = torch.stack([self.scores(scheme, start) for start in range(last + 1)])
-        return (moved - moved[0]).abs().max()
+    def attention(self):
+        scores = self.scores()
+        later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        return scores.masked_fill(later, -math.inf).softmax(-1)
+
+    def next_word(self):
+        seen = (self.attention() @ self.heads()[2]).transpose(0, 1).flatten(-2)
+        x = self.x + seen @ self.weights["out"].T
+        x = x + F.gelu(self.normed(x, 1) @ self.weights["widen"].T) @ self.weights["narrow"].T
+        return (self.normed(x, 2) @ self.weights["tokens"].T)[-1].softmax(-1)
 
 
-COMPUTED = """([sentence, width, base, head, start, withWords, projected]) => {
-    const words = wordsIn(sentence);
-    const chosen = { words, width, base, head, start, withWords, projected };
-    return { words, schemes: Object.fromEntries([...SCHEMES, "none"].map(scheme => {
-        const found = scores(chosen, scheme, start);
-        const sum = plus(tokenRows(chosen), positionRows(chosen, scheme, start));
-        return [scheme, {
-            scores: found, weights: causalWeights(found), sum,
-            change: largestChange(chosen, scheme),
-            cosine: cosine(sum[0], sum.at(-1)),
-        }];
-    })) };
-}"""
+LONG = "the queen sat on the throne . king sees the old cat"
+PLACES = (
+    (WORDS, [*range(8)]),
+    (SWAPPED, [*range(9, 16), 40]),
+    (LONG.split(), [*range(52, 64)]),
+)
 
 
-@pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_every_number_is_that_of_torch(computing, numbers, width, base):
-    places = zip(SENTENCES, (9, 63, 40), (1, 3, 8), strict=True)
-    for (sentence, start, head), *switches in product(places, (False, True), (False, True)):
-        asked = [sentence, width, base, head, start, *switches]
-        found = computing.evaluate(COMPUTED, asked)
-        right = Expected(numbers, found["words"], width, base, head, *switches)
-        for scheme, shown in found["schemes"].items():
-            scores = right.scores(scheme, start)
-            later = torch.ones_like(scores, dtype=torch.bool).triu(1)
-            sums = right.tokens + right.added(scheme, start)
-            wanted = {
-                "scores": scores,
-                "weights": scores.masked_fill(later, -math.inf).softmax(-1),
-                "sum": sums,
-                "cosine": torch.cosine_similarity(sums[0], sums[-1], dim=0),
-                "change": right.largest_change(scheme),
-            }
-            for name, want in wanted.items():
-                got = torch.tensor(shown[name], dtype=torch.float64)
-                assert got.shape == want.shape
-                assert (got - want).abs().max() < 1e-6, (name, scheme, asked)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_number_is_that_of_torch(computing, numbers, scheme):
+    """Scores, weights, queries and keys of all heads, and each word's probability to come next."""
+    for words, positions in PLACES:
+        right = Expected(numbers, scheme, words, positions)
+        q, k, _ = right.heads()
+        found = computing.evaluate(
+            """([scheme, words, positions]) => ({
+                heads: [0, 1, 2, 3].map((head) => attention(scheme, head, words, positions)),
+                next: nextWord(scheme, words, positions),
+            })""",
+            [scheme, words, positions],
+        )
+        wanted = {"scores": right.scores(), "weights": right.attention(), "queries": q, "keys": k}
+        for name, want in wanted.items():
+            got = torch.tensor([head[name] for head in found["heads"]], dtype=torch.float64)
+            torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(
+            torch.tensor(found["next"], dtype=torch.float64),
+            right.next_word(),
+            rtol=1e-5,
+            atol=1e-7,
+        )
 
 
-def test_the_slowest_hand_turns_as_the_formula_says(computing):
-    for width, base in product(WIDTHS, BASES):
-        turn = computing.evaluate(f"slowestTurn({{ width: {width}, base: {base} }})")
-        assert turn == pytest.approx((LONGEST - 1) * base ** (-(width - 2) / width), abs=1e-6)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_page_says_what_the_trained_model_says(computing, numbers, scheme):
+    for words in (WORDS, SWAPPED):
+        ids = torch.tensor([[numbers["words"].index(word) for word in words]])
+        want = trained(scheme)(ids)[0, -1].softmax(-1)
+        got = computing.evaluate(
+            "([scheme, words]) => nextWord(scheme, words, [...words.keys()])", [scheme, words]
+        )
+        torch.testing.assert_close(torch.tensor(got), want, rtol=1e-3, atol=1e-5)
 
 
-def test_only_rope_and_alibi_stay_relative_behind_a_projection(computing):
-    for width, base, sentence in product(WIDTHS, BASES, (SENTENCES[0], SENTENCES[2])):
-        settings = f"{{ words: wordsIn('{sentence}'), width: {width}, base: {base}, "
-        settings += "head: 1, start: 0, withWords: false, projected: "
-        raw = computing.evaluate(f"steadySchemes({settings} false }})")
-        assert raw == ["sinusoidal", "RoPE", "ALiBi"]
-        assert computing.evaluate(f"steadySchemes({settings} true }})") == ["RoPE", "ALiBi"]
+@pytest.mark.parametrize("bare", [True, False])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_score_of_a_pair_along_the_text_is_that_of_torch(computing, numbers, scheme, bare):
+    words = ("its", "closed")
+    for head in range(SIZE.n_heads):
+        got = computing.evaluate(
+            """([scheme, head, bare, words]) => Array.from({ length: 60 }, (_, key) =>
+                pairScore(scheme, head, bare, words, key + 4, key))""",
+            [scheme, head, bare, words],
+        )
+        want = []
+        for key in range(60):
+            right = Expected(numbers, scheme, [words[1], words[0]], [key, key + 4])
+            if scheme == "none":
+                want.append(0.0)
+                continue
+            if scheme == "alibi":
+                want.append(float(solved("rope").alibi_bias(SIZE.n_heads, 64)[head, key + 4, key]))
+                continue
+            if scheme != "rope":  # positions alone
+                model = numbers["models"][scheme]
+                tokens = right.weights["tokens"]
+                ids = [numbers["words"].index(words[1]), numbers["words"].index(words[0])]
+                right.x = right.x - model["loudness"] * tokens[ids]
+            if bare:
+                unit = torch.ones(3, SIZE.n_embd, dtype=torch.float64)
+                right.weights = right.weights | {"norms": unit}
+                right.weights["qkv"] = torch.eye(SIZE.n_embd, dtype=torch.float64).repeat(3, 1)
+            want.append(float(right.scores()[head, 1, 0]))
+        assert got == pytest.approx(want, rel=1e-5, abs=1e-6)
 
 
-def test_a_color_is_that_of_the_notebooks(page):
+def test_a_color_is_that_of_the_notebooks(computing):
     import matplotlib
 
-    norm = matplotlib.colors.Normalize(-2, 2)
-    for value in (-2, -1.3, 0, 0.4, 2):
-        want = matplotlib.colors.to_hex(matplotlib.colormaps["coolwarm"](norm(value)))
-        assert page.evaluate(f"colorOf({value}, 2, true)") == want
+    from course.plots.parts import SIGNED
+
+    for share in (0.0, 0.25, 0.5, 0.9, 1.0):
+        color = matplotlib.colors.to_hex(matplotlib.colormaps[SIGNED](share))
+        assert computing.evaluate(f"colorOf({2 * share - 1}, 1)") == color
+    assert computing.evaluate("colorOf(NaN, 1)") == "none"
 
 
-# --- hands on it ----------------------------------------------------------------------------------
+def test_the_error_function_is_that_of_torch(computing):
+    places = torch.linspace(-7, 7, 101, dtype=torch.float64)
+    got = torch.tensor(computing.evaluate("places => places.map(erf)", places.tolist()))
+    torch.testing.assert_close(got.double(), places.erf(), rtol=1e-6, atol=1e-6)
 
 
-def changes(page):
-    names, values = (page.locator(f"#changes {tag}").all_text_contents() for tag in ("dt", "dd"))
-    return dict(zip(names, values, strict=True))
+def test_a_small_share_is_never_called_none(computing):
+    shown = computing.evaluate("[0, 1e-9, 0.004, 0.426, 0.9951, 1 - 1e-9, 1, NaN].map(percent)")
+    assert shown == ["0 %", "< 1 %", "< 1 %", "43 %", "> 99 %", "> 99 %", "100 %", "not a number"]
 
 
-def drawn(page, canvas):
-    return page.locator(f"#{canvas}").evaluate("canvas => canvas.toDataURL()")
+# --- the story ------------------------------------------------------------------------------------
 
 
-def test_the_point_is_discovered_by_a_guess(page):
-    assert changes(page) == {"learned": "0.4", "sinusoidal": "0", "RoPE": "0", "ALiBi": "0"}
-    guess = page.locator('[data-question="projected"]')
-    assert guess.get_by_role("button").is_disabled()
-    guess.get_by_label("sinusoidal, RoPE and ALiBi").check()
-    assert "It is" not in guess.inner_text()
-    guess.get_by_role("button").click()
-    assert "Not quite. It is: RoPE and ALiBi." in guess.inner_text()
-    after = changes(page)
-    assert (after["RoPE"], after["ALiBi"]) == ("0", "0")
-    assert float(after["sinusoidal"]) > 1
-    assert page.get_by_label("with Wq, Wk", exact=True).is_checked()
-    guess.get_by_role("button", name="Guess again").click()
-    assert "It is" not in guess.inner_text()
+def middle(locator):
+    locator.scroll_into_view_if_needed()
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-@pytest.mark.parametrize("name", ["repeated", "slowest", "projected", "untrained"])
-def test_each_guess_is_answered_once_it_is_made(page, name):
-    guess = page.locator(f'[data-question="{name}"]')
-    right = page.evaluate(f"QUESTIONS.{name}.answer(settings).right")
-    guess.locator(f'input[value="{right}"]').check()
-    guess.get_by_role("button").click()
-    assert "Your guess is right" in guess.inner_text()
-    assert guess.locator("label.right").count() == 1
-    assert guess.locator("p").nth(1).inner_text() != ""
-    if name == "slowest":  # it is computed for what is chosen
-        page.evaluate("set({ width: 4, base: 10 })")
-        assert right == "little"
-        assert page.evaluate(f"QUESTIONS.{name}.answer(settings).right") == "much"
+def word(page, number):
+    return page.locator(f'#words [data-number="{number}"] button')
 
 
-def test_what_is_said_of_untrained_rows_holds_at_every_width(computing):
-    for width, sentence in product(WIDTHS, (SENTENCES[0], SENTENCES[2])):
-        settings = f"{{ ...settings, width: {width}, words: wordsIn('{sentence}') }}"
-        assert computing.evaluate(f"QUESTIONS.untrained.answer({settings}).right") == "blind"
-
-
-def test_a_sentence_of_ones_own(page):
-    box = page.get_by_label("Your sentence")
-    box.fill("Dog bites man, man bites dog!")
-    words = page.evaluate("settings.words")
-    assert words == ["dog", "bites", "man", ",", "man", "bites", "dog", "!"]
-    assert page.locator("#tokens button").count() == 8
-    assert "has no “,”, “!”: random rows stand in." in page.locator("#sentence-note").inner_text()
-    assert "“dog” stands at positions 0 and 6" in page.locator("main").inner_text()
-    box.fill("one two three four five six seven eight nine ten eleven twelve thirteen")
-    assert page.evaluate("settings.words.length") == 12
-    assert "The first 12 words are shown." in page.locator("#sentence-note").inner_text()
-    assert page.locator('[data-question="repeated"]').is_hidden()
-    box.fill("  ")
-    assert page.evaluate("settings.words.length") == 12
-    assert "at least one word" in page.locator("#sentence-note").inner_text()
-    box.fill("<b>the</b> the")
-    assert page.evaluate("settings.words") == ["b", "the", "b", "the"]
-
-
-@pytest.mark.parametrize(
-    ("slider", "keys", "text", "canvas"),
-    [
-        ("Width", ["ArrowLeft"], "16 features", "rows"),
-        ("Base", ["ArrowRight"], "500,000", "hands"),
-        ("First position", ["ArrowRight", "ArrowRight"], "2", "rows"),
-        ("ALiBi head", ["End"], "8 (slope 1/256)", "scores-ALiBi"),
-        ("Position of", ["ArrowRight"], "5", "hands"),
-    ],
-)
-def test_a_slider_moves_by_keys_and_changes_its_figure(page, slider, keys, text, canvas):
-    page.get_by_label("sinusoidal", exact=True).check()
-    page.get_by_role("tab", name="Sum").click()
-    before = drawn(page, canvas)
-    page.get_by_label(slider).focus()
-    for key in keys:
-        page.keyboard.press(key)
-    value = page.locator("div", has=page.get_by_label(slider)).last.locator(".value")
-    assert value.inner_text() == text
-    assert drawn(page, canvas) != before
-
-
-def test_tabs_by_keys(page):
-    before = drawn(page, "rows")
-    page.get_by_role("tab", name="Token").focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    tab = page.get_by_role("tab", name="Sum")
-    assert tab.evaluate("tab => tab === document.activeElement")
-    assert tab.get_attribute("aria-selected") == "true"
-    assert drawn(page, "rows") != before
-    page.keyboard.press("ArrowRight")
-    assert page.get_by_role("tab", name="Token").get_attribute("aria-selected") == "true"
-    assert drawn(page, "rows") == before
-
-
-def place_of(page, canvas, cell):
-    """The middle of a cell, scrolled into view, in pixels of the window."""
-    page.locator(f"#{canvas}").scroll_into_view_if_needed()
-    box = page.locator(f"#{canvas}").bounding_box()
-    x, y = page.evaluate(f"middleOf(document.getElementById('{canvas}'), {list(cell)})")
-    return box["x"] + x, box["y"] + y
-
-
-def tip(page, canvas):
-    return page.locator(f"#{canvas} + .tip").inner_text()
-
-
-def test_the_number_under_the_pointer(page):
-    value = page.evaluate("tokenRows(settings)[4][7]")
-    page.mouse.move(*place_of(page, "rows", (4, 7)))
-    assert tip(page, "rows") == f"“the” at 4, feature 7: {page.evaluate(f'shown({value}, 4)')}"
-    page.mouse.move(*place_of(page, "scores-ALiBi", (3, 1)))
-    assert tip(page, "scores-ALiBi") == "query “on” (3), key “cat” (1): −1"
-    assert tip(page, "rows") == ""
-    page.mouse.move(*place_of(page, "hands", (0, 0)))
-    assert tip(page, "hands").startswith("pair 0: feature 0 is −0.757, feature 1 is −0.654")
-    page.evaluate("set({ width: 8 })")
-    assert tip(page, "hands") == ""  # it no longer holds
-
-
-def test_the_number_under_a_finger(opened):
-    page = opened(viewport=PHONE, has_touch=True, is_mobile=True)
-    page.touchscreen.tap(*place_of(page, "scores-ALiBi", (2, 0)))
-    assert tip(page, "scores-ALiBi") == "query “sat” (2), key “the” (0): −1"
-
-
-def test_the_number_under_the_arrow_keys(page):
-    page.locator("#scores-ALiBi").focus()
-    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowRight"):
-        page.keyboard.press(key)
-    assert tip(page, "scores-ALiBi") == "query “the” (0), key “cat” (1): 0"
-    page.keyboard.press("Escape")
-    assert tip(page, "scores-ALiBi") == ""
-
-
-def test_a_word_shows_its_hands_and_turns_them_dragged_or_by_keys(page):
-    word = page.locator("#tokens button").nth(2)
-    word.scroll_into_view_if_needed()
-    word.hover()
-    assert page.evaluate("settings.place") == 2
-    before, box = drawn(page, "hands"), word.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+def drag(page, start, end, steps=6):
+    page.mouse.move(*start)
     page.mouse.down()
-    page.mouse.move(x + 60, y, steps=5)
-    assert page.evaluate("settings.place") == 7
-    assert word.locator("small").inner_text() == "7"
-    assert drawn(page, "hands") != before
-    page.mouse.move(x - 600, y, steps=5)
-    assert page.evaluate("settings.place") == 0
+    page.mouse.move(*end, steps=steps)
     page.mouse.up()
-    page.mouse.move(x, y + 300)
-    assert page.evaluate("settings.place") == 0
-    page.locator("#tokens button").nth(1).focus()
-    for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
-        page.keyboard.press(key)
-    assert page.evaluate("[settings.probe, settings.place]") == [1, 2]
 
 
-def test_hands_of_each_scheme(page):
+def order(page):
+    return page.evaluate("sentence().join(' ')")
+
+
+def test_without_positions_an_exchange_changes_nothing(opened):
+    page = opened()
+    assert page.locator("#outcome").inner_text() == ""
+    drag(page, middle(word(page, 6)), middle(word(page, 1)))
+    assert order(page) == " ".join(SWAPPED)
+    said = page.locator("#outcome").inner_text()
+    assert "Largest change of a bar: 0." in said and "The model says gates" in said
+    bars = page.locator("#words .bar small").all_inner_texts()
+    assert bars[1] == "42 %" and bars[6] == "36 %"  # they went along with their words
+
+
+def test_a_word_is_dragged_back_and_the_last_one_stays(opened):
+    page = opened()
+    page.mouse.move(*middle(word(page, 6)))
+    page.mouse.down()
+    page.mouse.move(*middle(word(page, 1)), steps=4)
+    assert order(page) == " ".join(SWAPPED)
+    page.mouse.move(*middle(page.locator("#words > div").nth(6)), steps=4)
+    page.mouse.up()
+    assert order(page) == SENTENCE
+    drag(page, middle(word(page, 7)), middle(word(page, 0)))
+    drag(page, middle(word(page, 0)), middle(word(page, 7)))
+    assert order(page) == SENTENCE
+
+
+def test_words_move_by_keys_and_keep_the_focus(opened):
+    page = opened()
+    word(page, 6).focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowLeft")
+    assert order(page) == "paris closed rang its bells . rome its"
+    assert page.evaluate("document.activeElement.textContent") == "closed"
+    for _ in range(9):
+        page.keyboard.press("ArrowRight")
+    assert order(page) == SENTENCE  # not past the last word
+
+
+def test_words_are_dragged_by_a_finger(opened, chromium):
+    page = opened(viewport=PHONE, has_touch=True, is_mobile=True)
+    word(page, 6).scroll_into_view_if_needed()
+    (x, y), (to_x, to_y) = middle(word(page, 6)), middle(word(page, 1))
+    touch = page.context.new_cdp_session(page)
+
+    def send(kind, *points):
+        touch.send(
+            "Input.dispatchTouchEvent",
+            {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]},
+        )
+
+    send("touchStart", (x, y))
+    # sideways first: up and down scrolls the page
+    for share in (0.2, 0.4, 0.6, 0.8, 1):
+        send("touchMove", (x + share * (to_x - x), y))
+    send("touchMove", (to_x, to_y))
+    send("touchEnd")
+    assert order(page) == " ".join(SWAPPED)
+
+
+def test_each_scheme_tells_the_two_orders_apart(opened):
+    page = opened(2)
+    rows = {row.split("\t")[0]: row.split("\t") for row in compared(page)}
+    assert rows["no positions"][3] == "0"
+    assert rows["no positions"][1] == rows["no positions"][2]
+    for scheme in ("learned", "sinusoidal", "RoPE", "ALiBi"):
+        _, before, after, change = rows[scheme]
+        assert before.startswith("gates") and after.startswith("bells")
+        assert int(change.removesuffix(" points")) > 30
+
+
+def compared(page):
+    cells = "rows => rows.map(row => [...row.cells].map(cell => cell.innerText).join('\\t'))"
+    return [row[2:] for row in page.locator("#compared tbody tr").evaluate_all(cells)]
+
+
+def test_a_scheme_is_chosen_and_seen_in_every_view(opened):
+    page = opened(2)
     seen = set()
-    for scheme in SCHEMES:
+    for scheme in ("no positions", "learned", "sinusoidal", "RoPE", "ALiBi"):
         page.get_by_label(scheme, exact=True).check()
-        assert page.locator("#hands").is_visible() == (scheme != "ALiBi")
-        if scheme != "ALiBi":
-            seen.add(drawn(page, "hands"))
-    assert len(seen) == 3
+        assert page.locator("#compared .chosen th").inner_text()[2:] == scheme
+        assert f"({scheme})" in page.locator("#words-note").inner_text()
+        seen.add(page.locator("#matrix svg").inner_html() + page.locator("#next").inner_html())
+    assert len(seen) == 5
 
 
-def test_everything_is_reached_by_the_tab_key(page):
-    page.evaluate("document.activeElement.blur()")
-    reached = set()
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        reached.add(page.evaluate("document.activeElement.id || document.activeElement.name"))
-    for name in ("sentence", "scheme", "width", "base", "start", "head", "rows", "hands", "place"):
-        assert name in reached
-    assert {"withWords", "projected", "view", "tab-token"} <= reached
-    assert {f"scores-{scheme}" for scheme in SCHEMES} <= reached
+def test_one_color_scale_for_all_schemes(opened):
+    page = opened(2)
+    ends = set()
+    for scheme in ("no positions", "learned", "sinusoidal", "RoPE", "ALiBi"):
+        page.get_by_label(scheme, exact=True).check()
+        ends.add(tuple(page.locator("#matrix svg text.left").all_text_contents()))
+    assert len(ends) == 1 and "q · k / √D" in ends.pop()
 
 
-# --- as it looks ----------------------------------------------------------------------------------
+def test_what_is_pointed_at_is_lit_in_every_view(opened):
+    page = opened(6)
+    page.get_by_label("RoPE", exact=True).check()
+    page.locator('#matrix rect[data-cell="6 1"]').hover()
+    assert page.locator("#words .query button").inner_text() == "closed"
+    assert page.locator("#words .key button").inner_text() == "rang"
+    assert page.locator("#matrix text.q.bold.right").text_content() == "closed"
+    hands = page.locator("#hands svg").get_attribute("aria-label")
+    assert hands.startswith("Hands of query “closed” at 6 and key “rang” at 1.")
+    assert "query “closed”" in page.locator("#matrix-note").inner_text().lower()
+    page.mouse.move(5, 5)
+    assert page.locator("#words .query button").inner_text() == "its"
+    page.locator('#hands [data-pair="1"]').hover()
+    assert page.locator("#hands .lit").get_attribute("data-pair") == "1"
+    faint = page.locator("#curves path.curve.faint").evaluate_all(
+        "paths => paths.map(path => path.dataset.pair)"
+    )
+    assert faint == ["0", "2", "3"]
+
+
+def test_a_score_is_chosen_by_keys_and_by_a_click(opened):
+    page = opened(2)
+    page.locator("#matrix").focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("litPlaces()")[0] == 6
+    label = page.locator("#matrix svg").get_attribute("aria-label")
+    query, key = page.evaluate("litPlaces()")
+    score = page.evaluate("attentionNow().scores")[query][key]
+    assert f"{score:.2f}".replace("-", "−") in label
+    page.locator('#matrix rect[data-cell="3 2"]').click()
+    page.mouse.move(5, 5)
+    assert page.evaluate("litPlaces()") == [3, 2]
+
+
+def angles(page):
+    return page.locator("#hands text.accent").all_text_contents()
+
+
+def score(page):
+    return page.locator("#hands-note strong").inner_text()
+
+
+def test_both_move_and_no_angle_changes(opened):
+    page = opened(3)
+    before, stood = angles(page), score(page)
+    x, y = middle(page.locator(".handle.both"))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for moved in (80, 200, 350):
+        page.mouse.move(x + moved, y, steps=3)
+        assert angles(page) == before and score(page) == stood
+    page.mouse.up()
+    assert page.evaluate("positions()")[0] > 15
+    page.locator(".handle.q").focus()
+    page.keyboard.press("ArrowRight")
+    assert angles(page) != before and score(page) != stood
+
+
+def test_query_and_key_are_moved_by_dragging_and_no_word_passes_another(opened):
+    page = opened(3)
+    drag(page, middle(page.locator(".handle.q")), (1100, middle(page.locator(".handle.q"))[1]))
+    far = page.evaluate("positions()")
+    assert far[:7] == [*range(7)] and far[7] > 40
+    assert page.locator('#words [data-number="7"] .place').inner_text() == str(far[7])
+    drag(page, middle(page.locator(".handle.k")), (2000, middle(page.locator(".handle.k"))[1]))
+    where = page.evaluate("positions()")
+    assert where[7] == far[7] and where[6] == far[7] - 1
+    assert where == sorted(set(where))
+
+
+def test_the_curve_is_the_score_at_each_distance(opened):
+    page = opened(3)
+    parts = page.evaluate("partsByDistance()")
+    for apart in (1, 5, 20, 50):
+        page.evaluate(f"set({{ start: 0, gap: {apart - 1} }})")
+        assert float(score(page).replace("−", "-")) == pytest.approx(sum(parts[apart]), abs=0.006)
+
+
+def note(page):
+    said = page.locator("#shift-note").inner_text().partition(": ")[2].rstrip(".")
+    return dict(part.rsplit(" ", 1) for part in said.split(", "))
+
+
+def test_a_projection_takes_from_sinusoids_what_it_leaves_to_rope(opened):
+    page = opened(4)
+    bare = note(page)
+    assert bare["sinusoidal"] == bare["RoPE"] == bare["ALiBi"] == "0" != bare["learned"]
+    page.get_by_label("with the trained W").check()
+    through = note(page)
+    assert through["RoPE"] == through["ALiBi"] == "0"
+    assert float(through["sinusoidal"]) > 1
+    page.get_by_role("slider", name="Along the text").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#along-now").inner_text() == "key at 7, query at 8"
+
+
+def test_losses_are_shown_as_far_as_one_reads(opened, numbers):
+    page = opened(5)
+    slider = page.get_by_label("Read on to")
+    ends = page.locator("#cliff path.curve").evaluate_all(
+        "paths => paths.map(path => path.getBBox().width)"
+    )
+    slider.focus()
+    page.keyboard.press("End")
+    assert page.locator("#reach-now").inner_text() == "128 words"
+    wide = page.locator("#cliff path.curve").evaluate_all(
+        "paths => paths.map(path => path.getBBox().width)"
+    )
+    assert all(after > 5 * before for before, after in zip(ends, wide, strict=True))
+    said = page.locator("#cliff-note").inner_text()
+    for scheme, model in numbers["models"].items():
+        called = page.evaluate(f"CALLED.{scheme}")
+        assert f"{called} {model['losses'][-1]:.2f}" in said
+
+
+# --- guesses --------------------------------------------------------------------------------------
+
+RIGHT = {1: "bells", 2: "it stays", 3: "RoPE's, not the sinusoids'", 4: "ALiBi alone"}
+
+
+@pytest.mark.parametrize("step", RIGHT)
+def test_a_guess_is_answered_once_and_stays_as_it_was_told(opened, step):
+    page = opened(step)
+    form = page.locator(f'[data-guess="{step}"]')
+    button = form.get_by_role("button")
+    assert button.is_disabled()
+    form.get_by_label(RIGHT[step], exact=True).check()
+    button.click()
+    told = form.inner_text()
+    assert f"✓ Right: {RIGHT[step]}." in told
+    page.evaluate(
+        "set({ words: ['the', 'king', 'sees', 'dog'], order: [0, 1, 2, 3], query: 3, key: 2 })"
+    )
+    page.evaluate("set({ bare: false, start: 7, scheme: 'alibi', chosenHead: 1 })")
+    assert form.inner_text() == told
+    page.evaluate("goTo(6)")
+    page.evaluate(f"goTo({step})")
+    assert form.inner_text() == told
+    assert all(radio.is_disabled() for radio in form.locator("input").all())
+
+
+@pytest.mark.parametrize("step", RIGHT)
+def test_a_wrong_guess_is_told_what_is_right(opened, step):
+    page = opened(step)
+    form = page.locator(f'[data-guess="{step}"]')
+    wrong = next(text for text in form.locator("label").all_inner_texts() if text != RIGHT[step])
+    form.get_by_label(wrong, exact=True).check()
+    form.get_by_role("button").click()
+    assert f"✗ Not quite: {RIGHT[step]}." in form.inner_text()
+    assert form.locator("label.right").inner_text() == RIGHT[step]
+
+
+# --- on the page ----------------------------------------------------------------------------------
+
+
+def test_steps_by_links_by_the_address_and_onward(opened):
+    page = opened()
+    assert page.locator("#steps [aria-current]").inner_text() == "Order"
+    for step in ("Positions", "Hands", "Projections", "Longer", "Free play"):
+        page.get_by_role("button", name="Go on").click()
+        assert page.locator("#steps [aria-current]").inner_text() == step
+    assert page.get_by_role("button", name="Go on").is_hidden()
+    page.get_by_role("link", name="Hands").click()
+    assert page.url.endswith("#3") and page.locator("#hands").is_visible()
+    page.goto(page.url.replace("#3", "#5"))
+    assert page.locator("#cliff").is_visible() and page.locator("#hands").is_hidden()
+    page.get_by_role("link", name="Play with all of it").click()
+    assert page.locator("#hands").is_visible() and page.locator("#matrix").is_visible()
+
+
+def test_a_step_plays_by_itself_until_it_is_stopped(opened):
+    for step, moves in ((1, "state.order.join()"), (3, "state.start"), (5, "state.reach")):
+        page = opened(step)
+        before = page.evaluate(moves)
+        page.get_by_role("button", name="Show me").click()
+        page.wait_for_function(f"before => {moves} !== before", arg=before)
+        page.get_by_role("button", name="Stop").click()
+        stood = page.evaluate(moves)
+        page.wait_for_timeout(300)
+        assert page.evaluate(moves) == stood
+
+
+def test_nothing_moves_by_itself_where_that_is_not_wished(opened):
+    page = opened(1, reduced_motion="reduce")
+    assert page.get_by_role("button", name="Show me").is_hidden()
+    word(page, 6).focus()
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+def test_a_sentence_of_ones_own(opened):
+    page = opened(6)
+    box = page.get_by_label("Your sentence")
+    box.fill("The KING sees a zebra . zebra")
+    assert page.evaluate("state.words") == ["the", "king", "sees", "a", "."]
+    said = page.locator("#sentence-note").inner_text()
+    assert "The models do not know “zebra”: left out." in said
+    box.fill("the cat " * 8)
+    assert page.evaluate("state.words.length") == 12
+    assert "The first 12 words are taken." in page.locator("#sentence-note").inner_text()
+    box.fill("zebra")
+    assert page.evaluate("state.words.length") == 12
+    assert "the last sentence stays" in page.locator("#sentence-note").inner_text()
+    box.fill("<b>the</b> queen")
+    assert page.evaluate("state.words") == ["the", "queen"]
+    page.locator("summary").click()
+    page.locator("#vocabulary").get_by_role("button", name="sat", exact=True).click()
+    assert page.evaluate("state.words") == ["the", "queen", "sat"]
+
+
+def test_heads_and_first_positions_are_chosen(opened):
+    page = opened(6)
+    page.get_by_label("ALiBi", exact=True).check()
+    page.locator("#head").get_by_label("4", exact=True).check()
+    assert "head 4 of 4" in page.locator("#words-note").inner_text()
+    page.get_by_label("First position").focus()
+    page.keyboard.press("End")
+    assert page.evaluate("positions()")[-1] == LONGEST - 1
+    places = page.locator("#words .place").all_inner_texts()
+    assert places == [str(place) for place in range(LONGEST - 8, LONGEST)]
 
 
 @pytest.mark.parametrize("color_scheme", ["light", "dark"])
-@pytest.mark.parametrize(
-    "viewport", [DESKTOP, PHONE, {"width": 320, "height": 600}], ids=lambda size: f"{size['width']}"
-)
-def test_nothing_is_wider_than_the_window(opened, viewport, color_scheme):
-    page = opened(viewport=viewport, color_scheme=color_scheme)
-    page.get_by_label("Your sentence").fill("incomprehensibilities of the the antidisestablishment")
-    for state in ("{}", "{ width: 4 }", "{ scheme: 'RoPE', base: 500000, view: 'weights' }"):
-        page.evaluate(f"set({state})")
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= viewport["width"]
-        for canvas in page.locator("canvas:visible").all():
-            box = canvas.bounding_box()
-            assert box["width"] > 0
-            assert box["x"] + box["width"] <= viewport["width"]
+@pytest.mark.parametrize("width", [1280, 390, 320])
+def test_nothing_is_wider_than_the_window(opened, width, color_scheme):
+    page = opened(viewport={"width": width, "height": 800}, color_scheme=color_scheme)
+    for step in range(1, 7):
+        page.evaluate(f"goTo({step})")
+        if step == 6:
+            page.get_by_label("Your sentence").fill("remembered princess remembered greece " * 3)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, step
+        for svg in page.locator("svg:visible").all():
+            box = svg.bounding_box()
+            assert box["x"] >= 0 and box["x"] + box["width"] <= width + 0.5
+            assert svg.get_attribute("role") == "img"
+            assert len(svg.get_attribute("aria-label")) > 20
 
 
-def test_every_figure_is_described(page):
-    labels = [canvas.get_attribute("aria-label") for canvas in page.locator("canvas").all()]
-    assert len(set(labels)) == 6
-    assert all(len(label) > 40 for label in labels)
+def test_words_in_drawings_are_large_enough_and_none_is_cut_off(opened):
+    for viewport in (DESKTOP, PHONE):
+        page = opened(6, viewport=viewport)
+        cut = page.locator("svg").evaluate_all(
+            """svgs => svgs.flatMap(svg => {
+                const frame = svg.getBoundingClientRect();
+                return [...svg.querySelectorAll('text')].filter(text => {
+                    const box = text.getBoundingClientRect();
+                    const small = parseFloat(getComputedStyle(text).fontSize) < 12;
+                    return small || box.left < frame.left - 1 || box.right > frame.right + 1
+                        || box.bottom > frame.bottom + 2 || box.top < frame.top - 2;
+                }).map(text => svg.parentElement.id + ': ' + text.textContent);
+            })"""
+        )
+        assert cut == []
 
 
-def test_dark_and_light_are_both_drawn(opened):
-    light, dark = (opened(viewport=DESKTOP, color_scheme=one) for one in ("light", "dark"))
-    assert drawn(light, "rows") != drawn(dark, "rows")
-    ground = "getComputedStyle(document.body).backgroundColor"
-    assert light.evaluate(ground) == "rgb(255, 255, 255)"
-    assert dark.evaluate(ground) == "rgb(22, 24, 27)"
-    light.emulate_media(color_scheme="dark")
-    as_dark = "drawn => document.getElementById('rows').toDataURL() === drawn"
-    light.wait_for_function(as_dark, arg=drawn(dark, "rows"))  # the page hears of it a frame later
+def test_everything_is_reached_by_the_tab_key(opened):
+    page = opened(6)
+    page.evaluate("document.activeElement.blur()")
+    reached = set()
+    for _ in range(70):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate(
+                "document.activeElement.id || document.activeElement.name"
+                " || document.activeElement.className || document.activeElement.textContent"
+            )
+        )
+    wanted = {"sentence", "scheme", "head", "start", "matrix", "bare", "along", "reach"}
+    wanted |= {"handle q", "handle k", "handle both", "closed"}
+    assert wanted <= reached
 
 
-def test_settings_wait_at_the_bottom_of_a_phone(opened):
-    page = opened(viewport=PHONE)
-    assert not page.get_by_label("Width").is_visible()
-    page.locator("summary").click()
-    assert page.get_by_label("Width").is_visible()
-    box = page.locator("aside").bounding_box()
-    assert box["y"] + box["height"] == pytest.approx(PHONE["height"], abs=1)
-
-
-def test_in_a_frame_of_another_page_it_scrolls_by_itself(chromium, address, tmp_path):
-    host = tmp_path / "host.html"
-    frame = f'<iframe src="{address}" title="lab" width="700" height="500"></iframe>'
-    host.write_text(frame, encoding="utf-8")
-    page = chromium.new_page()
-    page.goto(host.as_uri())
-    inside = page.frame_locator("iframe")
-    inside.locator("#scores-RoPE").scroll_into_view_if_needed()
-    assert inside.locator("#scores-RoPE").is_visible()
-    assert page.frames[1].evaluate("document.documentElement.scrollWidth") <= 700
-    assert page.evaluate("scrollY") == 0
-    page.close()
-
-
-def test_a_redraw_is_quick(page):
+def test_a_redraw_is_quick(opened):
+    page = opened(6)
     times = page.evaluate(
         """() => Array.from({ length: 40 }, (_, start) => {
             const before = performance.now();
@@ -481,26 +647,97 @@ def test_a_redraw_is_quick(page):
     assert statistics.median(times) < REDRAW
 
 
-def test_numbers_that_are_none_are_left_blank(opened, numbers):
-    """As with a student's formula that divides by zero."""
-    broken = packed(torch.full((LONGEST, 32), math.nan))
-    waves = numbers["sinusoidal"] | {32: dict.fromkeys(BASES, broken)}
-    page = opened({"sinusoidal": waves}, viewport=DESKTOP)
-    assert changes(page)["sinusoidal"] == "not a number"
-    assert changes(page)["RoPE"] == "0"
-    assert page.evaluate("limitOf([[NaN, -3], [Infinity, 1]])") == 3
+# --- a student's own functions --------------------------------------------------------------------
 
 
-def test_what_was_borrowed_and_found_wrong_stands_on_the_page(opened):
-    facts = {
-        "mine": True,
-        "yours": ["rotate_half", "rope_tables"],
-        "borrowed": ["apply_rope"],
-        "foundWrong": ["rotate_half"],
-        "unchecked": ["rope_tables"],
+def rotations(change=lambda matrices: matrices):
+    """RoPE's matrices at all positions, changed, as the page gets them."""
+    rope = solved("rope")
+    units = torch.eye(HEAD_DIM)[:, None].repeat(1, LONGEST, 1)
+    tables = rope.rope_tables(LONGEST, HEAD_DIM)
+    matrices = change(rope.apply_rope(units, *tables).transpose(0, 1))
+    size = range(HEAD_DIM)
+    pairs = [(i, j) for i in size for j in size]
+    return {
+        "from": [i for i, _ in pairs],
+        "to": [j for _, j in pairs],
+        "values": packed(matrices.flatten(1)),
     }
-    said = opened(facts).locator("#origin").inner_text()
-    assert "Borrowed from the reference, because yours are to do: apply_rope." in said
-    assert "The last check found wrong: rotate_half." in said
-    assert "Made with your own rotate_half, rope_tables." in said
-    assert "Not checked since you wrote it: rope_tables." in said
+
+
+def mirrored(matrices):
+    """A sign is lost: what should turn is mirrored."""
+    wrong = matrices.clone()
+    half = HEAD_DIM // 2
+    wrong[:, half:, :half] *= -1
+    return wrong
+
+
+def test_right_functions_break_no_claim(opened, numbers):
+    page = opened(7, mine={"positions": numbers["positions"] | {"rope": rotations()}})
+    assert page.locator(".claims li").count() == 8
+    assert all(text.startswith("✓") for text in page.locator(".claims li").all_inner_texts())
+    assert page.get_by_text("numbers are the reference's.").count() == 4
+    for step in range(1, 6):
+        page.evaluate(f"goTo({step})")
+        assert page.locator("#broken").is_hidden()
+
+
+def test_a_lost_sign_is_marked_where_the_story_breaks(opened):
+    says = {"says": "rotate_half loses a sign.", "look": "Where?", "status": "wrong"}
+    exercise = {"name": "rotate_half", "scheme": "rope", "lesson": "rope", "whose": "yours"} | says
+    page = opened(mine={"positions": {"rope": rotations(mirrored)}, "exercises": [exercise]})
+    panel = page.locator('#mine [data-scheme="rope"]')
+    told = panel.inner_text()
+    assert "rotate_half is not right yet" in told and "rotate_half loses a sign. Where?" in told
+    assert "Your hands change their length here" in told
+    assert "numbers differ. The first: position 1, feature" in told
+    assert page.locator('#mine [data-scheme="alibi"]').get_by_text("Nothing of yours").count() == 1
+    page.evaluate("goTo(3)")
+    assert "With your functions: RoPE: Your hands change" in page.locator("#broken").inner_text()
+    assert "no angle changes" not in page.locator("#hands-note").inner_text()
+    form = page.locator('[data-guess="3"]')
+    form.get_by_label(RIGHT[3], exact=True).check()
+    form.get_by_role("button").click()
+    assert "✓ Right" in form.inner_text()  # a guess is about right functions
+    page.evaluate("goTo(1)")
+    assert page.locator("#broken").is_hidden()
+
+
+def test_positions_that_are_all_alike_break_the_claim_that_they_differ(opened):
+    alike = packed(torch.ones(LONGEST, SIZE.n_embd))
+    page = opened(mine={"positions": {"sinusoidal": alike, "learned": alike}})
+    for scheme in ("sinusoidal", "learned"):
+        assert "have the same row" in page.locator(f'#mine [data-scheme="{scheme}"]').inner_text()
+    page.evaluate("goTo(2)")
+    assert "have the same row" in page.locator("#broken").inner_text()
+
+
+def test_penalties_that_rise_break_the_claim_that_they_fall(opened, numbers):
+    rising = packed(-tensor(numbers["positions"]["alibi"]))
+    page = opened(mine={"positions": {"alibi": rising}})
+    assert "is not lowered more" in page.locator('#mine [data-scheme="alibi"]').inner_text()
+
+
+def test_numbers_that_are_none_are_left_blank(opened):
+    nothing = packed(torch.full((LONGEST, SIZE.n_embd), math.nan))
+    page = opened(
+        mine={"positions": {"sinusoidal": nothing}, "losses": {"sinusoidal": [None] * 32}}
+    )
+    for step in range(1, 8):
+        page.evaluate(f"goTo({step})")
+        if step == 2:
+            page.get_by_label("sinusoidal", exact=True).check()
+            assert "not a number" in page.locator("#compared .chosen").inner_text()
+    assert "not a number" in page.locator('#mine [data-scheme="sinusoidal"]').inner_text()
+
+
+def test_a_function_that_fails_leaves_the_others(opened, numbers):
+    trouble = "apply_rope cannot be shown, for it raises ValueError: no."
+    own = {"alibi": numbers["positions"]["alibi"]}
+    page = opened(mine={"positions": own, "troubles": {"rope": trouble}})
+    assert trouble in page.locator('#mine [data-scheme="rope"]').inner_text()
+    assert "numbers are the reference's" in page.locator('#mine [data-scheme="alibi"]').inner_text()
+    page.evaluate("goTo(2)")
+    page.get_by_label("RoPE", exact=True).check()
+    assert trouble in page.locator("#about").inner_text()

@@ -1,0 +1,177 @@
+// The one state of the page. Every view draws from it, and whatever is moved in one of them moves
+// in all of them.
+
+const SCHEMES = NUMBERS.schemes;
+const CALLED = {
+  none: "no positions",
+  learned: "learned",
+  sinusoidal: "sinusoidal",
+  rope: "RoPE",
+  alibi: "ALiBi",
+};
+
+const state = {
+  step: 1,
+  words: home(), // by their number, which a word keeps wherever it is moved
+  order: [...home().keys()], // the numbers of the words, as they now stand
+  scheme: "none",
+  chosenHead: null, // a head of one's own choice; else the telling one of the scheme
+  query: home().length - 1, // the numbers of the two words that meet in the score
+  key: NUMBERS.swapped[1],
+  start: 0, // the position of the first word
+  gap: 0, // positions left free before the query
+  bare: true, // without W_q and W_k
+  reach: NUMBERS.read, // words read, in the last step
+  pointed: null, // what the pointer is at: {query, key, pair}
+};
+
+const views = []; // what draws each part of the page
+const addView = (id, draw) => views.push({ panel: $(id), draw });
+
+/** Change some of the state, and draw all that is to be seen. */
+function set(changes) {
+  Object.assign(state, changes);
+  const { order } = state;
+  if (order.indexOf(state.key) > order.indexOf(state.query)) {
+    [state.query, state.key] = [state.key, state.query]; // a key stands before its query
+  }
+  const room = NUMBERS.longest - order.length;
+  state.gap = within(state.gap, 0, room);
+  state.start = within(state.start, 0, room - state.gap);
+  draw();
+}
+
+function draw() {
+  for (const { panel, draw } of views) {
+    if (!panel.closest("[hidden]")) draw();
+  }
+}
+
+// --- what follows from it ------------------------------------------------------------------------
+
+/** The words in their order. */
+const sentence = () => state.order.map((number) => state.words[number]);
+
+/** The position of each word: from the query on they stand further, if there is a gap. */
+function positions() {
+  const query = state.order.indexOf(state.query);
+  return state.order.map((_, index) => state.start + index + (index >= query ? state.gap : 0));
+}
+
+const asAtFirst = () => state.words;
+const positionsAtFirst = () => [...state.words.keys()];
+
+const headOf = (scheme) => state.chosenHead ?? tellingHead(scheme);
+
+/** The pair to light: what the pointer is at, or else what was chosen. */
+const lit = () => ({ query: state.query, key: state.key, pair: null, ...state.pointed });
+
+/** The places of the two lit words in the sentence. */
+const litPlaces = () => [lit().query, lit().key].map((number) => state.order.indexOf(number));
+
+/** Point at a pair of words, or at a pair of features; at nothing without an argument. */
+function point(at = null) {
+  if (JSON.stringify(at) === JSON.stringify(state.pointed)) return;
+  state.pointed = at;
+  draw();
+}
+
+const known = new Map(); // what was computed lately
+
+/** Call a function of the model, unless it was called so lately. */
+function lately(compute, ...given) {
+  const key = `${compute.name} ${JSON.stringify(given)}`;
+  if (known.size > 400) known.clear();
+  if (!known.has(key)) known.set(key, compute(...given));
+  return known.get(key);
+}
+
+const attentionNow = (scheme = state.scheme) =>
+  lately(attention, scheme, headOf(scheme), sentence(), positions());
+const nextNow = (scheme = state.scheme) => lately(nextWord, scheme, sentence(), positions());
+const nextAtFirst = (scheme = state.scheme) =>
+  lately(nextWord, scheme, asAtFirst(), positionsAtFirst());
+
+/** How much the last word attends to each word, by the word's number. */
+function weightsOfLast(scheme, sentence, positions, order) {
+  const weights = lately(attention, scheme, headOf(scheme), sentence, positions).weights.at(-1);
+  return Object.fromEntries(order.map((number, index) => [number, weights[index]]));
+}
+
+/** The largest change of what the last word gives to a word, since the first order. */
+function changeOfWeights(scheme) {
+  const before = weightsOfLast(scheme, asAtFirst(), positionsAtFirst(), positionsAtFirst());
+  const now = weightsOfLast(scheme, sentence(), positions(), state.order);
+  return largest(state.order.map((number) => now[number] - before[number]));
+}
+
+const isMoved = () => state.order.some((number, index) => number !== index);
+
+// --- parts of the page -----------------------------------------------------------------------------
+
+function $(id) {
+  return document.getElementById(id);
+}
+
+function element(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+/** Set a text in which W_q, W_k are written as in a formula and **words** strong; one that is
+ * there is left alone, so that it is not read out again. */
+function say(where, text) {
+  if (where.said === text) return;
+  where.said = text;
+  where.replaceChildren(...marked(text));
+}
+
+function marked(text) {
+  return text.split(/(W_[qk]|\*\*.*?\*\*)/).map((part) => {
+    if (part.startsWith("W_")) return element("span", {}, "W", element("sub", {}, part[2]));
+    if (part.startsWith("**")) return element("strong", {}, part.slice(2, -2));
+    return part;
+  });
+}
+
+/** A drawing as wide as its panel: emptied, with its size in pixels. */
+function canvas(panel, height, label) {
+  const width = panel.clientWidth;
+  let svg = panel.querySelector("svg");
+  if (!svg) panel.append((svg = document.createElementNS("http://www.w3.org/2000/svg", "svg")));
+  put(svg, { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+  svg.replaceChildren();
+  return [svg, width];
+}
+
+/** A share as people say it; never 0 or 100 for what is neither. */
+function percent(share) {
+  if (!Number.isFinite(share)) return "not a number";
+  if (share > 0.995 && share < 1) return "> 99 %";
+  if (share > 0 && share < 0.005) return "< 1 %";
+  return `${Math.round(100 * share)} %`;
+}
+
+/** A change of a share, in points; what rounding leaves is none. */
+const points = (change) => (changed(change) === "0" ? "0" : `${fixed(100 * change, 0)} points`);
+
+/** A change in words: what rounding leaves is none. */
+const changed = (change) => (Math.abs(change) < 1e-6 ? "0" : fixed(change, 2));
+
+/** Radio buttons side by side: [value, text] each; `chosen(value)` hears of a choice. */
+function choice(where, name, options, chosen) {
+  const labels = options.map(([value, text]) => {
+    const radio = element("input", { type: "radio", name, value: String(value) });
+    radio.addEventListener("change", () => chosen(value));
+    return element("label", {}, radio, element("span", {}, ...marked(text)));
+  });
+  where.replaceChildren(...labels);
+}
+
+const check = (name, value) => {
+  for (const radio of document.getElementsByName(name))
+    radio.checked = radio.value === String(value);
+};
+
+const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
