@@ -86,7 +86,6 @@ def next_steps_and_why(status: dict[str, str], prefer: tuple[str, ...] = ()) -> 
             f"  train  {typed(_TRAIN)}, your own GPT, with positions and without\n"
             f"  look   {typed('course open lab')}, all position schemes side by side\n"
             f"  play   {typed('course lab export --mine')}, the same as a page, on your sentence\n"
-            f"  run    {typed('python -m course.experiments.wireup')}, text to attention\n"
             f"  pack   {typed('course submit')}, what your instructor needs in one zip"
         )
     _, exercise = found

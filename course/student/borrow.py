@@ -1,6 +1,6 @@
 """The student's own functions where there are any, the reference's where there are none yet.
 
-Whoever uses this (the wire-up, the notebooks) says which is which: nothing is borrowed silently.
+Experiments and notebooks say which is which: nothing is borrowed silently.
 """
 
 from collections.abc import Mapping

@@ -181,14 +181,6 @@ def test_a_forced_build_says_how_to_have_the_work_back(monkeypatch):
     assert "course reset --list" not in CliRunner().invoke(main, ["build"]).output
 
 
-def test_the_wire_up_explains_itself():
-    command = [sys.executable, "-m", "course.experiments.wireup"]
-    for arguments, status, words in ((["--help"], 0, "TinyShakespeare"), (["x"], 2, "unrecog")):
-        result = subprocess.run([*command, *arguments], capture_output=True, text=True, cwd=ROOT)
-        assert result.returncode == status
-        assert words in result.stdout + result.stderr
-
-
 def test_a_check_works_from_any_folder(tmp_path):
     command = [sys.executable, "-m", "course", "check", "5", "--", "--solutions", "-k", "ntk_base"]
     result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=tmp_path)
