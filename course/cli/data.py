@@ -2,15 +2,14 @@
 
 import os
 import sys
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from course.data import data_folder, sources
-from course.data.download import obtain
-from course.data.fetch import DataError
-from course.data.sources import Dataset, noted_sha256
+from course.data.download import DataError, obtain
+from course.data.sources import Dataset
 from course.system.console import typed
 
 DIMS = ("50", "100", "200", "300")
@@ -47,30 +46,17 @@ def data(name, dim, listing, check, mirror, dest):
     if dim and name != "glove":
         raise click.UsageError(f"--dim goes with glove: {typed('course data glove --dim 100')}")
     folder = dest or data_folder()
-    with _one_sentence():
-        if check:
-            _check(_chosen(name or "every", dim), folder, needed=name is not None)
-        elif listing or name is None:
-            _list(folder)
-        else:
-            for dataset in _chosen(name, dim):
-                obtain(dataset, folder, mirror or None)
-
-
-def _chosen(name: str, dim: str | None) -> list[Dataset]:
-    known = sources.load()
-    if name == "every":
-        return list(known.values())
-    glove = f"glove-{dim or 50}d"
-    keys = {"tinyshakespeare": ["tinyshakespeare"], "glove": [glove]}
-    return [known[key] for key in keys.get(name, ["tinyshakespeare", glove])]
-
-
-@contextmanager
-def _one_sentence():
-    """Turn what may go wrong into one sentence and a non-zero exit status."""
+    known, glove = sources.load(), f"glove-{dim or 50}d"
+    keys = {"tinyshakespeare": ["tinyshakespeare"], "glove": [glove], None: known}
+    chosen = [known[key] for key in keys.get(name, ["tinyshakespeare", glove])]
     try:
-        yield
+        if check:
+            _check(chosen, folder, needed=name is not None)
+        elif listing or name is None:
+            _list(known.values(), folder)
+        else:
+            for dataset in chosen:
+                obtain(dataset, folder, mirror or None)
     except DataError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
@@ -80,9 +66,9 @@ def _one_sentence():
         sys.exit(130)
 
 
-def _list(folder: Path) -> None:
+def _list(datasets: Iterable[Dataset], folder: Path) -> None:
     click.echo(f"The datasets go to {folder}{os.sep}\n")
-    for dataset in _chosen("every", None):
+    for dataset in datasets:
         state = "there" if (folder / dataset.file).exists() else "-"
         size = f"{dataset.size / 1e6:,.0f} MB"
         click.echo(f"  {dataset.file:<20} {size:>8}  {state:<6} {dataset.title}")
@@ -93,28 +79,19 @@ def _list(folder: Path) -> None:
 
 def _check(datasets: list[Dataset], folder: Path, needed: bool) -> None:
     """Print the state of each; raise `DataError` if one is damaged, or missing though needed."""
-    states = [_state(dataset, folder / dataset.file) for dataset in datasets]
-    for dataset, state in zip(datasets, states, strict=True):
-        click.echo(f"{dataset.file:<20} {state}")
-    damaged = sum(state.startswith("damaged") for state in states)
+    states = []
+    for dataset in datasets:
+        path = folder / dataset.file
+        version = dataset.version_of(path) if path.exists() else None
+        states.append("missing" if not path.exists() else "ok" if version else "damaged")
+        click.echo(f"{dataset.file:<20} {states[-1]}{f' ({version})' if version else ''}")
+    if damaged := states.count("damaged"):
+        raise DataError(f"{damaged} damaged in {folder}: the same command without --check fetches")
     missing = states.count("missing")
-    if damaged:
-        raise DataError(f"{damaged} damaged in {folder}: fetch again what is damaged")
     if missing and needed:
         raise DataError(f"{missing} missing in {folder}; the same command without --check fetches")
     if missing == len(states):
         click.echo("Nothing was fetched yet; until then the small built-in corpus serves.")
-
-
-def _state(dataset: Dataset, path: Path) -> str:
-    if not path.exists():
-        return "missing"
-    version = dataset.version_of(path)
-    if version:
-        return f"ok ({version})"
-    if dataset.zip_size and not noted_sha256(path):
-        return "unknown (the original has no published SHA-256; fetched by this command it has one)"
-    return f"damaged ({path.stat().st_size:,} bytes, not those of any published version)"
 
 
 if __name__ == "__main__":

@@ -5,29 +5,29 @@ its SHA-256 is that of a published version. What an interrupted run fetched stay
 the next run goes on from there.
 """
 
-import hashlib
+import lzma
 import shutil
+import struct
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
-from course.data.fetch import (
-    Damaged,
-    DataError,
-    Unavailable,
-    Unreachable,
-    ensure_space,
-    fetch,
-    fetch_tail,
-    forget,
-    size_of,
-)
-from course.data.sources import ORIGINAL, Dataset, Source, file_sha256, is_url, note_path
-from course.data.unpack import member_span, unpacked
+from course.data.remote import Unavailable, open_remote
+from course.data.sources import Dataset, is_url
 
-TAIL = 1 << 16  # bytes at the end of a zip, where its directory is
+_UNREADABLE = (
+    *(EOFError, RuntimeError, ValueError, struct.error),
+    *(lzma.LZMAError, zipfile.BadZipFile, zlib.error),
+)
+
+
+class DataError(Exception):
+    """A failure to have a dataset; the message is one sentence for the person at the keyboard."""
 
 
 def obtain(dataset: Dataset, folder: Path, mirror: str | None = None) -> Path:
@@ -39,65 +39,37 @@ def obtain(dataset: Dataset, folder: Path, mirror: str | None = None) -> Path:
     Raises:
         DataError: it cannot be had; the message is one sentence.
     """
-    target = folder / dataset.file
+    from filelock import FileLock, Timeout
+
+    target, partial = folder / dataset.file, folder / ".partial"
     try:
-        if not _is_there(dataset, target):
-            if mirror and not is_url(mirror) and not Path(mirror).is_dir():
-                raise DataError(f"the mirror {mirror} is no folder and no URL")
-            with _alone(dataset, folder / ".partial"):
-                if not _is_there(dataset, target):  # another run may have fetched it meanwhile
-                    _try_each(dataset, target, mirror)
+        if target.exists():
+            if version := dataset.version_of(target):
+                click.echo(f"{dataset.file}: already there and whole ({version})")
+                return target
+            click.echo(f"{dataset.file}: there, but not as published; fetching it again")
+        if mirror and not is_url(mirror) and not Path(mirror).is_dir():
+            raise DataError(f"the mirror {mirror} is no folder and no URL")
+        partial.mkdir(parents=True, exist_ok=True)
+        with FileLock(partial / "lock", timeout=0):
+            _try_each(dataset, target, partial / dataset.file, mirror)
+    except Timeout:
+        raise DataError(f"another run is fetching into {folder}: wait until it has ended") from None
     except OSError as error:
         raise DataError(f"{error.filename or folder}: {error.strerror or error}") from None
     return target
 
 
-def _is_there(dataset: Dataset, target: Path) -> bool:
-    version = dataset.version_of(target) if target.exists() else None
-    if version:
-        click.echo(f"{dataset.file}: already there and whole ({version})")
-    return version is not None
-
-
-@contextmanager
-def _alone(dataset: Dataset, partial: Path) -> Iterator[None]:
-    """Hold the lock for one file: of two runs that want it, one fetches and the other waits.
-
-    The lock is the operating system's, so that it ends with its process however that ends.
-    """
-    from filelock import FileLock, Timeout
-
-    partial.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(partial / f"{dataset.file}.lock")
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        click.echo(f"{dataset.file}: another run is fetching it; waiting for that one")
-        lock.acquire(poll_interval=0.2)
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _try_each(dataset: Dataset, target: Path, mirror: str | None) -> None:
-    if target.exists():
-        click.echo(f"{dataset.file}: there, but not as published; fetching it again")
-    unreachable = set()
-    for source in dataset.candidates(mirror):
-        if source.place in unreachable:
-            continue
+def _try_each(dataset: Dataset, target: Path, kept: Path, mirror: str | None) -> None:
+    for place in dataset.places(mirror):
+        click.echo(f"{dataset.file}: from {place}")
         try:
-            version = _install(dataset, target, source)
+            version = _install(dataset, target, place, kept)
         except Unavailable as trouble:
-            if isinstance(trouble, Unreachable):
-                unreachable.add(source.place)
-            click.echo(f"  {source.place}: {trouble}")
+            click.echo(f"  {trouble}")
         else:
             click.echo(f"{dataset.file}: ready ({version})")
-            for path in (target.parent / ".partial").glob(f"{dataset.file}.*"):
-                if path.suffix != ".lock":
-                    path.unlink()
+            shutil.rmtree(kept)
             return
     if mirror is None:
         raise DataError(
@@ -110,76 +82,44 @@ def _try_each(dataset: Dataset, target: Path, mirror: str | None) -> None:
     )
 
 
-def _install(dataset: Dataset, target: Path, source: Source) -> str:
-    """Bring a version from one source; if what was resumed is damaged, once more from the start."""
-    # Each source has a partial file of its own, since the bytes differ.
-    key = hashlib.sha256(f"{source.form} {source.place}".encode()).hexdigest()[:8]
-    part = target.parent / ".partial" / f"{dataset.file}.{key}.part"
-    have = size_of(part)
-    going_on = f", going on after {have / 1e6:.1f} MB" if have else ""
-    click.echo(f"{dataset.file}: from {source.place}{going_on}")
-    try:
-        return _bring(dataset, target, source, part)
-    except Damaged as damage:
-        forget(part)
-        if not have:
-            raise  # all of it came just now: the server has nothing better
-        click.echo(f"  what an earlier run left is damaged ({damage}); starting again")
-        return _bring(dataset, target, source, part)
-
-
-def _bring(dataset: Dataset, target: Path, source: Source, part: Path) -> str:
+def _install(dataset: Dataset, target: Path, place: str, kept: Path) -> str:
     """Fetch, unpack, verify, and only then give the file its name; return its version."""
-    packed, zip_size = Path(source.place), None
-    if is_url(source.place):
-        packed, zip_size = part, _fetch(dataset, source, part)
-    if source.form == "zip":
-        zip_size = size_of(packed)
-    text = part.with_name(f"{dataset.file}.text")
-    ensure_space(text.parent, dataset.size)
-    if source.form != "text":
-        click.echo(f"{dataset.file}: unpacking")
-    with unpacked(packed, source.form, dataset.file) as unpacking, open(text, "wb") as file:
-        shutil.copyfileobj(unpacking, file, 1 << 18)
-    version, note = dataset.version_of(text), note_path(target)
-    if version:
-        note.unlink(missing_ok=True)
-    elif _vouches(dataset, source, packed, zip_size):
-        version = ORIGINAL
-        note.write_text(f"{file_sha256(text)}  {target.name}\n", "utf-8")  # as sha256sum does
+    kept.mkdir(exist_ok=True)
+    text = kept / "text"
+    try:
+        with (
+            open_remote(place, kept) if is_url(place) else open(place, "rb") as packed,
+            _unpacked(packed, place, dataset.file) as unpacking,
+            open(text, "wb") as file,
+            click.progressbar(length=dataset.size, label="  unpacking") as bar,
+        ):
+            while piece := unpacking.read(1 << 18):
+                file.write(piece)
+                bar.update(len(piece))
+        if version := dataset.version_of(text):
+            text.replace(target)
+            return version
+        trouble = "what it holds is no published version (its SHA-256 is another)"
+    except _UNREADABLE:
+        trouble = f"it is cut short or damaged, or is no {Path(place).suffix} file"
+    shutil.rmtree(kept)  # or the next run would go on from what is damaged
+    raise Unavailable(trouble)
+
+
+@contextmanager
+def _unpacked(packed: BinaryIO, place: str, name: str) -> Iterator[BinaryIO]:
+    """Open the text that a file is, or that is packed in it: by xz, or in a zip as `name`."""
+    if place.endswith(".xz"):
+        with lzma.open(packed) as text:
+            yield text
+    elif place.endswith(".zip"):
+        with zipfile.ZipFile(packed) as archive:
+            members = archive.namelist()
+            # The zip of one member may call it otherwise.
+            found = [one for one in members if one.rpartition("/")[2] == name] or members
+            if len(found) != 1:
+                raise Unavailable(f"the zip holds {len(members)} files, none of them {name}")
+            with archive.open(found[0]) as text:
+                yield text
     else:
-        why = _unknown(dataset, text)
-        text.unlink()
-        raise Damaged(why)
-    text.replace(target)
-    return version
-
-
-def _vouches(dataset: Dataset, source: Source, packed: Path, zip_size: int | None) -> bool:
-    """Tell whether a text without a published SHA-256 came out of the published zip."""
-    if zip_size is None or zip_size != dataset.zip_size:
-        return False
-    return source.form == "member" or file_sha256(packed) == dataset.zip_sha256
-
-
-def _fetch(dataset: Dataset, source: Source, part: Path) -> int | None:
-    """Fetch what the source has to `part`; return the size of the zip that a member came from."""
-    start, length, zip_size = 0, None, None
-    if source.form == "head":
-        length = dataset.heads[Path(source.place).name]
-    elif source.form == "member":
-        tail, zip_size = fetch_tail(source.place, TAIL)
-        start, length = member_span(tail, zip_size, dataset.file)
-    fetch(source.place, part, dataset.file, dataset.size, start, length)
-    return zip_size
-
-
-def _unknown(dataset: Dataset, text: Path) -> str:
-    if dataset.zip_size:
-        return (
-            "it is no version with a published SHA-256, and the original, which has none, is "
-            "believed only out of the published zip"
-        )
-    return (
-        f"what it holds is no published version (its SHA-256 begins with {file_sha256(text)[:8]})"
-    )
+        yield packed

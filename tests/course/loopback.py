@@ -4,7 +4,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 PIECE = 1 << 14
 
@@ -13,33 +13,28 @@ PIECE = 1 << 14
 class File:
     """A file on the server and how it is served.
 
-    `faults` are used up one a request: ("status", 503), ("redirect", url), ("cut", bytes) breaks
-    off after so many, ("stall", seconds) is silent first, ("late", bytes) begins so much too late.
+    `faults` are used up one a request: ("status", 503), ("cut", bytes) breaks off after so many,
+    ("stall", seconds) is silent first, ("late", bytes) begins so much too late.
     """
 
     data: bytes
     ranges: bool = True
-    etag: str = ""
     content_type: str = "application/octet-stream"
     pause: float = 0.0  # after each piece: a slow line
-    faults: list[tuple[str, object]] = field(default_factory=list)
-
-
-@dataclass
-class Request:
-    """What was asked for, and how many bytes of the body went out."""
-
-    path: str
-    headers: dict[str, str]
-    sent: int = 0
+    faults: list[tuple[str, float]] = field(default_factory=list)
 
 
 class Server:
-    """Serves `files` (path -> File) and notes each request."""
+    """Serves `files` (path -> File); notes the Range of each request, and counts bytes of bodies.
+
+    Attributes:
+        requests: for each request its path and its Range.
+    """
 
     def __init__(self):
         self.files: dict[str, File] = {}
-        self.requests: list[Request] = []
+        self.requests: list[tuple[str, str | None]] = []
+        self.served = 0
         self.lock = threading.Lock()
         handler = type("BoundHandler", (Handler,), {"course_server": self})
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -59,45 +54,32 @@ class Server:
         self.files[path] = File(data, **how)
         return self.url + path
 
-    def ranges(self) -> list[str | None]:
-        """The Range header of each request so far."""
-        return [request.headers.get("Range") for request in self.requests]
-
-    @property
-    def served(self) -> int:
-        """All bytes of all bodies so far."""
-        return sum(request.sent for request in self.requests)
-
 
 class Handler(BaseHTTPRequestHandler):
     course_server: Server
 
     def do_GET(self):
-        server = self.course_server
+        server, asked = self.course_server, self.headers.get("Range")
         with server.lock:
-            self.request_note = Request(self.path, dict(self.headers))
-            server.requests.append(self.request_note)
-            file = server.files.get(unquote(urlsplit(self.path).path))
-            fault, value = file.faults.pop(0) if file and file.faults else (None, None)
-        if file is None:
-            return self.answer(404, b"not found")
-        if fault == "status":
-            return self.answer(value, b"sorry")
-        if fault == "redirect":
-            return self.answer(302, b"", Location=value)
+            server.requests.append((self.path, asked))
+            file = server.files.get(unquote(self.path))
+            fault, value = file.faults.pop(0) if file and file.faults else (None, 0)
+        if file is None or fault == "status":
+            self.send_response(value or 404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         if fault == "stall":
             time.sleep(value)
-        first, last, partial = self.wanted(file)
-        first += value if fault == "late" else 0
-        if first >= len(file.data) and first > 0:
-            return self.answer(416, b"", **{"Content-Range": f"bytes */{len(file.data)}"})
-        self.send_response(206 if partial else 200)
+        first, last = 0, len(file.data) - 1
+        if is_part := file.ranges and asked is not None:
+            begin, _, end = asked.removeprefix("bytes=").partition("-")
+            first, last = int(begin) + (value if fault == "late" else 0), min(int(end), last)
+        self.send_response(206 if is_part else 200)
         self.send_header("Content-Type", file.content_type)
         self.send_header("Content-Length", str(last + 1 - first))
-        if partial:
+        if is_part:
             self.send_header("Content-Range", f"bytes {first}-{last}/{len(file.data)}")
-        if file.etag:
-            self.send_header("ETag", file.etag)
         self.end_headers()
         body = file.data[first : last + 1]
         body = body[:value] if fault == "cut" else body
@@ -106,29 +88,9 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(body[at : at + PIECE])
             except OSError:  # the other side has gone
                 return
-            self.request_note.sent += len(body[at : at + PIECE])
+            with server.lock:
+                server.served += len(body[at : at + PIECE])
             time.sleep(file.pause)
-
-    def wanted(self, file: File) -> tuple[int, int, bool]:
-        """The first and the last byte to send, and if they are a part of the file."""
-        asked, known = self.headers.get("Range", ""), self.headers.get("If-Range")
-        changed = known is not None and (known != file.etag or known.startswith("W/"))
-        end = len(file.data) - 1
-        if not file.ranges or not asked or changed:
-            return 0, end, False
-        first, _, last = asked.removeprefix("bytes=").partition("-")
-        if not first:
-            return max(0, len(file.data) - int(last)), end, True
-        return int(first), min(int(last or end), end), True
-
-    def answer(self, code: int, body: bytes, **headers: str):
-        self.send_response(code)
-        self.send_header("Content-Type", "text/plain")
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
 
     def log_message(self, *message):
         """Keep quiet."""
