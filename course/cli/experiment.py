@@ -1,8 +1,10 @@
 """`course experiment`."""
 
+import dataclasses
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,6 @@ from course.system.console import typed
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from course.data.corpus import Corpus
     from course.experiments.analogies import Answers
     from course.experiments.gpt import GPTTraining
     from course.experiments.gpt import Result as GPTResult
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
     from course.experiments.real_words import Words
     from course.experiments.training import Settings
 
-    Ways = Mapping[str, tuple[Tensor, float]]
-    Asked = tuple[Words, Ways, list[list[str]]]
-
 NAMES = ("none", "learned", "sinusoidal", "rope", "alibi", "t5", "partial", "rnope")
 
 N_WRITTEN = 500
 """Characters that `course experiment gpt --prompt` writes."""
+
+a_seed = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers."
+)
 
 
 @click.group(short_help="Measure what texts only claim.")
@@ -36,16 +38,69 @@ def experiment() -> None:
     """Measure what texts only claim, with your own modules where they pass."""
 
 
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """Turn what may go wrong into one sentence and an exit status that is not 0."""
+    from course.experiments.gpt import Stopped
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(err=True)
+        sys.exit("Stopped. What is finished is kept.")
+    except ChildProcessError as error:
+        raise click.ClickException(f"{error}: memory may have run out") from None
+    except OSError as error:
+        # One that was raised here has no number, and its words are for the reader.
+        said = f"{error.filename} cannot be read or written: {error.strerror}"
+        said = said if error.errno else str(error)
+        raise click.ClickException(said) from None
+    except (ValueError, Stopped) as error:
+        raise click.ClickException(str(error)) from None
+
+
+@contextmanager
+def _bar(names: Sequence[str], steps: int) -> Iterator[Callable[..., None]]:
+    """Show a bar of some trainings; give what is told their steps, and what their models write."""
+    done, is_watched = dict.fromkeys(names, 0), sys.stderr.isatty()
+    with click.progressbar(length=len(names) * steps, label="training", file=sys.stderr) as bar:
+
+        def tell(name: str, step: int, sample: str = "") -> None:
+            if sample:
+                line = f"{name}, step {step}: {_on_one_line(sample)}"
+                click.echo(f"\r{line[:79]:<79}" if is_watched else line, err=True)
+            bar.update(step - done[name])
+            done[name] = step
+
+        yield tell
+
+
+def _tell_whose(whose: Mapping[str, str]) -> None:
+    """Print which exercises are yours and which are borrowed."""
+    if borrowed := [name for name in whose if whose[name] == "borrowed"]:
+        said = f"Borrowed, because yours did not pass a check yet: {', '.join(borrowed)}."
+        click.echo(f"\n{filled(said)}")
+    else:
+        click.echo("\nAll of it is made of your own modules.")
+
+
+def _on_one_line(text: str) -> str:
+    return text.strip().replace("\n", " / ")
+
+
+# --- positions ----------------------------------------------------------------------------------
+
+
 @experiment.command(short_help="Which position scheme wins, and which reads on?")
 @click.argument("schemes", nargs=-1, type=click.Choice(NAMES), metavar="[SCHEME]...")
 @click.option("--long", is_flag=True, help="Larger models: some five times the work.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
+@a_seed
 def positions(schemes: tuple[str, ...], long: bool, seed: int) -> None:
     """Train one small character model for each SCHEME, or for all, and compare them.
 
     Each learns from windows of 64 characters, of TinyShakespeare if it was fetched, and is then
-    asked about 128 and 256. All take less than a minute on two processors. Stop whenever you like:
-    the same command goes on from there, and a finished result is shown at once.
+    asked about 128 and 256. All take less than a minute on two processors. The result of each is
+    kept, and shown at once the next time.
 
     SCHEME is none, learned, sinusoidal, rope or alibi; or, of lesson 7, t5 (a learned bias),
     partial (a quarter of the features turned) or rnope (RoPE in every other layer, with --long).
@@ -56,45 +111,26 @@ def positions(schemes: tuple[str, ...], long: bool, seed: int) -> None:
       course experiment positions rope t5 --seed 1
       course experiment positions --long
     """
-    import dataclasses
-
     from course.experiments.character_gpt import schemes_for
-    from course.experiments.positions import kept_in, shoot_out
-    from course.experiments.training import LONG, QUICK
+    from course.experiments.positions import draw, shoot_out
+    from course.experiments.training import LONG, QUICK, kept_in
 
     settings = dataclasses.replace(LONG if long else QUICK, seed=seed)
     at_this_size = schemes_for(settings.size)
     if unfit := set(schemes).difference(at_this_size):
         raise click.UsageError(f"{unfit.pop()} needs more than one layer; add --long")
-    done = dict.fromkeys(schemes or at_this_size, 0)
-    is_watched = sys.stderr.isatty()
-
-    def tell(scheme: str, step: int) -> None:
-        done[scheme] = step
-        if is_watched:
-            share = 100 * sum(done.values()) // (len(done) * settings.steps)
-            n_trained = list(done.values()).count(settings.steps)
-            told = f"{share:>3} %   {n_trained} of {len(done)} trained"
-            click.echo("\r" + told, nl=False, err=True)
-        elif step == settings.steps:
-            click.echo(f"{scheme} is trained", err=True)
-
-    try:
-        results = shoot_out(settings, tuple(done), tell)
-    except KeyboardInterrupt:
-        sys.exit("Stopped. The same command goes on from here.")
-    except OSError as error:
-        raise click.ClickException(f"{kept_in()} cannot be written: {error.strerror}") from None
-    finally:
-        if is_watched:
-            click.echo(err=True)
-    _report(results)
-    click.echo(f"\nfigures: {_figures(results, kept_in())}")
+    schemes = tuple(dict.fromkeys(schemes or at_this_size))
+    with _one_sentence():
+        with _bar(schemes, settings.steps) as tell:
+            results = shoot_out(settings, schemes, tell)
+        _report(results, settings)
+        drawn = draw(results, kept_in("positions"))
+    click.echo(f"\nfigures: {', '.join(map(str, drawn))}")
 
 
-def _report(results: "Sequence[Result]") -> None:
+def _report(results: "Sequence[Result]", settings: "Settings") -> None:
     """Print the losses, what they were computed with, and what each model writes."""
-    lengths, settings, corpus = [*results[0].held_out], results[0].settings, results[0].corpus
+    lengths, corpus = [*results[0].held_out], results[0].corpus
     click.echo(
         f"\nLoss in nats per character on held-out text of {corpus}, after "
         f"{settings.steps} steps\non windows of {lengths[0]} characters, seed {settings.seed}. "
@@ -121,47 +157,18 @@ def _report(results: "Sequence[Result]") -> None:
         "partial": "partial turns a quarter of the features.",
         "rnope": "rnope is RoPE in every other layer.",
     }
-    of_those = [told[result.scheme] for result in results if result.scheme in told]
-    if of_those:
+    if of_those := [told[result.scheme] for result in results if result.scheme in told]:
         click.echo(f"\n{filled(' '.join(of_those))}")
     _tell_whose({name: whose for result in results for name, whose in result.whose.items()})
     for result in results:
-        line = " / ".join(result.sample.strip().splitlines())
-        click.echo(f"\n{result.scheme} writes: {line[:160]}")
+        click.echo(f"\n{result.scheme} writes: {_on_one_line(result.sample)[:160]}")
 
 
-def _tell_whose(whose: Mapping[str, str]) -> None:
-    """Print which exercises are yours and which are borrowed."""
-    if borrowed := [name for name in whose if whose[name] == "borrowed"]:
-        said = f"Borrowed, because yours did not pass a check yet: {', '.join(borrowed)}."
-        click.echo(f"\n{filled(said)}")
-    else:
-        click.echo("\nAll of it is made of your own modules.")
-
-
-def _figures(results: "Sequence[Result]", folder: Path) -> str:
-    """Draw two pictures of the results into a folder, and say where they are."""
-    from course.experiments.character_gpt import CONTEXT
-    from course.experiments.positions import smoothed
-    from course.plots import loss_curve, losses_by_length
-    from course.system.files import write_whole_bytes
-
-    curves = {result.scheme: smoothed(result.losses) for result in results}
-    losses = {result.scheme: result.held_out for result in results}
-    for result in results:
-        losses |= {f"{result.scheme}, {way}": by for way, by in result.stretched.items()}
-    pictures = {
-        "training.png": loss_curve(curves, unit="nats per character", step="step"),
-        "lengths.png": losses_by_length(losses, CONTEXT),
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, picture in pictures.items():
-        write_whole_bytes(folder / name, picture.png())
-    return ", ".join(str(folder / name) for name in pictures)
+# --- cache --------------------------------------------------------------------------------------
 
 
 @experiment.command(short_help="A checkpoint of the other layout, read with a cache.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
+@a_seed
 def cache(seed: int) -> None:
     """Load a checkpoint in the other layout, and read and write with a key/value cache.
 
@@ -173,32 +180,25 @@ def cache(seed: int) -> None:
     Example:
       course experiment cache
     """
-    import dataclasses
-
     import torch
 
     from course.data.corpus import load_corpus
     from course.experiments import cached
     from course.experiments.character_gpt import ALWAYS, LONGEST
     from course.experiments.training import QUICK, whose
+    from course.experiments.writing import first_difference
 
     torch.set_num_threads(1)  # products this small are not worth sharing
     corpus, settings = load_corpus(), dataclasses.replace(QUICK, seed=seed)
-    try:
+    with _one_sentence():
         published = cached.checkpoint(settings, corpus.text)
-    except OSError as error:
-        raise click.ClickException(
-            f"{cached.kept_in()} cannot be written: {error.strerror}"
-        ) from None
     held_out, decode = published.held_out_ids, published.tokenizer.decode
     prompt, ways = held_out[: cached.PROMPT], cached.ways_to_read(published)
-    n_more = cached.CONTEXT - cached.PROMPT
-
     click.echo(
         f"\nA checkpoint trained on {corpus.name} with interleaved RoPE, seed {seed}, reads "
-        f"{cached.PROMPT} characters\nat once and {n_more} more one by one, with a cache. Loss in "
-        "nats per character on\nheld-out text, and how it goes on after "
-        f"{_on_one_line(decode(prompt))!r}:\n"
+        f"{cached.PROMPT} characters\nat once and {cached.CONTEXT - cached.PROMPT} more one by "
+        "one, with a cache. Loss in nats per character on\nheld-out text, and how it goes on "
+        f"after {_on_one_line(decode(prompt))!r}:\n"
     )
     for way, new_reader in ways.items():
         loss = cached.loss_after_prompt(new_reader, held_out)
@@ -208,9 +208,9 @@ def cache(seed: int) -> None:
     n_tokens, right = LONGEST - cached.PROMPT, ways["converted"]()
     with_cache, logits, seconds = cached.written(right, prompt, n_tokens)
     without, other_logits, other_seconds = cached.written(right.model, prompt, n_tokens)
-    differ = [i for i, pair in enumerate(zip(with_cache, without, strict=True)) if len({*pair}) > 1]
-    told = f"they differ first at character {differ[0] + 1}" if differ else "both write the same"
-    n_comparable = differ[0] + 1 if differ else n_tokens  # after that the texts are others
+    differ = first_difference(with_cache, without)
+    told = "both write the same" if differ is None else f"they differ at character {differ + 1}"
+    n_comparable = n_tokens if differ is None else differ + 1  # after that the texts are others
     largest = (logits - other_logits)[:n_comparable].abs().max().item()
     click.echo(
         f"\n{n_tokens} characters more, with the cache and without: {told}.\n"
@@ -220,21 +220,19 @@ def cache(seed: int) -> None:
     _tell_whose(whose((*ALWAYS, "interleaved_to_half", "RotaryEmbedding")))
 
 
-def _on_one_line(text: str) -> str:
-    return text.strip().replace("\n", " / ")
+# --- gpt ----------------------------------------------------------------------------------------
 
 
 @experiment.command(short_help="Train your GPT, and let it write.")
 @click.option("--long", is_flag=True, help="Learn from TinyShakespeare: five minutes.")
 @click.option("--prompt", metavar="TEXT", help="Go on from TEXT with the trained model.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
+@a_seed
 def gpt(long: bool, prompt: str | None, seed: int) -> None:
     """Train the GPT of your lesson 8, and beside it the same one without positions.
 
     It learns the toy kingdom's language, one character at a time, in less than a minute on two
     processors; a checker counts how many of its lines are grammatical. With --long it learns from
-    TinyShakespeare. Stop whenever you like: the same command goes on from there, and a finished
-    result is shown at once.
+    TinyShakespeare. Both models are kept, and shown at once the next time.
 
     --prompt goes on from a text, character by character with your cache, and says how much faster
     that is than to read the whole text anew for each.
@@ -245,55 +243,24 @@ def gpt(long: bool, prompt: str | None, seed: int) -> None:
       course experiment gpt --prompt "the old king"
       course experiment gpt --long --prompt "ROMEO:"
     """
-    import dataclasses
-
-    from course.experiments.gpt import LONG, SHORT, corpus_for
-
-    settings = dataclasses.replace(LONG if long else SHORT, seed=seed)
-    try:
-        corpus = corpus_for(long)
-    except (OSError, ValueError) as error:
-        raise click.ClickException(str(error)) from None
-    if prompt is None:
-        _report_of_gpts(_trained_gpts(settings, corpus), settings, corpus)
-    else:
-        _go_on_from(prompt, settings, corpus)
-
-
-def _trained_gpts(settings: "Settings", corpus: "Corpus") -> "dict[str, GPTResult]":
-    """Train with positions and without, side by side, with a bar and a sample now and then."""
-    from course.experiments.gpt import WITH, WITHOUT, Report, Stopped, kept_in, result_of
+    from course.data.tokenizers import CharTokenizer
+    from course.experiments.gpt import LONG, SHORT, WITH, WITHOUT, corpus_for, result_of, trained
     from course.experiments.processes import side_by_side
 
-    ways, done, is_watched = (WITHOUT, WITH), {WITHOUT: 0, WITH: 0}, sys.stderr.isatty()
-    with click.progressbar(
-        length=len(ways) * settings.steps, label="training", file=sys.stderr
-    ) as bar:
-
-        def tell(way: str, report: Report) -> None:
-            if report.sample:
-                line = f"{way}, step {report.step}: {_on_one_line(report.sample)}"
-                click.echo(f"\r{line[:79]:<79}" if is_watched else line, err=True)
-            bar.update(report.step - done[way])
-            done[way] = report.step
-
-        try:
-            results = side_by_side(result_of, ways, (settings, corpus, kept_in()), tell)
-        except KeyboardInterrupt:
-            click.echo(err=True)
-            sys.exit("Stopped. The same command goes on from here.")
-        except Stopped as stopped:
-            raise click.ClickException(str(stopped)) from None
-        except ChildProcessError as error:
-            raise click.ClickException(f"{error}: memory may have run out") from None
-        except OSError as error:
-            raise click.ClickException(f"{kept_in()} cannot be written: {error.strerror}") from None
-    return dict(zip(ways, results, strict=True))
+    settings = dataclasses.replace(LONG if long else SHORT, seed=seed)
+    with _one_sentence():
+        corpus = corpus_for(long)
+        # Asked before anything is trained: a character may be missing in the vocabulary.
+        ids = CharTokenizer.from_text(corpus.text).encode(prompt or "\n")
+        with _bar((WITHOUT, WITH), settings.steps) as tell:
+            results = side_by_side(result_of, (WITHOUT, WITH), (settings, corpus), tell)
+        if prompt is not None:
+            _write_on(trained(settings, corpus), ids)
+            return
+    _report_of_gpts(dict(zip((WITHOUT, WITH), results, strict=True)), settings, corpus.name)
 
 
-def _report_of_gpts(
-    results: "Mapping[str, GPTResult]", settings: "Settings", corpus: "Corpus"
-) -> None:
+def _report_of_gpts(results: "Mapping[str, GPTResult]", settings: "Settings", corpus: str) -> None:
     """Print what both models reach, what they are made of, and what they write."""
     from course.experiments.gpt import TEMPERATURE
     from course.student.borrow import names_of
@@ -302,7 +269,7 @@ def _report_of_gpts(
     click.echo(
         f"\nA GPT of {size.n_layers} layers, {size.n_embd} features and {size.n_heads} heads, "
         f"{any_result.n_parameters:,} parameters, after {settings.steps:,} steps on\n"
-        f"{settings.batch_size} windows of {settings.context} characters of {corpus.name}, seed "
+        f"{settings.batch_size} windows of {settings.context} characters of {corpus}, seed "
         f"{settings.seed}. Loss in nats per character on the\nheld-out tenth, each "
         "character predicted once.\n"
     )
@@ -321,68 +288,38 @@ def _report_of_gpts(
     _tell_whose(any_result.whose)
     if why := names_of("gpt").why_none_is_own:
         click.echo(filled(why))
-    for title, text in {
-        "before its training": any_result.untrained,
-        **{way: result.sample for way, result in results.items()},
-    }.items():
+    texts = {"before its training": any_result.untrained}
+    for title, text in (texts | {way: result.sample for way, result in results.items()}).items():
         click.echo(f"\n{title}, it writes:\n\n{textwrap.indent(text.strip(), '    ')}")
-    option = " --long" if corpus.name == "tinyshakespeare" else ""
+    option = " --long" if corpus == "tinyshakespeare" else ""
     again = typed(f"course experiment gpt{option} --prompt")
     click.echo(f"\nLet it go on from a text of yours: {again} TEXT")
 
 
-def _go_on_from(prompt: str, settings: "Settings", corpus: "Corpus") -> None:
-    """Print a text and how the trained model goes on, and how fast it writes."""
-    import torch
-
-    from course.data.tokenizers import CharTokenizer
-    from course.experiments.gpt import kept_in, trained, what_stopped
-
-    try:
-        ids = CharTokenizer.from_text(corpus.text).encode(prompt or "\n")
-    except ValueError as error:
-        raise click.ClickException(f"{error} ({corpus.name})") from None
-    torch.set_num_threads(1)  # products this small are not worth sharing
-    model = trained(settings, corpus, kept_in())
-    if model is None:
-        _trained_gpts(settings, corpus)
-        model = trained(settings, corpus, kept_in())
-    try:
-        _write_on(model, ids)
-    except Exception as error:
-        raise click.ClickException(what_stopped(error, "with positions", settings.steps)) from None
-
-
 def _write_on(training: "GPTTraining", ids: list[int]) -> None:
-    """Print what a model writes as it writes it; then its speed with a cache and without."""
+    """Print how a model goes on from a text; then its speed with a cache and without."""
     import torch
 
-    from course.experiments.gpt import TEMPERATURE, all_names
+    from course.experiments.gpt import TEMPERATURE, all_names, students_code
     from course.experiments.training import whose
-    from course.experiments.writing import go_on, tokens_per_second
+    from course.experiments.writing import first_difference, go_on, tokens_per_second
 
-    decode, generate = training.tokenizer.decode, training.exercises.generate
+    generate, model = training.exercises.generate, training.model
     generator = torch.Generator().manual_seed(training.settings.seed)
-    click.echo(f"\n{decode(ids)}", nl=False)
-    go_on(
-        generate,
-        training.model,
-        torch.tensor([ids]),
-        N_WRITTEN,
-        TEMPERATURE,
-        generator,
-        lambda token: click.echo(decode([token]), nl=False),
-    )
-    (text, speed), (other, slower) = tokens_per_second(generate, training.model, ids[-1]).values()
-    n_same = next(
-        (i for i, pair in enumerate(zip(text, other, strict=True)) if len({*pair}) > 1), len(text)
-    )
-    told = "the same" if n_same == len(text) else f"the same up to character {n_same}"
+    with students_code("Writing"):
+        text = go_on(generate, model, torch.tensor([ids]), N_WRITTEN, TEMPERATURE, generator)
+        (one, speed), (other, slower) = tokens_per_second(generate, model, ids[-1]).values()
+    differ = first_difference(one, other)
+    told = "the same" if differ is None else f"the same up to character {differ}"
     click.echo(
-        f"\n\n{speed:,.0f} characters a second with the cache, {slower:,.0f} without, where the "
-        f"whole text is read\nanew for each of {len(text) - 1}. Both write {told}."
+        f"\n{training.tokenizer.decode(text[0])}\n\n"
+        f"{speed:,.0f} characters a second with the cache, {slower:,.0f} without, where the "
+        f"whole text is read\nanew for each of {len(one) - 1}. Both write {told}."
     )
     _tell_whose(whose(all_names()))
+
+
+# --- analogies ----------------------------------------------------------------------------------
 
 
 @experiment.command(short_help="How many of Google's analogies do GloVe vectors know?")
@@ -413,20 +350,13 @@ def analogies(questions: Path | None, dim: str, words: int | None) -> None:
     from course.student.borrow import names_of
 
     path = questions or data_folder() / "questions-words.txt"
-    try:
+    if not path.exists():
+        raise click.ClickException(f"{path} is missing; --help says where to get it")
+    with _one_sentence():
         sections = analogies.read_questions(path)
         vectors = open_glove(int(dim))
         vectors = analogies.most_frequent(vectors, words) if words else vectors
         answers = analogies.answer_all(sections, vectors)
-    except FileNotFoundError as error:
-        if error.filename is None:  # the vectors: the message says how to fetch them
-            raise click.ClickException(str(error)) from None
-        raise click.ClickException(f"{path} is missing; --help says where to get it") from None
-    except OSError as error:
-        raise click.ClickException(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise click.ClickException(str(error)) from None
-
     click.echo(f"\n{len(vectors):,} words of glove.6B.{dim}d.txt, questions of {path.name}\n")
     _answers_table(answers)
     names = names_of("skipgram")
@@ -462,8 +392,11 @@ def _answers_table(answers: "Mapping[str, Answers]") -> None:
         click.echo(f"Not asked: {told} with a word that has no vector here.")
 
 
+# --- words --------------------------------------------------------------------------------------
+
+
 @experiment.command(short_help="Word vectors of a real text: trained, and counted.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers.")
+@a_seed
 def words(seed: int) -> None:
     """Train skip-gram on real words, and compare it with what counting alone gives.
 
@@ -493,23 +426,19 @@ def words(seed: int) -> None:
             "\nthe figures of the toy kingdom, a small made-up text."
         )
     elif path.exists():
-        try:
+        with _one_sentence():
             questions = [q for section in read_questions(path).values() for q in section]
-        except OSError as error:
-            raise click.ClickException(f"{path} cannot be read: {error.strerror}") from None
-        except ValueError as error:
-            raise click.ClickException(str(error)) from None
     kingdom, text = words_of(kingdom_text()), words_of(corpus.text)
-    ways = every_way(text, seed)
-    analogies = {"kingdom": (kingdom, every_way(kingdom, seed), [*map(list, ANALOGIES)])}
-    if questions:
-        analogies["Google's"] = text, ways, questions
     click.echo(
         f"\n{corpus.name}: {len(text.ids):,} words, {len(text.words):,} different ones, seed {seed}"
     )
+    ways = every_way(text, seed)
     _nearest(text, {way: rows for way, (rows, _) in ways.items()}, ("king", "romeo", "day"))
     _scores_against_pmi(kingdom, text, corpus.name, seed)
-    _table_of_ways(corpus.text, text, ways, analogies, seed)
+    asked = {"kingdom": (kingdom.words, every_way(kingdom, seed), [*map(list, ANALOGIES)])}
+    if questions:
+        asked["Google's"] = text.words, ways, questions
+    _table_of_ways(corpus.text, ways, asked, trained(text, (10,), seed + 1)[10].center, seed)
     tokens = tokens_of(corpus.text)
     click.echo(f"\n{corpus.name} in {len(tokens.words):,} byte-pair tokens")
     rows = {"skip-gram, 3 epochs": trained(tokens, (3,), seed)[3].center}
@@ -552,24 +481,29 @@ def _scores_against_pmi(kingdom: "Words", text: "Words", name: str, seed: int) -
 
 
 def _table_of_ways(
-    corpus: str, text: "Words", ways: "Ways", analogies: "Mapping[str, Asked]", seed: int
+    corpus: str,
+    ways: "Mapping[str, tuple[Tensor, float]]",
+    asked: "Mapping[str, tuple[list[str], Mapping[str, tuple[Tensor, float]], list[list[str]]]]",
+    other: "Tensor",
+    seed: int,
 ) -> None:
     """Print what each way to word vectors costs, and how good its rows are."""
-    from course.experiments.real_words import every_way, n_right, shared_neighbors, trained
+    from course.experiments.real_words import every_way, n_right, shared_neighbors
     from course.experiments.twins import share_of_twins_found, with_twins
 
     twins = with_twins(corpus)
     of_twins = every_way(twins, seed)
     click.echo(
         "\ntrained or counted: processor seconds, split words whose other half is the nearest"
+        "\nrow, analogies answered, and nearest rows shared with another seed's 10 epochs"
     )
-    click.echo("row, analogies answered, and nearest rows shared with another seed's 10 epochs")
-    heads = "".join(f"{name:>16}" for name in analogies)
+    heads = "".join(f"{name:>16}" for name in asked)
     click.echo(f"  {'':<22}{'CPU':>8}{'twins':>8}{heads}{'shared':>8}")
-    other = trained(text, (10,), seed + 1)[10].center
     for way, (rows, seconds) in ways.items():
         found = share_of_twins_found(of_twins[way][0], twins.twins)
-        rights = (n_right(made[way][0], of.words, q) for of, made, q in analogies.values())
-        told = "".join(f"{f'{right} of {asked}':>16}" for right, asked in rights)
+        rights = (
+            n_right(made[way][0], words, questions) for words, made, questions in asked.values()
+        )
+        told = "".join(f"{f'{right} of {n_asked}':>16}" for right, n_asked in rights)
         shared = shared_neighbors(rows, other)
         click.echo(f"  {way:<22}{seconds:>6.1f} s{found:>8.0%}{told}{shared:>8.0%}")

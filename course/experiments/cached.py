@@ -8,31 +8,24 @@ where a token stands when the keys before it come from a cache.
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course import root
 from course.experiments.character_gpt import ALWAYS, LONGEST, Cache, CharacterGPT
 from course.experiments.training import (
     CONTEXT,
     Settings,
     Training,
     fingerprint,
-    load_or_none,
-    save,
+    kept_in,
+    kept_or_made,
 )
 from course.student.borrow import names_of
 
 PROMPT = CONTEXT // 2
 """Characters that a model reads at once before it goes on one by one."""
-
-
-def kept_in() -> Path:
-    """Return where its files are kept."""
-    return root() / ".course" / "experiments" / "cache"
 
 
 class InterleavedRope(nn.Module):
@@ -87,13 +80,13 @@ def checkpoint(settings: Settings, text: str) -> Training:
     """Return a training with interleaved RoPE that is at its end: a kept one, or a new one."""
     training = Training("rope", settings, text)
     training.model.turned = InterleavedRope(settings.size.n_embd // settings.size.n_heads)
-    kept = kept_in() / f"interleaved-{fingerprint(settings, text, ALWAYS)}.pt"
-    if weights := load_or_none(kept):
-        training.model.load_state_dict(weights)
-        return training
-    while training.step < settings.steps:
-        training.take_step()
-    save(kept, training.model.state_dict())
+
+    def weights() -> dict[str, Tensor]:
+        training.run()
+        return training.model.state_dict()
+
+    kept = kept_in("cache") / f"interleaved-{fingerprint(settings, text, ALWAYS)}.pt"
+    training.model.load_state_dict(kept_or_made(kept, weights))
     return training
 
 

@@ -1,14 +1,14 @@
 """A GPT made of the student's own exercises, trained with positions and without.
 
 Both models are alike, begin with the same numbers and read the same windows; in one of them nothing
-turns the queries and keys. A training notes where it is every few seconds, and goes on from there.
+turns the queries and keys.
 """
 
 import dataclasses
 import math
-import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course import root
 from course.data.batches import get_batch
 from course.data.corpus import Corpus, load_corpus
 from course.data.kingdom import kingdom_text
@@ -28,15 +27,14 @@ from course.experiments.training import (
     Settings,
     Training,
     fingerprint,
-    load_or_none,
-    save,
+    kept_in,
+    kept_or_made,
     whose,
 )
 from course.experiments.writing import go_on
 from course.student.borrow import Names, names_of, names_with
-from course.syllabus import Exercise, find_lesson, name_for_check
+from course.syllabus import find_lesson
 from course.system.console import typed
-from course.system.memory import ran_out_of_memory
 from course.testing.source import imported_from_earlier
 
 WITH, WITHOUT = "with positions", "without positions"
@@ -66,15 +64,11 @@ LONG = Settings(
 TEMPERATURE = 0.5
 """At which the models write: surer of themselves than in training, for one letter spoils a line."""
 
-SECONDS_BETWEEN_NOTES = 5.0
+N_SAMPLES = 8
+"""Times that a model is heard while it trains."""
 
 N_TEXTS = 96
 """Texts that a trained model writes for its lines to be counted."""
-
-
-def kept_in() -> Path:
-    """Return where its files are kept."""
-    return root() / ".course" / "experiments" / "gpt"
 
 
 class Stopped(Exception):
@@ -108,7 +102,7 @@ class GPTTraining(Training):
 
     Args:
         scheme: `WITH` or `WITHOUT`.
-        settings, text, noted: as in `Training`.
+        settings, text: as in `Training`.
     """
 
     def new_model(self, scheme: str) -> nn.Module:
@@ -190,14 +184,6 @@ class GPTTraining(Training):
 
 
 @dataclass(frozen=True)
-class Report:
-    """Where a training is: steps that are done and, now and then, what its model writes."""
-
-    step: int
-    sample: str = ""
-
-
-@dataclass(frozen=True)
 class Result:
     """A training's outcome.
 
@@ -243,103 +229,91 @@ def corpus_for(is_long: bool) -> Corpus:
     return corpus
 
 
-def kept_file(way: str, settings: Settings, corpus: Corpus, folder: Path) -> Path:
-    """Return the file that a training of these settings, with this code, is kept in."""
-    name = way.replace(" ", "-")
-    return folder / f"{name}-{fingerprint(settings, corpus.text, all_names())}.pt"
-
-
 def result_of(
     way: str,
     settings: Settings,
     corpus: Corpus,
-    folder: Path,
-    tell: Callable[[Report], object] = lambda report: None,
+    tell: Callable[..., object] = lambda step, sample="": None,
 ) -> Result:
     """Return the result of one training: the kept one, or that of a new one, kept from now on.
 
     Args:
-        folder: where its file is, which also holds a training that is not at its end.
-        tell: told where it is.
+        tell: told how many steps are done and, now and then, what the model writes.
 
     Raises:
         Stopped: the student's code failed.
         OSError: the file cannot be written.
     """
+    return _result(_kept(way, settings, corpus, tell))
+
+
+def trained(settings: Settings, corpus: Corpus) -> GPTTraining:
+    """Return the training with positions at its end."""
+    training = GPTTraining(WITH, settings, corpus.text)
+    training.model.load_state_dict(_kept(WITH, settings, corpus)["model"])
+    return training
+
+
+def _kept(
+    way: str,
+    settings: Settings,
+    corpus: Corpus,
+    tell: Callable[..., object] = lambda step, sample="": None,
+) -> dict[str, Any]:
+    """Return a model's weights and the fields of its `Result`."""
     torch.set_num_threads(1)  # the other model has the other processor
-    kept = kept_file(way, settings, corpus, folder)
-    noted = load_or_none(kept) or {}
-    if "result" in noted:
-        tell(Report(settings.steps))
-        return _result(noted["result"])
-    training = None
-    try:
-        training = GPTTraining(way, settings, corpus.text, noted)
-        untrained = noted.get("untrained") or training.written()[0]
-        told_at = time.monotonic()
-        while training.step < settings.steps:
-            training.take_step()
-            sample = ""
-            if time.monotonic() - told_at > SECONDS_BETWEEN_NOTES:
-                sample = training.written(seed=training.step)[0]
-                save(kept, {**training.noted(), "untrained": untrained})
-                told_at = time.monotonic()
-            tell(Report(training.step, sample))
-        texts = training.written(N_TEXTS)
-        known = training.tokenizer.decode(training.train_ids).split("\n")
-        result = Result(
-            n_parameters=sum(weights.numel() for weights in training.model.parameters()),
-            held_out=training.whole_held_out_loss(),
-            untrained=untrained,
-            sample=training.sample(),
-            lines=tally(texts, set(known)) if corpus.name == "kingdom" else None,
-            whose=whose(all_names()),
-            seconds=training.seconds,
-        )
-    except OSError:
-        raise
-    except Exception as error:
-        raise Stopped(what_stopped(error, way, training.step if training else 0)) from None
-    save(kept, {**training.noted(), "untrained": untrained, "result": dataclasses.asdict(result)})
-    return result
+    name = f"{way.replace(' ', '-')}-{fingerprint(settings, corpus.text, all_names())}.pt"
+
+    def made() -> dict[str, Any]:
+        with students_code(f"The training {way}"):
+            return _trained(GPTTraining(way, settings, corpus.text), corpus, tell)
+
+    return kept_or_made(kept_in("gpt") / name, made)
 
 
-def trained(settings: Settings, corpus: Corpus, folder: Path) -> GPTTraining | None:
-    """Return the finished training with positions, or None if none is kept."""
-    noted = load_or_none(kept_file(WITH, settings, corpus, folder)) or {}
-    return GPTTraining(WITH, settings, corpus.text, noted) if "result" in noted else None
+def _trained(training: GPTTraining, corpus: Corpus, tell: Callable[..., object]) -> dict[str, Any]:
+    untrained = training.written()[0]
+    often = -(-training.settings.steps // N_SAMPLES)
+    training.run(
+        lambda step: tell(step, training.written(seed=step)[0] if step % often == 0 else "")
+    )
+    known = set(training.tokenizer.decode(training.train_ids).split("\n"))
+    lines = tally(training.written(N_TEXTS), known) if corpus.name == "kingdom" else None
+    result = Result(
+        n_parameters=sum(weights.numel() for weights in training.model.parameters()),
+        held_out=training.whole_held_out_loss(),
+        untrained=untrained,
+        sample=training.sample(),
+        lines=lines,
+        whose=whose(all_names()),
+        seconds=training.seconds,
+    )
+    return {"model": training.model.state_dict(), "result": dataclasses.asdict(result)}
 
 
 def _result(kept: dict[str, Any]) -> Result:
-    return Result(**{**kept, "lines": Tally(**kept["lines"]) if kept["lines"] else None})
+    fields = kept["result"]
+    return Result(**{**fields, "lines": Tally(**fields["lines"]) if fields["lines"] else None})
 
 
-# --- when the student's code fails --------------------------------------------------------------
+@contextmanager
+def students_code(what: str) -> Iterator[None]:
+    """Turn what a student's code raises into one sentence that says where to look.
 
-
-def what_stopped(error: Exception, way: str, step: int) -> str:
-    """Return a sentence: what failed, and which exercise to check."""
-    name = name_for_check(exercise_that_raised(error))
-    if ran_out_of_memory(error):
-        said = "it needed more memory than there is"
-    else:
-        said = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}"
-    return (
-        f"The model {way} stopped after step {step}, {said.rstrip('.')}. "
-        f"Look at {name}, and check it again: {typed(f'course check {name}')}"
-    )
-
-
-def exercise_that_raised(error: Exception) -> Exercise:
-    """Return the exercise in whose code, innermost first, an error was raised; else `GPT`."""
-    by_name = {
-        one.name: one
-        for name in ("gpt", *imported_from_earlier("gpt"))
-        for one in find_lesson(name).exercises
-    }
-    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
-        is_lesson_code = Path(frame.f_code.co_filename).parent.name in ("exercises", "solutions")
-        name = frame.f_code.co_qualname.partition(".")[0]
-        if is_lesson_code and name in by_name:
-            return by_name[name]
-    return by_name["next_token_loss" if isinstance(error, FloatingPointError) else "GPT"]
+    Raises:
+        Stopped: something was raised.
+    """
+    try:
+        yield
+    except OSError:  # of the disk, or nobody hears of it any more
+        raise
+    except Exception as error:
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        names = [
+            frame.f_code.co_qualname.partition(".")[0]
+            for frame in frames
+            if Path(frame.f_code.co_filename).parent.name in ("exercises", "solutions")
+        ]
+        said = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}".rstrip(".")
+        look = f"it was raised in {names[-1]}" if names else "look at what your modules return"
+        raise Stopped(f"{what} stopped, {said}; {look}. Try {typed('course check')}") from None

@@ -1,20 +1,18 @@
 """The shoot-out: one small model, many ways to know where a token stands, and who reads on.
 
 Each model trains on windows of `CONTEXT` characters and is then asked about longer ones. A training
-is a process of its own, notes where it is now and then, and goes on from there when it is started
-again; a result is kept with everything that it depends on, and not computed twice.
+is a process of its own, and a result is kept with everything that it depends on.
 """
 
 import dataclasses
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from course import root
 from course.data.corpus import load_corpus
 from course.experiments.character_gpt import ALWAYS, CONTEXT, LONGEST, SCHEMES, schemes_for
 from course.experiments.processes import side_by_side
@@ -23,22 +21,15 @@ from course.experiments.training import (
     Settings,
     Training,
     fingerprint,
-    load_or_none,
-    save,
+    kept_in,
+    kept_or_made,
     whose,
 )
 from course.student.borrow import names_of
-from course.system.files import write_whole
+from course.system.files import write_whole_bytes
 
 LENGTHS = (64, 128, 256)
 """Characters that a model is asked about after its training."""
-
-STEPS_BETWEEN_NOTES = 100
-
-
-def kept_in() -> Path:
-    """Return where its files are kept."""
-    return root() / ".course" / "experiments" / "positions"
 
 
 @dataclass(frozen=True)
@@ -55,7 +46,6 @@ class Result:
     """
 
     scheme: str
-    settings: Settings
     corpus: str
     losses: list[float]
     held_out: dict[int, float]
@@ -69,17 +59,15 @@ def shoot_out(
     settings: Settings = QUICK,
     schemes: Sequence[str] = (),
     on_step: Callable[[str, int], object] = lambda scheme, step: None,
-    folder: Path | None = None,
 ) -> list[Result]:
     """Train a model for each scheme, as many at a time as there are processors.
 
     Args:
         schemes: keys of `SCHEMES`; all that differ at this size unless given.
         on_step: told how many steps a scheme has done.
-        folder: where results and unfinished trainings are kept; `kept_in()` unless given.
     """
     schemes = schemes or schemes_for(settings.size)
-    return side_by_side(result_of, schemes, (settings, folder or kept_in()), on_step)
+    return side_by_side(result_of, schemes, (settings, kept_in("positions")), on_step)
 
 
 def result_of(
@@ -96,44 +84,41 @@ def result_of(
     torch.set_num_threads(1)
     corpus = load_corpus()
     names = (*ALWAYS, *SCHEMES[scheme])
-    kept = folder / f"{scheme}-{fingerprint(settings, corpus.text, names)}.json"
-    if result := _kept(kept, settings):
-        tell(settings.steps)
-        return result
-    unfinished = kept.with_suffix(".pt")
-    training = Training(scheme, settings, corpus.text, load_or_none(unfinished))
-    while training.step < settings.steps:
-        training.take_step()
-        tell(training.step)
-        if training.step % STEPS_BETWEEN_NOTES == 0:
-            save(unfinished, training.noted())
-    result = Result(
-        scheme=scheme,
-        settings=settings,
-        corpus=corpus.name,
-        losses=training.losses,
-        held_out={length: training.held_out_loss(length) for length in LENGTHS},
-        stretched=stretched_losses(training, LENGTHS) if scheme == "rope" else {},
-        sample=training.sample(),
-        whose=whose(names),
-        seconds=training.seconds,
-    )
-    write_whole(kept, json.dumps(dataclasses.asdict(result), indent=1))
-    unfinished.unlink(missing_ok=True)
-    return result
+
+    def made() -> dict[str, Any]:
+        training = Training(scheme, settings, corpus.text)
+        training.run(tell)
+        result = Result(
+            scheme=scheme,
+            corpus=corpus.name,
+            losses=training.losses,
+            held_out={length: training.held_out_loss(length) for length in LENGTHS},
+            stretched=stretched_losses(training, LENGTHS) if scheme == "rope" else {},
+            sample=training.sample(),
+            whose=whose(names),
+            seconds=training.seconds,
+        )
+        return dataclasses.asdict(result)
+
+    kept = folder / f"{scheme}-{fingerprint(settings, corpus.text, names)}.pt"
+    return Result(**kept_or_made(kept, made))
 
 
-def _kept(path: Path, settings: Settings) -> Result | None:
-    """Read the result of these settings from a file; None if it is missing or damaged."""
+def draw(results: Sequence[Result], folder: Path) -> list[Path]:
+    """Draw how the models learned, and their losses by length, into two files."""
+    from course.plots import loss_curve, losses_by_length  # here: a training needs no pictures
 
-    def with_lengths(fields: dict) -> dict:  # JSON makes texts of keys
-        return {int(key) if key.isdigit() else key: value for key, value in fields.items()}
-
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"), object_hook=with_lengths)
-        return Result(**(fields | {"settings": settings}))
-    except (OSError, ValueError, TypeError):
-        return None
+    curves = {result.scheme: smoothed(result.losses) for result in results}
+    losses = {result.scheme: result.held_out for result in results}
+    for result in results:
+        losses |= {f"{result.scheme}, {way}": by for way, by in result.stretched.items()}
+    pictures = {
+        folder / "training.png": loss_curve(curves, unit="nats per character", step="step"),
+        folder / "lengths.png": losses_by_length(losses, CONTEXT),
+    }
+    for path, picture in pictures.items():
+        write_whole_bytes(path, picture.png())
+    return [*pictures]
 
 
 def smoothed(losses: Sequence[float], span: int = 25) -> list[float]:

@@ -12,7 +12,7 @@ def side_by_side(
     work: Callable[..., Any],
     names: Sequence[str],
     arguments: tuple = (),
-    on_report: Callable[[str, Any], object] = lambda name, report: None,
+    on_report: Callable[..., object] = lambda name, *report: None,
 ) -> list[Any]:
     """Return what `work(name, *arguments, tell)` returns for each name, in their order.
 
@@ -44,7 +44,7 @@ def side_by_side(
                 if kind == "raised":
                     raise what
                 if kind == "told":
-                    on_report(name, what)
+                    on_report(name, *what)
                 else:
                     results[name] = what
                     process.join()
@@ -68,7 +68,7 @@ def _received(here: Connection, name: str) -> tuple[str, Any]:
 def _run(there: Connection, work: Callable[..., Any], name: str, arguments: tuple) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
     try:
-        there.send(("returned", work(name, *arguments, lambda what: there.send(("told", what)))))
+        there.send(("returned", work(name, *arguments, lambda *what: there.send(("told", what)))))
     except BrokenPipeError:  # nobody hears it any more
         return
     except Exception as error:

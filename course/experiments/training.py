@@ -1,13 +1,10 @@
-"""Training a character GPT, step by step, so that it can be put down and taken up again.
-
-What a training leaves behind is kept in files whose names say all that it depends on.
-"""
+"""Training a character GPT; what a training leaves behind is kept, and not made twice."""
 
 import hashlib
 import io
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from course import root
 from course.data.batches import get_batch, train_val_split
 from course.data.tokenizers import CharTokenizer
 from course.experiments.character_gpt import CONTEXT, CharacterGPT, Size
@@ -59,12 +57,9 @@ class Training:
 
     Args:
         text: the corpus; its first nine tenths are trained on.
-        noted: what an earlier training noted, to go on from there as if nothing had happened.
     """
 
-    def __init__(
-        self, scheme: str, settings: Settings, text: str, noted: dict[str, Any] | None = None
-    ):
+    def __init__(self, scheme: str, settings: Settings, text: str) -> None:
         self.settings = settings
         self.tokenizer = CharTokenizer.from_text(text)
         ids = torch.tensor(self.tokenizer.encode(text))
@@ -76,11 +71,6 @@ class Training:
             self.model.parameters(), lr=settings.lr, betas=(0.9, 0.95), weight_decay=0.1
         )
         self.seconds, self.losses = 0.0, []
-        if noted:
-            self.model.load_state_dict(noted["model"])
-            self.optimizer.load_state_dict(noted["optimizer"])
-            self.generator.set_state(noted["generator"])
-            self.seconds, self.losses = noted["seconds"], noted["losses"]
 
     def new_model(self, scheme: str) -> nn.Module:
         """Return an untrained model."""
@@ -91,15 +81,11 @@ class Training:
         """Return the number of steps that are done."""
         return len(self.losses)
 
-    def noted(self) -> dict[str, Any]:
-        """Return where it is, to go on from later."""
-        return {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "generator": self.generator.get_state(),
-            "seconds": self.seconds,
-            "losses": self.losses,
-        }
+    def run(self, tell: Callable[[int], object] = lambda step: None) -> None:
+        """Take all steps that are left, and tell after each how many are done."""
+        while self.step < self.settings.steps:
+            self.take_step()
+            tell(self.step)
 
     def take_step(self) -> None:
         """Learn from one batch."""
@@ -153,6 +139,21 @@ def rate(step: int, steps: int, warm_up: int = 30, last: float = 0.1) -> float:
 
 
 # --- what is kept -------------------------------------------------------------------------------
+
+
+def kept_in(experiment: str) -> Path:
+    """Return where an experiment keeps its files."""
+    return root() / ".course" / "experiments" / experiment
+
+
+def kept_or_made(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return what is kept in a file; if it is missing or damaged, make it, and keep that."""
+    kept = load_or_none(path)
+    if kept is None:
+        path.parent.mkdir(parents=True, exist_ok=True)  # or else fail now, not after an hour
+        kept = make()
+        save(path, kept)
+    return kept
 
 
 def fingerprint(settings: Settings, text: str, names: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ from course.data.corpus import Corpus
 from course.data.kingdom import HEADLINE_VERBS, NOUNS, TRAITS, kingdom_text
 from course.experiments import gpt, processes, writing
 from course.experiments.character_gpt import Size
-from course.experiments.gpt import WITH, WITHOUT, GPTTraining, Report
+from course.experiments.gpt import WITH, WITHOUT, GPTTraining
 from course.experiments.grammar import is_sentence, tally
 from course.experiments.training import Settings
 from course.student.borrow import names_of, names_with
@@ -151,69 +151,58 @@ def same(first, second):
     return dataclasses.replace(first, seconds=0) == dataclasses.replace(second, seconds=0)
 
 
-def test_a_training_that_was_stopped_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch):
-    monkeypatch.setattr(gpt, "SECONDS_BETWEEN_NOTES", 0.0)
-    whole = gpt.result_of(WITH, SMALL, CORPUS, tmp_path / "whole")
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """The folder where trainings are kept."""
+    monkeypatch.setattr(gpt, "kept_in", lambda experiment: tmp_path / "kept")
+    return tmp_path / "kept"
+
+
+def test_a_training_is_heard_now_and_then_and_found_again(kept):
     reports = []
-
-    def tell(report):
-        reports.append(report)
-        if report.step == 4:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        gpt.result_of(WITH, SMALL, CORPUS, tmp_path, tell)
-    assert all(isinstance(report, Report) and report.sample for report in reports)
-    assert gpt.trained(SMALL, CORPUS, tmp_path) is None
+    first = gpt.result_of(WITH, SMALL, CORPUS, lambda *report: reports.append(report))
+    assert [step for step, _ in reports] == [1, 2, 3, 4, 5, 6]
+    assert all(sample for _, sample in reports)
     reports.clear()
-    resumed = gpt.result_of(WITH, SMALL, CORPUS, tmp_path, reports.append)
-    assert [report.step for report in reports] == [5, 6]
-    assert same(resumed, whole)
-    reports.clear()
-    assert gpt.result_of(WITH, SMALL, CORPUS, tmp_path, reports.append) == resumed
-    assert reports == [Report(6)]
-    assert gpt.trained(SMALL, CORPUS, tmp_path).step == 6
+    assert gpt.result_of(WITH, SMALL, CORPUS, lambda *report: reports.append(report)) == first
+    assert gpt.trained(SMALL, CORPUS).whole_held_out_loss() == first.held_out
+    assert reports == []
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xff", b"{}"])
-def test_a_damaged_file_costs_a_training_and_nothing_else(tmp_path, damage):
-    first = gpt.result_of(WITHOUT, SMALL, CORPUS, tmp_path)
-    (kept,) = tmp_path.iterdir()
-    kept.write_bytes(damage)
-    assert same(gpt.result_of(WITHOUT, SMALL, CORPUS, tmp_path), first)
+def test_a_damaged_file_costs_a_training_and_nothing_else(kept, damage):
+    first = gpt.result_of(WITHOUT, SMALL, CORPUS)
+    (file,) = kept.iterdir()
+    file.write_bytes(damage)
+    assert same(gpt.result_of(WITHOUT, SMALL, CORPUS), first)
 
 
-def test_another_seed_another_text_and_another_way_are_other_files(tmp_path):
-    files = {
-        gpt.kept_file(WITH, SMALL, CORPUS, tmp_path),
-        gpt.kept_file(WITHOUT, SMALL, CORPUS, tmp_path),
-        gpt.kept_file(WITH, dataclasses.replace(SMALL, seed=1), CORPUS, tmp_path),
-        gpt.kept_file(WITH, SMALL, Corpus("kingdom", CORPUS.text + "\n"), tmp_path),
-    }
-    assert len(files) == 4
+def test_another_seed_another_text_and_another_way_are_other_files(kept):
+    gpt.result_of(WITH, SMALL, CORPUS)
+    gpt.result_of(WITHOUT, SMALL, CORPUS)
+    gpt.result_of(WITH, dataclasses.replace(SMALL, seed=1), CORPUS)
+    gpt.result_of(WITH, SMALL, Corpus("kingdom", CORPUS.text + "\n"))
+    assert len([*kept.iterdir()]) == 4
 
 
 # --- when the student's code fails --------------------------------------------------------------
 
 
-def test_what_a_student_s_code_raises_becomes_a_sentence_that_names_the_exercise(
-    tmp_path, monkeypatch
-):
+def test_what_a_student_s_code_raises_becomes_a_sentence_that_names_it(kept, monkeypatch):
     def broken(self, x):
         raise ValueError("seven\nlines")
 
     attention = names_of("gpt").GPT(11, 16, 2, 1, 24).blocks[0].attention
     monkeypatch.setattr(type(attention.out_proj), "forward", broken)
-    with pytest.raises(gpt.Stopped, match=r"ValueError: seven\. Look at Causal") as stopped:
-        gpt.result_of(WITH, SMALL, CORPUS, tmp_path)
-    said = str(stopped.value)
-    assert "course check CausalSelfAttention" in said and "\n" not in said
+    with pytest.raises(gpt.Stopped, match=r"ValueError: seven; it was raised in Causal") as stopped:
+        gpt.result_of(WITH, SMALL, CORPUS)
+    assert "course check" in str(stopped.value) and "\n" not in str(stopped.value)
 
 
-def test_a_loss_that_is_no_number_names_the_loss(tmp_path, monkeypatch):
+def test_a_loss_that_is_no_number_is_a_sentence(kept, monkeypatch):
     monkeypatch.setattr(gpt, "exercises_of", lambda way: Nameless(names_of("gpt")))
-    with pytest.raises(gpt.Stopped, match=r"the loss is nan. Look at next_token_loss"):
-        gpt.result_of(WITH, SMALL, CORPUS, tmp_path)
+    with pytest.raises(gpt.Stopped, match=r"the loss is nan; look at what your modules return"):
+        gpt.result_of(WITH, SMALL, CORPUS)
 
 
 class Nameless:
@@ -244,12 +233,11 @@ def model():
 @pytest.mark.parametrize("n_prompt", [1, 12, 13, 24, 40])
 @pytest.mark.parametrize("n_new", [0, 1, 12, 13, 60])
 def test_a_text_goes_on_beyond_the_positions_that_there_are(model, n_prompt, n_new):
-    ids, told = torch.arange(n_prompt)[None] % 11, []
+    ids = torch.arange(n_prompt)[None] % 11
     generate, generator = names_of("gpt").generate, torch.Generator().manual_seed(0)
-    text = writing.go_on(generate, model, ids, n_new, 1.0, generator, told.append)
+    text = writing.go_on(generate, model, ids, n_new, 1.0, generator)
     assert torch.equal(text[:, :n_prompt], ids)
     assert text.shape == (1, n_prompt + n_new)
-    assert told == text[0, n_prompt:].tolist()
 
 
 def test_with_the_cache_and_without_the_same_is_written(model):
@@ -363,7 +351,7 @@ def folder(tmp_path, monkeypatch):
 
     monkeypatch.setattr(processes, "side_by_side", one_by_one)
     monkeypatch.setenv("COURSE_DATA", str(tmp_path / "no data"))
-    monkeypatch.setattr(gpt, "kept_in", lambda: tmp_path / "kept")
+    monkeypatch.setattr(gpt, "kept_in", lambda experiment: tmp_path / "kept")
     monkeypatch.setattr(gpt, "SHORT", SMALL)
     monkeypatch.setattr(gpt, "LONG", SMALL)
     return tmp_path
@@ -419,4 +407,4 @@ def test_shakespeare_that_is_damaged_is_one_sentence(folder, damage):
 def test_a_folder_that_cannot_be_written_is_one_sentence(folder):
     (folder / "kept").write_text("a file", encoding="utf-8")
     said = experiment(code=1)
-    assert "cannot be written" in said and "Traceback" not in said
+    assert "cannot be read or written" in said and "step 1" not in said

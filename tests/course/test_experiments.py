@@ -148,31 +148,6 @@ def test_training_learns():
     assert learning.held_out_loss(64) < before - 0.5
 
 
-@pytest.mark.parametrize("scheme", ["learned", "rope"])  # with parameters of its own, and without
-def test_a_training_that_was_stopped_goes_on_as_if_nothing_had_happened(
-    scheme, folder, monkeypatch
-):
-    monkeypatch.setattr(positions, "STEPS_BETWEEN_NOTES", 2)
-    whole = positions.result_of(scheme, SMALL, folder / "whole")
-    take_step = Training.take_step
-
-    def stop_at_step_5(training):
-        if training.step == 5:
-            raise KeyboardInterrupt
-        take_step(training)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Training, "take_step", stop_at_step_5)
-        with pytest.raises(KeyboardInterrupt):
-            positions.result_of(scheme, SMALL, folder)
-    taken = []
-    monkeypatch.setattr(Training, "take_step", lambda t: taken.append(t.step) or take_step(t))
-    resumed = positions.result_of(scheme, SMALL, folder)
-    assert taken == [4, 5]
-    assert dataclasses.replace(resumed, seconds=0) == dataclasses.replace(whole, seconds=0)
-    assert [path.suffix for path in folder.iterdir() if path.is_file()] == [".json"]
-
-
 def test_a_result_is_found_again(folder, monkeypatch):
     first = positions.result_of("rope", SMALL, folder)
     monkeypatch.setattr(Training, "take_step", None)
@@ -186,7 +161,6 @@ def test_a_damaged_file_costs_a_training_and_nothing_else(folder, damage):
     first = positions.result_of("none", SMALL, folder)
     (kept,) = folder.iterdir()
     kept.write_bytes(damage)
-    kept.with_suffix(".pt").write_bytes(damage)
     again = positions.result_of("none", SMALL, folder)
     assert dataclasses.replace(again, seconds=0) == dataclasses.replace(first, seconds=0)
 
@@ -217,8 +191,9 @@ def test_who_wrote_an_exercise_decides_which_result_is_found(monkeypatch):
 
 @pytest.mark.slow
 def test_the_command_compares_and_draws(folder, monkeypatch):
-    monkeypatch.setattr(positions, "kept_in", lambda: folder)
-    monkeypatch.setattr("course.experiments.training.QUICK", SMALL)
+    monkeypatch.setattr(training, "kept_in", lambda experiment: folder)
+    monkeypatch.setattr(positions, "kept_in", lambda experiment: folder)
+    monkeypatch.setattr(training, "QUICK", SMALL)
     results, shoot_out = [], positions.shoot_out
     monkeypatch.setattr(
         positions, "shoot_out", lambda *options: results.extend(shoot_out(*options)) or results
@@ -244,14 +219,11 @@ def test_every_scheme_is_offered_and_has_a_color():
 
 
 INTERRUPTED = """
-import sys
-from pathlib import Path
-
 from course.experiments.positions import shoot_out
 from course.experiments.training import LONG
 
 if __name__ == "__main__":
-    shoot_out(LONG, ("none", "rope"), lambda *_: print("at work", flush=True), Path(sys.argv[1]))
+    shoot_out(LONG, ("none", "rope"), lambda *_: print("at work", flush=True))
 """
 
 
@@ -274,7 +246,7 @@ def test_an_interrupt_ends_all_processes_at_once(folder, tmp_path, times):
     script = tmp_path / "interrupted.py"
     script.write_text(INTERRUPTED, encoding="utf-8")
     running = subprocess.Popen(
-        [sys.executable, script, folder],
+        [sys.executable, script],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -356,7 +328,7 @@ def test_the_loss_after_a_prompt_is_that_of_whole_windows(published):
 
 
 def test_a_checkpoint_is_kept_and_a_damaged_one_made_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(cached, "kept_in", lambda: tmp_path)
+    monkeypatch.setattr(cached, "kept_in", lambda experiment: tmp_path)
     first = cached.checkpoint(SMALL, TEXT).model.state_dict()
     (kept,) = tmp_path.iterdir()
     with monkeypatch.context() as patched:
@@ -369,8 +341,8 @@ def test_a_checkpoint_is_kept_and_a_damaged_one_made_anew(tmp_path, monkeypatch)
 
 
 def test_the_command_reads_a_checkpoint_rightly_and_wrongly(folder, monkeypatch):
-    monkeypatch.setattr(cached, "kept_in", lambda: folder)
-    monkeypatch.setattr("course.experiments.training.QUICK", SMALL)
+    monkeypatch.setattr(cached, "kept_in", lambda experiment: folder)
+    monkeypatch.setattr(training, "QUICK", SMALL)
     ran = CliRunner().invoke(main, ["experiment", "cache", "--seed", "2"])
     assert ran.exit_code == 0, ran.output
     rows = dict(re.findall(r"^(\w[\w ]+?)  +(\d\.\d\d) ", ran.output, re.MULTILINE))
