@@ -6,11 +6,9 @@ Each formulation is written here from its published definition. All work in one 
 and on the same tensors (those that pair neighboring features get them reordered), and none is timed
 before its answer is found equal to ours. Times are processor seconds, medians of rounds in which
 all take turns. The floor is what the memory of this machine allows: a copy that reads the inputs
-and writes the outputs once. Memory is the most that PyTorch holds at once for a call, the result
-included.
+and writes the outputs once.
 """
 
-import argparse
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from benchmarks.measuring import allocated_peak, in_turns, keep_freed_memory, machine, positive
+from benchmarks.measuring import arguments_of, in_turns, keep_freed_memory, machine
 from solutions.lookup import TokenEmbedding, lookup
 from solutions.rope import RotaryEmbedding, apply_rope, rope_tables
 from solutions.sinusoidal import inverse_frequencies, sinusoidal_encoding
@@ -243,13 +241,9 @@ def lookup_problem(vocab_size: int, n_embd: int, batch: int, length: int) -> Pro
 # --- side by side ---------------------------------------------------------------------------
 
 
-def differences(problem: Problem) -> dict[str, float]:
-    """How far each answer is from ours at most.
-
-    Raises:
-        SystemExit: one of them is wrong, so nothing is timed.
-    """
-    want, found = problem.ways[0].run(), {}
+def check(problem: Problem) -> None:
+    """Refuse to time anything if one of the answers is not ours."""
+    want = problem.ways[0].run()
     for way in problem.ways:
         got = way.in_our_layout(way.run())
         if got.shape != want.shape or got.dtype != want.dtype:
@@ -257,46 +251,36 @@ def differences(problem: Problem) -> dict[str, float]:
                 f"{way.name} gives {tuple(got.shape)} of {got.dtype} where ours gives "
                 f"{tuple(want.shape)} of {want.dtype}, so nothing is timed."
             )
-        found[way.name] = (got - want).abs().max().item()
-        if not found[way.name] <= problem.tolerance:  # NaN is wrong, too
+        difference = (got - want).abs().max().item()
+        if not difference <= problem.tolerance:  # NaN is wrong, too
             raise SystemExit(
-                f"{way.name} differs from ours by {found[way.name]:.2g}, more than the "
+                f"{way.name} differs from ours by {difference:.2g}, more than the "
                 f"{problem.tolerance:.2g} that rounding explains, so nothing is timed."
             )
-    return found
 
 
 def report(problem: Problem, rounds: int) -> None:
     """Check, time and print a problem."""
-    off = differences(problem)
+    check(problem)
     works = {
         FLOOR: problem.floor,
         **{way.name: way.run for way in problem.ways},
         **problem.for_scale,
     }
     spent = in_turns(works, rounds, at_least=0.002)
-    held = {name: allocated_peak(work) for name, work in works.items()}
     ours = problem.ways[0].name
     print(f"{problem.title}:\n")
-    print("| way | ms | times ours | times the floor | memory, MB | largest difference |")
-    print("|---|--:|--:|--:|--:|--:|")
+    print("| way | ms | times ours | times the floor |\n|---|--:|--:|--:|")
     for name in works:
-        difference = f"{off[name]:.1g}" if name in off else ""
         print(
             f"| {name} | {1000 * spent[name].cpu:.3g} | {spent[name].cpu / spent[ours].cpu:.2f} "
-            f"| {spent[name].cpu / spent[FLOOR].cpu:.2f} | {held[name] / 1e6:.3g} | {difference} |"
+            f"| {spent[name].cpu / spent[FLOOR].cpu:.2f} |"
         )
-    fastest = min(off, key=lambda name: spent[name].cpu)
-    times = spent[ours].cpu / spent[fastest].cpu
-    compared = "" if fastest == ours else f"; {ours} takes {times:.2f} times its time"
-    print(f"\nThe fastest is {fastest}{compared}.\n", flush=True)
+    print(flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time the ways to write the course's formulas.")
-    parser.add_argument("--rounds", type=positive, default=31)
-    parser.add_argument("--quick", action="store_true", help="only see whether all of it works")
-    arguments = parser.parse_args()
+    arguments = arguments_of(__doc__, rounds=31)
     torch.set_num_threads(1)
     keep_freed_memory()
     print(f"{machine()}\n", flush=True)

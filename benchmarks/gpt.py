@@ -10,7 +10,6 @@ description. Both are asked for every character of the held-out tenth, in the sa
 Times are processor seconds in one thread, for the steps alone.
 """
 
-import argparse
 import dataclasses
 import math
 import time
@@ -19,11 +18,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from benchmarks.measuring import cannot_run, machine, positive
+from benchmarks.measuring import arguments_of, machine
 from course.data.batches import get_batch
 from course.data.corpus import load_corpus
 from course.experiments.gpt import LONG, WITH, GPTTraining
-from course.experiments.training import Settings, Training, rate
+from course.experiments.training import Settings
 
 PUBLISHED = Settings(
     LONG.size, steps=2000, batch_size=12, lr=1e-3, context=64, warm_up=100, last_rate=0.1
@@ -90,26 +89,20 @@ class PublishedTraining(GPTTraining):
             [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],
             betas=(0.9, 0.99),
         )
+        self.optimizer.register_step_pre_hook(self._clip)
 
     def new_model(self, scheme: str) -> nn.Module:
         return PublishedGPT(self.tokenizer.vocab_size, self.settings)
 
-    def take_step(self) -> None:
-        start, settings = time.process_time(), self.settings
-        for group in self.optimizer.param_groups:
-            group["lr"] = settings.lr * rate(
-                self.step, settings.steps, settings.warm_up, settings.last_rate
-            )
+    def _clip(self, *_: object) -> None:
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+
+    def batch_loss(self) -> Tensor:
+        settings = self.settings
         inputs, targets = get_batch(
             self.train_ids, settings.context, settings.batch_size, self.generator
         )
-        loss = F.cross_entropy(self.model(inputs).flatten(0, 1), targets.flatten())
-        self.optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step()
-        self.losses.append(loss.item())
-        self.seconds += time.process_time() - start
+        return F.cross_entropy(self.model(inputs).flatten(0, 1), targets.flatten())
 
 
 CONTESTANTS: dict[str, tuple[type[GPTTraining], Settings]] = {
@@ -118,36 +111,30 @@ CONTESTANTS: dict[str, tuple[type[GPTTraining], Settings]] = {
 }
 
 
-def trained(kind: type[GPTTraining], settings: Settings, text: str) -> Training:
-    training = kind(WITH, settings, text)
-    while training.step < settings.steps:
-        training.take_step()
-    return training
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Train two small GPTs on TinyShakespeare.")
-    parser.add_argument("--seeds", type=positive, default=2)
-    parser.add_argument("--quick", action="store_true", help="only see whether all of it works")
-    arguments = parser.parse_args()
+    arguments = arguments_of(__doc__, seeds=2)
     corpus = load_corpus()
     if corpus.name != "tinyshakespeare":
-        cannot_run("TinyShakespeare is not here; fetch it with: course data tinyshakespeare")
+        raise SystemExit("TinyShakespeare is not here; fetch it with: course data tinyshakespeare")
     torch.set_num_threads(1)
     text = corpus.text[:20_000] if arguments.quick else corpus.text
     print(f"{machine()}\n", flush=True)
-    print("| model | seed | characters read | held-out loss, nats | processor s |")
-    print("|---|--:|--:|--:|--:|", flush=True)
+    print("| model | seed | characters read | held-out loss, nats | processor s | s |")
+    print("|---|--:|--:|--:|--:|--:|", flush=True)
     for seed in range(1 if arguments.quick else arguments.seeds):
         for name, (kind, settings) in CONTESTANTS.items():
             settings = dataclasses.replace(
                 settings, seed=seed, steps=3 if arguments.quick else settings.steps
             )
-            training = trained(kind, settings, text)
+            training, start = kind(WITH, settings, text), time.perf_counter()
+            training.run()
+            wall = time.perf_counter() - start
             read = settings.steps * settings.batch_size * settings.context
             loss = training.whole_held_out_loss()
             print(
-                f"| {name} | {seed} | {read:,} | {loss:.3f} | {training.seconds:.0f} |", flush=True
+                f"| {name} | {seed} | {read:,} | {loss:.3f} | {training.seconds:.0f} "
+                f"| {wall:.0f} |",
+                flush=True,
             )
 
 

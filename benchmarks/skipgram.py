@@ -8,7 +8,6 @@ one thread, and score the share of split words whose twin is the nearest (see
 course/experiments/twins.py). Times are processor seconds, medians; shares are means.
 """
 
-import argparse
 import importlib
 import importlib.util
 import statistics
@@ -18,7 +17,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from benchmarks.measuring import cannot_run, machine, positive
+from benchmarks.measuring import arguments_of, machine
 from course.data.corpus import load_corpus
 from course.experiments.block_skipgram import train_in_blocks
 from course.experiments.twins import TwinText, share_of_twins_found, with_twins
@@ -69,13 +68,10 @@ CONTESTANTS: list[tuple[str, Callable[..., Tensor], dict[str, float]]] = [
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time the ways to train skip-gram.")
-    parser.add_argument("--repeats", type=positive, default=3)
-    parser.add_argument("--quick", action="store_true", help="only see whether all of it works")
-    arguments = parser.parse_args()
+    arguments = arguments_of(__doc__, repeats=3)
     corpus = load_corpus()
     if corpus.name != "tinyshakespeare":
-        cannot_run("TinyShakespeare is not here; fetch it with: course data tinyshakespeare")
+        raise SystemExit("TinyShakespeare is not here; fetch it with: course data tinyshakespeare")
     torch.set_num_threads(1)
     text = with_twins(corpus.text[:50_000] if arguments.quick else corpus.text)
     repeats = 1 if arguments.quick else arguments.repeats

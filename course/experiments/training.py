@@ -92,7 +92,8 @@ class Training:
         start = time.process_time()
         settings = self.settings
         lr = settings.lr * rate(self.step, settings.steps, settings.warm_up, settings.last_rate)
-        self.optimizer.param_groups[0]["lr"] = lr
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
         loss = self.batch_loss()
         self.optimizer.zero_grad()
         loss.backward()
