@@ -4,12 +4,11 @@ import random
 import re
 
 import pytest
-import torch
-from torch.nn import functional
 
 from course.data.corpus import load_corpus
 from course.data.kingdom import ANALOGIES, NOUNS, TRAITS, kingdom_text
 from course.data.tokenizers import WordTokenizer
+from course.experiments import real_words
 
 
 def test_the_seed_alone_decides_about_the_text():
@@ -68,56 +67,14 @@ def test_analogies_cover_every_family():
         assert analogy in ANALOGIES
 
 
-@pytest.fixture
-def one_thread():
-    """Steps as small as these are slower on several threads than on one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_small_skip_gram_learns_the_analogies(seed, one_thread):
-    tokenizer = WordTokenizer.from_text(kingdom_text(seed=seed))
-    rows = train_vectors(tokenizer, seed)
-    right = {analogy for analogy in ANALOGIES if solve(analogy, tokenizer, rows) == analogy[3]}
-    assert ("man", "king", "woman", "queen") in right
-    assert len(right) > 0.9 * len(ANALOGIES)
-
-
-def solve(analogy, tokenizer, rows):
-    """The word nearest to b - a + c, the three left out."""
-    a, b, c = inputs = [tokenizer.id_of[word] for word in analogy[:3]]
-    similarities = rows @ (rows[b] - rows[a] + rows[c])
-    similarities[inputs] = -torch.inf
-    return tokenizer.words[similarities.argmax()]
-
-
-def train_vectors(tokenizer, seed):
-    """Unit rows of a skip-gram with negative sampling: window 2, width 16, 15 epochs."""
-    generator = torch.Generator().manual_seed(seed)
-    ids = torch.tensor(tokenizer.encode(kingdom_text(seed=seed)))
-    pairs = [torch.stack([ids[:-step], ids[step:]]) for step in (1, 2)]
-    centers, contexts = torch.cat([*pairs, *(pair.flip(0) for pair in pairs)], dim=1)
-    noise = torch.tensor(tokenizer.counts).pow(0.75)
-    center, context = (
-        torch.randn(tokenizer.vocab_size, 16, generator=generator).mul_(0.1).requires_grad_()
-        for _ in range(2)
-    )
-    optimizer = torch.optim.Adam([center, context], lr=0.01)
-    for _ in range(15):
-        for batch in torch.randperm(len(centers), generator=generator).split(1024):
-            shape = (len(batch), 5)
-            negatives = noise.multinomial(5 * len(batch), True, generator=generator).view(shape)
-            vectors = center[centers[batch]]
-            positive = (vectors * context[contexts[batch]]).sum(-1)
-            negative = (vectors[:, None] * context[negatives]).sum(-1)
-            loss = -functional.logsigmoid(positive) - functional.logsigmoid(-negative).sum(-1)
-            optimizer.zero_grad()
-            loss.mean().backward()
-            optimizer.step()
-    return functional.normalize(center.detach())
+def test_a_small_skip_gram_learns_the_analogies(seed):
+    words = real_words.words_of(kingdom_text(seed=seed))
+    rows = real_words.trained(words, (10,), seed, n_embd=16)[10].center
+    right, asked = real_words.n_right(rows, words.words, [*map(list, ANALOGIES)])
+    assert asked == len(ANALOGIES) and right > 0.9 * asked
+    queen = real_words.n_right(rows, words.words, [["man", "king", "woman", "queen"]])
+    assert queen == (1, 1)
 
 
 def test_without_any_data_the_corpus_is_the_kingdom(tmp_path, monkeypatch):

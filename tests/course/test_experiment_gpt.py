@@ -26,7 +26,7 @@ from course.experiments.character_gpt import Size
 from course.experiments.gpt import WITH, WITHOUT, GPTTraining
 from course.experiments.grammar import is_sentence, tally
 from course.experiments.training import Settings
-from course.student.borrow import names_of, names_with
+from course.student.borrow import names_of
 
 SMALL = Settings(
     Size(n_layers=2, n_embd=16, n_heads=2), steps=6, batch_size=2, lr=0.01, context=24, warm_up=2
@@ -70,25 +70,10 @@ def test_of_all_that_has_the_form_of_a_sentence_just_the_language_is_grammatical
     assert {form for form in forms if is_sentence(form)} == {*language()}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda line: line[:-1],
-        lambda line: line + ".",
-        lambda line: line[1:],
-        lambda line: line.capitalize(),
-        lambda line: " " + line,
-        lambda line: line.replace(" ", "  ", 1),
-        lambda line: " ".join(line.split(" ")[::-1]),
-        lambda line: "the " + line,
-        lambda line: line.replace(" ", "", 1),
-        lambda line: f"{line} {line}",
-        lambda line: line.rpartition(" ")[0] + ".",
-    ],
-)
-def test_a_changed_sentence_is_not_grammatical(change):
-    lines = {line for line in language() if change(line) != line}
-    assert [line for line in lines if is_sentence(change(line))] == []
+def test_a_changed_sentence_is_not_grammatical():
+    for line in language():
+        for changed in (line[:-1], line[1:], line.capitalize(), line.replace(" ", "", 1)):
+            assert not is_sentence(changed)
 
 
 def test_lines_that_do_not_end_are_not_counted():
@@ -112,17 +97,6 @@ def test_without_positions_only_the_turning_is_missing():
         assert torch.allclose(last, of_swapped, atol=1e-5) == (way == WITHOUT)
 
 
-def test_what_replaces_an_earlier_exercise_replaces_it_alone():
-    class Other(nn.Module):
-        pass
-
-    replaced = names_with("gpt", {"RotaryEmbedding": Other})
-    assert replaced.GPT is not names_of("gpt").GPT
-    assert replaced.whose("GPT") == names_of("gpt").whose("GPT")
-    with pytest.raises(TypeError):
-        replaced.GPT(11, 16, 2, 1, 24)  # Other takes no arguments
-
-
 @pytest.mark.parametrize("n_held_out", [24, 25, 48, 70])
 def test_every_held_out_character_is_predicted_once(n_held_out):
     training = GPTTraining(WITH, SMALL, CORPUS.text)
@@ -135,20 +109,7 @@ def test_every_held_out_character_is_predicted_once(n_held_out):
     assert training.whole_held_out_loss() == pytest.approx(sum(losses) / len(losses), abs=1e-5)
 
 
-def test_training_learns():
-    settings = dataclasses.replace(SMALL, steps=80, batch_size=8)
-    training = GPTTraining(WITH, settings, CORPUS.text)
-    before = training.whole_held_out_loss()
-    for _ in range(settings.steps):
-        training.take_step()
-    assert training.whole_held_out_loss() < before - 0.8
-
-
 # --- what is kept -------------------------------------------------------------------------------
-
-
-def same(first, second):
-    return dataclasses.replace(first, seconds=0) == dataclasses.replace(second, seconds=0)
 
 
 @pytest.fixture
@@ -169,15 +130,9 @@ def test_a_training_is_heard_now_and_then_and_found_again(kept):
     assert reports == []
 
 
-@pytest.mark.parametrize("damage", [b"", b"\xff", b"{}"])
-def test_a_damaged_file_costs_a_training_and_nothing_else(kept, damage):
-    first = gpt.result_of(WITHOUT, SMALL, CORPUS)
-    (file,) = kept.iterdir()
-    file.write_bytes(damage)
-    assert same(gpt.result_of(WITHOUT, SMALL, CORPUS), first)
-
-
-def test_another_seed_another_text_and_another_way_are_other_files(kept):
+def test_another_seed_another_text_and_another_way_are_other_files(kept, monkeypatch):
+    monkeypatch.setattr(gpt, "_trained", lambda *_: {"result": {"lines": None}})
+    monkeypatch.setattr(gpt, "Result", lambda **fields: None)
     gpt.result_of(WITH, SMALL, CORPUS)
     gpt.result_of(WITHOUT, SMALL, CORPUS)
     gpt.result_of(WITH, dataclasses.replace(SMALL, seed=1), CORPUS)
@@ -230,8 +185,7 @@ def model():
     return made
 
 
-@pytest.mark.parametrize("n_prompt", [1, 12, 13, 24, 40])
-@pytest.mark.parametrize("n_new", [0, 1, 12, 13, 60])
+@pytest.mark.parametrize(("n_prompt", "n_new"), [(1, 0), (1, 60), (12, 13), (13, 12), (40, 1)])
 def test_a_text_goes_on_beyond_the_positions_that_there_are(model, n_prompt, n_new):
     ids = torch.arange(n_prompt)[None] % 11
     generate, generator = names_of("gpt").generate, torch.Generator().manual_seed(0)
@@ -328,12 +282,13 @@ def ends(note: Path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-def test_no_process_outlives_one_that_is_killed(helpers, tmp_path):
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
+def test_no_process_outlives_the_one_that_started_it(helpers, tmp_path, how):
     starter = subprocess.Popen([sys.executable, tmp_path / "work_for_processes.py", tmp_path])
     deadline = time.monotonic() + 30
     while not (tmp_path / "endless").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    starter.send_signal(signal.SIGKILL)
+    starter.send_signal(getattr(signal, how))
     starter.wait()
     ends(tmp_path / "endless")
     ends(tmp_path / "longer")

@@ -1,6 +1,5 @@
 """The experiments: what they train is what they say, and nothing is computed twice."""
 
-import contextlib
 import dataclasses
 import functools
 import lzma
@@ -8,10 +7,6 @@ import os
 import random
 import re
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from click.testing import CliRunner
 
-from course import ROOT, plots
+from course import plots
 from course.cli import main
 from course.cli.experiment import NAMES
 from course.data.glove import WordVectors, open_glove
@@ -28,12 +23,10 @@ from course.experiments import analogies, block_skipgram, cached, positions, tra
 from course.experiments.block_skipgram import train_in_blocks
 from course.experiments.character_gpt import (
     ALWAYS,
-    CONTEXT,
     LONGEST,
     SCHEMES,
     CharacterGPT,
     Size,
-    schemes_for,
 )
 from course.experiments.positions import RopeAt, frequencies, stretched_losses
 from course.experiments.training import Settings, Training
@@ -86,16 +79,12 @@ def test_only_without_positions_is_the_order_of_the_past_lost(scheme):
     assert same == (scheme == "none")
 
 
-def test_rope_at_its_own_frequencies_is_rope():
-    x, turn = torch.randn(2, 3, 10, 8), CharacterGPT(11, SMALL.size, "rope").turned
-    torch.testing.assert_close(RopeAt(frequencies(8))(x), turn(x))
-    torch.testing.assert_close(RopeAt(frequencies(8) / 2)(x)[:, :, ::2], turn(x[:, :, ::2]))
-
-
-def test_rope_at_fewer_frequencies_is_partial():
-    x, turn = torch.randn(2, 3, 10, 8), CharacterGPT(11, SMALL.size, "partial").turned
-    torch.testing.assert_close(RopeAt(frequencies(2))(x), turn(x))
-    assert torch.equal(turn(x)[..., 2:], x[..., 2:]) and not torch.allclose(turn(x), x)
+@pytest.mark.parametrize(("scheme", "n_turned"), [("rope", 8), ("partial", 2)])
+def test_rope_at_the_frequencies_of_a_scheme_is_that_scheme(scheme, n_turned):
+    x, turn = torch.randn(2, 3, 10, 8), CharacterGPT(11, SMALL.size, scheme).turned
+    torch.testing.assert_close(RopeAt(frequencies(n_turned))(x), turn(x))
+    slower = RopeAt(frequencies(n_turned) / 2)(x)
+    torch.testing.assert_close(slower[:, :, ::2], turn(x[:, :, ::2]))
 
 
 def test_stretched_rope_is_the_same_where_nothing_is_stretched():
@@ -124,19 +113,6 @@ def test_which_layers_turn_their_queries_and_keys(scheme, wanted):
     assert seen == wanted
 
 
-def test_training_meets_every_bucket_of_the_bias():
-    relative, distances = CharacterGPT(11, SMALL.size, "t5").relative, torch.arange(CONTEXT)
-    buckets = names_of("longer").relative_buckets(distances, max_distance=CONTEXT)
-    assert sorted(set(buckets.tolist())) == [*range(len(relative.weight))]
-    relative(CONTEXT, CONTEXT).sum().backward()
-    assert relative.weight.grad.ne(0).all()
-
-
-def test_a_layer_without_rope_needs_a_layer_with_it():
-    assert set(SCHEMES) - set(schemes_for(training.QUICK.size)) == {"rnope"}
-    assert schemes_for(training.LONG.size) == tuple(SCHEMES)
-
-
 # --- training and what is kept ------------------------------------------------------------------
 
 
@@ -156,13 +132,19 @@ def test_a_result_is_found_again(folder, monkeypatch):
         positions.result_of("rope", dataclasses.replace(SMALL, seed=1), folder)
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}", b"\xff", b"[1, 2]"])
-def test_a_damaged_file_costs_a_training_and_nothing_else(folder, damage):
-    first = positions.result_of("none", SMALL, folder)
-    (kept,) = folder.iterdir()
-    kept.write_bytes(damage)
-    again = positions.result_of("none", SMALL, folder)
-    assert dataclasses.replace(again, seconds=0) == dataclasses.replace(first, seconds=0)
+@pytest.mark.parametrize("damage", [b"", b"{}", b"\xff"])
+def test_what_is_kept_is_not_made_again_unless_it_is_damaged(tmp_path, damage):
+    path, made = tmp_path / "new folder" / "kept.pt", []
+
+    def make():
+        made.append(torch.ones(len(made)))
+        return {"result": made[-1]}
+
+    for _ in range(2):
+        assert len(training.kept_or_made(path, make)["result"]) == 0
+    path.write_bytes(damage)
+    assert len(training.kept_or_made(path, make)["result"]) == 1
+    assert len(made) == 2
 
 
 def test_who_wrote_an_exercise_decides_which_result_is_found(monkeypatch):
@@ -216,58 +198,6 @@ def test_a_scheme_that_needs_two_layers_is_refused_in_a_sentence():
 
 def test_every_scheme_is_offered_and_has_a_color():
     assert [*NAMES] == [*SCHEMES] == [*plots.parts.SCHEMES]
-
-
-INTERRUPTED = """
-from course.experiments.positions import shoot_out
-from course.experiments.training import LONG
-
-if __name__ == "__main__":
-    shoot_out(LONG, ("none", "rope"), lambda *_: print("at work", flush=True))
-"""
-
-
-def alive_in_group(group):
-    """The processes of a group that have not ended, as "number (name)"."""
-    alive = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            name, _, rest = path.read_text(encoding="utf-8").rpartition(") ")
-            state, _, own_group = rest.split()[:3]
-            if int(own_group) == group and state != "Z":
-                alive.append(f"{name})")
-    return alive
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks into Linux's /proc")
-@pytest.mark.parametrize("times", [1, 2])
-def test_an_interrupt_ends_all_processes_at_once(folder, tmp_path, times):
-    script = tmp_path / "interrupted.py"
-    script.write_text(INTERRUPTED, encoding="utf-8")
-    running = subprocess.Popen(
-        [sys.executable, script],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # in the background, too
-        text=True,
-    )
-    try:
-        assert running.stdout.readline() == "at work\n"
-        for _ in range(times):
-            os.killpg(running.pid, signal.SIGINT)
-            time.sleep(0.05)
-        _, said = running.communicate(timeout=30)
-        assert running.returncode and "KeyboardInterrupt" in said
-        deadline = time.monotonic() + 10
-        while alive_in_group(running.pid) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert alive_in_group(running.pid) == []
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(running.pid, signal.SIGKILL)
 
 
 # --- a checkpoint and a cache -------------------------------------------------------------------
@@ -325,19 +255,6 @@ def test_the_loss_after_a_prompt_is_that_of_whole_windows(published):
     logits = new_reader().model(windows[:, :64])[:, 31:]
     wanted = F.cross_entropy(logits.flatten(0, 1), windows[:, 32:].flatten()).item()
     assert cached.loss_after_prompt(new_reader, ids, 5) == pytest.approx(wanted, abs=1e-4)
-
-
-def test_a_checkpoint_is_kept_and_a_damaged_one_made_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(cached, "kept_in", lambda experiment: tmp_path)
-    first = cached.checkpoint(SMALL, TEXT).model.state_dict()
-    (kept,) = tmp_path.iterdir()
-    with monkeypatch.context() as patched:
-        patched.setattr(Training, "take_step", None)
-        again = cached.checkpoint(SMALL, TEXT).model.state_dict()
-    kept.write_bytes(b"damaged")
-    anew = cached.checkpoint(SMALL, TEXT).model.state_dict()
-    for name, weights in first.items():
-        assert torch.equal(again[name], weights) and torch.equal(anew[name], weights)
 
 
 def test_the_command_reads_a_checkpoint_rightly_and_wrongly(folder, monkeypatch):
