@@ -14,6 +14,7 @@ Linux only, as our sandbox is.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -55,11 +56,15 @@ def module_of(name: str, number: int, lesson: Lesson) -> str:
     """
     kind, turn = KINDS[number % len(KINDS)], number // len(KINDS)
     solution = lesson.module("solutions").read_text(encoding="utf-8")
+    solution = solution.replace("from solutions.", "from exercises.")  # as students import
     head = f"# handed in by {name}\n" * (number % 5 + 1)  # lines differ, too
     if kind == "stub":
         return f"{head}\n{stub_from(solution, lesson.stem)}"
     names = [exercise.name for exercise in lesson.exercises]
-    parts = [head, solution, *_ones_of(turn, alternatives(lesson.stem), names[(turn + 1) % 2 :: 2])]
+    catalogue = (ROOT / "course" / "mistakes" / f"{lesson.stem}.py").read_text(encoding="utf-8")
+    used = re.findall(r"^(?:import |from torch ).*", catalogue, re.MULTILINE)  # by its variants
+    own = _ones_of(turn, alternatives(lesson.stem), names[(turn + 1) % 2 :: 2])
+    parts = [head, solution, "\n".join(used), *own]
     changed = names[turn % 2 :: 2]
     if kind == "half-right":
         parts += [f"def {name}(*inputs):\n    raise NotImplementedError" for name in changed]

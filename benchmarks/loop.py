@@ -39,6 +39,7 @@ def copy_repository(folder: Path) -> Path:
 def sources(lesson: Lesson) -> dict[str, str]:
     """What is saved: all of it right, one exercise wrong, or a stub."""
     solution = lesson.module("solutions").read_text(encoding="utf-8")
+    solution = solution.replace("from solutions.", "from exercises.")  # as students import
     edited = (one.variant for one in mistakes(lesson.stem) if not one.variant.definition)
     wrong = next(one.text for one in edited if one.text.startswith("def "))
     return {
