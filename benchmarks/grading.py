@@ -78,7 +78,8 @@ def _ones_of(turn: int, known: Iterable, names: list[str]) -> list[str]:
     texts = {name: [] for name in names}
     for one in known:
         text = "" if one.variant.definition else one.variant.text
-        if one.exercise in names and text.startswith("def "):
+        is_alone = text.startswith("def ") and not re.search(r"\b_\w+\(", text)  # no helpers
+        if one.exercise in names and is_alone:
             texts[one.exercise].append(text)
     return [found[turn % len(found)] for found in texts.values() if found]
 
