@@ -12,7 +12,6 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -56,20 +55,6 @@ def executed_notebooks() -> dict[str, NotebookNode]:
         return dict(zip(stems(), pool.map(_executed, stems()), strict=True))
 
 
-def content_key(paths: Iterable[Path], *more: str) -> str:
-    """Return a short name for the contents of files and texts: any change changes it."""
-    digest = hashlib.sha256("\n".join(more).encode("utf-8"))
-    for path in sorted(paths):
-        digest.update(path.relative_to(root()).as_posix().encode("utf-8"))
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:20]
-
-
-def datasets() -> list[str]:
-    """Return the datasets that were fetched, each with its size."""
-    return [f"{path.name} {path.stat().st_size}" for path in sorted(data_folder().glob("*.txt"))]
-
-
 def _executed(stem: str) -> NotebookNode:
     text = notebook_from(source_of(stem).read_text(encoding="utf-8"), stem)
     kept = folder() / f"{stem}-{_run_key(text)}.ipynb"
@@ -86,14 +71,20 @@ def _run_key(text: str) -> str:
     course = root() / "course"
     paths = [
         path
-        for path in course.rglob("*")
-        if path.suffix in (".py", ".toml", ".json")
-        and path.relative_to(course).parts[0] not in _NOT_USED
+        for pattern in ("*.py", "*.toml", "*.json")
+        for path in course.rglob(pattern)
+        if path.relative_to(course).parts[0] not in _NOT_USED
     ]
     for lesson in lessons():
         paths += lesson.module("solutions"), lesson.tests
+    digest = hashlib.sha256(text.encode("utf-8"))
+    for path in sorted(paths):
+        digest.update(path.relative_to(root()).as_posix().encode("utf-8"))
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
     versions = [f"{name} {importlib.metadata.version(name)}" for name in _USES]
-    return content_key(paths, text, platform.python_version(), *versions, *datasets())
+    sizes = [f"{path.name} {path.stat().st_size}" for path in sorted(data_folder().glob("*.txt"))]
+    digest.update("\n".join([platform.python_version(), *versions, *sizes]).encode("utf-8"))
+    return digest.hexdigest()[:20]
 
 
 def _run(stem: str, text: str) -> NotebookNode:
