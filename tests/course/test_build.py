@@ -48,8 +48,13 @@ def test_a_stub_keeps_docstrings_and_examples_and_nothing_of_the_body(lesson):
     first_block = source.partition("### BEGIN SOLUTION\n")[2].partition("### END SOLUTION")[0]
     for line in filter(str.strip, first_block.splitlines()):
         assert line not in stub.splitlines()
-    record = (ROOT / "exercises" / ".stubs").read_text(encoding="utf-8")
-    assert build.record_line(f"{lesson.stem}.py", stub.encode()) in record
+
+
+def test_the_record_in_git_tells_each_module_and_notebook_as_it_was_built():
+    assert build.record().read_text(encoding="utf-8") == "".join(
+        build.record_line(product.path.name, product.text.encode("utf-8"))
+        for product in build.modules_and_notebooks()
+    )
 
 
 def test_a_build_writes_every_module_and_notebook_and_then_has_nothing_to_do(repository):
