@@ -166,7 +166,7 @@ def scores_that_stay() -> Picture:
     axes.set(xlim=(1, length), ylim=(-0.05, 1.04))
     note(axes, "24 of 96 turned", (60, quarter[_near(places, 60)]), (250, 0.97), ACCENT)
     note(axes, "all 96 turned", (60, whole[_near(places, 60)]), (14, 0.35), SECOND)
-    write(axes, (1900, 0.69), "the 72 features that do not turn", QUIET, align="right")
+    write(axes, (1900, 0.66), "the 72 features that do not turn", QUIET, align="right")
     return picture
 
 
