@@ -27,7 +27,7 @@ def site() -> None:
     help="The folder to build it in; without it, site/.",
 )
 def build(out: Path | None) -> None:
-    """Build the site. The first time takes minutes, because all notebooks are run.
+    """Build the site. It takes minutes, because all notebooks are run.
 
     They show real words where `course data all` has fetched them.
 
@@ -44,7 +44,7 @@ def build(out: Path | None) -> None:
     from course.site.build import SiteError, build_site
 
     out = (out or root() / "site").resolve()
-    click.echo("building the site; notebooks that changed are run, which takes a minute or two")
+    click.echo("building the site; all notebooks are run, which takes minutes")
     try:
         warnings = build_site(out)
     except SiteError as error:

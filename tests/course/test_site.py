@@ -3,7 +3,6 @@
 `test_site_in_browser.py` looks at the site itself.
 """
 
-import importlib.metadata
 import re
 
 import nbformat
@@ -208,52 +207,6 @@ def test_the_lab_is_a_page_within_a_page(written):
 
 
 # --- notebooks that were run ----------------------------------------------------------------
-
-
-@pytest.fixture
-def runs(repository, monkeypatch):
-    """`runs()`: how often notebooks were run for the site so far; a run takes no time here."""
-    n_runs = []
-    monkeypatch.setattr(executed, "stems", lambda: ["5_rope"])
-    monkeypatch.setattr(
-        executed, "_run", lambda stem, text: n_runs.append(stem) or nbformat.reads(text, 4)
-    )
-    for lesson in lessons():
-        lesson.tests.parent.mkdir(exist_ok=True)
-        lesson.tests.write_text("", encoding="utf-8")
-
-    def count():
-        assert set(executed.executed_notebooks()) == {"5_rope"}
-        assert len(list(executed.folder().iterdir())) == 1  # nothing old is kept
-        return len(n_runs)
-
-    return count
-
-
-@pytest.mark.parametrize(
-    ("name", "n_runs"),
-    [
-        ("solutions/notebooks/5_rope.py", 2),
-        ("solutions/rope.py", 2),
-        ("tests/test_rope.py", 2),
-        ("course/plots/rope.py", 2),
-        ("data/tinyshakespeare.txt", 2),
-        ("course/cli/site.py", 1),
-        ("course/lessons/5_rope.md", 1),
-    ],
-)
-def test_a_notebook_is_run_again_where_its_code_or_its_data_changed(
-    repository, runs, monkeypatch, name, n_runs
-):
-    monkeypatch.delenv("COURSE_DATA", raising=False)
-    assert [runs(), runs()] == [1, 1]
-    path = repository / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a", encoding="utf-8") as file:
-        file.write("\n# more\n")
-    assert runs() == n_runs
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0")
-    assert runs() == n_runs + 1
 
 
 def test_a_cell_that_fails_is_told_in_a_sentence():

@@ -96,7 +96,6 @@ def site(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("built")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executed, "folder", lambda: folder / "runs")
         patch.setattr(executed, "_run", run_shortly)
         assert build.build_site(folder / "site") == "", "Sphinx warns"
     return folder / "site"
