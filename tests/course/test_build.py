@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from course import ROOT, plots
 from course import mistakes as catalogue
 from course.building import build, figures
-from course.building.figures.sources import measured
+from course.building.figures import measured
 from course.building.notebooks import stems
 from course.cli import main
 from course.plots.drawing import TEXT as LEGIBLE

@@ -6,9 +6,13 @@ the SVG, `course/lessons/figures/<stem>/<name>.svg`, which the lesson's text sho
 
 import importlib
 import inspect
+import json
 import re
 from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING
+
+from course import root
 
 if TYPE_CHECKING:  # brings matplotlib
     from course.plots import Picture
@@ -61,3 +65,38 @@ def with_alts(text: str, stem: str, pictures: dict[str, "Picture"]) -> str:
                 f"does not show what {module_of(stem)} draws; it needs the line ![]({link})"
             )
     return _SHOWN.sub(lambda match: f"![{alts[match[1]]}]({match[1]})", text)
+
+
+# --- what figures are made from --------------------------------------------------------------
+
+
+def reference(stem: str) -> ModuleType:
+    """Return `solutions/<stem>.py` as a module.
+
+    Raises:
+        Wrong: it cannot be run.
+    """
+    from course.testing.executor import load_module
+
+    return load_module(root() / "solutions" / f"{stem}.py")
+
+
+def measured(stem: str, name: str) -> dict:
+    """Return what `course/lessons/figures/<stem>/<name>.json` holds: numbers too dear to make anew.
+
+    Its first key, `how`, says how to measure them again.
+
+    Raises:
+        ValueError: the file is missing, is no JSON or does not say how.
+    """
+    path = root() / "course" / "lessons" / "figures" / stem / f"{name}.json"
+    shown = path.relative_to(root()).as_posix()
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{shown} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"{shown} is not JSON: {error}") from None
+    if not isinstance(found, dict) or next(iter(found), "") != "how":
+        raise ValueError(f'{shown} must begin with "how": the way to measure its numbers again')
+    return found

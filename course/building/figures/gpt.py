@@ -6,7 +6,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Rectangle
 
-from course.building.figures.sources import measured, reference
+from course.building.figures import measured, reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,

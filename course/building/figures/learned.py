@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from course.building.figures.sources import measured, reference
+from course.building.figures import measured, reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,

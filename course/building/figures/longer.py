@@ -5,7 +5,7 @@ import math
 import torch
 from matplotlib.patches import Rectangle
 
-from course.building.figures.sources import reference
+from course.building.figures import reference
 from course.plots import Picture, matrices_on_one_scale
 from course.plots.drawing import (
     ACCENT,

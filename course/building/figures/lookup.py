@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import torch
 from matplotlib.patches import Circle, Rectangle
 
-from course.building.figures.sources import measured, reference
+from course.building.figures import measured, reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,

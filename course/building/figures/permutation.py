@@ -7,7 +7,7 @@ import torch
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from course.building.figures.sources import reference
+from course.building.figures import reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,

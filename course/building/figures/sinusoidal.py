@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from course.building.figures.sources import reference
+from course.building.figures import reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,

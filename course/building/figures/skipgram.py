@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 
-from course.building.figures.sources import measured, reference
+from course.building.figures import measured, reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,
