@@ -69,7 +69,21 @@ def _write_sources(place: Path) -> None:
         copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
 
 
-_drawn_once = cache(figures.pictures)  # drawing all takes seconds
+_draw = figures.pictures
+
+
+@cache
+def _drawn_once(stem: str) -> dict:
+    """The figures of a lesson: drawing all takes seconds. A record is that of before a layout."""
+    pictures = _draw(stem)
+    assert all(picture.record for picture in pictures.values())
+    return pictures
+
+
+@pytest.fixture
+def figures_of():
+    """`figures_of(stem)`: the figures of a lesson by name, drawn once for all tests."""
+    return _drawn_once
 
 
 @pytest.fixture

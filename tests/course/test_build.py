@@ -236,8 +236,8 @@ FIGURE_DRIFTED = f"{FIGURE} is not what {DRAWN_IN} draws; `course build` draws i
 
 
 @each_lesson
-def test_figures_are_small_and_their_words_legible_whole_and_apart(lesson):
-    for name, picture in figures.pictures(lesson.stem).items():
+def test_figures_are_small_and_their_words_legible_whole_and_apart(lesson, figures_of):
+    for name, picture in figures_of(lesson.stem).items():
         svg = lesson.text.parent / "figures" / lesson.stem / f"{name}.svg"
         assert svg.stat().st_size <= 100_000, name
         text = svg.read_text(encoding="utf-8")
