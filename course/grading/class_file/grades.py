@@ -310,7 +310,7 @@ def _exercise_grade(
     judged = None
     if result is not None and result.key:
         found = {one.name: one for one in result.exercises}
-        # a result of an earlier version of the course may lack an exercise, or have had other points
+        # an earlier version of the course may have lacked it, or given it other points
         judged = found[name].points if name in found else None
         worth = found[name].worth if name in found else worth
     points: float | None = judged
