@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -138,9 +139,11 @@ def _grade(
     compare: Path | None,
     unsandboxed: bool,
 ) -> int:
+    from course.grading.class_file.grades import grades_of
     from course.grading.judge.grade import Store, grade_all
     from course.grading.judge.unit import GradingError, Settings
     from course.grading.reports import pages_of_others, write_reports
+    from course.grading.reports.changes import changes
     from course.grading.sandbox.sandbox import SandboxError, missing
     from course.grading.submissions import SubmissionsError, modules_beside, read_submissions
 
@@ -182,7 +185,17 @@ def _grade(
             graded = grade_all(units, store, settings, jobs, not resume, scheduler)
             results = _with_progress(graded, total)
             alike, known, concealed = _to_look_at(handed_in, wanted)
-            written = write_reports(results, alike, out, known, concealed, notes)
+            grades = grades_of(results, now=datetime.now().astimezone())
+            before = list(Store(compare).kept()) if compare else []
+            found = changes(before, results) if compare else None
+            modules = {
+                (one.student, stem): source
+                for one in handed_in
+                for stem, source in one.modules.items()
+            }
+            written = write_reports(
+                grades, alike, out, known, concealed, notes, changes=found, modules=modules
+            )
         if gradebook:
             enter_points(results, gradebook)
     except (GradingError, SubmissionsError, ValueError) as error:
@@ -190,16 +203,15 @@ def _grade(
     _say(submissions, results, written, notes)
     if gradebook:
         click.echo(f"  {gradebook}{' (there was none, so it was made)' if is_new else ''}")
-    if others := pages_of_others(results, out):
+    if others := pages_of_others(grades, out):
         click.echo(
             f"Older pages of students who are not among these are in there: {len(others)}, such as "
             f"{others[0]}."
         )
     if compare:
-        before = list(Store(compare).kept())
         if not before:
             click.echo(f"{compare} has no result that this version of the grader can read.")
-        _say_changes(before, results, out)
+        _say_changes(found, out)
     click.echo(f"The inputs were drawn from the seed in {out / 'seed.txt'}.")
     if not_graded := _not_graded(results):
         click.secho(
@@ -326,11 +338,10 @@ def _first_five(names: Sequence[str], separator: str = ", ") -> str:
     return separator.join(names[:5]) + others
 
 
-def _say_changes(old: list[LessonResult], new: list[LessonResult], out: Path) -> None:
-    from course.grading.reports.changes import changes, changes_csv
+def _say_changes(found: Sequence, out: Path) -> None:
+    from course.grading.reports.changes import changes_csv
     from course.system.files import write_whole
 
-    found = changes(old, new)
     write_whole(out / "changes.csv", changes_csv(found))
     students = {change.student for change in found}
     click.echo(f"changed: {len(found)} exercises of {len(students)} students")

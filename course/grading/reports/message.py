@@ -1,10 +1,13 @@
-"""Messages to students about what they handed in, safe to show whatever they wrote."""
+"""What is said of results and grades, safe to show whatever a student wrote."""
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 
+from course.grading.class_file.grades import ExerciseGrade, Lateness, LessonGrade
 from course.grading.names import WHOSE, printable
 from course.messages import plain
+from course.messages.wording import counted
 from course.testing.result import ExerciseResult, LessonResult
 
 
@@ -28,12 +31,60 @@ def notes_for_student(result: LessonResult) -> tuple[str, ...]:
     return tuple(note for note in result.notes if not note.startswith(WHOSE))
 
 
-def notes_about(results: Iterable[LessonResult]) -> list[str]:
+def notes_about(grades: Iterable[LessonGrade]) -> list[str]:
     """Return what was noted about all that a student handed in, each sentence once."""
-    notes = (note for one in results for note in (*notes_for_student(one), *late_note(one)))
+    own = [one for one in grades if one.result is not None]
+    notes = (note for one in own for note in (*notes_for_student(one.result), *late_note(one)))
     return list(dict.fromkeys(notes))
 
 
-def late_note(result: LessonResult) -> list[str]:
-    """Return that a lesson was late, if it was, as a note."""
-    return [f"{result.lesson}.py was handed in late, says Canvas"] if result.late else []
+def late_note(grade: LessonGrade) -> list[str]:
+    """Return that a lesson was late, as a note, where that is all that is known of its time."""
+    if grade.result is None or not grade.result.late or grade.lateness.handed_in:
+        return []
+    return [f"{grade.lesson.stem}.py was handed in late, says Canvas"]
+
+
+def number(points: float | None) -> str:
+    """Return points without needless zeros; nothing for what does not count.
+
+    >>> number(3.0), number(2.5), number(None)
+    ('3', '2.5', '')
+    """
+    return "" if points is None else f"{points:.2f}".rstrip("0").rstrip(".")
+
+
+def decided(exercise: ExerciseGrade, points: bool = True) -> str:
+    """Say what was decided by hand, with both points or in words alone."""
+    counts = exercise.decision.points
+    if counts is None:
+        return "Excused: it counts neither way."
+    if points:
+        judged = "nothing" if exercise.judged is None else number(exercise.judged)
+        return f"Judged {judged}, counts {number(counts)} of {number(exercise.worth)}."
+    return "Counts by the instructor's decision."
+
+
+def lateness_in_words(lateness: Lateness, points: bool = True) -> str:
+    """Say when something was due, when it came, whose word that is, and what it cost."""
+    due, handed_in = lateness.due, lateness.handed_in
+    said = [f"due {_moment(due)}"] if due else []
+    if handed_in is None:
+        return ", ".join([*said, "handed in nobody knows when"] if said else [])
+    if handed_in.at is None:
+        late = {True: "late", False: "in time"}.get(lateness.is_late, "nobody knows when")
+        said.append(f"handed in {late}, says {handed_in.says}")
+    else:
+        at = handed_in.at.astimezone(due.tzinfo) if due and due.tzinfo else handed_in.at
+        said.append(f"handed in {_moment(at)}, says {handed_in.says}")
+        if lateness.is_late is None and due:
+            said.append("which is not taken for certain")
+        elif lateness.is_late and lateness.days:
+            said.append(f"{counted(lateness.days, 'day')} late")
+    if points and lateness.percent:
+        said.append(f"which costs {number(lateness.percent)} %")
+    return ", ".join(said)
+
+
+def _moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"
