@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,6 +30,7 @@ from classes import (
 from click.testing import CliRunner
 
 from course.cli.grade import _say, grade
+from course.grading.class_file.grades import grades_of
 from course.grading.judge import grade as grading
 from course.grading.judge import local
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
@@ -88,7 +90,7 @@ def test_the_command_says_what_it_found(submissions, graded_once, out, tmp_path)
     assert "students: 4, results: 4; modules not handed in: 0, with trouble: 1" in said
     assert (out / "grades.csv").exists()
     page = (out / "index.html").read_text(encoding="utf-8")
-    assert "Published answers</a>: 2 students" in page  # ann's and cyd's are the reference's
+    assert "<code>learned.py</code> has a published answer" in page  # ann's and cyd's
     assert "<code>learned.py</code> has <code>exec</code>" in page
     assert "Older pages" not in said
     shutil.copytree(submissions / "ann", tmp_path / "class" / "ann")
@@ -251,7 +253,8 @@ def test_modules_beside_the_students_folders_are_named(submissions, tmp_path, mo
 def test_pages_of_those_who_left_are_spoken_of(tmp_path):
     for student in ("ann", "bob"):
         write_whole(tmp_path / "feedback" / f"{student}.html", "")
-    left = pages_of_others([not_graded(Unit("ann", "rope", b""), "")], tmp_path)
+    graded = grades_of([not_graded(Unit("ann", "rope", b""), "")], now=datetime.now(UTC))
+    left = pages_of_others(graded, tmp_path)
     assert left == [tmp_path / "feedback" / "bob.html"]
 
 

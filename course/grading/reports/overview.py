@@ -19,7 +19,7 @@ from course.grading.reports.changes import Change
 from course.grading.reports.message import number
 from course.grading.reports.misconceptions import misconceptions
 from course.grading.reports.page import render
-from course.grading.reports.to_do import Said, for_instructor, for_students, questions_of
+from course.grading.reports.to_do import for_instructor, for_students, questions_of
 from course.syllabus import Exercise, Lesson, Status
 
 N_BINS = 10

@@ -1,4 +1,4 @@
-"""The page of modules to look at by hand: those that are alike, side by side, and published ones."""
+"""The page of modules to look at by hand: pairs that are alike, and published answers."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
