@@ -121,7 +121,7 @@ class Page(HTMLParser):
     )
     ATTRIBUTES = (
         "lang|charset|http-equiv|content|name|id|class|href|aria-(label|labelledby|hidden)|role"
-        "|scope|tabindex|open|hidden|type|value|data-(lesson|section|marks)|viewBox|x|y|width"
+        "|scope|tabindex|open|hidden|type|value|data-(lesson|section|asks)|viewBox|x|y|width"
         "|height|d|text-anchor"
     )
 
@@ -600,8 +600,8 @@ def test_who_must_act_is_said_by_turns():
         "1 module not graded",
         "The grader itself was killed.: cy",
         "2 notes on whose work something is",
-        "Nobody's: <b>.py.",
         f"{WHOSE}: nobody can tell: bob",
+        "Nobody's: <b>.py.",
         "1 student not on the roster",
         "Students 1 module that cannot be tested",
         f"{BROKEN}: ann",

@@ -57,12 +57,12 @@ def number(points: float | None) -> str:
 def decided(exercise: ExerciseGrade, points: bool = True) -> str:
     """Say what was decided by hand, with both points or in words alone."""
     counts = exercise.decision.points
+    if not points:
+        return "Excused." if counts is None else "Counts by the instructor's decision."
+    judged = "nothing" if exercise.judged is None else number(exercise.judged)
     if counts is None:
-        return "Excused: it counts neither way."
-    if points:
-        judged = "nothing" if exercise.judged is None else number(exercise.judged)
-        return f"Judged {judged}, counts {number(counts)} of {number(exercise.worth)}."
-    return "Counts by the instructor's decision."
+        return f"Excused: judged {judged}, counts neither way."
+    return f"Judged {judged}, counts {number(counts)} of {number(exercise.worth)}."
 
 
 def lateness_in_words(lateness: Lateness, points: bool = True) -> str:

@@ -43,7 +43,7 @@ if (table) {
     });
     let count = 0;
     for (const { row, cells } of rows) {
-      const has = !status || row.dataset.marks === status ||
+      const has = !status || row.dataset.asks === status ||
         cells.some((cell, column) => (shown[column] || lesson === "-") && cell.className === status);
       row.hidden = !(has && (!section || row.dataset.section === section) &&
         cells[0].textContent.toLocaleLowerCase().includes(text));

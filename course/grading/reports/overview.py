@@ -47,21 +47,27 @@ def overview_page(
         about_class: notes on what no student in particular handed in.
         changes: against an earlier run; None if none was compared.
     """
-    found = misconceptions(grades)
     graded = [(student, one) for student in grades.students for one in student.lessons]
     return render(
         "overview.html",
         "overview.js",
         **_about(grades),
-        misconceptions=found,
+        misconceptions=misconceptions(grades),
         tasks={
             "You": for_instructor(grades, about_class, to_look_at),
             "Students": for_students(grades),
         },
         similar=bool(to_look_at),
         sections=sorted({one.person.section for one in grades.students if one.person} - {""}),
-        rows=[_row(student, grades.lessons) for student in grades.students],
-        decisions=[(student, grade, one) for student, grade in graded for one in _decided(grade)],
+        rows=[
+            (one, _cells(one, grades.lessons), any(not each.answers for each in questions_of(one)))
+            for one in grades.students
+        ],
+        decisions=[
+            (student, grade, one)
+            for student, grade in graded
+            for one in {one.decision: one for one in grade.exercises if one.decision}.values()
+        ],
         late=[(student, one) for student, one in graded if _is_late(one)],
         questions=[one for student in grades.students for one in questions_of(student)],
         compared=changes is not None,
@@ -139,21 +145,8 @@ def _distribution(lesson: Lesson, grades: Grades) -> Distribution:
 # --- students ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Row:
-    """A student's line of the table: a cell for each lesson and each exercise.
-
-    Attributes:
-        cells: each the class that gives its color, and its text.
-        marks: words by which lines are filtered.
-    """
-
-    student: StudentGrade
-    cells: tuple[tuple[str, str], ...]
-    marks: str
-
-
-def _row(student: StudentGrade, lessons: Sequence[Lesson]) -> Row:
+def _cells(student: StudentGrade, lessons: Sequence[Lesson]) -> list[tuple[str, str]]:
+    """Return a student's cells, for each lesson and exercise its kind and its text."""
     grades = {one.lesson.stem: one for one in student.lessons}
     cells: list[tuple[str, str]] = []
     for lesson in lessons:
@@ -163,8 +156,7 @@ def _row(student: StudentGrade, lessons: Sequence[Lesson]) -> Row:
             cells += [_exercise_cell(grade, one, statuses) for one in grade.exercises]
         else:
             cells += [("d", "")] * (1 + len(lesson.exercises))
-    marks = ["question"] if any(not one.answers for one in questions_of(student)) else []
-    return Row(student, tuple(cells), " ".join(marks))
+    return cells
 
 
 def _lesson_cell(grade: LessonGrade) -> tuple[str, str]:
@@ -187,12 +179,6 @@ def _exercise_cell(
 
 def _is_late(grade: LessonGrade) -> bool:
     return bool(grade.lateness.is_late or (grade.result and grade.result.late))
-
-
-def _decided(grade: LessonGrade) -> list[ExerciseGrade]:
-    """Return what was decided by hand; of a lesson that is excused, its first exercise."""
-    decided = [one for one in grade.exercises if one.decision]
-    return decided[:1] if grade.status == EXCUSED else decided
 
 
 # --- changes ----------------------------------------------------------------------------------

@@ -1,14 +1,13 @@
 """To do for a class: who must act on what, the instructor first, then the students."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from course.grading.class_file.grades import (
     NOT_GRADED,
     NOT_HANDED_IN,
     Grades,
-    LessonGrade,
     Question,
     StudentGrade,
 )
@@ -33,16 +32,15 @@ class Task:
     """Something to act on.
 
     Attributes:
-        title: what it is, with how many it concerns.
-        advice: what to do.
+        title, advice: what it is, with how many it concerns, and what to do.
         said: the details, those that concern most students first.
         place: where more about it stands, as the end of an address.
     """
 
     title: str
     advice: str
-    said: tuple[Said, ...] = ()
-    place: str = ""
+    said: tuple[Said, ...]
+    place: str
 
 
 @dataclass(frozen=True)
@@ -60,13 +58,15 @@ class Answered:
     reasons: tuple[str, ...]
 
 
-def by_sentence(said: Iterable[tuple[str, StudentGrade]]) -> tuple[Said, ...]:
+def by_sentence(said: Iterable[tuple[str, StudentGrade | None]]) -> tuple[Said, ...]:
     """Return sentences with their students, the most frequent first; nobody counts twice."""
     students: dict[str, dict[str, StudentGrade]] = defaultdict(dict)
     for sentence, student in said:
         first_line = sentence.strip().partition("\n")[0]
         short = first_line if len(first_line) <= MAX_SENTENCE else f"{first_line[:297]}..."
-        students[short][student.student] = student
+        own = students[short]
+        if student:
+            own[student.student] = student
     grouped = [Said(sentence, tuple(own.values())) for sentence, own in students.items()]
     return tuple(sorted(grouped, key=lambda one: -len(one.students)))
 
@@ -101,111 +101,62 @@ def for_instructor(
         about_class: notes on what no student in particular handed in.
         to_look_at: what resembles something else or may be concealed, in sentences.
     """
-    asked = [one for student in grades.students for one in questions_of(student)]
-    questions = [
-        (f"`{one.question.exercise}`: {one.question.text}", one.student)
-        for one in asked
-        if not one.answers
-    ]
-    failed = [(one.result.trouble, student) for student, one in _each(grades, NOT_GRADED)]
-    unknown = [
-        (note, student)
-        for student, one in _each(grades)
-        if one.result
-        for note in one.result.notes
-        if note.startswith(WHOSE)
-    ]
-    has_roster = bool(grades.class_file and grades.class_file.people)
-    strangers = [("not on the roster", one) for one in grades.students if not one.person]
-    when = [
-        (f"`{one.lesson.stem}.py`: {lateness_in_words(one.lateness)}", student)
-        for student, one in _each(grades)
-        if one.result and one.result.handed_in
-        if (one.lateness.due and one.lateness.is_late is None)
-        or (one.lateness.is_late and one.lateness.days is None)
-    ]
-    of_class = tuple(Said(note, ()) for note in about_class)
-    found = [
-        _task(
-            questions, "question", "waiting for an answer", "Answer in class.toml.", "#questions"
-        ),
-        _task(
-            failed,
-            "module",
-            "not graded",
-            "This machine could not; none counts. Run the same command again.",
-        ),
-        _task(
-            unknown,
-            "note",
-            "on whose work something is",
-            "Give it a name and grade again.",
-            "",
-            of_class,
-        ),
-        _task(
-            strangers if has_roster else [],
-            "student",
-            "not on the roster",
-            "Enter the name, or whose folder it is, in class.toml.",
-        ),
-        _task(
-            when,
-            "module",
-            "handed in at an uncertain time",
-            "Nothing is taken off; decide in class.toml.",
-            "#late",
-        ),
-        _task(
-            to_look_at,
-            "module",
-            "to look at by hand",
-            "Alike, published or concealed; never a verdict.",
-            "similar.html",
-        ),
-    ]
-    return [one for one in found if one]
+    asked, failed, strangers, uncertain = [], [], [], []
+    unknown = [(note, None) for note in about_class]
+    for student in grades.students:
+        asked += [
+            (f"`{one.question.exercise}`: {one.question.text}", student)
+            for one in questions_of(student)
+            if not one.answers
+        ]
+        if grades.class_file and grades.class_file.people and not student.person:
+            strangers.append(("not on the roster", student))
+        for one in student.lessons:
+            if one.status == NOT_GRADED:
+                failed.append((one.result.trouble, student))
+            if one.result:
+                whose = (note for note in one.result.notes if note.startswith(WHOSE))
+                unknown += [(note, student) for note in whose]
+            late = one.lateness
+            is_open = late.due if late.is_late is None else late.is_late and late.days is None
+            if is_open and one.result and one.result.handed_in:
+                told = lateness_in_words(late)
+                uncertain.append((f"`{one.lesson.stem}.py`: {told}", student))
+    again, enter = "run the same command again", "enter it in class.toml"
+    return _tasks(
+        (asked, "question", "waiting for an answer", "answer in class.toml", "#questions"),
+        (failed, "module", "not graded", f"none counts: {again}", ""),
+        (unknown, "note", "on whose work something is", "give it a name and grade again", ""),
+        (strangers, "student", "not on the roster", enter, ""),
+        (uncertain, "module", "handed in at an uncertain time", "nothing is taken off", "#late"),
+        (to_look_at, "module", "to look at by hand", "never a verdict", "similar.html"),
+    )
 
 
 def for_students(grades: Grades) -> list[Task]:
     """Return what students have to act on."""
-    broken = [
-        (one.result.trouble, student)
-        for student, one in _each(grades)
-        if one.result and one.result.key and one.result.trouble and one.result.handed_in
-    ]
-    missing = [
-        (f"`{one.lesson.stem}.py`", student) for student, one in _each(grades, NOT_HANDED_IN)
-    ]
-    odd = [
-        (note, student)
-        for student, one in _each(grades)
-        if one.result
-        for note in (*notes_for_student(one.result), *late_note(one))
-    ]
-    found = [
-        _task(broken, "module", "that cannot be tested", "It earns nothing until its file loads."),
-        _task(missing, "module", "not handed in", "It counts 0."),
-        _task(odd, "note", "on files", "The student's page says it, too."),
-    ]
-    return [one for one in found if one]
-
-
-def _task(
-    told: Sequence[tuple[str, StudentGrade]],
-    noun: str,
-    rest: str,
-    advice: str,
-    place: str = "",
-    more: tuple[Said, ...] = (),
-) -> Task | None:
-    said = by_sentence(told)
-    n = len(more) + sum(len(one.students) for one in said)
-    return Task(f"{counted(n, noun)} {rest}", advice, (*more, *said), place) if n else None
-
-
-def _each(grades: Grades, status: str = "") -> Iterator[tuple[StudentGrade, LessonGrade]]:
+    broken, missing, odd = [], [], []
     for student in grades.students:
         for one in student.lessons:
-            if status in ("", one.status):
-                yield student, one
+            result = one.result
+            if one.status == NOT_HANDED_IN:
+                missing.append((f"`{one.lesson.stem}.py`", student))
+            elif result and result.key and result.trouble:
+                broken.append((result.trouble, student))
+            if result:
+                notes = (*notes_for_student(result), *late_note(one))
+                odd += [(note, student) for note in notes]
+    return _tasks(
+        (broken, "module", "that cannot be tested", "it earns nothing until its file loads", ""),
+        (missing, "module", "not handed in", "it counts 0", ""),
+        (odd, "note", "on files", "the students' pages say it, too", ""),
+    )
+
+
+def _tasks(*kinds: tuple[list[tuple[str, StudentGrade | None]], str, str, str, str]) -> list[Task]:
+    tasks = []
+    for told, noun, rest, advice, place in kinds:
+        said = by_sentence(told)
+        if n := sum(max(len(one.students), 1) for one in said):
+            tasks.append(Task(f"{counted(n, noun)} {rest}", advice, said, place))
+    return tasks
