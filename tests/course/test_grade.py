@@ -235,7 +235,7 @@ def test_what_canvas_says_is_told_though_the_module_was_graded_before(out, tmp_p
         assert f"\nann,{number},,," in (out / "canvas.csv").read_text("utf-8")
         assert f"\nann,15,15,{cell}," in (out / "grades.csv").read_text("utf-8")
         page = (out / "feedback" / "ann.html").read_text("utf-8")
-        assert ("learned.py was handed in late" in page) == bool(mark)
+        assert ("Handed in late, says Canvas" in page) == bool(mark)
 
 
 def test_modules_beside_the_students_folders_are_named(submissions, tmp_path, monkeypatch):

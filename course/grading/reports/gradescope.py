@@ -15,7 +15,7 @@ from course.grading.class_file.grades import (
 )
 from course.grading.class_file.settings import Feedback
 from course.grading.names import printable
-from course.grading.reports.message import decided, lateness_in_words, notes_about, plain_message
+from course.grading.reports.message import decided, notes_about, plain_message, times_in_words
 from course.syllabus import Status
 
 
@@ -70,7 +70,7 @@ def _title(grade: LessonGrade, _: int, exercise: ExerciseGrade) -> str:
 def _about_files(grades: Sequence[LessonGrade], points: bool) -> list[str]:
     notes = [f"- {printable(note)}" for note in notes_about(grades)]
     for one in grades:
-        if times := lateness_in_words(one.lateness, points):
+        if times := times_in_words(one, points):
             notes.append(f"- {one.lesson.stem}.py: {times}")
         notes += [f"- {one.lesson.stem}.py: {printable(comment.text)}" for comment in one.comments]
     return ["", "What you handed in:", *notes] if notes else []

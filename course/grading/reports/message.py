@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from course.grading.class_file.grades import ExerciseGrade, Lateness, LessonGrade
+from course.grading.class_file.grades import ExerciseGrade, LessonGrade
 from course.grading.names import WHOSE, printable
 from course.messages import plain
 from course.messages.wording import counted
@@ -33,16 +33,8 @@ def notes_for_student(result: LessonResult) -> tuple[str, ...]:
 
 def notes_about(grades: Iterable[LessonGrade]) -> list[str]:
     """Return what was noted about all that a student handed in, each sentence once."""
-    own = [one for one in grades if one.result is not None]
-    notes = (note for one in own for note in (*notes_for_student(one.result), *late_note(one)))
+    notes = (note for one in grades if one.result for note in notes_for_student(one.result))
     return list(dict.fromkeys(notes))
-
-
-def late_note(grade: LessonGrade) -> list[str]:
-    """Return that a lesson was late, as a note, where that is all that is known of its time."""
-    if grade.result is None or not grade.result.late or grade.lateness.handed_in:
-        return []
-    return [f"{grade.lesson.stem}.py was handed in late, says Canvas"]
 
 
 def number(points: float | None) -> str:
@@ -65,26 +57,33 @@ def decided(exercise: ExerciseGrade, points: bool = True) -> str:
     return f"Judged {judged}, counts {number(counts)} of {number(exercise.worth)}."
 
 
-def lateness_in_words(lateness: Lateness, points: bool = True) -> str:
-    """Say when something was due, when it came, whose word that is, and what it cost."""
+def is_late(grade: LessonGrade) -> bool:
+    """Test that a lesson is known to be late."""
+    return bool(grade.lateness.is_late or (grade.result and grade.result.late))
+
+
+def times_in_words(grade: LessonGrade, points: bool = True) -> str:
+    """Say when a lesson was due, when it came, whose word that is, and what it cost."""
+    lateness = grade.lateness
     due, handed_in = lateness.due, lateness.handed_in
     said = [f"due {_moment(due)}"] if due else []
-    if handed_in is None:
-        return ", ".join([*said, "handed in nobody knows when"] if said else [])
-    if handed_in.at is None:
-        late = {True: "late", False: "in time"}.get(lateness.is_late, "nobody knows when")
-        said.append(f"handed in {late}, says {handed_in.says}")
-    else:
-        at = handed_in.at.astimezone(due.tzinfo) if due and due.tzinfo else handed_in.at
-        said.append(f"handed in {_moment(at)}, says {handed_in.says}")
-        if lateness.is_late is None and due:
-            said.append("which is not taken for certain")
-        elif lateness.is_late and lateness.days:
-            said.append(f"{counted(lateness.days, 'day')} late")
+    if grade.result is None or not grade.result.handed_in:
+        return ", ".join(said)
+    if handed_in is None or handed_in.at is None:
+        known = lateness.is_late is not None or grade.result.late
+        when = ("late" if is_late(grade) else "in time") if known else "nobody knows when"
+        by = f", says {handed_in.says if handed_in else 'Canvas'}" if known else ""
+        return ", ".join([*said, f"handed in {when}{by}"]) if said or known else ""
+    at = handed_in.at.astimezone(due.tzinfo) if due else handed_in.at
+    said.append(f"handed in {_moment(at)}, says {handed_in.says}")
+    if lateness.is_late is None and due:
+        said.append("which is not taken for certain")
+    elif lateness.is_late:
+        said.append(f"{counted(lateness.days or 0, 'day')} late")
     if points and lateness.percent:
         said.append(f"which costs {number(lateness.percent)} %")
     return ", ".join(said)
 
 
 def _moment(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M}"
+    return f"{at.day} {at:%b %Y %H:%M}"

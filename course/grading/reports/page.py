@@ -16,7 +16,7 @@ import jinja2
 import markupsafe
 
 from course.grading.names import feedback_path, printable
-from course.grading.reports.message import decided, lateness_in_words, number
+from course.grading.reports.message import decided, number, times_in_words
 from course.messages.message import message_about
 from course.syllabus import find_lesson
 
@@ -67,8 +67,8 @@ def _templates() -> jinja2.Environment:
         decided=decided,
         feedback_path=feedback_path,
         find_lesson=find_lesson,
-        lateness_in_words=lateness_in_words,
         message_about=message_about,
+        times_in_words=times_in_words,
     )
     templates.filters.update(dedent=textwrap.dedent, number=number, with_code=_with_code)
     return templates

@@ -12,7 +12,7 @@ from course.grading.class_file.grades import (
     StudentGrade,
 )
 from course.grading.names import WHOSE
-from course.grading.reports.message import late_note, lateness_in_words, notes_for_student
+from course.grading.reports.message import notes_for_student, times_in_words
 from course.messages.wording import counted
 
 MAX_SENTENCE = 300
@@ -45,17 +45,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Answered:
-    """A question of a student's, with the answers that the class's file has: none, if it is open.
-
-    Attributes:
-        answers: as the student may read them.
-        reasons: of decisions, for the instructor alone.
-    """
+    """A question of a student's, with the answers that the class's file has: none, if it is open."""
 
     student: StudentGrade
     question: Question
-    answers: tuple[str, ...]
-    reasons: tuple[str, ...]
+    answers: list[str]
 
 
 def by_sentence(said: Iterable[tuple[str, StudentGrade | None]]) -> tuple[Said, ...]:
@@ -78,16 +72,14 @@ def questions_of(student: StudentGrade) -> list[Answered]:
 
 def _answered(student: StudentGrade, question: Question) -> Answered:
     lessons = [one for one in student.lessons if one.lesson.stem == question.lesson]
-    decisions = [
-        exercise.decision
+    answers = [
+        exercise.decision.comment or "The points were decided anew."
         for one in lessons
         for exercise in one.exercises
         if exercise.decision and exercise.name == question.exercise
     ]
-    answers = [one.comment or "The points were decided anew." for one in decisions]
     answers += [comment.text for one in lessons for comment in one.comments]
-    reasons = tuple(one.reason for one in decisions if one.reason)
-    return Answered(student, question, tuple(answers), reasons)
+    return Answered(student, question, answers)
 
 
 def for_instructor(
@@ -120,14 +112,12 @@ def for_instructor(
             late = one.lateness
             is_open = late.due if late.is_late is None else late.is_late and late.days is None
             if is_open and one.result and one.result.handed_in:
-                told = lateness_in_words(late)
-                uncertain.append((f"`{one.lesson.stem}.py`: {told}", student))
-    again, enter = "run the same command again", "enter it in class.toml"
+                uncertain.append((f"`{one.lesson.stem}.py`: {times_in_words(one)}", student))
     return _tasks(
         (asked, "question", "waiting for an answer", "answer in class.toml", "#questions"),
-        (failed, "module", "not graded", f"none counts: {again}", ""),
+        (failed, "module", "not graded", "run the same command again", ""),
         (unknown, "note", "on whose work something is", "give it a name and grade again", ""),
-        (strangers, "student", "not on the roster", enter, ""),
+        (strangers, "student", "not on the roster", "enter it in class.toml", ""),
         (uncertain, "module", "handed in at an uncertain time", "nothing is taken off", "#late"),
         (to_look_at, "module", "to look at by hand", "never a verdict", "similar.html"),
     )
@@ -144,8 +134,7 @@ def for_students(grades: Grades) -> list[Task]:
             elif result and result.key and result.trouble:
                 broken.append((result.trouble, student))
             if result:
-                notes = (*notes_for_student(result), *late_note(one))
-                odd += [(note, student) for note in notes]
+                odd += [(note, student) for note in notes_for_student(result)]
     return _tasks(
         (broken, "module", "that cannot be tested", "it earns nothing until its file loads", ""),
         (missing, "module", "not handed in", "it counts 0", ""),
