@@ -45,7 +45,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Answered:
-    """A question of a student's, with the answers that the class's file has: none, if it is open."""
+    """A question of a student's, with the answers in the class's file: none, if it is open."""
 
     student: StudentGrade
     question: Question
