@@ -111,7 +111,7 @@ def _pairs(find, resemblances, modules) -> list[Pair]:
                 for name, spans in places
                 if room > 0
             ]
-            room -= sum(len(line.text) + 20 for side in sides for line in side)
+            room -= sum(len(line.text) + 50 for side in sides for line in side)
             first, second = find(one.first), find(one.second)
             pairs.append(Pair(lesson, first, second, one, tuple(sides) if all(sides) else ()))
     return pairs
