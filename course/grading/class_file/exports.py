@@ -64,9 +64,11 @@ class Export:
 
     def rows(self) -> Iterator[Row]:
         """Yield what it says of each student."""
-        for cells in self.cells():
-            if row := _READERS[self.platform](cells):
-                yield row
+        yield from filter(None, map(self.row, self.cells()))
+
+    def row(self, cells: Mapping[str, str]) -> Row | None:
+        """Return what one row says; None if it is about no student."""
+        return _READERS[self.platform](cells)
 
     def cells(self) -> Iterator[Mapping[str, str]]:
         """Yield each row, by the titles in small letters."""

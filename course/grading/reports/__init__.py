@@ -13,7 +13,9 @@ All that a student wrote, the name first of all, is taken for hostile wherever i
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from course.grading.class_file.grades import Grades
 from course.grading.names import FEEDBACK, feedback_path, file_stem
+from course.grading.reports.changes import Change
 from course.grading.reports.classroom import by_student
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
@@ -27,12 +29,13 @@ from course.testing.result import LessonResult
 
 
 def write_reports(
-    results: Sequence[LessonResult],
+    grades: Grades,
     resemblances: Mapping[str, Sequence[Resemblance]],
     out: Path,
     known: Sequence[Known] = (),
     concealed: Sequence[tuple[str, str]] = (),
     about_class: Sequence[str] = (),
+    changes: Sequence[Change] | None = None,
 ) -> list[Path]:
     """Write all reports. Each file is replaced in one step; others in the folder stay.
 
@@ -50,12 +53,12 @@ def write_reports(
     Raises:
         OSError: a file cannot be written.
     """
-    students = by_student(results)
+    students = by_student(grades.results)
     feedback, gradescope = out / FEEDBACK, out / "gradescope"
     of_class = {
         out / "index.html": overview_page(students, resemblances, known, concealed, about_class),
-        out / "grades.csv": grades_csv(students),
-        out / "canvas.csv": canvas_csv(students),
+        out / "grades.csv": grades_csv(grades),
+        out / "canvas.csv": canvas_csv(grades),
         out / "junit.xml": junit_xml(students),
     }
     for student, own in students.items():
