@@ -180,7 +180,7 @@ def _grade(
         beside_them = submissions.resolve().parent / NAME
         class_path = class_path or (beside_them if beside_them.is_file() else None)
         class_file = read_class_file(class_path) if class_path else None
-        handed_in = list(read_submissions(submissions, ask_git=class_file is not None))
+        handed_in = list(read_submissions(submissions, ask_times=class_file is not None))
         notes = []
         if class_file:
             handed_in, notes = _of_class(handed_in, class_file, submissions)

@@ -27,7 +27,7 @@ def by_member(
         place: the name of the folder that the submissions lie in; `gh classroom` makes
             `rope-submissions` for the assignment `rope`.
     """
-    roster = _Roster(class_file, exports, place)
+    roster = Roster(class_file, exports, place)
     found: dict[str, list[Submission]] = {}
     strangers = []
     for one in submissions:
@@ -47,7 +47,7 @@ def with_times(
 
     A platform's word goes before what stands in a file's name, in a zip or in git.
     """
-    roster = _Roster(class_file, exports, "")
+    roster = Roster(class_file, exports, "")
     said: dict[tuple[str, str], HandedIn] = {}
     notes = []
     for stem, export in exports.items():
@@ -73,7 +73,7 @@ def with_times(
     return timed, notes
 
 
-class _Roster:
+class Roster:
     """Ways to find a person."""
 
     def __init__(self, class_file: ClassFile, exports: Mapping[str, Export], place: str) -> None:

@@ -8,12 +8,44 @@ import io
 import zipfile
 from collections.abc import Iterator, Mapping
 
-from course.grading.class_file.exports import Export, Row
-from course.grading.class_file.grades import GRADED, NOT_HANDED_IN, LessonGrade, StudentGrade
+from course.grading.class_file.exports import MOODLE, Export, Row, read_export
+from course.grading.class_file.grades import (
+    GRADED,
+    NOT_HANDED_IN,
+    Grades,
+    LessonGrade,
+    StudentGrade,
+)
+from course.grading.class_file.members import Roster
 from course.system.files import add_to_zip
 
 Graded = Mapping[str, tuple[StudentGrade, LessonGrade]]
 """By Moodle's number of a student in the assignment."""
+
+
+def moodle_files(grades: Grades, pages: Mapping[str, str]) -> dict[str, bytes]:
+    """Return what to give back to Moodle, by the name of the file: two for each worksheet.
+
+    Args:
+        pages: the page of each student, by key.
+    """
+    class_file, files = grades.class_file, {}
+    assignments = class_file.assignments if class_file else {}
+    for stem, path in ((stem, one.export) for stem, one in assignments.items() if one.export):
+        export = read_export(path)
+        if export.platform != MOODLE:
+            continue
+        roster = Roster(class_file, {stem: export}, "")
+        own = {student.student: student for student in grades.students}
+        graded = {}
+        for row in export.rows():
+            person = roster.person_in(row)
+            for grade in own[person.key].lessons if person else ():
+                if grade.lesson.stem == stem and row.number:
+                    graded[row.number] = own[person.key], grade
+        files[f"{stem}.csv"] = worksheet_csv(export, graded).encode()
+        files[f"{stem}-feedback.zip"] = feedback_zip(export, graded, pages)
+    return files
 
 
 def worksheet_csv(export: Export, graded: Graded) -> str:
@@ -44,7 +76,7 @@ def worksheet_csv(export: Export, graded: Graded) -> str:
     return "\N{ZERO WIDTH NO-BREAK SPACE}" + text.getvalue()
 
 
-def feedback_zip(export: Export, graded: Graded, pages: Mapping[str, bytes]) -> bytes:
+def feedback_zip(export: Export, graded: Graded, pages: Mapping[str, str]) -> bytes:
     """Return a zip with each student's page, for Moodle's "Upload multiple feedback files".
 
     Args:
@@ -59,7 +91,8 @@ def feedback_zip(export: Export, graded: Graded, pages: Mapping[str, bytes]) -> 
             if grade.status in (GRADED, NOT_HANDED_IN) and student.student in pages:
                 name = row.person.name.replace("_", " ").replace("/", " ")
                 folder = f"{name}_{row.number}_assignsubmission_file_"
-                add_to_zip(opened, f"{folder}/feedback.html", pages[student.student])
+                page = pages[student.student].encode()
+                add_to_zip(opened, f"{folder}/feedback.html", page)
     return packed.getvalue()
 
 

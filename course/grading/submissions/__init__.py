@@ -90,14 +90,14 @@ class Submission:
     questions: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_submissions(path: str | Path, *, ask_git: bool = False) -> Iterator[Submission]:
+def read_submissions(path: str | Path, *, ask_times: bool = False) -> Iterator[Submission]:
     """Return the submissions of a class, by student, each read when its turn comes.
 
     The class must not be changed meanwhile.
 
     Args:
         path: a folder or a zip, in one of the layouts above.
-        ask_git: whether to ask git when something was committed, where there are clones.
+        ask_times: whether to find out when things were handed in, which asks git about clones.
 
     Raises:
         SubmissionsError: at once, if it is neither or if nobody handed anything in.
@@ -107,7 +107,7 @@ def read_submissions(path: str | Path, *, ask_git: bool = False) -> Iterator[Sub
         students = students_of(names)
         if not students:
             raise SubmissionsError(f"{shown(path)} holds no submissions")
-        return _read_all(source, students, stack.pop_all(), ask_git)
+        return _read_all(source, students, stack.pop_all(), ask_times)
 
 
 def modules_beside(path: str | Path) -> list[str]:
@@ -142,7 +142,7 @@ def _read_all(
     source: Folder | Archive,
     students: list[Student],
     stack: contextlib.ExitStack,
-    ask_git: bool,
+    ask_times: bool,
 ) -> Iterator[Submission]:
     with stack:
         for student in students:
@@ -150,11 +150,11 @@ def _read_all(
                 yield Submission(student.name, {}, (), dict.fromkeys(stems(), student.unclear))
             else:
                 with contextlib.ExitStack() as own:
-                    yield _read(student, source, Reading(own), ask_git)
+                    yield _read(student, source, Reading(own), ask_times)
 
 
 def _read(
-    student: Student, source: Folder | Archive, reading: Reading, ask_git: bool
+    student: Student, source: Folder | Archive, reading: Reading, ask_times: bool
 ) -> Submission:
     notes = reading.notes
     if student.looks_like_another:
@@ -173,7 +173,7 @@ def _read(
                 refused[stem] = reason(error)
         alike = [file for file in files if looks_like(file.path, stem)]
         if chosen := choose(stem, alike, reading):
-            if time := when_handed_in(chosen, student.sources, source, ask_git):
+            if time := when_handed_in(chosen, student.sources, source, ask_times):
                 times[stem] = time
             try:
                 modules[stem] = chosen.read()

@@ -39,7 +39,7 @@ class HandedIn:
 
 
 def when_handed_in(
-    chosen: File, sources: Mapping[str, str], source: Folder | Archive, ask_git: bool
+    chosen: File, sources: Mapping[str, str], source: Folder | Archive, ask_times: bool
 ) -> HandedIn | None:
     """Return when the file that counts was handed in, as far as anybody says.
 
@@ -49,16 +49,18 @@ def when_handed_in(
         chosen: the file.
         sources: the names at the top of the class that are its student's.
         source: the class.
-        ask_git: whether to look into git clones, which takes a moment each.
+        ask_times: whether to look further than at names; to look into a git clone takes a moment.
     """
     top = chosen.path[0]
     marked = platform_name(top, sources[top])
     if marked and marked.re is not MOODLE:
         return HandedIn(None, "Canvas", bool(marked["late"]))
+    if not ask_times:
+        return None
     if isinstance(source, Folder):
         if at := _collected_by_nbgrader(source.path, chosen.path):
             return HandedIn(at, "nbgrader")
-        if ask_git and (at := _committed(source.path, chosen.path)):
+        if at := _committed(source.path, chosen.path):
             return HandedIn(at, "git")
     if chosen.written:
         return HandedIn(chosen.written.astimezone(), "zip")
