@@ -20,11 +20,13 @@ from course.grading.reports.classroom import by_student
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.junit import junit_xml
+from course.grading.reports.moodle import moodle_files
 from course.grading.reports.overview import overview_page
+from course.grading.reports.spreadsheet import grades_xlsx
 from course.grading.reports.tables import canvas_csv, grades_csv
 from course.grading.similarity.answers import Known
 from course.grading.similarity.copies import Resemblance
-from course.system.files import write_whole
+from course.system.files import write_whole, write_whole_bytes
 from course.testing.result import LessonResult
 
 
@@ -61,12 +63,21 @@ def write_reports(
         out / "canvas.csv": canvas_csv(grades),
         out / "junit.xml": junit_xml(students),
     }
+    pages = {student: feedback_page(student, own) for student, own in students.items()}
     for student, own in students.items():
-        write_whole(out / feedback_path(student), feedback_page(student, own))
+        write_whole(out / feedback_path(student), pages[student])
         write_whole(gradescope / f"{file_stem(student)}.json", gradescope_results(own))
     for path, text in of_class.items():
         write_whole(path, text)
-    return [*of_class, feedback, gradescope]
+    written = [*of_class, feedback, gradescope]
+    if grades.class_file:
+        write_whole_bytes(out / "grades.xlsx", grades_xlsx(grades))
+        written.append(out / "grades.xlsx")
+        if given_back := moodle_files(grades, pages):
+            for name, data in given_back.items():
+                write_whole_bytes(out / "moodle" / name, data)
+            written.append(out / "moodle")
+    return written
 
 
 def pages_of_others(results: Sequence[LessonResult], out: Path) -> list[Path]:
