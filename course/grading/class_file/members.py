@@ -1,5 +1,7 @@
 """Members of the class: whose a submission is, by the roster."""
 
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -82,7 +84,7 @@ class Roster:
         self.by_github = {one.github.casefold(): one for one in people if one.github}
         self.by_email = _unique(people, lambda one: one.email.casefold())
         self.by_id = _unique(people, lambda one: one.id)
-        self.by_name = _unique(people, lambda one: safe_name(one.name).casefold())
+        self.by_name = _unique(people, lambda one: _letters(one.name))
         self.by_folder = {safe_name(one.folder or one.key).casefold(): one for one in people}
         self.assignment = place.removesuffix("-submissions").casefold()
         self.by_moodle: dict[str, list[Row]] = {}
@@ -102,7 +104,7 @@ class Roster:
             or self.by_github.get(own.github.casefold())
             or self.by_email.get(own.email.casefold())
             or self.by_id.get(own.id)
-            or self.by_name.get(safe_name(own.name).casefold())
+            or self.by_name.get(_letters(own.name))
         )
 
     def person_of(self, one: Submission) -> Person | None:
@@ -111,12 +113,12 @@ class Roster:
             return self.by_canvas.get(one.canvas_id)
         name = one.student.casefold()
         if one.moodle_id:
-            name = name.removesuffix(f"~{one.moodle_id}")
+            letters = _letters(name.removesuffix(f"~{one.moodle_id}"))
             for row in self.by_moodle.get(one.moodle_id, ()):
                 # a number is of one assignment: another's may have the same
-                if name.endswith(safe_name(row.person.name).casefold()):
+                if letters.endswith(_letters(row.person.name)):
                     return self.person_in(row)
-            return self.by_name.get(name)
+            return self.by_name.get(letters)
         repository = name.removeprefix(f"{self.assignment}-") if self.assignment else ""
         return (
             self.by_folder.get(name)
@@ -124,6 +126,11 @@ class Roster:
             or self.by_github.get(name)
             or (self.by_github.get(repository) if repository != name else None)
         )
+
+
+def _letters(name: str) -> str:
+    """Return the letters and digits of a name: platforms drop other signs in names of files."""
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFC", name)).casefold()
 
 
 def _unique(people: Iterable[Person], what) -> dict[str, Person]:

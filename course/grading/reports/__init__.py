@@ -74,6 +74,7 @@ def write_reports(
         write_whole_bytes(out / "grades.xlsx", grades_xlsx(grades))
         written.append(out / "grades.xlsx")
         if given_back := moodle_files(grades, pages):
+            (out / "moodle").mkdir(exist_ok=True)
             for name, data in given_back.items():
                 write_whole_bytes(out / "moodle" / name, data)
             written.append(out / "moodle")
