@@ -262,7 +262,7 @@ def test_a_lesson_that_is_named_twice_counts_once(tmp_path, monkeypatch):
     submissions = tmp_path / "class"
     (submissions / "ann").mkdir(parents=True)
     wanted = []
-    monkeypatch.setattr("course.cli.grade._units", lambda _, lessons: wanted.append(lessons))
+    monkeypatch.setattr("course.cli.grade._units", lambda _, lessons, __: wanted.append(lessons))
     run(submissions, *("--lesson", "rope", "--lesson", "5") * 2, out=tmp_path / "out")
     assert [[lesson.stem for lesson in lessons] for lessons in wanted] == [["rope"]]
 

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from course.grading.class_file.grades import Question, grades_of
+from course.grading.class_file.grades import grades_of
 from course.grading.class_file.settings import (
     Assignment,
     ClassFile,
@@ -28,7 +28,6 @@ from course.grading.class_file.settings import (
 from course.grading.names import WHOSE, feedback_path, file_stem
 from course.grading.reports import write_reports
 from course.grading.reports.changes import Change
-from course.grading.reports.classroom import by_student, points_of
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.junit import junit_xml
@@ -38,7 +37,6 @@ from course.grading.reports.similar import similar_page, to_look_at
 from course.grading.reports.tables import canvas_csv, grades_csv
 from course.grading.similarity.answers import Known
 from course.grading.similarity.copies import Fragment, Resemblance
-from course.grading.submissions.times import HandedIn
 from course.syllabus import Status, find_lesson, lessons
 from course.testing import result as grading
 
@@ -186,11 +184,21 @@ class Page(HTMLParser):
         return " ".join(sentence.split()) in " ".join(self.words)
 
 
-def grades(*results, people=(), times=None, questions=(), **settings):
+def grades(*results, people=(), **settings):
     """The grades of a class; with settings, or people on the roster, it has a file of its own."""
     roster = {one.key: one for one in people}
     of_class = ClassFile(Path("class.toml"), roster, **settings) if people or settings else None
-    return grades_of(results, of_class, times, questions, now=NOW)
+    return grades_of(results, of_class, now=NOW)
+
+
+def ago(days, lesson_result, says="Moodle"):
+    """A result of what was handed in so many days ago."""
+    at = (NOW - timedelta(days=days)).isoformat()
+    return replace(lesson_result, handed_in_at=at, says=says)
+
+
+def asking(lesson_result, text):
+    return replace(lesson_result, questions=(("rotate_half", text),))
 
 
 def feedback(*own, **settings) -> Page:
@@ -344,15 +352,13 @@ def test_every_student_gets_a_page_to_which_the_overview_leads(tmp_path):
 
 def test_nothing_that_a_student_wrote_becomes_markup(tmp_path):
     pair = Resemblance(NASTY, "bob", 0.9, (Fragment((1, 2), (3, 4)),))
-    own = [hostile(), not_tested("bob", trouble=f"{NASTY}\n{NASTY}")]
-    asked = [Question(NASTY, "rope", "rotate_half", NASTY)]
+    own = [asking(hostile(), NASTY), not_tested("bob", trouble=f"{NASTY}\n{NASTY}")]
     known = [Known(NASTY, "rope", ()), Known("bob", "rope", ("`rope_tables`",))]
     named = Person("bob", NASTY, section=NASTY)
     said = Decision("bob", "rope", "rotate_half", 1, NASTY, NASTY)
     of_class = grades(
         *own,
         people=[named],
-        questions=asked,
         decisions=(said,),
         comments=(Comment("bob", "rope", NASTY),),
     )
@@ -386,7 +392,7 @@ def test_a_message_does_nothing_in_a_terminal_either():
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", " =1", "\n=1", "＝1"])
 def test_no_cell_is_a_formula(name):
-    for text in (grades_csv(by_student([result(name)])), canvas_csv(by_student([result(name)]))):
+    for text in (grades_csv(grades(result(name))), canvas_csv(grades(result(name)))):
         cells = [cell for row in csv.reader(text.splitlines(keepends=True)) for cell in row]
         assert any(cell.startswith("'") for cell in cells)
         assert not any(cell.lstrip().startswith(tuple("=+-@\t\r＝")) for cell in cells)
@@ -405,7 +411,7 @@ def test_all_files_can_be_written_and_read_whatever_is_in_them(tmp_path):
 
 
 def test_grades_have_a_column_for_each_lesson_and_exercise():
-    header, ann = table(grades_csv(by_student([result(rotate_half=WRONG)])))
+    header, ann = table(grades_csv(grades(result(rotate_half=WRONG))))
     row = dict(zip(header, ann, strict=True))
     assert len(header) == 5 + sum(1 + len(lesson.exercises) for lesson in lessons())
     assert row["page"] == "feedback/ann.html"
@@ -415,8 +421,8 @@ def test_grades_have_a_column_for_each_lesson_and_exercise():
 
 
 def test_what_canvas_marks_as_late_is_told_of_the_lesson():
-    own = [result("ann", "lookup"), replace(result("ann"), late=True), result("bob")]
-    header, ann, bob = table(grades_csv(by_student(own)))
+    own = [result("ann", "lookup"), replace(result("ann"), late=True, says="Canvas"), result("bob")]
+    header, ann, bob = table(grades_csv(grades(*own)))
     assert header[:4] == ["student", "total", "of", "late"]
     assert [row[:4] for row in (ann, bob)] == [
         ["ann", str(BOTH), str(BOTH), "yes"],
@@ -432,37 +438,37 @@ def test_what_canvas_marks_as_late_is_told_of_the_lesson():
 
 def test_a_lesson_beyond_the_hundred_is_in_no_total_but_its_own():
     own = [result("ann"), result("ann", "gpt")]
-    header, ann = table(grades_csv(by_student(own)))
+    header, ann = table(grades_csv(grades(*own)))
     row = dict(zip(header, ann, strict=True))
     of_gpt = find_lesson("gpt").points
     assert (row["total"], row["of"], row["gpt"]) == (str(ALL), str(ALL), str(of_gpt))
     assert feedback(*own).says(f"{ALL} of {ALL} points")
     assert overview(*own).says(f"median {ALL} of {ALL} points")
-    assert points_of(own[1:]) == (of_gpt, of_gpt)
+    alone = grades(own[1]).students[0]
+    assert (alone.points, alone.worth) == (of_gpt, of_gpt)
 
 
 def test_not_graded_is_empty_and_not_handed_in_is_0():
     missing = not_tested("bob", "lookup", "lookup.py was not handed in.")
     killed = not_tested("bob", "learned", "The grader itself was killed.", key="")
     own = [result("bob"), missing, killed]
-    header, bob = table(grades_csv(by_student(own)))
+    header, bob = table(grades_csv(grades(*own)))
     row = dict(zip(header, bob, strict=True))
     assert (row["lookup"], row["lookup.lookup"]) == ("0", "0")
     assert (row["learned"], row["learned.GPTEmbedding"], row["skipgram"]) == ("", "", "")
     assert (row["total"], row["of"]) == (str(ALL), str(BOTH))
-    assert points_of(own) == (ALL, BOTH)
     assert feedback(*own).says(f"{ALL} of {BOTH} points")
 
 
 def test_grades_open_in_excel_with_every_name():
-    text = grades_csv(by_student([result("Zoë, Müller")]))
+    text = grades_csv(grades(result("Zoë, Müller")))
     assert text.startswith("\ufeff")
     assert '"Zoë, Müller"' in text
 
 
 def test_canvas_finds_students_and_assignments():
     own = [result("doe, jane", rotate_half=TO_DO), result("bob", "lookup")]
-    header, possible, bob, jane = table(canvas_csv(by_student(own)))
+    header, possible, bob, jane = table(canvas_csv(grades(*own)))
     assert header[:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     assert header[5:] == ["What and Where 1: lookup", "What and Where 5: rope"]
     assert possible == ["Points Possible", "", "", "", "", str(LOOKUP), str(ALL)]
@@ -472,34 +478,34 @@ def test_canvas_finds_students_and_assignments():
 
 def test_canvas_knows_by_its_own_id_whom_it_has_called_so():
     own = [replace(result("doejane"), canvas_id="12345")]
-    assert table(canvas_csv(by_student(own)))[2][:5] == ["doejane", "12345", "", "", ""]
+    assert table(canvas_csv(grades(*own)))[2][:5] == ["doejane", "12345", "", "", ""]
 
 
 def test_canvas_gets_no_lesson_that_nobody_has_begun():
     names = [exercise.name for exercise in find_lesson("lookup").exercises]
     stub = result(lesson="lookup", **dict.fromkeys(names, TO_DO))
     own = [result(), stub, not_tested(lesson="skipgram", trouble="skipgram.py was not handed in.")]
-    assert table(canvas_csv(by_student(own)))[0][5:] == ["What and Where 5: rope"]
+    assert table(canvas_csv(grades(*own)))[0][5:] == ["What and Where 5: rope"]
 
 
 def test_canvas_gets_0_where_nobody_has_done_more_than_the_stub():
     to_do = dict.fromkeys((one.name for one in find_lesson("rope").exercises), TO_DO)
     own = [result("ann", **to_do), not_tested("ann", "lookup", "lookup.py was not handed in.")]
-    header, _, ann = table(canvas_csv(by_student(own)))
+    header, _, ann = table(canvas_csv(grades(*own)))
     assert (header[5:], ann[5:]) == (["What and Where 5: rope"], ["0"])
 
 
 def test_canvas_keeps_what_it_has_where_nothing_was_handed_in():
     own = [result("ann"), not_tested("bob", "rope", "rope.py was not handed in.")]
-    *_, ann, bob = table(canvas_csv(by_student(own)))
+    *_, ann, bob = table(canvas_csv(grades(*own)))
     assert (ann[5:], bob[5:]) == ([str(ALL)], [""])
-    *_, bob = table(canvas_csv(by_student([result("ann"), not_tested("bob", "rope", "Broken.")])))
+    *_, bob = table(canvas_csv(grades(result("ann"), not_tested("bob", "rope", "Broken."))))
     assert bob[5:] == ["0"]
 
 
 def test_no_student_can_say_what_points_are_possible():
     """Canvas takes each row for it whose first cell holds these words."""
-    rows = table(canvas_csv(by_student([result("my Points Possible")])))
+    rows = table(canvas_csv(grades(result("my Points Possible"))))
     assert sum("Points Possible" in row[0] for row in rows) == 1
 
 
@@ -587,11 +593,10 @@ def test_who_must_act_is_said_by_turns():
     note = "rope (1).py was taken for rope.py"
     page = overview(
         *(replace(not_tested("ann", stem), notes=(note,)) for stem in ("rope", "lookup")),
-        replace(result("bob"), notes=(note, f"{WHOSE}: nobody can tell")),
+        asking(replace(result("bob"), notes=(note, f"{WHOSE}: nobody can tell")), "Why?"),
         replace(not_tested("cy", trouble="The grader itself was killed."), key=""),
         not_tested("dee", trouble="rope.py was not handed in."),
         people=[Person(one) for one in ("ann", "bob", "cy")],
-        questions=[Question("bob", "rope", "rotate_half", "Why?")],
         about_class=["Nobody's: <b>.py."],
     )
     text = " ".join(page.words)
@@ -617,12 +622,8 @@ def test_who_must_act_is_said_by_turns():
 
 def test_an_uncertain_time_is_for_the_instructor_to_judge():
     due = {"rope": Assignment("rope", NOW - timedelta(days=3))}
-    own = [result(one) for one in ("ann", "bob", "cy")]
-    times = {
-        ("ann", "rope"): HandedIn(NOW - timedelta(days=1), "Moodle"),
-        ("bob", "rope"): HandedIn(NOW - timedelta(days=1), "zip"),
-    }
-    page = overview(*own, times=times, assignments=due, late=LateRule(10, 50))
+    own = [ago(1, result("ann")), ago(1, result("bob"), "zip"), result("cy")]
+    page = overview(*own, assignments=due, late=LateRule(10, 50))
     assert page.says("2 modules handed in at an uncertain time")
     assert page.says("says zip, which is not taken for certain: bob")
     assert page.says("due 28 Nov 2026 12:00, handed in nobody knows when: cy")
@@ -642,13 +643,12 @@ def test_points_of_the_table_are_an_independent_sum():
     decided = Decision("s0", "rope", "rotate_half", 0.5, "half of it")
     excused = Decision("s1", "lookup", "", None, "ill")
     due = {stem: Assignment(stem, NOW - timedelta(days=9)) for stem in ("lookup", "rope")}
-    times = {("s2", "rope"): HandedIn(NOW - timedelta(days=8, hours=1), "Canvas")}
+    own = [ago(8.1, one) if (one.student, one.lesson) == ("s2", "rope") else one for one in own]
     of_class = grades(
         *own,
         people=[Person(f"s{n}") for n in range(6)],
         decisions=(decided, excused),
         assignments=due,
-        times=times,
         late=LateRule(per_day=10),
     )
     page = overview_page(of_class, (), ())
@@ -686,7 +686,7 @@ def test_changes_are_told_by_what_made_them():
 def test_nobody_is_named_where_a_class_looks_on(tmp_path):
     people = [Person(f"key{n}", f"Zebulon Quist{n}", email=f"z{n}@x.org") for n in range(9)]
     own = [wrong(one.key, "a frequent one.", f"{MESSAGE}\n  {one.name}") for one in people]
-    of_class = grades(*own, people=people, questions=[Question("key1", "rope", "rotate_half", "?")])
+    of_class = grades(*own, people=people)
     write_reports(of_class, {}, tmp_path)
     text = (tmp_path / "project.html").read_text(encoding="utf-8")
     assert Page(text).says("9 a frequent one.")
@@ -804,12 +804,11 @@ def test_without_points_no_number_tells_them():
     """But for those of a message, of a date, and of the student's own name."""
     due = {"rope": Assignment("rope", NOW - timedelta(days=3))}
     decision = Decision("ann", "rope", "ntk_base", 1, "a reason", "Have a look at the base.")
-    own = result(rotate_half=WRONG, ntk_base=TO_DO)
+    own = ago(0, result(rotate_half=WRONG, ntk_base=TO_DO))
     of_class = grades(
         own,
         feedback=Feedback(points=False, messages=False),
         assignments=due,
-        times={("ann", "rope"): HandedIn(NOW, "Moodle")},
         late=LateRule(10),
         decisions=(decision,),
     )
@@ -885,10 +884,9 @@ def test_decisions_comments_and_answers_stand_beside_what_was_judged():
         "ann", "rope", "rotate_half", 2, "the test was strict", "Fine by the paper."
     )
     page = feedback(
-        result(rotate_half=WRONG),
+        asking(result(rotate_half=WRONG), "Is a sign not a convention?"),
         decisions=(decision,),
         comments=(Comment("ann", "rope", "Well written."),),
-        questions=[Question("ann", "rope", "rotate_half", "Is a sign not a convention?")],
     )
     assert page.says(f"rotate_half : Judged 0, counts 2 of {HALF}. Fine by the paper.")
     assert page.says("Well written.")

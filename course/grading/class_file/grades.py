@@ -4,7 +4,7 @@ A judged result never changes. A grade holds both: what was judged, and what cou
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -128,13 +128,21 @@ class StudentGrade:
         student: the key on the roster, else the name under which the work came.
         person: who that is; None if there is no roster, or the student is not on it.
         lessons: in the order of the course.
-        questions: what the student has asked.
     """
 
     student: str
     person: Person | None
     lessons: tuple[LessonGrade, ...]
-    questions: tuple[Question, ...] = ()
+
+    @property
+    def questions(self) -> list[Question]:
+        """Return what the student asks, in the order of the lessons."""
+        return [
+            Question(self.student, one.lesson.stem, exercise, text)
+            for one in self.lessons
+            if one.result
+            for exercise, text in one.result.questions
+        ]
 
     @property
     def shown(self) -> str:
@@ -197,12 +205,7 @@ def _rounded(points: float) -> float:
 
 
 def grades_of(
-    results: Iterable[LessonResult],
-    class_file: ClassFile | None = None,
-    times: Mapping[tuple[str, str], HandedIn] | None = None,
-    questions: Iterable[Question] = (),
-    *,
-    now: datetime,
+    results: Iterable[LessonResult], class_file: ClassFile | None = None, *, now: datetime
 ) -> Grades:
     """Return the grades of a class.
 
@@ -210,35 +213,25 @@ def grades_of(
         results: what was judged, at most one per student and lesson; a student on the roster is
             called by the key there.
         class_file: what the class's own file says, if there is one.
-        times: when each lesson was handed in, by student and lesson, where anything is known.
-        questions: what students ask.
         now: whether something is due yet is seen by it.
     """
     judged = {(one.student, one.lesson): one for one in results}
-    asked: dict[str, list[Question]] = {}
-    for question in questions:
-        asked.setdefault(question.student, []).append(question)
     people = class_file.people if class_file else {}
     names = sorted({student for student, _ in judged} - people.keys(), key=_by_name)
     wanted = _wanted(judged.values(), class_file, now)
     students = []
     for student in (*people, *names):
         own = [
-            _lesson_grade(lesson, student, judged.get((student, lesson.stem)), class_file, at, now)
+            _lesson_grade(lesson, student, judged.get((student, lesson.stem)), class_file, now)
             for lesson in wanted
-            for at in [(times or {}).get((student, lesson.stem))]
         ]
         given = tuple(one for one in own if one is not None)
-        students.append(StudentGrade(student, people.get(student), given, _asked(asked, student)))
+        students.append(StudentGrade(student, people.get(student), given))
     return Grades(tuple(students), wanted, now, class_file)
 
 
 def _by_name(student: str) -> tuple[str, str]:
     return student.casefold(), student
-
-
-def _asked(asked: Mapping[str, Sequence[Question]], student: str) -> tuple[Question, ...]:
-    return tuple(asked.get(student, ()))
 
 
 def _wanted(
@@ -260,7 +253,6 @@ def _lesson_grade(
     student: str,
     result: LessonResult | None,
     class_file: ClassFile | None,
-    handed_in: HandedIn | None,
     now: datetime,
 ) -> LessonGrade | None:
     """Return the grade of a lesson; None if there is neither a result nor a roster."""
@@ -283,7 +275,7 @@ def _lesson_grade(
     )
     lateness = Lateness(due)
     if result is not None and result.handed_in:
-        lateness = lateness_of(due, handed_in, class_file)
+        lateness = lateness_of(due, _handed_in(result), class_file)
     return LessonGrade(lesson, status, result, exercises, lateness, comments)
 
 
@@ -322,6 +314,13 @@ def _exercise_grade(
     if decision is not None:
         points = decision.points
     return ExerciseGrade(name, worth, judged, points, decision)
+
+
+def _handed_in(result: LessonResult) -> HandedIn | None:
+    if not result.says:
+        return None
+    at = datetime.fromisoformat(result.handed_in_at) if result.handed_in_at else None
+    return HandedIn(at, result.says, None if at else result.late)
 
 
 def lateness_of(

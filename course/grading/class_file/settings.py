@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 NAME = "class.toml"
@@ -124,6 +124,7 @@ class ClassFile:
         people: the roster, by key, in the order of the file.
         assignments: what is due, by the stem of the lesson, in the order of the course.
         extensions: another date for one student and lesson.
+        zone: where times without a zone are meant; None is this computer's.
     """
 
     path: Path
@@ -134,6 +135,7 @@ class ClassFile:
     decisions: tuple[Decision, ...] = ()
     comments: tuple[Comment, ...] = ()
     feedback: Feedback = Feedback()
+    zone: tzinfo | None = None
 
     def due(self, student: str, lesson: str) -> datetime | None:
         """Return until when a lesson is due for a student, if a date was set."""

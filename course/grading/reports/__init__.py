@@ -18,16 +18,17 @@ from pathlib import Path
 from course.grading.class_file.grades import Grades
 from course.grading.names import FEEDBACK, feedback_path, file_stem
 from course.grading.reports.changes import Change
-from course.grading.reports.classroom import by_student
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.junit import junit_xml
+from course.grading.reports.moodle import moodle_files
 from course.grading.reports.overview import overview_page, projected_page
 from course.grading.reports.similar import similar_page, to_look_at
+from course.grading.reports.spreadsheet import grades_xlsx
 from course.grading.reports.tables import canvas_csv, grades_csv
 from course.grading.similarity.answers import Known
 from course.grading.similarity.copies import Resemblance
-from course.system.files import write_whole
+from course.system.files import write_whole, write_whole_bytes
 
 
 def write_reports(
@@ -58,24 +59,33 @@ def write_reports(
     Raises:
         OSError: a file cannot be written.
     """
-    students = by_student(grades.results)
     look = (resemblances, known, concealed)
     feedback, gradescope = out / FEEDBACK, out / "gradescope"
     of_class = {
         out / "index.html": overview_page(grades, to_look_at(grades, *look), about_class, changes),
         out / "project.html": projected_page(grades),
         out / "similar.html": similar_page(grades, *look, modules or {}),
-        out / "grades.csv": grades_csv(students),
-        out / "canvas.csv": canvas_csv(students),
+        out / "grades.csv": grades_csv(grades),
+        out / "canvas.csv": canvas_csv(grades),
         out / "junit.xml": junit_xml(grades),
     }
+    pages = {one.student: feedback_page(one, grades) for one in grades.students}
     for one in grades.students:
-        write_whole(out / feedback_path(one.student), feedback_page(one, grades))
+        write_whole(out / feedback_path(one.student), pages[one.student])
         own = gradescope_results(one, grades.feedback)
         write_whole(gradescope / f"{file_stem(one.student)}.json", own)
     for path, text in of_class.items():
         write_whole(path, text)
-    return [*of_class, feedback, gradescope]
+    written = [*of_class, feedback, gradescope]
+    if grades.class_file:
+        write_whole_bytes(out / "grades.xlsx", grades_xlsx(grades))
+        written.append(out / "grades.xlsx")
+        if given_back := moodle_files(grades, pages):
+            (out / "moodle").mkdir(exist_ok=True)
+            for name, data in given_back.items():
+                write_whole_bytes(out / "moodle" / name, data)
+            written.append(out / "moodle")
+    return written
 
 
 def pages_of_others(grades: Grades, out: Path) -> list[Path]:

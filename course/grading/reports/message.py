@@ -57,11 +57,6 @@ def decided(exercise: ExerciseGrade, points: bool = True) -> str:
     return f"Judged {judged}, counts {number(counts)} of {number(exercise.worth)}."
 
 
-def is_late(grade: LessonGrade) -> bool:
-    """Test that a lesson is known to be late."""
-    return bool(grade.lateness.is_late or (grade.result and grade.result.late))
-
-
 def times_in_words(grade: LessonGrade, points: bool = True) -> str:
     """Say when a lesson was due, when it came, whose word that is, and what it cost."""
     lateness = grade.lateness
@@ -70,10 +65,13 @@ def times_in_words(grade: LessonGrade, points: bool = True) -> str:
     if grade.result is None or not grade.result.handed_in:
         return ", ".join(said)
     if handed_in is None or handed_in.at is None:
-        known = lateness.is_late is not None or grade.result.late
-        when = ("late" if is_late(grade) else "in time") if known else "nobody knows when"
-        by = f", says {handed_in.says if handed_in else 'Canvas'}" if known else ""
-        return ", ".join([*said, f"handed in {when}{by}"]) if said or known else ""
+        if lateness.is_late is not None:
+            when = f"{'late' if lateness.is_late else 'in time'}, says {handed_in.says}"
+        elif not due:
+            return ""
+        else:
+            when = "nobody knows when"
+        return ", ".join([*said, f"handed in {when}"])
     at = handed_in.at.astimezone(due.tzinfo) if due else handed_in.at
     said.append(f"handed in {_moment(at)}, says {handed_in.says}")
     if lateness.is_late is None and due:

@@ -16,7 +16,7 @@ from course.grading.class_file.grades import (
     StudentGrade,
 )
 from course.grading.reports.changes import Change
-from course.grading.reports.message import is_late, number
+from course.grading.reports.message import number
 from course.grading.reports.misconceptions import misconceptions
 from course.grading.reports.page import render
 from course.grading.reports.to_do import for_instructor, for_students, questions_of
@@ -68,7 +68,7 @@ def overview_page(
             for student, grade in graded
             for one in {one.decision: one for one in grade.exercises if one.decision}.values()
         ],
-        late=[(student, one) for student, one in graded if is_late(one)],
+        late=[(student, one) for student, one in graded if one.lateness.is_late],
         questions=[one for student in grades.students for one in questions_of(student)],
         compared=changes is not None,
         changes=_grouped(changes or (), grades),
@@ -164,7 +164,11 @@ def _lesson_cell(grade: LessonGrade) -> tuple[str, str]:
         return _LESSONS.get(grade.status, ("e", "exc."))
     if grade.status == NOT_HANDED_IN:
         return "m", number(grade.points)
-    return ("l", f"{number(grade.points)} L") if is_late(grade) else ("s", number(grade.points))
+    return (
+        ("l", f"{number(grade.points)} L")
+        if grade.lateness.is_late
+        else ("s", number(grade.points))
+    )
 
 
 def _exercise_cell(
