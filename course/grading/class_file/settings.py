@@ -16,7 +16,7 @@ class Person:
     Attributes:
         key: what tables and pages call the student; no other has it.
         name, id, email, login, section: as the roster has them; any may be empty.
-        canvas, moodle: the student's number there, which stands in the names of files from there.
+        canvas: the student's number there, which stands in the names of files from there.
         github: the user name there, with which a repository's name ends.
         folder: the name of the student's folder or zip, if it is not the key.
     """
@@ -28,7 +28,6 @@ class Person:
     login: str = ""
     section: str = ""
     canvas: str = ""
-    moodle: str = ""
     github: str = ""
     folder: str = ""
 

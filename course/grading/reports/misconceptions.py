@@ -93,7 +93,7 @@ def _names(grades: Grades) -> frozenset[str]:
         texts = [one.student]
         if person := one.person:
             texts += [person.name, person.id, person.email.partition("@")[0], person.login]
-            texts += [person.github, person.folder, person.canvas, person.moodle]
+            texts += [person.github, person.folder, person.canvas]
         n_students.update(_words(" ".join(texts)))
     # an initial or a small number is in every message; "student" in "student 7" names nobody
     return frozenset(

@@ -136,8 +136,8 @@ def for_students(grades: Grades) -> list[Task]:
             if result:
                 odd += [(note, student) for note in notes_for_student(result)]
     return _tasks(
-        (broken, "module", "that cannot be tested", "it earns nothing until its file loads", ""),
-        (missing, "module", "not handed in", "it counts 0", ""),
+        (broken, "module", "that cannot be tested", "nothing is earned until the file loads", ""),
+        (missing, "module", "not handed in", "each counts 0", ""),
         (odd, "note", "on files", "the students' pages say it, too", ""),
     )
 
