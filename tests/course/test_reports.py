@@ -576,7 +576,7 @@ def test_the_most_frequent_misconception_comes_first_with_an_example():
     page = overview(rare, *frequent, result("gus", rotate_half=WRONG))
     example = "called rotate_half([3, 4]) got [4, -3] want [-4, 3]"
     assert page.says(f"3 a frequent one. rope {example} bob , cy , dee 1")
-    assert page.says("no known mistake: “one pair makes a quarter turn” fails")
+    assert page.says("the test “one pair makes a quarter turn” fails")
 
 
 def test_an_example_names_nobody():
