@@ -14,8 +14,6 @@ from nbgrader.utils import find_all_files, is_grade, is_solution
 from course.syllabus import Lesson, lessons, stub_from
 from course.system.files import write_whole
 
-_SOLUTION = "BEGIN SOLUTION"
-
 
 def lesson_of(assignment: str) -> Lesson | None:
     """Return the lesson that an assignment is, by its name.
@@ -59,23 +57,23 @@ class GenerateAssignment(converters.GenerateAssignment):
         """
         self._stubs: dict[Path, str] = {}
         lesson = lesson_of(self.coursedir.assignment_id)
-        try:
-            if lesson is not None:
-                self._check(lesson)
-        except ValueError as error:
-            self.log.error("%s", error)
-            raise NbGraderException(str(error)) from None
-        super().start()
-
-    def _check(self, lesson: Lesson) -> None:
         source = self._format_source(self.coursedir.assignment_id, ".")
-        for path in map(Path, find_all_files(source, self.coursedir.ignore)):
-            if path.suffix == ".py":
-                self._stubs[path.relative_to(source)] = stub_of(path)
-            elif path.suffix == ".ipynb":
-                check_tests(lesson, path.stem, nbformat.read(path, as_version=4).cells)
-            elif _SOLUTION.encode() in path.read_bytes():
-                raise ValueError(f"{path.name} holds a solution: move it elsewhere")
+        try:
+            for path in map(Path, find_all_files(source, self.coursedir.ignore) if lesson else ()):
+                if path.suffix == ".ipynb":
+                    if path.stem != lesson.text.stem:
+                        raise ValueError(f"a lesson has one notebook, {lesson.text.stem}.ipynb")
+                    check_tests(lesson, path.stem, nbformat.read(path, as_version=4).cells)
+                    continue
+                text = path.read_bytes().decode("utf-8", errors="replace")
+                if path.suffix == ".py":
+                    text = self._stubs[path.relative_to(source)] = stub_from(text, path.stem)
+                if "BEGIN SOLUTION" in text:
+                    raise ValueError("it would show a solution: end each, or move it elsewhere")
+        except (SyntaxError, ValueError) as error:
+            self.log.error("%s: %s", path.name, error)
+            raise NbGraderException(f"{path.name}: {error}") from None
+        super().start()
 
     def init_assignment(self, assignment_id: str, student_id: str) -> None:
         """Put all files of an assignment but its notebook into `release/`.
@@ -91,18 +89,3 @@ class GenerateAssignment(converters.GenerateAssignment):
             self.coursedir.ignore = ignored
         for name, stub in self._stubs.items():
             write_whole(Path(self._format_dest(assignment_id, student_id), name), stub)
-
-
-def stub_of(path: Path) -> str:
-    """Return what students get of a module.
-
-    Raises:
-        ValueError: there would be something of a solution in it.
-    """
-    try:
-        stub = stub_from(path.read_text(encoding="utf-8"), path.stem)
-    except (SyntaxError, UnicodeError) as error:
-        raise ValueError(f"{path.name} is no Python: {error}") from None
-    if _SOLUTION in stub:
-        raise ValueError(f"{path.name}: a solution has no END SOLUTION line of its own")
-    return stub
