@@ -181,8 +181,8 @@ def _grade(
             jobs = max(1, min(jobs, total))
             graded = grade_all(units, store, settings, jobs, not resume, scheduler)
             results = _with_progress(graded, total)
-            alike, known, concealed = _to_look_at(handed_in, wanted)
-            written = write_reports(results, alike, out, known, concealed, notes)
+            alike, known = _to_look_at(handed_in, wanted)
+            written = write_reports(results, alike, out, known, about_class=notes)
         if gradebook:
             enter_points(results, gradebook)
     except (GradingError, SubmissionsError, ValueError) as error:
@@ -239,21 +239,19 @@ def _units(handed_in: Sequence, wanted: list[Lesson]) -> Iterator:
             )
 
 
-def _to_look_at(handed_in: Sequence, wanted: list[Lesson]) -> tuple[dict, list, list]:
-    """Return similar pairs by lesson, published answers, and sentences on concealment."""
+def _to_look_at(handed_in: Sequence, wanted: list[Lesson]) -> tuple[dict, list]:
+    """Return similar pairs by lesson, and published answers."""
     from course.grading.similarity.answers import find_known
-    from course.grading.similarity.concealed import find_concealment
     from course.grading.similarity.copies import find_resemblances
     from course.grading.similarity.source import read_source
 
-    alike, known, concealed = {}, [], []
+    alike, known = {}, []
     for stem in (lesson.stem for lesson in wanted):
         own = [one for one in handed_in if stem in one.modules]
         read = [(one.student, read_source(one.modules[stem])) for one in own]
         alike[stem] = find_resemblances(stem, read)
         known += find_known(stem, read)
-        concealed += find_concealment(stem, read)
-    return alike, known, concealed
+    return alike, known
 
 
 def _with_progress(graded: Iterator[tuple[LessonResult, bool]], total: int) -> list[LessonResult]:
