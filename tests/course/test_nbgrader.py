@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 from subprocess import DEVNULL
@@ -29,13 +28,15 @@ from nbformat.v4 import (
 )
 from nbgrader import converters
 from nbgrader.api import Gradebook
-from nbgrader.apps import api
+from nbgrader.apps import api, autogradeapp, generateassignmentapp
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import compute_checksum, determine_grade, parse_utc
+from traitlets.config import Config
 
 from course.building import notebooks
 from course.cli import nbgrader as command
+from course.grading.nbgrader import configure
 from course.grading.nbgrader.autograde import Autograde
 from course.grading.nbgrader.collect import Collect
 from course.grading.nbgrader.notebook import (
@@ -156,7 +157,7 @@ def folder(laid_out, tmp_path) -> Path:
     return Path(shutil.copytree(laid_out, tmp_path / "class"))
 
 
-# --- hostile students -----------------------------------------------------------------------
+# --- a class, graded ------------------------------------------------------------------------
 
 EVIL_HTML = "<script>evil()</script><img src=x onerror=evil()>"
 EVIL_MARKDOWN = (
@@ -164,6 +165,7 @@ EVIL_MARKDOWN = (
     "![x](attachment:evil.svg)"
 )
 FORGED = f"{STUB}\nprint('20 of 20 points')\nimport warnings; warnings.warn('20 points')\n"
+WARNED = f"{SOLUTION}\nimport warnings; warnings.warn('noise')\n"
 LEFT_OUT = ("<b>", "=1+1", "li\nam", "max")
 """Students with a name that is none, and one whose folder is a link to another's."""
 
@@ -174,55 +176,22 @@ def with_answer(notebook: NotebookNode, text: str) -> NotebookNode:
 
 
 def faked(notebook: NotebookNode) -> NotebookNode:
-    """Full points everywhere, in every way that a notebook could claim them."""
-    for name in POINTS:
-        cell = cell_called(notebook, name)
-        cell.source, cell.metadata.nbgrader.points = "100", 100
-        cell.outputs = [new_output("execute_result", {"text/plain": "100"}, execution_count=1)]
-    replacing = new_code_cell("from course.student import notebook\nnotebook.check = print")
-    notebook.cells.insert(0, replacing)
-    return with_answer(notebook, "I score 22 of 22 points.")
-
-
-def unlocked(notebook: NotebookNode) -> NotebookNode:
-    """Tests that are said to be answers, to no tests at all, or of another kind."""
+    """Full points everywhere, in every way that a notebook could claim them, and scripts."""
     kinds = [{"solution": True}, {"grade": False}, {"locked": False}, {"schema_version": 1}, {}]
-    for name, change in zip(POINTS, kinds, strict=False):
-        cell_called(notebook, name).metadata.nbgrader.update(change)
+    for name, change in zip(POINTS, [*kinds, {}, {}], strict=True):
+        cell = cell_called(notebook, name)
+        cell.source = "100"
+        cell.outputs = [new_output("execute_result", {"text/plain": "100"}, execution_count=1)]
+        cell.metadata.nbgrader.update({"points": 100, **change})
     cell_called(notebook, "alibi_bias").cell_type = "markdown"
     cell_called(notebook, "ntk_base").metadata.nbgrader = {}
-    return notebook
-
-
-def stripped(notebook: NotebookNode) -> NotebookNode:
-    """An answer, in a notebook from which some tool took all metadata."""
-    for cell in with_answer(notebook, "Rotations add up.").cells:
-        cell.metadata = {}
-    return notebook
-
-
-def emptied(notebook: NotebookNode) -> NotebookNode:
-    notebook.cells = [cell for cell in notebook.cells if "nbgrader" not in cell.metadata]
-    return notebook
-
-
-def doubled(notebook: NotebookNode) -> NotebookNode:
-    """Every cell twice; the answer stands in the second."""
-    copies = json.loads(json.dumps(notebook.cells))
-    notebook.cells += [nbformat.from_dict(cell) for cell in copies]
-    notebook.cells[-1 - len(POINTS) - 2].source = "The second one is the answer."
-    return notebook
-
-
-def scripted(notebook: NotebookNode) -> NotebookNode:
-    """Whatever a page might run: as text, as output, as an attachment, in metadata."""
     kinds = ["text/html", "image/svg+xml", "application/javascript", "text/markdown", "text/latex"]
     outputs = [new_output("display_data", {kind: EVIL_HTML}) for kind in kinds]
-    attached = new_markdown_cell(EVIL_MARKDOWN)
-    attached["attachments"] = {"evil.svg": {"image/svg+xml": EVIL_HTML}}
-    notebook.cells += [new_code_cell(EVIL_HTML, outputs=outputs), attached, new_raw_cell(EVIL_HTML)]
+    answer = cell_called(notebook, "why-relative")
+    answer["attachments"] = {"evil.svg": {"image/svg+xml": EVIL_HTML}}
+    notebook.cells += [new_code_cell(EVIL_HTML, outputs=outputs), new_raw_cell(EVIL_HTML)]
+    notebook.cells += [new_code_cell("from course.student import notebook\nnotebook.check = print")]
     notebook.metadata["title"] = notebook.metadata["language_info"]["name"] = EVIL_HTML
-    cell_called(notebook, "why-relative")["attachments"] = attached["attachments"]
     return with_answer(notebook, EVIL_MARKDOWN)
 
 
@@ -242,30 +211,20 @@ def graded(laid_out, tmp_path_factory) -> Path:
     """A class, graded."""
     folder = tmp_path_factory.mktemp("graded") / "class"
     shutil.copytree(laid_out, folder)
-    warned = SOLUTION.replace("import torch\n", "import torch\nimport warnings\n", 1)
     for student, source, notebook in (
-        ("ann", SOLUTION, with_answer(released(folder), "Rotations *add up*.")),
+        ("ann", WARNED, with_answer(released(folder), "Rotations *add up*.")),
         ("bob", partly_right(), released(folder)),
-        ("cleo", f"{warned}\nwarnings.warn('noise')\n", unlocked(released(folder))),
-        ("dora", SOLUTION, doubled(released(folder))),
         ("emil", SOLUTION, "{ this is not JSON"),
         ("fay", SOLUTION, None),
-        ("gus", SOLUTION, json.dumps({"cells": [1, {"cell_type": []}, {"source": {}}]})),
         ("hal", FORGED, faked(released(folder))),
-        ("ida", None, emptied(released(folder))),
-        ("jon", None, scripted(released(folder))),
-        ("kim", None, released(folder)),
-        ("lea", SOLUTION, stripped(released(folder))),
-        ("mia", SOLUTION, ""),
+        ("jon", None, released(folder)),
         *((name, SOLUTION, released(folder)) for name in LEFT_OUT[:3]),
     ):
         hand_in(folder, student, source, notebook)
-    of = {name: folder / "submitted" / name / "5_rope" for name in ("bob", "jon", "kim", "mia")}
-    (of["bob"] / "timestamp.txt").write_text("2026-11-20 10:00:00.000000 UTC", encoding="utf-8")
-    (of["jon"] / "rope.py").symlink_to(folder / "source/5_rope/rope.py")
-    os.link(folder / "source/5_rope/rope.py", of["kim"] / "rope.py")
-    os.mkfifo(of["kim"] / "timestamp.txt")
-    os.truncate(of["mia"] / "5_rope.ipynb", MAX_FILE_BYTES + 1)
+    bob, jon = (folder / "submitted" / name / "5_rope" for name in ("bob", "jon"))
+    (bob / "timestamp.txt").write_text("2026-11-20 10:00:00.000000 UTC", encoding="utf-8")
+    (jon / "rope.py").symlink_to(folder / "source/5_rope/rope.py")
+    os.mkfifo(jon / "timestamp.txt")
     (folder / "submitted/max").symlink_to("ann")
     said = nbgrader(folder, "autograde", "5_rope", status=1)  # for there is one left out
     (folder / "said.txt").write_text(said, encoding="utf-8")
@@ -286,18 +245,16 @@ NOT_ANSWERED, TO_BE_READ = 0, None
 @sandboxed
 @pytest.mark.slow
 def test_scores_are_the_judges_whatever_the_notebook_says(graded):
-    right, some = POINTS, NOTHING | {"rope_tables": 3, "alibi_bias": 3}
-    read = dict.fromkeys(["ann", "dora", "emil", "fay", "gus", "lea", "mia"], (right, TO_BE_READ))
-    read |= dict.fromkeys(["hal", "ida", "jon"], (NOTHING, TO_BE_READ))
-    zero = {"bob": some, "cleo": right, "kim": NOTHING}
-    expected = read | {student: (points, NOT_ANSWERED) for student, points in zero.items()}
-    assert scores(graded) == {
-        student: {**points, "why-relative": answer}
-        for student, (points, answer) in expected.items()
+    expected = {
+        **dict.fromkeys(["ann", "emil", "fay"], POINTS | {"why-relative": TO_BE_READ}),
+        "bob": NOTHING | {"rope_tables": 3, "alibi_bias": 3, "why-relative": NOT_ANSWERED},
+        "hal": NOTHING | {"why-relative": TO_BE_READ},
+        "jon": NOTHING | {"why-relative": NOT_ANSWERED},
     }
+    assert scores(graded) == expected
     with Gradebook(f"sqlite:///{graded}/gradebook.db") as book:
         totals = {one.student.id: one.score for one in book.assignment_submissions("5_rope")}
-    assert totals == {name: sum(points.values()) for name, (points, _) in expected.items()}
+    assert totals == {name: sum(filter(None, own.values())) for name, own in expected.items()}
 
 
 @sandboxed
@@ -308,20 +265,15 @@ def test_what_is_odd_is_a_sentence(graded):
     for sentence in (
         "emil: 5_rope.ipynb is no notebook, or empty.",
         "fay: 5_rope.ipynb was not handed in.",
-        "mia: 5_rope.ipynb is larger than 20 MB, so it was not read.",
-        *(f"{student}: {no_cell}" for student in ("emil", "fay", "lea", "mia")),
-        "ida: rope.py was not handed in.",
+        *(f"{student}: {no_cell}" for student in ("emil", "fay")),
         "jon: rope.py is a link or no file, so it was not read.",
-        "kim: rope.py is a link or no file, so it was not read.",
-        "kim: timestamp.txt is a link or no file, so it was not read.",
+        "jon: timestamp.txt is a link or no file, so it was not read.",
         *(f"{f'submitted/{name}/5_rope'!r} was left out: a student's name" for name in LEFT_OUT),
     ):
         assert sentence in said
     for sentence in ("Traceback", "SAWarning", "ann: No cell", "bob: No cell"):
         assert sentence not in said
-    emil, lea = (autograded(graded, student).cells[0].source for student in ("emil", "lea"))
-    assert "no notebook" in html.unescape(emil)
-    assert no_cell in html.unescape(lea)
+    assert no_cell in html.unescape(autograded(graded, "emil").cells[0].source)
 
 
 @sandboxed
@@ -337,12 +289,11 @@ def test_graders_see_the_released_notebook_with_answers_as_typed_and_the_module(
         outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
         assert {kind for output in outputs for kind in output.get("data", {})} == {"text/plain"}
         assert not any(cell.get("attachments") for cell in notebook.cells)
-    ann, dora, lea = (autograded(graded, one) for one in ("ann", "dora", "lea"))
+    ann, fay = (autograded(graded, one) for one in ("ann", "fay"))
     assert ann.cells[0].source.startswith("# Rotary positions")
     assert text_of(cell_called(ann, "why-relative").source) == "Rotations *add up*."
-    assert text_of(cell_called(dora, "why-relative").source) == "The second one is the answer."
-    assert text_of(cell_called(lea, "why-relative").source) == NOT_FOUND
-    assert ann.cells[-1].source.endswith(SOLUTION)
+    assert text_of(cell_called(fay, "why-relative").source) == NOT_FOUND
+    assert ann.cells[-1].source.endswith(WARNED)
     assert (graded / "autograded/bob/5_rope/timestamp.txt").exists()
 
 
@@ -367,7 +318,7 @@ def test_feedback_has_the_judges_messages_and_nothing_that_runs_or_is_secret(gra
         assert page.count("<script") == n_scripts, student
         assert not re.search(r"<[^>]*(onerror|javascript:|/formgrader|evil)", page), student
         assert "hidden answer" not in page, student
-    assert "evil()" in html.unescape(pages["jon"])
+    assert "evil()" in html.unescape(pages["hal"])
     files = {path.name for path in (graded / "feedback").rglob("*.*")}
     assert files <= {"5_rope.html", "timestamp.txt"}
 
@@ -377,29 +328,29 @@ def test_feedback_has_the_judges_messages_and_nothing_that_runs_or_is_secret(gra
 def test_scores_by_hand_stay_and_a_second_run_changes_nothing(graded, tmp_path):
     folder, url = tmp_path / "class", f"sqlite:///{tmp_path}/class/gradebook.db"
     shutil.copytree(graded, folder, ignore=shutil.ignore_patterns("timestamp.txt", *LEFT_OUT))
-    for student in ("cleo", "dora", "emil", "fay", "gus", "hal", "ida", "jon", "kim", "mia"):
+    for student in ("bob", "emil", "hal", "jon"):
         shutil.rmtree(folder / "submitted" / student)
     with Gradebook(url) as book:
-        for student in ("ann", "lea"):
+        for student in ("ann", "fay"):
             grade = book.find_grade("why-relative", "5_rope", "5_rope", student)
             assert grade.needs_manual_grade
             grade.manual_score, grade.needs_manual_grade = 1.5, False
         book.db.commit()
-    written = [folder / "autograded" / name / "5_rope/5_rope.ipynb" for name in ("ann", "lea")]
-    before = [path.stat().st_mtime_ns for path in written]
     nbgrader(folder, "autograde", "5_rope")
-    assert [path.stat().st_mtime_ns for path in written] == before
-    with Gradebook(url) as book:
-        for student in ("ann", "lea"):
-            grade = book.find_grade("why-relative", "5_rope", "5_rope", student)
-            assert (grade.manual_score, grade.needs_manual_grade) == (1.5, False)
     changed = with_answer(released(folder), "Rotations add up to the offset.")
     nbformat.write(changed, folder / "submitted/ann/5_rope/5_rope.ipynb")
+    with Gradebook(url) as book:
+        for student in ("ann", "fay"):
+            grade = book.find_grade("why-relative", "5_rope", "5_rope", student)
+            assert (grade.manual_score, grade.needs_manual_grade) == (1.5, False)
     nbgrader(folder, "autograde", "5_rope")
     with Gradebook(url) as book:
         assert book.find_submission("5_rope", "ann").score == ROPE.points + 1.5
-        grade = book.find_grade("why-relative", "5_rope", "5_rope", "ann")
-        assert grade.needs_manual_grade  # for the answer is another now
+        needed = [
+            book.find_grade("why-relative", "5_rope", "5_rope", student).needs_manual_grade
+            for student in ("ann", "fay")
+        ]
+    assert needed == [True, False]  # for the answer is another now
 
 
 @sandboxed
@@ -592,25 +543,19 @@ def test_a_name_is_no_more_than_a_name(name):
 EVIL_NAMES = ("<img src=x onerror=evil()>#", "=1+1", "al[i]ce", "*", "ev\nil")
 
 
-@pytest.mark.slow
-def test_configured_nbgrader_uses_our_ways(folder):
-    """What nbgrader looks up by name is replaced where it looks: formgrader does, too."""
-    show = textwrap.dedent("""
-        from nbgrader.apps import NbGrader, api, autogradeapp, generateassignmentapp
-        app = NbGrader.instance()
-        app.initialize([])
-        for module in (api, autogradeapp):
-            print(module.Autograde.__module__)
-        for module in (api, generateassignmentapp):
-            print(module.GenerateAssignment.__module__)
-        print(api.NbGraderAPI.get_submitted_students.__module__)
-        print(api.NbGraderAPI.get_submitted_timestamp.__module__)
-        print(app.config.ExchangeFactory.collect)
-        print(app.config.ZipCollectApp.extractor_plugin)
-    """)
-    done = subprocess.run([sys.executable, "-c", show], cwd=folder, capture_output=True, text=True)
-    assert len(done.stdout.split()) == 8, done.stderr
-    assert all(line.startswith("course.grading.nbgrader.") for line in done.stdout.split())
+def test_formgrader_uses_our_ways_too(monkeypatch):
+    for module, name in (
+        *((api, name) for name in ("Autograde", "GenerateAssignment")),
+        (autogradeapp, "Autograde"),
+        (generateassignmentapp, "GenerateAssignment"),
+        *((api.NbGraderAPI, f"get_submitted_{what}") for what in ("students", "timestamp")),
+    ):
+        monkeypatch.setattr(module, name, getattr(module, name))  # so that it is set back
+    configure(Config())
+    assert api.Autograde is autogradeapp.Autograde is Autograde
+    assert api.GenerateAssignment is generateassignmentapp.GenerateAssignment is GenerateAssignment
+    assert api.NbGraderAPI.get_submitted_students is submitted_students
+    assert api.NbGraderAPI.get_submitted_timestamp is submitted_time
 
 
 @pytest.mark.parametrize("assignment", ["5_rope", "*"])
