@@ -51,7 +51,7 @@ def _lay_out(folder: Path) -> None:
     """Make a class's folder, whole or not at all."""
     from course.building.notebooks import notebook_from, source_of
     from course.grading.nbgrader.gradebook import enter_points
-    from course.syllabus import lessons, solution_of
+    from course.syllabus import lessons, stub_of
 
     if os.path.lexists(folder) and (folder.is_symlink() or folder.is_file() or os.listdir(folder)):
         raise ValueError(f"{folder} is in the way: name a folder that is empty or not there yet")
@@ -62,7 +62,7 @@ def _lay_out(folder: Path) -> None:
         for lesson in lessons():
             stem = lesson.text.stem
             source = source_of(stem).read_text(encoding="utf-8")
-            files[f"source/{stem}/{lesson.stem}.py"] = solution_of(lesson.stem)
+            files[f"source/{stem}/{lesson.stem}.py"] = stub_of(lesson.stem).decode()
             files[f"source/{stem}/{stem}.ipynb"] = notebook_from(
                 source, stem, solved=True, linked=False
             )

@@ -70,19 +70,18 @@ AS_MODULE = "python -m course"
 
 @pytest.mark.slow
 @needs_sandbox
-@pytest.mark.parametrize(("kind", "how"), [("file", AS_INSTALLED), ("folder", AS_MODULE)])
-def test_modules_in_the_folder_of_the_submissions_are_not_imported(tmp_path, kind, how):
-    folder = submissions_with(tmp_path / "class", SHADOWED, kind)
+@pytest.mark.parametrize(
+    ("names", "kind", "how"),
+    [
+        (SHADOWED, "file", AS_INSTALLED),
+        (SHADOWED, "folder", AS_MODULE),
+        (("course", "solutions", "tests"), "folder", AS_INSTALLED),  # a student's clone
+    ],
+)
+def test_modules_in_the_folder_of_the_submissions_are_not_imported(tmp_path, names, kind, how):
+    folder = submissions_with(tmp_path / "class", names, kind)
     table = graded_from_within(folder, how)
     assert "\nann,0,15," in table
-    assert ran(folder) == []
-
-
-@pytest.mark.slow
-@needs_sandbox
-def test_in_a_students_clone_the_instructors_course_judges(tmp_path):
-    folder = submissions_with(tmp_path / "class", ("course", "solutions", "tests"), "folder")
-    assert "\nann,0,15," in graded_from_within(folder, AS_INSTALLED)
     assert ran(folder) == []
 
 

@@ -28,7 +28,7 @@ from nbformat.v4 import (
 )
 from nbgrader import converters
 from nbgrader.api import Gradebook
-from nbgrader.apps import api, autogradeapp, generateassignmentapp
+from nbgrader.apps import api, autogradeapp
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import compute_checksum, determine_grade, parse_utc
@@ -45,7 +45,6 @@ from course.grading.nbgrader.notebook import (
     find_answers,
     judged_notebook,
 )
-from course.grading.nbgrader.release import GenerateAssignment
 from course.grading.nbgrader.submissions import (
     MAX_FILE_BYTES,
     Unreadable,
@@ -388,44 +387,21 @@ def test_without_our_judge_no_command_of_nbgraders_goes_on(folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_students_get_stubs_and_no_answers_and_validate_tells_them_apart(laid_out):
+def test_students_get_stubs_and_no_answers_and_validate_tells_them_apart(laid_out, tmp_path):
     files = {path.name: path for path in (laid_out / "release/5_rope").iterdir()}
     assert files.keys() == {"5_rope.ipynb", "rope.py"}
     assert files["rope.py"].read_text(encoding="utf-8") == STUB
     assert "hidden answer" not in files["5_rope.ipynb"].read_text(encoding="utf-8")
     names = {cell.metadata.get("nbgrader", {}).get("grade_id") for cell in released(laid_out).cells}
     assert names >= {*POINTS, "why-relative"}
-    said = nbgrader(laid_out, "validate", "source/5_rope/5_rope.ipynb")
+    assert (laid_out / "source/5_rope/rope.py").read_text(encoding="utf-8") == STUB
+    solved = tmp_path / "5_rope.ipynb"
+    shutil.copy(laid_out / "source/5_rope/5_rope.ipynb", solved)
+    (tmp_path / "rope.py").write_text(SOLUTION, encoding="utf-8")
+    said = nbgrader(laid_out, "validate", str(solved))
     assert "Success! Your notebook passes all the tests." in said
     said = nbgrader(laid_out, "validate", "release/5_rope/5_rope.ipynb")
     assert "VALIDATION FAILED ON 8 CELL(S)" in said  # the answer is missing, too
-
-
-def with_tests(*names: str) -> str:
-    """A notebook with cells that are to be graded by tests."""
-    cells = [new_code_cell() for _ in names]
-    for cell, name in zip(cells, names, strict=True):
-        cell.metadata["nbgrader"] = {"grade": True, "solution": False, "grade_id": name}
-    return nbformat.writes(new_notebook(cells=cells))
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "sentence"),
-    [
-        ("rope.py.orig", SOLUTION, "rope.py.orig: it would show a solution"),
-        ("5_rope.ipynb", with_tests("mine", "ntk_base", "other"), "is called mine or other, so"),
-        ("essay.ipynb", with_tests(), "essay.ipynb: a lesson has one notebook, 5_rope.ipynb"),
-        ("rope.py", SOLUTION.rpartition("    ### END SOLUTION\n")[0], "it would show a solution"),
-        ("rope.py", "def f(:", "rope.py: invalid syntax"),
-    ],
-)
-def test_what_must_not_be_released_is_not(name, text, sentence, tmp_path):
-    (tmp_path / "source/5_rope").mkdir(parents=True)
-    (tmp_path / "source/5_rope" / name).write_text(text, encoding="utf-8")
-    course = CourseDirectory(root=str(tmp_path), assignment_id="5_rope")
-    with pytest.raises(NbGraderException, match=sentence):
-        GenerateAssignment(coursedir=course).start()
-    assert not (tmp_path / "release").exists()
 
 
 AT = "5_rope+2026-11-20 10:00:00.000000 UTC+x"
@@ -482,7 +458,7 @@ def test_what_is_collected_is_what_was_released_and_no_link_is_followed(inbound,
 
 
 def test_what_is_no_submission_keeps_nobody_from_being_collected(inbound, caplog):
-    names = [f"<b>+{AT}", f"=1+{AT}", f"\x1b]0;eve\x07+{AT}", f"e\nve+{AT}", f"..+{AT}"]
+    names = [f"<b>+{AT}", f"=1+{AT}", f"\x1b]0;eve\x07+{AT}", f"e\nve+{AT}"]
     names += ["eve+5_rope+yesterday+x", "eve+5_rope+", "eve+5_rope+2026-11-20 10:00:00 x:y+x"]
     for name in (*names, "ann+5_rope+2026-11-19 10:00:00 UTC+x", f"Zoë van Dyk+{AT}"):
         (inbound / name).mkdir()
@@ -545,15 +521,13 @@ EVIL_NAMES = ("<img src=x onerror=evil()>#", "=1+1", "al[i]ce", "*", "ev\nil")
 
 def test_formgrader_uses_our_ways_too(monkeypatch):
     for module, name in (
-        *((api, name) for name in ("Autograde", "GenerateAssignment")),
+        (api, "Autograde"),
         (autogradeapp, "Autograde"),
-        (generateassignmentapp, "GenerateAssignment"),
         *((api.NbGraderAPI, f"get_submitted_{what}") for what in ("students", "timestamp")),
     ):
         monkeypatch.setattr(module, name, getattr(module, name))  # so that it is set back
     configure(Config())
     assert api.Autograde is autogradeapp.Autograde is Autograde
-    assert api.GenerateAssignment is generateassignmentapp.GenerateAssignment is GenerateAssignment
     assert api.NbGraderAPI.get_submitted_students is submitted_students
     assert api.NbGraderAPI.get_submitted_timestamp is submitted_time
 
@@ -722,11 +696,32 @@ def test_without_a_sandbox_nothing_is_graded(tmp_path, monkeypatch):
         grader_of("5_rope", tmp_path).start()
 
 
+def renamed(folder: Path) -> None:
+    """Let a test cell have the name of no exercise, in the source, and release that."""
+    source = folder / "source/5_rope/5_rope.ipynb"
+    source.write_text(source.read_text("utf-8").replace('"ntk_base"', '"mine"'), "utf-8")
+    nbgrader(folder, "generate_assignment", "5_rope", "--force")
+
+
+def with_another_notebook(folder: Path) -> None:
+    shutil.copy(folder / "source/5_rope/5_rope.ipynb", folder / "source/5_rope/essay.ipynb")
+    nbgrader(folder, "generate_assignment", "5_rope", "--force")
+
+
 @sandboxed
-def test_what_was_not_released_is_not_graded(folder):
-    shutil.rmtree(folder / "release")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda folder: shutil.rmtree(folder / "release"), "run `nbgrader generate_assignment 5_"),
+        (renamed, "no exercise of rope is called mine"),
+        (with_another_notebook, "5_rope is to have one notebook"),
+    ],
+)
+def test_what_cannot_be_graded_so_is_a_sentence(folder, change, sentence):
     hand_in(folder, "ann", SOLUTION, None)
-    with pytest.raises(NbGraderException, match="run `nbgrader generate_assignment 5_rope` first"):
+    change(folder)
+    with pytest.raises(NbGraderException, match=sentence):
         grader_of("5_rope", folder).start()
 
 

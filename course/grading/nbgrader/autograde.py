@@ -18,9 +18,20 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import AssignLatePenalties, OverwriteCells, SaveAutoGrades
 from nbgrader.utils import parse_utc, rmtree
 
-from course.grading.nbgrader.notebook import NOT_FOUND, find_answers, judged_notebook, name_of
-from course.grading.nbgrader.release import check_tests, lesson_of
-from course.grading.nbgrader.submissions import TIME, HandedIn, read_handed_in, submitted
+from course.grading.nbgrader.notebook import (
+    NOT_FOUND,
+    find_answers,
+    is_test,
+    judged_notebook,
+    name_of,
+)
+from course.grading.nbgrader.submissions import (
+    TIME,
+    HandedIn,
+    lesson_of,
+    read_handed_in,
+    submitted,
+)
 from course.syllabus import Lesson
 from course.system.files import write_whole
 from course.testing.result import LessonResult
@@ -95,12 +106,20 @@ class Autograde(converters.Autograde):
             notebook = nbformat.read(Path(folder, f"{assignment}.ipynb"), as_version=4)
             with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as book:
                 known = book.find_notebook(assignment, assignment).source_cells
-                if {cell.name for cell in known} != {*map(name_of, notebook.cells)} - {""}:
-                    raise MissingEntry
+                others = len(book.find_assignment(assignment).notebooks) - 1
+            if {cell.name for cell in known} != {*map(name_of, notebook.cells)} - {""}:
+                raise MissingEntry
         except (MissingEntry, FileNotFoundError):
             raise ValueError(f"run `nbgrader generate_assignment {assignment}` first") from None
+        if others:
+            raise ValueError(f"{assignment} is to have one notebook, {assignment}.ipynb")
         OverwriteCells(parent=self).preprocess(notebook, self._resources())
-        check_tests(lesson, assignment, notebook.cells)
+        exercises = {exercise.name for exercise in lesson.exercises}
+        if foreign := {*map(name_of, filter(is_test, notebook.cells))} - exercises:
+            raise ValueError(
+                f"no exercise of {lesson.stem} is called {' or '.join(sorted(foreign))}, so there "
+                "are no tests for a cell of that name: let it be graded by hand"
+            )
         return notebook
 
     def _submitted(self) -> tuple[dict[str, Path], list[str]]:

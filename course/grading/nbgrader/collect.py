@@ -9,7 +9,6 @@ from typing import Any
 from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.plugins import ExtractorPlugin
 
-from course.grading.nbgrader.release import lesson_of
 from course.grading.nbgrader.submissions import (
     MAX_FILE_BYTES,
     PLAIN,
@@ -17,6 +16,7 @@ from course.grading.nbgrader.submissions import (
     TIME,
     Unreadable,
     is_plain,
+    lesson_of,
     read_file,
     time_in,
 )

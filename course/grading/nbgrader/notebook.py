@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from nbgrader.utils import is_solution
+from nbgrader.utils import is_grade, is_solution
 
 from course.grading.names import printable
-from course.grading.nbgrader.release import is_test
 from course.grading.reports.message import plain_message
 from course.syllabus import Status
 from course.testing.result import LessonResult
@@ -107,6 +106,11 @@ def cut(text: str) -> str:
     """Return a text that can be shown: as far as it fits, without control characters."""
     lines = text.replace("\r\n", "\n").expandtabs(4)
     return printable(lines if len(lines) <= MAX_TEXT else f"{lines[:MAX_TEXT]}\n[cut off here]")
+
+
+def is_test(cell: NotebookNode) -> bool:
+    """Return whether the points of a cell come from tests."""
+    return is_grade(cell) and not is_solution(cell)
 
 
 def name_of(cell: Mapping) -> str:

@@ -21,7 +21,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
 
 from course.building.submission import MAX_MODULE_BYTES
-from course.syllabus import Lesson
+from course.syllabus import Lesson, lessons
 
 MAX_FILE_BYTES = 20 << 20
 PLAIN = "a student's name begins with a letter or digit and has only these, ._-+@ and spaces"
@@ -31,6 +31,16 @@ TIME, SECRET = "timestamp.txt", "submission_secret.txt"
 _NEVER_FOLLOW = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_FILE = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)  # links, folders, sockets
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( ([A-Z]{1,5}|[+-]\d\d(\d\d)?))?")
+
+
+def lesson_of(assignment: str) -> Lesson | None:
+    """Return the lesson that an assignment is, by its name.
+
+    >>> lesson_of("5_rope").stem
+    'rope'
+    >>> lesson_of("homework")
+    """
+    return next((lesson for lesson in lessons() if lesson.text.stem == assignment), None)
 
 
 class Unreadable(Exception):
