@@ -2,14 +2,10 @@
 
 A lesson is an assignment with a notebook of the same name, "5_rope"; an exercise is a grade cell
 of that notebook, under the exercise's own name. An instructor's notebook may have that name too:
-its other cells, scores given by hand, comments and penalties stay, and the points add up. Two
-rules of nbgrader's hold then. `nbgrader generate_assignment` comes first, for it refuses to change
-a notebook that has submissions; if the notebook has cells with the names of the exercises, it may
-be run again later. And `nbgrader autograde` enters a score in every cell that it finds, so enter
-the points again after it. In a folder of `course nbgrader init` it asks our judge, so there is
-nothing to enter.
+its other cells, scores given by hand, comments and penalties stay, and the points add up.
 
-The formgrader lists an assignment only if there is a folder of it, `source/5_rope`.
+nbgrader's own `autograde` enters a score in every cell that it finds, so enter the points again
+after it. In a folder of `course nbgrader init` it asks our judge, so there is nothing to enter.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
