@@ -207,13 +207,13 @@ def _grade(
                 before = list(Store(compare).kept())
                 found = changes(before, results)
             grades = grades_of(results, class_file, now=datetime.now(UTC))
-            alike, known, concealed = _to_look_at(handed_in, wanted)
+            alike, known = _to_look_at(handed_in, wanted)
             modules = {
                 (one.student, stem): source
                 for one in handed_in
                 for stem, source in one.modules.items()
             }
-            written = write_reports(grades, alike, out, known, concealed, notes, found, modules)
+            written = write_reports(grades, alike, out, known, notes, found, modules)
         if gradebook:
             enter_points(results, gradebook)
     except (ClassFileError, GradingError, SubmissionsError, ValueError) as error:
@@ -317,21 +317,19 @@ def _units(
     return units
 
 
-def _to_look_at(handed_in: Sequence, wanted: list[Lesson]) -> tuple[dict, list, list]:
-    """Return similar pairs by lesson, published answers, and sentences on concealment."""
+def _to_look_at(handed_in: Sequence, wanted: list[Lesson]) -> tuple[dict, list]:
+    """Return similar pairs by lesson, and published answers."""
     from course.grading.similarity.answers import find_known
-    from course.grading.similarity.concealed import find_concealment
     from course.grading.similarity.copies import find_resemblances
     from course.grading.similarity.source import read_source
 
-    alike, known, concealed = {}, [], []
+    alike, known = {}, []
     for stem in (lesson.stem for lesson in wanted):
         own = [one for one in handed_in if stem in one.modules]
         read = [(one.student, read_source(one.modules[stem])) for one in own]
         alike[stem] = find_resemblances(stem, read)
         known += find_known(stem, read)
-        concealed += find_concealment(stem, read)
-    return alike, known, concealed
+    return alike, known
 
 
 def _with_progress(graded: Iterator[tuple[LessonResult, bool]], total: int) -> list[LessonResult]:

@@ -210,9 +210,9 @@ def overview(*all_of_them, about_class=(), changes=None, **settings) -> Page:
     return Page(overview_page(grades(*all_of_them, **settings), (), about_class, changes))
 
 
-def similar(students, pairs=None, known=(), concealed=(), modules=None) -> Page:
+def similar(students, pairs=None, known=(), modules=None) -> Page:
     of_class = grades(*map(result, students))
-    return Page(similar_page(of_class, pairs or {}, known, concealed, modules or {}))
+    return Page(similar_page(of_class, pairs or {}, known, modules or {}))
 
 
 def gradescope(*own, **settings) -> dict:
@@ -363,9 +363,8 @@ def test_nothing_that_a_student_wrote_becomes_markup(tmp_path):
         comments=(Comment("bob", "rope", NASTY),),
     )
     change = Change(NASTY, "rope", "rotate_half", 0, 3, NASTY)
-    concealed = [(f"`rope.py` has `{NASTY}`", NASTY)]
     code = {(NASTY, "rope"): NASTY.encode(errors="replace") * 3}
-    look = {"rope": [pair]}, tmp_path, known, concealed, [NASTY], [change], code
+    look = {"rope": [pair]}, tmp_path, known, [NASTY], [change], code
     write_reports(of_class, *look)
     for path in tmp_path.rglob("*.html"):
         page = Page(path.read_text(encoding="utf-8"))
@@ -714,9 +713,6 @@ def test_pairs_are_shown_side_by_side_and_are_no_verdict():
     assert similar(["ann"]).says("No two modules share much code")
 
 
-CONCEALED = "`rope.py` has `exec`: what code it may make of that is compared with nobody's."
-
-
 def test_published_answers_are_to_be_looked_at_and_no_verdict():
     verbatim = [Known(student, "rope", ()) for student in ("ann", "bob")]
     rewritten = [
@@ -738,14 +734,13 @@ def test_published_answers_are_to_be_looked_at_and_no_verdict():
 
 def test_what_is_to_be_looked_at_is_on_pages_of_the_class_alone(tmp_path):
     known = [Known("ann", "rope", ("`rope_tables`",))]
-    write_reports(grades(result("ann")), {}, tmp_path, known, [(CONCEALED, "ann")])
+    write_reports(grades(result("ann")), {}, tmp_path, known)
     for path in tmp_path.rglob("*.*"):
         text = path.read_text(encoding="utf-8")
         of_class = path.name in ("index.html", "similar.html")
-        assert ("compared with nobody" in text) == of_class, path
         assert ("published answer" in text.lower()) == of_class, path
     page = Page((tmp_path / "index.html").read_text(encoding="utf-8"))
-    assert page.says("2 modules to look at by hand")
+    assert page.says("1 module to look at by hand")
 
 
 def test_answers_of_three_hundred_students_take_few_rows():
@@ -755,9 +750,9 @@ def test_answers_of_three_hundred_students_take_few_rows():
         for lesson in lessons()
     ]
     of_class = grades(*(result(f"s{n}") for n in range(300)))
-    html = similar_page(of_class, {}, known, (), {})
+    html = similar_page(of_class, {}, known, {})
     assert html.count("<tr>") < 10 * len(lessons())
-    assert len({one.student for _, one in to_look_at(of_class, {}, known, ())}) == 300
+    assert len({one.student for _, one in to_look_at(of_class, {}, known)}) == 300
 
 
 def test_an_empty_class_is_said_to_be_one():

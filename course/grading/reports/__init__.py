@@ -36,7 +36,6 @@ def write_reports(
     resemblances: Mapping[str, Sequence[Resemblance]],
     out: Path,
     known: Sequence[Known] = (),
-    concealed: Sequence[tuple[str, str]] = (),
     about_class: Sequence[str] = (),
     changes: Sequence[Change] | None = None,
     modules: Mapping[tuple[str, str], bytes] | None = None,
@@ -48,7 +47,6 @@ def write_reports(
         resemblances: for the stem of a lesson, the pairs of students to look at.
         out: the folder; it is made if there is none.
         known: the modules that hold published answers.
-        concealed: sentences on code that may be concealed, each with its student.
         about_class: notes on what no student in particular handed in.
         changes: against an earlier run; None if none was compared.
         modules: what was handed in, by student and lesson, to show what is alike side by side.
@@ -59,7 +57,7 @@ def write_reports(
     Raises:
         OSError: a file cannot be written.
     """
-    look = (resemblances, known, concealed)
+    look = (resemblances, known)
     feedback, gradescope = out / FEEDBACK, out / "gradescope"
     of_class = {
         out / "index.html": overview_page(grades, to_look_at(grades, *look), about_class, changes),

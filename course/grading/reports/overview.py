@@ -43,7 +43,7 @@ def overview_page(
     """Return the page for the instructor, as HTML: one file, even for a large class.
 
     Args:
-        to_look_at: sentences on what resembles something else or may be concealed.
+        to_look_at: sentences on what resembles something else.
         about_class: notes on what no student in particular handed in.
         changes: against an earlier run; None if none was compared.
     """

@@ -45,7 +45,6 @@ def to_look_at(
     grades: Grades,
     resemblances: Mapping[str, Sequence[Resemblance]],
     known: Sequence[Known],
-    concealed: Sequence[tuple[str, str]],
 ) -> list[tuple[str, StudentGrade]]:
     """Return what is to be looked at, in sentences, each with a student."""
     find = _finder(grades)
@@ -56,7 +55,6 @@ def to_look_at(
         for name in (pair.first, pair.second)
     }
     return [
-        *((sentence, find(name)) for sentence, name in concealed),
         *((f"`{stem}.py` is like another's", find(name)) for stem, name in alike),
         *((f"`{one.lesson}.py` has a published answer", find(one.student)) for one in known),
     ]
@@ -66,7 +64,6 @@ def similar_page(
     grades: Grades,
     resemblances: Mapping[str, Sequence[Resemblance]],
     known: Sequence[Known],
-    concealed: Sequence[tuple[str, str]],
     modules: Mapping[tuple[str, str], bytes],
 ) -> str:
     """Return the page, as HTML.
@@ -82,7 +79,6 @@ def similar_page(
     return render(
         "similar.html",
         pairs=_pairs(find, resemblances, modules),
-        concealed=by_sentence((sentence, find(name)) for sentence, name in concealed),
         verbatim=by_sentence(
             (f"`{one.lesson}.py`", find(one.student)) for one in known if not one.answers
         ),

@@ -91,7 +91,7 @@ def for_instructor(
 
     Args:
         about_class: notes on what no student in particular handed in.
-        to_look_at: what resembles something else or may be concealed, in sentences.
+        to_look_at: what resembles something else, in sentences.
     """
     asked, failed, strangers, uncertain = [], [], [], []
     unknown = [(note, None) for note in about_class]
