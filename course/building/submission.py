@@ -26,6 +26,10 @@ from course.syllabus import lessons
 from course.system.files import add_to_zip, old_drafts, write_whole_bytes
 
 MANIFEST = "manifest.json"
+QUESTIONS = "questions.json"
+"""In a zip, what the student asks: a text for each exercise asked about, by its name."""
+MAX_QUESTION = 2_000
+"""Characters of one question."""
 MAX_MODULE_BYTES = 1 << 20
 """A larger module is not read by the grader."""
 USUAL_NOTEBOOK_BYTES = 5 << 20

@@ -2,10 +2,12 @@
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from html import unescape
 
 import pytest
 
+from course.grading.class_file.grades import grades_of
 from course.grading.reports.feedback import feedback_page
 from course.messages.plain import plain_message
 from course.messages.terminal import MAX_PRINTED, Page, write_results
@@ -64,7 +66,8 @@ def on_terminal(result: LessonResult) -> str:
 
 
 def on_page(result: LessonResult) -> str:
-    page = feedback_page("ann", [replace(result, student="ann", key="some")])
+    own = grades_of([replace(result, student="ann", key="some")], now=datetime.now(UTC))
+    page = feedback_page(own.students[0], own)
     as_text = re.sub(r"</dt>\s*<dd>", " ", page.split("<main", 1)[1])
     text = unescape(re.sub(r"<[^>]+>", " ", as_text))
     return text.replace("not run ", "not run: ").replace("that fail ", "that fail: ")
