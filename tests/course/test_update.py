@@ -100,6 +100,8 @@ def template(tmp_path_factory) -> Path:
     for path in ("course/__init__.py", "course/syllabus.toml", ".gitignore", "pyproject.toml"):
         shutil.copy(ROOT / path, maker / path)
     (maker / "README.md").write_bytes(b"read me\n")
+    (maker / "datasets.sh").write_bytes(b"#!/bin/sh\n")
+    os.chmod(maker / "datasets.sh", 0o755)
     (maker / "tests").mkdir()
     (maker / "tests" / "test_rope.py").write_bytes(b"# the tests\n")
     rebuild(maker)
@@ -200,12 +202,11 @@ def test_a_docstring_comes_and_the_body_stays(world):
 
 
 def test_what_was_not_edited_is_simply_new(world):
-    world.publish(
-        {**DOCSTRING, "course/lessons/5_rope.md": "x\n", "tests/a.py": "", "README.md": None}
-    )
+    others = {"course/lessons/5_rope.md": "x\n", "tests/a.py": "", "README.md": None}
+    world.publish({**DOCSTRING, **others, "datasets.sh": "#!/bin/bash\n"})
     world.update()
     assert world.read() == world.new()
-    assert world.status() == []
+    assert world.status() == [], "nor is datasets.sh another kind of file"
 
 
 def test_undo(world):
@@ -290,17 +291,13 @@ def test_a_renamed_exercise_cannot_be_merged_with_what_was_written_for_it():
 def test_a_module_that_cannot_be_merged_stays_and_the_new_one_lies_beside(world, mine):
     world.publish(DOCSTRING)
     world.write(ROPE, mine)
+    world.write("exercises/rope.new.txt", "notes in an older one\n")
     said = world.update()
+    assert b"notes in an older one\n" in world.archived()
     assert f"{ROPE}: cannot be merged with the new version, so yours stays" in said
     assert world.read() == mine
     assert world.read("exercises/rope.new.txt") == world.new()
     assert world.update().startswith("nothing new")
-
-
-def test_what_lies_beside_from_before_is_kept(world):
-    world.write("exercises/rope.new.txt", "my notes\n")
-    test_a_module_that_cannot_be_merged_stays_and_the_new_one_lies_beside(world, "x = 1\n")
-    assert b"my notes\n" in world.archived()
 
 
 def test_a_notebook_that_only_ran_becomes_the_new_one(world):
@@ -407,18 +404,6 @@ def test_kinds_of_clones(world, options):
     assert world.status() == [f" M {ROPE}"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows goes by the name")
-def test_programs_stay_programs(world):
-    for place in (world.maker, world.student):
-        (place / "run.sh").write_bytes(b"#!/bin/sh\n")
-        os.chmod(place / "run.sh", 0o755)
-    world.publish({})
-    world.publish({"run.sh": "#!/bin/bash\n"})
-    world.update()
-    assert os.access(world.student / "run.sh", os.X_OK)
-    assert world.status() == []
-
-
 def staged(world):
     world.write("README.md", "mine\n")
     git(world.student, "add", "README.md")
@@ -445,6 +430,10 @@ def part_of_another(world):
     git(world.student.parent, "init", "--quiet")
 
 
+def without_git(world):
+    os.environ["PATH"] = ""
+
+
 def said_to_git(*arguments):
     return lambda world: git(world.student, *arguments)
 
@@ -464,9 +453,11 @@ def said_to_git(*arguments):
         (gone, "git says: "),
         (lambda world: shutil.rmtree(world.student / ".git"), "not a git repository"),
         (part_of_another, "git takes this folder for a part of another one"),
+        (without_git, "git was not found"),
     ],
 )
-def test_where_git_has_no_news(world, spoil, sentence):
+def test_where_git_has_no_news(world, monkeypatch, spoil, sentence):
+    monkeypatch.setenv("PATH", os.environ["PATH"])
     world.publish(DOCSTRING)
     world.work()
     spoil(world)
@@ -474,12 +465,6 @@ def test_where_git_has_no_news(world, spoil, sentence):
     said = world.update(status=1)
     assert said.startswith("Error: ") and sentence in said and said.count("\n") == 1
     assert world.files() == before
-
-
-def test_without_git(world, monkeypatch):
-    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
-    monkeypatch.setenv("PATH", "")
-    assert "git was not found" in world.update(status=1)
 
 
 @pytest.mark.parametrize("what", ["replace", "rename"])
