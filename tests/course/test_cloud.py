@@ -21,12 +21,6 @@ from course.syllabus import counted_lessons
 from course.system.console import PREFIX
 
 ADDRESS = "https://github.com/ada/what-and-where"
-FIELDS = {
-    *("name", "image", "hostRequirements", "postCreateCommand", "remoteEnv", "customizations"),
-    *("features", "containerEnv", "forwardPorts", "portsAttributes", "updateContentCommand"),
-}
-"""Of the fields that the specification of dev containers knows, those that a course may need."""
-
 
 like_colab = pytest.mark.skipif(
     shutil.which("git") is None or os.name == "nt", reason="Colab has git, and is not Windows"
@@ -41,13 +35,9 @@ def container() -> dict:
     return json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
 
 
-def test_a_dev_container_is_one_that_the_specification_knows(container):
-    assert set(container) <= FIELDS
+def test_a_dev_container_has_a_python_that_will_do_and_opens_what_is_there(container):
     python = re.fullmatch(r"mcr\.microsoft\.com/devcontainers/python:3\.(\d+)", container["image"])
     assert int(python[1]) >= 11
-    needs = container["hostRequirements"]
-    assert isinstance(needs["cpus"], int)
-    assert all(re.fullmatch(r"\d+gb", needs[what]) for what in ("memory", "storage"))
     for name in container["customizations"]["codespaces"]["openFiles"]:
         assert (ROOT / name).is_file(), name
 
