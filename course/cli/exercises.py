@@ -49,12 +49,11 @@ def check(words: tuple[str, ...], exit_zero: bool) -> None:
 @click.argument("lesson", required=False)
 @click.option("--fork/--no-fork", default=None, hidden=True)
 def watch(lesson: str | None, fork: bool | None) -> None:
-    """Test a LESSON, by name or number, each time its file is saved; without one, whichever is.
+    """Test a lesson each time its file is saved; a LESSON, by name or number, also at once.
 
     It shows the lesson's points and the first thing that is wrong, a moment after you save. Leave
-    it running in a terminal beside your editor. Keys: h shows a hint, one more each time, a tests
-    all lessons, o opens the lesson's notebook, q ends it, as Ctrl+C does. An exercise stands for
-    its lesson.
+    it running in a terminal beside your editor. Type h and Enter for a hint, one more each time, q
+    and Enter to end it, as Ctrl+C does. An exercise stands for its lesson.
 
     \b
     Examples:
@@ -70,12 +69,11 @@ def watch(lesson: str | None, fork: bool | None) -> None:
             signal.signal(getattr(signal, name), signal.default_int_handler)
     chosen = find_lesson(lesson) if lesson else None
     try:
-        status = Watcher(chosen, fork).run()
+        Watcher(chosen, fork).run()
     except KeyboardInterrupt:
-        status = 0
+        pass
     except RuntimeError as error:
         raise click.ClickException(str(error)) from None
-    sys.exit(status)
 
 
 @click.command(short_help="Say what to do now, and why it comes now.")

@@ -74,7 +74,7 @@ def test_without_torch_it_answers_at_once(tmp_path):
         "    try: main(arguments)\n"
         "    except SystemExit as end: assert not end.code, arguments\n"
         "import course.student.watch.loop\n"
-        "heavy = {'torch', 'pytest', 'requests', 'numpy', 'jupytext', 'watchfiles'}\n"
+        "heavy = {'torch', 'pytest', 'requests', 'numpy', 'jupytext'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     command = [sys.executable, "-X", "utf8", "-c", code, str(tmp_path), json.dumps(commands)]
@@ -260,7 +260,7 @@ def test_jupyterlab_is_started_quietly_and_without_what_only_classes_need(monkey
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "of my own")
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", lambda command, **how: begun.append((command, how)))
-        notebook_server.start(find_lesson("rope").notebook, "--no-browser", stdin=None)
+        notebook_server.start(find_lesson("rope").notebook, "--no-browser")
     ((command, how),) = begun
     assert command[:4] == [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}"]
     assert command[-2:] == [str(find_lesson("rope").notebook), "--no-browser"]
