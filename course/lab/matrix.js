@@ -28,12 +28,12 @@ function addMatrix() {
   addView("matrix", drawMatrix);
 }
 
-/** Where the color scale ends: at the largest score of any scheme, the words as they stand. */
+/** Where the color scale ends: above the largest score of any scheme, at a round number. */
 function limit() {
   const scores = SCHEMES.flatMap((scheme) =>
     attentionNow(scheme).scores.flatMap((row, query) => row.slice(0, query + 1)),
   );
-  return largest(scores.filter(Number.isFinite)) || 1;
+  return 4 * Math.ceil(largest(scores.filter(Number.isFinite)) / 4) || 4;
 }
 
 /** The color of a value between -limit and limit; what is not a number has none. */
@@ -57,10 +57,10 @@ function drawMatrix() {
   const left = 26 + 8 * Math.max(...told.map((word) => word.length));
   const side = Math.min(
     46,
-    Math.floor((Math.min($("matrix").clientWidth, 620) - left - 70) / told.length),
+    Math.floor((Math.min($("matrix").clientWidth, 620) - left - 62) / told.length),
   );
   const [above, size] = [26, side * told.length];
-  const [svg] = canvas($("matrix"), above + size + left * 0.75 + 24, matrixLabel());
+  const [svg] = canvas($("matrix"), above + size + left * 0.6 + 12, matrixLabel());
   words(svg, [left + size / 2, 10], "keys", "k bold");
   put(words(svg, [8, above + size / 2], "queries", "q bold"), {
     transform: `rotate(-90 8 ${above + size / 2})`,
@@ -106,9 +106,9 @@ function scale(svg, x, y, height, most) {
     shape(svg, "rect", { ...box, fill: colorOf(value, most) });
   }
   [most, 0, -most].forEach((value, index) =>
-    words(svg, [x + 17, y + 6 + (index * (height - 12)) / 2], fixed(value, 1), "ink left"),
+    words(svg, [x + 17, y + 6 + (index * (height - 12)) / 2], fixed(value, 0), "ink left"),
   );
-  words(svg, [x - 2, y - 16], "q · k / √D", "quiet left");
+  words(svg, [x - 2, y - 16], "score", "quiet left");
 }
 
 function matrixLabel() {
@@ -126,8 +126,10 @@ function scoreInWords() {
   const [query, key] = litPlaces();
   const told = sentence();
   const { scores, weights } = attentionNow();
+  const unit = state.scheme === "alibi" ? "q · k / √D, less ALiBi's penalty" : "q · k / √D";
   return (
-    `Query “${told[query]}”, key “${told[key]}”: score ${fixed(scores[query][key], 2)}, ` +
-    `weight ${percent(weights[query][key])}. The colors have one scale for all five models.`
+    `Query “${told[query]}”, key “${told[key]}”: score **${fixed(scores[query][key], 2)}** (${unit}). ` +
+    `A softmax over its row makes it ${percent(weights[query][key])} of the attention. ` +
+    "One color scale for all five models."
   );
 }

@@ -28,8 +28,15 @@ const state = {
 const views = []; // what draws each part of the page
 const addView = (id, draw) => views.push({ panel: $(id), draw });
 
-/** Change some of the state, and draw all that is to be seen. */
+const tried = new Set(); // the steps in which something was moved
+
+/** Change some of the state, as the reader wishes, and draw all that is to be seen. */
 function set(changes) {
+  tried.add(state.step);
+  settle(changes);
+}
+
+function settle(changes) {
   Object.assign(state, changes);
   const { order } = state;
   if (order.indexOf(state.key) > order.indexOf(state.query)) {
@@ -153,11 +160,21 @@ function percent(share) {
   return `${Math.round(100 * share)} %`;
 }
 
-/** A change of a share, in points; what rounding leaves is none. */
-const points = (change) => (changed(change) === "0" ? "0" : `${fixed(100 * change, 0)} points`);
+/** A change that is not negative; what rounding to float32 leaves is none, and only that. */
+function changed(change, digits = 2) {
+  const least = 10 ** -digits;
+  if (change < ROUNDING) return "0";
+  return change < least / 2 ? `< ${fixed(least, digits)}` : fixed(change, digits);
+}
 
-/** A change in words: what rounding leaves is none. */
-const changed = (change) => (Math.abs(change) < 1e-6 ? "0" : fixed(change, 2));
+const ROUNDING = 5e-5;
+
+/** A change of a share, in points. */
+function points(change) {
+  const said = changed(100 * change, 0);
+  if (said === "0" || !Number.isFinite(change)) return said;
+  return said.endsWith(" 1") || said === "1" ? `${said} point` : `${said} points`;
+}
 
 /** Radio buttons side by side: [value, text] each; `chosen(value)` hears of a choice. */
 function choice(where, name, options, chosen) {

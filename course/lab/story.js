@@ -3,7 +3,7 @@
 
 const STEPS = {
   1: { scheme: "none", bare: true, start: 0, gap: 0 },
-  2: { scheme: "learned", start: 0, gap: 0 },
+  2: { scheme: "none", start: 0, gap: 0 },
   3: { scheme: "rope", start: 0, gap: 2 },
   4: { scheme: "rope", bare: true, start: 0, gap: 0 },
   5: { scheme: "rope", reach: NUMBERS.read, start: 0, gap: 0 },
@@ -27,13 +27,10 @@ function afterSwap(scheme) {
 }
 const atHome = (scheme) => likeliest(nextWord(scheme, home(), [...home().keys()], REFERENCE), 1)[0];
 
-/** The largest change of the story's pair along the text, with the reference's functions. */
-function alongStory(scheme, bare) {
+/** The largest change of the score of the story's pair along the text. */
+function alongStory(scheme, bare, from = REFERENCE) {
   const pair = [home().at(-1), home()[NUMBERS.swapped[1]]];
-  const scores = Array.from({ length: NUMBERS.longest - 1 }, (_, key) =>
-    pairScore(scheme, tellingHead(scheme), bare, pair, key + 1, key, REFERENCE),
-  );
-  return largest(scores.map((score) => score - scores[0]));
+  return largest(changesAlong(scheme, bare, pair, 1, tellingHead(scheme), from));
 }
 
 const endsAt = (scheme) => NUMBERS.models[scheme].losses.at(-1);
@@ -157,8 +154,7 @@ function addStory() {
       set({ scheme });
     },
   );
-  for (const step of Object.keys(GUESSES))
-    addGuess(document.querySelector(`[data-guess="${step}"]`));
+  for (const step of Object.keys(GUESSES)) addGuess(step);
   addView("steps", drawStory);
   addEventListener("hashchange", () => goTo(Number(location.hash.slice(1))));
   goTo(Number(location.hash.slice(1)) || (NUMBERS.mine ? 7 : 1));
@@ -168,6 +164,7 @@ function goTo(wanted) {
   const step = within(wanted || 1, 1, LAST);
   stop();
   state.step = step;
+  document.body.dataset.step = step;
   for (const part of document.querySelectorAll("[data-steps]")) {
     part.hidden = !part.dataset.steps.split(" ").includes(String(step));
   }
@@ -184,7 +181,7 @@ function goTo(wanted) {
     asItWas.order =
       step === 2 ? swapped([...home().keys()], ...NUMBERS.swapped) : [...home().keys()];
   if (step === 2) asItWas.key = NUMBERS.swapped[0];
-  set({ ...asItWas, ...STEPS[step], pointed: null });
+  settle({ ...asItWas, ...STEPS[step], pointed: null });
   if (step > 1) scrollTo(0, 0);
 }
 
@@ -193,6 +190,9 @@ function drawStory() {
   check("scheme", scheme);
   $("onward").hidden = step >= 6;
   $("play").hidden = isCalm() || step >= 6;
+  for (const form of document.querySelectorAll("[data-guess]")) {
+    form.hidden = Number(form.dataset.guess) !== step || !tried.has(step); // first show, then ask
+  }
   say($("about"), ABOUT[scheme] + troubleWith(scheme));
   if (step === 1) say($("outcome"), outcome());
   if (step === 2 || step === 6) say($("matrix-note"), scoreInWords());
@@ -214,9 +214,12 @@ function outcome() {
 
 // --- guesses -------------------------------------------------------------------------------------------
 
-function addGuess(form) {
-  const { ask, options, answer } = GUESSES[form.dataset.guess];
-  const legend = element("legend", {}, element("strong", { textContent: "What comes next?" }));
+function addGuess(step) {
+  const { ask, options, answer } = GUESSES[step];
+  const form = element("form", { className: "guess" });
+  form.dataset.guess = step;
+  $("play").parentElement.before(form);
+  const legend = element("legend", {}, element("strong", { textContent: "Your guess" }));
   legend.append(element("span", {}, ...marked(ask())));
   const button = element("button", {
     type: "submit",
@@ -226,7 +229,7 @@ function addGuess(form) {
   const labels = options().map(([key, text]) => {
     const radio = element("input", {
       type: "radio",
-      name: `guess-${form.dataset.guess}`,
+      name: `guess-${step}`,
       value: key,
     });
     radio.addEventListener("change", () => (button.disabled = false));
@@ -248,7 +251,11 @@ function addGuess(form) {
     button.remove();
     told.append(
       element("p", {}, element("strong", { textContent: `${verdict}${truth}.` })),
-      element("p", {}, ...marked(sentence)),
+      element(
+        "p",
+        {},
+        ...marked(NUMBERS.mine ? `With the reference's functions: ${sentence}` : sentence),
+      ),
     );
   });
 }

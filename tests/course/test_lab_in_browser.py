@@ -202,13 +202,10 @@ def test_the_score_of_a_pair_along_the_text_is_that_of_torch(computing, numbers,
         want = []
         for key in range(60):
             right = Expected(numbers, scheme, [words[1], words[0]], [key, key + 4])
-            if scheme == "none":
-                want.append(0.0)
-                continue
             if scheme == "alibi":
                 want.append(float(solved("rope").alibi_bias(SIZE.n_heads, 64)[head, key + 4, key]))
                 continue
-            if scheme != "rope":  # positions alone
+            if scheme in ("learned", "sinusoidal"):  # positions alone
                 model = numbers["models"][scheme]
                 tokens = right.weights["tokens"]
                 ids = [numbers["words"].index(words[1]), numbers["words"].index(words[0])]
@@ -269,13 +266,15 @@ def order(page):
 
 def test_without_positions_an_exchange_changes_nothing(opened):
     page = opened()
+    before = page.locator("#words .bar small").all_inner_texts()
     assert page.locator("#outcome").inner_text() == ""
     drag(page, middle(word(page, 6)), middle(word(page, 1)))
     assert order(page) == " ".join(SWAPPED)
     said = page.locator("#outcome").inner_text()
     assert "Largest change of a bar: 0." in said and "The model says gates" in said
-    bars = page.locator("#words .bar small").all_inner_texts()
-    assert bars[1] == "42 %" and bars[6] == "36 %"  # they went along with their words
+    now = page.locator("#words .bar small").all_inner_texts()
+    assert (now[1], now[6]) == (before[6], before[1])  # they went along with their words
+    assert now[2:6] == before[2:6] and now[1] != now[6]
 
 
 def test_a_word_is_dragged_back_and_the_last_one_stays(opened):
@@ -347,8 +346,8 @@ def test_a_scheme_is_chosen_and_seen_in_every_view(opened):
     for scheme in ("no positions", "learned", "sinusoidal", "RoPE", "ALiBi"):
         page.get_by_label(scheme, exact=True).check()
         assert page.locator("#compared .chosen th").inner_text()[2:] == scheme
-        assert f"({scheme})" in page.locator("#words-note").inner_text()
-        seen.add(page.locator("#matrix svg").inner_html() + page.locator("#next").inner_html())
+        assert f"({scheme}, head" in page.locator("#words-note").inner_text()
+        seen.add(page.locator("#matrix svg").inner_html())
     assert len(seen) == 5
 
 
@@ -358,7 +357,8 @@ def test_one_color_scale_for_all_schemes(opened):
     for scheme in ("no positions", "learned", "sinusoidal", "RoPE", "ALiBi"):
         page.get_by_label(scheme, exact=True).check()
         ends.add(tuple(page.locator("#matrix svg text.left").all_text_contents()))
-    assert len(ends) == 1 and "q · k / √D" in ends.pop()
+    assert len(ends) == 1 and "score" in ends.pop()
+    assert "q · k / √D, less ALiBi's penalty" in page.locator("#matrix-note").inner_text()
 
 
 def test_what_is_pointed_at_is_lit_in_every_view(opened):
@@ -379,6 +379,19 @@ def test_what_is_pointed_at_is_lit_in_every_view(opened):
         "paths => paths.map(path => path.dataset.pair)"
     )
     assert faint == ["0", "2", "3"]
+
+
+def test_what_has_the_focus_is_lit_as_well(opened):
+    page = opened(6)
+    word(page, 3).focus()
+    assert page.locator("#words .key button").inner_text() == "bells"
+    assert "key “bells”" in page.locator("#hands svg").get_attribute("aria-label")
+    page.locator("#hands").focus()
+    assert page.locator("#words .key button").inner_text() == "closed"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#hands .lit").get_attribute("data-pair") == "1"
+    assert page.locator("#curves path.curve.faint").count() == 3
 
 
 def test_a_score_is_chosen_by_keys_and_by_a_click(opened):
@@ -441,21 +454,26 @@ def test_the_curve_is_the_score_at_each_distance(opened):
 
 
 def note(page):
-    said = page.locator("#shift-note").inner_text().partition(": ")[2].rstrip(".")
+    said = page.locator("#shift-note").inner_text().partition("score: ")[2].rstrip(".")
     return dict(part.rsplit(" ", 1) for part in said.split(", "))
 
 
 def test_a_projection_takes_from_sinusoids_what_it_leaves_to_rope(opened):
     page = opened(4)
     bare = note(page)
-    assert bare["sinusoidal"] == bare["RoPE"] == bare["ALiBi"] == "0" != bare["learned"]
+    level = ("no positions", "RoPE", "ALiBi")
+    assert bare["sinusoidal"] == "0" != bare["learned"]
+    assert all(bare[scheme] == "0" for scheme in level)
     page.get_by_label("with the trained W").check()
     through = note(page)
-    assert through["RoPE"] == through["ALiBi"] == "0"
+    assert all(through[scheme] == "0" for scheme in level)
     assert float(through["sinusoidal"]) > 1
-    page.get_by_role("slider", name="Along the text").focus()
+    page.locator(".handle.both").focus()
     page.keyboard.press("ArrowRight")
-    assert page.locator("#along-now").inner_text() == "key at 7, query at 8"
+    assert page.locator(".handle.k").inner_text() == "k 7"
+    page.keyboard.press("End")
+    assert page.locator(".handle.q").inner_text() == f"q {LONGEST - 1}"
+    assert note(page) == through
 
 
 def test_losses_are_shown_as_far_as_one_reads(opened, numbers):
@@ -486,6 +504,8 @@ RIGHT = {1: "bells", 2: "it stays", 3: "RoPE's, not the sinusoids'", 4: "ALiBi a
 def test_a_guess_is_answered_once_and_stays_as_it_was_told(opened, step):
     page = opened(step)
     form = page.locator(f'[data-guess="{step}"]')
+    assert form.is_hidden()  # first it shows, then it asks
+    page.evaluate("set({})")
     button = form.get_by_role("button")
     assert button.is_disabled()
     form.get_by_label(RIGHT[step], exact=True).check()
@@ -507,6 +527,7 @@ def test_a_guess_is_answered_once_and_stays_as_it_was_told(opened, step):
 def test_a_wrong_guess_is_told_what_is_right(opened, step):
     page = opened(step)
     form = page.locator(f'[data-guess="{step}"]')
+    page.evaluate("set({})")
     wrong = next(text for text in form.locator("label").all_inner_texts() if text != RIGHT[step])
     form.get_by_label(wrong, exact=True).check()
     form.get_by_role("button").click()
@@ -577,7 +598,7 @@ def test_heads_and_first_positions_are_chosen(opened):
     page.get_by_label("ALiBi", exact=True).check()
     page.locator("#head").get_by_label("4", exact=True).check()
     assert "head 4 of 4" in page.locator("#words-note").inner_text()
-    page.get_by_label("First position").focus()
+    page.locator(".handle.both").focus()
     page.keyboard.press("End")
     assert page.evaluate("positions()")[-1] == LONGEST - 1
     places = page.locator("#words .place").all_inner_texts()
@@ -629,7 +650,7 @@ def test_everything_is_reached_by_the_tab_key(opened):
                 " || document.activeElement.className || document.activeElement.textContent"
             )
         )
-    wanted = {"sentence", "scheme", "head", "start", "matrix", "bare", "along", "reach"}
+    wanted = {"sentence", "scheme", "head", "matrix", "hands", "bare", "reach"}
     wanted |= {"handle q", "handle k", "handle both", "closed"}
     assert wanted <= reached
 
@@ -697,9 +718,13 @@ def test_a_lost_sign_is_marked_where_the_story_breaks(opened):
     assert "With your functions: RoPE: Your hands change" in page.locator("#broken").inner_text()
     assert "no angle changes" not in page.locator("#hands-note").inner_text()
     form = page.locator('[data-guess="3"]')
+    page.evaluate("set({})")
     form.get_by_label(RIGHT[3], exact=True).check()
     form.get_by_role("button").click()
-    assert "✓ Right" in form.inner_text()  # a guess is about right functions
+    told = form.inner_text()
+    assert "✓ Right" in told and "With the reference's functions:" in told
+    page.evaluate("goTo(4)")
+    assert "Along the text yours changes" in page.locator("#broken").inner_text()
     page.evaluate("goTo(1)")
     assert page.locator("#broken").is_hidden()
 
@@ -728,8 +753,11 @@ def test_numbers_that_are_none_are_left_blank(opened):
         page.evaluate(f"goTo({step})")
         if step == 2:
             page.get_by_label("sinusoidal", exact=True).check()
-            assert "not a number" in page.locator("#compared .chosen").inner_text()
-    assert "not a number" in page.locator('#mine [data-scheme="sinusoidal"]').inner_text()
+            row = page.locator("#compared .chosen td").all_inner_texts()
+            assert row == ["not a number"] * 3
+    told = page.locator('#mine [data-scheme="sinusoidal"]').inner_text()
+    assert "yours not a number" in told and "the same row" not in told
+    assert told.count("Some of your numbers are not numbers.") == 2
 
 
 def test_a_function_that_fails_leaves_the_others(opened, numbers):
