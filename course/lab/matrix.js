@@ -4,9 +4,7 @@ function addMatrix() {
   const panel = $("matrix");
   panel.tabIndex = 0;
   panel.addEventListener("keydown", (event) => {
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[
-      event.key
-    ];
+    const step = ARROWS[event.key];
     if (!step) return;
     event.preventDefault();
     const query = state.order.indexOf(state.query) + step[0];

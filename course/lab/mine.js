@@ -83,7 +83,7 @@ const isNone = (share) => share < NEAR;
 const isSome = (value) => value > 1e-6;
 const ALIKE = () => "Two of your positions have the same row: the model cannot tell them apart.";
 const DRIFTS = (share) =>
-  `Along the text yours changes by up to ${inPercent(share)}, the distance as it is.`;
+  `Along the text yours changes, by up to ${inPercent(share)} of its largest, though the distance stays.`;
 const inPercent = (share) => `${fixed(100 * share, share < 0.1 ? 1 : 0)} %`;
 
 /** What the story claims of a scheme: where, in which words, what is measured, and whether the
@@ -125,10 +125,10 @@ const CLAIMS = [
   [
     "rope",
     [2, 3],
-    "Distance counts: the hands do turn.",
+    "A position changes the hands.",
     turning,
     isSome,
-    () => "Your hands never turn: the model cannot tell one order from another.",
+    () => "Your hands never move: the model cannot tell one order from another.",
   ],
   ["alibi", [4], "A penalty depends on the distance alone.", drift("alibi", true), isNone, DRIFTS],
   [
@@ -235,15 +235,33 @@ function panelOf(scheme) {
       element("div", { className: "map" }),
     ),
   );
+  const side = element("div", { className: "maps", tabIndex: 0 }, ...maps);
+  put(side, { role: "group", "aria-label": `${CALLED[scheme]}, side by side; arrow keys choose` });
   panel.append(
     element("p", {
       className: "quiet",
       textContent: `Shown: ${what}; down: ${rows}, across: ${columns}. One scale for all three.`,
     }),
-    element("div", { className: "maps" }, ...maps),
-    element("p", { className: "note" }, ...marked(firstDifference(scheme))),
+    side,
+    put(element("p", { className: "note found" }), { role: "status" }),
     element("ul", { className: "claims" }, ...claimsOf(scheme)),
   );
+  let at = null; // the row and column that is pointed at
+  const choose = (chosen) => drawPanel(panel, (at = chosen));
+  side.addEventListener("pointermove", (event) => {
+    const cell = event.target.closest?.("[data-cell]")?.dataset.cell;
+    if (cell && cell !== at?.join(" ")) choose(cell.split(" ").map(Number));
+  });
+  side.addEventListener("pointerleave", () => choose(null));
+  side.addEventListener("blur", () => choose(null));
+  side.addEventListener("keydown", (event) => {
+    const step = ARROWS[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const table = tableOf(scheme, REFERENCE);
+    const ends = [table.length - 1, table[0].length - 1];
+    choose(ends.map((end, i) => within((at ?? [0, 0])[i] + (at ? step[i] : 0), 0, end)));
+  });
   return panel;
 }
 
@@ -277,28 +295,41 @@ function firstDifference(scheme) {
     const more = isWrong ? " What the tests refuse does not show in them." : "";
     return `All ${count} numbers are the reference's.${more}`;
   }
-  const [i, j, value, want] = off[0];
   const [row, column] = SHOWS[scheme];
   return (
-    `${off.length} of ${count} numbers differ. The first: ${row} ${i}, ${column} ${j}: ` +
-    `yours **${fixed(value, 3)}**, the reference **${fixed(want, 3)}**.`
+    `${off.length} of ${count} numbers differ. The first: ${placeIn(off[0], row, column)}: ` +
+    `${sideBySide(mine, right, off[0])}.`
   );
 }
 
 function drawMine() {
   for (const panel of $("mine").querySelectorAll("section")) {
-    const { scheme } = panel.dataset;
-    if (!isOwn(scheme)) continue;
-    const [mine, right] = [OWN, REFERENCE].map((from) => tableOf(scheme, from));
-    const most = largest([...mine, ...right].flat().filter(Number.isFinite)) || 1;
-    [mine, right, minus(mine, right)].forEach((values, index) =>
-      drawMap(panel.querySelectorAll(".map")[index], values, most),
-    );
+    if (isOwn(panel.dataset.scheme)) drawPanel(panel, null);
   }
 }
 
-/** A map of numbers with their positions and features counted. */
-function drawMap(panel, values, most) {
+/** Draw the three maps of a scheme, and what is to be said of them or of one place in them. */
+function drawPanel(panel, at) {
+  const { scheme } = panel.dataset;
+  const [mine, right] = [OWN, REFERENCE].map((from) => tableOf(scheme, from));
+  const most = largest([...mine, ...right].flat().filter(Number.isFinite)) || 1;
+  const maps = panel.querySelectorAll(".map");
+  [mine, right, minus(mine, right)].forEach((values, i) => drawMap(maps[i], values, most, at));
+  const [row, column] = SHOWS[scheme];
+  say(
+    panel.querySelector(".found"),
+    at ? `${placeIn(at, row, column)}: ${sideBySide(mine, right, at)}.` : firstDifference(scheme),
+  );
+}
+
+const placeIn = ([i, j], row, column) => `${row} ${i}, ${column} ${j}`;
+
+function sideBySide(mine, right, [i, j]) {
+  return `yours **${fixed(mine[i][j], 3)}**, the reference **${fixed(right[i][j], 3)}**`;
+}
+
+/** A map of numbers with their positions and features counted, and a frame at one of them. */
+function drawMap(panel, values, most, at) {
   const [left, right, below] = [26, 58, 22];
   const across = (panel.clientWidth - left - right) / values[0].length;
   const high = 13;
@@ -309,9 +340,13 @@ function drawMap(panel, values, most) {
     if (i % 4 === 0) words(svg, [left - 5, (i + 0.5) * high], String(i), "quiet right");
     row.forEach((value, j) => {
       const box = { x: left + j * across, y: i * high, width: across + 0.4, height: high + 0.4 };
-      shape(svg, "rect", { ...box, fill: colorOf(value, most) });
+      shape(svg, "rect", { ...box, fill: colorOf(value, most), "data-cell": `${i} ${j}` });
     });
   });
+  if (at) {
+    const place = { x: left + at[1] * across, y: at[0] * high, width: across, height: high };
+    shape(svg, "rect", { ...place, class: "frame" });
+  }
   const step = Math.ceil(24 / across);
   for (let j = 0; j < values[0].length; j += step) {
     words(svg, [left + (j + 0.5) * across, values.length * high + 12], String(j), "quiet");

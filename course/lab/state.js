@@ -191,4 +191,7 @@ const check = (name, value) => {
     radio.checked = radio.value === String(value);
 };
 
+/** The step of an arrow key in a table: rows, columns. */
+const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
 const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -189,6 +189,27 @@ def test_the_page_says_what_the_trained_model_says(computing, numbers, scheme):
         torch.testing.assert_close(torch.tensor(got), want, rtol=1e-3, atol=1e-5)
 
 
+def along_the_text(numbers, scheme, head, bare, words, apart):
+    """Return the scores of (query, key) words, that far apart, with the key at 0, 1, 2, ..."""
+    found = []
+    for key in range(LONGEST - apart):
+        if scheme == "alibi":
+            bias = solved("rope").alibi_bias(SIZE.n_heads, LONGEST)
+            found.append(float(bias[head, key + apart, key]))
+            continue
+        right = Expected(numbers, scheme, [words[1], words[0]], [key, key + apart])
+        if scheme in ("learned", "sinusoidal"):  # positions alone
+            ids = [numbers["words"].index(words[1]), numbers["words"].index(words[0])]
+            loudness = numbers["models"][scheme]["loudness"]
+            right.x = right.x - loudness * right.weights["tokens"][ids]
+        if bare:
+            unit = torch.ones(3, SIZE.n_embd, dtype=torch.float64)
+            eye = torch.eye(SIZE.n_embd, dtype=torch.float64).repeat(3, 1)
+            right.weights |= {"norms": unit, "qkv": eye}
+        found.append(float(right.scores()[head, 1, 0]))
+    return found
+
+
 @pytest.mark.parametrize("bare", [True, False])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_the_score_of_a_pair_along_the_text_is_that_of_torch(computing, numbers, scheme, bare):
@@ -199,23 +220,92 @@ def test_the_score_of_a_pair_along_the_text_is_that_of_torch(computing, numbers,
                 pairScore(scheme, head, bare, words, key + 4, key))""",
             [scheme, head, bare, words],
         )
-        want = []
-        for key in range(60):
-            right = Expected(numbers, scheme, [words[1], words[0]], [key, key + 4])
-            if scheme == "alibi":
-                want.append(float(solved("rope").alibi_bias(SIZE.n_heads, 64)[head, key + 4, key]))
-                continue
-            if scheme in ("learned", "sinusoidal"):  # positions alone
-                model = numbers["models"][scheme]
-                tokens = right.weights["tokens"]
-                ids = [numbers["words"].index(words[1]), numbers["words"].index(words[0])]
-                right.x = right.x - model["loudness"] * tokens[ids]
-            if bare:
-                unit = torch.ones(3, SIZE.n_embd, dtype=torch.float64)
-                right.weights = right.weights | {"norms": unit}
-                right.weights["qkv"] = torch.eye(SIZE.n_embd, dtype=torch.float64).repeat(3, 1)
-            want.append(float(right.scores()[head, 1, 0]))
+        want = along_the_text(numbers, scheme, head, bare, words, apart=4)
         assert got == pytest.approx(want, rel=1e-5, abs=1e-6)
+
+
+def shown_percent(share):
+    if 0.995 < share < 1:
+        return "> 99 %"
+    return "< 1 %" if 0 < share < 0.005 else f"{round(100 * share)} %"
+
+
+def is_shown(text, value, digits):
+    """Return if a text shows a number, rounded; a tie may go either way."""
+    got = float(text.replace("−", "-"))
+    return abs(got - value) <= 0.5 * 10**-digits + 1e-6
+
+
+def test_what_is_displayed_is_what_torch_finds(opened, numbers):
+    """Every number of free play, for each scheme, each head and both switches."""
+    page = opened(6)
+    compared = 0
+    best = {}
+    page.locator(".handle.both").focus()
+    for _ in range(9):
+        page.keyboard.press("ArrowRight")
+    where = [*range(9, 17)]
+    for scheme in SCHEMES:
+        page.get_by_label(page.evaluate(f"CALLED.{scheme}"), exact=True).check()
+        right = Expected(numbers, scheme, WORDS, where)
+        chances = right.next_word()
+        best[scheme] = numbers["words"][int(chances.argmax())], float(chances.max())
+        rows = page.locator("#next .said").last.locator("div").all_inner_texts()
+        for word, text in (row.split("\n") for row in rows):
+            chance = float(chances[numbers["words"].index(word)])
+            assert text == shown_percent(chance)
+            compared += 1
+        for head in range(SIZE.n_heads):
+            page.locator("#head").get_by_label(str(head + 1), exact=True).check()
+            bars = page.locator("#words .bar small").all_inner_texts()
+            weights = right.attention()[head, -1].tolist()
+            assert bars == [shown_percent(weight) for weight in weights]
+            scores = right.scores()[head]
+            cells = page.locator("#matrix text[data-cell]").evaluate_all(
+                "cells => cells.map(cell => [cell.dataset.cell, cell.textContent])"
+            )
+            assert len(cells) == 36
+            for cell, text in cells:
+                query, key = map(int, cell.split())
+                assert is_shown(text, float(scores[query, key]), 1)
+            chosen = page.locator("#matrix-note strong").inner_text()
+            assert is_shown(chosen, float(scores[7, 6]), 2)
+            compared += len(bars) + len(cells) + 1
+            if scheme == "rope":
+                q, k = right.heads()[0][head, 7], right.heads()[1][head, 6]
+                for pair, text in enumerate(angles(page)):
+                    features = [pair, pair + HEAD_DIM // 2]
+                    a, b = k[features], q[features]
+                    turn = math.atan2(float(a[0] * b[1] - a[1] * b[0]), float(a @ b))
+                    degrees, part = text.split("°, adds ")
+                    assert is_shown(degrees, math.degrees(turn), 0)
+                    assert is_shown(part, float(a @ b) / math.sqrt(HEAD_DIM), 2)
+                    compared += 2
+                assert is_shown(score(page), float(scores[7, 6]), 2)
+            for bare in (True, False):
+                page.evaluate(f"set({{ bare: {str(bare).lower()} }})")
+                got = note(page)
+                for other in SCHEMES:
+                    found = along_the_text(numbers, other, head, bare, ("its", "closed"), apart=1)
+                    most = max(abs(one - found[0]) for one in found)
+                    text = got[page.evaluate(f"CALLED.{other}")]
+                    if most < 5e-5:
+                        assert text == "0"
+                    else:
+                        assert is_shown(text.removeprefix("< "), most, 2) or text == "< 0.01"
+                    compared += 1
+    for row in compared_by_scheme(page):
+        cells = row.split("\t")
+        scheme = next(one for one in SCHEMES if page.evaluate(f"CALLED.{one}") == cells[0])
+        word, share = best[scheme]
+        assert cells[2] == f"{word} {shown_percent(share)}"
+        compared += 1
+    for scheme, model in numbers["models"].items():
+        called = page.evaluate(f"CALLED.{scheme}")
+        assert f"{called} {model['losses'][-1]:.2f}" in page.locator("#cliff-note").inner_text()
+        compared += 1
+    print(f"{compared} displayed numbers compared")
+    assert compared > 60
 
 
 def test_a_color_is_that_of_the_notebooks(computing):
@@ -326,7 +416,7 @@ def test_words_are_dragged_by_a_finger(opened, chromium):
 
 def test_each_scheme_tells_the_two_orders_apart(opened):
     page = opened(2)
-    rows = {row.split("\t")[0]: row.split("\t") for row in compared(page)}
+    rows = {row.split("\t")[0]: row.split("\t") for row in compared_by_scheme(page)}
     assert rows["no positions"][3] == "0"
     assert rows["no positions"][1] == rows["no positions"][2]
     for scheme in ("learned", "sinusoidal", "RoPE", "ALiBi"):
@@ -335,7 +425,7 @@ def test_each_scheme_tells_the_two_orders_apart(opened):
         assert int(change.removesuffix(" points")) > 30
 
 
-def compared(page):
+def compared_by_scheme(page):
     cells = "rows => rows.map(row => [...row.cells].map(cell => cell.innerText).join('\\t'))"
     return [row[2:] for row in page.locator("#compared tbody tr").evaluate_all(cells)]
 
@@ -540,8 +630,8 @@ def test_a_wrong_guess_is_told_what_is_right(opened, step):
 
 def test_steps_by_links_by_the_address_and_onward(opened):
     page = opened()
-    assert page.locator("#steps [aria-current]").inner_text() == "Order"
-    for step in ("Positions", "Hands", "Projections", "Longer", "Free play"):
+    assert page.locator("#steps [aria-current]").inner_text() == "1 Order"
+    for step in ("2 Positions", "3 Hands", "4 Projections", "5 Longer", "Free play"):
         page.get_by_role("button", name="Go on").click()
         assert page.locator("#steps [aria-current]").inner_text() == step
     assert page.get_by_role("button", name="Go on").is_hidden()
@@ -724,9 +814,24 @@ def test_a_lost_sign_is_marked_where_the_story_breaks(opened):
     told = form.inner_text()
     assert "✓ Right" in told and "With the reference's functions:" in told
     page.evaluate("goTo(4)")
-    assert "Along the text yours changes" in page.locator("#broken").inner_text()
+    assert "Along the text yours changes, by up to" in page.locator("#broken").inner_text()
     page.evaluate("goTo(1)")
     assert page.locator("#broken").is_hidden()
+
+
+def test_a_place_is_compared_by_pointing_and_by_keys(opened):
+    page = opened(mine={"positions": {"rope": rotations(mirrored)}})
+    panel = page.locator('#mine [data-scheme="rope"]')
+    panel.locator('.map [data-cell="1 4"]').first.hover()
+    assert panel.locator(".frame").count() == 3
+    said = panel.locator(".found").inner_text()
+    assert said.startswith("position 1, feature 4: yours ") and "the reference" in said
+    page.mouse.move(5, 5)
+    assert "numbers differ" in panel.locator(".found").inner_text()
+    panel.locator(".maps").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert panel.locator(".found").inner_text().startswith("position 0, feature 1: yours ")
 
 
 def test_positions_that_are_all_alike_break_the_claim_that_they_differ(opened):
