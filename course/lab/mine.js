@@ -84,7 +84,7 @@ const isSome = (value) => value > 1e-6;
 const ALIKE = () => "Two of your positions have the same row: the model cannot tell them apart.";
 const DRIFTS = (share) =>
   `Along the text yours changes, by up to ${inPercent(share)} of its largest, though the distance stays.`;
-const inPercent = (share) => `${fixed(100 * share, share < 0.1 ? 1 : 0)} %`;
+const inPercent = (share) => `${fixed(100 * share, share < 0.1 ? 1 : 0)}\u00a0%`;
 
 /** What the story claims of a scheme: where, in which words, what is measured, and whether the
  * number found will do; what to say if it will not. */
@@ -312,9 +312,10 @@ function drawMine() {
 function drawPanel(panel, at) {
   const { scheme } = panel.dataset;
   const [mine, right] = [OWN, REFERENCE].map((from) => tableOf(scheme, from));
-  const most = largest([...mine, ...right].flat().filter(Number.isFinite)) || 1;
+  const tables = [mine, right, minus(mine, right)];
+  const most = largest(tables.flat(2).filter(Number.isFinite)) || 1;
   const maps = panel.querySelectorAll(".map");
-  [mine, right, minus(mine, right)].forEach((values, i) => drawMap(maps[i], values, most, at));
+  tables.forEach((values, i) => drawMap(maps[i], values, most, at));
   const [row, column] = SHOWS[scheme];
   say(
     panel.querySelector(".found"),

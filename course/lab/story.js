@@ -71,15 +71,15 @@ const GUESSES = {
     ],
     answer: () => {
       const vectors = [0, 10].map((moved) =>
-        [0, 1].map((part) => turned(PROBES[part], moved + 3 * (1 - part), REFERENCE)),
+        [0, 1].map((part) => turned(PROBES[part], moved + 1 - part, REFERENCE)),
       );
       const angles = vectors.map(([q, k]) => (180 / Math.PI) * turnBetween(PAIRS[0], k, q));
       return {
         right: Math.abs(angles[0] - angles[1]) < 0.1 ? "stays" : "words",
         told:
-          `A pair of hands three positions apart: ${fixed(angles[0], 1)}° between them at positions ` +
-          `3 and 0, ${fixed(angles[1], 1)}° at 13 and 10. Both turn by the same, so what lies ` +
-          "between them stays, and with it the score.",
+          `A pair of hands one position apart: ${fixed(angles[0], 1)}° between them at positions 1 ` +
+          `and 0, ${fixed(angles[1], 1)}° at 11 and 10. Both turn by the same, so what lies between ` +
+          "them stays, and with it the score.",
       };
     },
   },
@@ -123,7 +123,7 @@ const GUESSES = {
       return {
         right: SCHEMES.filter(endsWell).join(" "),
         told:
-          `Loss at word ${NUMBERS.read} → at word ${NUMBERS.farthest}, nats a word: ${losses.join("; ")}. ` +
+          `Loss at the end of ${NUMBERS.read} words → of ${NUMBERS.farthest}, nats a word: ${losses.join("; ")}. ` +
           "RoPE's distances are relative, but it never met such long ones; ALiBi hardly looks that far.",
       };
     },
@@ -146,6 +146,7 @@ function addStory() {
   }
   $("onward").addEventListener("click", () => goTo(state.step + 1));
   $("play").addEventListener("click", play);
+  document.querySelector(".show").addEventListener("pointerdown", stop);
   choice(
     $("scheme"),
     "scheme",
@@ -276,6 +277,7 @@ function play() {
   if (playing) return stop();
   let tick = 0;
   const { swapped: places, read, farthest, binned } = NUMBERS;
+  const room = NUMBERS.longest - state.order.length - state.gap;
   const there = (length) => {
     const turn = tick % (2 * length);
     return turn < length ? turn : 2 * length - turn;
@@ -284,12 +286,9 @@ function play() {
     glide(() => set({ order: swapped(state.order, ...places), gap: 0, pointed: null }));
   const moves = {
     1: [1400, exchange],
-    2: [
-      1400,
-      () => (tick % 2 ? exchange() : set({ scheme: SCHEMES[(tick / 2) % SCHEMES.length] })),
-    ],
-    3: [90, () => set({ start: there(NUMBERS.longest - state.order.length - state.gap) })],
-    4: [90, () => set({ start: there(NUMBERS.longest - state.order.length - state.gap) })],
+    2: [1400, () => set({ scheme: SCHEMES[tick % SCHEMES.length] })],
+    3: [90, () => set({ start: there(room) })],
+    4: [90, () => set({ start: there(room), bare: tick % (4 * room) < 2 * room })],
     5: [90, () => set({ reach: read + binned * there((farthest - read) / binned) })],
   };
   const [pause, move] = moves[state.step];

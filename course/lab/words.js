@@ -142,7 +142,7 @@ function wordsNote(query) {
   const asks = state.words[state.order[query]];
   const head = `${CALLED[scheme]}, head ${headOf(scheme) + 1} of ${HEADS}`;
   const places = scheme === "none" ? "" : " Below: positions.";
-  return `Bars: how the attention of “${asks}” is shared out (${head}).${places}`;
+  return `Bars: how much “${asks}” attends to each word (${head}).${places}`;
 }
 
 /** Let the words glide from where they stood to where a change puts them. */
