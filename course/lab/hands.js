@@ -12,18 +12,13 @@ function addHands() {
     });
     $(id).addEventListener("pointerleave", () => point());
   }
-  const panel = $("hands");
-  panel.tabIndex = 0;
-  panel.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    point({ pair: within((lit().pair ?? -1) + step, 0, HALF - 1) });
-  });
-  panel.addEventListener("blur", () => point());
+  onArrows($("hands"), (rows, columns) =>
+    point({ pair: within((lit().pair ?? -1) + rows + columns, 0, HALF - 1) }),
+  );
+  $("hands").addEventListener("blur", () => point());
 }
 
-/** The lit query and key of RoPE's model: positions, vectors as they meet, vectors before they turn. */
+/** The lit query and key of RoPE's model: vectors as they meet, positions, places. */
 function rotated() {
   const [query, key] = litPlaces();
   const { queries, keys } = attentionNow("rope");
@@ -120,13 +115,12 @@ function addRuler() {
     });
     for (const end of ["pointerup", "pointercancel"])
       handle.addEventListener(end, () => (from = null));
+    onArrows(handle, (rows, columns) => moveBy(name, columns - rows, state));
     handle.addEventListener("keydown", (event) => {
-      const far = NUMBERS.longest;
-      const arrows = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 };
-      const step = { ...arrows, Home: -far, End: far }[event.key];
-      if (!step) return;
+      const far = { Home: -NUMBERS.longest, End: NUMBERS.longest }[event.key];
+      if (!far) return;
       event.preventDefault();
-      moveBy(name, step, state);
+      moveBy(name, far, state);
     });
     return handle;
   });

@@ -2,25 +2,19 @@
 
 function addMatrix() {
   const panel = $("matrix");
-  panel.tabIndex = 0;
-  panel.addEventListener("keydown", (event) => {
-    const step = ARROWS[event.key];
-    if (!step) return;
-    event.preventDefault();
-    const query = state.order.indexOf(state.query) + step[0];
-    const key = state.order.indexOf(state.key) + step[1];
+  onArrows(panel, (rows, columns) => {
+    const query = state.order.indexOf(state.query) + rows;
+    const key = state.order.indexOf(state.key) + columns;
     if (query < 0 || query >= state.order.length || key < 0 || key > query) return;
     set({ query: state.order[query], key: state.order[key], gap: 0, pointed: null });
   });
-  const cell = (event) =>
-    event.target.closest?.("[data-cell]")?.dataset.cell.split(" ").map(Number);
   panel.addEventListener("pointermove", (event) => {
-    const at = cell(event);
+    const at = cellAt(event);
     point(at ? { query: state.order[at[0]], key: state.order[at[1]] } : null);
   });
   panel.addEventListener("pointerleave", () => point());
   panel.addEventListener("click", (event) => {
-    const at = cell(event);
+    const at = cellAt(event);
     if (at) set({ query: state.order[at[0]], key: state.order[at[1]], gap: 0 });
   });
   addView("matrix", drawMatrix);
@@ -93,9 +87,12 @@ function drawMatrix() {
     const place = { x: left + litKey * side, y: above + litQuery * side };
     shape(svg, "rect", { ...place, width: side - 1, height: side - 1, class: "frame" });
   }
-  scale(svg, left + size + 16, above, Math.min(size, 180), most);
+  const right = left + size + 16;
+  scale(svg, right, above, Math.min(size, 180), most);
+  words(svg, [right - 2, above - 16], "score", "quiet left");
 }
 
+/** What the colors mean: a bar of them, with the numbers at its ends. */
 function scale(svg, x, y, height, most) {
   const steps = 40;
   for (let step = 0; step < steps; step += 1) {
@@ -104,9 +101,13 @@ function scale(svg, x, y, height, most) {
     shape(svg, "rect", { ...box, fill: colorOf(value, most) });
   }
   [most, 0, -most].forEach((value, index) =>
-    words(svg, [x + 17, y + 6 + (index * (height - 12)) / 2], fixed(value, 0), "ink left"),
+    words(
+      svg,
+      [x + 17, y + 6 + (index * (height - 12)) / 2],
+      fixed(value, most < 4 ? 1 : 0),
+      "ink left",
+    ),
   );
-  words(svg, [x - 2, y - 16], "score", "quiet left");
 }
 
 function matrixLabel() {

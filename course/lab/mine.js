@@ -82,63 +82,34 @@ const steepness = (from) =>
 const isNone = (share) => share < NEAR;
 const isSome = (value) => value > 1e-6;
 const ALIKE = () => "Two of your positions have the same row: the model cannot tell them apart.";
+const STRETCHES = (share) => `Your hands change their length here, by up to ${inPercent(share)}.`;
+const STANDS = () => "Your hands never move: the model cannot tell one order from another.";
+const RISES = () => "In yours a key further away is not lowered more.";
 const DRIFTS = (share) =>
   `Along the text yours changes, by up to ${inPercent(share)} of its largest, though the distance stays.`;
 const inPercent = (share) => `${fixed(100 * share, share < 0.1 ? 1 : 0)}\u00a0%`;
 
-/** What the story claims of a scheme: where, in which words, what is measured, and whether the
- * number found will do; what to say if it will not. */
+const OWN_ROW = "Each position has a row of its own.";
+const OF_DISTANCE = "depends on their distance alone.";
+
+/** What the story claims of a scheme: in which steps, in which words, what is measured, whether the
+ * number found will do, and what to say if it will not. */
 const CLAIMS = [
-  ["learned", [2], "Each position has a row of its own.", leastApart("learned"), isSome, ALIKE],
-  [
-    "sinusoidal",
-    [2],
-    "Each position has a row of its own.",
-    leastApart("sinusoidal"),
-    isSome,
-    ALIKE,
-  ],
+  ["learned", [2], OWN_ROW, leastApart("learned"), isSome, ALIKE],
+  ["sinusoidal", [2], OWN_ROW, leastApart("sinusoidal"), isSome, ALIKE],
   [
     "sinusoidal",
     [4],
-    "Without W_q and W_k, the product of two rows depends on their distance alone.",
+    `Without W_q and W_k, the product of two rows ${OF_DISTANCE}`,
     drift("sinusoidal", true),
     isNone,
     DRIFTS,
   ],
-  [
-    "rope",
-    [3],
-    "A hand that turns keeps its length.",
-    stretch,
-    isNone,
-    (share) => `Your hands change their length here, by up to ${inPercent(share)}.`,
-  ],
-  [
-    "rope",
-    [3, 4],
-    "The score of two words depends on their distance alone.",
-    drift("rope", false),
-    isNone,
-    DRIFTS,
-  ],
-  [
-    "rope",
-    [2, 3],
-    "A position changes the hands.",
-    turning,
-    isSome,
-    () => "Your hands never move: the model cannot tell one order from another.",
-  ],
-  ["alibi", [4], "A penalty depends on the distance alone.", drift("alibi", true), isNone, DRIFTS],
-  [
-    "alibi",
-    [2],
-    "The further away the key, the lower the score.",
-    steepness,
-    isSome,
-    () => "In yours a key further away is not lowered more.",
-  ],
+  ["rope", [3], "A hand that turns keeps its length.", stretch, isNone, STRETCHES],
+  ["rope", [3, 4], `The score of two words ${OF_DISTANCE}`, drift("rope", false), isNone, DRIFTS],
+  ["rope", [2, 3], "A position changes the hands.", turning, isSome, STANDS],
+  ["alibi", [4], `The penalty of two words ${OF_DISTANCE}`, drift("alibi", true), isNone, DRIFTS],
+  ["alibi", [2], "The further away the key, the lower the score.", steepness, isSome, RISES],
 ];
 
 let judged = null;
@@ -235,7 +206,7 @@ function panelOf(scheme) {
       element("div", { className: "map" }),
     ),
   );
-  const side = element("div", { className: "maps", tabIndex: 0 }, ...maps);
+  const side = element("div", { className: "maps" }, ...maps);
   put(side, { role: "group", "aria-label": `${CALLED[scheme]}, side by side; arrow keys choose` });
   panel.append(
     element("p", {
@@ -249,18 +220,15 @@ function panelOf(scheme) {
   let at = null; // the row and column that is pointed at
   const choose = (chosen) => drawPanel(panel, (at = chosen));
   side.addEventListener("pointermove", (event) => {
-    const cell = event.target.closest?.("[data-cell]")?.dataset.cell;
-    if (cell && cell !== at?.join(" ")) choose(cell.split(" ").map(Number));
+    const cell = cellAt(event);
+    if (cell && cell.join() !== at?.join()) choose(cell);
   });
   side.addEventListener("pointerleave", () => choose(null));
   side.addEventListener("blur", () => choose(null));
-  side.addEventListener("keydown", (event) => {
-    const step = ARROWS[event.key];
-    if (!step) return;
-    event.preventDefault();
+  onArrows(side, (...step) => {
     const table = tableOf(scheme, REFERENCE);
     const ends = [table.length - 1, table[0].length - 1];
-    choose(ends.map((end, i) => within((at ?? [0, 0])[i] + (at ? step[i] : 0), 0, end)));
+    choose(at ? at.map((place, i) => within(place + step[i], 0, ends[i])) : [0, 0]);
   });
   return panel;
 }
@@ -352,20 +320,5 @@ function drawMap(panel, values, most, at) {
   for (let j = 0; j < values[0].length; j += step) {
     words(svg, [left + (j + 0.5) * across, values.length * high + 12], String(j), "quiet");
   }
-  const x = left + across * values[0].length + 6;
-  const steps = 30;
-  for (let at = 0; at < steps; at += 1) {
-    const value = most * (1 - (2 * (at + 0.5)) / steps);
-    const size = (values.length * high) / steps;
-    shape(svg, "rect", {
-      x,
-      y: at * size,
-      width: 8,
-      height: size + 0.5,
-      fill: colorOf(value, most),
-    });
-  }
-  [most, -most].forEach((value, i) =>
-    words(svg, [x + 11, 7 + i * (values.length * high - 14)], fixed(value, 1), "quiet left"),
-  );
+  scale(svg, left + across * values[0].length + 6, 0, values.length * high, most);
 }

@@ -191,7 +191,20 @@ const check = (name, value) => {
     radio.checked = radio.value === String(value);
 };
 
-/** The step of an arrow key in a table: rows, columns. */
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/** `move(rows, columns, event)` hears of arrow keys. */
+function onArrows(panel, move) {
+  panel.tabIndex = 0;
+  panel.addEventListener("keydown", (event) => {
+    if (!ARROWS[event.key]) return;
+    event.preventDefault();
+    move(...ARROWS[event.key], event);
+  });
+}
+
+/** The row and column of the cell that the pointer is at, if it is at one. */
+const cellAt = (event) =>
+  event.target.closest?.("[data-cell]")?.dataset.cell.split(" ").map(Number);
 
 const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -51,7 +51,7 @@ function addWords() {
   strip.addEventListener("keydown", (event) => {
     const number = Number(event.target.closest("[data-number]")?.dataset.number);
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (event.key === "Enter" && state.step > 1) choose(number);
+    if (["Enter", " "].includes(event.key) && state.step > 1) choose(number);
     if (!step) return;
     event.preventDefault();
     const other = state.order[place(number) + step];
