@@ -28,8 +28,8 @@ function rotated() {
 
 function drawHands() {
   const { q, k, m, n, query, key } = rotated();
-  const columns = $("hands").clientWidth < 520 ? 2 : HALF;
-  const side = Math.min($("hands").clientWidth / columns, 180);
+  const columns = widthOf($("hands")) < 520 ? 2 : HALF;
+  const side = Math.min(widthOf($("hands")) / columns, 180);
   const radius = side / 2 - 26;
   const [above, height] = [22, side + 40];
   const label = `Hands of query “${sentence()[query]}” at ${m} and key “${sentence()[key]}” at ${n}.`;
@@ -95,7 +95,7 @@ function longestHand(pair) {
 const HANDLES = ["k", "both", "q"];
 const LEFT = 52; // of position 0, in pixels: room for a handle
 
-const pixels = () => ($("ruler").clientWidth - 2 * LEFT) / (NUMBERS.longest - 1);
+const pixels = () => (widthOf($("ruler")) - 2 * LEFT) / (NUMBERS.longest - 1);
 
 function addRuler() {
   const handles = HANDLES.map((name) => {
@@ -204,7 +204,7 @@ function drawCurves() {
     y: "score",
     lines,
     at: m - n,
-    height: $("curves").clientWidth < 440 ? 230 : 280,
+    height: widthOf($("curves")) < 440 ? 230 : 280,
   });
   say($("hands-note"), handsNote(total, m, n));
 }

@@ -49,7 +49,7 @@ function drawMatrix() {
   const left = 26 + 8 * Math.max(...told.map((word) => word.length));
   const side = Math.min(
     46,
-    Math.floor((Math.min($("matrix").clientWidth, 620) - left - 62) / told.length),
+    Math.floor((Math.min(widthOf($("matrix")), 620) - left - 62) / told.length),
   );
   const [above, size] = [26, side * told.length];
   const [svg] = canvas($("matrix"), above + size + left * 0.6 + 12, matrixLabel());

@@ -300,7 +300,7 @@ function sideBySide(mine, right, [i, j]) {
 /** A map of numbers with their positions and features counted, and a frame at one of them. */
 function drawMap(panel, values, most, at) {
   const [left, right, below] = [26, 58, 22];
-  const across = (panel.clientWidth - left - right) / values[0].length;
+  const across = (widthOf(panel) - left - right) / values[0].length;
   const high = 13;
   const differs = largest(values.flat().filter(Number.isFinite));
   const label = `${values.length} by ${values[0].length} numbers, the largest ${fixed(differs, 3)}.`;

@@ -9,7 +9,7 @@
 function drawPlot(panel, figure) {
   const { lines, first = 0, per = 1, until = Infinity, height = 230 } = figure;
   const length = lines[0].values.length;
-  const isNarrow = panel.clientWidth < 440;
+  const isNarrow = widthOf(panel) < 440;
   const longest = Math.max(...lines.map(({ name, sign = "" }) => `${sign} ${name}`.length));
   const [left, right, top, below] = [48, isNarrow ? 16 : 16 + 9 * longest, 14, 46];
   const legend = isNarrow ? 20 * Math.ceil(lines.length / 2) : 0;

@@ -142,9 +142,16 @@ function marked(text) {
   });
 }
 
+const widths = new Map(); // asked for once: each question after a change makes the browser lay out
+
+function widthOf(panel) {
+  if (!widths.has(panel)) widths.set(panel, panel.clientWidth);
+  return widths.get(panel);
+}
+
 /** A drawing as wide as its panel: emptied, with its size in pixels. */
 function canvas(panel, height, label) {
-  const width = panel.clientWidth;
+  const width = widthOf(panel);
   let svg = panel.querySelector("svg");
   if (!svg) panel.append((svg = document.createElementNS("http://www.w3.org/2000/svg", "svg")));
   put(svg, { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });

@@ -165,6 +165,7 @@ function goTo(wanted) {
   const step = within(wanted || 1, 1, LAST);
   stop();
   state.step = step;
+  widths.clear();
   document.body.dataset.step = step;
   for (const part of document.querySelectorAll("[data-steps]")) {
     part.hidden = !part.dataset.steps.split(" ").includes(String(step));
