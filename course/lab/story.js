@@ -155,7 +155,6 @@ function addStory() {
       set({ scheme });
     },
   );
-  for (const step of Object.keys(GUESSES)) addGuess(step);
   addView("steps", drawStory);
   addEventListener("hashchange", () => goTo(Number(location.hash.slice(1))));
   goTo(Number(location.hash.slice(1)) || (NUMBERS.mine ? 7 : 1));
@@ -192,9 +191,10 @@ function drawStory() {
   check("scheme", scheme);
   $("onward").hidden = step >= 6;
   $("play").hidden = isCalm() || step >= 6;
-  for (const form of document.querySelectorAll("[data-guess]")) {
-    form.hidden = Number(form.dataset.guess) !== step || !tried.has(step); // first show, then ask
-  }
+  const asked = [...document.querySelectorAll("[data-guess]")];
+  for (const form of asked) form.hidden = Number(form.dataset.guess) !== step;
+  const isAsked = asked.some((form) => !form.hidden);
+  if (GUESSES[step] && tried.has(step) && !isAsked) addGuess(step); // first show, then ask
   say($("about"), ABOUT[scheme] + troubleWith(scheme));
   if (step === 1) say($("outcome"), outcome());
   if (step === 2 || step === 6) say($("matrix-note"), scoreInWords());
