@@ -183,7 +183,7 @@ function goTo(wanted) {
       step === 2 ? swapped([...home().keys()], ...NUMBERS.swapped) : [...home().keys()];
   if (step === 2) asItWas.key = NUMBERS.swapped[0];
   settle({ ...asItWas, ...STEPS[step], pointed: null });
-  if (step > 1) scrollTo(0, 0);
+  scrollTo(0, 0);
 }
 
 function drawStory() {

@@ -642,6 +642,16 @@ def test_steps_by_links_by_the_address_and_onward(opened):
     assert page.locator("#hands").is_visible() and page.locator("#matrix").is_visible()
 
 
+def test_a_step_begins_at_its_top(opened):
+    for step in ("", 3):
+        page = opened(step, viewport=PHONE)
+        page.wait_for_timeout(300)  # the browser itself goes to the address after all is loaded
+        assert page.evaluate("scrollY") == 0
+        page.evaluate("scrollTo(0, 500)")
+        page.get_by_role("link", name="Order").click()
+        assert page.evaluate("scrollY") == 0
+
+
 def test_a_step_plays_by_itself_until_it_is_stopped(opened):
     for step, moves in ((1, "state.order.join()"), (3, "state.start"), (5, "state.reach")):
         page = opened(step)
