@@ -101,8 +101,7 @@ def next(name: str | None) -> None:
 @click.command(short_help="Show a hint for an exercise, one more each time.")
 @click.argument("exercise", required=False)
 @click.option("--again", is_flag=True, help="Show those seen so far, and no new one.")
-@click.option("--restart", is_flag=True, help="Begin anew with the first.")
-def hint(exercise: str | None, again: bool, restart: bool) -> None:
+def hint(exercise: str | None, again: bool) -> None:
     """Show a hint for an EXERCISE; for a lesson or without a name, for the next one to do.
 
     There are three: what to think about, how to go about it, and nearly the line. Each call
@@ -118,22 +117,18 @@ def hint(exercise: str | None, again: bool, restart: bool) -> None:
     from course.student import hints
     from course.student.progress import chosen_exercise
 
-    if again and restart:
-        raise click.UsageError("--again and --restart exclude each other")
     chosen = chosen_exercise(exercise)
     if chosen is None:
         everything = f"Everything of {exercise}" if exercise else "Everything"
         click.echo(f"{everything} passes; name an exercise to see its hints all the same.")
         return
-    if restart:
-        hints.start_over(chosen)
     click.echo(hints.seen_again(chosen) if again else hints.one_more(chosen))
 
 
 @click.command(short_help="Show what an exercise asks for, or its solution.")
 @click.argument("exercise", required=False)
 @click.option("--solution", is_flag=True, help="Show the reference, once the exercise has passed.")
-@click.option("--i-give-up", is_flag=True, help="With --solution: show it before; it is noted.")
+@click.option("--i-give-up", is_flag=True, help="With --solution: show it before.")
 def show(exercise: str | None, solution: bool, i_give_up: bool) -> None:
     """Show what an EXERCISE asks for; for a lesson or without a name, the next one to do.
 
@@ -148,7 +143,7 @@ def show(exercise: str | None, solution: bool, i_give_up: bool) -> None:
       course show rotate_half --solution
       course show rotate_half --solution --i-give-up
     """
-    from course.student.progress import PASSED, chosen_exercise, give_up, status_of_all
+    from course.student.progress import PASSED, chosen_exercise, status_of_all
     from course.student.show import how_it_is_done, not_yet, what_it_asks
 
     if i_give_up and not solution:
@@ -165,5 +160,3 @@ def show(exercise: str | None, solution: bool, i_give_up: bool) -> None:
         click.echo(how_it_is_done(chosen) if solution else what_it_asks(chosen, status))
     except OSError as error:
         raise click.ClickException(f"{error.filename} cannot be read: {error.strerror}") from None
-    if solution and status != PASSED:
-        give_up(chosen)

@@ -8,6 +8,7 @@ from typing import Protocol
 import click
 
 from course.messages.message import Message, message_about
+from course.messages.wording import filled
 from course.syllabus import Status
 from course.system.console import typed
 from course.testing.result import ExerciseResult, LessonResult
@@ -64,7 +65,7 @@ def write_results(
             _write_message(terminal, exercise, message_about(result, exercise))
     for sentence in (*_remarks(results), *_about_printing(results)):
         terminal.write_line("")
-        terminal.write_line(_wrapped(sentence))
+        terminal.write_line(filled(sentence))
 
 
 def _wrong(results: Iterable[LessonResult]) -> Iterator[tuple[LessonResult, ExerciseResult]]:
@@ -81,7 +82,7 @@ def _write_trouble(terminal: Terminal, trouble: str) -> None:
     """Write why a whole file could not be loaded: no single test can add to it."""
     sentence, _, details = trouble.partition("\n")
     terminal.write_line("")
-    terminal.write_line(_wrapped(sentence), red=True, bold=True)
+    terminal.write_line(filled(sentence), red=True, bold=True)
     for line in details.splitlines():
         terminal.write_line(textwrap.fill(line, 80, subsequent_indent="    "))
 
@@ -90,14 +91,14 @@ def _write_message(terminal: Terminal, exercise: ExerciseResult, told: Message) 
     terminal.write_line("")
     terminal.write_sep("-", f"{exercise.name}: {told.test}", red=True)
     if told.says:
-        terminal.write_line(_wrapped(told.says), red=True, bold=True)
-        terminal.write_line(_wrapped(told.look))
+        terminal.write_line(filled(told.says), red=True, bold=True)
+        terminal.write_line(filled(told.look))
         terminal.write_line("")
-        terminal.write_line(_wrapped(told.sentence, indent="  "))
+        terminal.write_line(filled(told.sentence, indent="  "))
     else:
-        terminal.write_line(_wrapped(told.sentence), red=True, bold=True)
+        terminal.write_line(filled(told.sentence), red=True, bold=True)
         if told.look:  # what most often raises this error
-            terminal.write_line(_wrapped(told.look))
+            terminal.write_line(filled(told.look))
     if told.details:
         terminal.write_line("")
         terminal.write_line(textwrap.indent(told.details, "  "))
@@ -114,10 +115,10 @@ def _write_message(terminal: Terminal, exercise: ExerciseResult, told: Message) 
     terminal.write_line(f"  look at {told.commands['look at']}")
     terminal.write_line(f"  hint    {typed(told.commands['hint'])}")  # how to check is known by now
     if told.not_run:
-        terminal.write_line(_wrapped(f"not run: {told.not_run}", indent="  "))
+        terminal.write_line(filled(f"not run: {told.not_run}", indent="  "))
     if told.also_wrong:
         others = f"other tests that fail: {', '.join(told.also_wrong)}"
-        terminal.write_line(_wrapped(others, indent="  "))
+        terminal.write_line(filled(others, indent="  "))
 
 
 def _remarks(results: Iterable[LessonResult]) -> list[str]:
@@ -141,7 +142,3 @@ def _about_printing(results: Iterable[LessonResult]) -> list[str]:
         for (file, when), text in printed.items()
         if (lines := text.strip().splitlines())
     ]
-
-
-def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, 80, initial_indent=indent, subsequent_indent=indent)

@@ -3,7 +3,7 @@
 Whoever uses this (the wire-up, the notebooks) says which is which: nothing is borrowed silently.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,10 @@ from course.testing.source import imported_from_earlier
 class Names:
     """The exercises of a lesson, each an attribute: yours, or the reference's."""
 
-    def __init__(
-        self, own: dict[str, Any], borrowed: dict[str, Any], why_none_is_own: str = ""
-    ) -> None:
+    def __init__(self, own: dict[str, Any], borrowed: dict[str, Any]) -> None:
         self._own = own
         self._borrowed = borrowed
-        self.why_none_is_own = why_none_is_own
+        self.why_none_is_own = ""
         """Why the student's file could not be loaded; empty if it could."""
         self.used: list[str] = []
         """The names that were asked for so far."""
@@ -56,21 +54,20 @@ def names_with(stem: str, others: Mapping[str, Any]) -> Names:
         others: what to import instead, by name: {"RotaryEmbedding": ...}.
     """
     lesson, status = find_lesson(stem), status_of_all()
-    mine, refusal = {}, ""
     earlier = {
         before: {name: others.get(name, given) for name, given in names.items()}
         for before, names in _earlier(stem).items()
     }
+
+    def passed(name: str) -> bool:
+        return status[name] == PASSED
+
     try:
-        mine = vars(load_module(lesson.module(), earlier))
+        return _loaded(lesson, lesson.module(), earlier, passed)
     except Wrong as wrong:  # a file that cannot be imported: all of it is borrowed
-        refusal = str(wrong).partition("\n")[0]
-    reference = vars(load_module(lesson.module("solutions"), earlier))
-    names = [exercise.name for exercise in lesson.exercises]
-    own = {name: mine[name] for name in names if status[name] == PASSED and name in mine}
-    borrowed = {name: reference[name] for name in names if name not in own}
-    mine.update(borrowed)  # for those of the student's functions that call them
-    return Names(own, borrowed, refusal)
+        names = _loaded(lesson, None, earlier, passed)
+        names.why_none_is_own = str(wrong).partition("\n")[0]
+        return names
 
 
 def _earlier(stem: str) -> dict[str, dict[str, Any]]:
@@ -103,12 +100,21 @@ def written_in(path: Path | None, lesson: Lesson) -> Names:
     Raises:
         Wrong: the file cannot be run.
     """
-    earlier = _earlier(lesson.stem)
-    reference = vars(load_module(lesson.module("solutions"), earlier))
-    mine = vars(load_module(path, earlier)) if path else {}
     stubs = stubs_in(path.read_bytes(), lesson) if path else set()
+    return _loaded(lesson, path, _earlier(lesson.stem), lambda name: name not in stubs)
+
+
+def _loaded(
+    lesson: Lesson,
+    path: Path | None,
+    earlier: dict[str, dict[str, Any]],
+    is_own: Callable[[str], bool],
+) -> Names:
+    """Load a student's module and the reference beside it; say which names are taken from which."""
+    mine = vars(load_module(path, earlier)) if path else {}
+    reference = vars(load_module(lesson.module("solutions"), earlier))
     names = [exercise.name for exercise in lesson.exercises]
-    own = {name: mine[name] for name in names if name in mine and name not in stubs}
+    own = {name: mine[name] for name in names if name in mine and is_own(name)}
     borrowed = {name: reference[name] for name in names if name not in own}
-    mine.update(borrowed)
+    mine.update(borrowed)  # for those of the student's functions that call them
     return Names(own, borrowed)

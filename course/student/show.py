@@ -5,7 +5,6 @@ import textwrap
 from course.building import reference
 from course.messages.wording import counted
 from course.student import hints
-from course.student.progress import PASSED, when_given_up
 from course.syllabus import Exercise, find_lesson, name_for_check
 from course.system.console import typed
 
@@ -21,9 +20,6 @@ def what_it_asks(exercise: Exercise, status: str) -> str:
         "edit": f"exercises/{lesson.stem}.py",
         "check": typed(f"course check {name_for_check(exercise)}"),
     }
-    day = when_given_up(exercise)
-    if day and status != PASSED:
-        facts["note"] = f"you read its solution on {day}; now write it from memory"
     table = "\n".join(f"  {name:<8}{fact}" for name, fact in facts.items())
     contract = textwrap.indent(reference.contract(exercise), "    ")
     return f"{exercise.name}, {exercise.title}\n{table}\n\n{contract}"
