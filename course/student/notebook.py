@@ -181,19 +181,7 @@ class Banner:
         return f'<div style="{style}">{html.escape(self._text)}</div>'
 
 
-class Points(int):
-    """The points that an exercise earned."""
-
-    def __new__(cls, earned: int, worth: int) -> "Points":
-        points = super().__new__(cls, earned)
-        points.worth = worth
-        return points
-
-    def _repr_html_(self) -> str:
-        return f"{int(self)} of {self.worth} points"
-
-
-def check(name: str) -> Points:
+def check(name: str) -> int:
     """Run the graded tests of an exercise, as `course check` does; return the points that it earns.
 
     Raises:
@@ -216,7 +204,7 @@ def check(name: str) -> Points:
     with contextlib.redirect_stdout(io.StringIO()) as shown:
         pytest.main(arguments, plugins=[found])
     print(shown.getvalue().strip())  # in one piece: a notebook keeps every piece apart
-    return Points(sum(result.points for result in found.results()), exercise.points)
+    return sum(result.points for result in found.results())
 
 
 def _folder(lesson: Lesson) -> Path:

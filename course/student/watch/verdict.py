@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from course.messages.terminal import Page, write_results
+from course.messages.terminal import report
 from course.mistakes.diagnosis import diagnoser
 from course.student.board import next_steps
 from course.student.progress import found_in, next_exercise, status_of_all
@@ -56,13 +56,11 @@ def verdict(
     known = status_of_all() | found_in(results)
     preferred = tuple(ran) if len(cases) == 1 else ()
     following = next_exercise(known, preferred)
-    page = Page(width)
-    page.write_line(board_of(results, known))
-    write_results(page, results, n_wrong=1)
+    parts = [board_of(results, known), report(results, width, n_wrong=1)]
     if first_wrong is None:
-        page.write_line(f"\n{next_steps(known, preferred)}")
+        parts.append(next_steps(known, preferred))
     return {
-        "text": page.text,
+        "text": "\n\n".join(filter(None, parts)),
         "results": [to_text(result) for result in results],
         "exercise": first_wrong or (following and following[1].name),
     }
