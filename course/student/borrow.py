@@ -3,7 +3,7 @@
 Whoever uses this (the wire-up, the notebooks) says which is which: nothing is borrowed silently.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,15 +53,12 @@ def names_with(stem: str, others: Mapping[str, Any]) -> Names:
     Args:
         others: what to import instead, by name: {"RotaryEmbedding": ...}.
     """
-    lesson, status = find_lesson(stem), status_of_all()
+    lesson = find_lesson(stem)
+    passed = {name for name, status in status_of_all().items() if status == PASSED}
     earlier = {
         before: {name: others.get(name, given) for name, given in names.items()}
         for before, names in _earlier(stem).items()
     }
-
-    def passed(name: str) -> bool:
-        return status[name] == PASSED
-
     try:
         return _loaded(lesson, lesson.module(), earlier, passed)
     except Wrong as wrong:  # a file that cannot be imported: all of it is borrowed
@@ -101,20 +98,18 @@ def written_in(path: Path | None, lesson: Lesson) -> Names:
         Wrong: the file cannot be run.
     """
     stubs = stubs_in(path.read_bytes(), lesson) if path else set()
-    return _loaded(lesson, path, _earlier(lesson.stem), lambda name: name not in stubs)
+    written = {exercise.name for exercise in lesson.exercises} - stubs
+    return _loaded(lesson, path, _earlier(lesson.stem), written)
 
 
 def _loaded(
-    lesson: Lesson,
-    path: Path | None,
-    earlier: dict[str, dict[str, Any]],
-    is_own: Callable[[str], bool],
+    lesson: Lesson, path: Path | None, earlier: dict[str, dict[str, Any]], theirs: set[str]
 ) -> Names:
-    """Load a student's module and the reference beside it; say which names are taken from which."""
+    """Load a student's module, for those names that are theirs, and the reference for the rest."""
     mine = vars(load_module(path, earlier)) if path else {}
     reference = vars(load_module(lesson.module("solutions"), earlier))
     names = [exercise.name for exercise in lesson.exercises]
-    own = {name: mine[name] for name in names if name in mine and is_own(name)}
+    own = {name: mine[name] for name in names if name in mine and name in theirs}
     borrowed = {name: reference[name] for name in names if name not in own}
     mine.update(borrowed)  # for those of the student's functions that call them
     return Names(own, borrowed)

@@ -34,5 +34,5 @@ def not_yet(exercise: Exercise) -> str:
         f"{exercise.name} has not passed yet, and a solution read too early is a puzzle lost.\n"
         f"  hint   {typed(f'course hint {exercise.name}')}\n"
         f"  check  {typed(f'course check {name}')}\n"
-        f"  or     {typed(f'course show {name} --solution --i-give-up')}"
+        f"  or     {typed(f'course show {name} --i-give-up')}"
     )

@@ -60,7 +60,7 @@ def test_who_wants_no_color_gets_none(command):
 def test_without_torch_it_answers_at_once(tmp_path):
     """Nor is anything else loaded that would cost seconds."""
     commands = [[], ["--help"], ["--version"], ["hint", "rotate_half"], ["next"], ["show", "5"]]
-    commands += [["show", "lookup", "--solution", "--i-give-up"], ["check", "--help"]]
+    commands += [["show", "lookup", "--i-give-up"], ["check", "--help"]]
     commands += [["lab", "--help"], ["watch", "--help"], ["submit", "--help"]]
     commands += [["submit", "--out", str(tmp_path / "mine.zip")]]
     code = (

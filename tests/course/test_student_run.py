@@ -239,27 +239,6 @@ def test_a_deleted_file_comes_back_alone(repository):
         load_module(path)
 
 
-def test_what_is_waited_for_is_said(tmp_path):
-    """In a process of its own: pytest has to write where it really writes."""
-    source = with_body("rotate_half", "import time; time.sleep(1.5)")
-    (tmp_path / "rope.py").write_text(source, encoding="utf-8")
-    code = (
-        "import sys, pytest\n"
-        "from course.testing import plugin\n"
-        "plugin.LONG = 1\n"
-        "sys.exit(pytest.main(sys.argv[1:]))"
-    )
-    arguments = ["-p", "no:cacheprovider", "-x", "--modules", str(tmp_path), "tests/test_rope.py"]
-    result = subprocess.run(
-        [sys.executable, "-c", code, "--exercise=rotate_half", *arguments],
-        **{"capture_output": True, "text": True, "encoding": "utf-8", "cwd": ROOT},
-    )
-    sentence = (
-        "rotate_half has been running for 1 s; a test that takes 30 s is stopped, Ctrl+C stops all"
-    )
-    assert result.stdout.splitlines().count(sentence) == 1
-
-
 def test_stopping_at_the_first(run):
     result = run(stub_from(SOLUTION, "rope"), "-x")
     assert result.text.splitlines()[-1].startswith("1 to do in")
@@ -445,16 +424,6 @@ def test_a_deleted_function_is_named(run):
     result = run(SOLUTION[:start] + SOLUTION[end:], *TWO)
     assert result.flat.count("rope.py has no rotate_half; was it renamed or deleted?") == 1
     assert points_of("ntk_base") in result.flat
-
-
-def test_an_exception_in_given_code_names_the_line_that_led_there(run):
-    refuse = "\ndef refuse(x):\n    1 / 0\n"
-    result = run(with_body("rotate_half", "refuse(args[0])") + refuse, *TWO)
-    last = len(result.source.splitlines())
-    place = (
-        f"at {result.folder}rope.py:{last - 3}: refuse(args[0]), in {result.folder}rope.py:{last}"
-    )
-    assert f"{place}: 1 / 0" in result.flat
 
 
 def test_an_endless_recursion_is_said_to_be_one(run):
