@@ -44,7 +44,7 @@ def copy_to(place: Path) -> Path:
     for name in wanted:
         shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in ROOT.iterdir():
-        if path.is_file() and path.suffix != ".zip":
+        if path.is_file() and path.suffix != ".zip" and path.name != ".git":  # of a worktree
             shutil.copy(path, place)
     return place
 
