@@ -12,13 +12,11 @@ import threading
 import time
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
 from course import ROOT
 from course.cli import main
-from course.messages.terminal import Page
 from course.mistakes import mistakes
 from course.student.watch.runner import FORKS, how_it_ended
 from course.syllabus import find_lesson
@@ -202,14 +200,6 @@ def test_a_crash_names_the_deepest_line_of_the_students_file(sep):
     assert said.startswith("While it was loaded, exercises/rope.py crashed")
     first_line = MODULE.read_text(encoding="utf-8").splitlines()[0]
     assert said.splitlines()[1] == f"  at      exercises/rope.py:1: {first_line}"
-
-
-def test_a_page_has_lines_as_wide_as_the_terminal():
-    page = Page(20)
-    page.write_sep("-", "abc", red=True)
-    page.write_line("x", bold=True)
-    assert click.unstyle(page.text) == "------- abc --------\nx"
-    assert "\x1b[31m" in page.text
 
 
 def test_without_exercises_it_says_so(tmp_path, monkeypatch):

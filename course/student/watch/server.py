@@ -26,7 +26,7 @@ from typing import NoReturn
 
 import torch
 
-from course.messages.terminal import Page, write_results
+from course.messages.terminal import report
 from course.mistakes.diagnosis import KnownMistakes, diagnoser
 from course.student.board import next_steps
 from course.student.progress import found_in, next_exercise, remember, status_of_all
@@ -145,15 +145,13 @@ def _verdict(
     remember([result])
     statuses = result.statuses
     known = status_of_all() | found_in([result])
-    page = Page(width)
-    page.write_line(board_of([result], known))
-    write_results(page, [result], n_wrong=1)
+    parts = [board_of([result], known), report([result], width, n_wrong=1)]
     first_wrong = next((name for name in statuses if statuses[name] == Status.WRONG), None)
     if first_wrong is None:
-        page.write_line(f"\n{next_steps(known, tuple(statuses))}")
+        parts.append(next_steps(known, tuple(statuses)))
     following = next_exercise(known, tuple(statuses))
     return {
-        "verdict": page.text,
+        "verdict": "\n\n".join(filter(None, parts)),
         "exercise": first_wrong or (following and following[1].name),
     }
 
