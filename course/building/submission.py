@@ -2,7 +2,7 @@
 
 The zip holds `exercises/rope.py`, `notebooks/5_rope.ipynb` and so on, and `manifest.json`: a hash
 of each, and the versions of the course and of Python. It says nothing about the computer, and about
-the student only a name, if one is given. The same content gives the same bytes.
+the student only a name and questions, if they are given. The same content gives the same bytes.
 """
 
 import ast
@@ -68,13 +68,19 @@ def collect() -> tuple[dict[str, bytes], list[str]]:
     return files, remarks
 
 
-def pack(files: Mapping[str, bytes], name: str = "") -> bytes:
+def pack(
+    files: Mapping[str, bytes], name: str = "", questions: Mapping[str, str] | None = None
+) -> bytes:
     """Return the bytes of the zip.
 
     Args:
         files: the bytes of each file, by its name in the zip.
         name: the student's, if it is to be in the manifest.
+        questions: what the student asks, by the name of an exercise.
     """
+    if questions:
+        text = json.dumps(questions, indent=1, ensure_ascii=False, sort_keys=True)
+        files = {**files, QUESTIONS: f"{text}\n".encode()}
     manifest = {
         "course": _COURSE,
         "version": __version__,

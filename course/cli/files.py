@@ -1,6 +1,7 @@
 """`course open`, `reset`, `submit` and `build`: what one does with the files of a lesson."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -8,6 +9,7 @@ import click
 from course import root
 from course.building import archive
 from course.building.notebooks import UNGRADED, notebook_of, stems
+from course.building.submission import MAX_QUESTION
 from course.messages.wording import filled
 from course.syllabus import exercises_called, find_lesson, lessons
 from course.system.console import typed
@@ -134,7 +136,15 @@ def _whole(name: str) -> tuple[Path, ...]:
     help="The zip to write.",
 )
 @click.option("--name", default="", help="Your name, if it shall stand in the manifest.")
-def submit(out: Path, name: str) -> None:
+@click.option(
+    "--question",
+    "asked",
+    nargs=2,
+    multiple=True,
+    metavar="EXERCISE TEXT",
+    help="Ask your instructor about the grade of an exercise; may be repeated.",
+)
+def submit(out: Path, name: str, asked: tuple[tuple[str, str], ...]) -> None:
     """Pack your modules and your notebooks into one zip, to be handed in.
 
     It shows the board as `course check` left it, says what is missing or damaged, and packs in any
@@ -145,6 +155,7 @@ def submit(out: Path, name: str) -> None:
     Examples:
       course submit
       course submit --name "Ada Lovelace" --out ada.zip
+      course submit --question apply_rope "Is float16 not a floating dtype?"
     """
     from course.building import submission
     from course.student.board import course_board
@@ -157,7 +168,7 @@ def submit(out: Path, name: str) -> None:
             raise click.ClickException(
                 "there is nothing to hand in: no module and no notebook is here."
             )
-        data = submission.pack(files, name)
+        data = submission.pack(files, name, _questions(asked))
         write_whole_bytes(out, data)
     except submission.SubmissionError as error:
         raise click.ClickException(str(error)) from None
@@ -174,8 +185,22 @@ def submit(out: Path, name: str) -> None:
     n_modules = sum(path.endswith(".py") for path in files)
     click.echo(
         f"packed {out}: {n_modules} of {len(lessons())} modules, "
-        f"{len(files) - n_modules} of {len(stems())} notebooks, {len(data) / 1000:,.0f} kB"
+        f"{len(files) - n_modules} of {len(stems())} notebooks, "
+        f"{f'{len(asked)} of your questions, ' if asked else ''}{len(data) / 1000:,.0f} kB"
     )
+
+
+def _questions(asked: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the text of each question, by the name of its exercise."""
+    questions = {}
+    for name, text in asked:
+        found = exercises_called(name)
+        if len(found) != 1:
+            raise click.UsageError(f"{name} is a whole lesson: name the exercise you ask about")
+        if not 0 < len(text.strip()) <= MAX_QUESTION:
+            raise click.UsageError(f"a question has 1 to {MAX_QUESTION:,} characters")
+        questions[found[0].name] = text.strip()
+    return questions
 
 
 @click.command(short_help="Make exercises/ and notebooks/ from solutions/.")

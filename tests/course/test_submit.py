@@ -271,3 +271,28 @@ def test_what_is_too_large_for_the_grader_is_left_out(work):
     assert "exercises/rope.py was left out: it is larger than 1 MB." in submit()
     assert packed()["exercises/lookup.py"] == lookup.read_bytes()
     assert "exercises/rope.py" not in packed()
+
+
+def test_a_question_reaches_the_grader(work):
+    from course.grading.submissions import read_submissions
+
+    said = submit(
+        "--question", "apply_rope", " Is ½ wrong? ", "--question", "lookup.lookup", "Why?"
+    )
+    assert "2 of your questions" in said
+    (read,) = read_submissions(Path("submission.zip"))
+    assert read.questions == {"apply_rope": "Is ½ wrong?", "lookup": "Why?"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("rope", "Why?", "rope is a whole lesson: name the exercise you ask about"),
+        ("aply_rope", "Why?", "did you mean"),
+        ("apply_rope", " ", "a question has 1 to 2,000 characters"),
+        ("apply_rope", "x" * 2001, "a question has 1 to 2,000 characters"),
+    ],
+)
+def test_what_is_no_question_packs_nothing(work, name, text, sentence):
+    assert sentence in submit("--question", name, text, code=2)
+    assert os.listdir() == []
