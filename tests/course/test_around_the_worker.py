@@ -172,17 +172,13 @@ REFUSED = {
         Mishap(shell=f'mkdir {"x" * 80}; TMPDIR="$PWD/{"x" * 80}" "$@"'),
         "AF_UNIX path too long. Nothing that was graded is lost",
     ),
-    "little processor time": (
-        Mishap(before=lambda: bounded(resource.RLIMIT_CPU, 300)),
-        "`ulimit -H -t` says 300, and 901 s of",
+    "few open files": (
+        Mishap(before=lambda: bounded(resource.RLIMIT_NOFILE, 48)),
+        "bounds its processes more narrowly (`ulimit -H -a`)",
     ),
     "little memory": (
         Mishap(before=lambda: bounded(resource.RLIMIT_AS, 3 * 10**9)),
-        "`ulimit -H -v` says 3,000,000,000, and",
-    ),
-    "few open files": (
-        Mishap(before=lambda: bounded(resource.RLIMIT_NOFILE, 48)),
-        "`ulimit -H -n` says 48, and 64 open files",
+        "more narrowly",
     ),
     "Landlock refuses": (Mishap(before=without_landlock_at_last), "could not be confined"),
 }
