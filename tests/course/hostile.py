@@ -466,7 +466,7 @@ for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
     except OSError:
         pass
 """
-END = "did not come to an end in"
+END = "did not come to an end in|more than 5 s of processor time"
 attack("never ends to load", "while True: pass", "came to no end")
 attack("sleeps at import", "import time; time.sleep(600)", "came to no end while")
 in_call("computes for ever", "while True: pass", END)
