@@ -130,15 +130,17 @@ def test_what_is_started_meanwhile_finds_the_course_and_not_the_current_folder(
 @pytest.mark.slow
 @needs_sandbox
 def test_workers_run_the_course_that_grades_and_not_another_that_is_installed(tmp_path):
-    """The fork server of a copy says where it was loaded from, beside an installed course."""
+    """A worker of a copy says where it was loaded from, beside an installed course."""
     copy = copy_course(tmp_path / "copy")
+    source = "import sys\ndef place(): return sys.modules['course.testing.executor'].__file__"
     show = (
-        "import socket, subprocess, sys\n"
-        "from course.grading.sandbox.start import start\n"
         "from course import ROOT\n"
-        "program = 'import course.grading.sandbox.fork_server as n; print(n.__file__)'\n"
-        "with start(program, stdout=subprocess.PIPE, text=True) as started:\n"
-        "    print(ROOT, started.communicate()[0])"
+        "from course.grading.sandbox.fork_server import ForkServer\n"
+        "from course.grading.sandbox.remote import Conversation, RemoteExecutor, RemoteModule\n"
+        "with ForkServer() as server:\n"
+        f"    module = RemoteModule(server, {source.encode()!r}, 'exercises/rope.py')\n"
+        "    print(ROOT, RemoteExecutor(Conversation(module, 30)).call('place', (), {})[0])\n"
+        "    module.end()"
     )
     printed = subprocess.run(
         [sys.executable, "-P", "-c", show],
@@ -147,6 +149,6 @@ def test_workers_run_the_course_that_grades_and_not_another_that_is_installed(tm
         capture_output=True,
         text=True,
     )
-    root, fork_server = printed.stdout.split()
+    root, executor = printed.stdout.split()
     assert Path(root) == copy
-    assert Path(fork_server).is_relative_to(copy)
+    assert Path(executor).is_relative_to(copy)
