@@ -58,8 +58,8 @@ def newest() -> str:
     return list(kept())[-1]
 
 
-def put_back(name: str, only: Iterable[Path] = ()) -> str | None:
-    """Put files of an archive, all or only some, back in their places; first, keep what is there.
+def put_back(name: str) -> str | None:
+    """Put the files of an archive back in their places; first, keep what is there.
 
     Returns:
         The archive of what was there, or None if nothing was.
@@ -71,8 +71,6 @@ def put_back(name: str, only: Iterable[Path] = ()) -> str | None:
     if files is None:
         known = ", ".join(kept()) or "none yet"
         raise ValueError(f'there is no archive "{name}"; there are: {known}')
-    chosen = set(only) or set(files)
-    files = [path for path in files if path in chosen]
     here = [path for path in files if path.exists()]
     replaced = keep(here) if here else None
     for path in files:

@@ -8,7 +8,6 @@ lessons; and README's badges, from the address in pyproject.toml.
 """
 
 import hashlib
-import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -142,14 +141,7 @@ def record_line(name: str, data: bytes) -> str:
 def _products() -> Iterator[Product]:
     yield from modules_and_notebooks()
     for lesson in lessons():
-        file = _shown(lesson.text)
-        differs = (
-            f"the head, alt texts or common mistakes in {file} are not those of syllabus, figures "
-            "and catalogue"
-        )
-        derive = partial(with_derived_parts, lesson=lesson)
-        yield _product(lesson.text, lesson.text, derive, differs)
-        yield from _figures(lesson)
+        yield from _text_and_figures(lesson)
     contents = root() / "course" / "lessons" / "README.md"
     differs = f"the lessons in {_shown(contents)} are not those of the syllabus"
     yield _product(contents, contents, with_contents, differs)
@@ -158,25 +150,31 @@ def _products() -> Iterator[Product]:
     yield _product(readme, readme, with_badges, differs)
 
 
-def _figures(lesson: Lesson) -> Iterator[Product]:
-    """Yield the figures of a lesson; one that shows what it should keeps its bytes."""
-    pictures, drawn_in = figures.pictures(lesson.stem), figures.module_of(lesson.stem)
-    paths = {name: figures.path_of(lesson, name) for name in pictures}
-    folder = figures.path_of(lesson, "any").parent
+def _text_and_figures(lesson: Lesson) -> Iterator[Product]:
+    """Yield a lesson's text, and its figures: one that shows what it should keeps its bytes."""
+    try:
+        pictures = figures.pictures(lesson.stem)
+    except ValueError as error:
+        raise BuildError(str(error)) from None
+    file, drawn_in = _shown(lesson.text), figures.module_of(lesson.stem)
+    differs = (
+        f"the head, alt texts or common mistakes in {file} are not those of syllabus, figures "
+        "and catalogue"
+    )
+    derive = partial(with_derived_parts, lesson=lesson, pictures=pictures)
+    yield _product(lesson.text, lesson.text, derive, differs)
+    folder = lesson.text.parent / "figures" / lesson.stem
     for path in sorted(folder.glob("*.svg")):
         if path.stem not in pictures:
             raise BuildError(f"{_shown(path)} is not drawn in {drawn_in}; delete or rename it")
-    if pictures:
-        from course.plots.record import decoded, same
-
     for name, picture in pictures.items():
-        current = (_read(paths[name]) or b"").decode("utf-8", errors="replace")
-        told = f"<title>{html.escape(picture.alt, quote=False)}</title>" in current
-        is_right = told and same(decoded(current), picture.record)
-        file = _shown(paths[name])
-        differs = f"{file} is not what {drawn_in} draws; `course build` draws it anew: look at it"
-        text = current if is_right else picture.svg()
-        yield Product(paths[name], text, differs, edited_by_students=False)
+        path = folder / f"{name}.svg"
+        current = (_read(path) or b"").decode("utf-8", errors="replace")
+        differs = (
+            f"{_shown(path)} is not what {drawn_in} draws; `course build` draws it anew: look at it"
+        )
+        text = current if picture.is_shown_by(current) else picture.svg()
+        yield Product(path, text, differs, edited_by_students=False)
 
 
 def _product(path: Path, source: Path, make: Callable[[str], str], differs: str = "") -> Product:
@@ -246,9 +244,9 @@ _FOLDED = """
 """
 
 
-def with_derived_parts(text: str, lesson: Lesson) -> str:
+def with_derived_parts(text: str, lesson: Lesson, pictures: dict) -> str:
     """Return a lesson's text with all that is derived in it written anew."""
-    return figures.with_alts(with_head_and_mistakes(text, lesson), lesson)
+    return figures.with_alts(with_head_and_mistakes(text, lesson), lesson.stem, pictures)
 
 
 def with_head_and_mistakes(text: str, lesson: Lesson) -> str:

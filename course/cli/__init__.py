@@ -1,6 +1,7 @@
 """The `course` command. It stays thin, and imports what a command needs only when it runs."""
 
 import importlib
+import keyword
 import os
 import sys
 from typing import Any
@@ -24,6 +25,7 @@ _GROUPS = {
     },
     "For a class": {
         "grade": "course.cli.grade",
+        "class": "course.cli.class_file",
         "nbgrader": "course.cli.nbgrader",
         "gradescope": "course.grading.engines.gradescope",
     },
@@ -67,7 +69,10 @@ class _Commands(click.Group):
                 )
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        return getattr(importlib.import_module(_MODULES[name]), name) if name in _MODULES else None
+        if name not in _MODULES:
+            return None
+        called = f"{name}_" if keyword.iskeyword(name) else name
+        return getattr(importlib.import_module(_MODULES[name]), called)
 
     def resolve_command(self, context: click.Context, words: list[str]) -> Any:
         try:

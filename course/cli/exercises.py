@@ -6,7 +6,7 @@ import sys
 import click
 
 from course import root
-from course.syllabus import exercises_called, find_lesson, lessons
+from course.syllabus import Exercise, exercises_called, find_lesson, lessons
 
 
 @click.command(
@@ -49,12 +49,11 @@ def check(words: tuple[str, ...], exit_zero: bool) -> None:
 @click.argument("lesson", required=False)
 @click.option("--fork/--no-fork", default=None, hidden=True)
 def watch(lesson: str | None, fork: bool | None) -> None:
-    """Test a LESSON, by name or number, each time its file is saved; without one, whichever is.
+    """Test a lesson each time its file is saved; a LESSON, by name or number, also at once.
 
     It shows the lesson's points and the first thing that is wrong, a moment after you save. Leave
-    it running in a terminal beside your editor. Keys: h shows a hint, one more each time, a tests
-    all lessons, o opens the lesson's notebook, q ends it, as Ctrl+C does. An exercise stands for
-    its lesson.
+    it running in a terminal beside your editor. Type h and Enter for a hint, one more each time, q
+    and Enter to end it, as Ctrl+C does. An exercise stands for its lesson.
 
     \b
     Examples:
@@ -70,12 +69,11 @@ def watch(lesson: str | None, fork: bool | None) -> None:
             signal.signal(getattr(signal, name), signal.default_int_handler)
     chosen = find_lesson(lesson) if lesson else None
     try:
-        status = Watcher(chosen, fork).run()
+        Watcher(chosen, fork).run()
     except KeyboardInterrupt:
-        status = 0
+        pass
     except RuntimeError as error:
         raise click.ClickException(str(error)) from None
-    sys.exit(status)
 
 
 @click.command(short_help="Say what to do now, and why it comes now.")
@@ -98,11 +96,22 @@ def next(name: str | None) -> None:
     click.echo(next_steps_and_why(status_of_all(), tuple(one.name for one in preferred)))
 
 
+def _chosen(name: str | None) -> Exercise:
+    """Return the exercise of this name, or the next one to do; if there is none, say so and end."""
+    from course.student.progress import chosen_exercise
+
+    chosen = chosen_exercise(name)
+    if chosen is None:
+        everything = f"Everything of {name}" if name else "Everything"
+        click.echo(f"{everything} passes; name an exercise to see it all the same.")
+        click.get_current_context().exit()
+    return chosen
+
+
 @click.command(short_help="Show a hint for an exercise, one more each time.")
 @click.argument("exercise", required=False)
 @click.option("--again", is_flag=True, help="Show those seen so far, and no new one.")
-@click.option("--restart", is_flag=True, help="Begin anew with the first.")
-def hint(exercise: str | None, again: bool, restart: bool) -> None:
+def hint(exercise: str | None, again: bool) -> None:
     """Show a hint for an EXERCISE; for a lesson or without a name, for the next one to do.
 
     There are three: what to think about, how to go about it, and nearly the line. Each call
@@ -116,24 +125,15 @@ def hint(exercise: str | None, again: bool, restart: bool) -> None:
       course hint rotate_half --again
     """
     from course.student import hints
-    from course.student.progress import chosen_exercise
 
-    if again and restart:
-        raise click.UsageError("--again and --restart exclude each other")
-    chosen = chosen_exercise(exercise)
-    if chosen is None:
-        everything = f"Everything of {exercise}" if exercise else "Everything"
-        click.echo(f"{everything} passes; name an exercise to see its hints all the same.")
-        return
-    if restart:
-        hints.start_over(chosen)
+    chosen = _chosen(exercise)
     click.echo(hints.seen_again(chosen) if again else hints.one_more(chosen))
 
 
 @click.command(short_help="Show what an exercise asks for, or its solution.")
 @click.argument("exercise", required=False)
 @click.option("--solution", is_flag=True, help="Show the reference, once the exercise has passed.")
-@click.option("--i-give-up", is_flag=True, help="With --solution: show it before; it is noted.")
+@click.option("--i-give-up", is_flag=True, help="Show the reference before.")
 def show(exercise: str | None, solution: bool, i_give_up: bool) -> None:
     """Show what an EXERCISE asks for; for a lesson or without a name, the next one to do.
 
@@ -146,24 +146,17 @@ def show(exercise: str | None, solution: bool, i_give_up: bool) -> None:
       course show rotate_half
       course show 5
       course show rotate_half --solution
-      course show rotate_half --solution --i-give-up
+      course show rotate_half --i-give-up
     """
-    from course.student.progress import PASSED, chosen_exercise, give_up, status_of_all
+    from course.student.progress import PASSED, status_of_all
     from course.student.show import how_it_is_done, not_yet, what_it_asks
 
-    if i_give_up and not solution:
-        raise click.UsageError("--i-give-up goes with --solution")
-    chosen = chosen_exercise(exercise)
-    if chosen is None:
-        everything = f"Everything of {exercise}" if exercise else "Everything"
-        click.echo(f"{everything} passes; name an exercise to see it all the same.")
-        return
+    chosen = _chosen(exercise)
     status = status_of_all()[chosen.name]
     if solution and status != PASSED and not i_give_up:
         raise click.ClickException(not_yet(chosen))
     try:
-        click.echo(how_it_is_done(chosen) if solution else what_it_asks(chosen, status))
+        is_shown = solution or i_give_up
+        click.echo(how_it_is_done(chosen) if is_shown else what_it_asks(chosen, status))
     except OSError as error:
         raise click.ClickException(f"{error.filename} cannot be read: {error.strerror}") from None
-    if solution and status != PASSED:
-        give_up(chosen)

@@ -232,7 +232,8 @@ def gpt(long: bool, prompt: str | None, seed: int) -> None:
 
     It learns the toy kingdom's language, one character at a time, in less than a minute on two
     processors; a checker counts how many of its lines are grammatical. With --long it learns from
-    TinyShakespeare. Both models are kept, and shown at once the next time.
+    TinyShakespeare. Stop it whenever you like: the next time it goes on from there. Both models
+    are kept, and shown at once.
 
     --prompt goes on from a text, character by character with your cache, and says how much faster
     that is than to read the whole text anew for each.
@@ -306,14 +307,22 @@ def _write_on(training: "GPTTraining", ids: list[int]) -> None:
 
     generate, model = training.exercises.generate, training.model
     generator = torch.Generator().manual_seed(training.settings.seed)
+    decode = training.tokenizer.decode
+
+    def tell(token: int) -> None:
+        click.echo(decode([token]), nl=False)
+        sys.stdout.flush()
+
+    click.echo(f"\n{decode(ids)}", nl=False)
     with students_code("Writing"):
-        text = go_on(generate, model, torch.tensor([ids]), N_WRITTEN, TEMPERATURE, generator)
+        start = torch.tensor([ids])
+        go_on(generate, model, start, N_WRITTEN, TEMPERATURE, generator, on_token=tell)
+        click.echo()
         (one, speed), (other, slower) = tokens_per_second(generate, model, ids[-1]).values()
     differ = first_difference(one, other)
     told = "the same" if differ is None else f"the same up to character {differ}"
     click.echo(
-        f"\n{training.tokenizer.decode(text[0])}\n\n"
-        f"{speed:,.0f} characters a second with the cache, {slower:,.0f} without, where the "
+        f"\n{speed:,.0f} characters a second with the cache, {slower:,.0f} without, where the "
         f"whole text is read\nanew for each of {len(one) - 1}. Both write {told}."
     )
     _tell_whose(whose(all_names()))

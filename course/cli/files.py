@@ -1,7 +1,7 @@
 """`course open`, `reset`, `submit` and `build`: what one does with the files of a lesson."""
 
 import sys
-import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -9,8 +9,11 @@ import click
 from course import root
 from course.building import archive
 from course.building.notebooks import UNGRADED, notebook_of, stems
+from course.building.submission import MAX_QUESTION
+from course.messages.wording import filled
 from course.syllabus import exercises_called, find_lesson, lessons
 from course.system.console import typed
+from course.system.files import write_whole_bytes
 
 
 def _files_of(name: str) -> tuple[Path, ...]:
@@ -66,8 +69,7 @@ def open(words: tuple[str, ...]) -> None:
     metavar="[NAME]",
     is_flag=False,
     flag_value="",
-    help="Put back what was kept under this NAME, or last of this lesson; without one, all of what "
-    "was kept last.",
+    help="Put back what was kept under this NAME of the list; without one, what was kept last.",
 )
 def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
     """Make the module and the notebook of a LESSON what they were at first, or one of them alone.
@@ -81,7 +83,6 @@ def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
       course reset exercises/rope.py
       course reset --list
       course reset --restore
-      course reset --restore rope
       course reset --restore 2026-09-30_18-25-00
     """
     from course.building.build import BuildError, start_afresh
@@ -98,7 +99,8 @@ def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
                 click.echo("nothing was kept so far")
             return
         if restore is not None:
-            kept, done = _restore(restore)
+            name = restore or archive.newest()
+            kept, done = archive.put_back(name), f"{name} is back in its place"
         else:
             kept, done = start_afresh(*_whole(lesson)), f"{lesson} is as it was at first"
     except ValueError as error:
@@ -110,42 +112,19 @@ def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
         click.echo(f"what you had is kept: {typed(f'course reset --restore {kept}')}")
 
 
-def _files_named(name: str) -> tuple[Path, ...]:
-    """Return the same, but one file alone if it is named."""
-    files = _files_of(name)
-    return tuple(path for path in files if path.name == Path(name).name) or files
-
-
 def _whole(name: str) -> tuple[Path, ...]:
-    """Return the files of a lesson; raise ValueError for one exercise, which shares them."""
-    files = _files_named(name)
-    if len(files) == 2 and len(exercises_called(name)) == 1:
+    """Return the file of this name, or the files of a lesson.
+
+    Raises:
+        ValueError: it is one exercise, which shares them.
+    """
+    files = _files_of(name)
+    named = tuple(path for path in files if path.name == Path(name).name)
+    if not named and len(files) == 2 and len(exercises_called(name)) == 1:
         stem = find_lesson(name).stem
         whole = typed(f"course reset {stem}")
         raise ValueError(f"{name} is one exercise; {whole} starts all of {stem} afresh")
-    return files
-
-
-def _restore(name: str) -> tuple[str | None, str]:
-    """Put back an archive, or a lesson's files from the newest that has them.
-
-    Returns:
-        The archive of what was there, and what was done.
-
-    Raises:
-        ValueError: there is no such archive.
-    """
-    if name and name not in archive.kept():
-        try:
-            files = _files_named(name)
-        except ValueError:
-            return archive.put_back(name), ""  # which says what archives there are
-        held = [one for one, paths in archive.kept().items() if {*paths} & {*files}]
-        if not held:
-            raise ValueError(f"nothing of {name} was kept so far")
-        return archive.put_back(held[-1], files), f"{name} is back as it was kept in {held[-1]}"
-    name = name or archive.newest()
-    return archive.put_back(name), f"{name} is back in its place"
+    return named or files
 
 
 @click.command(short_help="Pack what your instructor needs into one zip.")
@@ -157,53 +136,71 @@ def _restore(name: str) -> tuple[str | None, str]:
     help="The zip to write.",
 )
 @click.option("--name", default="", help="Your name, if it shall stand in the manifest.")
-@click.option("--no-check", is_flag=True, help="Pack at once, without running the tests before.")
-def submit(out: Path, name: str, no_check: bool) -> None:
+@click.option(
+    "--question",
+    "asked",
+    nargs=2,
+    multiple=True,
+    metavar="EXERCISE TEXT",
+    help="Ask your instructor about the grade of an exercise; may be repeated.",
+)
+def submit(out: Path, name: str, asked: tuple[tuple[str, str], ...]) -> None:
     """Pack your modules and your notebooks into one zip, to be handed in.
 
-    First it runs the tests, and says what is missing, wrong or not begun. It packs in any case:
-    what counts is up to your instructor. You may submit as often as you like; the same work gives
-    the same zip. Your files are only read.
+    It shows the board as `course check` left it, says what is missing or damaged, and packs in any
+    case: what counts is up to your instructor. You may submit as often as you like; the same work
+    gives the same zip. Your files are only read.
 
     \b
     Examples:
       course submit
       course submit --name "Ada Lovelace" --out ada.zip
-      course submit --no-check
+      course submit --question apply_rope "Is float16 not a floating dtype?"
     """
     from course.building import submission
-    from course.student.submit import findings
+    from course.student.board import course_board
+    from course.student.progress import UNCHECKED, status_of_all
 
     try:
         submission.refuse_to_replace(out)
-        work = submission.collect()
-        if not work.files:
+        files, remarks = submission.collect()
+        if not files:
             raise click.ClickException(
                 "there is nothing to hand in: no module and no notebook is here."
             )
-        for line in findings(work, not no_check):
-            click.echo(line)
-        for remark in work.remarks:
-            wrapped = textwrap.fill(
-                remark, 80, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
-            )
-            click.secho(wrapped, fg="yellow")
-        data = submission.pack(work.files, name)
-        submission.write(out, data)
+        data = submission.pack(files, name, _questions(asked))
+        write_whole_bytes(out, data)
     except submission.SubmissionError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(
             f"{out} cannot be written: {error.strerror}. Give another place with --out."
         ) from None
-    n_modules = sum(path.endswith(".py") for path in work.files)
-    n_notebooks = len(work.files) - n_modules
+    status = status_of_all()
+    click.echo(f"{course_board(status)}\n")
+    if UNCHECKED in status.values():
+        remarks.append(f"Not all was checked as it is now: `{typed('course check')}` does it.")
+    for remark in remarks:
+        click.secho(filled(remark), fg="yellow")
+    n_modules = sum(path.endswith(".py") for path in files)
     click.echo(
-        f"\npacked {out}: {n_modules} of {len(lessons())} modules, "
-        f"{n_notebooks} of {len(stems())} notebooks, {len(data) / 1000:,.0f} kB"
+        f"packed {out}: {n_modules} of {len(lessons())} modules, "
+        f"{len(files) - n_modules} of {len(stems())} notebooks, "
+        f"{f'{len(asked)} of your questions, ' if asked else ''}{len(data) / 1000:,.0f} kB"
     )
-    if not Path.cwd().is_relative_to(root()):  # another clone of the course may lie here
-        click.echo(f"all of them from {root()}")
+
+
+def _questions(asked: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the text of each question, by the name of its exercise."""
+    questions = {}
+    for name, text in asked:
+        found = exercises_called(name)
+        if len(found) != 1:
+            raise click.UsageError(f"{name} is a whole lesson: name the exercise you ask about")
+        if not 0 < len(text.strip()) <= MAX_QUESTION:
+            raise click.UsageError(f"a question has 1 to {MAX_QUESTION:,} characters")
+        questions[found[0].name] = text.strip()
+    return questions
 
 
 @click.command(short_help="Make exercises/ and notebooks/ from solutions/.")

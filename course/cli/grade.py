@@ -3,7 +3,8 @@
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,13 @@ MAX_CHANGES = 20
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Say who gains or loses points against the results in this folder, an earlier --out.",
 )
+@click.option(
+    "--class",
+    "class_path",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The class's own file.  [default: class.toml beside the submissions, if there is one]",
+)
 @click.option("--self-test", is_flag=True, help="Try to break out of the sandbox, and report.")
 @click.option("--unsandboxed", is_flag=True, help="Grade without a sandbox. Only code you trust.")
 def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
@@ -79,6 +87,7 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
       course grade submissions/ --gradebook gradebook.db
       course grade submissions/ --scheduler tcp://192.168.1.10:8786
       course grade submissions/ --out again --compare graded
+      course grade rope-submissions/ --lesson rope --class fall/class.toml
       course grade --self-test
     """
     from course.grading.judge.import_path import UnsafePlace, safe_import_path
@@ -136,11 +145,16 @@ def _grade(
     seed: int | None,
     resume: bool,
     compare: Path | None,
+    class_path: Path | None,
     unsandboxed: bool,
 ) -> int:
+    from course.grading.class_file.grades import grades_of
+    from course.grading.class_file.reading import ClassFileError, read_class_file
+    from course.grading.class_file.settings import NAME
     from course.grading.judge.grade import Store, grade_all
     from course.grading.judge.unit import GradingError, Settings
     from course.grading.reports import pages_of_others, write_reports
+    from course.grading.reports.changes import changes
     from course.grading.sandbox.sandbox import SandboxError, missing
     from course.grading.submissions import SubmissionsError, modules_beside, read_submissions
 
@@ -163,8 +177,13 @@ def _grade(
             raise click.UsageError(f"--compare {compare} is --out: name another folder by --out")
         if compare and not (compare / "seed.txt").exists():
             raise click.UsageError(f"--compare {compare}: no class was graded into that folder")
-        handed_in = list(read_submissions(submissions))
-        notes = []
+        beside_them = submissions.resolve().parent / NAME
+        class_path = class_path or (beside_them if beside_them.is_file() else None)
+        class_file = read_class_file(class_path) if class_path else None
+        handed_in = list(read_submissions(submissions, ask_times=class_file is not None))
+        notes, strangers = [], []
+        if class_file:
+            handed_in, notes, strangers = _of_class(handed_in, class_file, submissions)
         if beside := modules_beside(submissions):
             notes.append(
                 f"Beside the students' folders: {_first_five(beside)}. No name says whose that is, "
@@ -176,30 +195,41 @@ def _grade(
             if compare and seed is None:
                 seed = Store(compare).seed(None)  # other inputs would be a difference, too
             settings = Settings(store.seed(seed), confined=not unsandboxed)
-            units = _units(handed_in, wanted)
-            total = len(handed_in) * len(wanted)
-            jobs = max(1, min(jobs, total))
+            kept = _kept(store, class_file) if class_file else {}
+            units = _units(handed_in, wanted, kept)
+            jobs = max(1, min(jobs, len(units)))
             graded = grade_all(units, store, settings, jobs, not resume, scheduler)
-            results = _with_progress(graded, total)
-            alike, known, concealed = _to_look_at(handed_in, wanted)
-            written = write_reports(results, alike, out, known, concealed, notes)
+            results = _with_progress(graded, len(units))
+            now = {(one.student, one.lesson) for one in results}
+            results += [kept[one] for one in kept if one not in now]
+            found = None
+            if compare:
+                before = list(Store(compare).kept())
+                found = changes(before, results)
+            grades = grades_of(results, class_file, now=datetime.now(UTC))
+            alike, known = _to_look_at(handed_in, wanted)
+            modules = {
+                (one.student, stem): source
+                for one in handed_in
+                for stem, source in one.modules.items()
+            }
+            written = write_reports(grades, alike, out, known, notes, found, modules)
         if gradebook:
             enter_points(results, gradebook)
-    except (GradingError, SubmissionsError, ValueError) as error:
+    except (ClassFileError, GradingError, SubmissionsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    _say(submissions, results, written, notes)
+    _say(submissions, results, written, [*notes, *strangers])
     if gradebook:
         click.echo(f"  {gradebook}{' (there was none, so it was made)' if is_new else ''}")
-    if others := pages_of_others(results, out):
+    if others := pages_of_others(grades, out):
         click.echo(
             f"Older pages of students who are not among these are in there: {len(others)}, such as "
             f"{others[0]}."
         )
     if compare:
-        before = list(Store(compare).kept())
         if not before:
             click.echo(f"{compare} has no result that this version of the grader can read.")
-        _say_changes(before, results, out)
+        _say_changes(found, out)
     click.echo(f"The inputs were drawn from the seed in {out / 'seed.txt'}.")
     if not_graded := _not_graded(results):
         click.secho(
@@ -222,12 +252,55 @@ def _lessons_in(handed_in: Sequence) -> list[Lesson]:
     return [lesson for lesson in counted if lesson.stem in found] or list(counted)
 
 
-def _units(handed_in: Sequence, wanted: list[Lesson]) -> Iterator:
+def _of_class(handed_in: list, class_file: Any, submissions: Path) -> tuple[list, list, list]:
+    """Return submissions by the roster, with platforms' times; notes; one on who is not on it."""
+    from course.grading.class_file.exports import ExportError, read_export
+    from course.grading.class_file.members import by_member, with_times
+
+    try:
+        exports = {
+            stem: read_export(one.export)
+            for stem, one in class_file.assignments.items()
+            if one.export
+        }
+    except ExportError as error:
+        raise click.ClickException(f"{class_file.path.name}: {error}") from None
+    place = submissions.resolve().name
+    handed_in, strangers = by_member(handed_in, class_file, exports, place)
+    handed_in, notes = with_times(handed_in, class_file, exports)
+    if not (strangers and class_file.people):
+        return handed_in, notes, []
+    told = (
+        f"Not on the roster of {class_file.path.name}: {_first_five(strangers)}. They are graded "
+        "all the same, and stand at the end; `folder = ...` there says whose it is."
+    )
+    return handed_in, notes, [told]
+
+
+def _kept(store: Any, class_file: Any) -> dict[tuple[str, str], LessonResult]:
+    """Return what students on the roster handed in before, as in earlier weeks of the term."""
+    return {
+        (one.student, one.lesson): one
+        for one in store.kept()
+        if one.handed_in and one.student in class_file.people
+    }
+
+
+def _units(
+    handed_in: Sequence, wanted: list[Lesson], kept: Mapping[tuple[str, str], LessonResult]
+) -> list:
+    """Return what is to be graded; that a lesson is missing now takes nothing away from before."""
     from course.grading.judge.unit import Unit
 
+    units = []
     for one in handed_in:
-        for stem in (lesson.stem for lesson in wanted):
-            yield Unit(
+        for lesson in wanted:
+            stem, time = lesson.stem, one.times.get(lesson.stem)
+            is_there = stem in one.modules or stem in one.unread or stem in one.refused
+            if not is_there and (one.student, stem) in kept:
+                continue
+            names = {exercise.name for exercise in lesson.exercises}
+            unit = Unit(
                 student=one.student,
                 lesson=stem,
                 source=one.modules.get(stem),
@@ -235,25 +308,28 @@ def _units(handed_in: Sequence, wanted: list[Lesson]) -> Iterator:
                 unread=one.unread.get(stem, ""),
                 refused=one.refused.get(stem, ""),
                 canvas_id=one.canvas_id,
-                late=stem in one.late,
+                handed_in_at=time.at.isoformat() if time and time.at else "",
+                says=time.says if time else "",
+                late=bool(time and time.marked_late),
+                questions=tuple(pair for pair in one.questions.items() if pair[0] in names),
             )
+            units.append(unit)
+    return units
 
 
-def _to_look_at(handed_in: Sequence, wanted: list[Lesson]) -> tuple[dict, list, list]:
-    """Return similar pairs by lesson, published answers, and sentences on concealment."""
+def _to_look_at(handed_in: Sequence, wanted: list[Lesson]) -> tuple[dict, list]:
+    """Return similar pairs by lesson, and published answers."""
     from course.grading.similarity.answers import find_known
-    from course.grading.similarity.concealed import find_concealment
     from course.grading.similarity.copies import find_resemblances
     from course.grading.similarity.source import read_source
 
-    alike, known, concealed = {}, [], []
+    alike, known = {}, []
     for stem in (lesson.stem for lesson in wanted):
         own = [one for one in handed_in if stem in one.modules]
         read = [(one.student, read_source(one.modules[stem])) for one in own]
         alike[stem] = find_resemblances(stem, read)
         known += find_known(stem, read)
-        concealed += find_concealment(stem, read)
-    return alike, known, concealed
+    return alike, known
 
 
 def _with_progress(graded: Iterator[tuple[LessonResult, bool]], total: int) -> list[LessonResult]:
@@ -326,11 +402,10 @@ def _first_five(names: Sequence[str], separator: str = ", ") -> str:
     return separator.join(names[:5]) + others
 
 
-def _say_changes(old: list[LessonResult], new: list[LessonResult], out: Path) -> None:
-    from course.grading.reports.changes import changes, changes_csv
+def _say_changes(found: Sequence, out: Path) -> None:
+    from course.grading.reports.changes import changes_csv
     from course.system.files import write_whole
 
-    found = changes(old, new)
     write_whole(out / "changes.csv", changes_csv(found))
     students = {change.student for change in found}
     click.echo(f"changed: {len(found)} exercises of {len(students)} students")

@@ -37,13 +37,11 @@ def init(folder: Path) -> None:
     Example:
       course nbgrader init my-class
     """
-    from course.grading.judge.grade import GradingError
-
     try:
         _lay_out(folder)
     except OSError as error:
         raise click.ClickException(f"{error.filename or folder}: {error.strerror}") from None
-    except (GradingError, ValueError) as error:
+    except ValueError as error:
         raise click.ClickException(str(error)) from None
     click.echo(f"{folder} is ready. What comes next, in that folder:")
     click.echo("  nbgrader generate_assignment 1_lookup")
@@ -53,28 +51,25 @@ def _lay_out(folder: Path) -> None:
     """Make a class's folder, whole or not at all."""
     from course.building.notebooks import notebook_from, source_of
     from course.grading.nbgrader.gradebook import enter_points
-    from course.syllabus import lessons, solution_of
+    from course.syllabus import lessons, stub_of
 
     if os.path.lexists(folder) and (folder.is_symlink() or folder.is_file() or os.listdir(folder)):
         raise ValueError(f"{folder} is in the way: name a folder that is empty or not there yet")
     folder = folder.absolute()
     draft = folder.with_name(f".{folder.name}.{os.getpid()}")
+    files = {"nbgrader_config.py": _CONFIG}
     try:
         for lesson in lessons():
             stem = lesson.text.stem
-            assignment = draft / "source" / stem
-            assignment.mkdir(parents=True)
-            module = solution_of(lesson.stem)
-            (assignment / f"{lesson.stem}.py").write_text(module, encoding="utf-8", newline="\n")
-            source = source_of(stem)
-            try:
-                text = notebook_from(
-                    source.read_text(encoding="utf-8"), stem, solved=True, linked=False
-                )
-            except ValueError as error:
-                raise ValueError(f"{source} {error}") from None
-            (assignment / f"{stem}.ipynb").write_text(text, encoding="utf-8", newline="\n")
-        (draft / "nbgrader_config.py").write_text(_CONFIG, encoding="utf-8", newline="\n")
+            source = source_of(stem).read_text(encoding="utf-8")
+            files[f"source/{stem}/{lesson.stem}.py"] = stub_of(lesson.stem).decode()
+            files[f"source/{stem}/{stem}.ipynb"] = notebook_from(
+                source, stem, solved=True, linked=False
+            )
+        for name, text in files.items():
+            path = draft / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
         enter_points([], str(draft / "gradebook.db"))
         os.replace(draft, folder)
     finally:

@@ -1,4 +1,4 @@
-"""`course site`."""
+"""`course site build`."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,7 +8,7 @@ import click
 _NEEDED = ("sphinx", "myst_nb", "furo", "math_core", "sphinx_copybutton")
 
 
-@click.group(short_help="Build or serve the course as a website.")
+@click.group(short_help="Build the course as a website.")
 def site() -> None:
     """The course as a website: texts, notebooks as they look after a run, and what helpers do.
 
@@ -17,7 +17,6 @@ def site() -> None:
     \b
     Examples:
       course site build
-      course site serve
     """
 
 
@@ -28,7 +27,7 @@ def site() -> None:
     help="The folder to build it in; without it, site/.",
 )
 def build(out: Path | None) -> None:
-    """Build the site. The first time takes minutes, because all notebooks are run.
+    """Build the site. It takes minutes, because all notebooks are run.
 
     They show real words where `course data all` has fetched them.
 
@@ -39,38 +38,13 @@ def build(out: Path | None) -> None:
       course site build
       course site build --out public
     """
-    _build(out)
-
-
-@site.command(short_help="Show the site on this machine.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
-def serve(port: int) -> None:
-    """Serve the site to browsers on this machine; it is built first if anything changed.
-
-    \b
-    Examples:
-      course site serve
-      course site serve --port 8080
-    """
-    from course.site.build import folder, is_current, serve_folder
-
-    if not is_current(folder()):
-        _build(None)
-    try:
-        serve_folder(folder(), port, click.echo)
-    except OSError as error:
-        raise click.ClickException(
-            f"port {port} cannot be used ({error.strerror}); name another with --port"
-        ) from None
-
-
-def _build(out: Path | None) -> None:
     if not all(map(find_spec, _NEEDED)):
         raise click.ClickException('building the site needs more: pip install -e ".[site]"')
-    from course.site.build import SiteError, build_site, folder
+    from course import root
+    from course.site.build import SiteError, build_site
 
-    out = (out or folder()).resolve()
-    click.echo("building the site; notebooks that changed are run, which takes a minute or two")
+    out = (out or root() / "site").resolve()
+    click.echo("building the site; all notebooks are run, which takes minutes")
     try:
         warnings = build_site(out)
     except SiteError as error:

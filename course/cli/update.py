@@ -19,9 +19,9 @@ from course import root
 def update(folder: Path | None, dry_run: bool) -> None:
     """Bring in what changed in the course's texts, tests, tools and exercises.
 
-    What you wrote stays: your modules get new docstrings, signatures and exercises around your
-    code, your notebooks new cells around yours. What both changed stays as you have it, and the new
-    version is written beside it. What you had is kept, and `course reset --restore` brings it back.
+    What you wrote stays: what changed in a module is merged with your lines. Where you and the
+    course changed the same lines, and of a notebook that you edited, the new version is written
+    beside yours. What you had is kept, and `course reset --restore` brings it back.
 
     \b
     Examples:

@@ -1,16 +1,17 @@
 """A GPT made of the student's own exercises, trained with positions and without.
 
 Both models are alike, begin with the same numbers and read the same windows; in one of them nothing
-turns the queries and keys.
+turns the queries and keys. A training notes where it is every few seconds, and goes on from there.
 """
 
 import dataclasses
 import math
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ from course.experiments.training import (
     Training,
     fingerprint,
     kept_in,
-    kept_or_made,
+    load_or_none,
+    save,
     whose,
 )
 from course.experiments.writing import go_on
@@ -64,8 +66,8 @@ LONG = Settings(
 TEMPERATURE = 0.5
 """At which the models write: surer of themselves than in training, for one letter spoils a line."""
 
-N_SAMPLES = 8
-"""Times that a model is heard while it trains."""
+SECONDS_BETWEEN_NOTES = 5.0
+"""So often a training notes where it is, and its model is heard."""
 
 N_TEXTS = 96
 """Texts that a trained model writes for its lines to be counted."""
@@ -102,7 +104,7 @@ class GPTTraining(Training):
 
     Args:
         scheme: `WITH` or `WITHOUT`.
-        settings, text: as in `Training`.
+        settings, text, noted: as in `Training`.
     """
 
     def new_model(self, scheme: str) -> nn.Module:
@@ -263,20 +265,37 @@ def _kept(
     """Return a model's weights and the fields of its `Result`."""
     torch.set_num_threads(1)  # the other model has the other processor
     name = f"{way.replace(' ', '-')}-{fingerprint(settings, corpus.text, all_names())}.pt"
-
-    def made() -> dict[str, Any]:
+    file = kept_in("gpt") / name
+    kept = load_or_none(file) or {}
+    if "result" not in kept:
         with students_code(f"The training {way}"):
-            return _trained(GPTTraining(way, settings, corpus.text), corpus, tell)
+            kept = _trained(way, settings, corpus, tell, kept, partial(save, file))
+        save(file, kept)
+    return kept
 
-    return kept_or_made(kept_in("gpt") / name, made)
 
+def _trained(
+    way: str,
+    settings: Settings,
+    corpus: Corpus,
+    tell: Callable[..., object],
+    kept: dict[str, Any],
+    keep: Callable[[dict[str, Any]], object],
+) -> dict[str, Any]:
+    """Train from where an earlier training was, and note now and then where this one is."""
+    training = GPTTraining(way, settings, corpus.text, kept)
+    untrained = kept.get("untrained") or training.written()[0]
+    told_at = time.monotonic()
 
-def _trained(training: GPTTraining, corpus: Corpus, tell: Callable[..., object]) -> dict[str, Any]:
-    untrained = training.written()[0]
-    often = -(-training.settings.steps // N_SAMPLES)
-    training.run(
-        lambda step: tell(step, training.written(seed=step)[0] if step % often == 0 else "")
-    )
+    def after(step: int) -> None:
+        nonlocal told_at
+        sample = ""
+        if time.monotonic() - told_at > SECONDS_BETWEEN_NOTES:
+            keep({**training.noted(), "untrained": untrained})
+            sample, told_at = training.written(seed=step)[0], time.monotonic()
+        tell(step, sample)
+
+    training.run(after)
     known = set(training.tokenizer.decode(training.train_ids).split("\n"))
     lines = tally(training.written(N_TEXTS), known) if corpus.name == "kingdom" else None
     result = Result(

@@ -1,4 +1,7 @@
-"""Training a character GPT; what a training leaves behind is kept, and not made twice."""
+"""Training a character GPT, which can be put down and taken up again.
+
+What a training leaves behind is kept, and not made twice.
+"""
 
 import hashlib
 import io
@@ -57,9 +60,12 @@ class Training:
 
     Args:
         text: the corpus; its first nine tenths are trained on.
+        noted: what an earlier training noted, to go on from there as if nothing had happened.
     """
 
-    def __init__(self, scheme: str, settings: Settings, text: str) -> None:
+    def __init__(
+        self, scheme: str, settings: Settings, text: str, noted: dict[str, Any] | None = None
+    ) -> None:
         self.settings = settings
         self.tokenizer = CharTokenizer.from_text(text)
         ids = torch.tensor(self.tokenizer.encode(text))
@@ -71,6 +77,11 @@ class Training:
             self.model.parameters(), lr=settings.lr, betas=(0.9, 0.95), weight_decay=0.1
         )
         self.seconds, self.losses = 0.0, []
+        if noted:
+            self.model.load_state_dict(noted["model"])
+            self.optimizer.load_state_dict(noted["optimizer"])
+            self.generator.set_state(noted["generator"])
+            self.seconds, self.losses = noted["seconds"], noted["losses"]
 
     def new_model(self, scheme: str) -> nn.Module:
         """Return an untrained model."""
@@ -80,6 +91,16 @@ class Training:
     def step(self) -> int:
         """Return the number of steps that are done."""
         return len(self.losses)
+
+    def noted(self) -> dict[str, Any]:
+        """Return where it is, to go on from later."""
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "generator": self.generator.get_state(),
+            "seconds": self.seconds,
+            "losses": self.losses,
+        }
 
     def run(self, tell: Callable[[int], object] = lambda step: None) -> None:
         """Take all steps that are left, and tell after each how many are done."""

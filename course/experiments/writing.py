@@ -1,4 +1,8 @@
-"""A text that a trained model goes on with: token by token, with its caches and without."""
+"""A text that a trained model goes on with: token by token, with its caches and without.
+
+`generate` is the student's, of lesson 8. It calls a model with the prompt and then with one token
+at a time; the models here stand between the two.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,6 +13,27 @@ from torch import Tensor, nn
 
 Generate = Callable[..., Tensor]
 """The exercise of lesson 8."""
+
+
+class Streamed(nn.Module):
+    """A model that tells of each token as soon as `generate` has drawn it.
+
+    Args:
+        model: the one that computes.
+        on_token: told each id but those of the prompt and the last, which is never read.
+    """
+
+    def __init__(self, model: nn.Module, on_token: Callable[[int], object]) -> None:
+        super().__init__()
+        self.model, self.blocks, self.max_seq_len = model, model.blocks, model.max_seq_len
+        self.on_token = on_token
+        self.has_read = False
+
+    def forward(self, ids: Tensor, caches: Any = None) -> Tensor:
+        if self.has_read:
+            self.on_token(ids.item())
+        self.has_read = True
+        return self.model(ids, caches)
 
 
 class WithoutCache(nn.Module):
@@ -31,6 +56,7 @@ def go_on(
     n_new: int,
     temperature: float,
     generator: torch.Generator,
+    on_token: Callable[[int], object] = lambda token: None,
 ) -> Tensor:
     """Return a text (1, T) and `n_new` more tokens, more of them than the model has positions for.
 
@@ -38,12 +64,14 @@ def go_on(
 
     Args:
         temperature, generator: as in `generate`.
+        on_token: told each new id as soon as it is drawn.
     """
     n_left, most = n_new, model.max_seq_len
     while n_left > 0:
         prompt = ids if ids.shape[1] <= most // 2 else ids[:, -(most // 2) :]
         n_now = min(n_left, most + 1 - prompt.shape[1])
-        text = generate(model, prompt, n_now, temperature, generator=generator)
+        text = generate(Streamed(model, on_token), prompt, n_now, temperature, generator=generator)
+        on_token(text[0, -1].item())
         ids = torch.cat((ids, text[:, prompt.shape[1] :]), dim=1)
         n_left -= n_now
     return ids

@@ -1,4 +1,4 @@
-// Free play: a sentence of one's own, any head, any first position.
+// Free play: a sentence of one's own, and any head.
 
 function addFree() {
   const field = $("sentence");
@@ -28,7 +28,6 @@ function addFree() {
     Array.from({ length: HEADS }, (_, head) => [head, String(head + 1)]),
     (head) => set({ chosenHead: head }),
   );
-  $("start").addEventListener("input", () => set({ start: Number($("start").value) }));
   const adds = NUMBERS.words.map((word) => {
     const button = element("button", { type: "button", textContent: word });
     button.addEventListener("click", () => {
@@ -38,7 +37,7 @@ function addFree() {
     return button;
   });
   $("vocabulary").replaceChildren(...adds);
-  addView("head", drawFree);
+  addView("head", () => check("head", headOf(state.scheme)));
 }
 
 /** The words of a sentence, lower-case, and its full stops, each for itself. */
@@ -59,13 +58,4 @@ function aboutSentence(read, words) {
     notes.push(`The first ${NUMBERS.mostWords} words are taken.`);
   }
   return notes.join(" ");
-}
-
-function drawFree() {
-  check("head", headOf(state.scheme));
-  const slider = $("start");
-  slider.max = NUMBERS.longest - state.order.length - state.gap;
-  slider.value = state.start;
-  slider.setAttribute("aria-valuetext", `position ${state.start}`);
-  $("start-now").textContent = state.start;
 }

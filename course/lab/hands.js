@@ -12,9 +12,13 @@ function addHands() {
     });
     $(id).addEventListener("pointerleave", () => point());
   }
+  onArrows($("hands"), (rows, columns) =>
+    point({ pair: within((lit().pair ?? -1) + rows + columns, 0, HALF - 1) }),
+  );
+  $("hands").addEventListener("blur", () => point());
 }
 
-/** The lit query and key of RoPE's model: positions, vectors as they meet, vectors before they turn. */
+/** The lit query and key of RoPE's model: vectors as they meet, positions, places. */
 function rotated() {
   const [query, key] = litPlaces();
   const { queries, keys } = attentionNow("rope");
@@ -24,21 +28,32 @@ function rotated() {
 
 function drawHands() {
   const { q, k, m, n, query, key } = rotated();
-  const columns = $("hands").clientWidth < 520 ? 2 : HALF;
-  const side = Math.min($("hands").clientWidth / columns, 190);
+  const columns = widthOf($("hands")) < 520 ? 2 : HALF;
+  const side = Math.min(widthOf($("hands")) / columns, 180);
   const radius = side / 2 - 26;
-  const height = side + 44;
+  const [above, height] = [22, side + 40];
   const label = `Hands of query “${sentence()[query]}” at ${m} and key “${sentence()[key]}” at ${n}.`;
   const [svg] = canvas($("hands"), height * Math.ceil(HALF / columns), label);
   const told = [];
   PAIRS.forEach((pair, index) => {
     const [x, y] = [
       ((index % columns) + 0.5) * side,
-      Math.floor(index / columns) * height + side / 2,
+      Math.floor(index / columns) * height + above + side / 2,
     ];
     const group = shape(svg, "g", { "data-pair": index, class: lit().pair === index ? "lit" : "" });
-    const box = { x: x - side / 2, y: y - side / 2, width: side, height };
+    const box = {
+      x: x - side / 2 + 2,
+      y: y - side / 2 - above + 2,
+      width: side - 4,
+      height: height - 4,
+    };
     shape(group, "rect", { ...box, class: "ground" });
+    words(
+      group,
+      [x, y - side / 2 - 6],
+      `pair ${index + 1}: features ${pair.join(", ")}`,
+      `bold pair-${index}`,
+    );
     dial(group, [x, y], radius);
     const reach = longestHand(pair);
     const angle = turnBetween(pair, k, q);
@@ -61,8 +76,7 @@ function drawHands() {
       words(group, [x + tip[0] * out, y - tip[1] * out], name, `${name} bold`);
     }
     const [degrees, part] = [fixed((angle * 180) / Math.PI, 0), pairByPair(q, k)[index]];
-    words(group, [x, y + side / 2 + 4], `angle ${degrees}°`, "accent bold");
-    words(group, [x, y + side / 2 + 24], `adds ${fixed(part, 2)}`, "quiet");
+    words(group, [x, y + side / 2 + 2], `${degrees}°, adds ${fixed(part, 2)}`, "accent bold");
     told.push(`pair ${index + 1}: angle ${degrees} degrees, adds ${fixed(part, 2)}`);
   });
   put(svg, { "aria-label": `${label} ${told.join("; ")}.` });
@@ -81,7 +95,7 @@ function longestHand(pair) {
 const HANDLES = ["k", "both", "q"];
 const LEFT = 52; // of position 0, in pixels: room for a handle
 
-const pixels = () => ($("ruler").clientWidth - 2 * LEFT) / (NUMBERS.longest - 1);
+const pixels = () => (widthOf($("ruler")) - 2 * LEFT) / (NUMBERS.longest - 1);
 
 function addRuler() {
   const handles = HANDLES.map((name) => {
@@ -101,11 +115,12 @@ function addRuler() {
     });
     for (const end of ["pointerup", "pointercancel"])
       handle.addEventListener(end, () => (from = null));
+    onArrows(handle, (rows, columns) => moveBy(name, columns - rows, state));
     handle.addEventListener("keydown", (event) => {
-      const step = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
-      if (!step) return;
+      const far = { Home: -NUMBERS.longest, End: NUMBERS.longest }[event.key];
+      if (!far) return;
       event.preventDefault();
-      moveBy(name, step, state);
+      moveBy(name, far, state);
     });
     return handle;
   });
@@ -149,7 +164,7 @@ function drawRuler() {
   for (const [index, handle] of [...panel.querySelectorAll(".handle")].entries()) {
     const name = HANDLES[index];
     handle.style.left = `${x(places[name])}px`;
-    handle.textContent = { q: `q ${where[query]}`, k: `k ${where[key]}`, both: "↔" }[name];
+    handle.textContent = { q: `q ${where[query]}`, k: `k ${where[key]}`, both: "↔ both" }[name];
     handle.setAttribute("aria-label", said[name]);
     handle.setAttribute("aria-valuenow", Math.floor(places[name]));
     handle.setAttribute("aria-valuetext", `query at ${where[query]}, key at ${where[key]}`);
@@ -182,13 +197,14 @@ function drawCurves() {
     now: now[pair],
   }));
   const total = now.reduce((sum, part) => sum + part, 0);
-  lines.push({ name: "sum: the score", look: "sum", values: sums, now: total });
+  lines.push({ name: "the score", look: "sum", values: sums, now: total });
   drawPlot($("curves"), {
     label: `RoPE's score over the distance. At distance ${m - n} it is ${fixed(total, 2)}.`,
     x: "distance of query and key, in positions",
     y: "score",
     lines,
     at: m - n,
+    height: widthOf($("curves")) < 440 ? 230 : 280,
   });
   say($("hands-note"), handsNote(total, m, n));
 }
@@ -197,7 +213,7 @@ function handsNote(total, m, n) {
   const now = `Query at ${m}, key at ${n}: distance ${m - n}, score **${fixed(total, 2)}**. `;
   if (isBroken("rope")) return now;
   return (
-    `${now}Move both: every hand turns, no angle changes, and the score stays. Move one: the fast ` +
-    "pairs turn first, the slow ones hardly."
+    `${now}It is the sum of what the pairs add. Move both: every hand turns, no angle changes, the ` +
+    "score stays. Move one: the angles change, most in pair 1, hardly in the last."
   );
 }

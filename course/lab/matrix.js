@@ -2,38 +2,30 @@
 
 function addMatrix() {
   const panel = $("matrix");
-  panel.tabIndex = 0;
-  panel.addEventListener("keydown", (event) => {
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[
-      event.key
-    ];
-    if (!step) return;
-    event.preventDefault();
-    const query = state.order.indexOf(state.query) + step[0];
-    const key = state.order.indexOf(state.key) + step[1];
+  onArrows(panel, (rows, columns) => {
+    const query = state.order.indexOf(state.query) + rows;
+    const key = state.order.indexOf(state.key) + columns;
     if (query < 0 || query >= state.order.length || key < 0 || key > query) return;
     set({ query: state.order[query], key: state.order[key], gap: 0, pointed: null });
   });
-  const cell = (event) =>
-    event.target.closest?.("[data-cell]")?.dataset.cell.split(" ").map(Number);
   panel.addEventListener("pointermove", (event) => {
-    const at = cell(event);
+    const at = cellAt(event);
     point(at ? { query: state.order[at[0]], key: state.order[at[1]] } : null);
   });
   panel.addEventListener("pointerleave", () => point());
   panel.addEventListener("click", (event) => {
-    const at = cell(event);
+    const at = cellAt(event);
     if (at) set({ query: state.order[at[0]], key: state.order[at[1]], gap: 0 });
   });
   addView("matrix", drawMatrix);
 }
 
-/** Where the color scale ends: at the largest score of any scheme, the words as they stand. */
+/** Where the color scale ends: above the largest score of any scheme, at a round number. */
 function limit() {
   const scores = SCHEMES.flatMap((scheme) =>
     attentionNow(scheme).scores.flatMap((row, query) => row.slice(0, query + 1)),
   );
-  return largest(scores.filter(Number.isFinite)) || 1;
+  return 4 * Math.ceil(largest(scores.filter(Number.isFinite)) / 4) || 4;
 }
 
 /** The color of a value between -limit and limit; what is not a number has none. */
@@ -57,10 +49,10 @@ function drawMatrix() {
   const left = 26 + 8 * Math.max(...told.map((word) => word.length));
   const side = Math.min(
     46,
-    Math.floor((Math.min($("matrix").clientWidth, 620) - left - 70) / told.length),
+    Math.floor((Math.min(widthOf($("matrix")), 620) - left - 62) / told.length),
   );
   const [above, size] = [26, side * told.length];
-  const [svg] = canvas($("matrix"), above + size + left * 0.75 + 24, matrixLabel());
+  const [svg] = canvas($("matrix"), above + size + left * 0.6 + 12, matrixLabel());
   words(svg, [left + size / 2, 10], "keys", "k bold");
   put(words(svg, [8, above + size / 2], "queries", "q bold"), {
     transform: `rotate(-90 8 ${above + size / 2})`,
@@ -95,9 +87,12 @@ function drawMatrix() {
     const place = { x: left + litKey * side, y: above + litQuery * side };
     shape(svg, "rect", { ...place, width: side - 1, height: side - 1, class: "frame" });
   }
-  scale(svg, left + size + 16, above, Math.min(size, 180), most);
+  const right = left + size + 16;
+  scale(svg, right, above, Math.min(size, 180), most);
+  words(svg, [right - 2, above - 16], "score", "quiet left");
 }
 
+/** What the colors mean: a bar of them, with the numbers at its ends. */
 function scale(svg, x, y, height, most) {
   const steps = 40;
   for (let step = 0; step < steps; step += 1) {
@@ -106,9 +101,13 @@ function scale(svg, x, y, height, most) {
     shape(svg, "rect", { ...box, fill: colorOf(value, most) });
   }
   [most, 0, -most].forEach((value, index) =>
-    words(svg, [x + 17, y + 6 + (index * (height - 12)) / 2], fixed(value, 1), "ink left"),
+    words(
+      svg,
+      [x + 17, y + 6 + (index * (height - 12)) / 2],
+      fixed(value, most < 4 ? 1 : 0),
+      "ink left",
+    ),
   );
-  words(svg, [x - 2, y - 16], "q · k / √D", "quiet left");
 }
 
 function matrixLabel() {
@@ -126,8 +125,10 @@ function scoreInWords() {
   const [query, key] = litPlaces();
   const told = sentence();
   const { scores, weights } = attentionNow();
+  const unit = state.scheme === "alibi" ? "q · k / √D, less ALiBi's penalty" : "q · k / √D";
   return (
-    `Query “${told[query]}”, key “${told[key]}”: score ${fixed(scores[query][key], 2)}, ` +
-    `weight ${percent(weights[query][key])}. The colors have one scale for all five models.`
+    `Query “${told[query]}”, key “${told[key]}”: score **${fixed(scores[query][key], 2)}** (${unit}). ` +
+    `A softmax over its row makes it ${percent(weights[query][key])} of the attention. ` +
+    "One color scale for all five models."
   );
 }

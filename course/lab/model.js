@@ -171,13 +171,12 @@ function swapped(list, one, other) {
 // --- positions without words, and RoPE's pairs --------------------------------------------------
 
 /**
- * The score of a pair as it moves along the text, word aside where positions are added: an empty
- * token stands at both places. RoPE needs something to turn: there the two given words do.
+ * The score of a pair as it moves along the text: of the two positions alone where rows are added,
+ * the penalty alone of ALiBi, and of the two given words where nothing else is there to meet.
  *
  * bare: without W_q and W_k, which leaves the head's own features of the normed rows.
  */
 function pairScore(scheme, head, bare, [queryWord, keyWord], query, key, from = OWN) {
-  if (scheme === "none") return 0;
   if (scheme === "alibi") return penalty(head, query, key, from);
   const [weights] = weight(scheme, "norms");
   const side = (part, word, position) => {

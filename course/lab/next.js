@@ -1,8 +1,6 @@
 // What the model says comes next: for the words as they stood at first, and as they stand now; and
 // the same for all schemes in a table.
 
-const SHOWN = 2; // words of each model's guess
-
 function addNext() {
   addView("next", drawNext);
   addView("compared", drawCompared);
@@ -10,8 +8,7 @@ function addNext() {
 
 function drawNext() {
   const [before, now] = [nextAtFirst(), nextNow()];
-  const names = likeliest(before, SHOWN).map(([word]) => word);
-  for (const [word] of likeliest(now, SHOWN)) if (!names.includes(word)) names.push(word);
+  const names = [...new Set([...plausible(before), ...plausible(now)])];
   const parts =
     isMoved() || state.gap || state.start
       ? [
@@ -43,10 +40,16 @@ function drawNext() {
   $("next").replaceChildren(...panels);
 }
 
+/** The two likeliest words, the second only if it is more than a hair. */
+const plausible = (probabilities) =>
+  likeliest(probabilities, 2)
+    .filter(([, share], index) => index === 0 || share >= 0.005)
+    .map(([word]) => word);
+
 /** For each scheme: what it says next in either order, and how much attention has changed. */
 function drawCompared() {
   const best = (probabilities) => likeliest(probabilities, 1)[0];
-  const cell = ([word, share]) => `${word} ${percent(share)}`;
+  const cell = ([word, share]) => (share >= 0 ? `${word} ${percent(share)}` : percent(share));
   const rows = SCHEMES.map((scheme) => {
     const name = element("th", { scope: "row" }, mark(scheme), ` ${CALLED[scheme]}`);
     const row = element("tr", { className: scheme === state.scheme ? "chosen" : "" }, name);

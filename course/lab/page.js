@@ -14,5 +14,6 @@ let drawnWidth = document.body.clientWidth;
 new ResizeObserver(() => {
   if (document.body.clientWidth === drawnWidth) return;
   drawnWidth = document.body.clientWidth;
+  widths.clear();
   draw();
 }).observe(document.body);

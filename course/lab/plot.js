@@ -4,15 +4,15 @@
  * figure: label (for who cannot see it), x and y (what the axes count), lines (name, look, values,
  * and the value now, if it is another than the line's), at (a place on the axis), first (the value
  * of x at the first place), per (x from one place to the next), shaded (up to this x), until
- * (draw no further), low and high (the ends of the y axis, if they are given).
+ * (draw no further), low and high (the ends of the y axis, if they are given), height (pixels).
  */
 function drawPlot(panel, figure) {
-  const { lines, first = 0, per = 1, until = Infinity } = figure;
+  const { lines, first = 0, per = 1, until = Infinity, height = 230 } = figure;
   const length = lines[0].values.length;
-  const isNarrow = panel.clientWidth < 520;
-  const [left, right, top, below] = [48, isNarrow ? 16 : 150, 14, 46];
+  const isNarrow = widthOf(panel) < 440;
+  const longest = Math.max(...lines.map(({ name, sign = "" }) => `${sign} ${name}`.length));
+  const [left, right, top, below] = [48, isNarrow ? 16 : 16 + 9 * longest, 14, 46];
   const legend = isNarrow ? 20 * Math.ceil(lines.length / 2) : 0;
-  const height = 230;
   const [svg, width] = canvas(panel, top + height + below + legend, figure.label);
   const values = lines.flatMap((one) => [...one.values, one.now]).filter(Number.isFinite);
   const low = figure.low ?? Math.min(0, ...values);
@@ -65,10 +65,9 @@ function drawPlot(panel, figure) {
   if (figure.at !== undefined)
     line(svg, [x(figure.at), top], [x(figure.at), top + height], "cursor");
   const end = x(Math.min(until, last)) + 10;
-  apart(ends, top + height + below - 8).forEach(({ at, text, look, data }) =>
+  apart(ends, top + height - 8).forEach(({ at, text, look, data }) =>
     put(words(svg, [end, at], text, `left bold ${look}`), data),
   );
-  return { x, left, right: width - right };
 }
 
 /** Round numbers between two others, some four to eight of them. */

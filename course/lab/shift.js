@@ -3,79 +3,53 @@
 
 // --- a pair that moves along the text ----------------------------------------------------------------
 
-const MOVING = SCHEMES.filter((scheme) => scheme !== "none");
-
 function addShift() {
-  choice(
-    $("bare"),
-    "bare",
-    [
-      [true, "without W_q, W_k"],
-      [false, "with the trained W_q, W_k"],
-    ],
-    (value) => set({ bare: value }),
-  );
-  $("along").addEventListener("input", () => set({ start: Number($("along").value) }));
+  const options = [
+    [true, "without W_q, W_k"],
+    [false, "with the trained W_q, W_k"],
+  ];
+  choice($("bare"), "bare", options, (value) => set({ bare: value }));
   addView("shift", drawShift);
 }
 
-/** By how much the score of the lit pair changes as it moves along the text, for each place. */
-function changesAlong(scheme, bare, from = OWN) {
-  const [query, key] = litPlaces();
-  const told = sentence();
-  const apart = positions()[query] - positions()[key];
-  const pair = [told[query], told[key]];
+/** How the score of two words, that far apart, differs from that at position 0, for each place. */
+function changesAlong(scheme, bare, pair, apart, head, from) {
   const scores = Array.from({ length: NUMBERS.longest - apart }, (_, place) =>
-    pairScore(scheme, headOf(scheme), bare, pair, place + apart, place, from),
+    pairScore(scheme, head, bare, pair, place + apart, place, from),
   );
   return scores.map((score) => score - scores[0]);
 }
 
 function drawShift() {
-  const { bare } = state;
-  check("bare", bare);
+  check("bare", state.bare);
   const [query, key] = litPlaces();
   const where = positions();
-  const pair = sentence().filter((_, index) => index === query || index === key);
-  const along = MOVING.map((scheme) => ({
+  const apart = where[query] - where[key];
+  const pair = [query, key].map((index) => sentence()[index]);
+  const along = (scheme, bare) =>
+    lately(changesAlong, scheme, bare, pair, apart, headOf(scheme), undefined);
+  const lines = SCHEMES.map((scheme) => ({
     name: CALLED[scheme],
     sign: MARKS[scheme],
     look: `of-${scheme}`,
-    values: lately(
-      changesAlong,
-      scheme,
-      bare,
-      undefined,
-      pair,
-      where[query] - where[key],
-      headOf(scheme),
-    ),
+    values: along(scheme, state.bare),
   }));
-  const both = MOVING.flatMap((scheme) =>
-    [true, false].flatMap((one) =>
-      lately(changesAlong, scheme, one, undefined, pair, where[query] - where[key], headOf(scheme)),
-    ),
-  ).filter(Number.isFinite);
-  const slider = $("along");
-  slider.max = NUMBERS.longest - state.order.length - state.gap;
-  slider.value = state.start;
-  slider.setAttribute("aria-valuetext", `key at ${where[key]}, query at ${where[query]}`);
-  $("along-now").textContent = `key at ${where[key]}, query at ${where[query]}`;
+  const both = SCHEMES.flatMap((scheme) => [true, false].flatMap((bare) => along(scheme, bare)));
+  const shown = both.filter(Number.isFinite);
+  const most = lines.map(({ name, values }) => `${name} ${changed(largest(values))}`);
+  const note =
+    `Query “${pair[0]}”, key “${pair[1]}”, always ${apart} apart. Largest change of their score: ` +
+    `${most.join(", ")}.`;
   drawPlot($("shift"), {
-    label: `Change of the score as the pair moves along the text. ${shiftNote(along)}`,
-    x: "position of the key; the query stays as far from it",
+    label: `Change of the score as a pair moves along the text. ${note}`,
+    x: `position of the key; the query stands ${apart} further on`,
     y: "change of the score",
-    lines: along,
+    lines,
     at: where[key],
-    low: Math.min(-0.1, ...both), // one scale for both switches
-    high: Math.max(0.1, ...both),
+    low: Math.min(-0.1, ...shown), // one scale for both switches
+    high: Math.max(0.1, ...shown),
   });
-  say($("shift-note"), shiftNote(along));
-}
-
-function shiftNote(along) {
-  const most = along.map(({ name, values }) => `${name} ${changed(largest(values))}`);
-  return `Largest change, the distance as it is: ${most.join(", ")}.`;
+  say($("shift-note"), note);
 }
 
 // --- longer than trained -------------------------------------------------------------------------------
@@ -115,7 +89,7 @@ function drawCliff() {
       look: `of-${scheme}`,
       values: lossesOf(scheme),
     })),
-    low: Math.floor(Math.min(...all)),
+    low: Math.floor(Math.min(...all)) - 0.2, // room for the names while the lines are short
     high: Math.max(...all) + 0.1,
     at: step === 5 ? undefined : reach - NUMBERS.binned / 2,
   });

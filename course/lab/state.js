@@ -28,8 +28,15 @@ const state = {
 const views = []; // what draws each part of the page
 const addView = (id, draw) => views.push({ panel: $(id), draw });
 
-/** Change some of the state, and draw all that is to be seen. */
+const tried = new Set(); // the steps in which something was moved
+
+/** Change some of the state, as the reader wishes, and draw all that is to be seen. */
 function set(changes) {
+  tried.add(state.step);
+  settle(changes);
+}
+
+function settle(changes) {
   Object.assign(state, changes);
   const { order } = state;
   if (order.indexOf(state.key) > order.indexOf(state.query)) {
@@ -135,9 +142,16 @@ function marked(text) {
   });
 }
 
+const widths = new Map(); // asked for once: each question after a change makes the browser lay out
+
+function widthOf(panel) {
+  if (!widths.has(panel)) widths.set(panel, panel.clientWidth);
+  return widths.get(panel);
+}
+
 /** A drawing as wide as its panel: emptied, with its size in pixels. */
 function canvas(panel, height, label) {
-  const width = panel.clientWidth;
+  const width = widthOf(panel);
   let svg = panel.querySelector("svg");
   if (!svg) panel.append((svg = document.createElementNS("http://www.w3.org/2000/svg", "svg")));
   put(svg, { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
@@ -153,11 +167,21 @@ function percent(share) {
   return `${Math.round(100 * share)} %`;
 }
 
-/** A change of a share, in points; what rounding leaves is none. */
-const points = (change) => (changed(change) === "0" ? "0" : `${fixed(100 * change, 0)} points`);
+/** A change that is not negative; what rounding to float32 leaves is none, and only that. */
+function changed(change, digits = 2) {
+  const least = 10 ** -digits;
+  if (change < ROUNDING) return "0";
+  return change < least / 2 ? `< ${fixed(least, digits)}` : fixed(change, digits);
+}
 
-/** A change in words: what rounding leaves is none. */
-const changed = (change) => (Math.abs(change) < 1e-6 ? "0" : fixed(change, 2));
+const ROUNDING = 5e-5;
+
+/** A change of a share, in points. */
+function points(change) {
+  const said = changed(100 * change, 0);
+  if (said === "0" || !Number.isFinite(change)) return said;
+  return said.endsWith(" 1") || said === "1" ? `${said} point` : `${said} points`;
+}
 
 /** Radio buttons side by side: [value, text] each; `chosen(value)` hears of a choice. */
 function choice(where, name, options, chosen) {
@@ -173,5 +197,21 @@ const check = (name, value) => {
   for (const radio of document.getElementsByName(name))
     radio.checked = radio.value === String(value);
 };
+
+const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/** `move(rows, columns, event)` hears of arrow keys. */
+function onArrows(panel, move) {
+  panel.tabIndex = 0;
+  panel.addEventListener("keydown", (event) => {
+    if (!ARROWS[event.key]) return;
+    event.preventDefault();
+    move(...ARROWS[event.key], event);
+  });
+}
+
+/** The row and column of the cell that the pointer is at, if it is at one. */
+const cellAt = (event) =>
+  event.target.closest?.("[data-cell]")?.dataset.cell.split(" ").map(Number);
 
 const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

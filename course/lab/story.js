@@ -3,7 +3,7 @@
 
 const STEPS = {
   1: { scheme: "none", bare: true, start: 0, gap: 0 },
-  2: { scheme: "learned", start: 0, gap: 0 },
+  2: { scheme: "none", start: 0, gap: 0 },
   3: { scheme: "rope", start: 0, gap: 2 },
   4: { scheme: "rope", bare: true, start: 0, gap: 0 },
   5: { scheme: "rope", reach: NUMBERS.read, start: 0, gap: 0 },
@@ -27,13 +27,10 @@ function afterSwap(scheme) {
 }
 const atHome = (scheme) => likeliest(nextWord(scheme, home(), [...home().keys()], REFERENCE), 1)[0];
 
-/** The largest change of the story's pair along the text, with the reference's functions. */
-function alongStory(scheme, bare) {
+/** The largest change of the score of the story's pair along the text. */
+function alongStory(scheme, bare, from = REFERENCE) {
   const pair = [home().at(-1), home()[NUMBERS.swapped[1]]];
-  const scores = Array.from({ length: NUMBERS.longest - 1 }, (_, key) =>
-    pairScore(scheme, tellingHead(scheme), bare, pair, key + 1, key, REFERENCE),
-  );
-  return largest(scores.map((score) => score - scores[0]));
+  return largest(changesAlong(scheme, bare, pair, 1, tellingHead(scheme), from));
 }
 
 const endsAt = (scheme) => NUMBERS.models[scheme].losses.at(-1);
@@ -74,15 +71,15 @@ const GUESSES = {
     ],
     answer: () => {
       const vectors = [0, 10].map((moved) =>
-        [0, 1].map((part) => turned(PROBES[part], moved + 3 * (1 - part), REFERENCE)),
+        [0, 1].map((part) => turned(PROBES[part], moved + 1 - part, REFERENCE)),
       );
       const angles = vectors.map(([q, k]) => (180 / Math.PI) * turnBetween(PAIRS[0], k, q));
       return {
         right: Math.abs(angles[0] - angles[1]) < 0.1 ? "stays" : "words",
         told:
-          `A pair of hands three positions apart: ${fixed(angles[0], 1)}° between them at positions ` +
-          `3 and 0, ${fixed(angles[1], 1)}° at 13 and 10. Both turn by the same, so what lies ` +
-          "between them stays, and with it the score.",
+          `A pair of hands one position apart: ${fixed(angles[0], 1)}° between them at positions 1 ` +
+          `and 0, ${fixed(angles[1], 1)}° at 11 and 10. Both turn by the same, so what lies between ` +
+          "them stays, and with it the score.",
       };
     },
   },
@@ -126,7 +123,7 @@ const GUESSES = {
       return {
         right: SCHEMES.filter(endsWell).join(" "),
         told:
-          `Loss at word ${NUMBERS.read} → at word ${NUMBERS.farthest}, nats a word: ${losses.join("; ")}. ` +
+          `Loss at the end of ${NUMBERS.read} words → of ${NUMBERS.farthest}, nats a word: ${losses.join("; ")}. ` +
           "RoPE's distances are relative, but it never met such long ones; ALiBi hardly looks that far.",
       };
     },
@@ -149,6 +146,7 @@ function addStory() {
   }
   $("onward").addEventListener("click", () => goTo(state.step + 1));
   $("play").addEventListener("click", play);
+  document.querySelector(".show").addEventListener("pointerdown", stop);
   choice(
     $("scheme"),
     "scheme",
@@ -157,8 +155,6 @@ function addStory() {
       set({ scheme });
     },
   );
-  for (const step of Object.keys(GUESSES))
-    addGuess(document.querySelector(`[data-guess="${step}"]`));
   addView("steps", drawStory);
   addEventListener("hashchange", () => goTo(Number(location.hash.slice(1))));
   goTo(Number(location.hash.slice(1)) || (NUMBERS.mine ? 7 : 1));
@@ -168,6 +164,8 @@ function goTo(wanted) {
   const step = within(wanted || 1, 1, LAST);
   stop();
   state.step = step;
+  widths.clear();
+  document.body.dataset.step = step;
   for (const part of document.querySelectorAll("[data-steps]")) {
     part.hidden = !part.dataset.steps.split(" ").includes(String(step));
   }
@@ -184,8 +182,8 @@ function goTo(wanted) {
     asItWas.order =
       step === 2 ? swapped([...home().keys()], ...NUMBERS.swapped) : [...home().keys()];
   if (step === 2) asItWas.key = NUMBERS.swapped[0];
-  set({ ...asItWas, ...STEPS[step], pointed: null });
-  if (step > 1) scrollTo(0, 0);
+  settle({ ...asItWas, ...STEPS[step], pointed: null });
+  scrollTo(0, 0);
 }
 
 function drawStory() {
@@ -193,6 +191,10 @@ function drawStory() {
   check("scheme", scheme);
   $("onward").hidden = step >= 6;
   $("play").hidden = isCalm() || step >= 6;
+  const asked = [...document.querySelectorAll("[data-guess]")];
+  for (const form of asked) form.hidden = Number(form.dataset.guess) !== step;
+  const isAsked = asked.some((form) => !form.hidden);
+  if (GUESSES[step] && tried.has(step) && !isAsked) addGuess(step); // first show, then ask
   say($("about"), ABOUT[scheme] + troubleWith(scheme));
   if (step === 1) say($("outcome"), outcome());
   if (step === 2 || step === 6) say($("matrix-note"), scoreInWords());
@@ -214,9 +216,12 @@ function outcome() {
 
 // --- guesses -------------------------------------------------------------------------------------------
 
-function addGuess(form) {
-  const { ask, options, answer } = GUESSES[form.dataset.guess];
-  const legend = element("legend", {}, element("strong", { textContent: "What comes next?" }));
+function addGuess(step) {
+  const { ask, options, answer } = GUESSES[step];
+  const form = element("form", { className: "guess" });
+  form.dataset.guess = step;
+  $("play").parentElement.before(form);
+  const legend = element("legend", {}, element("strong", { textContent: "Your guess" }));
   legend.append(element("span", {}, ...marked(ask())));
   const button = element("button", {
     type: "submit",
@@ -226,7 +231,7 @@ function addGuess(form) {
   const labels = options().map(([key, text]) => {
     const radio = element("input", {
       type: "radio",
-      name: `guess-${form.dataset.guess}`,
+      name: `guess-${step}`,
       value: key,
     });
     radio.addEventListener("change", () => (button.disabled = false));
@@ -248,7 +253,11 @@ function addGuess(form) {
     button.remove();
     told.append(
       element("p", {}, element("strong", { textContent: `${verdict}${truth}.` })),
-      element("p", {}, ...marked(sentence)),
+      element(
+        "p",
+        {},
+        ...marked(NUMBERS.mine ? `With the reference's functions: ${sentence}` : sentence),
+      ),
     );
   });
 }
@@ -269,6 +278,7 @@ function play() {
   if (playing) return stop();
   let tick = 0;
   const { swapped: places, read, farthest, binned } = NUMBERS;
+  const room = NUMBERS.longest - state.order.length - state.gap;
   const there = (length) => {
     const turn = tick % (2 * length);
     return turn < length ? turn : 2 * length - turn;
@@ -277,12 +287,9 @@ function play() {
     glide(() => set({ order: swapped(state.order, ...places), gap: 0, pointed: null }));
   const moves = {
     1: [1400, exchange],
-    2: [
-      1400,
-      () => (tick % 2 ? exchange() : set({ scheme: SCHEMES[(tick / 2) % SCHEMES.length] })),
-    ],
-    3: [90, () => set({ start: there(NUMBERS.longest - state.order.length - state.gap) })],
-    4: [90, () => set({ start: there(NUMBERS.longest - state.order.length - state.gap) })],
+    2: [1400, () => set({ scheme: SCHEMES[tick % SCHEMES.length] })],
+    3: [90, () => set({ start: there(room) })],
+    4: [90, () => set({ start: there(room), bare: tick % (4 * room) < 2 * room })],
     5: [90, () => set({ reach: read + binned * there((farthest - read) / binned) })],
   };
   const [pause, move] = moves[state.step];

@@ -45,10 +45,13 @@ function addWords() {
   });
   strip.addEventListener("pointercancel", () => (grabbed = null));
   strip.addEventListener("pointerleave", () => grabbed || point());
+  const focused = (event) => Number(event.target.parentElement.dataset.number);
+  strip.addEventListener("focusin", (event) => grabbed || point(pairWith(focused(event))));
+  strip.addEventListener("focusout", () => grabbed || point());
   strip.addEventListener("keydown", (event) => {
     const number = Number(event.target.closest("[data-number]")?.dataset.number);
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (event.key === "Enter" && state.step > 1) choose(number);
+    if (["Enter", " "].includes(event.key) && state.step > 1) choose(number);
     if (!step) return;
     event.preventDefault();
     const other = state.order[place(number) + step];
@@ -100,7 +103,7 @@ function drawWords() {
     const share = index <= query ? weights[query][index] : null;
     const [bar, button, place] = box.children;
     bar.firstChild.textContent = share === null ? "" : percent(share);
-    bar.lastChild.style.height = `${80 * (share || 0)}%`; // the number stands above it
+    bar.lastChild.style.height = `calc(${share || 0} * (100% - 1.5rem))`; // the number is above it
     button.textContent = state.words[number];
     place.textContent = state.scheme === "none" ? "" : where[index];
     box.classList.toggle("query", index === query);
@@ -135,10 +138,11 @@ function aboutWord(number, index, share) {
 }
 
 function wordsNote(query) {
+  const { scheme } = state;
   const asks = state.words[state.order[query]];
-  const head = `head ${headOf(state.scheme) + 1} of ${HEADS}`;
-  const places = state.scheme === "none" ? "" : " Below each word: its position.";
-  return `Bars: how much “${asks}” attends to each word, in ${head} (${CALLED[state.scheme]}).${places}`;
+  const head = `${CALLED[scheme]}, head ${headOf(scheme) + 1} of ${HEADS}`;
+  const places = scheme === "none" ? "" : " Below: positions.";
+  return `Bars: how much “${asks}” attends to each word (${head}).${places}`;
 }
 
 /** Let the words glide from where they stood to where a change puts them. */

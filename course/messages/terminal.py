@@ -3,11 +3,11 @@
 import itertools
 import textwrap
 from collections.abc import Iterable, Iterator
-from typing import Protocol
 
 import click
 
 from course.messages.message import Message, message_about
+from course.messages.wording import filled
 from course.syllabus import Status
 from course.system.console import typed
 from course.testing.result import ExerciseResult, LessonResult
@@ -16,55 +16,21 @@ MAX_PRINTED = 20
 """Lines that are shown of what the student's code printed."""
 
 
-class Terminal(Protocol):
-    """The two kinds of lines that a report is made of, as pytest's terminal has them."""
-
-    def write_line(self, line: str, **markup: bool) -> None:
-        """Write a line, or several."""
-
-    def write_sep(self, sep: str, title: str, **markup: bool) -> None:
-        """Write a title in the middle of a line of signs."""
-
-
-class Page:
-    """A `Terminal` that collects its lines; `text` is what was written."""
-
-    hasmarkup = True
-
-    def __init__(self, width: int) -> None:
-        self._width = width
-        self._lines: list[str] = []
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self._lines)
-
-    def write_line(self, line: str, red: bool = False, bold: bool = False) -> None:
-        styled = click.style(line, fg="red" if red else None, bold=bold or None)
-        self._lines.append(styled if red or bold else line)
-
-    def write_sep(self, sep: str, title: str, red: bool = False) -> None:
-        side = sep * max((self._width - len(title) - 2) // 2, 1)
-        self.write_line(f"{side} {title} {side}".ljust(self._width, sep), red=red)
-
-
-def write_results(
-    terminal: Terminal, results: Iterable[LessonResult], n_wrong: int | None = None
-) -> None:
-    """Write one wrong test of each exercise in full, and what else there is to know.
+def report(results: Iterable[LessonResult], width: int = 80, n_wrong: int | None = None) -> str:
+    """Return one wrong test of each exercise in full, and what else there is to know.
 
     Args:
+        width: of the title of a message.
         n_wrong: of how many wrong exercises; all, if it is None.
     """
-    results = list(results)
+    results, parts = list(results), []
     for result, exercise in itertools.islice(_wrong(results), n_wrong):
         if result.trouble:
-            _write_trouble(terminal, result.trouble)
+            parts.append(_trouble(result.trouble))
         else:
-            _write_message(terminal, exercise, message_about(result, exercise))
-    for sentence in (*_remarks(results), *_about_printing(results)):
-        terminal.write_line("")
-        terminal.write_line(_wrapped(sentence))
+            parts.append(_message(exercise, message_about(result, exercise), width))
+    parts += map(filled, (*_remarks(results), *_about_printing(results)))
+    return "\n\n".join(parts)
 
 
 def _wrong(results: Iterable[LessonResult]) -> Iterator[tuple[LessonResult, ExerciseResult]]:
@@ -77,47 +43,46 @@ def _wrong(results: Iterable[LessonResult]) -> Iterator[tuple[LessonResult, Exer
                 yield result, exercise
 
 
-def _write_trouble(terminal: Terminal, trouble: str) -> None:
-    """Write why a whole file could not be loaded: no single test can add to it."""
+def _trouble(trouble: str) -> str:
+    """Return why a whole file could not be loaded: no single test can add to it."""
     sentence, _, details = trouble.partition("\n")
-    terminal.write_line("")
-    terminal.write_line(_wrapped(sentence), red=True, bold=True)
-    for line in details.splitlines():
-        terminal.write_line(textwrap.fill(line, 80, subsequent_indent="    "))
+    lines = [textwrap.fill(line, 80, subsequent_indent="    ") for line in details.splitlines()]
+    return "\n".join([_first(sentence), *lines])
 
 
-def _write_message(terminal: Terminal, exercise: ExerciseResult, told: Message) -> None:
-    terminal.write_line("")
-    terminal.write_sep("-", f"{exercise.name}: {told.test}", red=True)
-    if told.says:
-        terminal.write_line(_wrapped(told.says), red=True, bold=True)
-        terminal.write_line(_wrapped(told.look))
-        terminal.write_line("")
-        terminal.write_line(_wrapped(told.sentence, indent="  "))
-    else:
-        terminal.write_line(_wrapped(told.sentence), red=True, bold=True)
-        if told.look:  # what most often raises this error
-            terminal.write_line(_wrapped(told.look))
-    if told.details:
-        terminal.write_line("")
-        terminal.write_line(textwrap.indent(told.details, "  "))
-    if told.why:
-        terminal.write_line("")
-        terminal.write_line(textwrap.indent(told.why, "  "))
-    if told.printed:
-        lines = told.printed.splitlines()
-        if len(lines) > MAX_PRINTED:
-            lines[MAX_PRINTED:] = [f"... and {len(lines) - MAX_PRINTED} more lines"]
-        terminal.write_line("\n  your code printed")
-        terminal.write_line(textwrap.indent("\n".join(lines), "    "))
-    terminal.write_line("")
-    terminal.write_line(f"  look at {told.commands['look at']}")
-    terminal.write_line(f"  hint    {typed(told.commands['hint'])}")  # how to check is known by now
+def _message(exercise: ExerciseResult, told: Message, width: int) -> str:
+    title = f" {exercise.name}: {told.test} ".center(width, "-")
+    below = filled(told.look)  # where there is no known mistake: what most often raises this error
+    first = [click.style(title, fg="red"), _first(told.says or told.sentence), below]
+    commands = [
+        f"  look at {told.commands['look at']}",
+        f"  hint    {typed(told.commands['hint'])}",  # how to check is known by now
+    ]
     if told.not_run:
-        terminal.write_line(_wrapped(f"not run: {told.not_run}", indent="  "))
+        commands.append(filled(f"not run: {told.not_run}", indent="  "))
     if told.also_wrong:
         others = f"other tests that fail: {', '.join(told.also_wrong)}"
-        terminal.write_line(_wrapped(others, indent="  "))
+        commands.append(filled(others, indent="  "))
+    parts = [
+        "\n".join(filter(None, first)),
+        filled(told.sentence, indent="  ") if told.says else "",
+        textwrap.indent(told.details, "  "),
+        textwrap.indent(told.why, "  "),
+        _printed(told.printed),
+        "\n".join(commands),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _first(sentence: str) -> str:
+    return click.style(filled(sentence), fg="red", bold=True)
+
+
+def _printed(text: str) -> str:
+    lines = text.splitlines()
+    if len(lines) > MAX_PRINTED:
+        lines[MAX_PRINTED:] = [f"... and {len(lines) - MAX_PRINTED} more lines"]
+    return "\n    ".join(["  your code printed", *lines]) if lines else ""
 
 
 def _remarks(results: Iterable[LessonResult]) -> list[str]:
@@ -141,7 +106,3 @@ def _about_printing(results: Iterable[LessonResult]) -> list[str]:
         for (file, when), text in printed.items()
         if (lines := text.strip().splitlines())
     ]
-
-
-def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, 80, initial_indent=indent, subsequent_indent=indent)

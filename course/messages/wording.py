@@ -12,6 +12,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def filled(text: str) -> str:
+def filled(text: str, indent: str = "") -> str:
     """Fill text into lines of 80 columns, with names and commands in one piece."""
-    return textwrap.fill(text, 80, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        text,
+        80,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -69,7 +69,7 @@ class KnownMistake:
     def examination(self) -> Examination:
         """The tests, to be run on it."""
         module = self.variant.module()
-        return Examination(lambda: Executor(module, contextlib.nullcontext), seed=self._seed)
+        return Examination(lambda: Executor(module), seed=self._seed)
 
     def finding(self, case: Case) -> Finding:
         """Return how the mistake fares in a test; earlier tests run first if it remembers them."""
@@ -84,6 +84,12 @@ class KnownMistake:
             if one == case:
                 break
         return self._findings[case]
+
+    def learn(self, findings: Iterable[Finding]) -> None:
+        """Take over how it fared where it was tried, so that it need not be tried again."""
+        for one in findings:
+            if self.mistake.forget is None and one.status in (Status.PASSED, Status.WRONG):
+                self._findings[one.case] = _what_counts(one)
 
     def passes(self, cases: Iterable[Case]) -> bool:
         """Return whether it passes these tests."""

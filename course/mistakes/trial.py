@@ -14,12 +14,15 @@ from dataclasses import dataclass
 import click
 
 from course.mistakes import Alternative, Mistake, alternatives, mistakes
-from course.mistakes.diagnosis import Diagnosis, KnownMistakes, diagnose
+from course.mistakes.diagnosis import SECONDS_FOR_TWO, Diagnosis, KnownMistakes, diagnose
 from course.mistakes.variant import Variant
 from course.syllabus import find_lesson
 from course.testing.case import Case, by_exercise, collect
-from course.testing.examine import Examination
+from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
+
+SECONDS_FOR_ALL = 600.0
+"""To look for one mistake: what a trial finds is not to depend on how busy the machine is."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,22 @@ class Verdict:
 
 
 def try_all(stem: str, entries: Iterable[Mistake | Alternative]) -> Iterator[Verdict]:
-    """Run each entry's tests on the reference with that one definition replaced."""
+    """Run each entry's tests on the reference with that one definition replaced.
+
+    All are run before any is diagnosed: so how each mistake fares is known, and no time is short.
+    """
     cases, known = _cases_and_known(stem)
+    tried = []
     for entry in entries:
         if isinstance(entry, Mistake) and entry.forget:
             entry.forget()
-        yield _verdict((entry,), entry.variant, cases[entry.exercise], known[entry.exercise])
+        findings = _findings(entry.variant, cases[entry.exercise])
+        tried.append((entry, findings))
+        for one in known[entry.exercise].singles:
+            if one.mistake is entry:
+                one.learn(findings)
+    for entry, findings in tried:
+        yield _verdict((entry,), findings, known[entry.exercise])
 
 
 def try_pairs(stem: str, per_exercise: int, only: str | None = None) -> Iterator[Verdict]:
@@ -76,7 +89,7 @@ def try_pairs(stem: str, per_exercise: int, only: str | None = None) -> Iterator
         both = ((pair, pair[0].variant.and_also(pair[1].variant)) for pair in pairs)
         made = ((pair, variant) for pair, variant in both if variant)
         for pair, variant in itertools.islice(made, per_exercise):
-            yield _verdict(pair, variant, cases[exercise], known[exercise])
+            yield _verdict(pair, _findings(variant, cases[exercise]), known[exercise])
 
 
 @functools.cache
@@ -85,18 +98,19 @@ def _cases_and_known(stem: str) -> tuple[dict[str, list[Case]], dict[str, KnownM
     return cases, {name: KnownMistakes(of_one, seed=0) for name, of_one in cases.items()}
 
 
-def _verdict(
-    entries: tuple[Mistake | Alternative, ...],
-    variant: Variant,
-    cases: list[Case],
-    known: KnownMistakes,
-) -> Verdict:
+def _findings(variant: Variant, cases: list[Case]) -> list[Finding]:
     module = variant.module()
     examination = Examination(lambda: Executor(module))
-    findings = [examination.run(case) for case in cases]
+    return [examination.run(case) for case in cases]
+
+
+def _verdict(
+    entries: tuple[Mistake | Alternative, ...], findings: list[Finding], known: KnownMistakes
+) -> Verdict:
     failed = {one.case.name: one.text for one in findings if one.status != "passed"}
     passed = tuple(one.case.name for one in findings if one.status == "passed")
-    return Verdict(entries, passed, failed, diagnose(findings, known))
+    seconds = SECONDS_FOR_ALL, SECONDS_FOR_TWO
+    return Verdict(entries, passed, failed, diagnose(findings, known, seconds))
 
 
 @click.command()

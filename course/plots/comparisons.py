@@ -6,7 +6,7 @@ from typing import Any
 
 from course.plots.parts import heatmap, label, listing, names_at_ends, style_of, words_on
 from course.plots.picture import Picture
-from course.plots.shapes import Sizes
+from course.plots.shapes import Sizes, read_all
 
 MOST_COLUMNS = 3
 
@@ -28,9 +28,7 @@ def schemes_side_by_side(
     sentence moves? And what has no positions at all shows equal columns for equal words.
     """
     sizes = Sizes()
-    read = {name: sizes.numbers(name, matrix, "T T") for name, matrix in scores.items()}
-    if not read:
-        raise ValueError("scores must hold at least one matrix; got none")
+    read = read_all("scores", scores, "T T", sizes)
     words = sizes.words("words", words, "T") if words is not None else None
     columns = min(len(read), MOST_COLUMNS)
     rows = math.ceil(len(read) / columns)

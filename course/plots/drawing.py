@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
+from matplotlib.axis import Axis
+from matplotlib.patches import Circle, FancyBboxPatch, Rectangle, Wedge
 from matplotlib.text import Text
 
 from course.plots.picture import WIDTH, Picture
@@ -172,6 +174,11 @@ class Cells:
         width, height = self.size
         return self.x + (column + 0.5) * width, self.y + (row + 0.5) * height
 
+    @property
+    def middle(self) -> float:
+        """How far right the middle of the block lies."""
+        return self.x + self.columns * self.size[0] / 2
+
     def left(self, row: int) -> Point:
         """Return the middle of a row's left edge."""
         return self.x, self.center(row, 0)[1]
@@ -223,10 +230,16 @@ def cells(
     return block
 
 
-def beside(axes: Axes, block: Cells, row: int, name: str, color: str) -> None:
+def beside(axes: Axes, block: Cells, row: int, name: str, color: str = QUIET) -> None:
     """Write a name left of a row of a block."""
     x, y = block.left(row)
     write(axes, (x - 0.1, y), name, color, align="right")
+
+
+def over(axes: Axes, block: Cells, column: int, name: str, color: str = QUIET) -> None:
+    """Write a name above a column of a block."""
+    x, y = block.above(column)
+    write(axes, (x, y - 0.2), name, color, align="center")
 
 
 def box(
@@ -254,26 +267,57 @@ def arrow(axes: Axes, start: Point, end: Point, color: str = QUIET, bend: float 
     axes.annotate("", end, start, arrowprops=style)
 
 
+def bow(axes: Axes, left: float, right: float, y: float, height: float, color: str) -> None:
+    """Join two places by a bow below them, or above with a negative height."""
+    shares = np.linspace(0, 1, 30)
+    xs, ys = left + (right - left) * shares, y + height * np.sin(np.pi * shares).clip(0) ** 0.6
+    axes.plot(xs, ys, color=color, linewidth=1.8)
+
+
+def frame(axes: Axes, corner: Point, size: Point, color: str = QUIET, width: float = 1) -> None:
+    """Draw a dashed line around a part of a diagram, from its upper left corner."""
+    how = {"boxstyle": "round,pad=0,rounding_size=0.15", "facecolor": "none", "linestyle": "--"}
+    axes.add_patch(FancyBboxPatch(corner, *size, edgecolor=color, linewidth=width, **how))
+
+
+# --- clocks: angles are in radians and grow counterclockwise from the right ---------------------
+
+
 def dial(axes: Axes, center: Point, radius: float) -> None:
-    """Draw the face of a clock, in a diagram."""
+    """Draw the face of a clock."""
     axes.add_patch(Circle(center, radius, facecolor=SHADE, edgecolor=FAINT))
+
+
+def tip_of(center: Point, radius: float, angle: float) -> Point:
+    """Return a place on a circle in a diagram, where y grows downward."""
+    return center[0] + radius * math.cos(angle), center[1] - radius * math.sin(angle)
+
+
+def hand(
+    axes: Axes, center: Point, radius: float, angle: float, color: str, width: float = 2.4
+) -> None:
+    """Draw a hand with a dot at its tip."""
+    tip = tip_of(center, radius, angle)
+    axes.plot(*zip(center, tip, strict=True), color=color, linewidth=width, zorder=3)
+    axes.plot(*tip, marker="o", markersize=6, color=color, zorder=3)
 
 
 def clock(
     axes: Axes, center: Point, radius: float, angle: float, color: str = ACCENT, name: str = ""
 ) -> None:
-    """Draw a dial with a hand, in a diagram; the angle grows counterclockwise from the right.
-
-    Args:
-        angle: in radians.
-        name: is written below.
-    """
-    x, y = center
+    """Draw a dial with a hand, and its name below."""
     dial(axes, center, radius)
-    tip = (x + radius * math.cos(angle), y - radius * math.sin(angle))
-    axes.plot(*zip(center, tip, strict=True), color=color, linewidth=2.4)
-    axes.plot(*tip, marker="o", markersize=6, color=color)
-    write(axes, (x, y + radius + 0.2), name, align="center")
+    hand(axes, center, radius, angle, color)
+    write(axes, (center[0], center[1] + radius + 0.2), name, align="center")
+
+
+def sector(
+    axes: Axes, center: Point, radius: float, start: float, end: float, color: str, edge: float = 0
+) -> None:
+    """Fill what lies between two angles, with an edge so many points wide."""
+    turns = (-math.degrees(end), -math.degrees(start))  # matplotlib counts the other way here
+    how = {"facecolor": TINTS[color], "edgecolor": color if edge else "none", "linewidth": edge}
+    axes.add_patch(Wedge(center, radius, *turns, **how))
 
 
 # --- charts ---------------------------------------------------------------------------------
@@ -302,3 +346,10 @@ def curve(
         align = "left" if offset[0] >= 0 else "right"
         place = {"xytext": offset, "textcoords": "offset points", "ha": align, "va": "center"}
         axes.annotate(name, (x[at], y[at]), color=color, fontsize=TEXT, **place)
+
+
+def log_axis(axis: Axis, ticks: Sequence[float], names: Sequence[str] = ()) -> None:
+    """Make an axis logarithmic, with ticks at these numbers alone."""
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    axis.set_ticks(ticks, names or [f"{tick:,g}" for tick in ticks])
+    axis.axes.minorticks_off()

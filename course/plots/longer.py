@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from course.plots.parts import heatmap, label, largest, legend, line, line_style, listing
+from course.plots.parts import heatmap, label, largest, legend, line, line_style, lines, listing
 from course.plots.picture import Picture
-from course.plots.shapes import Array, Sizes
+from course.plots.shapes import Array, Sizes, read_all
 
 
 def frequency_ratios(trained: Any, stretched: Mapping[str, Any]) -> Picture:
@@ -25,9 +25,7 @@ def frequency_ratios(trained: Any, stretched: Mapping[str, Any]) -> Picture:
     trained = sizes.numbers("trained", trained, "P")
     if trained.min() <= 0:
         raise ValueError(f"trained must hold frequencies above 0; got {trained.min():g}")
-    read = {name: sizes.numbers(name, values, "P") for name, values in stretched.items()}
-    if not read:
-        raise ValueError("stretched must hold at least one tensor of frequencies; got none")
+    read = read_all("stretched", stretched, "P", sizes)
     ratios = {name: values / trained for name, values in read.items()}
     told = listing(f"{name} from {r[0]:.2g} to {r[-1]:.2g}" for name, r in ratios.items())
     picture = Picture(
@@ -35,11 +33,9 @@ def frequency_ratios(trained: Any, stretched: Mapping[str, Any]) -> Picture:
         alt=f"The changed frequency of each of {sizes['P']} pairs as a share of the trained one: "
         f"{told}.",
     )
-    axes = picture.subplots()
-    for index, (name, values) in enumerate(ratios.items()):
-        line(axes, index, np.arange(sizes["P"]), values, name)
+    y = "new frequency / trained frequency"
+    axes = lines(picture, ratios, "what is left of each frequency", "pair", y)
     axes.set_ylim(bottom=0)
-    label(axes, "what is left of each frequency", "pair", "new frequency / trained frequency")
     legend(axes)
     return picture
 
@@ -58,9 +54,7 @@ def score_by_distance(scores: Mapping[str, Any], trained_on: int | None = None) 
     among the scores that training showed?
     """
     sizes = Sizes()
-    read = {name: sizes.numbers(name, values, "T") for name, values in scores.items()}
-    if not read:
-        raise ValueError("scores must hold the scores of at least one way; got none")
+    read = read_all("scores", scores, "T", sizes)
     told = listing(f"{name} from {s[0]:.3g} to {s[-1]:.3g}" for name, s in read.items())
     picture = Picture(
         3.4,
@@ -104,19 +98,15 @@ def bucket_of_distance(buckets: Mapping[str, Any]) -> Picture:
     step it gives the same bias.
     """
     sizes = Sizes()
-    read = {name: sizes.numbers(name, values, "T") for name, values in buckets.items()}
-    if not read:
-        raise ValueError("buckets must hold the buckets of at least one rule; got none")
+    read = read_all("buckets", buckets, "T", sizes)
     told = listing(f"{len(np.unique(b))} for {name}" for name, b in read.items())
     picture = Picture(
         3.2,
         alt=f"The buckets of distances 0 to {sizes['T'] - 1} as stairs. How many differ: {told}.",
     )
-    axes = picture.subplots()
-    for index, (name, values) in enumerate(read.items()):
-        line(axes, index, np.arange(sizes["T"]), values, name)
-        axes.lines[-1].set(drawstyle="steps-post", marker="")
-    label(axes, "one step up, one bucket further", "distance (tokens)", "bucket")
+    axes = lines(picture, read, "one step up, one bucket further", "distance (tokens)", "bucket")
+    for stairs in axes.lines:
+        stairs.set(drawstyle="steps-post", marker="")
     legend(axes)
     return picture
 
@@ -133,9 +123,7 @@ def matrices_on_one_scale(
 
     Look for: equal colors are equal numbers, in all of them. Where do the brightest cells lie?
     """
-    read = {name: Sizes().numbers(name, values, "R C") for name, values in matrices.items()}
-    if not read:
-        raise ValueError("matrices must hold at least one matrix; got none")
+    read = read_all("matrices", matrices, "R C")
     told = listing(f"{name} ({len(v)} by {v.shape[1]})" for name, v in read.items())
     lowest, highest = (pick([pick(v) for v in read.values()]) for pick in (np.min, np.max))
     tallest = max(len(values) / values.shape[1] for values in read.values())

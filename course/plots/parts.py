@@ -1,7 +1,7 @@
 """The parts of figures: heatmaps, words on an axis, lines that differ."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,9 +86,21 @@ def style_of(name: str, index: int) -> dict[str, Any]:
     return style
 
 
-def line(axes: Axes, index: int, x: Any, y: Any, name: str | None = None) -> None:
+def line(axes: Axes, index: int, x: Any, y: Any, name: str = "") -> None:
     """Draw the line with this number, with at most about 16 markers."""
-    axes.plot(x, y, label=name, markevery=math.ceil(len(y) / 16), **style_of(name or "", index))
+    every = math.ceil(len(y) / 16)
+    axes.plot(x, y, label=name or None, markevery=every, **style_of(name, index))
+
+
+def lines(
+    picture: Picture, named: Mapping[str, Array], title: str, x: str, y: str, places: Any = None
+) -> Axes:
+    """Draw a line for each name, against 0, 1, 2, ... or against places."""
+    axes = picture.subplots()
+    for index, (name, values) in enumerate(named.items()):
+        line(axes, index, np.arange(len(values)) if places is None else places, values, name)
+    label(axes, title, x, y)
+    return axes
 
 
 def names_at_ends(axes: Axes, pattern: str = "{name}") -> None:
@@ -202,6 +214,22 @@ def heatmap(
         scale.ax.tick_params(labelsize=SMALL)
         scale.locator = MaxNLocator(5, steps=(1, 2, 5, 10))
     return image
+
+
+def with_difference(
+    panels: Iterable[Axes],
+    before: Array,
+    after: Array,
+    titles: Sequence[str],
+    x: str,
+    y: str,
+    bar: str,
+    aspect: str = "auto",
+) -> None:
+    """Draw two matrices and their difference on one color scale, with titles for all three."""
+    matrices, limit = (before, after, difference(after, before)), largest(before, after)
+    for axes, values, title, scale in zip(panels, matrices, titles, ("", "", bar), strict=True):
+        heatmap(axes, values, title, x, y, bar=scale, limit=limit, aspect=aspect)
 
 
 def write_values(image: AxesImage, pattern: str, cell: float) -> None:

@@ -11,6 +11,7 @@ from course.plots.parts import (
     in_words,
     largest,
     outer_ticks,
+    with_difference,
     words_on,
     write_values,
 )
@@ -39,24 +40,20 @@ def shuffle_panels(before: Any, after: Any, perm: Any, words: Sequence[str]) -> 
     if sorted(order) != list(range(len(words))):
         raise ValueError(f"perm must hold each of 0..{len(words) - 1} once; got {order.tolist()}")
     shuffled = before[order]
-    differing = difference(after, shuffled)
-    change = np.abs(differing).max()
+    change = np.abs(difference(after, shuffled)).max()
     picture = Picture(
         min(max(0.24 * len(words) + 1.3, 2.4), 5.5),
         alt=f"Three heatmaps of {sizes['T']} words by {sizes['C']} features: the shuffled output, "
         f"the output of the shuffled input, and their difference, at most {change:.2g}.",
     )
     panels = picture.subplots(1, 3)
-    limit = largest(shuffled, after)
     titles = (
         "shuffled output\nlayer(x)[perm]",
         "output of the shuffle\nlayer(x[perm])",
-        f"difference\n{in_words(change, limit)}",
+        f"difference\n{in_words(change, largest(shuffled, after))}",
     )
-    y, bars = "word, in the shuffled order", ("", "", "value")
-    all_values = (shuffled, after, differing)
-    for axes, values, title, bar in zip(panels, all_values, titles, bars, strict=True):
-        heatmap(axes, values, title, "feature", y, bar=bar, limit=limit)
+    y = "word, in the shuffled order"
+    with_difference(panels, shuffled, after, titles, "feature", y, "value")
     outer_ticks(panels[None])
     words_on(panels[0].yaxis, [words[place] for place in order])
     return picture

@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from course.plots.record import Record, encoded, record_of
+from course.plots.record import Record, decoded, encoded, record_of, same
 from course.plots.svg import svg_of
 
 WIDTH = 7.0
@@ -64,6 +64,11 @@ class Picture(Figure):
         """Return the image for a text: one file for light and dark pages, with its record."""
         width = round(self.get_figwidth() * PIXELS_PER_INCH)
         return svg_of(self, self.alt, encoded(self.record), width)
+
+    def is_shown_by(self, svg: str) -> bool:
+        """Return whether an SVG was made from the same numbers, and says the same of them."""
+        told = f"<title>{html.escape(self.alt, quote=False)}</title>"
+        return told in svg and same(decoded(svg), self.record)
 
     def __repr__(self) -> str:
         return f"<Picture: {self.alt}>"

@@ -61,15 +61,12 @@ def decoded(svg: str) -> Record | None:
 
 def same(one: Record | None, other: Record | None) -> bool:
     """Return whether two records have the same words and, within the tolerance, numbers."""
-    if one is None or other is None or [e[0] for e in one] != [e[0] for e in other]:
+    if one is None or other is None or [words for words, _ in one] != [words for words, _ in other]:
         return False
-    for (_, numbers), (_, others) in zip(one, other, strict=True):
-        if len(numbers) != len(others):
-            return False
-        scale = max(map(abs, [*numbers, *others]), default=0)
-        if any(abs(a - b) > TOLERANCE * scale for a, b in zip(numbers, others, strict=True)):
-            return False
-    return True
+    return all(
+        len(a) == len(b) and np.allclose(a, b, rtol=0, atol=TOLERANCE * np.abs([*a, *b, 0]).max())
+        for (_, a), (_, b) in zip(one, other, strict=True)
+    )
 
 
 def _of_axes(axes: Axes) -> Iterator[tuple[str, list[float]]]:

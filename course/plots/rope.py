@@ -18,12 +18,14 @@ from course.plots.parts import (
     largest,
     legend,
     line,
+    lines,
     listing,
     outer_ticks,
     spread,
+    with_difference,
 )
 from course.plots.picture import Picture
-from course.plots.shapes import Array, Sizes
+from course.plots.shapes import Array, Sizes, read_all
 
 MOST_PAIRS = 4
 
@@ -104,7 +106,7 @@ def scores_under_shift(scores: Any, shifted: Any, shift: int) -> Picture:
     panels = picture.subplots(1, 3)
     said = in_words(change, largest(scores, shifted))
     titles = ("from position 0", f"from position {shift:,}", f"difference\n{said}")
-    _draw_shift(panels, scores, shifted, titles)
+    with_difference(panels, scores, shifted, titles, "key", "query", "score", "equal")
     for axes in panels[:2]:
         label(axes, axes.get_title(), "key (position)", "query (position)")
     for axis in (panels[1].xaxis, panels[1].yaxis):
@@ -142,22 +144,12 @@ def raw_and_projected(panels: Mapping[str, tuple[Any, Any]]) -> Picture:
     for row, (name, (scores, shifted)) in zip(grid, read.items(), strict=True):
         said = in_words(changes[name], largest(scores, shifted))
         titles = ("from position 0", "shifted", f"change: {said}")
-        _draw_shift(row, scores, shifted, titles)
+        with_difference(row, scores, shifted, titles, "key", "query", "score", "equal")
         row[0].set_ylabel(f"{name}\n\nquery")
     outer_ticks(grid)
     for axes in grid[1:, :2].flat:
         axes.set_title("")
     return picture
-
-
-def _draw_shift(
-    panels: Sequence[Axes], scores: Array, shifted: Array, titles: Sequence[str]
-) -> None:
-    """Draw left, right and their difference, on one color scale."""
-    limit, matrices = largest(scores, shifted), (scores, shifted, difference(shifted, scores))
-    bars = ("", "", "score")
-    for axes, values, title, bar in zip(panels, matrices, titles, bars, strict=True):
-        heatmap(axes, values, title, "key", "query", bar=bar, limit=limit, aspect="equal")
 
 
 def wavelengths(frequencies: Mapping[str, Any], context: int | None = None) -> Picture:
@@ -170,9 +162,9 @@ def wavelengths(frequencies: Mapping[str, Any], context: int | None = None) -> P
     Look for: pairs above the line do not complete a turn within the context. Go beyond it, and
     they reach angles that training never showed them. A larger base lifts the right end.
     """
-    read = {name: Sizes().numbers(name, values, "P") for name, values in frequencies.items()}
-    if not read or min(values.min() for values in read.values()) <= 0:
-        raise ValueError("frequencies must hold at least one tensor of numbers above 0")
+    read = read_all("frequencies", frequencies, "P")
+    if min(values.min() for values in read.values()) <= 0:
+        raise ValueError("frequencies must hold numbers above 0")
     turns = {name: 2 * np.pi / values for name, values in read.items()}
     told = listing(f"{name} ({len(turn)} pairs)" for name, turn in turns.items())
     longest = max(turn.max() for turn in turns.values())
@@ -181,13 +173,10 @@ def wavelengths(frequencies: Mapping[str, Any], context: int | None = None) -> P
         alt=f"The wavelength of each pair on a logarithmic scale, for {told}; the longest is "
         f"{longest:,.0f} tokens." + (f" A line marks {context:,} tokens." if context else ""),
     )
-    axes = picture.subplots()
-    for index, (name, turn) in enumerate(turns.items()):
-        line(axes, index, np.arange(len(turn)), turn, name)
+    axes = lines(picture, turns, "how long a turn takes", "pair", "wavelength (tokens)")
     if context is not None:
         axes.axhline(context, color="0.3", linestyle=(0, (6, 3)), label=f"context {context:,}")
     axes.set_yscale("log")
-    label(axes, "how long a turn takes", "pair", "wavelength (tokens)")
     legend(axes)
     return picture
 

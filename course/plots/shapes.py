@@ -1,6 +1,6 @@
 """Plain data read and checked: tensors and lists as arrays of the shape that a figure needs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,18 @@ class Sizes(dict[str, int]):
                 f"{name} must have the shape {wanted}, none of them 0; got {_tuple(shape)}"
             )
         self.update(known)
+
+
+def read_all(
+    what: str, given: Mapping[str, Any], letters: str, sizes: Sizes | None = None
+) -> dict[str, Array]:
+    """Return tensors by name as arrays, at least one; without `sizes` each has its own."""
+    if not given:
+        raise ValueError(f"{what} must hold at least one entry; got none")
+    return {
+        name: (Sizes() if sizes is None else sizes).numbers(name or what, values, letters)
+        for name, values in given.items()
+    }
 
 
 def _tuple(entries: Iterable[object]) -> str:

@@ -16,11 +16,12 @@ from course.plots.parts import (
     legend,
     line,
     line_style,
+    lines,
     listing,
     spread,
 )
 from course.plots.picture import Picture
-from course.plots.shapes import Array, Sizes
+from course.plots.shapes import Array, Sizes, read_all
 
 MOST_CLOCKS = 8
 TRACE = 6
@@ -68,10 +69,8 @@ def wave_columns(table: Any, columns: Sequence[int]) -> Picture:
         alt=f"Features {listing(columns)} of a table of {sizes['T']} positions by "
         f"{sizes['C']} features, each as a curve against the position.",
     )
-    axes = picture.subplots()
-    for index, column in enumerate(columns):
-        line(axes, index, np.arange(sizes["T"]), table[:, column], f"feature {column}")
-    label(axes, "columns of the table", "position (tokens)", "value")
+    waves = {f"feature {column}": table[:, column] for column in columns}
+    lines(picture, waves, "columns of the table", "position (tokens)", "value")
     picture.legend(fontsize=SMALL, loc="outside right upper")
     return picture
 
@@ -95,13 +94,13 @@ def clock_hands(table: Any, position: int, base: float = 10000.0) -> Picture:
     if not 0 <= position < sizes["T"]:
         raise ValueError(f"position must lie in 0..{sizes['T'] - 1}; got {position}")
     pairs = spread(width // 2, at_most=MOST_CLOCKS)
+    rows = math.ceil(len(pairs) / 4)
     picture = Picture(
-        2.35 * math.ceil(len(pairs) / 4) + 0.3,
+        2.35 * rows + 0.3,
         alt=f"Clock faces for pairs {listing(pairs)} of a table of {sizes['T']} positions by "
         f"{width} features, their hands as they stand at position {position}.",
     )
     picture.suptitle(f"position {position}", fontsize=SMALL + 2)
-    rows = math.ceil(len(pairs) / 4)
     faces = picture.subplots(rows, min(len(pairs), 4), squeeze=False).flat
     for pair, face in zip(pairs, faces, strict=False):
         tips = table[max(0, position - TRACE) : position + 1, 2 * pair : 2 * pair + 2]
@@ -143,9 +142,7 @@ def dot_against_offset(tables: Mapping[str, Any], anchors: Sequence[int] | None 
     Look for: the band. Where it is too thin to be seen, the product knows the distance alone: the
     table is relative. Where it is wide, the product depends on the place as well.
     """
-    tables = {name: Sizes().numbers(name, table, "T C") for name, table in tables.items()}
-    if not tables:
-        raise ValueError("tables must hold at least one table; got none")
+    tables = read_all("tables", tables, "T C")
     shapes = [f"{name} ({len(table)}, {table.shape[1]})" for name, table in tables.items()]
     picture = Picture(
         3.2,
@@ -169,24 +166,13 @@ def draw_offsets(
         products = (table @ table.T)[starts[:, None], starts[:, None] + offsets]  # (anchors, k)
         products = products / (products[:, 0].mean() or 1.0)
         line(axes, index, offsets, products.mean(axis=0), name)
-        axes.fill_between(
-            offsets,
-            products.min(axis=0),
-            products.max(axis=0),
-            color=line_style(index)["color"],
-            alpha=0.2,
-            linewidth=0,
-        )
+        band = {"color": line_style(index)["color"], "alpha": 0.2, "linewidth": 0}
+        axes.fill_between(offsets, products.min(axis=0), products.max(axis=0), **band)
     axes.axhline(0, color="0.6", linewidth=0.8)
-    alone = anchors is not None and len(anchors) == 1
-    label(
-        axes,
-        f"dot product of position {anchors[0]} with position {anchors[0]} + k"
-        if alone
-        else "mean dot product, with a band from the smallest to the largest",
-        "offset k (tokens)",
-        "pe[p] · pe[p + k],\nrelative to k = 0",
-    )
+    title = "mean dot product, with a band from the smallest to the largest"
+    if anchors is not None and len(anchors) == 1:
+        title = f"dot product of position {anchors[0]} with position {anchors[0]} + k"
+    label(axes, title, "offset k (tokens)", "pe[p] · pe[p + k],\nrelative to k = 0")
     legend(axes)
 
 

@@ -12,13 +12,13 @@ from course.plots.parts import (
     MARKERS,
     SMALL,
     label,
-    line,
+    lines,
     listing,
     names_at_ends,
     spread,
 )
 from course.plots.picture import WIDTH, Picture
-from course.plots.shapes import Array, Sizes
+from course.plots.shapes import Array, Sizes, read_all
 
 
 def loss_curve(
@@ -39,10 +39,7 @@ def loss_curve(
     Look for: does it start at the dashed line, and end well below it? A curve that stays on the
     line has learned nothing.
     """
-    curves = losses if isinstance(losses, Mapping) else {"": losses}
-    read = {name: Sizes().numbers(name or "losses", curve, "N") for name, curve in curves.items()}
-    if not read:
-        raise ValueError("losses must hold at least one curve; got none")
+    read = read_all("losses", losses if isinstance(losses, Mapping) else {"": losses}, "N")
     told = listing(
         f"{name} from {curve[0]:.3f} to {curve[-1]:.3f}".strip() for name, curve in read.items()
     )
@@ -52,15 +49,11 @@ def loss_curve(
         alt=f"The loss in {unit} over {lengths} {step}s: {told}."
         + (f" A dashed line marks the untrained {untrained:.3f}." if untrained else ""),
     )
-    axes = picture.subplots()
-    for index, (name, curve) in enumerate(read.items()):
-        line(axes, index, np.arange(len(curve)), curve, name or None)
+    axes = lines(picture, read, f"loss by {step}", step, f"loss ({unit})")
     axes.xaxis.get_major_locator().set_params(integer=True)
-    label(axes, f"loss by {step}", step, f"loss ({unit})")
     if untrained is not None:
-        axes.axhline(
-            untrained, color="0.3", linestyle=(0, (6, 3)), label=f"untrained, {untrained:.3f}"
-        )
+        name = f"untrained, {untrained:.3f}"
+        axes.axhline(untrained, color="0.3", linestyle=(0, (6, 3)), label=name)
     names_at_ends(axes)
     return picture
 
@@ -89,12 +82,8 @@ def word_map(
     )
     axes = picture.subplots()
     _draw_map(axes, (vectors - vectors.mean(axis=0)) @ plane, words, groups)
-    label(
-        axes,
-        f"{sizes['N']} words, {share:.0%} of the variance",
-        "first principal component",
-        "second principal component",
-    )
+    title, component = f"{sizes['N']} words, {share:.0%} of the variance", "principal component"
+    label(axes, title, f"first {component}", f"second {component}")
     if axes.get_legend_handles_labels()[1]:
         picture.legend(fontsize=SMALL, loc="outside lower center", ncols=6)
     return picture
@@ -256,21 +245,13 @@ def analogy_arrows(
     )
     axes = picture.subplots()
     for start, end, color in ((0, 1, COLORS[0]), (2, 3, COLORS[1])):
-        axes.annotate(
-            "",
-            points[end],
-            points[start],
-            arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": 2, "shrinkB": 4},
-        )
+        how = {"arrowstyle": "-|>", "color": color, "linewidth": 2, "shrinkB": 4}
+        axes.annotate("", points[end], points[start], arrowprops=how)
     axes.plot(*points[[2, 4]].T, color=COLORS[0], linestyle=":", linewidth=1.5)
     axes.plot(*points[:4].T, "o", color="black")
     axes.plot(*points[4], "X", color=COLORS[2], markersize=11)
-    label(
-        axes,
-        f"{a} is to {b} as {c} is to {answer}",
-        f"first principal component of the four ({share:.0%} of the variance in the plane)",
-        "second principal component",
-    )
+    x = f"first principal component of the four ({share:.0%} of the variance in the plane)"
+    label(axes, f"{a} is to {b} as {c} is to {answer}", x, "second principal component")
     axes.margins(0.2)
     axes.set_aspect("equal", adjustable="datalim")
     steps = np.linspace(0.1, 0.9, 9)[:, None]

@@ -39,7 +39,6 @@ ON_DARK = {
 """Color on a light page -> on a dark one. All others, as of heatmaps, are the same on both."""
 
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-_NUMBER = re.compile(r"-?\d+\.\d{3,}(?!e)")
 
 
 def svg_of(figure: Figure, title: str, metadata: str, width: int) -> str:
@@ -56,7 +55,7 @@ def svg_of(figure: Figure, title: str, metadata: str, width: int) -> str:
         figure.savefig(file, format="svg", facecolor="none", metadata=_NO_METADATA)
     inside = file.getvalue().partition("<svg")[2].partition(">")[2]
     inside = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", inside, count=1, flags=re.DOTALL)
-    inside = _smaller(re.sub(r' (d|x|y|transform)="[^"]*"', _shortened, inside))
+    inside = _smaller(inside)
     across, down = (72 * inches for inches in figure.get_size_inches())
     view = f"{across:.6g} {down:.6g}"
     return (
@@ -99,14 +98,3 @@ def _style(inside: str) -> str:
         "*{stroke-linejoin:round;stroke-linecap:butt}\n"
         f"@media screen and (prefers-color-scheme:dark){{\nsvg{{fill:{ON_DARK[INK]}}}\n{rules}}}\n"
     )
-
-
-def _shortened(attribute: re.Match) -> str:
-    """Round coordinates to hundredths of a point; factors of a scale keep their digits."""
-    if attribute[1] == "transform":
-        return re.sub(r"translate\([^)]*\)", _rounded, attribute[0])
-    return _rounded(attribute)
-
-
-def _rounded(found: re.Match) -> str:
-    return _NUMBER.sub(lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), found[0])

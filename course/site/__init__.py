@@ -1,1 +1,1 @@
-"""The course as a website that needs no network: `course site build` and `course site serve`."""
+"""The course as a website that needs no network: `course site build`."""

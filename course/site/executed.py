@@ -1,20 +1,13 @@
 """The notebooks as they look after a run with the reference, for who only reads them.
 
-A run takes minutes, so what it gave is kept in `.course/site/` until something changes that it
-depends on. Model answers are not in it: a notebook is run as students get it, on the datasets that
-were fetched.
+Model answers are not in it: a notebook is run as students get it, on the datasets that are there.
 """
 
-import hashlib
-import importlib.metadata
 import os
-import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
@@ -22,24 +15,14 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbconvert.filters import strip_ansi
 from nbformat import NotebookNode
 
-from course import root
 from course.building.notebooks import notebook_from, source_of, stems
 from course.data import data_folder
 from course.syllabus import lessons
-from course.system.files import write_whole
 
 SECONDS = 600
 """How long a cell may take, on a busy machine."""
 
 _SLIDER = "application/vnd.jupyter.widget-view+json"
-_USES = ("numpy", "torch", "matplotlib", "ipykernel")
-_NOT_USED = {"cli", "grading", "lab", "site"}
-"""Folders of `course/` whose code no notebook runs."""
-
-
-def folder() -> Path:
-    """Return where executed notebooks are kept for the next build."""
-    return root() / ".course" / "site"
 
 
 class RunFailed(Exception):
@@ -47,53 +30,18 @@ class RunFailed(Exception):
 
 
 def executed_notebooks() -> dict[str, NotebookNode]:
-    """Return every notebook, run: those that are not kept are run now, several at a time.
+    """Run every notebook, several at a time.
 
     Raises:
         RunFailed: a cell raises an error or does not end.
     """
+
+    def run_one(stem: str) -> NotebookNode:
+        source = source_of(stem).read_text(encoding="utf-8")
+        return _without_sliders(_run(stem, notebook_from(source, stem)))
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip(stems(), pool.map(_executed, stems()), strict=True))
-
-
-def content_key(paths: Iterable[Path], *more: str) -> str:
-    """Return a short name for the contents of files and texts: any change changes it."""
-    digest = hashlib.sha256("\n".join(more).encode("utf-8"))
-    for path in sorted(paths):
-        digest.update(path.relative_to(root()).as_posix().encode("utf-8"))
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:20]
-
-
-def datasets() -> list[str]:
-    """Return the datasets that were fetched, each with its size."""
-    return [f"{path.name} {path.stat().st_size}" for path in sorted(data_folder().glob("*.txt"))]
-
-
-def _executed(stem: str) -> NotebookNode:
-    text = notebook_from(source_of(stem).read_text(encoding="utf-8"), stem)
-    kept = folder() / f"{stem}-{_run_key(text)}.ipynb"
-    if not kept.exists():
-        ran = nbformat.writes(_without_sliders(_run(stem, text)))
-        for older in folder().glob(f"{stem}-*.ipynb"):
-            older.unlink()
-        write_whole(kept, ran)
-    return nbformat.reads(kept.read_text(encoding="utf-8"), as_version=4)
-
-
-def _run_key(text: str) -> str:
-    """Name all that a run depends on: the notebook, its code, its packages and its datasets."""
-    course = root() / "course"
-    paths = [
-        path
-        for path in course.rglob("*")
-        if path.suffix in (".py", ".toml", ".json")
-        and path.relative_to(course).parts[0] not in _NOT_USED
-    ]
-    for lesson in lessons():
-        paths += lesson.module("solutions"), lesson.tests
-    versions = [f"{name} {importlib.metadata.version(name)}" for name in _USES]
-    return content_key(paths, text, platform.python_version(), *versions, *datasets())
+        return dict(zip(stems(), pool.map(run_one, stems()), strict=True))
 
 
 def _run(stem: str, text: str) -> NotebookNode:
@@ -102,12 +50,8 @@ def _run(stem: str, text: str) -> NotebookNode:
     with tempfile.TemporaryDirectory() as folder:
         for lesson in lessons():
             shutil.copy(lesson.module("solutions"), folder)
-        client = NotebookClient(
-            notebook,
-            timeout=SECONDS,
-            kernel_name="python3",
-            resources={"metadata": {"path": folder}},
-        )
+        where = {"metadata": {"path": folder}}
+        client = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources=where)
         alone = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
         alone |= {"COURSE_DATA": str(data_folder().resolve())}
         try:

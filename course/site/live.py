@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 from course import lab
+from course.building.figures import reference
 from course.building.figures.permutation import VECTORS
 from course.building.figures.rope import KEY, X
-from course.building.figures.sources import reference
 from course.lab.numbers import packed
 from course.plots.drawing import ACCENT, QUIET, SECOND, THIRD, TINTS
 from course.plots.svg import CARD, FAINT, INK, ON_DARK, SHADE

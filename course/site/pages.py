@@ -12,7 +12,7 @@ import jinja2
 import nbformat
 from nbformat import NotebookNode
 
-from course import plots, root
+from course import root
 from course.building.colab import address
 from course.building.notebooks import LAB, SHOOT_OUT, YOUR_ANSWER, notebook_of
 from course.lab.page import write_page
@@ -40,7 +40,6 @@ def write_pages(folder: Path) -> None:
     for stem, notebook in executed_notebooks().items():
         _write(folder, notebook_of(stem), nbformat.writes(_for_reading(notebook, stem)))
     write_page(folder / "extra" / "the-lab.html")  # Sphinx copies what lies there
-    _write(folder, root() / "helpers" / "plots.md", _rendered("plots.md", figures=_figures()))
     _write(folder, root() / "index.md", _rendered("index.md", **_landing()))
 
 
@@ -125,15 +124,6 @@ def _landing() -> dict:
             ],
         },
     }
-
-
-def _figures() -> dict[str, list[str]]:
-    """Return the names that `course.plots` offers, by the module that they come from."""
-    figures: dict[str, list[str]] = {}
-    for name in plots.__all__:
-        module = getattr(plots, name).__module__.rpartition(".")[2]
-        figures.setdefault(module, []).append(name)
-    return figures
 
 
 def _anchor(exercise: Exercise) -> str:

@@ -5,21 +5,12 @@ from collections.abc import Collection
 import click
 
 from course.messages.wording import counted, filled
-from course.student import hints
-from course.student.progress import (
-    PASSED,
-    TO_DO,
-    UNCHECKED,
-    WRONG,
-    next_exercise,
-    when_given_up,
-)
-from course.syllabus import Exercise, Lesson, counted_lessons, find_lesson, lessons, name_for_check
+from course.student.progress import PASSED, TO_DO, UNCHECKED, WRONG, next_exercise
+from course.syllabus import Lesson, counted_lessons, lessons, name_for_check
 from course.system.console import typed
 
 _MARK = {PASSED: "+", WRONG: "x", TO_DO: "o", UNCHECKED: "?"}
 _BEFORE = "  first  course/lessons/before_you_start.md, if PyTorch is new to you"
-_TRAIN = "course experiment gpt"
 _COLOR = {PASSED: "green", WRONG: "red", TO_DO: None, UNCHECKED: "yellow"}
 
 
@@ -83,45 +74,20 @@ def next_steps_and_why(status: dict[str, str], prefer: tuple[str, ...] = ()) -> 
     if found is None:
         return (
             f"{steps}\n"
-            f"  train  {typed(_TRAIN)}, your own GPT, with positions and without\n"
+            f"  train  {typed('course experiment gpt')}, your own GPT, with positions and without\n"
             f"  look   {typed('course open lab')}, all position schemes side by side\n"
             f"  play   {typed('course lab export --mine')}, the same as a page, on your sentence\n"
             f"  pack   {typed('course submit')}, what your instructor needs in one zip"
         )
     _, exercise = found
-    sentences = [f"Why now? {exercise.why}"]
-    if all(status[one.name] == PASSED for one in find_lesson("gpt").exercises):
-        sentences.append(f"Lesson 8 passes: `{typed(_TRAIN)}` trains your own GPT.")
-    if status[exercise.name] == WRONG:
-        sentences.append("Its last check found something wrong; check it again to see what.")
-    elif status[exercise.name] == UNCHECKED:
-        sentences.append("It was edited since its last check, if it had one: check it first.")
-    if seen := hints.n_shown(exercise):
-        sentences.append(f"You have seen {seen} of its {len(exercise.hints)} hints.")
-    if when_given_up(exercise):
-        sentences.append(
-            "You have read its solution, which is a fair way to learn: close it and write yours "
-            f"from memory. {_or_go_on(exercise, status)}"
-        )
-    return "\n\n".join([steps, *map(filled, sentences), _how_far(status)])
-
-
-def _or_go_on(exercise: Exercise, status: dict[str, str]) -> str:
-    """Say what else can be done, since nothing else needs this one to pass."""
-    after = next_exercise({**status, exercise.name: PASSED}, prefer=(exercise.name,))
-    if after is None:
-        return "It is the last one."
-    return f"Or come back to it later and go on with {after[1].name}; it is checked by itself."
+    return "\n\n".join([steps, filled(f"Why now? {exercise.why}"), _how_far(status)])
 
 
 def _how_far(status: dict[str, str]) -> str:
     every = [exercise for lesson in counted_lessons() for exercise in lesson.exercises]
     if all(status[exercise.name] == PASSED for exercise in every):  # what is left is beyond
         every = [exercise for lesson in lessons() for exercise in lesson.exercises]
-    passed = [exercise for exercise in every if status[exercise.name] == PASSED]
-    points = sum(exercise.points for exercise in passed)
-    minutes = sum(one.minutes for one in every) - sum(one.minutes for one in passed)
-    hours = round(minutes / 60)
-    left = f"{minutes} minutes" if minutes < 60 else "an hour" if hours == 1 else f"{hours} hours"
-    done = f"{len(passed)} of {len(every)} exercises have passed, {points} points"
-    return f"{done}; what is left takes about {left}."
+    left = [exercise for exercise in every if status[exercise.name] != PASSED]
+    hours = max(1, round(sum(exercise.minutes for exercise in left) / 60))
+    done = f"{len(every) - len(left)} of {len(every)} exercises have passed"
+    return f"{done}; what is left takes about {counted(hours, 'hour')}."

@@ -18,12 +18,10 @@ from course.testing.source import imported_from_earlier
 class Names:
     """The exercises of a lesson, each an attribute: yours, or the reference's."""
 
-    def __init__(
-        self, own: dict[str, Any], borrowed: dict[str, Any], why_none_is_own: str = ""
-    ) -> None:
+    def __init__(self, own: dict[str, Any], borrowed: dict[str, Any]) -> None:
         self._own = own
         self._borrowed = borrowed
-        self.why_none_is_own = why_none_is_own
+        self.why_none_is_own = ""
         """Why the student's file could not be loaded; empty if it could."""
         self.used: list[str] = []
         """The names that were asked for so far."""
@@ -55,22 +53,18 @@ def names_with(stem: str, others: Mapping[str, Any]) -> Names:
     Args:
         others: what to import instead, by name: {"RotaryEmbedding": ...}.
     """
-    lesson, status = find_lesson(stem), status_of_all()
-    mine, refusal = {}, ""
+    lesson = find_lesson(stem)
+    passed = {name for name, status in status_of_all().items() if status == PASSED}
     earlier = {
         before: {name: others.get(name, given) for name, given in names.items()}
         for before, names in _earlier(stem).items()
     }
     try:
-        mine = vars(load_module(lesson.module(), earlier))
+        return _loaded(lesson, lesson.module(), earlier, passed)
     except Wrong as wrong:  # a file that cannot be imported: all of it is borrowed
-        refusal = str(wrong).partition("\n")[0]
-    reference = vars(load_module(lesson.module("solutions"), earlier))
-    names = [exercise.name for exercise in lesson.exercises]
-    own = {name: mine[name] for name in names if status[name] == PASSED and name in mine}
-    borrowed = {name: reference[name] for name in names if name not in own}
-    mine.update(borrowed)  # for those of the student's functions that call them
-    return Names(own, borrowed, refusal)
+        names = _loaded(lesson, None, earlier, passed)
+        names.why_none_is_own = str(wrong).partition("\n")[0]
+        return names
 
 
 def _earlier(stem: str) -> dict[str, dict[str, Any]]:
@@ -103,12 +97,19 @@ def written_in(path: Path | None, lesson: Lesson) -> Names:
     Raises:
         Wrong: the file cannot be run.
     """
-    earlier = _earlier(lesson.stem)
-    reference = vars(load_module(lesson.module("solutions"), earlier))
-    mine = vars(load_module(path, earlier)) if path else {}
     stubs = stubs_in(path.read_bytes(), lesson) if path else set()
+    written = {exercise.name for exercise in lesson.exercises} - stubs
+    return _loaded(lesson, path, _earlier(lesson.stem), written)
+
+
+def _loaded(
+    lesson: Lesson, path: Path | None, earlier: dict[str, dict[str, Any]], theirs: set[str]
+) -> Names:
+    """Load a student's module, for those names that are theirs, and the reference for the rest."""
+    mine = vars(load_module(path, earlier)) if path else {}
+    reference = vars(load_module(lesson.module("solutions"), earlier))
     names = [exercise.name for exercise in lesson.exercises]
-    own = {name: mine[name] for name in names if name in mine and name not in stubs}
+    own = {name: mine[name] for name in names if name in mine and name in theirs}
     borrowed = {name: reference[name] for name in names if name not in own}
-    mine.update(borrowed)
+    mine.update(borrowed)  # for those of the student's functions that call them
     return Names(own, borrowed)

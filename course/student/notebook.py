@@ -9,7 +9,6 @@ import html
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from IPython import get_ipython
@@ -20,7 +19,6 @@ from course.student.borrow import Names, borrowed_from_earlier, written_in
 from course.student.progress import status_of_all
 from course.syllabus import Lesson, Status, exercises_called, find_lesson, name_for_check
 from course.system.console import typed
-from course.testing.executor import where
 from course.testing.outcomes import Wrong
 from course.testing.source import names_reached
 
@@ -51,13 +49,12 @@ class Exercises:
         self._names = Names({}, {})
         self._trouble = ""
         self._told: set[tuple[int, str]] = set()
-        self._used_in: dict[str, int] = {}
+        """Which names were asked for in which cells."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in dir(self):
             raise AttributeError(f"no exercise of {self._lesson.stem} is called {name}")
         self._reload()
-        self._used_in[name] = _cell()
         self._tell_about(name)
         return getattr(self._names, name)
 
@@ -93,17 +90,16 @@ class Exercises:
             return f"{self._trouble}. So all of it is borrowed from the reference."
         if self._names.whose(name) == "borrowed":
             return f"{name} is borrowed from the reference: yours is still to do."
-        status = self._status()
-        sentences = []
-        if status.get(name) == Status.WRONG:
-            sentences.append(f"{name} is yours, and its last check found it wrong.")
         called = self._called_by(name)
-        if wrong := [one for one in called if status.get(one) == Status.WRONG]:
-            sentences.append(f"{name} calls {_list(wrong)}: yours, found wrong by the last check.")
-        if lent := [one for one in called if self._names.whose(one) == "borrowed"]:
-            sentences.append(f"{name} calls {_list(lent)}: borrowed, as yours is still to do.")
-        if lent := self._borrowed_of_earlier(name):
-            sentences.append(f"It is built with {_list(lent)}: borrowed, as yours has not passed.")
+        lent = [one for one in called if self._names.whose(one) == "borrowed"]
+        lent += self._borrowed_of_earlier(name)
+        status = self._status()
+        wrong = [one for one in (name, *called) if status.get(one) == Status.WRONG]
+        sentences = []
+        if lent:
+            sentences.append(f"{name} builds on {_list(lent)}, borrowed: yours has not passed.")
+        if wrong:
+            sentences.append(f"{_list(wrong)}: yours, and found wrong by the last check.")
         return " ".join(sentences)
 
     def _borrowed_of_earlier(self, name: str) -> list[str]:
@@ -120,10 +116,10 @@ class Exercises:
         reached = names_reached(self._source or b"", name)
         return [one for one in self.__dir__() if one in reached and one != name]
 
-    def _without_a_pass(self, cell: int | None) -> list[str]:
-        """Return what a cell, or any so far, has used that is yours and passed no check."""
-        asked = [name for name, last in self._used_in.items() if cell is None or last == cell]
-        used = {one for name in asked for one in (name, *self._called_by(name))}
+    def _without_a_pass(self) -> list[str]:
+        """Return what this cell has used that is yours and passed no check."""
+        asked = {name for cell, name in self._told if cell == _cell() and name}
+        used = asked.union(*map(self._called_by, asked))
         status = self._status()
         return [
             name
@@ -139,13 +135,13 @@ def _cell() -> int:
     return get_ipython().execution_count if get_ipython() else 0
 
 
-def _list(names: Sequence[str], word: str = "and") -> str:
+def _list(names: Sequence[str]) -> str:
     """Return names as one says them.
 
     >>> _list(["a"]), _list(["a", "b", "c"])
     ('a', 'a, b and c')
     """
-    return f" {word} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 _opened: dict[str, Exercises] = {}
@@ -153,40 +149,19 @@ _opened: dict[str, Exercises] = {}
 
 
 def _explain(shell, kind, error: Exception, traceback, tb_offset=None) -> None:
-    """Show an error in a cell: in a sentence, where a function of the student's may be behind it.
+    """Show an error in a cell, and below it the student's functions that may be behind it.
 
     One that returns another shape than it should is noticed late, in a figure perhaps, whose
     traceback would tell nobody which function it was.
     """
-    if not isinstance(error, NameError | SyntaxError | ImportError):
-        plots = root() / "course" / "plots"
-        cells = [_cell(), None] if _passed_through(traceback, plots) else [_cell()]
-        found = ((one, one._without_a_pass(cell)) for cell in cells for one in _opened.values())
-        if suspect := next(((one, names) for one, names in found if names), None):
-            error._render_traceback_ = _about(error, *suspect).splitlines
     shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
-
-
-def _passed_through(traceback: TracebackType | None, folder: Path) -> bool:
-    """Return whether an error passed through code in a folder."""
-    while traceback:
-        if Path(traceback.tb_frame.f_code.co_filename).is_relative_to(folder):
-            return True
-        traceback = traceback.tb_next
-    return False
-
-
-def _about(error: Exception, opened: Exercises, names: Sequence[str]) -> str:
-    """Return what went wrong in a cell, and which exercises to look at."""
-    check = typed(f"course check {name_for_check(opened._lesson.exercise(names[0]))}")
-    line = where(error, opened._path)
-    lines = [
-        f"This cell cannot go on: {type(error).__name__}: {error}",
-        *([f"  at     {line}"] if line else []),
-        f"The reason may lie in {_list(names, 'or')}: yours, and not known to pass.",
-        f"  check  {check}",
-    ]
-    return "\n".join(lines)
+    if isinstance(error, NameError | SyntaxError | ImportError):
+        return
+    for opened in _opened.values():
+        if names := opened._without_a_pass():
+            first = name_for_check(opened._lesson.exercise(names[0]))
+            said = f"The reason may lie in what is yours and not known to pass: {_list(names)}."
+            display(Banner(f"{said} `{typed(f'course check {first}')}` tells."))
 
 
 class Banner:
@@ -206,19 +181,7 @@ class Banner:
         return f'<div style="{style}">{html.escape(self._text)}</div>'
 
 
-class Points(int):
-    """The points that an exercise earned."""
-
-    def __new__(cls, earned: int, worth: int) -> "Points":
-        points = super().__new__(cls, earned)
-        points.worth = worth
-        return points
-
-    def _repr_html_(self) -> str:
-        return f"{int(self)} of {self.worth} points"
-
-
-def check(name: str) -> Points:
+def check(name: str) -> int:
     """Run the graded tests of an exercise, as `course check` does; return the points that it earns.
 
     Raises:
@@ -241,7 +204,7 @@ def check(name: str) -> Points:
     with contextlib.redirect_stdout(io.StringIO()) as shown:
         pytest.main(arguments, plugins=[found])
     print(shown.getvalue().strip())  # in one piece: a notebook keeps every piece apart
-    return Points(sum(result.points for result in found.results()), exercise.points)
+    return sum(result.points for result in found.results())
 
 
 def _folder(lesson: Lesson) -> Path:

@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from course import root
 from course.system.console import PREFIX, command_prefix
@@ -21,14 +20,11 @@ PATIENCE = 10
 """Seconds for JupyterLab to end its kernels."""
 
 
-def start(notebook: Path, *options: str, **streams: Any) -> subprocess.Popen:
+def start(notebook: Path, *options: str) -> subprocess.Popen:
     """Start JupyterLab with a notebook, and with options for JupyterLab.
 
     It is served from the root, because a notebook links to its text and its module. Ctrl+C ends it
     without a question, which few would see in time.
-
-    Args:
-        streams: where it reads and writes, as `subprocess.Popen` takes it.
     """
     own = os.environ.get("JUPYTER_CONFIG_PATH")
     quietly = ("--LabApp.log_level=WARN", "--ServerApp.log_level=WARN")
@@ -44,7 +40,6 @@ def start(notebook: Path, *options: str, **streams: Any) -> subprocess.Popen:
             "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, [own, str(_SETTINGS)])),
             PREFIX: command_prefix(),
         },
-        **streams,
     )
 
 

@@ -1,14 +1,13 @@
 """The progress of a student, kept in `.course/` of the repository, which git ignores.
 
-A JSON file each: what the last check found, how many hints were shown, and which solutions were
-looked at. Losing one costs little: a check brings the progress back, hints begin anew.
+A JSON file each: what the last check found, and how many hints were shown. Losing one costs little:
+a check brings the progress back, hints begin anew.
 """
 
 import ast
 import hashlib
 import json
 import re
-import time
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,7 +24,7 @@ PASSED, WRONG, TO_DO, UNCHECKED = Status.PASSED, Status.WRONG, Status.TO_DO, Sta
 
 
 def file(name: str) -> Path:
-    """Return the file of `progress`, `hints` or `given_up`."""
+    """Return the file of `progress` or `hints`."""
     return root() / ".course" / f"{name}.json"
 
 
@@ -111,7 +110,7 @@ def _source(lesson: Lesson) -> bytes:
 def _fingerprints(lesson: Lesson) -> dict[str, str]:
     """Return a hash of every exercise that the file defines, and of the code that all share.
 
-    Comments, docstrings and layout do not count. A file that is not valid Python has no exercises.
+    Comments and layout do not count. A file that is not valid Python has no exercises.
     """
     try:
         with warnings.catch_warnings(action="ignore"):  # a check tells what Python thinks of it
@@ -119,24 +118,12 @@ def _fingerprints(lesson: Lesson) -> dict[str, str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     names = {exercise.name for exercise in lesson.exercises}
-    shared = [_code(node) for node in body if getattr(node, "name", None) not in names]
+    shared = [ast.dump(node) for node in body if getattr(node, "name", None) not in names]
     return {
-        node.name: hashlib.sha256("\n".join([*shared, _code(node)]).encode()).hexdigest()
+        node.name: hashlib.sha256("\n".join([*shared, ast.dump(node)]).encode()).hexdigest()
         for node in body
         if getattr(node, "name", None) in names
     }
-
-
-def _code(statement: ast.stmt) -> str:
-    """Return what a statement does, without docstrings; nothing for a text alone."""
-
-    def is_text(node: ast.stmt) -> bool:
-        return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-    for node in ast.walk(statement):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            node.body = [one for one in node.body if not is_text(one)]
-    return "" if is_text(statement) else ast.dump(statement)
 
 
 # --- the next exercise --------------------------------------------------------------------------
@@ -179,19 +166,3 @@ def chosen_exercise(name: str | None) -> Exercise | None:
             return named[0]
     status = status_of_all()
     return next((one for one in among if status[one.name] != PASSED), None)
-
-
-# --- solutions that were looked at --------------------------------------------------------------
-
-
-def give_up(exercise: Exercise) -> None:
-    """Note that a solution was shown today, if it was not before; it costs no points."""
-    days = load("given_up")
-    if exercise.name not in days:
-        save("given_up", days | {exercise.name: time.strftime("%Y-%m-%d")})
-
-
-def when_given_up(exercise: Exercise) -> str | None:
-    """Return the day on which its solution was shown, as in 2026-09-30; None if it was not."""
-    day = load("given_up").get(exercise.name)
-    return day if isinstance(day, str) else None

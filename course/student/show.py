@@ -4,29 +4,17 @@ import textwrap
 
 from course.building import reference
 from course.messages.wording import counted
-from course.student import hints
-from course.student.progress import PASSED, when_given_up
-from course.syllabus import Exercise, find_lesson, name_for_check
+from course.syllabus import Exercise, name_for_check
 from course.system.console import typed
 
 
 def what_it_asks(exercise: Exercise, status: str) -> str:
-    """Return the heading of an exercise, its facts, and its signature with the docstring."""
-    lesson = find_lesson(exercise.lesson)
-    facts = {
-        "status": status,
-        "worth": f"{counted(exercise.points, 'point')}, about {exercise.minutes} minutes",
-        "hints": f"{hints.n_shown(exercise)} of {len(exercise.hints)} seen",
-        "read": f"course/lessons/{lesson.text.name}",
-        "edit": f"exercises/{lesson.stem}.py",
-        "check": typed(f"course check {name_for_check(exercise)}"),
-    }
-    day = when_given_up(exercise)
-    if day and status != PASSED:
-        facts["note"] = f"you read its solution on {day}; now write it from memory"
-    table = "\n".join(f"  {name:<8}{fact}" for name, fact in facts.items())
-    contract = textwrap.indent(reference.contract(exercise), "    ")
-    return f"{exercise.name}, {exercise.title}\n{table}\n\n{contract}"
+    """Return the heading of an exercise, how it stands, and its signature with the docstring."""
+    return (
+        f"{exercise.name}, {exercise.title}\n"
+        f"  {status}, worth {counted(exercise.points, 'point')}\n\n"
+        f"{textwrap.indent(reference.contract(exercise), '    ')}"
+    )
 
 
 def how_it_is_done(exercise: Exercise) -> str:
@@ -46,5 +34,5 @@ def not_yet(exercise: Exercise) -> str:
         f"{exercise.name} has not passed yet, and a solution read too early is a puzzle lost.\n"
         f"  hint   {typed(f'course hint {exercise.name}')}\n"
         f"  check  {typed(f'course check {name}')}\n"
-        f"  or     {typed(f'course show {name} --solution --i-give-up')}"
+        f"  or     {typed(f'course show {name} --i-give-up')}"
     )

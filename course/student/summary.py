@@ -9,7 +9,7 @@ from dataclasses import replace
 import click
 import pytest
 
-from course.messages.terminal import Terminal, write_results
+from course.messages.terminal import report
 from course.mistakes.diagnosis import diagnoser
 from course.student import progress
 from course.student.board import course_board, lesson_board, next_steps
@@ -75,14 +75,16 @@ def pytest_terminal_summary(terminalreporter, exitstatus: int, config: pytest.Co
     own = tests_own_exercises(config)
     if own:
         progress.remember(results)
-    write_results(terminalreporter, results)
     if results:
         ran = [name for result in results for name in result.statuses]
         before = progress.status_of_all() if own else dict.fromkeys(ran, Status.UNCHECKED)
         known = before | progress.found_in(results)
-        _write(terminalreporter, f"\n{board_of(results, known)}\n")
+        parts = [report(results), board_of(results, known)]
         if own:
-            _write(terminalreporter, f"{next_steps(known, prefer=tuple(ran))}\n")
+            parts.append(next_steps(known, prefer=tuple(ran)))
+        text = "\n\n".join(filter(None, parts))
+        shown = text if terminalreporter.hasmarkup else click.unstyle(text)
+        terminalreporter.write_line(f"\n{shown}\n")
 
 
 def board_of(results: Sequence[LessonResult], known: dict[str, Status]) -> str:
@@ -91,7 +93,3 @@ def board_of(results: Sequence[LessonResult], known: dict[str, Status]) -> str:
         return course_board(known)
     (lesson,) = (one for one in lessons() if one.stem == results[0].lesson)
     return lesson_board(lesson, known, shown=results[0].statuses)
-
-
-def _write(terminal: Terminal, text: str) -> None:
-    terminal.write_line(text if terminal.hasmarkup else click.unstyle(text))

@@ -9,7 +9,7 @@ import codecs
 import contextlib
 import functools
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,20 +45,10 @@ class GeneratorSeed:
 
 
 class Executor:
-    """One student module, with the objects that it has made so far.
+    """One student module, with the objects that it has made so far."""
 
-    Args:
-        guard: what watches over the module's code while it runs, given a name for it; code of the
-            course's own needs no watching.
-    """
-
-    def __init__(
-        self,
-        module: types.ModuleType,
-        guard: Callable[[str], contextlib.AbstractContextManager] = honest,
-    ) -> None:
+    def __init__(self, module: types.ModuleType) -> None:
         self.module = module
-        self._guard = guard
         self._objects: dict[int, Any] = {}
         self._own: dict[str, Any] = {}
         self._lent: tuple[str, ...] = ()
@@ -235,7 +225,7 @@ class Executor:
     def _student(self, target: str | Ref) -> Iterator[None]:
         """Turn whatever the student's code raises into one of the three outcomes."""
         try:
-            with self._guard(_title(target)):
+            with honest(_title(target)):
                 yield
         except (Wrong, TimeIsUp, KeyboardInterrupt):
             raise

@@ -1,59 +1,36 @@
-"""Notice student code that would pass without being right: it ends the run, or edits its judge.
+"""Notice student code that would pass without being right: it ends the run, or borrows answers.
 
 This is no sandbox. Whoever is determined gets around it, in a process of their own and for a board
-that only they see; it keeps accidents and idle tricks from looking like an honest pass. What
-counts for a grade runs elsewhere.
+that only they see; it keeps accidents from looking like an honest pass. What counts for a grade
+runs elsewhere.
 """
 
 import ast
-import builtins
 import contextlib
 import functools
-import itertools
-import operator
 import os
 import re
 import sys
 import types
-from collections.abc import Iterable, Iterator
-from typing import Any
-
-import torch
+from collections.abc import Iterator
 
 from course import root
 from course.testing.earlier import Earlier
 from course.testing.outcomes import Wrong
 
-_OF_TORCH = ("allclose", "equal", "isclose", "isfinite", "is_tensor", "tensor", "Tensor")
-_OF_TENSORS = (
-    *("__eq__", "__ne__", "__le__", "__lt__", "__sub__", "__and__", "__or__", "__invert__"),
-    *("abs", "all", "any", "clamp", "detach", "double", "equal", "isfinite", "item", "tolist"),
-    *("device", "dtype", "shape"),
-)
-"""What the tests compare with; the rest of PyTorch may change as it likes."""
-
-_ABSENT = object()
-_NOTHING = itertools.repeat(_ABSENT)
-
-
-Judging = tuple[list[tuple[types.ModuleType, dict[str, Any]]], list[Any]]
-"""What has to stay: all names of the modules that judge, and what the tests use of PyTorch."""
-
 
 @contextlib.contextmanager
-def honest(who: str, before: Judging | None = None) -> Iterator[None]:
-    """Keep the process alive, and what judges it as it was, while a student's code runs.
+def honest(who: str) -> Iterator[None]:
+    """Keep the process alive, and the solutions closed, while a student's code runs.
 
     Args:
         who: what runs, as messages call it.
-        before: what has to stay, if it is not to be all that judges, as it is now.
 
     Raises:
-        Wrong: the code tried to end the process, loaded the solutions, or replaced something;
-            what it replaced has been put back.
+        Wrong: the code tried to end the process, or loaded the solutions.
     """
     _watch_files()
-    before, n_modules = before or judging(_judging_modules()), len(sys.modules)
+    n_modules = len(sys.modules)
     _watched.append(who)
     leave, process = os._exit, os.getpid()
 
@@ -68,9 +45,6 @@ def honest(who: str, before: Judging | None = None) -> Iterator[None]:
     finally:
         _watched.pop()
         os._exit = leave
-        replaced = _put_back(before)
-    if replaced:
-        raise Wrong(f"{who} replaces {replaced[0]}, which its tests rely on; leave it as it is")
     if len(sys.modules) > n_modules:
         loaded = list(sys.modules)[n_modules:]  # they stand in the order of loading
         if any(name.partition(".")[0] == "solutions" for name in loaded):
@@ -164,53 +138,3 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
     for part in code.co_consts:
         if isinstance(part, types.CodeType):
             yield from _names_in(part)
-
-
-def judging(modules: Iterable[types.ModuleType]) -> Judging:
-    """Return what judges, if these modules do, as it is now."""
-    return [(module, module.__dict__.copy()) for module in modules], _values_in_torch()
-
-
-def _values_in_torch() -> list[Any]:
-    return [
-        *map(torch.__dict__.get, _OF_TORCH, _NOTHING),
-        *map(torch.Tensor.__dict__.get, _OF_TENSORS, _NOTHING),
-    ]
-
-
-@functools.cache
-def _judging_modules() -> list[types.ModuleType]:
-    own = [
-        sys.modules[name]
-        for name in sys.modules
-        if name.startswith(("course.testing.", "course.student."))
-    ]
-    return [builtins, *own]
-
-
-def _put_back(before: Judging) -> list[str]:
-    """Undo what was replaced, builtins first, and name it."""
-    of_modules, of_torch = before
-    replaced = []
-    for module, names in of_modules:
-        now = module.__dict__
-        if len(now) != len(names) or not all(map(operator.is_, now.values(), names.values())):
-            replaced += _replaced(module, names)
-    if not all(map(operator.is_, _values_in_torch(), of_torch)):
-        replaced += _replaced(torch, dict(zip(_OF_TORCH, of_torch, strict=False)))
-        of_tensors = of_torch[len(_OF_TORCH) :]
-        replaced += _replaced(torch.Tensor, dict(zip(_OF_TENSORS, of_tensors, strict=True)))
-    return replaced
-
-
-def _replaced(owner: Any, names: dict[str, Any]) -> list[str]:
-    """Undo what stands for something else than it did, and return its names."""
-    replaced = []
-    for name, value in names.items():
-        if owner.__dict__.get(name, _ABSENT) is not value:
-            if value is _ABSENT:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, value)
-            replaced.append(f"{owner.__name__}.{name}")
-    return replaced

@@ -102,7 +102,10 @@ class LessonResult:
         key: a hash of all that the result depends on; empty if it was not graded.
         module: a hash of what was handed in.
         notes: what is odd about all that was handed in, in sentences; alike in every lesson.
-        late: whether Canvas has marked it as late.
+        handed_in_at: when it was handed in, in ISO 8601 with its zone; empty if not known.
+        says: who says so: a platform, "git" or "zip"; empty if nobody does.
+        late: whether a platform that gives no time has marked it as late.
+        questions: what the student asks about exercises, as pairs of a name and a text.
     """
 
     lesson: str
@@ -115,7 +118,10 @@ class LessonResult:
     key: str = ""
     module: str = ""
     notes: tuple[str, ...] = field(default=())
+    handed_in_at: str = ""
+    says: str = ""
     late: bool = False
+    questions: tuple[tuple[str, str], ...] = ()
 
     @property
     def handed_in(self) -> bool:
@@ -169,7 +175,8 @@ def from_text(text: str) -> LessonResult:
             raise ValueError("a result of another version")
         exercises = tuple(_exercise(one) for one in fields.pop("exercises", ()))
         notes = tuple(fields.pop("notes", ()))
-        return LessonResult(**fields, exercises=exercises, notes=notes)
+        questions = tuple((name, text) for name, text in fields.pop("questions", ()))
+        return LessonResult(**fields, exercises=exercises, notes=notes, questions=questions)
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise ValueError(f"not a result: {error}") from None
 

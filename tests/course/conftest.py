@@ -6,12 +6,13 @@ import os
 import re
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from course import ROOT
-from course.building import build
+from course.building import build, figures
 from course.syllabus import lessons
 from course.system.console import PREFIX
 from course.testing.executor import load_module
@@ -68,11 +69,29 @@ def _write_sources(place: Path) -> None:
         copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
 
 
+_draw = figures.pictures
+
+
+@cache
+def _drawn_once(stem: str) -> dict:
+    """The figures of a lesson: drawing all takes seconds. A record is that of before a layout."""
+    pictures = _draw(stem)
+    assert all(picture.record for picture in pictures.values())
+    return pictures
+
+
+@pytest.fixture
+def figures_of():
+    """`figures_of(stem)`: the figures of a lesson by name, drawn once for all tests."""
+    return _drawn_once
+
+
 @pytest.fixture
 def repository(tmp_path, monkeypatch) -> Path:
     """A repository of solutions, texts and their figures alone, in a folder of its own."""
     _write_sources(tmp_path)
     monkeypatch.setattr("course.ROOT", tmp_path)
+    monkeypatch.setattr(figures, "pictures", _drawn_once)
     return tmp_path
 
 
@@ -83,6 +102,7 @@ def _built_once(tmp_path_factory) -> Path:
     _write_sources(place)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("course.ROOT", place)
+        patch.setattr(figures, "pictures", _drawn_once)
         build.build()
     return place
 
@@ -92,6 +112,7 @@ def built(_built_once, tmp_path, monkeypatch) -> Path:
     """A repository that is up to date, in a folder of its own."""
     shutil.copytree(_built_once, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr("course.ROOT", tmp_path)
+    monkeypatch.setattr(figures, "pictures", _drawn_once)
     return tmp_path
 
 

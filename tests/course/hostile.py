@@ -118,7 +118,7 @@ attack(
     "import builtins\n"
     "builtins.isinstance = lambda *a: True\n"
     "builtins.abs = lambda x: 0",
-    "replaces",
+    "cannot be imported: the code",
 )
 in_call(
     "makes 7 another number, in memory",
@@ -186,7 +186,7 @@ executor.call = lambda self, target, args, kwargs, **options: (torch.zeros(2, 3)
 executor._check_unchanged = lambda *arguments: None
 return torch.zeros(2, 3)
 """,
-    "replaces|values|shape",
+    "values|shape",
 )
 in_call(
     "walks up the stack and changes what it finds there",
@@ -406,7 +406,7 @@ for name in ("lookup", "one_hot_lookup", "one_hot_bytes", "lookup_backward"):
 module(
     "keeps what is lent to its TokenEmbedding, to answer for the other exercises",
     f"{STUB}\n\n{THIEF}".encode(),
-    "replaces|still to do",
+    "still to do",
     points=3,
 )
 
@@ -466,7 +466,7 @@ for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
     except OSError:
         pass
 """
-END = "did not come to an end in"
+END = "did not come to an end in|more than 5 s of processor time"
 attack("never ends to load", "while True: pass", "came to no end")
 attack("sleeps at import", "import time; time.sleep(600)", "came to no end while")
 in_call("computes for ever", "while True: pass", END)

@@ -64,7 +64,6 @@ ATTRIBUTES = NAMES | {
     "inf": "nan",
     "log": "exp",
     "logsigmoid": "sigmoid",
-    "long": "int",
     "mean": "sum",
     "new_zeros": "new_ones",
     "ones": "zeros",
@@ -81,6 +80,12 @@ ATTRIBUTES = NAMES | {
     "zeros_": "ones_",
 }
 """The same for what stands behind a dot."""
+
+FREE = {"annotation", "persistent", "strict"}
+"""What no test can see: an annotation, whether a table is saved, a check of equal lengths."""
+
+SYMMETRIC = {"max", "min", "transpose"}
+"""Functions that give the same for their arguments in any order."""
 
 NOT_VALUES = {"torch", "nn", "F", "math", "self"}
 """Names of which nothing is computed: in `torch.cat(parts)` the parts are."""
@@ -100,6 +105,15 @@ class Mutant:
     before: str
     after: str
     source: str
+
+    def is_made_by(self, edit: tuple[str, str, str]) -> bool:
+        """Whether it is this edit of an exercise: an old text in the line, and the new one."""
+        exercise, old, new = edit
+        pieces = self.before.split(old)
+        return exercise == self.exercise and any(
+            self.after == f"{old.join(pieces[:place])}{new}{old.join(pieces[place:])}"
+            for place in range(1, len(pieces))
+        )
 
     def among(self, reference: types.ModuleType) -> types.ModuleType:
         """A copy of the reference module in which the exercise is this mutant."""
@@ -154,21 +168,24 @@ def _places(parent: ast.AST) -> Iterator[tuple[ast.AST, str, Callable[[ast.AST],
     if isinstance(parent, ast.JoinedStr):  # the wording of a message is free
         return
     for field, value in ast.iter_fields(parent):
+        if field in FREE or getattr(parent, "arg", None) in FREE:
+            continue
         if isinstance(value, ast.AST):
             yield value, field, partial(setattr, parent, field)
             yield from _places(value)
         elif isinstance(value, list):
+            is_alone = isinstance(parent, ast.If) and not parent.orelse and value == parent.body[:1]
             for index, item in enumerate(value):
                 if isinstance(item, ast.AST):
-                    yield item, field, partial(value.__setitem__, index)
+                    yield item, "alone" if is_alone else field, partial(value.__setitem__, index)
                     yield from _places(item)
 
 
 def _others(node: ast.AST, field: str) -> Iterator[ast.AST]:
     """What could stand in a node's place by mistake."""
-    if isinstance(node, ast.stmt):
+    if isinstance(node, ast.stmt) and field != "alone":  # without that, the whole `if` is tried
         yield ast.Pass()
-    if field in ("test", "ifs"):
+    if field == "ifs":
         yield from (ast.Constant(True), ast.Constant(False))
     match node:
         case ast.Constant(value=bool(value)):
@@ -185,6 +202,8 @@ def _others(node: ast.AST, field: str) -> Iterator[ast.AST]:
             yield value
         case ast.Attribute(value, name) if name in ATTRIBUTES:
             yield ast.Attribute(value, ATTRIBUTES[name])
+        case ast.UnaryOp(ast.USub(), ast.Constant(value=int())):
+            pass  # an axis counted from the end: that number is changed for itself
         case ast.UnaryOp(_, operand):
             yield operand
         case ast.BinOp(left, operator, right):
@@ -207,6 +226,10 @@ def _others(node: ast.AST, field: str) -> Iterator[ast.AST]:
                     yield ast.Compare(left, others, comparators)
         case ast.IfExp(_, body, orelse):
             yield from (body, orelse)
+        case ast.If(_, body, orelse):
+            yield ast.If(ast.Constant(True), body, orelse)
+            if orelse:
+                yield ast.If(ast.Constant(False), body, orelse)
         case ast.Subscript(value, index):
             yield value
             if isinstance(index, ast.Slice):
@@ -214,10 +237,14 @@ def _others(node: ast.AST, field: str) -> Iterator[ast.AST]:
                     yield ast.Subscript(value, other)
         case ast.Call(function, arguments, keywords):
             yield from _worked_on(node)
-            for others in (*_dropped(arguments), *_swapped(arguments)):
+            for others in _dropped(arguments):
                 yield ast.Call(function, others, keywords)
-            for others in _dropped(keywords):
-                yield ast.Call(function, arguments, others)
+            if ast.unparse(function).rpartition(".")[2] not in SYMMETRIC:
+                for others in _swapped(arguments):
+                    yield ast.Call(function, others, keywords)
+            for keyword in keywords:
+                if keyword.arg not in FREE:
+                    yield ast.Call(function, arguments, [one for one in keywords if one != keyword])
         case ast.Tuple(elements) | ast.List(elements):
             for others in (*_dropped(elements), *_swapped(elements), *_negated(elements)):
                 yield type(node)(others)

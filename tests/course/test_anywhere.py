@@ -1,30 +1,25 @@
 """A student's commands work wherever the repository lies and whatever the console can show.
 
 Windows, macOS and other versions of Python are tested by continuous integration; here is what any
-system can pretend: odd paths and consoles, other line ends, no network, no git, nothing writable.
+system can pretend: odd paths and consoles, other line ends, no network, no git.
 """
 
-import importlib.metadata
 import json
 import os
 import re
 import shutil
-import stat
 import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from course import ROOT
-from course.student import progress
-from course.syllabus import Status, find_lesson
-from course.testing.result import ExerciseResult, LessonResult, TestResult
+from course.syllabus import find_lesson
 
-DAILY = [[], ["next"], ["show", "toy_attention"], ["hint"], ["submit", "--no-check"], ["--help"]]
+DAILY = [[], ["next"], ["show", "toy_attention"], ["hint"], ["submit"], ["--help"]]
 """What a student runs that needs no PyTorch."""
 _RUN_ALL = """
 import json, sys
@@ -43,22 +38,13 @@ def all_points(stem: str) -> str:
     return f"{lesson.number} {stem}: {lesson.points} of {lesson.points} points"
 
 
-def found(lesson: str, **statuses: str) -> list[LessonResult]:
-    """Return what a check finds where exercises stand so."""
-    exercises = (
-        ExerciseResult(name, 1, (TestResult("test", Status(status)),), 1)
-        for name, status in statuses.items()
-    )
-    return [LessonResult(lesson, tuple(exercises))]
-
-
 def copy_to(place: Path) -> Path:
     """This repository as it is now, without what a student, an instructor or a tool has made."""
     wanted = ["course", "exercises", "notebooks", "solutions", "tests"]
     for name in wanted:
         shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in ROOT.iterdir():
-        if path.is_file() and path.suffix != ".zip":
+        if path.is_file() and path.suffix != ".zip" and path.name != ".git":  # of a worktree
             shutil.copy(path, place)
     return place
 
@@ -77,7 +63,6 @@ def assert_all_fine(result: subprocess.CompletedProcess, n_commands: int, encodi
     said = result.stdout.decode(encoding)
     complaints = result.stderr.decode(encoding)
     assert "Traceback" not in said + complaints, complaints
-    assert said.split("exit ")[1:], complaints
     assert re.findall(r"^exit (\d+)", said, re.M) == ["0"] * n_commands, said + complaints
     return said
 
@@ -159,39 +144,21 @@ def test_so_do_a_check_a_submission_a_build_and_a_reset(half_done, poor, tmp_pat
 
 # --- consoles -------------------------------------------------------------------------------
 
-CONSOLES = {
-    "cp1252": {"PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"},
-    "cp437": {"PYTHONIOENCODING": "cp437", "PYTHONUTF8": "0"},
-}
-
-
-@pytest.mark.parametrize("console", CONSOLES)
-def test_a_console_that_knows_few_letters_shows_everything_readably(checkout, console):
-    environment = {**os.environ, **CONSOLES[console]}
-    commands = [*DAILY, ["show", "offset_rotation"], ["show", "lookup", "--solution"]]
-    commands += [[*commands[-1], "--i-give-up"]]
-    result = run_all(checkout, commands, env=environment)
-    said = result.stdout.decode(console)
-    assert re.findall(r"^exit (\d)", said, re.M) == ["0"] * (len(commands) - 2) + ["1", "0"]
-    assert "Traceback" not in said + result.stderr.decode(console)
-    assert f"blocks of 2 {'×' if console == 'cp1252' else 'x'} 2 on the diagonal" in said
-    assert "\\u" not in said
-
 
 @pytest.mark.slow
-def test_such_a_console_shows_what_is_wrong_as_well(half_done):
+def test_a_console_that_knows_few_letters_shows_everything(half_done):
     """Through `course` and through pytest itself, also what a student wrote."""
     (half_done / "exercises" / "lookup.py").write_text("x = 'Привет", encoding="utf-8")
-    environment = {**os.environ, **CONSOLES["cp1252"]}
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
+    shown = [["show", "offset_rotation"], ["check", "1", "2", "--exit-zero"]]
+    said = assert_all_fine(run_all(half_done, shown, env=environment, timeout=300), 2, "cp1252")
+    assert "blocks of 2 × 2 on the diagonal" in said
     files = ["tests/test_lookup.py", "tests/test_permutation.py"]
-    for command in (["course", "check", "1", "2"], ["pytest", "-q", *files]):
-        result = run(half_done, "-m", *command, env=environment, timeout=300)
-        said = result.stdout.decode("cp1252")
-        assert "Traceback" not in said + result.stderr.decode("cp1252")
-        assert "exercises/lookup.py is not valid Python" in said
-        assert "x = '" in said  # the line as far as the console can show it
-        assert "toy_attention multiplies the scores by sqrt C." in " ".join(said.split())
-        assert "\\n" not in said and "\\u" not in said
+    by_pytest = run(half_done, "-m", "pytest", "-q", *files, env=environment, timeout=300)
+    for page in (said, by_pytest.stdout.decode("cp1252")):
+        assert "exercises/lookup.py is not valid Python" in page
+        assert "x = '??????" in page  # the line as far as the console can show it
+        assert "toy_attention multiplies the scores by ?C." in " ".join(page.split())
 
 
 # --- line ends ------------------------------------------------------------------------------
@@ -223,65 +190,6 @@ def test_a_clone_of_git_with_other_line_ends_is_checked_and_built(tmp_path):
         assert opened.read("exercises/rope.py") == source
 
 
-# --- nothing writable -----------------------------------------------------------------------
-
-
-@pytest.fixture
-def as_anybody() -> dict:
-    """How to run a command that may not write what is locked: root may write anything."""
-    if os.name == "nt":
-        pytest.skip("folders are locked in another way on Windows")
-    if os.geteuid() != 0:
-        return {}
-    if shutil.which("setpriv") is None:
-        pytest.skip("root may write anything, and there is no setpriv to take that away")
-    return {"prefix": ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]}
-
-
-@pytest.fixture
-def locked(checkout) -> Iterator[Path]:
-    """A repository in which nobody may write; lesson 1 is solved in it."""
-    shutil.copy(checkout / "solutions" / "lookup.py", checkout / "exercises")
-    entries = [checkout, *checkout.rglob("*")]
-    for entry in entries:
-        entry.chmod(0o555 if entry.is_dir() else 0o444)
-    yield checkout
-    for entry in entries:
-        entry.chmod(stat.S_IRWXU)
-
-
-NOT_REMEMBERED = "(What you do here is not remembered, because .course/ cannot be written:"
-
-
-def test_where_nothing_can_be_written_commands_still_show(locked, as_anybody):
-    commands = [[], ["next"], ["show", "lookup"], ["hint"]]
-    result = run_all(locked, commands, **as_anybody)
-    said = assert_all_fine(result, len(commands))
-    assert "hint 1 of 3" in said
-    assert "all hints: course/syllabus.toml" in said
-    assert result.stderr.decode().count(NOT_REMEMBERED) == 1
-    result = run(locked, "-m", "course", "submit", "--no-check", **as_anybody)
-    assert result.returncode == 1
-    complaint = result.stderr.decode()
-    assert complaint.startswith("Error: submission.zip cannot be written: Permission denied.")
-    assert complaint.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_where_nothing_can_be_written_lessons_are_checked(locked, as_anybody, tmp_path):
-    result = run(locked, "-m", "course", "check", "lookup", timeout=300, **as_anybody)
-    assert result.returncode == 0, result.stderr.decode()
-    assert all_points("lookup") in result.stdout.decode()
-    assert result.stderr.decode().count(NOT_REMEMBERED) == 1
-    assert "Traceback" not in (result.stdout + result.stderr).decode()
-    assert "Warning" not in (result.stdout + result.stderr).decode()
-    for command in (["reset", "lookup"], ["build", "--force"]):
-        result = run(locked, "-m", "course", *command, timeout=300, **as_anybody)
-        assert result.returncode == 1
-        assert result.stderr.decode().startswith("Error: ")
-        assert result.stderr.decode().count("\n") == 1
-
-
 def test_a_package_that_was_copied_without_its_exercises_says_so(tmp_path):
     shutil.copytree(ROOT / "course", tmp_path / "course")
     result = run(tmp_path, "-m", "course", "check")
@@ -309,38 +217,7 @@ def test_continuous_integration_tests_every_python_on_every_system():
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_git_leaves_alone_what_a_student_has_noted(checkout):
     subprocess.run(["git", "init", "-q"], cwd=checkout, check=True)
-    names = [".course/progress.json", ".course/hints.json", ".course/given_up.json"]
+    names = [".course/progress.json", ".course/hints.json"]
     names += [".course/backups/2026-09-30_18-25-00/exercises/rope.py", "submission.zip"]
     result = subprocess.run(["git", "check-ignore", *names], cwd=checkout, capture_output=True)
     assert result.stdout.decode().split() == names
-
-
-def test_nothing_that_is_installed_lies_where_progress_does():
-    """So that neither pip nor the removal of an environment can touch it."""
-    assert progress.file("progress").parent == ROOT / ".course"
-    try:
-        installed = importlib.metadata.files("what-and-where") or []
-    except importlib.metadata.PackageNotFoundError:
-        pytest.skip("the course runs from its folder here, without being installed")
-    places = {Path(str(file.locate())).resolve() for file in installed}
-    assert not any(place.is_relative_to(ROOT / ".course") for place in places)
-    assert not any(place.is_relative_to(ROOT / "exercises") for place in places)
-
-
-DAMAGED = ["", "{", "[]", "null", '{"rope": 3}', '{"rope": {"rotate_half": "passed"}}', "[" * 9999]
-DAMAGED += ["\udc80"]
-DAMAGED += [
-    json.dumps({"rope": {"rotate_half": {"status": odd, "source": odd}}}) for odd in ("x", None, [])
-]
-
-
-@pytest.mark.parametrize("damaged", DAMAGED)
-def test_damaged_progress_costs_one_check(tmp_path, monkeypatch, damaged):
-    monkeypatch.setattr(progress, "file", lambda name: tmp_path / ".course" / f"{name}.json")
-    progress.file("progress").parent.mkdir()
-    progress.file("progress").write_bytes(damaged.encode(errors="surrogateescape"))
-    assert set(progress.status_of_all().values()) <= {progress.TO_DO, progress.UNCHECKED}
-    names = [exercise.name for exercise in find_lesson("rope").exercises]
-    progress.remember(found("rope", **dict.fromkeys(names, "wrong")))
-    kept = json.loads(progress.file("progress").read_text(encoding="utf-8"))
-    assert kept["rope"].keys() == set(names)

@@ -66,36 +66,31 @@ class Mishap:
 
 
 LEAVES_A_TRACE = "open('trace', 'w')\n"
-HARMLESS = {
-    "pytest is to leave tests out, odd threads, strict Python": Mishap(
-        {
-            **{"PYTEST_ADDOPTS": "-k test_result", "PYTEST_PLUGINS": "nobody_has_this"},
-            **{"OMP_NUM_THREADS": "0", "MKL_NUM_THREADS": "many", "KMP_AFFINITY": "nonsense"},
-            **{"CUDA_VISIBLE_DEVICES": "nonsense", "TORCH_LOGS": "+all", "MALLOC_PERTURB_": "165"},
-            **{"PYTHONOPTIMIZE": "2", "PYTHONWARNINGS": "error", "PYTHONHASHSEED": "0"},
-            **{"PYTHONIOENCODING": "ascii", "PYTHONINTMAXSTRDIGITS": "640"},
-            **{"LC_ALL": "POSIX", "LANG": "tr_TR.UTF-8", "PYTHONUTF8": "0"},
-        }
-    ),
-    "nothing is set, closed streams, few files, a small stack": Mishap(
-        dict.fromkeys(("HOME", "LANG", "PATH")) | {"TMPDIR": "/nowhere"},
-        shell='umask 077; ulimit -S -n 32; ulimit -S -s 256; "$@" <&- >&- 2>&-',
-    ),
-    "settings beside the students": Mishap(
-        beside={
-            **{name: LEAVES_A_TRACE for name in ("conftest.py", "nbgrader_config.py", "evil.py")},
-            **{name: LEAVES_A_TRACE for name in ("sitecustomize.py", "usercustomize.py")},
-            "pytest.ini": "[pytest]\naddopts = -p evil\n",
-            "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-p evil'\n",
-            "setup.cfg": "[tool:pytest]\naddopts = -p evil\n",
-            ".coveragerc": "[run]\nplugins = evil\n",
-            "matplotlibrc": "backend: module://evil\n",
-            "evil-1.dist-info/METADATA": "Name: evil\nVersion: 1\n",
-            "evil-1.dist-info/entry_points.txt": "[pytest11]\na=evil\n[torch.backends]\na=evil\n",
-        }
-    ),
-}
-"""With these a class is graded as it is without them."""
+HARMLESS = Mishap(
+    environment={
+        **{"PYTEST_ADDOPTS": "-k test_result", "PYTEST_PLUGINS": "nobody_has_this"},
+        **{"OMP_NUM_THREADS": "0", "MKL_NUM_THREADS": "many", "KMP_AFFINITY": "nonsense"},
+        **{"CUDA_VISIBLE_DEVICES": "nonsense", "TORCH_LOGS": "+all", "MALLOC_PERTURB_": "165"},
+        **{"PYTHONOPTIMIZE": "2", "PYTHONWARNINGS": "error", "PYTHONHASHSEED": "0"},
+        **{"PYTHONIOENCODING": "ascii", "PYTHONINTMAXSTRDIGITS": "640"},
+        **{"LC_ALL": "POSIX", "LANG": "tr_TR.UTF-8", "PYTHONUTF8": "0"},
+        **{"HOME": None, "PATH": None, "TMPDIR": "/nowhere"},
+    },
+    shell='umask 077; ulimit -S -n 32; ulimit -S -s 256; "$@" <&- >&- 2>&-',
+    beside={
+        **{name: LEAVES_A_TRACE for name in ("conftest.py", "nbgrader_config.py", "evil.py")},
+        **{name: LEAVES_A_TRACE for name in ("sitecustomize.py", "usercustomize.py")},
+        "pytest.ini": "[pytest]\naddopts = -p evil\n",
+        "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-p evil'\n",
+        "setup.cfg": "[tool:pytest]\naddopts = -p evil\n",
+        ".coveragerc": "[run]\nplugins = evil\n",
+        "matplotlibrc": "backend: module://evil\n",
+        "evil-1.dist-info/METADATA": "Name: evil\nVersion: 1\n",
+        "evil-1.dist-info/entry_points.txt": "[pytest11]\na=evil\n[torch.backends]\na=evil\n",
+    },
+)
+"""pytest is to leave tests out, odd threads, strict Python, closed streams, few files, settings
+beside the students: with all of these a class is graded as it is without them."""
 
 
 def started(folder: Path, mishap: Mishap) -> subprocess.Popen:
@@ -139,9 +134,8 @@ def points_in(folder: Path, students: Sequence[str] = tuple(CLASS)) -> list[str]
 
 @pytest.mark.slow
 @needs_sandbox
-@pytest.mark.parametrize("name", HARMLESS)
-def test_a_class_is_graded_as_ever(tmp_path, name):
-    process = started(tmp_path, HARMLESS[name])
+def test_a_class_is_graded_as_ever(tmp_path):
+    process = started(tmp_path, HARMLESS)
     said = ended(process)
     assert process.returncode == 0, said
     assert points_in(tmp_path) == POINTS
@@ -168,21 +162,13 @@ REFUSED = {
         Mishap(shell='ulimit -S -f 0; "$@"'),
         "File too large. Nothing that was graded is lost",
     ),
-    "temporary files lie too deep": (
-        Mishap(shell=f'mkdir {"x" * 80}; TMPDIR="$PWD/{"x" * 80}" "$@"'),
-        "AF_UNIX path too long. Nothing that was graded is lost",
-    ),
-    "little processor time": (
-        Mishap(before=lambda: bounded(resource.RLIMIT_CPU, 300)),
-        "`ulimit -H -t` says 300, and 901 s of",
+    "few open files": (
+        Mishap(before=lambda: bounded(resource.RLIMIT_NOFILE, 48)),
+        "bounds its processes more narrowly (`ulimit -H -a`)",
     ),
     "little memory": (
         Mishap(before=lambda: bounded(resource.RLIMIT_AS, 3 * 10**9)),
-        "`ulimit -H -v` says 3,000,000,000, and",
-    ),
-    "few open files": (
-        Mishap(before=lambda: bounded(resource.RLIMIT_NOFILE, 48)),
-        "`ulimit -H -n` says 48, and 64 open files",
+        "`ulimit -H -v` says 3,000,000,000, and a judge may need",
     ),
     "Landlock refuses": (Mishap(before=without_landlock_at_last), "could not be confined"),
 }

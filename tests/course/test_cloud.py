@@ -13,7 +13,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from course import ROOT
 from course.building import build, colab
@@ -22,12 +21,6 @@ from course.syllabus import counted_lessons
 from course.system.console import PREFIX
 
 ADDRESS = "https://github.com/ada/what-and-where"
-FIELDS = {
-    *("name", "image", "hostRequirements", "postCreateCommand", "remoteEnv", "customizations"),
-    *("features", "containerEnv", "forwardPorts", "portsAttributes", "updateContentCommand"),
-}
-"""Of the fields that the specification of dev containers knows, those that a course may need."""
-
 
 like_colab = pytest.mark.skipif(
     shutil.which("git") is None or os.name == "nt", reason="Colab has git, and is not Windows"
@@ -42,13 +35,9 @@ def container() -> dict:
     return json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
 
 
-def test_a_dev_container_is_one_that_the_specification_knows(container):
-    assert set(container) <= FIELDS
+def test_a_dev_container_has_a_python_that_will_do_and_opens_what_is_there(container):
     python = re.fullmatch(r"mcr\.microsoft\.com/devcontainers/python:3\.(\d+)", container["image"])
     assert int(python[1]) >= 11
-    needs = container["hostRequirements"]
-    assert isinstance(needs["cpus"], int)
-    assert all(re.fullmatch(r"\d+gb", needs[what]) for what in ("memory", "storage"))
     for name in container["customizations"]["codespaces"]["openFiles"]:
         assert (ROOT / name).is_file(), name
 
@@ -187,7 +176,7 @@ def test_what_colab_has_is_not_replaced_and_what_it_lacks_is_added(
 
 
 @pytest.fixture(scope="module")
-def colab_machine(tmp_path_factory) -> dict:
+def colab_machine(tmp_path_factory) -> dict[str, Path]:
     """A machine like Colab's: Python with packages, a Drive, and nothing of the course.
 
     A clone of this repository, as it is on the disk, stands in for GitHub.
@@ -210,8 +199,7 @@ def colab_machine(tmp_path_factory) -> dict:
     (packages / "google" / "colab").mkdir(parents=True)
     (packages / "google" / "colab" / "__init__.py").touch()
     (packages / "google" / "colab" / "drive.py").write_text(DRIVE, encoding="utf-8")
-    (packages / "colab_is_imported_by_its_kernel.pth").write_text("import google.colab\n")
-    return {"place": place, "github": github, "python": home / "bin" / "python"}
+    return {"place": place, "github": github, "bin": home / "bin"}
 
 
 DRIVE = """
@@ -219,6 +207,11 @@ import os
 
 def mount(place):
     os.makedirs(f"{place}/MyDrive", exist_ok=True)
+"""
+
+SHOWN = """
+import google.colab, IPython.display
+IPython.display.display = lambda text: print(text.data)
 """
 
 
@@ -230,70 +223,40 @@ def filled_in(source: str, content: Path, **form: str) -> str:
     return source
 
 
-def opened_in_colab(machine: dict, content: Path, wanted=r"", **form: str) -> nbformat.NotebookNode:
-    """Lesson 1's notebook, alone in `content`, those of its cells run by a new kernel."""
-    book = nbformat.reads(notebook_of("1_lookup").read_text(encoding="utf-8"), 4)
-    cell = next(cell for cell in book.cells if cell.id == "colab")
-    form = {"address": f'"{machine["github"]}"', **form}
-    cell.source = filled_in(cell.source, content, **form)
-    book.cells = [cell for cell in book.cells if re.search(wanted, cell.source)]
+def said_by_first_cell(machine: dict[str, Path], content: Path, **form: str) -> str:
+    """What the first cell of lesson 1's notebook shows, alone in `content`."""
     content.mkdir(exist_ok=True)
-    specification = {"argv": [str(machine["python"]), "-m", "ipykernel", "-f", "{connection_file}"]}
-    kernels = machine["place"] / "kernels" / "colab"
-    kernels.mkdir(parents=True, exist_ok=True)
-    specification |= {"display_name": "Colab", "language": "python"}
-    (kernels / "kernel.json").write_text(json.dumps(specification), encoding="utf-8")
-    client = NotebookClient(
-        book, timeout=300, kernel_name="colab", resources={"metadata": {"path": str(content)}}
-    )
-    client.create_kernel_manager().kernel_spec_manager.kernel_dirs = [str(kernels.parent)]
-    return client.execute()
-
-
-def shown(book: nbformat.NotebookNode, cell: str) -> str:
-    outputs = next(one for one in book.cells if one.get("id") == cell).outputs
-    return "\n".join(
-        part
-        for output in outputs
-        for part in (output.get("data", {}).get("text/markdown", ""), output.get("text", ""))
-    )
+    form = {"address": f'"{machine["github"]}"', **form}
+    source = filled_in(colab_cell("1_lookup").source, content, **form)
+    command = [machine["bin"] / "python", "-c", SHOWN + source]
+    done = subprocess.run(command, cwd=content, capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 @like_colab
 @pytest.mark.slow
 def test_a_notebook_alone_fetches_the_course_and_the_next_machine_finds_it(colab_machine):
     content = colab_machine["place"] / "content"
-    book = opened_in_colab(colab_machine, content)
+    said = said_by_first_cell(colab_machine, content)
     folder = content / "drive" / "MyDrive" / "what-and-where"
-    assert "in your Drive and stays there" in shown(book, "colab")
-    assert f"{folder}/exercises/lookup.py" in shown(book, "colab")
-    assert f"{colab_machine['github']}/blob/main/course/lessons/1_lookup.md" in (
-        shown(book, "colab")
-    )
+    assert "in your Drive and stays there" in said
+    assert f"{folder}/exercises/lookup.py" in said
+    assert f"{colab_machine['github']}/blob/main/course/lessons/1_lookup.md" in said
     assert not list(folder.parent.glob("*.new"))
-    earned = [cell for cell in book.cells if cell.source.startswith("check(")]
-    assert earned
-    assert all(cell.outputs[-1].data["text/plain"] == "0" for cell in earned)
-    command = colab_machine["python"].with_name("course")
+    command = colab_machine["bin"] / "course"
     result = subprocess.run([command], cwd=content, capture_output=True, text=True, check=True)
     total = sum(lesson.points for lesson in counted_lessons())
     assert f"What and Where: 0 of {total} points" in result.stdout
-
-    solution = (ROOT / "solutions" / "lookup.py").read_text(encoding="utf-8")
-    (folder / "exercises" / "lookup.py").write_text(solution, encoding="utf-8")
-    wanted = r"google\.colab|^check|import check"
-    book = opened_in_colab(colab_machine, content, wanted, address='"nowhere"')
-    earned = [cell for cell in book.cells if cell.source.startswith("check(")]
-    points = sum(int(cell.outputs[-1].data["text/plain"]) for cell in earned)
-    assert points == sum(exercise.points for exercise in colab.lessons()[0].exercises)
-    assert (folder / "exercises" / "lookup.py").read_text(encoding="utf-8") == solution
+    (folder / "exercises" / "lookup.py").write_text("mine\n", encoding="utf-8")
+    assert said_by_first_cell(colab_machine, content, address='"nowhere"') == said
+    assert (folder / "exercises" / "lookup.py").read_text(encoding="utf-8") == "mine\n"
 
 
 @like_colab
 @pytest.mark.slow
 def test_without_drive_it_says_what_will_be_lost(colab_machine):
     content = colab_machine["place"] / "without drive"
-    book = opened_in_colab(colab_machine, content, r"google\.colab", keep_in_drive="False")
-    assert "gone when Colab takes this machine back" in shown(book, "colab")
+    said = said_by_first_cell(colab_machine, content, keep_in_drive="False")
+    assert "gone when Colab takes this machine back" in said
     assert (content / "what-and-where" / "exercises" / "lookup.py").exists()
     assert not (content / "drive").exists()

@@ -31,30 +31,20 @@ def install(folder: Path) -> None:
     (folder / PROGRAM).touch(mode=0o755)
 
 
-def test_a_program_that_path_does_not_find_has_its_own_path(environment):
+def test_a_program_that_path_does_not_find_has_its_own_path(environment, monkeypatch, tmp_path):
     assert typed("course hint rope") == os.path.join(".venv", "bin", "course hint rope")
     assert typed("python -m this") == os.path.join(".venv", "bin", "python -m this")
+    Path("exercises").mkdir()
+    monkeypatch.chdir("exercises")
+    assert typed("course") == os.path.join("..", ".venv", "bin", "course")
+    install(tmp_path / "other")  # the program of another environment will not do
+    monkeypatch.setenv("PATH", str(tmp_path / "other"))
+    assert typed("course") == os.path.join("..", ".venv", "bin", "course")
 
 
 def test_where_the_environment_is_activated_the_name_will_do(environment, monkeypatch):
     monkeypatch.setenv("PATH", str(environment))
     assert typed("course") == "course"
-
-
-def test_a_program_of_another_environment_will_not_do(environment, monkeypatch, tmp_path):
-    install(tmp_path / "other")
-    monkeypatch.setenv("PATH", str(tmp_path / "other"))
-    assert typed("course") == os.path.join(".venv", "bin", "course")
-
-
-@pytest.mark.parametrize(
-    ("folder", "prefix"),
-    [("exercises", os.path.join("..", ".venv", "bin", "")), (".venv/bin", f".{os.sep}")],
-)
-def test_the_path_begins_in_the_current_folder(environment, monkeypatch, folder, prefix):
-    Path(folder).mkdir(exist_ok=True)
-    monkeypatch.chdir(folder)
-    assert typed("course") == f"{prefix}course"
 
 
 def test_elsewhere_it_is_the_whole_path_in_quotes_if_it_needs_them(environment, monkeypatch):

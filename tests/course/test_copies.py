@@ -12,7 +12,6 @@ from course import ROOT
 from course.building import reference
 from course.grading.similarity import copies
 from course.grading.similarity.answers import find_known
-from course.grading.similarity.concealed import find_concealment
 from course.grading.similarity.source import read_source
 from course.mistakes import alternatives, mistakes
 from course.syllabus import find_lesson, lessons
@@ -46,40 +45,13 @@ def approaches(stem):
 
 
 class Style(ast.NodeTransformer):
-    """The many small decisions that two people who work alone take differently."""
-
-    METHODS = ("cos", "sin", "exp", "sum", "mean", "reshape", "transpose", "unsqueeze", "repeat")
+    """What two people who work alone do differently: they compute parts in steps of their own."""
 
     def __init__(self, draw):
         self.draw = draw
 
-    def visit_BinOp(self, node):
-        self.generic_visit(node)
-        if isinstance(node.op, ast.Add | ast.Mult) and self.draw.random() < 0.4:
-            node.left, node.right = node.right, node.left
-        return node
-
-    def visit_Subscript(self, node):
-        return node  # x[a, b] is not x[[a, b]]
-
-    def visit_Tuple(self, node):
-        self.generic_visit(node)
-        is_value = isinstance(node.ctx, ast.Load)
-        return ast.List(node.elts, node.ctx) if is_value and self.draw.random() < 0.4 else node
-
-    def visit_Call(self, node):
-        self.generic_visit(node)
-        if node.keywords and node.keywords[0].arg == "dim" and self.draw.random() < 0.4:
-            node.args, node.keywords = [*node.args, node.keywords[0].value], node.keywords[1:]
-        if isinstance(node.func, ast.Attribute) and node.func.attr in self.METHODS:
-            of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
-            if not of_torch and self.draw.random() < 0.4:
-                node.args = [node.func.value, *node.args]
-                node.func = ast.Attribute(ast.Name("torch", ast.Load()), node.func.attr, ast.Load())
-        return node
-
     def steps(self, statement):
-        """A statement, with some of its parts computed in steps of their own before."""
+        """A statement, with some of its parts computed before."""
         before = []
         if isinstance(statement, ast.Assign | ast.Return) and statement.value:
             for part in ast.walk(statement.value):
@@ -94,7 +66,6 @@ class Style(ast.NodeTransformer):
         return [*before, statement]
 
     def visit_FunctionDef(self, node):
-        self.generic_visit(node)
         node.body = [step for statement in node.body for step in self.steps(statement)]
         return node
 
@@ -334,13 +305,8 @@ HOSTILE = {
     "half of UTF-16": b"\xff\xfe" + b"\xd8" * 999_999,
     "nothing": b"",
     "numbers": b"1," * 500_000,
-    "no commas": b"1  " * 330_000,
     "digits": b"1" * 1_000_000,
-    "f-strings": b"f'{" * 330_000,
-    "execs": b"exec '" * 160_000,
     "a word": b"x" * 1_000_000,
-    "codings": b"#coding" * 140_000,
-    "blanks": b"exec" + b" " * 1_000_000,
 }
 
 
@@ -352,27 +318,7 @@ def test_hostile_sources_take_no_time(module):
     assert ("ann", "bob") in [(pair.first, pair.second) for pair in found]
     read = [("eve", read_source(module))]
     assert list(find_known("rope", read)) == []
-    assert len(list(find_concealment("rope", read))) <= 1
     assert time.process_time() - start < 15  # what is not linear takes minutes
-
-
-def test_code_that_was_moved_is_a_fragment_of_its_own():
-    a, b, c = (part.strip("\n") + "\n" for part in PARTS)
-    moved = with_own(a + b + c)
-    class_ = [*others(20), ("ann", moved), ("bob", with_own(b + c + a))]
-    (pair,) = find_resemblances("rope", class_)
-    where_b_begins = 1 + moved.decode().split("\n").index(b.split("\n")[0])
-    before = [one for one in pair.fragments if one.first[1] < where_b_begins]
-    after = [one for one in pair.fragments if one.first[0] >= where_b_begins]
-    assert before and after
-    assert [*before, *after] == [*pair.fragments]  # none goes across
-
-
-def test_only_the_most_alike_are_listed_if_there_are_many():
-    class_ = [*others(40), *((f"same {i}", with_own()) for i in range(9))]
-    every = find_resemblances("rope", class_)
-    assert len(every) == 36
-    assert find_resemblances("rope", class_, at_most=5) == every[:5]
 
 
 # --- published answers ----------------------------------------------------------------------
@@ -424,22 +370,14 @@ def test_the_reference_is_known_with_other_names_comments_and_layout(stem):
 @pytest.mark.parametrize(
     "disguise",
     [
-        lambda text: text.replace("(", "(\n"),
-        lambda text: text.replace(")", ",)").replace("(,)", "()"),
         lambda text: text.replace(
             "= torch.cat((angles, angles), dim=-1)", "= ((torch.cat((angles, angles), dim=(-1))))"
         ),
         lambda text: text.replace("\n    angles", "; angles"),
-        lambda text: text.replace("(angles,", "\\\n  (angles,"),
-        lambda text: text.replace(": int", "").replace(" -> tuple[Tensor, Tensor]", ""),
-        lambda text: text.replace('"', "'"),
         lambda text: text.replace("even_numbers", "k").replace("angles", "a"),
         lambda text: text.replace("    ###", "    torch.manual_seed(0)\n    ###"),
     ],
-    ids=[
-        *("line breaks", "trailing commas", "brackets", "one line", "continuation"),
-        *("annotations", "quotes", "names", "more around it"),
-    ],
+    ids=["brackets", "one line", "names", "more around it"],
 )
 def test_a_disguise_of_the_reference_hides_nothing(disguise):
     text = re.sub("  # .*", "", source_of(find_lesson("rope")))
@@ -473,120 +411,6 @@ def test_no_other_right_answer_of_the_catalogue_is_known():
         n_others += len(others)
         assert known_in(stem, {one.place: one.text for one in others}) == {}
     assert n_others > 30
-
-
-HINTED = {
-    "rope": """
-    rates = base ** (-torch.arange(0, head_dim, 2).double() / head_dim)
-    angles = torch.outer(torch.arange(seq_len).double(), rates)
-    angles = torch.cat((angles, angles), dim=-1)
-    return angles.cos().float(), angles.sin().float()
-""",
-    "sinusoidal": """
-    angles = k * inverse_frequencies(n_embd, base).double()
-    cos, sin = angles.cos(), angles.sin()
-    first = torch.stack((cos, sin), dim=-1)
-    second = torch.stack((-sin, cos), dim=-1)
-    blocks = torch.stack((first, second), dim=-2)
-    return torch.block_diag(*blocks).float()
-""",
-    "skipgram": """
-    ids = ids.long()
-    left, right = [ids[:0]], [ids[:0]]
-    for d in range(1, min(window, len(ids) - 1) + 1):
-        left.append(ids[:-d])
-        right.append(ids[d:])
-    return torch.cat(left + right), torch.cat(right + left)
-
-    unit = F.normalize(vectors, dim=-1)
-    near, values = nearest_by_cosine(unit[b] - unit[a] + unit[c], unit, top_k + 3)
-    keep = ~torch.isin(near, torch.tensor([a, b, c], device=near.device))
-    return near[keep][:top_k], values[keep][:top_k]
-""",
-}
-
-
-@pytest.mark.parametrize("stem", HINTED)
-def test_what_the_hints_lead_to_is_not_known(stem):
-    assert known(stem, HINTED[stem]) == []
-
-
-# --- concealed code -------------------------------------------------------------------------
-
-
-def concealed(text):
-    """What the sentence about one module says that it has."""
-    said = list(find_concealment("rope", [("ann", read_source(text.encode()))]))
-    assert all(student == "ann" for _, student in said)
-    return [re.fullmatch(r"`rope.py` has (.*): what code .*", one)[1] for one, _ in said]
-
-
-ENCODED = "aGVsbG8gd29ybGQsIHRoaXMgaXMgbm90IGhvbmVzdCBjb2RlLCBzb3JyeSE5"
-TEXT, NUMBERS = "a long text that looks encoded", "a long list of numbers"
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("exec(x)", "`exec`"),
-        ("run = eval", "`eval`"),
-        ("f = compile (x, y, z)", "`compile`"),
-        ("import builtins as b", "`builtins`"),
-        ("builtins.exec(x)", "`builtins`"),
-        ("x = __builtins__[y]", "`__builtins__`"),
-        ("z = __import__(y)", "`__import__`"),
-        ("from marshal import loads; exec(loads(x))", "`exec` and `marshal`"),
-        ("ｅｘｅｃ(x)", "`exec`"),
-        ("y = f'{exec(x)}'", "`exec`"),
-        (f"x = '{ENCODED * 4}'", TEXT),
-        (f"x = b'{ENCODED * 4}'", TEXT),
-        ("x = (\n" + f"    '{ENCODED}'\n" * 4 + ")", TEXT),
-        (f'x = """\n{f"{ENCODED}{chr(10)}" * 4}"""', TEXT),
-        (f"x = '{ENCODED.encode().hex() * 2}'", TEXT),
-        ("x = b'" + "".join(rf"\x{n:02x}" for n in range(100)) + "'", TEXT),
-        ("x = '" + "c$@<O00001^Bc{|e`_!" * 12 + "'", TEXT),
-        (f"x = bytes({list(range(101))})", NUMBERS),
-        ("x = [\n" + "    104, 0x65, 3,\n" * 40 + "]", NUMBERS),
-        ("# -*- coding: utf-7 -*-", "the encoding `utf-7`"),
-        ("#!/usr/bin/python\n# vim: set fileencoding=utf_7 :", "the encoding `utf_7`"),
-    ],
-)
-def test_what_may_conceal_code_is_told(text, says):
-    assert concealed(text) == [says]
-    stub = source_of(find_lesson("rope"), "exercises")
-    assert concealed(text + "\n" + stub) == [says]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "model.eval()\nself.eval()\nlayer = nn.Linear(2, 2).eval()",
-        "f = torch.compile(f)\nword = re.compile('a')",
-        "evaluate = execute = compiled = 1",
-        "def eval(self): return f(eval=True)",
-        "# exec(x), and " + ENCODED * 5,
-        "raise ValueError('call eval first')",
-        "raise ValueError(f'in eval mode there are {n}')",
-        f'"""See https://example.org/{ENCODED * 5}"""',
-        f'"""\n{"=" * 300}\n{"-" * 80}\n"""',
-        "print('" + "ab" * 200 + "')",
-        "x = torch.tensor([" + "0.5, " * 300 + "])",
-        "# -*- coding: utf-8 -*-\nx = 1",
-        "y = 1\nz = 2  # coding: utf-7 is told in the first two lines".replace("z", "x\nz"),
-    ],
-)
-def test_honest_code_conceals_nothing(text):
-    assert concealed(text) == []
-
-
-def test_nothing_of_the_course_conceals_code():
-    catalogue = [ROOT / "course" / "mistakes" / f"{lesson.stem}.py" for lesson in lessons()]
-    modules = [lesson.module(one) for lesson in lessons() for one in ("exercises", "solutions")]
-    for path in [*catalogue, *modules]:
-        assert concealed(path.read_text(encoding="utf-8")) == [], path
-    for lesson in lessons():
-        text = lesson.text.read_text(encoding="utf-8")
-        assert concealed("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))) == []
 
 
 @pytest.mark.slow

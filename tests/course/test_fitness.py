@@ -48,39 +48,18 @@ def test_only_the_reference_with_all_points_and_the_stub_with_none_are_fit():
     expect_right(stub, result_of(stub, TO_DO))
 
 
-def test_a_reference_imports_earlier_lessons_as_a_student_does():
-    reference, _ = checks("longer")
-    assert b"\nfrom exercises.rope import" in reference.source
-    assert b"from solutions" not in reference.source
-
-
 @pytest.mark.parametrize(
-    ("which", "outcome", "others", "sentence"),
+    ("which", "outcome", "of_one", "sentence"),
     [
-        (
-            0,
-            PASSED,
-            {"tied_logits": WRONG},
-            "refuses the reference in tied_logits (test_tied_log",
-        ),
-        (
-            0,
-            PASSED,
-            {"tied_logits": NOT_RUN},
-            "in tied_logits (which has no test); mend",
-        ),
-        (
-            1,
-            TO_DO,
-            {"tied_logits": PASSED},
-            "gives the stub the points of tied_logits",
-        ),
+        (0, PASSED, WRONG, "refuses the reference in tied_logits (test_tied_log"),
+        (0, PASSED, NOT_RUN, "in tied_logits (which has no test); mend"),
+        (1, TO_DO, PASSED, "gives the stub the points of tied_logits"),
     ],
 )
-def test_what_is_not_fit_is_a_sentence(which, outcome, others, sentence):
+def test_what_is_not_fit_is_a_sentence(which, outcome, of_one, sentence):
     unit = checks("learned")[which]
     with pytest.raises(GradingError, match=r"^nothing was graded, for test_learned\.py") as caught:
-        expect_right(unit, result_of(unit, outcome, **others))
+        expect_right(unit, result_of(unit, outcome, tied_logits=of_one))
     assert sentence in str(caught.value)
 
 
@@ -146,19 +125,6 @@ def graded_once(submissions, tmp_path_factory) -> Path:
     arguments = [str(submissions), "--lesson", "learned", "--out", str(out), "--jobs", "1"]
     assert CliRunner().invoke(grade, arguments).exit_code == 0
     return out
-
-
-@pytest.mark.slow
-@needs_sandbox
-def test_a_second_run_examines_nothing(tmp_path, submissions, graded_once, monkeypatch):
-    out = Path(shutil.copytree(graded_once, tmp_path / "out"))
-    arguments = [str(submissions), "--lesson", "learned", "--out", str(out), "--jobs", "1"]
-    monkeypatch.setattr(grading, "judged", lambda units, _: iter([(u, None) for u in units]))
-    again = CliRunner().invoke(grade, arguments)
-    assert again.exit_code == 0, again.output
-    (out / "examined.txt").unlink()
-    with pytest.raises(AttributeError):  # now something is to be judged, and nobody is there
-        CliRunner().invoke(grade, arguments, catch_exceptions=False)
 
 
 def test_an_unfit_grader_stops_at_once(tmp_path, monkeypatch):

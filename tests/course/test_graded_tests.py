@@ -32,17 +32,14 @@ def test_every_common_error_is_an_exception_of_an_exercise(lesson):
 
 @pytest.mark.slow
 @each_lesson
-def test_mistakes_are_refused_and_alternatives_accepted(lesson):
+def test_mistakes_are_refused_and_named_and_alternatives_accepted(lesson):
+    """In one test, for pairs of mistakes are compared with how each fared alone."""
     verdicts = list(try_all(lesson.stem, [*mistakes(lesson.stem), *alternatives(lesson.stem)]))
     assert [(one.place, list(one.failed)) for one in verdicts if not one.as_it_should_be] == []
     refused = [verdict for verdict in verdicts if verdict.failed]
     unnamed = [verdict.place for verdict in refused if not verdict.says]
     assert len(unnamed) <= 0.01 * len(refused), unnamed
 
-
-@pytest.mark.slow
-@each_lesson
-def test_two_mistakes_at_once_are_refused_and_one_of_them_is_named(lesson):
     verdicts = list(try_pairs(lesson.stem, per_exercise=10))
     assert [one.place for one in verdicts if not one.failed] == []
     unnamed = [one.place for one in verdicts if not one.says]

@@ -6,6 +6,7 @@ import math
 import os
 import random
 import re
+import resource
 import socket
 import struct
 import tempfile
@@ -21,17 +22,15 @@ from hostile import ATTACKS, MARK, SOLUTION
 from course import ROOT
 from course.grading.judge import judge as judging
 from course.grading.judge.judge import Judge
-from course.grading.judge.local import local_judges
-from course.grading.judge.schedule import judged
-from course.grading.judge.unit import Settings, Unit
+from course.grading.judge.unit import Unit
 from course.grading.sandbox import remote, wire
 from course.grading.sandbox.remote import RemoteExecutor
-from course.grading.sandbox.sandbox import Limits
+from course.grading.sandbox.sandbox import Limits, mapped_bytes
 from course.grading.sandbox.wire import Closed, Silence, WireError, dumps, loads, receive, send
 from course.syllabus import Status, find_lesson, stub_from
 from course.testing import case
 from course.testing.executor import GeneratorSeed, Ref
-from course.testing.plain import Foreign, plain
+from course.testing.plain import Foreign
 from course.testing.source import MAX_BYTES_TO_READ, used_exercises
 from course.testing.telling import telling_difference
 
@@ -42,12 +41,7 @@ LIMITS = Limits(cpu_seconds=5, memory_bytes=2 * 10**9 + os.getpid())
 SECONDS_PER_EXERCISE = 3
 NEIGHBOUR = Unit("bob", "lookup", SOLUTION.replace("seq_len *", "seq_len +", 1).encode("utf-8"))
 """An honest student with one mistake."""
-ANOTHER_LESSON = Unit(
-    "eve", "permutation", find_lesson("permutation").module("solutions").read_bytes()
-)
-
 WRONG = Status.WRONG
-"""Of the one who attacks: it is right, so whatever the attack left behind must not cost a point."""
 SECRET = "a secret of the machine that grades"
 QUICK = (
     "leaves in C",
@@ -110,8 +104,6 @@ def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, atta
     assert SECRET not in said
     assert len(said) <= judging.MAX_MESSAGE
     assert said.replace("\n", " ").isprintable()
-    another = judge.grade(unseen(ANOTHER_LESSON))
-    assert another.points == another.worth, what_is_said(another)
     assert left_behind() == []
     after = judge.grade(unseen(NEIGHBOUR))
     assert replace(after, seconds=0.0, key="", module="") == neighbours_result
@@ -181,20 +173,19 @@ def test_a_flaw_of_the_grader_costs_one_result_that_is_not_kept(judge, monkeypat
     assert judge.grade(unit).points > 0
 
 
-def judged_alone(stem: str, code: str):
-    """The result of a stub with some lines after it, from a judge in a process of its own."""
+def of_stub(judge, stem: str, code: str):
+    """The result of a stub with some lines after it."""
     stub = stub_from(find_lesson(stem).module("solutions").read_text(encoding="utf-8"), stem)
-    unit = Unit("eve", stem, f"{stub}\n\n{code}".encode())
-    ((_, result),) = judged(iter([unit]), lambda: local_judges(Settings(), jobs=1))
+    result = judge.grade(Unit("eve", stem, f"{stub}\n\n{code}".encode()))
     assert (bool(result.key), result.points) == (True, 0)
     return result
 
 
 @needs_sandbox
 @pytest.mark.slow
-def test_what_small_answers_unfold_to_is_not_multiplied():
+def test_what_small_answers_unfold_to_is_not_multiplied(judge):
     unfolds = "def apply_rope(x, cos, sin):\n    return torch.zeros(1).expand(30_000, 1)\n"
-    result = judged_alone("rope", unfolds)
+    result = of_stub(judge, "rope", unfolds)
     said = [test.message for exercise in result.exercises for test in exercise.tests]
     assert not {remote.TOO_LARGE, remote._TOO_LONG}.intersection(said)
     assert "the shape is (30000, 1), but should be (4, 6)" in "".join(said)
@@ -208,8 +199,14 @@ def nearest_by_cosine(query, vectors, top_k=5):
 
 @needs_sandbox
 @pytest.mark.slow
-def test_what_no_memory_holds_as_lists_is_wrong_rather_than_not_graded():
-    assert what_is_said(judged_alone("skipgram", AS_LISTS)) == remote.TOO_LARGE
+def test_what_no_memory_holds_as_lists_is_wrong_rather_than_not_graded(judge):
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (mapped_bytes() + 300 * 10**6, hard))
+    try:
+        result = of_stub(judge, "skipgram", AS_LISTS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    assert what_is_said(result) == remote.TOO_LARGE
 
 
 def test_what_no_memory_holds_is_not_compared_by_other_numbers():
@@ -324,19 +321,6 @@ def test_every_plain_value_crosses_as_it_is():
     for _ in range(2000):
         value = any_value(chance)
         assert same(across(value), value), value
-
-
-def test_strides_and_odd_bits_cross_as_they_are():
-    nan_with_a_message = torch.tensor([0x7FC00001, -0x7FFFFFFF], dtype=torch.int32)
-    for value in (
-        nan_with_a_message.view(torch.float32),
-        torch.arange(24.0).reshape(2, 3, 4).transpose(0, 2)[1:, ::2],
-        torch.tensor(3.0).expand(2, 1, 4),
-        torch.zeros(0, 3).t(),
-        torch.tensor(-0.0),
-        plain(torch.ones(3, requires_grad=True)),
-    ):
-        assert same(across(value), value)
 
 
 PIECES = (
@@ -523,12 +507,6 @@ def test_nobody_is_there(pair):
 def test_nobody_answers(pair):
     with pytest.raises(Silence):
         receive(pair[0], within(0.05))
-
-
-def test_an_answer_that_is_late_is_none(pair):
-    send(pair[1], "late")
-    with pytest.raises(Silence):
-        receive(pair[0], within(-1))
 
 
 @pytest.mark.parametrize("lengths", [(2**32 - 1, 0), (0, 2**32 - 1), (wire.MAX_TEXT_BYTES + 1, 0)])

@@ -189,6 +189,27 @@ def test_the_page_says_what_the_trained_model_says(computing, numbers, scheme):
         torch.testing.assert_close(torch.tensor(got), want, rtol=1e-3, atol=1e-5)
 
 
+def along_the_text(numbers, scheme, head, bare, words, apart):
+    """Return the scores of (query, key) words, that far apart, with the key at 0, 1, 2, ..."""
+    found = []
+    for key in range(LONGEST - apart):
+        if scheme == "alibi":
+            bias = solved("rope").alibi_bias(SIZE.n_heads, LONGEST)
+            found.append(float(bias[head, key + apart, key]))
+            continue
+        right = Expected(numbers, scheme, [words[1], words[0]], [key, key + apart])
+        if scheme in ("learned", "sinusoidal"):  # positions alone
+            ids = [numbers["words"].index(words[1]), numbers["words"].index(words[0])]
+            loudness = numbers["models"][scheme]["loudness"]
+            right.x = right.x - loudness * right.weights["tokens"][ids]
+        if bare:
+            unit = torch.ones(3, SIZE.n_embd, dtype=torch.float64)
+            eye = torch.eye(SIZE.n_embd, dtype=torch.float64).repeat(3, 1)
+            right.weights |= {"norms": unit, "qkv": eye}
+        found.append(float(right.scores()[head, 1, 0]))
+    return found
+
+
 @pytest.mark.parametrize("bare", [True, False])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_the_score_of_a_pair_along_the_text_is_that_of_torch(computing, numbers, scheme, bare):
@@ -199,26 +220,92 @@ def test_the_score_of_a_pair_along_the_text_is_that_of_torch(computing, numbers,
                 pairScore(scheme, head, bare, words, key + 4, key))""",
             [scheme, head, bare, words],
         )
-        want = []
-        for key in range(60):
-            right = Expected(numbers, scheme, [words[1], words[0]], [key, key + 4])
-            if scheme == "none":
-                want.append(0.0)
-                continue
-            if scheme == "alibi":
-                want.append(float(solved("rope").alibi_bias(SIZE.n_heads, 64)[head, key + 4, key]))
-                continue
-            if scheme != "rope":  # positions alone
-                model = numbers["models"][scheme]
-                tokens = right.weights["tokens"]
-                ids = [numbers["words"].index(words[1]), numbers["words"].index(words[0])]
-                right.x = right.x - model["loudness"] * tokens[ids]
-            if bare:
-                unit = torch.ones(3, SIZE.n_embd, dtype=torch.float64)
-                right.weights = right.weights | {"norms": unit}
-                right.weights["qkv"] = torch.eye(SIZE.n_embd, dtype=torch.float64).repeat(3, 1)
-            want.append(float(right.scores()[head, 1, 0]))
+        want = along_the_text(numbers, scheme, head, bare, words, apart=4)
         assert got == pytest.approx(want, rel=1e-5, abs=1e-6)
+
+
+def shown_percent(share):
+    if 0.995 < share < 1:
+        return "> 99 %"
+    return "< 1 %" if 0 < share < 0.005 else f"{round(100 * share)} %"
+
+
+def is_shown(text, value, digits):
+    """Return if a text shows a number, rounded; a tie may go either way."""
+    got = float(text.replace("−", "-"))
+    return abs(got - value) <= 0.5 * 10**-digits + 1e-6
+
+
+def test_what_is_displayed_is_what_torch_finds(opened, numbers):
+    """Every number of free play, for each scheme, each head and both switches."""
+    page = opened(6)
+    compared = 0
+    best = {}
+    page.locator(".handle.both").focus()
+    for _ in range(9):
+        page.keyboard.press("ArrowRight")
+    where = [*range(9, 17)]
+    for scheme in SCHEMES:
+        page.get_by_label(page.evaluate(f"CALLED.{scheme}"), exact=True).check()
+        right = Expected(numbers, scheme, WORDS, where)
+        chances = right.next_word()
+        best[scheme] = numbers["words"][int(chances.argmax())], float(chances.max())
+        rows = page.locator("#next .said").last.locator("div").all_inner_texts()
+        for word, text in (row.split("\n") for row in rows):
+            chance = float(chances[numbers["words"].index(word)])
+            assert text == shown_percent(chance)
+            compared += 1
+        for head in range(SIZE.n_heads):
+            page.locator("#head").get_by_label(str(head + 1), exact=True).check()
+            bars = page.locator("#words .bar small").all_inner_texts()
+            weights = right.attention()[head, -1].tolist()
+            assert bars == [shown_percent(weight) for weight in weights]
+            scores = right.scores()[head]
+            cells = page.locator("#matrix text[data-cell]").evaluate_all(
+                "cells => cells.map(cell => [cell.dataset.cell, cell.textContent])"
+            )
+            assert len(cells) == 36
+            for cell, text in cells:
+                query, key = map(int, cell.split())
+                assert is_shown(text, float(scores[query, key]), 1)
+            chosen = page.locator("#matrix-note strong").inner_text()
+            assert is_shown(chosen, float(scores[7, 6]), 2)
+            compared += len(bars) + len(cells) + 1
+            if scheme == "rope":
+                q, k = right.heads()[0][head, 7], right.heads()[1][head, 6]
+                for pair, text in enumerate(angles(page)):
+                    features = [pair, pair + HEAD_DIM // 2]
+                    a, b = k[features], q[features]
+                    turn = math.atan2(float(a[0] * b[1] - a[1] * b[0]), float(a @ b))
+                    degrees, part = text.split("°, adds ")
+                    assert is_shown(degrees, math.degrees(turn), 0)
+                    assert is_shown(part, float(a @ b) / math.sqrt(HEAD_DIM), 2)
+                    compared += 2
+                assert is_shown(score(page), float(scores[7, 6]), 2)
+            for bare in (True, False):
+                page.evaluate(f"set({{ bare: {str(bare).lower()} }})")
+                got = note(page)
+                for other in SCHEMES:
+                    found = along_the_text(numbers, other, head, bare, ("its", "closed"), apart=1)
+                    most = max(abs(one - found[0]) for one in found)
+                    text = got[page.evaluate(f"CALLED.{other}")]
+                    if most < 5e-5:
+                        assert text == "0"
+                    else:
+                        assert is_shown(text.removeprefix("< "), most, 2) or text == "< 0.01"
+                    compared += 1
+    for row in compared_by_scheme(page):
+        cells = row.split("\t")
+        scheme = next(one for one in SCHEMES if page.evaluate(f"CALLED.{one}") == cells[0])
+        word, share = best[scheme]
+        assert cells[2] == f"{word} {shown_percent(share)}"
+        compared += 1
+    for scheme, model in numbers["models"].items():
+        called = page.evaluate(f"CALLED.{scheme}")
+        assert f"{called} {model['losses'][-1]:.2f}" in page.locator("#cliff-note").inner_text()
+        compared += 1
+    print(f"{compared} displayed numbers compared")
+    assert compared > 60
 
 
 def test_a_color_is_that_of_the_notebooks(computing):
@@ -269,13 +356,15 @@ def order(page):
 
 def test_without_positions_an_exchange_changes_nothing(opened):
     page = opened()
+    before = page.locator("#words .bar small").all_inner_texts()
     assert page.locator("#outcome").inner_text() == ""
     drag(page, middle(word(page, 6)), middle(word(page, 1)))
     assert order(page) == " ".join(SWAPPED)
     said = page.locator("#outcome").inner_text()
     assert "Largest change of a bar: 0." in said and "The model says gates" in said
-    bars = page.locator("#words .bar small").all_inner_texts()
-    assert bars[1] == "42 %" and bars[6] == "36 %"  # they went along with their words
+    now = page.locator("#words .bar small").all_inner_texts()
+    assert (now[1], now[6]) == (before[6], before[1])  # they went along with their words
+    assert now[2:6] == before[2:6] and now[1] != now[6]
 
 
 def test_a_word_is_dragged_back_and_the_last_one_stays(opened):
@@ -317,17 +406,16 @@ def test_words_are_dragged_by_a_finger(opened, chromium):
         )
 
     send("touchStart", (x, y))
-    # sideways first: up and down scrolls the page
+    assert to_y < y - 50  # from a line up to another, and the page does not scroll instead
     for share in (0.2, 0.4, 0.6, 0.8, 1):
-        send("touchMove", (x + share * (to_x - x), y))
-    send("touchMove", (to_x, to_y))
+        send("touchMove", (x + share * (to_x - x), y + share * (to_y - y)))
     send("touchEnd")
     assert order(page) == " ".join(SWAPPED)
 
 
 def test_each_scheme_tells_the_two_orders_apart(opened):
     page = opened(2)
-    rows = {row.split("\t")[0]: row.split("\t") for row in compared(page)}
+    rows = {row.split("\t")[0]: row.split("\t") for row in compared_by_scheme(page)}
     assert rows["no positions"][3] == "0"
     assert rows["no positions"][1] == rows["no positions"][2]
     for scheme in ("learned", "sinusoidal", "RoPE", "ALiBi"):
@@ -336,7 +424,7 @@ def test_each_scheme_tells_the_two_orders_apart(opened):
         assert int(change.removesuffix(" points")) > 30
 
 
-def compared(page):
+def compared_by_scheme(page):
     cells = "rows => rows.map(row => [...row.cells].map(cell => cell.innerText).join('\\t'))"
     return [row[2:] for row in page.locator("#compared tbody tr").evaluate_all(cells)]
 
@@ -347,8 +435,8 @@ def test_a_scheme_is_chosen_and_seen_in_every_view(opened):
     for scheme in ("no positions", "learned", "sinusoidal", "RoPE", "ALiBi"):
         page.get_by_label(scheme, exact=True).check()
         assert page.locator("#compared .chosen th").inner_text()[2:] == scheme
-        assert f"({scheme})" in page.locator("#words-note").inner_text()
-        seen.add(page.locator("#matrix svg").inner_html() + page.locator("#next").inner_html())
+        assert f"({scheme}, head" in page.locator("#words-note").inner_text()
+        seen.add(page.locator("#matrix svg").inner_html())
     assert len(seen) == 5
 
 
@@ -358,7 +446,8 @@ def test_one_color_scale_for_all_schemes(opened):
     for scheme in ("no positions", "learned", "sinusoidal", "RoPE", "ALiBi"):
         page.get_by_label(scheme, exact=True).check()
         ends.add(tuple(page.locator("#matrix svg text.left").all_text_contents()))
-    assert len(ends) == 1 and "q · k / √D" in ends.pop()
+    assert len(ends) == 1 and "score" in ends.pop()
+    assert "q · k / √D, less ALiBi's penalty" in page.locator("#matrix-note").inner_text()
 
 
 def test_what_is_pointed_at_is_lit_in_every_view(opened):
@@ -379,6 +468,19 @@ def test_what_is_pointed_at_is_lit_in_every_view(opened):
         "paths => paths.map(path => path.dataset.pair)"
     )
     assert faint == ["0", "2", "3"]
+
+
+def test_what_has_the_focus_is_lit_as_well(opened):
+    page = opened(6)
+    word(page, 3).focus()
+    assert page.locator("#words .key button").inner_text() == "bells"
+    assert "key “bells”" in page.locator("#hands svg").get_attribute("aria-label")
+    page.locator("#hands").focus()
+    assert page.locator("#words .key button").inner_text() == "closed"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#hands .lit").get_attribute("data-pair") == "1"
+    assert page.locator("#curves path.curve.faint").count() == 3
 
 
 def test_a_score_is_chosen_by_keys_and_by_a_click(opened):
@@ -441,21 +543,26 @@ def test_the_curve_is_the_score_at_each_distance(opened):
 
 
 def note(page):
-    said = page.locator("#shift-note").inner_text().partition(": ")[2].rstrip(".")
+    said = page.locator("#shift-note").inner_text().partition("score: ")[2].rstrip(".")
     return dict(part.rsplit(" ", 1) for part in said.split(", "))
 
 
 def test_a_projection_takes_from_sinusoids_what_it_leaves_to_rope(opened):
     page = opened(4)
     bare = note(page)
-    assert bare["sinusoidal"] == bare["RoPE"] == bare["ALiBi"] == "0" != bare["learned"]
+    level = ("no positions", "RoPE", "ALiBi")
+    assert bare["sinusoidal"] == "0" != bare["learned"]
+    assert all(bare[scheme] == "0" for scheme in level)
     page.get_by_label("with the trained W").check()
     through = note(page)
-    assert through["RoPE"] == through["ALiBi"] == "0"
+    assert all(through[scheme] == "0" for scheme in level)
     assert float(through["sinusoidal"]) > 1
-    page.get_by_role("slider", name="Along the text").focus()
+    page.locator(".handle.both").focus()
     page.keyboard.press("ArrowRight")
-    assert page.locator("#along-now").inner_text() == "key at 7, query at 8"
+    assert page.locator(".handle.k").inner_text() == "k 7"
+    page.keyboard.press("End")
+    assert page.locator(".handle.q").inner_text() == f"q {LONGEST - 1}"
+    assert note(page) == through
 
 
 def test_losses_are_shown_as_far_as_one_reads(opened, numbers):
@@ -486,6 +593,8 @@ RIGHT = {1: "bells", 2: "it stays", 3: "RoPE's, not the sinusoids'", 4: "ALiBi a
 def test_a_guess_is_answered_once_and_stays_as_it_was_told(opened, step):
     page = opened(step)
     form = page.locator(f'[data-guess="{step}"]')
+    assert form.is_hidden()  # first it shows, then it asks
+    page.evaluate("set({})")
     button = form.get_by_role("button")
     assert button.is_disabled()
     form.get_by_label(RIGHT[step], exact=True).check()
@@ -507,6 +616,7 @@ def test_a_guess_is_answered_once_and_stays_as_it_was_told(opened, step):
 def test_a_wrong_guess_is_told_what_is_right(opened, step):
     page = opened(step)
     form = page.locator(f'[data-guess="{step}"]')
+    page.evaluate("set({})")
     wrong = next(text for text in form.locator("label").all_inner_texts() if text != RIGHT[step])
     form.get_by_label(wrong, exact=True).check()
     form.get_by_role("button").click()
@@ -519,8 +629,8 @@ def test_a_wrong_guess_is_told_what_is_right(opened, step):
 
 def test_steps_by_links_by_the_address_and_onward(opened):
     page = opened()
-    assert page.locator("#steps [aria-current]").inner_text() == "Order"
-    for step in ("Positions", "Hands", "Projections", "Longer", "Free play"):
+    assert page.locator("#steps [aria-current]").inner_text() == "1 Order"
+    for step in ("2 Positions", "3 Hands", "4 Projections", "5 Longer", "Free play"):
         page.get_by_role("button", name="Go on").click()
         assert page.locator("#steps [aria-current]").inner_text() == step
     assert page.get_by_role("button", name="Go on").is_hidden()
@@ -530,6 +640,16 @@ def test_steps_by_links_by_the_address_and_onward(opened):
     assert page.locator("#cliff").is_visible() and page.locator("#hands").is_hidden()
     page.get_by_role("link", name="Play with all of it").click()
     assert page.locator("#hands").is_visible() and page.locator("#matrix").is_visible()
+
+
+def test_a_step_begins_at_its_top(opened):
+    for step in ("", 3):
+        page = opened(step, viewport=PHONE)
+        page.wait_for_timeout(300)  # the browser itself goes to the address after all is loaded
+        assert page.evaluate("scrollY") == 0
+        page.evaluate("scrollTo(0, 500)")
+        page.get_by_role("link", name="Order").click()
+        assert page.evaluate("scrollY") == 0
 
 
 def test_a_step_plays_by_itself_until_it_is_stopped(opened):
@@ -577,7 +697,7 @@ def test_heads_and_first_positions_are_chosen(opened):
     page.get_by_label("ALiBi", exact=True).check()
     page.locator("#head").get_by_label("4", exact=True).check()
     assert "head 4 of 4" in page.locator("#words-note").inner_text()
-    page.get_by_label("First position").focus()
+    page.locator(".handle.both").focus()
     page.keyboard.press("End")
     assert page.evaluate("positions()")[-1] == LONGEST - 1
     places = page.locator("#words .place").all_inner_texts()
@@ -629,7 +749,7 @@ def test_everything_is_reached_by_the_tab_key(opened):
                 " || document.activeElement.className || document.activeElement.textContent"
             )
         )
-    wanted = {"sentence", "scheme", "head", "start", "matrix", "bare", "along", "reach"}
+    wanted = {"sentence", "scheme", "head", "matrix", "hands", "bare", "reach"}
     wanted |= {"handle q", "handle k", "handle both", "closed"}
     assert wanted <= reached
 
@@ -697,11 +817,30 @@ def test_a_lost_sign_is_marked_where_the_story_breaks(opened):
     assert "With your functions: RoPE: Your hands change" in page.locator("#broken").inner_text()
     assert "no angle changes" not in page.locator("#hands-note").inner_text()
     form = page.locator('[data-guess="3"]')
+    page.evaluate("set({})")
     form.get_by_label(RIGHT[3], exact=True).check()
     form.get_by_role("button").click()
-    assert "✓ Right" in form.inner_text()  # a guess is about right functions
+    told = form.inner_text()
+    assert "✓ Right" in told and "With the reference's functions:" in told
+    page.evaluate("goTo(4)")
+    assert "Along the text yours changes, by up to" in page.locator("#broken").inner_text()
     page.evaluate("goTo(1)")
     assert page.locator("#broken").is_hidden()
+
+
+def test_a_place_is_compared_by_pointing_and_by_keys(opened):
+    page = opened(mine={"positions": {"rope": rotations(mirrored)}})
+    panel = page.locator('#mine [data-scheme="rope"]')
+    panel.locator('.map [data-cell="1 4"]').first.hover()
+    assert panel.locator(".frame").count() == 3
+    said = panel.locator(".found").inner_text()
+    assert said.startswith("position 1, feature 4: yours ") and "the reference" in said
+    page.mouse.move(5, 5)
+    assert "numbers differ" in panel.locator(".found").inner_text()
+    panel.locator(".maps").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert panel.locator(".found").inner_text().startswith("position 0, feature 1: yours ")
 
 
 def test_positions_that_are_all_alike_break_the_claim_that_they_differ(opened):
@@ -728,8 +867,11 @@ def test_numbers_that_are_none_are_left_blank(opened):
         page.evaluate(f"goTo({step})")
         if step == 2:
             page.get_by_label("sinusoidal", exact=True).check()
-            assert "not a number" in page.locator("#compared .chosen").inner_text()
-    assert "not a number" in page.locator('#mine [data-scheme="sinusoidal"]').inner_text()
+            row = page.locator("#compared .chosen td").all_inner_texts()
+            assert row == ["not a number"] * 3
+    told = page.locator('#mine [data-scheme="sinusoidal"]').inner_text()
+    assert "yours not a number" in told and "the same row" not in told
+    assert told.count("Some of your numbers are not numbers.") == 2
 
 
 def test_a_function_that_fails_leaves_the_others(opened, numbers):

@@ -2,13 +2,16 @@
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from html import unescape
 
+import click
 import pytest
 
+from course.grading.class_file.grades import grades_of
 from course.grading.reports.feedback import feedback_page
 from course.messages.plain import plain_message
-from course.messages.terminal import MAX_PRINTED, Page, write_results
+from course.messages.terminal import MAX_PRINTED, report
 from course.syllabus import Status
 from course.testing.result import (
     ExerciseResult,
@@ -58,13 +61,12 @@ def lesson(*exercises: ExerciseResult, **fields: str) -> LessonResult:
 
 
 def on_terminal(result: LessonResult) -> str:
-    page = Page(width=80)
-    write_results(page, [result])
-    return re.sub(r"\x1b\[[\d;]*m", "", page.text)
+    return click.unstyle(report([result]))
 
 
 def on_page(result: LessonResult) -> str:
-    page = feedback_page("ann", [replace(result, student="ann", key="some")])
+    own = grades_of([replace(result, student="ann", key="some")], now=datetime.now(UTC))
+    page = feedback_page(own.students[0], own)
     as_text = re.sub(r"</dt>\s*<dd>", " ", page.split("<main", 1)[1])
     text = unescape(re.sub(r"<[^>]+>", " ", as_text))
     return text.replace("not run ", "not run: ").replace("that fail ", "that fail: ")
@@ -123,7 +125,7 @@ def test_a_terminal_shows_what_was_printed_but_not_all_of_it():
 def test_a_file_that_cannot_be_loaded_is_told_of_once():
     both = (replace(WRONG, name=name) for name in ("rotate_half", "apply_rope"))
     said = on_terminal(lesson(*both, trouble="exercises/rope.py is not valid Python"))
-    assert said.split("\n") == ["", "exercises/rope.py is not valid Python"]
+    assert said == "exercises/rope.py is not valid Python"
 
 
 # --- results --------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """nbgrader's round trip with our judge, from `course nbgrader init` to grades: honest or not."""
 
 import ast
-import base64
 import errno
 import html
 import json
@@ -9,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -21,10 +19,16 @@ import pytest
 from click.testing import CliRunner
 from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_output, new_raw_cell
+from nbformat.v4 import (
+    new_code_cell,
+    new_markdown_cell,
+    new_notebook,
+    new_output,
+    new_raw_cell,
+)
 from nbgrader import converters
 from nbgrader.api import Gradebook
-from nbgrader.apps import api, autogradeapp, generateassignmentapp
+from nbgrader.apps import api, autogradeapp
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import compute_checksum, determine_grade, parse_utc
@@ -34,21 +38,20 @@ from course.building import notebooks
 from course.cli import nbgrader as command
 from course.grading.nbgrader import configure
 from course.grading.nbgrader.autograde import Autograde
-from course.grading.nbgrader.collect import MAX_BYTES, MAX_FILES, Collect
+from course.grading.nbgrader.collect import Collect
 from course.grading.nbgrader.notebook import (
-    MAX_NOTEBOOK_TEXT,
     NOT_FOUND,
-    TOO_LONG,
     as_typed,
+    find_answers,
     judged_notebook,
 )
-from course.grading.nbgrader.release import GenerateAssignment
 from course.grading.nbgrader.submissions import (
     MAX_FILE_BYTES,
-    Folder,
     Unreadable,
     is_plain,
+    read_file,
     read_handed_in,
+    submitted_students,
     submitted_time,
 )
 from course.grading.sandbox.sandbox import missing
@@ -78,7 +81,6 @@ exercises("rope").rotate_half
 # ### END SOLUTION
 """
 """A lesson's notebook, as `solutions/notebooks/` holds them."""
-PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n and so on").decode()
 
 sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 
@@ -154,7 +156,7 @@ def folder(laid_out, tmp_path) -> Path:
     return Path(shutil.copytree(laid_out, tmp_path / "class"))
 
 
-# --- hostile students -----------------------------------------------------------------------
+# --- a class, graded ------------------------------------------------------------------------
 
 EVIL_HTML = "<script>evil()</script><img src=x onerror=evil()>"
 EVIL_MARKDOWN = (
@@ -162,6 +164,7 @@ EVIL_MARKDOWN = (
     "![x](attachment:evil.svg)"
 )
 FORGED = f"{STUB}\nprint('20 of 20 points')\nimport warnings; warnings.warn('20 points')\n"
+WARNED = f"{SOLUTION}\nimport warnings; warnings.warn('noise')\n"
 LEFT_OUT = ("<b>", "=1+1", "li\nam", "max")
 """Students with a name that is none, and one whose folder is a link to another's."""
 
@@ -172,65 +175,21 @@ def with_answer(notebook: NotebookNode, text: str) -> NotebookNode:
 
 
 def faked(notebook: NotebookNode) -> NotebookNode:
-    """Full points everywhere, in every way that a notebook could claim them."""
-    for name in POINTS:
-        cell = cell_called(notebook, name)
-        cell.source, cell.metadata.nbgrader.points = "100", 100
-        cell.outputs = [new_output("execute_result", {"text/plain": "100"}, execution_count=1)]
-    replacing = new_code_cell("from course.student import notebook\nnotebook.check = print")
-    notebook.cells.insert(0, replacing)
-    return with_answer(notebook, "I score 22 of 22 points.")
-
-
-def unlocked(notebook: NotebookNode) -> NotebookNode:
-    """Tests that are said to be answers, to no tests at all, or of another kind."""
+    """Full points everywhere, in every way that a notebook could claim them, and scripts."""
     kinds = [{"solution": True}, {"grade": False}, {"locked": False}, {"schema_version": 1}, {}]
-    for name, change in zip(POINTS, kinds, strict=False):
-        cell_called(notebook, name).metadata.nbgrader.update(change)
+    for name, change in zip(POINTS, [*kinds, {}, {}], strict=True):
+        cell = cell_called(notebook, name)
+        cell.source = "100"
+        cell.outputs = [new_output("execute_result", {"text/plain": "100"}, execution_count=1)]
+        cell.metadata.nbgrader.update({"points": 100, **change})
     cell_called(notebook, "alibi_bias").cell_type = "markdown"
     cell_called(notebook, "ntk_base").metadata.nbgrader = {}
-    return notebook
-
-
-def stripped(notebook: NotebookNode) -> NotebookNode:
-    """An answer, in a notebook from which some tool took all metadata."""
-    for cell in with_answer(notebook, "Rotations add up.").cells:
-        cell.metadata = {}
-    return notebook
-
-
-def emptied(notebook: NotebookNode) -> NotebookNode:
-    notebook.cells = [cell for cell in notebook.cells if "nbgrader" not in cell.metadata]
-    return notebook
-
-
-def doubled(notebook: NotebookNode) -> NotebookNode:
-    """Every cell twice; the answer stands in the second."""
-    copies = json.loads(json.dumps(notebook.cells))
-    notebook.cells += [nbformat.from_dict(cell) for cell in copies]
-    notebook.cells[-1 - len(POINTS) - 2].source = "The second one is the answer."
-    return notebook
-
-
-def scripted(notebook: NotebookNode) -> NotebookNode:
-    """Whatever a page might run: as text, as output, as an attachment, in a picture's place."""
     kinds = ["text/html", "image/svg+xml", "application/javascript", "text/markdown", "text/latex"]
-    bundles = [
-        *({kind: EVIL_HTML} for kind in kinds),
-        {"application/vnd.jupyter.widget-view+json": {"model_id": "evil", "version_major": 2}},
-        {"image/png": f'{PNG}"/>{EVIL_HTML}'},
-        {"image/png": PNG},
-        {"text/html": f'<img src="data:image/png;base64,{PNG}"/>'},
-    ]
-    width = {"width": EVIL_HTML}
-    outputs = [new_output("display_data", bundle, metadata=width) for bundle in bundles]
-    outputs += [
-        new_output("stream", name="stdout", text=f"so it printed {EVIL_HTML}"),
-        new_output("error", ename=EVIL_HTML, evalue=EVIL_HTML, traceback=[EVIL_HTML]),
-    ]
-    attached = new_markdown_cell(EVIL_MARKDOWN)
-    attached["attachments"] = {"evil.svg": {"image/svg+xml": EVIL_HTML}}
-    notebook.cells += [new_code_cell(EVIL_HTML, outputs=outputs), attached, new_raw_cell(EVIL_HTML)]
+    outputs = [new_output("display_data", {kind: EVIL_HTML}) for kind in kinds]
+    answer = cell_called(notebook, "why-relative")
+    answer["attachments"] = {"evil.svg": {"image/svg+xml": EVIL_HTML}}
+    notebook.cells += [new_code_cell(EVIL_HTML, outputs=outputs), new_raw_cell(EVIL_HTML)]
+    notebook.cells += [new_code_cell("from course.student import notebook\nnotebook.check = print")]
     notebook.metadata["title"] = notebook.metadata["language_info"]["name"] = EVIL_HTML
     return with_answer(notebook, EVIL_MARKDOWN)
 
@@ -251,30 +210,20 @@ def graded(laid_out, tmp_path_factory) -> Path:
     """A class, graded."""
     folder = tmp_path_factory.mktemp("graded") / "class"
     shutil.copytree(laid_out, folder)
-    warned = SOLUTION.replace("import torch\n", "import torch\nimport warnings\n", 1)
     for student, source, notebook in (
-        ("ann", SOLUTION, with_answer(released(folder), "Rotations *add up*.")),
+        ("ann", WARNED, with_answer(released(folder), "Rotations *add up*.")),
         ("bob", partly_right(), released(folder)),
-        ("cleo", f"{warned}\nwarnings.warn('noise')\n", unlocked(released(folder))),
-        ("dora", SOLUTION, doubled(released(folder))),
         ("emil", SOLUTION, "{ this is not JSON"),
         ("fay", SOLUTION, None),
-        ("gus", SOLUTION, json.dumps({"cells": [1, {"cell_type": []}, {"source": {}}]})),
         ("hal", FORGED, faked(released(folder))),
-        ("ida", None, emptied(released(folder))),
-        ("jon", None, scripted(released(folder))),
-        ("kim", None, released(folder)),
-        ("lea", SOLUTION, stripped(released(folder))),
-        ("mia", SOLUTION, ""),
+        ("jon", None, released(folder)),
         *((name, SOLUTION, released(folder)) for name in LEFT_OUT[:3]),
     ):
         hand_in(folder, student, source, notebook)
-    of = {name: folder / "submitted" / name / "5_rope" for name in ("bob", "jon", "kim", "mia")}
-    (of["bob"] / "timestamp.txt").write_text("2026-11-20 10:00:00.000000 UTC", encoding="utf-8")
-    (of["jon"] / "rope.py").symlink_to(folder / "source/5_rope/rope.py")
-    os.link(folder / "source/5_rope/rope.py", of["kim"] / "rope.py")
-    os.mkfifo(of["kim"] / "timestamp.txt")
-    os.truncate(of["mia"] / "5_rope.ipynb", MAX_FILE_BYTES + 1)
+    bob, jon = (folder / "submitted" / name / "5_rope" for name in ("bob", "jon"))
+    (bob / "timestamp.txt").write_text("2026-11-20 10:00:00.000000 UTC", encoding="utf-8")
+    (jon / "rope.py").symlink_to(folder / "source/5_rope/rope.py")
+    os.mkfifo(jon / "timestamp.txt")
     (folder / "submitted/max").symlink_to("ann")
     said = nbgrader(folder, "autograde", "5_rope", status=1)  # for there is one left out
     (folder / "said.txt").write_text(said, encoding="utf-8")
@@ -295,74 +244,55 @@ NOT_ANSWERED, TO_BE_READ = 0, None
 @sandboxed
 @pytest.mark.slow
 def test_scores_are_the_judges_whatever_the_notebook_says(graded):
-    right, some = POINTS, NOTHING | {"rope_tables": 3, "alibi_bias": 3}
-    read = dict.fromkeys(["ann", "dora", "emil", "gus", "lea", "mia"], (right, TO_BE_READ))
-    read |= dict.fromkeys(["hal", "ida", "jon"], (NOTHING, TO_BE_READ))
-    zero = {"bob": some, "cleo": right, "fay": right, "kim": NOTHING}
-    expected = read | {student: (points, NOT_ANSWERED) for student, points in zero.items()}
-    assert scores(graded) == {
-        student: {**points, "why-relative": answer}
-        for student, (points, answer) in expected.items()
+    expected = {
+        **dict.fromkeys(["ann", "emil", "fay"], POINTS | {"why-relative": TO_BE_READ}),
+        "bob": NOTHING | {"rope_tables": 3, "alibi_bias": 3, "why-relative": NOT_ANSWERED},
+        "hal": NOTHING | {"why-relative": TO_BE_READ},
+        "jon": NOTHING | {"why-relative": NOT_ANSWERED},
     }
+    assert scores(graded) == expected
     with Gradebook(f"sqlite:///{graded}/gradebook.db") as book:
         totals = {one.student.id: one.score for one in book.assignment_submissions("5_rope")}
-    assert totals == {name: sum(points.values()) for name, (points, _) in expected.items()}
+    assert totals == {name: sum(filter(None, own.values())) for name, own in expected.items()}
 
 
 @sandboxed
 @pytest.mark.slow
 def test_what_is_odd_is_a_sentence(graded):
     said = (graded / "said.txt").read_text(encoding="utf-8")
-    no_cell = "5_rope.ipynb has no cell why-relative: find what was answered and grade it by hand."
+    no_cell = "No cell of the notebook is called why-relative: find what was answered"
     for sentence in (
-        "emil: 5_rope.ipynb is no notebook or empty: its answers are missing.",
+        "emil: 5_rope.ipynb is no notebook, or empty.",
         "fay: 5_rope.ipynb was not handed in.",
-        "mia: 5_rope.ipynb is larger than 20 MB, so it was not read.",
-        *(f"{student}: {no_cell}" for student in ("emil", "lea", "mia")),
-        "ida: rope.py was not handed in.",
-        "jon: rope.py is a link to another place, so it was not read.",
-        "kim: rope.py is a link to another place, so it was not read.",
-        "kim: timestamp.txt is not a file.",
-        *(
-            f"{f'submitted/{name}/5_rope'!r} was left out: a student's name begins with"
-            for name in LEFT_OUT[:3]
-        ),
-        "'submitted/max/5_rope' was left out: a link to another place is not followed",
+        *(f"{student}: {no_cell}" for student in ("emil", "fay")),
+        "jon: rope.py is a link or no file, so it was not read.",
+        "jon: timestamp.txt is a link or no file, so it was not read.",
+        *(f"{f'submitted/{name}/5_rope'!r} was left out: a student's name" for name in LEFT_OUT),
     ):
         assert sentence in said
-    for sentence in ("Traceback", "SAWarning", "fay: 5_rope.ipynb has no", "ann: 5_rope.ipynb"):
+    for sentence in ("Traceback", "SAWarning", "ann: No cell", "bob: No cell"):
         assert sentence not in said
-    emil, lea = (autograded(graded, student).cells[0].source for student in ("emil", "lea"))
-    assert "no notebook" in html.unescape(emil)
-    assert "has no cell why-relative" in html.unescape(lea)
+    assert no_cell in html.unescape(autograded(graded, "emil").cells[0].source)
 
 
 @sandboxed
 @pytest.mark.slow
-def test_graders_see_tests_once_answers_as_typed_and_no_more_than_text_and_pictures(graded):
-    known = {**POINTS, "why-relative": 2}
+def test_graders_see_the_released_notebook_with_answers_as_typed_and_the_module(graded):
+    names = [cell.metadata.get("nbgrader") for cell in released(graded).cells]
     for student in scores(graded):
         notebook = autograded(graded, student)
-        metadata = [cell.metadata.nbgrader for cell in notebook.cells if cell.metadata]
-        assert sorted(one.grade_id for one in metadata) == sorted(known)
-        assert {one.grade_id: one.points for one in metadata} == known
+        cells = [cell for cell in notebook.cells if cell.metadata]
+        assert [cell.metadata.nbgrader for cell in cells] == list(filter(None, names))
         for name in POINTS:
             assert cell_called(notebook, name).source == f'check("{name}")'
         outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-        kinds = {kind for output in outputs for kind in output.get("data", {})}
-        assert kinds <= {"text/plain", "image/png"}
+        assert {kind for output in outputs for kind in output.get("data", {})} == {"text/plain"}
         assert not any(cell.get("attachments") for cell in notebook.cells)
-    ann, dora, jon, lea = (autograded(graded, one) for one in ("ann", "dora", "jon", "lea"))
-    assert ann.cells[0].source.startswith("# Rotary positions")  # the lesson's own, as it was
+    ann, fay = (autograded(graded, one) for one in ("ann", "fay"))
+    assert ann.cells[0].source.startswith("# Rotary positions")
     assert text_of(cell_called(ann, "why-relative").source) == "Rotations *add up*."
-    assert text_of(cell_called(dora, "why-relative").source) == "The second one is the answer."
-    assert text_of(cell_called(lea, "why-relative").source) == NOT_FOUND
-    assert "Rotations add up." in [text_of(cell.source) for cell in lea.cells]
-    outputs = [output for cell in jon.cells for output in cell.get("outputs", [])]
-    pictures = [one.data["image/png"] for one in outputs if "image/png" in one.get("data", {})]
-    assert pictures == [PNG, PNG]
-    assert "so it printed" in json.dumps(jon)
-    assert ann.cells[-1].source.endswith(SOLUTION)
+    assert text_of(cell_called(fay, "why-relative").source) == NOT_FOUND
+    assert ann.cells[-1].source.endswith(WARNED)
     assert (graded / "autograded/bob/5_rope/timestamp.txt").exists()
 
 
@@ -387,7 +317,7 @@ def test_feedback_has_the_judges_messages_and_nothing_that_runs_or_is_secret(gra
         assert page.count("<script") == n_scripts, student
         assert not re.search(r"<[^>]*(onerror|javascript:|/formgrader|evil)", page), student
         assert "hidden answer" not in page, student
-    assert "evil()" in html.unescape(pages["jon"])
+    assert "evil()" in html.unescape(pages["hal"])
     files = {path.name for path in (graded / "feedback").rglob("*.*")}
     assert files <= {"5_rope.html", "timestamp.txt"}
 
@@ -397,29 +327,29 @@ def test_feedback_has_the_judges_messages_and_nothing_that_runs_or_is_secret(gra
 def test_scores_by_hand_stay_and_a_second_run_changes_nothing(graded, tmp_path):
     folder, url = tmp_path / "class", f"sqlite:///{tmp_path}/class/gradebook.db"
     shutil.copytree(graded, folder, ignore=shutil.ignore_patterns("timestamp.txt", *LEFT_OUT))
-    for student in ("cleo", "dora", "emil", "fay", "gus", "hal", "ida", "jon", "kim", "mia"):
+    for student in ("bob", "emil", "hal", "jon"):
         shutil.rmtree(folder / "submitted" / student)
     with Gradebook(url) as book:
-        for student in ("ann", "lea"):
+        for student in ("ann", "fay"):
             grade = book.find_grade("why-relative", "5_rope", "5_rope", student)
             assert grade.needs_manual_grade
             grade.manual_score, grade.needs_manual_grade = 1.5, False
         book.db.commit()
-    written = [folder / "autograded" / name / "5_rope/5_rope.ipynb" for name in ("ann", "lea")]
-    before = [path.stat().st_mtime_ns for path in written]
     nbgrader(folder, "autograde", "5_rope")
-    assert [path.stat().st_mtime_ns for path in written] == before
-    with Gradebook(url) as book:
-        for student in ("ann", "lea"):
-            grade = book.find_grade("why-relative", "5_rope", "5_rope", student)
-            assert (grade.manual_score, grade.needs_manual_grade) == (1.5, False)
     changed = with_answer(released(folder), "Rotations add up to the offset.")
     nbformat.write(changed, folder / "submitted/ann/5_rope/5_rope.ipynb")
+    with Gradebook(url) as book:
+        for student in ("ann", "fay"):
+            grade = book.find_grade("why-relative", "5_rope", "5_rope", student)
+            assert (grade.manual_score, grade.needs_manual_grade) == (1.5, False)
     nbgrader(folder, "autograde", "5_rope")
     with Gradebook(url) as book:
         assert book.find_submission("5_rope", "ann").score == ROPE.points + 1.5
-        grade = book.find_grade("why-relative", "5_rope", "5_rope", "ann")
-        assert grade.needs_manual_grade  # for the answer is another now
+        needed = [
+            book.find_grade("why-relative", "5_rope", "5_rope", student).needs_manual_grade
+            for student in ("ann", "fay")
+        ]
+    assert needed == [True, False]  # for the answer is another now
 
 
 @sandboxed
@@ -457,82 +387,32 @@ def test_without_our_judge_no_command_of_nbgraders_goes_on(folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_students_get_stubs_and_no_answers_and_validate_tells_them_apart(laid_out):
+def test_students_get_stubs_and_no_answers_and_validate_tells_them_apart(laid_out, tmp_path):
     files = {path.name: path for path in (laid_out / "release/5_rope").iterdir()}
     assert files.keys() == {"5_rope.ipynb", "rope.py"}
     assert files["rope.py"].read_text(encoding="utf-8") == STUB
     assert "hidden answer" not in files["5_rope.ipynb"].read_text(encoding="utf-8")
     names = {cell.metadata.get("nbgrader", {}).get("grade_id") for cell in released(laid_out).cells}
     assert names >= {*POINTS, "why-relative"}
-    said = nbgrader(laid_out, "validate", "source/5_rope/5_rope.ipynb")
+    assert (laid_out / "source/5_rope/rope.py").read_text(encoding="utf-8") == STUB
+    solved = tmp_path / "5_rope.ipynb"
+    shutil.copy(laid_out / "source/5_rope/5_rope.ipynb", solved)
+    (tmp_path / "rope.py").write_text(SOLUTION, encoding="utf-8")
+    said = nbgrader(laid_out, "validate", str(solved))
     assert "Success! Your notebook passes all the tests." in said
     said = nbgrader(laid_out, "validate", "release/5_rope/5_rope.ipynb")
     assert "VALIDATION FAILED ON 8 CELL(S)" in said  # the answer is missing, too
-
-
-def with_tests(*names: str) -> str:
-    """A notebook with cells that are to be graded by tests."""
-    cells = [new_code_cell() for _ in names]
-    for cell, name in zip(cells, names, strict=True):
-        cell.metadata["nbgrader"] = {"grade": True, "solution": False, "grade_id": name}
-    return nbformat.writes(nbformat.v4.new_notebook(cells=cells))
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "sentence"),
-    [
-        ("rope.py.orig", SOLUTION, "rope.py.orig holds a solution"),
-        ("5_rope.ipynb", with_tests("mine", "ntk_base", "other"), "is called mine or other, so"),
-        ("rope.py", "".join(SOLUTION.rpartition("    ### END SOLUTION\n")[::2]), "no END SOLUTION"),
-        ("rope.py", "def f(:", "rope.py is no Python"),
-    ],
-)
-def test_what_must_not_be_released_is_not(name, text, sentence, tmp_path):
-    (tmp_path / "source/5_rope").mkdir(parents=True)
-    (tmp_path / "source/5_rope" / name).write_text(text, encoding="utf-8")
-    course = CourseDirectory(root=str(tmp_path), assignment_id="5_rope")
-    with pytest.raises(NbGraderException, match=sentence):
-        GenerateAssignment(coursedir=course).start()
-    assert not (tmp_path / "release").exists()
 
 
 AT = "5_rope+2026-11-20 10:00:00.000000 UTC+x"
 """How the name of a submission in the exchange ends."""
 
 
-@pytest.mark.slow
-def test_collect_follows_no_link(folder, tmp_path):
-    exchange, secret = tmp_path / "exchange", folder / "source/5_rope"
-    exchange.mkdir()
-    exchange.chmod(0o777)
-    with (folder / "nbgrader_config.py").open("a", encoding="utf-8") as config:
-        config.write(f"c.Exchange.root = {str(exchange)!r}\n")
-    nbgrader(folder, "release_assignment", "5_rope")
-    inbound = exchange / "what-and-where/inbound"
-    for student in ("ann", "bob"):
-        place = inbound / f"{student}+{AT}"
-        place.mkdir()
-        shutil.copy(folder / "release/5_rope/5_rope.ipynb", place)
-        (place / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC", encoding="utf-8")
-    (inbound / f"ann+{AT}/rope.py").write_text(STUB, encoding="utf-8")
-    (inbound / f"bob+{AT}/rope.py").symlink_to(secret / "rope.py")
-    (inbound / f"bob+{AT}/more").symlink_to(secret)
-    (inbound / f"cleo+{AT}").symlink_to(secret)
-    said = nbgrader(folder, "collect", "5_rope")
-    submitted = folder / "submitted"
-    files = {path.parent.name: sorted(os.listdir(path)) for path in submitted.glob("*/5_rope")}
-    of_bob = ["5_rope.ipynb", "submission_secret.txt", "timestamp.txt"]
-    assert files == {"ann": sorted([*of_bob, "rope.py"]), "bob": of_bob}
-    assert (submitted / "ann/5_rope/rope.py").read_text(encoding="utf-8") == STUB
-    assert "rope.py is a link to another place" in said
-    time_of_ann = (submitted / "ann/5_rope/timestamp.txt").read_text(encoding="utf-8")
-    assert time_of_ann == "2026-11-20 10:00:00.000000 UTC"
-
-
 @pytest.fixture
-def inbound(tmp_path, monkeypatch) -> Path:
+def inbound(laid_out, tmp_path, monkeypatch) -> Path:
     """Where students put what they hand in, by the exchange."""
     monkeypatch.setattr("nbgrader.api.get_alembic_version", lambda: "")  # it takes seconds
+    shutil.copytree(laid_out / "release", tmp_path / "class/release")
     inbound = tmp_path / "exchange/what-and-where/inbound"
     inbound.mkdir(parents=True)
     (tmp_path / "exchange").chmod(0o777)
@@ -542,65 +422,51 @@ def inbound(tmp_path, monkeypatch) -> Path:
 def collected(inbound: Path) -> Path:
     """The folder `submitted/`, after collecting."""
     exchange, folder = inbound.parents[1], inbound.parents[2] / "class"
-    folder.mkdir()
-    course = CourseDirectory(
-        root=str(folder), assignment_id="5_rope", course_id="what-and-where", ignore=["*.pyc"]
-    )
+    course = CourseDirectory(root=str(folder), assignment_id="5_rope", course_id="what-and-where")
     Collect(coursedir=course, root=str(exchange), check_owner=False).start()
     return folder / "submitted"
 
 
-def test_what_is_no_submission_keeps_nobody_from_being_collected(inbound, caplog):
-    names = [f"<b>+{AT}", f"=1+{AT}", f"\x1b]0;eve\x07+{AT}", f"e\nve+{AT}"]
-    times = ["eve+5_rope+yesterday+x", "eve+5_rope+", "eve+5_rope+2026-11-20 10:00:00 x:y+x"]
-    for name in (*names, *times, "ann+5_rope+2026-11-19 10:00:00 UTC+x", f"Zoë van Dyk+{AT}"):
-        (inbound / name).mkdir()
-    (inbound / f"ann+{AT}").write_text("later, but no folder", encoding="utf-8")
-    (inbound / f"bob+{AT}").symlink_to("nowhere")
-    (inbound / f"cleo+{AT}").symlink_to(f"Zoë van Dyk+{AT}")
-    assert sorted(os.listdir(collected(inbound))) == ["Zoë van Dyk", "ann"]
-    for left_out, why in (
-        (names, "a student's name begins with"),
-        (times, "its name holds no time"),
-        ([f"{student}+{AT}" for student in ("ann", "bob", "cleo")], "it is no folder"),
-    ):
-        for name in left_out:
-            assert f"{name!r} was not collected: {why}" in caplog.text
-
-
-def test_of_a_large_submission_what_is_graded_is_collected_first(inbound, caplog):
-    for student, n_files, size in (("eve", 25, 20 << 20), ("fay", 200, 1)):
+def test_what_is_collected_is_what_was_released_and_no_link_is_followed(inbound, tmp_path, caplog):
+    for student in ("ann", "bob", "eve"):
         place = inbound / f"{student}+{AT}"
         place.mkdir()
-        for number in range(n_files):
-            (place / f"a{number}").touch()
-            os.truncate(place / f"a{number}", size)
-        (place / "rope.py").write_text(STUB, encoding="utf-8")
+        for name in ("5_rope.ipynb", "rope.py", "more.py"):
+            (place / name).write_text(f"{student}'s", encoding="utf-8")
+        (place / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC", encoding="utf-8")
+    secret = tmp_path / "secret"
+    secret.write_text("instructor's", encoding="utf-8")
+    for name in ("rope.py", "5_rope.ipynb"):
+        (inbound / f"bob+{AT}" / name).unlink()
+    (inbound / f"bob+{AT}/rope.py").symlink_to(secret)
+    os.link(secret, inbound / f"bob+{AT}/5_rope.ipynb")
+    os.truncate(inbound / f"eve+{AT}/5_rope.ipynb", MAX_FILE_BYTES + 1)
+    (inbound / f"eve+{AT}/submission_secret.txt").write_text("ab12", encoding="utf-8")
     submitted = collected(inbound)
-    for student in ("eve", "fay"):
-        place = submitted / student / "5_rope"
-        assert (place / "rope.py").read_text(encoding="utf-8") == STUB
-        files = [path.stat().st_size for path in place.iterdir()]
-        assert len(files) <= MAX_FILES + 2  # a secret and a time
-        assert sum(files) <= MAX_BYTES + 1000
-    assert caplog.text.count("the rest was not collected") == 2
+    files = {path.parent.name: {*os.listdir(path)} for path in submitted.glob("*/5_rope")}
+    of_nbgrader = {"submission_secret.txt", "timestamp.txt"}
+    assert files == {
+        "ann": {"5_rope.ipynb", "rope.py", *of_nbgrader},
+        "bob": of_nbgrader,
+        "eve": {"rope.py", *of_nbgrader},
+    }
+    texts = {path.read_text(encoding="utf-8") for path in submitted.rglob("*.*")}
+    assert texts >= {"ann's", "eve's", "ab12", "2026-11-20 10:00:00.000000 UTC"}
+    assert "instructor's" not in texts
+    for sentence in ("rope.py is a link", "5_rope.ipynb is a link", "5_rope.ipynb is larger than"):
+        assert sentence in caplog.text
 
 
-def test_a_notebook_that_is_not_collected_is_told_from_one_that_is_not_there(inbound, caplog):
-    eve, fay, gus = (inbound / f"{student}+{AT}" for student in ("eve", "fay", "gus"))
-    for place in (eve, fay, gus):
-        place.mkdir()
-    (eve / "5_rope.ipynb").touch()
-    os.truncate(eve / "5_rope.ipynb", MAX_FILE_BYTES + 1)
-    (fay / "5_rope.ipynb").symlink_to(eve / "5_rope.ipynb")
-    submitted = collected(inbound)
-    notebooks = [
-        read_handed_in(submitted / student / "5_rope", ROPE, ["5_rope"]).notebooks["5_rope"]
-        for student in ("eve", "fay", "gus")
-    ]
-    assert notebooks == [[], [], None]
-    assert "5_rope.ipynb is larger than 20 MB" in caplog.text
-    assert "5_rope.ipynb is a link to another place" in caplog.text
+def test_what_is_no_submission_keeps_nobody_from_being_collected(inbound, caplog):
+    names = [f"<b>+{AT}", f"=1+{AT}", f"\x1b]0;eve\x07+{AT}", f"e\nve+{AT}"]
+    names += ["eve+5_rope+yesterday+x", "eve+5_rope+", "eve+5_rope+2026-11-20 10:00:00 x:y+x"]
+    for name in (*names, "ann+5_rope+2026-11-19 10:00:00 UTC+x", f"Zoë van Dyk+{AT}"):
+        (inbound / name).mkdir()
+    (inbound / f"ann+{AT}").write_text("later, but no folder", encoding="utf-8")
+    (inbound / f"cleo+{AT}").symlink_to(f"Zoë van Dyk+{AT}")
+    assert sorted(os.listdir(collected(inbound))) == ["Zoë van Dyk", "ann"]
+    for name in (*names, f"ann+{AT}", f"cleo+{AT}"):
+        assert f"{name!r} was not collected: it is no folder STUDENT+" in caplog.text
 
 
 @pytest.mark.slow
@@ -650,23 +516,26 @@ def test_a_name_is_no_more_than_a_name(name):
     assert is_plain(name) is (name in NAMES)
 
 
-EVIL_NAMES = ("<img src=x onerror=evil()>#", "=1+1", "@SUM(1+1)*cmd|", "al[i]ce", "*", "ev\nil")
+EVIL_NAMES = ("<img src=x onerror=evil()>#", "=1+1", "al[i]ce", "*", "ev\nil")
+
+
+def test_formgrader_uses_our_ways_too(monkeypatch):
+    for module, name in (
+        (api, "Autograde"),
+        (autogradeapp, "Autograde"),
+        *((api.NbGraderAPI, f"get_submitted_{what}") for what in ("students", "timestamp")),
+    ):
+        monkeypatch.setattr(module, name, getattr(module, name))  # so that it is set back
+    configure(Config())
+    assert api.Autograde is autogradeapp.Autograde is Autograde
+    assert api.NbGraderAPI.get_submitted_students is submitted_students
+    assert api.NbGraderAPI.get_submitted_timestamp is submitted_time
 
 
 @pytest.mark.parametrize("assignment", ["5_rope", "*"])
 def test_formgrader_and_autograde_know_students_with_plain_names_alone(
-    assignment, tmp_path, monkeypatch, caplog
+    assignment, tmp_path, caplog
 ):
-    for module, name in (
-        (api, "Autograde"),
-        (api, "GenerateAssignment"),
-        (autogradeapp, "Autograde"),
-        (generateassignmentapp, "GenerateAssignment"),
-        (api.NbGraderAPI, "get_submitted_students"),
-        (api.NbGraderAPI, "get_submitted_timestamp"),
-    ):
-        monkeypatch.setattr(module, name, getattr(module, name))  # so that it is set back
-    configure(Config())
     submitted = tmp_path / "submitted"
     for student in ("ann", "Zoë van Dyk", *EVIL_NAMES):
         (submitted / student / "5_rope").mkdir(parents=True)
@@ -676,12 +545,15 @@ def test_formgrader_and_autograde_know_students_with_plain_names_alone(
     (submitted / "fay/5_rope").symlink_to("../ann/5_rope")
     (submitted / "gus/5_rope").write_text("no folder", encoding="utf-8")
     course = CourseDirectory(root=str(tmp_path))
-    assert api.NbGraderAPI(course).get_submitted_students(assignment) == {"ann", "Zoë van Dyk"}
+    assert submitted_students(api.NbGraderAPI(course), assignment) == {"ann", "Zoë van Dyk"}
     for student in (*EVIL_NAMES, "eve", "fay", "gus"):
         assert f"{f'submitted/{student}/5_rope'!r} was left out" in caplog.text
-    folders, left_out = grader_of("5_rope", tmp_path)._submitted()
+    grader = grader_of("5_rope", tmp_path)
+    folders, left_out = grader._submitted()
     assert folders.keys() == {"ann", "Zoë van Dyk"}
     assert len(left_out) == len(EVIL_NAMES) + 3
+    grader.coursedir.student_id = "an*"
+    assert grader._submitted()[0].keys() == {"ann"}
 
 
 @pytest.mark.parametrize(
@@ -706,8 +578,7 @@ def test_a_time_is_believed_only_if_it_is_one(text, believed, tmp_path):
         (place / "timestamp.txt").write_text(text, encoding="utf-8")
     handed_in = read_handed_in(place, ROPE)
     assert handed_in.texts == ({"timestamp.txt": text.strip()} if believed else {})
-    odd = "timestamp.txt is not as nbgrader writes it."
-    assert (odd in handed_in.remarks) is not believed
+    assert ("timestamp.txt holds no time." in handed_in.remarks) is not believed
     formgrader = api.NbGraderAPI(CourseDirectory(root=str(tmp_path)))
     time = submitted_time(formgrader, "5_rope", "ann")
     assert time == (parse_utc(text.strip()) if believed else None)
@@ -731,19 +602,24 @@ STARTED, ANSWERED = "Why? YOUR ANSWER", "Because."
 RESULT = LessonResult("rope", student="ann")
 
 
+def judged(cells: list[dict], remarks: tuple[str, ...] = ()) -> NotebookNode:
+    """The notebook of a student who handed in these cells, of a question."""
+    released = new_notebook(cells=[new_markdown_cell("# Rotary"), released_answer(STARTED)])
+    return judged_notebook(released, find_answers(cells, released.cells), RESULT, remarks, "")
+
+
 @pytest.mark.parametrize(
     ("cells", "shown", "score"),
     [
-        (None, STARTED, NOT_ANSWERED),  # no notebook
         ([answer_cell(STARTED, grade_id="why")], STARTED, NOT_ANSWERED),
         ([answer_cell("", grade_id="why")], STARTED, NOT_ANSWERED),
         ([answer_cell([], grade_id="why")], STARTED, NOT_ANSWERED),
-        ([answer_cell([""], grade_id="why")], STARTED, NOT_ANSWERED),
         ([answer_cell(STARTED, grade_id="why", points=9, solution=False)], STARTED, NOT_ANSWERED),
         ([answer_cell(ANSWERED, grade_id="why", grade=False, locked=True)], ANSWERED, TO_BE_READ),
         ([answer_cell(ANSWERED, "code", grade_id="why")], ANSWERED, TO_BE_READ),
+        ([answer_cell(list(ANSWERED), grade_id="why")], ANSWERED, TO_BE_READ),
         ([answer_cell(one, grade_id="why") for one in (STARTED, ANSWERED)], ANSWERED, TO_BE_READ),
-        ([], NOT_FOUND, TO_BE_READ),  # a notebook that cannot be read
+        ([], NOT_FOUND, TO_BE_READ),  # no notebook, or one that cannot be read
         ([answer_cell(ANSWERED)], NOT_FOUND, TO_BE_READ),
         ([answer_cell(ANSWERED, grade_id="because")], NOT_FOUND, TO_BE_READ),
         ([answer_cell([[ANSWERED]], grade_id="why")], NOT_FOUND, TO_BE_READ),
@@ -752,42 +628,32 @@ RESULT = LessonResult("rope", student="ann")
     ],
 )
 def test_an_answer_that_cannot_be_found_is_for_a_human_to_look_for(cells, shown, score):
-    answer = cell_called(judged_notebook(cells, [released_answer(STARTED)], RESULT, (), ""), "why")
+    answer = cell_called(judged(cells), "why")
     assert text_of(answer.source) == shown
     assert determine_grade(answer) == (score, 2)
 
 
 @pytest.mark.parametrize(
-    ("files", "cells"),
-    [
-        ({}, None),
-        ({"5_rope.ipynb": '{"cells": []}'}, []),
-        ({"5_rope.ipynb": "no JSON"}, []),
-        ({"5_rope.ipynb": '{"worksheets": [{"cells": []}]}'}, []),  # nbformat 3
-        ({"5_rope (1).ipynb": '{"cells": []}'}, []),
-    ],
+    "text", ["{", "[]", '{"cells": {}}', '{"worksheets": [{"cells": []}]}', "[" * 100_000]
 )
-def test_a_notebook_that_cannot_be_read_is_told_from_one_that_is_not_there(files, cells, tmp_path):
-    for name, text in files.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    handed_in = read_handed_in(tmp_path, ROPE, ["5_rope"])
-    assert handed_in.notebooks == {"5_rope": cells}
-    assert ("5_rope.ipynb was not handed in." in handed_in.remarks) is ("5_rope.ipynb" not in files)
-    other = "5_rope (1).ipynb is no notebook of this assignment."
-    assert (other in handed_in.remarks) is ("5_rope (1).ipynb" in files)
+def test_what_is_no_notebook_has_no_cells(text, tmp_path):
+    handed_in = read_handed_in(hand_in(tmp_path, "ann", None, text), ROPE)
+    assert handed_in.cells == []
+    assert "5_rope.ipynb is no notebook, or empty." in handed_in.remarks
 
 
-@pytest.mark.parametrize("kind", ["markdown", "code"])
-@pytest.mark.parametrize(("n_cells", "is_cut"), [(400, True), (2, False)])
-def test_of_an_endless_notebook_the_answers_and_a_part_are_shown(kind, n_cells, is_cut):
-    outputs = [{"text": "*" * 20_000}] * 20
-    noise = {"cell_type": kind, "source": "*_`[<(&'" * 2500, "outputs": outputs}
-    cells = [*[noise] * n_cells, answer_cell("So it is.", grade_id="why")]
-    notebook = judged_notebook(cells, [released_answer("")], RESULT, (), "")
-    shown = [one.source for one in notebook.cells]
-    assert "So it is&#46;" in shown[-2:]
-    assert (TOO_LONG in shown) is is_cut
-    assert len(nbformat.writes(notebook)) < 2.5 * MAX_NOTEBOOK_TEXT
+def test_of_an_endless_notebook_the_answers_are_shown(tmp_path):
+    noise = {"cell_type": "code", "source": "x" * 20_000, "outputs": [{"text": "*" * 20_000}]}
+    notebook = judged([*[noise] * 400, answer_cell("*" * 10**6, grade_id="why")])
+    assert cell_called(notebook, "why").source.startswith("&#42;&#42;")
+    assert len(nbformat.writes(notebook)) < 200_000
+
+
+def test_a_formula_stays_one_but_becomes_no_link():
+    typed = r"$q^T k$ $\href{javascript:evil()}{x}$ \\style{} $\let\x=\href$ \hrefs \cos"
+    shown = html.unescape(as_typed(typed))
+    assert "$q^T k$" in shown and r"\cos" in shown
+    assert not re.search(r"\\(href|style)", shown)
 
 
 @pytest.mark.parametrize(
@@ -796,7 +662,7 @@ def test_of_an_endless_notebook_the_answers_and_a_part_are_shown(kind, n_cells, 
         EVIL_MARKDOWN,
         "# title\n\n- list\n1. two\n\n---\n\n> quote\n\n```\ncode\n```\n\n    indented\n\ttab",
         "| a | b |\n|---|---|\n| 1 | 2 |\n\nTitle\n=====\n\nterm\n: definition\n\n~~gone~~",
-        r"\[x\] \\[y\\] $\href{javascript:evil()}{x}$ $$z$$ \begin{a}b\end{a} &lt;b&gt; &#60;",
+        r"\[x\] \\[y\\] $q^T k$ $$z$$ \begin{a}b\end{a} &lt;b&gt; &#60;",
         "www.evil.org https://evil.org a@evil.org\n\n[x]: //evil.org\n\n[x]\n\n[^1]\n\n[^1]: x",
         "<!-- x\n\n--> <![CDATA[ x ]]> <?php x ?> </p><b>\n<div>\n</div",
         "a  \nb\\\nc * * *\n_ _ _\n+ x\n* y\n10) z",
@@ -830,11 +696,32 @@ def test_without_a_sandbox_nothing_is_graded(tmp_path, monkeypatch):
         grader_of("5_rope", tmp_path).start()
 
 
+def renamed(folder: Path) -> None:
+    """Let a test cell have the name of no exercise, in the source, and release that."""
+    source = folder / "source/5_rope/5_rope.ipynb"
+    source.write_text(source.read_text("utf-8").replace('"ntk_base"', '"mine"'), "utf-8")
+    nbgrader(folder, "generate_assignment", "5_rope", "--force")
+
+
+def with_another_notebook(folder: Path) -> None:
+    shutil.copy(folder / "source/5_rope/5_rope.ipynb", folder / "source/5_rope/essay.ipynb")
+    nbgrader(folder, "generate_assignment", "5_rope", "--force")
+
+
 @sandboxed
-def test_what_was_not_released_is_not_graded(folder):
-    shutil.rmtree(folder / "release")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda folder: shutil.rmtree(folder / "release"), "run `nbgrader generate_assignment 5_"),
+        (renamed, "no exercise of rope is called mine"),
+        (with_another_notebook, "5_rope is to have one notebook"),
+    ],
+)
+def test_what_cannot_be_graded_so_is_a_sentence(folder, change, sentence):
     hand_in(folder, "ann", SOLUTION, None)
-    with pytest.raises(NbGraderException, match="run `nbgrader generate_assignment 5_rope` first"):
+    change(folder)
+    with pytest.raises(NbGraderException, match=sentence):
         grader_of("5_rope", folder).start()
 
 
@@ -853,78 +740,26 @@ def test_what_this_machine_cannot_read_is_not_graded_and_no_zero(folder, monkeyp
     monkeypatch.setattr(os, "fstat", failing)
     with pytest.raises(NbGraderException, match=r"^ann was not graded$"):
         grader_of("5_rope", folder).start()
-    assert "rope.py cannot be read: Permission denied." in caplog.text
-    assert scores(folder) == {"bob": {**POINTS, "why-relative": NOT_ANSWERED}}
-
-
-# --- a folder that somebody else filled -----------------------------------------------------
+    assert "cannot be read: [Errno 13] Permission denied" in caplog.text
+    assert scores(folder) == {"bob": {**POINTS, "why-relative": TO_BE_READ}}
 
 
 def test_of_a_folder_its_own_files_are_read_and_no_more(tmp_path):
     inside = tmp_path / "inside"
-    inside.mkdir()
+    (inside / "folder").mkdir(parents=True)
     (inside / "file").write_bytes(b"12345")
     (inside / "link").symlink_to(inside / "file")
-    (inside / "folder").mkdir()
     os.mkfifo(inside / "pipe")
     (tmp_path / "outside").write_bytes(b"secret")
     os.link(tmp_path / "outside", inside / "hard")
-    with Folder(inside) as folder:
-        assert folder.read("file", 5) == b"12345"
-        for name, sentence in {
-            "link": "link is a link to another place",
-            "hard": "hard is a link to another place",
-            "folder": "folder is not a file",
-            "pipe": "pipe is not a file",
-            "nothing": "nothing was not handed in",
-        }.items():
-            with pytest.raises(Unreadable, match=sentence):
-                folder.read(name, 100)
-        with pytest.raises(Unreadable, match="larger"):
-            folder.read("file", 4)
     (tmp_path / "door").symlink_to(inside)
-    with pytest.raises(Unreadable, match="link"), Folder(tmp_path / "door"):
-        pass
-
-
-def test_a_file_of_several_names_is_read_if_all_lie_in_the_folder_and_it_is_its_owners(
-    tmp_path, monkeypatch
-):
-    inside, fstat = tmp_path / "inside", os.fstat
-    (inside / "deep/deeper").mkdir(parents=True)
-    (inside / "file").write_bytes(b"12345")
-    for twin in ("twin", "deep/deeper/third"):
-        os.link(inside / "file", inside / twin)
-
-    def with_another_owner(handle: int) -> os.stat_result:
-        mode, *more = fstat(handle)[:10]
-        more[3] += 0 if stat.S_ISDIR(mode) else 1
-        return os.stat_result((mode, *more))
-
-    with Folder(inside) as folder:
-        assert folder.read("file", 5) == folder.read("twin", 5) == b"12345"
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fstat", with_another_owner)
-            with pytest.raises(Unreadable, match="file is a link to another place"):
-                folder.read("file", 5)
-        os.link(inside / "file", tmp_path / "outside")
-        (inside / "door").symlink_to(tmp_path)  # which leads to the fourth name
-        with pytest.raises(Unreadable, match="file is a link to another place"):
-            folder.read("file", 5)
-
-
-def test_folders_without_end_are_no_hindrance(tmp_path):
-    (tmp_path / "file").write_bytes(b"12345")
-    os.link(tmp_path / "file", tmp_path / "twin")
-    place = os.open(tmp_path, os.O_RDONLY)
-    for _ in range(1200):  # deeper than Python's recursion, and than the number of open files
-        os.mkdir("deep", dir_fd=place)
-        below = os.open("deep", os.O_RDONLY, dir_fd=place)
-        os.close(place)
-        place = below
-    os.close(place)
-    try:
-        with Folder(tmp_path) as folder:
-            assert folder.read("file", 5) == b"12345"
-    finally:
-        subprocess.run(["rm", "-r", tmp_path / "deep"], check=True)  # pytest's own way recurs
+    assert read_file(inside, "file", 5) == b"12345"
+    for folder, name, sentence in (
+        *((inside, name, f"{name} is a link or no file") for name in ("link", "hard", "folder")),
+        (inside, "pipe", "pipe is a link or no file"),
+        (inside, "nothing", "nothing was not handed in"),
+        (inside, "file", "file is larger than"),
+        (tmp_path / "door", "file", "file is a link or no file"),
+    ):
+        with pytest.raises(Unreadable, match=sentence):
+            read_file(folder, name, 4)

@@ -95,11 +95,21 @@ def test_a_file_that_cannot_be_loaded_tells_nothing(rope):
     assert statuses() == ("passed", "to do", "wrong")
 
 
-def test_a_deleted_file_or_damaged_memory_is_no_accident(rope):
-    progress.file("progress").write_text("{", encoding="utf-8")
-    assert statuses() == ("not checked", "to do", "not checked")
+def test_a_deleted_file_is_not_checked(rope):
     rope.unlink()
     assert statuses() == ("not checked",) * 3
+
+
+DAMAGED = ["", "{", "[]", '{"rope": 3}', '{"rope": {"rotate_half": "passed"}}', "[" * 9999]
+DAMAGED += ["\udc80", '{"rope": {"rotate_half": {"status": [], "source": null}}}']
+
+
+@pytest.mark.parametrize("damaged", DAMAGED)
+def test_damaged_progress_costs_one_check(rope, damaged):
+    progress.file("progress").write_bytes(damaged.encode(errors="surrogateescape"))
+    assert statuses() == ("not checked", "to do", "not checked")
+    progress.remember(found("rope", rotate_half="passed", ntk_base="wrong"))
+    assert statuses() == ("passed", "to do", "wrong")
 
 
 def test_checking_one_exercise_keeps_what_is_known_of_the_others(rope):

@@ -12,8 +12,7 @@ from course.grading.judge.recall import Memory, _bytes_in
 from course.grading.judge.unit import Unit
 from course.grading.sandbox.sandbox import SandboxError
 from course.syllabus import find_lesson, lessons, solution_of, stub_from
-from course.testing.examine import Examination, Finding, forget_frames
-from course.testing.outcomes import StudentError, Wrong
+from course.testing.examine import Examination, Finding
 
 pytestmark = [
     pytest.mark.slow,
@@ -118,17 +117,6 @@ def test_what_an_answer_keeps_in_memory_counts():
     assert _bytes_in([two]) > 8_000_000
 
 
-def test_what_is_told_takes_memory_as_well(judge, monkeypatch):
-    counted = []
-    for letter in "ab":  # the second time it is known what is asked
-        monkeypatch.setattr(judge._memory, "count", counted.append)
-        raising = f"{ROPE}\n\ndef rotate_half(x):\n    raise ValueError('{letter}' * 3000)\n"
-        tests = [test for one in found(judge, raising).exercises for test in one.tests]
-        n_told = sum(letter * 9 in test.message for test in tests)
-        first, counted[:] = counted[:], []
-    assert sum(first) > 2900 * n_told > 2900
-
-
 def test_a_full_memory_begins_anew(judge, run, monkeypatch):
     monkeypatch.setattr("course.grading.judge.recall.MAX_BYTES", 1000)
     monkeypatch.setattr(judge, "_memory", Memory())
@@ -181,30 +169,6 @@ def test_what_is_remembered_holds_no_frames(judge):
             failures += 1
             assert point.end.failure.__traceback__ is None
     assert failures
-
-
-def test_neither_do_the_errors_that_a_test_met_before_it_failed():
-    failure, met = raised_in_another(Wrong("so")), raised_in_another(StudentError(("E",), "", ""))
-    forget_frames(Finding(None, "wrong", failure, "", trace=[met]))
-    for error in failure, met:
-        assert not (error.__traceback__ or error.__cause__ or error.__context__)
-
-
-def raised_in_another(error):
-    """An error with frames of its own, and with a context."""
-    try:
-        try:
-            raise KeyError
-        finally:
-            raise error
-    except Exception as raised:
-        return raised
-
-
-def test_two_that_differ_in_nothing_that_is_told_have_one_result(judge):
-    one, other = (found(judge, source).exercises[0] for source in (ROPE, ROUNDED))
-    assert one.status == "passed"
-    assert one is other
 
 
 def test_a_stub_of_any_depth_is_to_do(judge):

@@ -3,15 +3,7 @@
 `test_site_in_browser.py` looks at the site itself.
 """
 
-import contextlib
-import importlib.metadata
-import platform
 import re
-import signal
-import socket
-import subprocess
-import sys
-from urllib.request import ProxyHandler, build_opener
 
 import nbformat
 import pytest
@@ -65,7 +57,7 @@ def older_site(tmp_path):
     site = tmp_path / "site"
     site.mkdir()
     (site / "index.html").write_text("older", encoding="utf-8")
-    (site / build._STAMP).write_text("another course", encoding="utf-8")
+    (site / build._STAMP).touch()
     return site
 
 
@@ -98,7 +90,6 @@ def test_a_site_takes_the_place_of_the_older_one(sphinx_is_there, older_site, mo
 
     monkeypatch.setattr(build, "write_pages", lambda folder: folder.mkdir())
     monkeypatch.setattr(build, "_run_sphinx", pretend)
-    assert not build.is_current(older_site)
     result = run("build", "--out", older_site)
     assert result.exit_code == 0, result.output
     assert "WARNING: no such page" in result.output
@@ -106,41 +97,12 @@ def test_a_site_takes_the_place_of_the_older_one(sphinx_is_there, older_site, mo
         f"built {older_site}; open {older_site / 'index.html'}"
     )
     assert (older_site / "index.html").read_text(encoding="utf-8") == "newer"
-    assert build.is_current(older_site)
     assert [path.name for path in older_site.parent.iterdir()] == ["site"]
 
 
 def test_where_nothing_can_be_written_it_says_so(sphinx_is_there, tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     fails_with(".+ cannot be written: .+", "build", "--out", tmp_path / "file" / "site")
-
-
-def test_a_port_that_is_taken_is_named(monkeypatch):
-    monkeypatch.setattr(build, "is_current", lambda folder: True)
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        port = taken.getsockname()[1]
-        sentence = rf"port {port} cannot be used \(.+\); name another with --port"
-        fails_with(sentence, "serve", "--port", port)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process alone")
-def test_the_site_is_served_until_ctrl_c(tmp_path):
-    (tmp_path / "index.html").write_text("<title>here</title>", encoding="utf-8")
-    serve = "import signal, sys; from pathlib import Path; "
-    serve += "from course.site.build import serve_folder; "
-    serve += "signal.signal(signal.SIGINT, signal.default_int_handler); "  # ignored in background
-    serve += "serve_folder(Path(sys.argv[1]), 0, lambda line: print(line, flush=True))"
-    command = [sys.executable, "-c", serve, str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as server:
-        try:
-            told = server.stdout.readline()
-            address = re.fullmatch(r"the site is at (http://127\.0\.0\.1:\d+/); .+\n", told)[1]
-            assert build_opener(ProxyHandler({})).open(address).read() == b"<title>here</title>"
-            server.send_signal(signal.SIGINT)
-            assert server.stdout.read() == "the site is no longer served\n"
-            assert server.wait(10) == 0
-        finally:
-            server.kill()
 
 
 # --- what the pages are made of -------------------------------------------------------------
@@ -247,70 +209,11 @@ def test_the_lab_is_a_page_within_a_page(written):
 # --- notebooks that were run ----------------------------------------------------------------
 
 
-@pytest.fixture
-def runs(repository, monkeypatch):
-    """`runs()`: how often notebooks were run for the site so far; a run takes no time here."""
-    n_runs = []
-    monkeypatch.setattr(executed, "stems", lambda: ["5_rope"])
-    monkeypatch.setattr(
-        executed, "_run", lambda stem, text: n_runs.append(stem) or nbformat.reads(text, 4)
-    )
-    for lesson in lessons():
-        lesson.tests.parent.mkdir(exist_ok=True)
-        lesson.tests.write_text("", encoding="utf-8")
-
-    def count():
-        assert set(executed.executed_notebooks()) == {"5_rope"}
-        assert len(list(executed.folder().iterdir())) == 1  # nothing old is kept
-        return len(n_runs)
-
-    return count
-
-
-@pytest.mark.parametrize("package", ["numpy", "torch", "matplotlib", "ipykernel", "Python"])
-def test_a_notebook_is_run_again_with_another_version(runs, monkeypatch, package):
-    assert [runs(), runs()] == [1, 1]
-    installed = importlib.metadata.version
-    monkeypatch.setattr(
-        importlib.metadata, "version", lambda name: "0" if name == package else installed(name)
-    )
-    if package == "Python":
-        monkeypatch.setattr(platform, "python_version", lambda: "0")
-    assert [runs(), runs()] == [2, 2]
-
-
-@pytest.mark.parametrize(
-    ("name", "n_runs"),
-    [
-        ("solutions/notebooks/5_rope.py", 2),
-        ("solutions/rope.py", 2),
-        ("tests/test_rope.py", 2),
-        ("course/plots/rope.py", 2),
-        ("course/cli/site.py", 1),
-        ("course/lessons/5_rope.md", 1),
-    ],
-)
-def test_a_notebook_is_run_again_where_its_code_changed(repository, runs, name, n_runs):
-    runs()
-    path = repository / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a", encoding="utf-8") as file:
-        file.write("\n# more\n")
-    assert runs() == n_runs
-
-
 def test_a_cell_that_fails_is_told_in_a_sentence():
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
     sentence = "^notebooks/5_rope.ipynb does not run: ZeroDivisionError: division by zero$"
     with pytest.raises(executed.RunFailed, match=sentence):
         executed._run("5_rope", nbformat.writes(notebook))
-
-
-def test_a_notebook_is_run_again_with_another_dataset(repository, runs, monkeypatch):
-    monkeypatch.delenv("COURSE_DATA", raising=False)
-    assert [runs(), runs()] == [1, 1]
-    write_whole(repository / "data" / "tinyshakespeare.txt", "To be, or not to be")
-    assert [runs(), runs()] == [2, 2]
 
 
 def test_a_slider_is_left_out_and_its_picture_stays():

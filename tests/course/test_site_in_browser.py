@@ -96,7 +96,6 @@ def site(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("built")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executed, "folder", lambda: folder / "runs")
         patch.setattr(executed, "_run", run_shortly)
         assert build.build_site(folder / "site") == "", "Sphinx warns"
     return folder / "site"
@@ -376,6 +375,11 @@ def test_a_live_figure_takes_the_place_of_the_still_one(opened, page, name):
     words = live.evaluate(SMALLEST_WORDS)
     assert words["pixels"] >= SMALLEST
     assert words["outside"] == []
+    light, dark = "rgb(255, 255, 255)", "rgb(27, 32, 39)"
+    for theme, ground in (("auto", light), ("light", light), ("dark", dark)):
+        window.evaluate("theme => document.body.dataset.theme = theme", theme)
+        card = live.locator("> rect").first
+        assert card.evaluate("rect => getComputedStyle(rect).fill") == ground
 
 
 @pytest.mark.parametrize(("page", "name"), LIVE.items(), ids=LIVE.values())
@@ -385,19 +389,6 @@ def test_without_a_script_the_still_figure_is_there(site, chromium, page, name):
     assert window.locator(f'[src$="/{name}.svg"]').bounding_box()["width"] > 500
     assert window.locator(".live").count() == 0
     window.close()
-
-
-@pytest.mark.parametrize(("page", "name"), LIVE.items(), ids=LIVE.values())
-def test_a_live_figure_follows_the_theme(opened, page, name):
-    window = opened(page)
-    ground = window.locator(".live svg > rect").first
-    seen = {}
-    for _ in range(3):
-        theme = window.evaluate("document.body.dataset.theme")
-        seen[theme] = ground.evaluate("rect => getComputedStyle(rect).fill")
-        window.locator(".content-icon-container .theme-toggle").click()
-    light, dark = "rgb(255, 255, 255)", "rgb(27, 32, 39)"
-    assert seen == {"auto": light, "light": light, "dark": dark}
 
 
 def vectors_of(page):

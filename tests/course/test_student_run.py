@@ -176,17 +176,10 @@ def test_an_endless_loop_is_not_waited_for_twice(monkeypatch, slow, tries):
         ("rotate_half", "def rotate_half(x): return x", ()),
         ("apply_rope", "def apply_rope(x): return rotate_half(x)", ("rotate_half",)),
         (
-            "apply_rope",
-            "def helper(x): return rotate_half(x)\ndef apply_rope(x): return helper(x)",
-            ("rotate_half",),
-        ),
-        (
             "RotaryEmbedding",
             "TABLE = rope_tables(1, 2)\nclass RotaryEmbedding: ...",
             ("rope_tables", "rotate_half", "apply_rope"),
         ),
-        ("rotate_half", "TABLE = rope_tables(1, 2)\ndef rotate_half(x): ...", ()),
-        ("rotate_half", "def apply_rope(x): return rope_tables(1, 2)", ()),
         ("rotate_half", "def rotate_half(x): return apply_rope(x)", ()),
     ],
 )
@@ -222,11 +215,10 @@ def test_a_part_of_an_exercise_earns_nothing_yet(run):
     assert points_of("ntk_base") in result.flat
 
 
-@pytest.mark.parametrize("quiet", [True, False])
-def test_above_a_message_stand_one_letter_for_each_exercise_and_no_noise(run, quiet):
-    """Whether it is `pytest tests/test_rope.py` or `course check rope`, and whatever warns."""
+def test_above_a_message_stand_one_letter_for_each_exercise_and_no_noise(run):
+    """As in `course check rope`, also in `pytest tests/test_rope.py`, and whatever warns."""
     warns = "import warnings; warnings.warn('old'); return args[0]"
-    result = run(with_body("rotate_half", warns), *([] if quiet else ["--verbosity=0"]))
+    result = run(with_body("rotate_half", warns), "--verbosity=0")
     row, empty, title, *_ = result.text.splitlines()
     letters = "".join("x" if name == "rotate_half" else "+" for name in IN_ORDER)
     assert re.fullmatch(rf"{re.escape(letters)} +\[100%\]", row)
@@ -247,30 +239,6 @@ def test_a_deleted_file_comes_back_alone(repository):
         load_module(path)
 
 
-@pytest.mark.parametrize("during", ["a test", "the import"])
-def test_what_is_waited_for_is_said(tmp_path, monkeypatch, during):
-    """In a process of its own: pytest has to write where it really writes."""
-    wait = "import time; time.sleep(1.5)"
-    source = with_body("rotate_half", wait) if during == "a test" else f"{wait}\n{SOLUTION}"
-    (tmp_path / "rope.py").write_text(source, encoding="utf-8")
-    code = (
-        "import sys, pytest\n"
-        "from course.testing import plugin\n"
-        "plugin.LONG = 1\n"
-        "sys.exit(pytest.main(sys.argv[1:]))"
-    )
-    arguments = ["-p", "no:cacheprovider", "-x", "--modules", str(tmp_path), "tests/test_rope.py"]
-    result = subprocess.run(
-        [sys.executable, "-c", code, "--exercise=rotate_half", *arguments],
-        **{"capture_output": True, "text": True, "encoding": "utf-8", "cwd": ROOT},
-    )
-    what = "rotate_half has been running"
-    if during == "the import":
-        what = f"{tmp_path.name}/rope.py has been loading"
-    sentence = f"{what} for 1 s; a test that takes 30 s is stopped, Ctrl+C stops all"
-    assert result.stdout.splitlines().count(sentence) == 1
-
-
 def test_stopping_at_the_first(run):
     result = run(stub_from(SOLUTION, "rope"), "-x")
     assert result.text.splitlines()[-1].startswith("1 to do in")
@@ -279,14 +247,12 @@ def test_stopping_at_the_first(run):
 FILES = {
     "missing": (None, "rope.py does not exist"),
     "binary": (b"\xff\xfe\x00", "rope.py is not saved as UTF-8"),
-    "utf-16": (SOLUTION.encode("utf-16-le"), "rope.py is not saved as UTF-8"),
     "latin-1": (f"{SOLUTION}\n'café'\n".encode("latin-1"), "rope.py is not saved as UTF-8"),
     "declared": (f"# coding: latin-1\n'café'\n{SOLUTION}".encode("latin-1"), points_without()),
+    "printing": (f"print('hello')\n{SOLUTION}", points_without()),
     "syntax": (SOLUTION.replace("(-x2, x1), dim=-1)", "(-x2,"), "rope.py is not valid Python"),
     "null": (SOLUTION + "\0\n", "rope.py is not valid Python: a null character, line"),
-    "nested": (f"{SOLUTION}\nx = {'-' * 20_000}1\n", "rope.py cannot be imported: MemoryError"),
     "empty": ("", "rope.py is empty; was it saved?"),
-    "comment": ("\ufeff\r\n  # later\r\n\t\r\n", "rope.py is empty; was it saved?"),
     "import": ("import nowhere_to_be_found", "rope.py imports nowhere_to_be_found, which is not"),
     "exit": ("raise SystemExit(0)", "rope.py calls sys.exit while it is imported"),
     "error": ("1 / 0", "ZeroDivisionError: division by zero"),
@@ -295,15 +261,10 @@ FILES = {
         "import pytest; pytest.skip('later', allow_module_level=True)",
         "rope.py cannot be imported: Skipped: later",
     ),
-    "assertion": (
-        "import torch\n\nassert torch.ones(1) == 2\n",
-        "rope.py cannot be imported: AssertionError ",  # no message, so no colon
-    ),
     "open": (
         "rows = open('rows.txt').read()\n",
         "rope.py cannot open rows.txt while it is imported",
     ),
-    "opening": ("open('rows.txt')", "is graded where there are no files of yours; take that out"),
     "shadowed": (f"{SOLUTION}\ntorch = 3", "rope.py gives the name torch to an int"),
     "byte-order-mark": ("\ufeff" + SOLUTION, points_without()),
     "crlf": (SOLUTION.replace("\n", "\r\n"), points_without()),
@@ -320,10 +281,9 @@ def test_what_is_odd_about_a_file_is_one_sentence(run, source, sentence):
 
 _ROTATE = "x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)"
 BODIES = {
-    "prints": (f"print('x is', args[0].shape)\n    {_ROTATE}", 'rope.py prints "x is torch.Size(['),
-    "printing is free": (
+    "prints": (
         f"print('x is', args[0].shape)\n    {_ROTATE}",
-        "that costs no points, but take it out when you are done",
+        "while it is tested; that costs no points, but take it out when you are done",
     ),
     "exits": ("import sys; sys.exit(0)", "rotate_half called sys.exit(0)"),
     "asks": (
@@ -335,7 +295,6 @@ BODIES = {
         "return args[0].chunk(2, dim=7)",
         "rotate_half raised IndexError: Dimension out of range",
     ),
-    "line": ("return args[0].chunk(2, dim=7)", "return args[0].chunk(2, dim=7)"),
     "gradient": (
         "x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1.detach()), dim=-1)",
         "the gradient at argument 1 is wrong",
@@ -345,9 +304,6 @@ BODIES = {
         "rotate_half raised Odd: (its message cannot be shown)",
     ),
     "skip": ("import pytest; pytest.skip('later')", "rotate_half raised Skipped: later"),
-    "xfail": ("import pytest; pytest.xfail('later')", "rotate_half raised XFailed: later"),
-    "pytest.exit": ("import pytest; pytest.exit('done', 0)", "rotate_half raised Exit: done"),
-    "unittest": ("import unittest; raise unittest.SkipTest", "rotate_half raised SkipTest"),
     "unusual": ("raise BaseException('unusual')", "rotate_half raised BaseException: unusual"),
 }
 
@@ -384,20 +340,6 @@ def test_an_endless_import_is_cut_off(run, monkeypatch):
     assert "rope.py:1: while True: pass" in result.flat
 
 
-@pytest.mark.parametrize(
-    ("source", "sentence"),
-    [
-        (f"print('hello')\n{SOLUTION}", 'prints "hello" when it is loaded; that costs no points'),
-        (with_body("rotate_half", f"import warnings; warnings.warn('old'); {_ROTATE}"), ""),
-    ],
-    ids=["print", "warning"],
-)
-def test_what_is_odd_and_harmless_costs_nothing(run, source, sentence):
-    result = run(source, *TWO)
-    assert result.status == 0
-    assert sentence in result.flat and points_of("rotate_half", "ntk_base") in result.flat
-
-
 @pytest.mark.parametrize("inside", [True, False], ids=["in a call", "while it is loaded"])
 def test_leaving_the_process_is_no_pass(tmp_path, inside):
     """In a process of its own: were it to leave, these tests would end with it."""
@@ -417,14 +359,9 @@ def test_leaving_the_process_is_no_pass(tmp_path, inside):
     ("imports", "sentence"),
     [
         ("from solutions.rope import *", "takes its answers from solutions/, line 1"),
-        ("import solutions.rope as mine", "takes its answers from solutions/, line 1"),
         ("import importlib; importlib.import_module('solutions.rope')", "takes its answers from"),
         ("from course.testing import expect", "imports course.testing.expect, line 1"),
-        ("import course.student.borrow", "imports course.student.borrow, line 1"),
-        ("from course.syllabus import lessons", "imports course.syllabus.lessons, line 1, which"),
         ("from exercises.lookup import lookup", "imports exercises.lookup.lookup, line 1, which"),
-        ("from .lookup import lookup", "imports exercises.lookup.lookup, line 1, which"),
-        ("from  .lookup import lookup", "imports exercises.lookup.lookup, line 1, which"),
         ("from . import lookup", "imports exercises.lookup, line 1, which"),
     ],
 )
@@ -436,31 +373,6 @@ def test_borrowed_answers_do_not_pass(run, monkeypatch, imports, sentence):
     assert result.status == 1
     assert f"rope.py {sentence}" in result.flat
     assert points_of() in result.flat
-
-
-_LIES = {
-    "torch.equal": "torch.equal = lambda *a, **k: True",
-    "torch.allclose": "torch.allclose = lambda *a, **k: True",
-    "Tensor.__eq__": "torch.Tensor.__eq__ = lambda *a: torch.tensor(True)",
-    "Tensor.double": "torch.Tensor.double = lambda self: torch.zeros(())",
-    "builtins.isinstance": "import builtins; builtins.isinstance = lambda *a: True",
-    "course.testing.expect.close": (
-        "import sys; sys.modules['course.testing.expect'].close = lambda *a, **k: None"
-    ),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "lie"), _LIES.items(), ids=_LIES)
-def test_what_judges_cannot_be_replaced(run, name, lie):
-    """Not in a call, where it costs the exercise; not in the file, where it costs all."""
-    in_a_call = run(with_body("rotate_half", f"{lie}; return args[0]"), "--exercise=rotate_half")
-    assert in_a_call.status == 1
-    assert f"rotate_half replaces {name}, which its tests rely on" in in_a_call.flat
-    in_the_file = run(f"import torch\n{lie}\n{SOLUTION}", *TWO)
-    assert in_the_file.status == 1
-    assert f"rope.py replaces {name}, which its tests rely on" in in_the_file.flat
-    assert run(SOLUTION, *TWO).status == 0  # what was replaced has been put back
 
 
 @pytest.mark.parametrize(
@@ -492,57 +404,25 @@ def test_a_deleted_function_is_named(run):
     assert points_of("ntk_base") in result.flat
 
 
-def test_an_exception_in_given_code_names_the_line_that_led_there(run):
-    refuse = "\ndef refuse(x):\n    1 / 0\n"
-    result = run(with_body("rotate_half", "refuse(args[0])") + refuse, *TWO)
-    last = len(result.source.splitlines())
-    place = (
-        f"at {result.folder}rope.py:{last - 3}: refuse(args[0]), in {result.folder}rope.py:{last}"
-    )
-    assert f"{place}: 1 / 0" in result.flat
-
-
-def test_a_call_at_the_bottom_of_the_file_is_named_before_what_it_called(run):
-    result = run(SOLUTION + "\nprint(alibi_bias(3, 5))\n", *TWO)
-    last = len(result.source.splitlines())
-    assert f"rope.py:{last}: print(alibi_bias(3, 5)), in {result.folder}rope.py:" in result.flat
-    assert "raise ValueError(" in result.flat
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ("return rotate_half(*args)", "rotate_half calls itself"),
-        ("return other(*args)", "rotate_half and other call each other"),
-    ],
-)
-def test_an_endless_recursion_is_said_to_be_one(run, body, words):
+def test_an_endless_recursion_is_said_to_be_one(run):
     other = "\ndef other(x):\n    return rotate_half(x)\n"
-    result = run(with_body("rotate_half", body) + other, *TWO)
-    line = len(result.source.splitlines()) - 3
-    assert f"at {result.folder}rope.py:{line}: {body}, where {words}" in result.flat
+    result = run(with_body("rotate_half", "return other(*args)") + other, *TWO)
+    line = f"rope.py:{len(result.source.splitlines()) - 3}: return other(*args)"
+    assert f"{line}, where rotate_half and other call each other" in result.flat
 
 
-@pytest.mark.parametrize("name", ["ntk_base", "RotaryEmbedding"])
-def test_a_stub_left_below_finished_code_is_pointed_out(run, name):
-    stub = stub_from(SOLUTION, "rope")
-    text = f'raise NotImplementedError("TODO rope.{name}")'
-    before, after = stub.split(text, 1)
-    indent = before[len(before.rstrip(" ")) :]
-    begun = f"{before}a_line = 1\n{indent}{text}{after}"
-    lines = [str(number) for number, line in enumerate(begun.splitlines(), start=1) if text in line]
-    result = run(begun, "--exercise", name, "--exercise", "rotate_half")
-    raises = "raise" if len(lines) > 1 else "raises"
-    where = f"{result.folder}rope.py:{' and '.join(lines)} {raises} NotImplementedError"
-    assert f"{name} is still to do: {where}" in result.flat
+def test_a_stub_left_below_finished_code_is_pointed_out(run):
+    text = 'raise NotImplementedError("TODO rope.ntk_base")'
+    begun = stub_from(SOLUTION, "rope").replace(text, f"a_line = 1\n    {text}")
+    (line,) = [number for number, line in enumerate(begun.splitlines(), start=1) if text in line]
+    result = run(begun, *TWO)
+    where = f"{result.folder}rope.py:{line} raises NotImplementedError"
+    assert f"ntk_base is still to do: {where}" in result.flat
     assert result.flat.count("still to do") == 1
 
 
-@pytest.mark.parametrize(
-    "body", ["raise NotImplementedError('TODO rope.rotate_half')", "return args[0]"]
-)
-def test_a_definition_that_a_later_one_hides_is_pointed_out(run, body):
-    source = with_body("rotate_half", body)
+def test_a_definition_that_a_later_one_hides_is_pointed_out(run):
+    source = with_body("rotate_half", "return args[0]")
     first, last = [
         n for n, line in enumerate(source.splitlines(), start=1) if "def rotate_half" in line
     ]
@@ -550,12 +430,9 @@ def test_a_definition_that_a_later_one_hides_is_pointed_out(run, body):
     said = f"rope.py defines rotate_half on lines {first} and {last}: Python uses only the last one"
     assert said in result.flat
     assert result.flat.count("only the last one") == 1
-
-
-def test_nothing_is_said_of_two_definitions_if_all_is_right(run):
-    result = run(f"def rotate_half():\n    pass\n\n\n{SOLUTION}", "--exercise", "rotate_half")
-    assert result.status == 0
-    assert "last one" not in result.flat
+    right = run(f"def rotate_half():\n    pass\n\n\n{SOLUTION}", "--exercise", "rotate_half")
+    assert right.status == 0
+    assert "last one" not in right.flat
 
 
 @pytest.mark.parametrize(
@@ -579,21 +456,8 @@ def test_what_pytorch_says_of_a_module_is_said_simply(run, right, wrong, words):
     assert words in result.flat
 
 
-@pytest.mark.parametrize(
-    "borrow",
-    [
-        """
-import importlib.util
-spec = importlib.util.spec_from_file_location("friend", ROOT / "solutions" / "rope.py")
-friend = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(friend)
-globals().update({name: value for name, value in vars(friend).items() if name[0] != "_"})
-""",
-        'exec(compile(open(ROOT / "snoitulos"[::-1] / "rope.py").read(), "friend", "exec"))',
-    ],
-    ids=["import", "open"],
-)
-def test_answers_read_from_the_solutions_are_pointed_out(run, borrow):
+def test_answers_read_from_the_solutions_are_pointed_out(run):
+    borrow = 'exec(compile(open(ROOT / "snoitulos"[::-1] / "rope.py").read(), "friend", "exec"))'
     result = run(f"import pathlib\nROOT = pathlib.Path({str(ROOT)!r})\n{borrow}", *TWO)
     assert result.status == 1
     assert "rope.py takes its answers from solutions/" in result.flat

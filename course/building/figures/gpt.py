@@ -4,9 +4,9 @@ import math
 
 import torch
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
+from matplotlib.patches import Circle, Rectangle
 
-from course.building.figures.sources import measured, reference
+from course.building.figures import measured, reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,
@@ -18,13 +18,16 @@ from course.plots.drawing import (
     Cells,
     Point,
     arrow,
+    beside,
     box,
     cells,
     chart,
     clock,
     curve,
     diagram,
+    frame,
     note,
+    over,
     write,
 )
 from course.plots.svg import CARD, FAINT, INK
@@ -50,14 +53,15 @@ def map() -> Picture:
         "once more, lesson 3, to score the next token, bites. An arrow leads it back to the "
         "beginning, to be read next: generating, lesson 8.",
     )
-    stream, corner = 2.95, (2.12, 0.28)
-    _frame(axes, corner, (3.27, 3.12), THIRD)
-    table = _part(axes, (0.78, stream), "token\ntable", SECOND, (0.83, 0.7))
-    again = _part(axes, (5.5, stream), "token\ntable", SECOND, (0.83, 0.7))
+    stream = 2.95
+    frame(axes, (2.12, 0.28), (3.27, 3.12), THIRD, 1.4)
+    table, again = (
+        box(axes, x, stream - 0.35, "token\ntable", SECOND, (0.83, 0.7)) for x in (0.78, 5.5)
+    )
     attention = box(axes, 2.26, 0.86, "", ACCENT, (2.15, 1.4))
     mlp = box(axes, 4.56, 1.3, "MLP", THIRD, (0.66, 0.96))
-    write(axes, (0.27, stream), "dog", align="center", bold=True)
-    write(axes, (6.66, stream), "bites", align="center", bold=True)
+    for x, word in ((0.27, "dog"), (6.66, "bites")):
+        write(axes, (x, stream), word, align="center", bold=True)
     sums = [(4.2, stream), (5.06, stream)]
     arrow(axes, (0.46, stream), table.left(0), SECOND)
     arrow(axes, table.right(0), (sums[0][0] - 0.14, stream))
@@ -99,12 +103,11 @@ def who_looks_at_whom() -> Picture:
     for x, name, scores in panels:
         colors = [[ACCENT if score > 1 else None for score in row] for row in scores.tolist()]
         table = cells(axes, x, 0.85, scores.tolist(), size=(0.74, 0.44), colors=colors)
-        write(axes, (table.center(0, 1)[0], 0.2), name, align="center", bold=True)
+        write(axes, (table.middle, 0.2), name, align="center", bold=True)
         for place, word in enumerate(WORDS):
             color = ACCENT if name.startswith("query") and word == "bites" else QUIET
-            left, above = table.left(place), table.above(place)
-            write(axes, (left[0] - 0.1, left[1]), word, color, align="right")
-            write(axes, (above[0], 0.62), word, QUIET, align="center")
+            beside(axes, table, place, word, color)
+            over(axes, table, place, word)
     write(axes, (2.06, 2.37), "the same both ways", QUIET, align="center")
     write(axes, (5.46, 2.37), "a verb asks, a noun answers", ACCENT, align="center")
     return picture
@@ -129,17 +132,15 @@ def heads_of_tokens() -> Picture:
 
     whole = draw((0.9, 1.3), x[0])
     for row in range(3):
-        place = whole.left(row)
-        write(axes, (place[0] - 0.1, place[1]), f"token {row + 1}", colors[row + 1], align="right")
-    write(axes, (whole.center(0, 1)[0] + 0.24, 1.1), "x", QUIET, align="center")
+        beside(axes, whole, row, f"token {row + 1}", colors[row + 1])
+    write(axes, (whole.middle, 1.1), "x", QUIET, align="center")
     ways = ((right, 0.45, "split C, then swap T and H"), (wrong, 2.15, "view (B, H, T, D) alone"))
     for heads, y, name in ways:
         write(axes, (3.44, y - 0.27), name, bold=True)
         for head, left in enumerate((4.15, 5.92)):
-            block = draw((left, y), heads[head])
-            write(axes, (left - 0.08, block.left(1)[1]), f"head {head}", QUIET, align="right")
+            beside(axes, draw((left, y), heads[head]), 1, f"head {head}")
         end = (3.36, y + 0.54)
-        arrow(axes, (whole.right(1)[0], whole.right(1)[1]), end, QUIET if y > 1 else INK)
+        arrow(axes, whole.right(1), end, QUIET if y > 1 else INK)
     return picture
 
 
@@ -161,11 +162,11 @@ def mask_of_last_queries() -> Picture:
         (last, 0.15, "read after a cache of 3"),
         (first, 2.02, "the wrong corner"),
     ):
-        write(axes, (block.center(0, 2)[0], y), name, align="center", bold=True)
+        write(axes, (block.middle, y), name, align="center", bold=True)
     for block in (whole, last):
         write(axes, (block.x - 0.1, 0.55), "key", QUIET, align="right")
         for key in range(length):
-            write(axes, (block.above(key)[0], 0.55), str(key), QUIET, align="center")
+            over(axes, block, key, str(key))
     start, end = whole.right(3), last.left(0)
     arrow(axes, (start[0], start[1] + 0.21), (end[0] - 0.85, end[1] + 0.21), ACCENT)
     return picture
@@ -183,7 +184,7 @@ def cache_keeps_turned_keys() -> Picture:
     token = box(axes, 0.12, 1.42, "token 3", THIRD, (0.98, 0.5))
     names = (("query", 0.2, ACCENT), ("key", 1.42, SECOND), ("value", 2.6, SECOND))
     boxes = [box(axes, 1.55, y, name, color, (0.85, 0.5)) for name, y, color in names]
-    _frame(axes, (3.92, 1.05), (2.95, 2.33), SECOND)
+    frame(axes, (3.92, 1.05), (2.95, 2.33), SECOND, 1.4)
     write(axes, (5.4, 1.3), "cache of this block", SECOND, align="center", bold=True)
     write(axes, (3.0, 1.06), "turned by 3", QUIET, align="center")
     write(axes, (5.4, 2.37), "keys, turned when they came", QUIET, align="center")
@@ -332,17 +333,6 @@ def _read_by_generate(n_new: int) -> int:
     return model.n_read
 
 
-def _frame(axes: Axes, corner: Point, size: Point, color: str) -> None:
-    style = "round,pad=0,rounding_size=0.15"
-    how = {"facecolor": "none", "edgecolor": color, "linestyle": "--", "linewidth": 1.4}
-    axes.add_patch(FancyBboxPatch(corner, *size, boxstyle=style, **how))
-
-
-def _part(axes: Axes, place: Point, name: str, color: str, size: Point) -> Cells:
-    """Draw a part of the model; the place is the middle of its left edge."""
-    return box(axes, place[0], place[1] - size[1] / 2, name, color, size)
-
-
 def _lessons(
     axes: Axes, place: Point, numbers: str, words: str, color: str, ink: str | None = None
 ) -> None:
@@ -365,8 +355,7 @@ def _mask(axes: Axes, place: Point, first: int, n_keys: int, diagonal: int, mark
             fill = (TINTS[ACCENT] if mine else FAINT) if sees else CARD
             corner = (place[0] + 0.42 * column, place[1] + 0.42 * row)
             axes.add_patch(Rectangle(corner, 0.42, 0.42, facecolor=fill, edgecolor=QUIET))
-        x, y = block.left(row)
-        write(axes, (x - 0.1, y), f"query {first + row}", ACCENT if mine else QUIET, align="right")
+        beside(axes, block, row, f"query {first + row}", ACCENT if mine else QUIET)
     return block
 
 

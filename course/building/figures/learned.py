@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from course.building.figures.sources import measured, reference
+from course.building.figures import measured, reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,
@@ -63,7 +63,7 @@ def token_row_plus_position_row() -> Picture:
             write(axes, (x, left.center(1, 0)[1]), sign, align="center", size=TEXT + 5)
     names = ((left, "token rows"), (middle, "position rows"), (right, "the model reads"))
     for block, name in names:
-        write(axes, ((block.left(0)[0] + block.right(0)[0]) / 2, 0.18), name, QUIET, align="center")
+        write(axes, (block.middle, 0.18), name, QUIET, align="center")
     return picture
 
 
@@ -117,10 +117,10 @@ def loss_by_position() -> Picture:
     axes.axhline(letters, color=QUIET, linestyle="--", linewidth=1.4)
     said = f"counting characters: {letters}"
     write(axes, (len(losses) - 1, letters + 0.19), said, QUIET, align="right")
-    write(axes, (trained / 2, 1.55), "read in training", SECOND, align="center")
-    write(axes, (trained / 2, 1.15), f"about {before:.1f}", SECOND, align="center", bold=True)
-    write(axes, (1.5 * trained, 1.55), "never reached", ACCENT, align="center")
-    write(axes, (1.5 * trained, 1.15), f"about {after:.1f}", ACCENT, align="center", bold=True)
+    halves = ((0.5, "read in training", before, SECOND), (1.5, "never reached", after, ACCENT))
+    for x, name, loss, color in halves:
+        write(axes, (x * trained, 1.55), name, color, align="center")
+        write(axes, (x * trained, 1.15), f"about {loss:.1f}", color, align="center", bold=True)
     axes.set(xlim=(-0.5, len(losses) - 0.5), ylim=(0, 3.9), xticks=range(0, len(losses) + 1, 32))
     return picture
 
@@ -220,9 +220,9 @@ def table_used_twice() -> Picture:
         arrow(axes, second.right(row), out.left(row), color)
         end = out.right(row)
         write(axes, (end[0] + 0.08, end[1]), word, color)
-    for block, name in ((first, "pick a row"), (hidden, "x"), (second, "x · each row")):
-        write(axes, ((block.left(0)[0] + block.right(0)[0]) / 2, 0.3), name, QUIET, align="center")
-    write(axes, (out.center(0, 0)[0], 0.3), "scores", QUIET, align="center")
+    blocks = {"pick a row": first, "x": hidden, "x · each row": second, "scores": out}
+    for name, block in blocks.items():
+        write(axes, (block.middle, 0.3), name, QUIET, align="center")
     write(axes, (0.41, y + 0.5), "man", SECOND, align="center")
     _same(axes, first.below(0)[0] + 0.21, second.below(0)[0] + 0.21, y + 3 * size[1])
     return picture

@@ -3,33 +3,40 @@
 import math
 
 import torch
-from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from course.building.figures.sources import reference
+from course.building.figures import reference
 from course.plots import Picture, matrices_on_one_scale
 from course.plots.drawing import (
     ACCENT,
     QUIET,
     SECOND,
-    TEXT,
     THIRD,
+    TINTS,
     arrow,
+    beside,
+    bow,
     cells,
     chart,
     clock,
     curve,
     diagram,
     in_text,
+    log_axis,
     note,
+    over,
     write,
 )
 from course.plots.longer import means_nearby
+from course.plots.svg import INK
 
 HEAD_DIM, BASE, TRAINED, FACTOR = 128, 10000.0, 4096, 4.0
 """Llama 2, for a text four times as long as those of its training."""
 
 PAIRS = range(HEAD_DIM // 2)
+
+EDGE = {"color": QUIET, "linewidth": 1, "linestyle": (0, (5, 4)), "zorder": 0}
+"""How a line looks that parts a chart."""
 
 
 def turns_in_training() -> Picture:
@@ -50,25 +57,14 @@ def turns_in_training() -> Picture:
         (range(fast, 64 - slow), QUIET, f"{between} between:\na share of each", (40, 125)),
         (range(64 - slow, 64), ACCENT, f"{slow} slow pairs:\ndivide by 4", (56, 5)),
     )
-    for pairs, color, name, (x, y) in parts:
+    for pairs, color, name, place in parts:
         axes.plot(pairs, [turns[n] for n in pairs], color=color, marker="o", markersize=4.5)
-        how = {"color": color, "fontsize": TEXT, "ha": "center", "va": "center"}
-        axes.text(x, y, name, **how)
+        write(axes, place, name, color, align="center")
     for count, name in ((32, "32 turns"), (1, "1 turn")):
-        axes.axhline(count, color=QUIET, linewidth=1, linestyle=(0, (5, 4)), zorder=0)
-        axes.annotate(
-            name,
-            (0, count),
-            xytext=(0, 9),
-            textcoords="offset points",
-            va="center",
-            fontsize=TEXT,
-            color=QUIET,
-        )
-    axes.set_yscale("log")
+        axes.axhline(count, **EDGE)
+        curve(axes, [0], [count], name, offset=(0, 9))
+    log_axis(axes.yaxis, [0.1, 1, 10, 100, 1000])
     axes.set(xlim=(-1, 64), ylim=(0.04, 1200))
-    axes.set_yticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1,000"])
-    axes.minorticks_off()
     return picture
 
 
@@ -112,11 +108,9 @@ def near_and_far() -> Picture:
     curve(axes, places, drawn["as trained"], color=QUIET, linewidth=2.2)
     curve(axes, places, drawn["positions / 4"], color=SECOND)
     curve(axes, places, drawn["YaRN"], color=ACCENT)
-    axes.axvline(TRAINED, color=QUIET, linewidth=1, linestyle=(0, (5, 4)), zorder=0)
-    axes.set_xscale("log")
+    axes.axvline(TRAINED, **EDGE)
+    log_axis(axes.xaxis, [1, 10, 100, 1000, 4096, 16384])
     axes.set(xlim=(1, FACTOR * TRAINED), ylim=(-0.12, 1.04))
-    axes.set_xticks([1, 10, 100, 1000, 4096, 16384], ["1", "10", "100", "1,000", "4,096", "16,384"])
-    axes.minorticks_off()
     note(axes, "positions / 4", (9, 0.87), (40, 0.93), SECOND)
     note(axes, "YaRN", (45, drawn["YaRN"][_near(places, 45)]), (170, 0.72), ACCENT)
     note(axes, "as trained", (300, drawn["as trained"][_near(places, 300)]), (60, 0.13))
@@ -139,15 +133,13 @@ def a_part_turns() -> Picture:
     before = cells(axes, left, 0.85, [list(range(1, 9))], colors=[colors], size=size)
     after = cells(axes, left, 1.95, [shown], colors=[colors], size=size)
     for one, other, height, color in ((0, 2, 0.3, ACCENT), (1, 3, 0.3, SECOND)):
-        _bow(axes, before.above(one)[0], before.above(other)[0], 0.8, -height, color)
+        bow(axes, before.above(one)[0], before.above(other)[0], 0.8, -height, color)
     write(axes, (before.above(1)[0], 0.28), "pair 0: 3 radians", ACCENT, align="center")
     write(axes, (before.left(0)[0] + 3 * size[0], 0.28), "pair 1: 0.03 radians", SECOND)
     for feature, color in enumerate(colors):
         arrow(axes, before.below(feature), after.above(feature), color)
-    write(
-        axes, (before.below(1)[0] + 0.42, 2.58), "turned by position 3", align="center", bold=True
-    )
-    write(axes, (before.below(5)[0] + 0.42, 2.58), "not turned", QUIET, align="center", bold=True)
+    for column, name, color in ((2, "turned by position 3", INK), (6, "not turned", QUIET)):
+        write(axes, (left + column * size[0], 2.58), name, color, align="center", bold=True)
     return picture
 
 
@@ -167,17 +159,14 @@ def scores_that_stay() -> Picture:
         x="steps from the query back to the key",
         y="score / its value at 0",
     )
-    axes.axhline(1 - share, color=QUIET, linewidth=1, linestyle=(0, (5, 4)))
-    axes.set_xscale("log")
+    axes.axhline(1 - share, **EDGE)
+    log_axis(axes.xaxis, [1, 10, 100, 1000])
     curve(axes, places, quarter, color=ACCENT)
     curve(axes, places, whole, color=SECOND)
     axes.set(xlim=(1, length), ylim=(-0.05, 1.04))
-    axes.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
-    axes.minorticks_off()
     note(axes, "24 of 96 turned", (60, quarter[_near(places, 60)]), (250, 0.97), ACCENT)
     note(axes, "all 96 turned", (60, whole[_near(places, 60)]), (14, 0.35), SECOND)
-    how = {"color": QUIET, "fontsize": TEXT, "ha": "right", "va": "center"}
-    axes.text(1900, 0.69, "the 72 features that do not turn", **how)
+    write(axes, (1900, 0.66), "the 72 features that do not turn", QUIET, align="right")
     return picture
 
 
@@ -195,10 +184,8 @@ def buckets_grow() -> Picture:
         x="distance: query − key",
         y="bucket",
     )
-    axes.plot(range(17), buckets[:17], color=SECOND, linewidth=2.4, drawstyle="steps-post")
-    axes.plot(
-        range(16, shown + 1), buckets[16:], color=ACCENT, linewidth=2.4, drawstyle="steps-post"
-    )
+    curve(axes, range(17), buckets[:17], color=SECOND, drawstyle="steps-post")
+    curve(axes, range(16, shown + 1), buckets[16:], color=ACCENT, drawstyle="steps-post")
     note(axes, "one each", (9, 9), (24, 7), SECOND, ha="left")
     note(axes, f"bucket 28: {wide[0]} to {wide[-1]}", (81, 28), (79, 20.5), ACCENT)
     note(axes, f"bucket 31: {last} and\nall beyond", (126, 31), (122, 25.2), ACCENT)
@@ -227,14 +214,8 @@ def last_rows() -> Picture:
     x, y = 1.05, 0.62
     whole = cells(axes, x, y, buckets, colors=colors, size=size)
     for place in range(length):
-        write(axes, (whole.above(place)[0], 0.44), str(place), QUIET, align="center")
-        write(
-            axes,
-            (whole.left(place)[0] - 0.12, whole.left(place)[1]),
-            str(place),
-            QUIET,
-            align="right",
-        )
+        over(axes, whole, place, str(place))
+        beside(axes, whole, place, str(place))
     write(axes, (x + 1.2, 0.14), "key", QUIET, align="center")
     write(axes, (0.14, whole.left(2)[1] + 0.18), "query", QUIET)
     for row, color, name, said in (
@@ -259,19 +240,13 @@ def row_and_column() -> Picture:
         "features 4 and 6, 5 and 7 turn by the column, by 3 and 0.03 radians.",
     )
     x, y, side = 0.5, 0.75, 0.34
-    for r in range(4):
-        for c in range(5):
-            here = (r, c) == (row, column)
-            corner = (x + c * side, y + r * side)
-            fill = {"facecolor": "#eef0f3", "edgecolor": "#c9ced6"}
-            if here:
-                fill = {"facecolor": "#fbdfcc", "edgecolor": ACCENT, "linewidth": 2, "zorder": 3}
-            axes.add_patch(Rectangle(corner, side, side, **fill))
-    middle = (x + (column + 0.5) * side, y + (row + 0.5) * side)
-    write(axes, (x - 0.1, middle[1]), str(row), SECOND, align="right", bold=True)
-    write(axes, (middle[0], y - 0.2), str(column), THIRD, align="center", bold=True)
-    write(axes, (x + 2.5 * side, 2.4), "the patch in row 2,", QUIET, align="center")
-    write(axes, (x + 2.5 * side, 2.66), "column 3", QUIET, align="center")
+    grid = cells(axes, x, y, [[None] * 5] * 4, size=(side, side))
+    here = {"facecolor": TINTS[ACCENT], "edgecolor": ACCENT, "linewidth": 2, "zorder": 3}
+    axes.add_patch(Rectangle((x + column * side, y + row * side), side, side, **here))
+    write(axes, (x - 0.1, grid.left(row)[1]), str(row), SECOND, align="right", bold=True)
+    write(axes, (grid.above(column)[0], y - 0.2), str(column), THIRD, align="center", bold=True)
+    write(axes, (grid.middle, 2.4), "the patch in row 2,", QUIET, align="center")
+    write(axes, (grid.middle, 2.66), "column 3", QUIET, align="center")
     names = [f"{n}" for n in range(8)]
     colors = [[SECOND] * 4 + [THIRD] * 4]
     head = cells(axes, 2.85, 0.55, [names], colors=colors, size=(0.49, 0.38))
@@ -349,11 +324,3 @@ def _smoothed(frequencies: torch.Tensor, places: torch.Tensor) -> list[float]:
 def _near(places: torch.Tensor, place: float) -> int:
     """Return which of the places is nearest."""
     return int((places - place).abs().argmin())
-
-
-def _bow(axes: Axes, left: float, right: float, y: float, height: float, color: str) -> None:
-    """Join two places by a bow above or below them."""
-    shares = torch.linspace(0, 1, 30).tolist()
-    xs = [left + (right - left) * share for share in shares]
-    ys = [y + height * math.sin(math.pi * share) ** 0.6 for share in shares]
-    axes.plot(xs, ys, color=color, linewidth=1.8)

@@ -4,10 +4,9 @@ import math
 from collections.abc import Iterable
 
 import torch
-from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Rectangle
 
-from course.building.figures.sources import measured, reference
+from course.building.figures import measured, reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,
@@ -15,7 +14,6 @@ from course.plots.drawing import (
     SECOND,
     TEXT,
     TINTS,
-    Cells,
     arrow,
     beside,
     box,
@@ -23,6 +21,7 @@ from course.plots.drawing import (
     chart,
     curve,
     diagram,
+    log_axis,
     note,
     write,
 )
@@ -37,7 +36,6 @@ COLOR = {0: SECOND, 2: ACCENT}
 
 OF_IDS = [COLOR[row] for row in IDS.tolist()]
 OF_ROWS = [COLOR.get(row) for row in range(len(TABLE))]
-
 
 SENTENCE = ["the", "cat", "saw", "the", "dog"]
 WORDS = ["cat", "dog", "saw", "the"]
@@ -64,17 +62,10 @@ def words_become_rows() -> Picture:
         x = 1.45 + 1.1 * n
         box(axes, x, 0.22, word, color, size=(0.9, 0.4))
         number = cells(axes, x + 0.2, 0.98, [[row]], size=(0.5, 0.36), colors=[color])
-        vector = cells(
-            axes,
-            x + 0.07,
-            1.68,
-            [[f"{entry:.1f}".replace("-", "−")] for entry in numbers],
-            size=(0.76, 0.32),
-            colors=[color] * len(numbers),
-        )
-        middle = x + 0.45
-        arrow(axes, (middle, 0.62), (middle, number.y), color)
-        arrow(axes, (middle, 1.34), (middle, vector.y), color)
+        shown = [[f"{entry:.1f}".replace("-", "−")] for entry in numbers]
+        vector = cells(axes, x + 0.07, 1.68, shown, size=(0.76, 0.32), colors=[color] * len(shown))
+        arrow(axes, (number.middle, 0.62), number.above(0), color)
+        arrow(axes, number.below(0), vector.above(0), color)
     return picture
 
 
@@ -97,7 +88,7 @@ def ids_pick_rows() -> Picture:
         arrow(axes, ids.right(n), (x - 0.7, y), COLOR[row])
         arrow(axes, table.right(row), result.left(n), COLOR[row])
     for block, name in ((ids, "ids (3,)"), (table, "table W (4, 3)"), (result, "result (3, 3)")):
-        _above(axes, block, name)
+        write(axes, (block.middle, 0.2), name, QUIET, align="center")
     return picture
 
 
@@ -119,12 +110,9 @@ def one_hot_product() -> Picture:
     result = cells(axes, 5.15, 0.58, rows, colors=OF_IDS)
     for x, sign in ((2.37, "×"), (4.67, "=")):
         write(axes, (x, table.y + 0.72), sign, align="center", size=TEXT + 5)
-    for block, name in (
-        (left, "one-hot (3, 4)"),
-        (table, "table W (4, 3)"),
-        (result, "result (3, 3)"),
-    ):
-        _above(axes, block, name)
+    blocks = {"one-hot (3, 4)": left, "table W (4, 3)": table, "result (3, 3)": result}
+    for name, block in blocks.items():
+        write(axes, (block.middle, 0.2), name, QUIET, align="center")
     return picture
 
 
@@ -145,9 +133,8 @@ def uint8_ids_are_a_mask() -> Picture:
     for n, row in enumerate(ids.tolist()):
         write(axes, (1.22, numbers.left(n)[1]), f"row {row}", SECOND, align="center")
     mask = cells(axes, 3.72, 0.62, ids[:, None].tolist(), colors=[ACCENT] * 4)
-    table = cells(
-        axes, 5.27, 0.62, TABLE.tolist(), colors=[ACCENT if keep else None for keep in kept]
-    )
+    marks = [ACCENT if keep else None for keep in kept]
+    table = cells(axes, 5.27, 0.62, TABLE.tolist(), colors=marks)
     for n, keep in enumerate(kept):
         said, color = ("keep", ACCENT) if keep else ("leave out", QUIET)
         write(axes, (4.745, mask.left(n)[1]), said, color, align="center")
@@ -256,8 +243,8 @@ def gradients_add_up() -> Picture:
         x, y = table.right(row)
         said = "added up" if row == 2 else "" if color else "all zero"
         write(axes, (x + 0.12, y), said, color or QUIET)
-    _above(axes, incoming, "gradient of the output")
-    _above(axes, table, "gradient of the table")
+    for block, of in ((incoming, "output"), (table, "table")):
+        write(axes, (block.middle, 0.2), f"gradient of the {of}", QUIET, align="center")
     return picture
 
 
@@ -312,9 +299,8 @@ def first_loss() -> Picture:
     words = f"nn.Embedding: 1, loss about {round(loss_at[1], -1):.0f}"
     note(axes, words, (1, loss_at[1]), (0.5, loss_at[1]), ACCENT, ha="right")
     write(axes, (0.0011, knows_nothing + 8), f"ln 50,257 = {knows_nothing:.1f}", QUIET)
-    axes.set(xscale="log", xlim=(0.001, 1.3), ylim=(0, 135))
-    axes.set_xticks([0.001, 0.01, 0.1, 1], ["0.001", "0.01", "0.1", "1"])
-    axes.minorticks_off()
+    log_axis(axes.xaxis, [0.001, 0.01, 0.1, 1])
+    axes.set(xlim=(0.001, 1.3), ylim=(0, 135))
     return picture
 
 
@@ -345,11 +331,6 @@ def _two_steps(optimizer: type[torch.optim.Optimizer]) -> list[list[float]]:
         steps.step()
         tables.append(table.flatten().tolist())
     return tables
-
-
-def _above(axes: Axes, block: Cells, name: str) -> None:
-    x = (block.left(0)[0] + block.right(0)[0]) / 2
-    write(axes, (x, 0.2), name, QUIET, align="center")
 
 
 def _listed(numbers: Iterable[float]) -> str:

@@ -7,7 +7,7 @@ import torch
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from course.building.figures.sources import reference
+from course.building.figures import reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,
@@ -21,6 +21,7 @@ from course.plots.drawing import (
     chart,
     curve,
     diagram,
+    over,
     write,
 )
 
@@ -154,8 +155,7 @@ def gather_and_scatter() -> Picture:
         arrow(axes, start.right(place), (x - 0.5, height), color)
         write(axes, (x - 0.3, height), f"{place}", color, align="center", bold=color == ACCENT)
         arrow(axes, middle.right(row), end.left(place), color)
-    for row in range(3):
-        beside(axes, start, row, f"place {row}", QUIET)
+        beside(axes, start, row, f"place {row}")
     for x, name in ((1.35, "x"), (3.35, "perm"), (3.9, "y"), (6.0, "z")):
         write(axes, (x, 0.4), name, align="center")
     for x, name, code in ((2.38, "gather", "y = x[perm]"), (4.95, "scatter", "z[perm] = y")):
@@ -183,7 +183,7 @@ def scores_shuffled_alike() -> Picture:
         for place, word in enumerate(words):
             color = ACCENT if word == "dog" else QUIET
             beside(axes, block, place, word, color)
-            write(axes, (block.above(place)[0], 0.42), word, color, align="center")
+            over(axes, block, place, word, color)
         row = scores[words.index("dog")]
         terms = " + ".join(f"e^{{{score:g}}}" for score in row.tolist())
         total = row.exp().sum().item()
@@ -243,7 +243,7 @@ def mask_stays_in_place() -> Picture:
         for place, word in enumerate(words):
             color = ACCENT if word == "dog" else QUIET
             beside(axes, block, place, word, color)
-            write(axes, (block.above(place)[0], 0.5), word, color, align="center")
+            over(axes, block, place, word, color)
         write(axes, (block.above(2)[0], block.left(0)[1]), "hidden", QUIET, align="center")
         new = _attended(words, causal=True)[words.index("dog")].tolist()
         result = cells(axes, x, 2.42, [_entries(new)], colors=[ACCENT], size=(0.57, 0.4))

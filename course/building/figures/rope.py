@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 import torch
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, FancyBboxPatch, Wedge
+from matplotlib.patches import Circle
 
-from course.building.figures.sources import measured, reference
+from course.building.figures import measured, reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,
@@ -18,14 +18,21 @@ from course.plots.drawing import (
     TINTS,
     Point,
     arrow,
+    beside,
+    bow,
     box,
     cells,
     chart,
     curve,
     diagram,
     dial,
+    frame,
+    hand,
     in_text,
     note,
+    over,
+    sector,
+    tip_of,
     write,
 )
 from course.plots.parts import heatmap
@@ -55,23 +62,22 @@ def pair_turns() -> Picture:
     results = [[_signed(entry)] for entry in turned]
     after = cells(axes, 5.87, 0.5, results, colors=colors, size=(0.8, 0.38))
     for feature, color in enumerate(colors):
-        x, y = before.left(feature)
-        write(axes, (x - 0.1, y), f"feature {feature}", color, align="right")
+        beside(axes, before, feature, f"feature {feature}", color)
     for pair, (x, color) in enumerate(((2.6, ACCENT), (4.6, SECOND))):
         center, radius = (x, 1.26), 0.66
         start = math.atan2(X[2 + pair], X[pair])
         angle = 3 * 10000 ** (-2 * pair / 4)
         dial(axes, center, radius)
-        _hand(axes, center, radius, start, QUIET)
-        _hand(axes, center, radius, start + angle, color)
+        hand(axes, center, radius, start, QUIET, 1.8)
+        hand(axes, center, radius, start + angle, color)
         if pair == 0:
             _arc(axes, center, 0.4, start, start + angle, color)
         write(axes, (x, 0.3), f"pair {pair}", color, align="center", bold=True)
         write(axes, (x, 2.1), f"turned by {angle:g}", color, align="center")
     arrow(axes, (before.right(1)[0], 1.26), (1.94, 1.26))
     arrow(axes, (5.28, 1.26), (after.x, 1.26))
-    write(axes, (before.center(0, 0)[0], 0.3), "x", QUIET, align="center")
-    write(axes, (after.center(0, 0)[0], 0.3), "at position 3", QUIET, align="center")
+    over(axes, before, 0, "x")
+    over(axes, after, 0, "at position 3")
     return picture
 
 
@@ -95,12 +101,11 @@ def both_hands_turn() -> Picture:
         center, radius = (x, 1.28), 0.62
         color = ACCENT if n > m else QUIET
         dial(axes, center, radius)
-        ends = sorted((q + m, k + n))
-        _wedge(axes, center, 0.36, *ends, color)
+        sector(axes, center, 0.36, *sorted((q + m, k + n)), color, 1.4)
         for angle, name, of_hand in ((q + m, "q", SECOND), (k + n, "k", THIRD)):
-            _hand(axes, center, radius, angle, of_hand)
-            tip = _at(center, radius + 0.16, angle)
-            write(axes, tip, name, of_hand, align="center", bold=True)
+            hand(axes, center, radius, angle, of_hand)
+            beyond = tip_of(center, radius + 0.16, angle)
+            write(axes, beyond, name, of_hand, align="center", bold=True)
         write(axes, (x, 2.23), f"angle {_signed(k + n - q - m, 2)} rad", color, align="center")
         write(axes, (x, 2.53), f"score {_signed(score)}", color, align="center", bold=True)
         write(axes, (x, 0.22), f"q at {m}, k at {n}", QUIET, align="center")
@@ -118,24 +123,13 @@ def cache_offset() -> Picture:
         "ahead of it.",
     )
     pitch, first, radius, y = 0.9, 1.85, 0.33, 0.9
-    frame = (first - 0.5, y - 0.5)
-    axes.add_patch(
-        FancyBboxPatch(
-            frame,
-            4 * pitch + 1.0,
-            1.0,
-            boxstyle="round,pad=0,rounding_size=0.15",
-            facecolor="none",
-            edgecolor=QUIET,
-            linestyle="--",
-        )
-    )
+    frame(axes, (first - 0.5, y - 0.5), (4 * pitch + 1, 1))
     write(axes, (first - 0.45, 0.2), "cache: keys, turned when they came", QUIET)
     for position in range(6):
-        x, new = first + pitch * position, position == 5
-        x += 0.12 * new
-        dial(axes, (x, y), radius)
-        _hand(axes, (x, y), radius, position, ACCENT if new else QUIET)
+        new = position == 5
+        center = (first + pitch * position + 0.12 * new, y)
+        dial(axes, center, radius)
+        hand(axes, center, radius, position, *((ACCENT, 2.4) if new else (QUIET, 1.8)))
     write(axes, (first + 5 * pitch + 0.12, 0.2), "new", ACCENT, align="center", bold=True)
     rows = (
         ("position", [*map(str, range(6))], None, 1.62),
@@ -177,9 +171,9 @@ def two_layouts() -> Picture:
         write(axes, (x + 1.5, 0.56), f"head {head}", QUIET, align="center")
         for pair, color in enumerate(of_pair):
             one, other = (center(head * head_dim + 2 * pair + n) for n in (0, 1))
-            _bow(axes, one, other, top - 0.03, -0.22, color)
+            bow(axes, one, other, top - 0.03, -0.22, color)
             one, other = (center(head * head_dim + pair + n) for n in (0, head_dim // 2))
-            _bow(axes, one, other, bottom + 0.41, 0.3, color)
+            bow(axes, one, other, bottom + 0.41, 0.3, color)
     write(axes, (first, 0.22), "interleaved: neighbors are a pair", bold=True)
     write(axes, (first, 3.05), "split halves: i and D/2 + i are a pair", bold=True)
     for place, row in enumerate(after):
@@ -219,18 +213,17 @@ def angles_seen() -> Picture:
         for x, rate, old, arc in zip(xs, of_way, rates, known, strict=True):
             dial(axes, (x, y), radius)
             reached = min(rate * trained * factor, TURN)
-            _wedge(axes, (x, y), radius, 0, arc, SECOND)
+            sector(axes, (x, y), radius, 0, arc, SECOND, 1.4)
             if reached > arc + 1e-6:
-                _wedge(axes, (x, y), radius, arc, reached, ACCENT)
+                sector(axes, (x, y), radius, arc, reached, ACCENT, 1.4)
             if old == 1:
                 for angle in (0, rate):
-                    _hand(axes, (x, y), radius, angle, ACCENT if rate < 1 else SECOND)
+                    hand(axes, (x, y), radius, angle, ACCENT if rate < 1 else SECOND)
     write(axes, (xs[2], 0.78), "seen", SECOND, align="center")
     write(axes, (xs[2], 1.22), "new", ACCENT, align="center")
     write(axes, (0.15, 0.2), "reading 16,384", QUIET)
-    write(
-        axes, (0.15, 4.35), "seen: in training on 4,096 tokens. Lines: a token and the next", QUIET
-    )
+    told = "seen: in training on 4,096 tokens. Lines: a token and the next"
+    write(axes, (0.15, 4.35), told, QUIET)
     return picture
 
 
@@ -246,17 +239,8 @@ def alibi_horizons() -> Picture:
         f"{far[3]:.0f}; head 8 still keeps {kept[7, 255]:.0%} at 255 steps.",
     )
     axes = picture.subplots()
-    heatmap(
-        axes,
-        kept.numpy(),
-        "",
-        "steps back from the query",
-        "head (slope)",
-        bar="share of the weight",
-        gap=0.02,
-        signed=False,
-        limit=1.0,
-    )
+    how = {"bar": "share of the weight", "gap": 0.02, "signed": False, "limit": 1.0}
+    heatmap(axes, kept.numpy(), "", "steps back from the query", "head (slope)", **how)
     names = [f"{head}  (1/{2**head})" for head in range(1, n_heads + 1)]
     axes.set_yticks(range(n_heads), names)
     for head, place in enumerate(far):
@@ -317,17 +301,7 @@ def where_each_acts() -> Picture:
         "queries and keys. Their products are the scores, from which ALiBi takes a penalty. "
         "Softmax makes weights of the scores, and the weights mix the values.",
     )
-    corner, size = (2.62, 0.08), (4.26, 3.02)
-    axes.add_patch(
-        FancyBboxPatch(
-            corner,
-            *size,
-            boxstyle="round,pad=0,rounding_size=0.15",
-            facecolor="none",
-            edgecolor=QUIET,
-            linestyle="--",
-        )
-    )
+    frame(axes, (2.62, 0.08), (4.26, 3.02))
     write(axes, (4.75, 2.2), "attention, layer by layer", QUIET, align="center")
     added = box(axes, 0.14, 0.3, "learned or sinusoidal\nrow, once", SECOND, (2.25, 0.68))
     turned = box(axes, 2.8, 0.3, "RoPE turns\nboth", ACCENT, (1.5, 0.68))
@@ -372,12 +346,9 @@ def reading_on() -> Picture:
     colors = {"RoPE": ACCENT, "RoPE, ntk_base": ACCENT, "ALiBi": SECOND}
     aside = {"learned": 7, "sinusoidal": -7, "RoPE, ntk_base": 8, "ALiBi": -8}  # points
     for name, of_name in losses.items():
-        dashed = {"linestyle": "--"} if "base" in name else {}
-        color = colors.get(name, QUIET)
-        beside = (8, aside.get(name, 0))
-        curve(
-            axes, lengths, of_name, name, color, offset=beside, marker="o", markersize=5, **dashed
-        )
+        how = {"marker": "o", "markersize": 5, "linestyle": "--" if "base" in name else "-"}
+        offset = (8, aside.get(name, 0))
+        curve(axes, lengths, of_name, name, colors.get(name, QUIET), offset=offset, **how)
     axes.set_xscale("log", base=2)
     axes.set_xticks(lengths, [str(length) for length in lengths])
     axes.minorticks_off()
@@ -396,37 +367,10 @@ def _signed(number: float, digits: int = 3) -> str:
     return f"{number:.{digits}f}".replace("-", "−")
 
 
-def _at(center: Point, radius: float, angle: float) -> Point:
-    """Return a place on a circle; angles grow counterclockwise from the right, y downward."""
-    return center[0] + radius * math.cos(angle), center[1] - radius * math.sin(angle)
-
-
-def _hand(axes: Axes, center: Point, radius: float, angle: float, color: str) -> None:
-    tip = _at(center, radius, angle)
-    wide = 2.4 if color != QUIET else 1.8
-    axes.plot(*zip(center, tip, strict=True), color=color, linewidth=wide, zorder=3)
-    axes.plot(*tip, marker="o", markersize=6, color=color, zorder=3)
-
-
-def _wedge(axes: Axes, center: Point, radius: float, start: float, end: float, color: str) -> None:
-    """Fill the angles from start to end; y grows downward, so matplotlib counts the other way."""
-    turns = (-math.degrees(end), -math.degrees(start))
-    edge = {"facecolor": TINTS[color], "edgecolor": color, "linewidth": 1.4}
-    axes.add_patch(Wedge(center, radius, *turns, **edge))
-
-
 def _arc(axes: Axes, center: Point, radius: float, start: float, end: float, color: str) -> None:
     """Draw an arrow along a circle."""
     angles = torch.linspace(start, end, 40).tolist()
-    points = [_at(center, radius, angle) for angle in angles]
+    points = [tip_of(center, radius, angle) for angle in angles]
     axes.plot(*zip(*points[:-1], strict=True), color=color, linewidth=1.6)
     head = {"arrowstyle": "-|>", "color": color, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", points[-1], points[-4], arrowprops=head)
-
-
-def _bow(axes: Axes, left: float, right: float, y: float, height: float, color: str) -> None:
-    """Join two places by a bow above or below them."""
-    shares = torch.linspace(0, 1, 30).tolist()
-    xs = [left + (right - left) * share for share in shares]
-    ys = [y + height * math.sin(math.pi * share) ** 0.6 for share in shares]
-    axes.plot(xs, ys, color=color, linewidth=1.8)

@@ -3,10 +3,8 @@
 import math
 
 import torch
-from matplotlib.axes import Axes
-from matplotlib.patches import Wedge
 
-from course.building.figures.sources import reference
+from course.building.figures import reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,
@@ -17,15 +15,24 @@ from course.plots.drawing import (
     TEXT,
     THIRD,
     TINTS,
+    beside,
     cells,
     chart,
     curve,
     diagram,
     dial,
+    hand,
+    log_axis,
     note,
+    over,
+    sector,
+    tip_of,
     write,
 )
 from course.plots.parts import heatmap
+
+UP = math.pi / 2
+"""Where a hand points at angle 0."""
 
 ON_COLOR = "#fdfdfd"
 """For words on a heatmap, whose colors are the same on a dark page; pure white would change."""
@@ -58,11 +65,12 @@ def hands_of_three_positions() -> Picture:
             if row:
                 turned = (position - first) * rate
                 moved = abs(math.remainder(turned, 2 * math.pi)) > 0.2
-                _hand(axes, (x, y), radius, first * rate, FAINT)
+                hand(axes, (x, y), radius, UP - first * rate, FAINT)
                 if moved:
-                    _sector(axes, (x, y), radius, first * rate, math.fmod(turned, 2 * math.pi))
+                    end = UP - first * rate
+                    sector(axes, (x, y), radius, end - math.fmod(turned, 2 * math.pi), end, ACCENT)
             color = QUIET if row == 0 or not moved else ACCENT
-            _hand(axes, (x, y), radius, position * rate, color)
+            hand(axes, (x, y), radius, UP - position * rate, color)
     return picture
 
 
@@ -82,12 +90,12 @@ def row_notes_the_tips() -> Picture:
     colors = [ACCENT, SECOND] * (width // 2)
     for pair, angle in enumerate(position * rate for rate in rates):
         x = left + (2 * pair + 1) * cell
-        side, height = x + radius * math.sin(angle), y - radius * math.cos(angle)
+        side, height = tip_of((x, y), radius, UP - angle)
         write(axes, (x, 0.16), f"hand {pair}", align="center", bold=True)
         dial(axes, (x, y), radius)
         axes.plot([x, side], [height, height], color=ACCENT, linewidth=4)
         axes.plot([x, x], [y, height], color=SECOND, linewidth=4)
-        _hand(axes, (x, y), radius, angle, INK)
+        hand(axes, (x, y), radius, UP - angle, INK)
         if pair == 0:
             write(axes, (x + 0.1, height - 0.17), names[0], ACCENT)
         else:
@@ -98,8 +106,7 @@ def row_notes_the_tips() -> Picture:
     block = cells(axes, left, 2.7, [row], size=(cell, 0.42), pattern=".4f", colors=[colors])
     write(axes, (0.16, block.left(0)[1]), f"row {position}", bold=True)
     for column, (name, color) in enumerate(zip(names, colors, strict=True)):
-        x, top = block.above(column)
-        write(axes, (x, top - 0.17), name, color, align="center")
+        over(axes, block, column, name, color)
     return picture
 
 
@@ -157,11 +164,8 @@ def slow_hands_never_go_round() -> Picture:
         x="hand",
         y="wavelength (positions)",
     )
-    axes.set_yscale("log")
+    log_axis(axes.yaxis, [10, 100, 1000, 10_000, 100_000])
     axes.set(xlim=(-6, 240), ylim=(3, top), xticks=[0, 50, 100, 150, len(turns) - 1])
-    ticks = [10, 100, 1000, 10_000, 100_000]
-    axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
-    axes.minorticks_off()
     axes.axhspan(trained, top, facecolor=TINTS[ACCENT], linewidth=0)
     axes.axhline(limit, color=QUIET, linewidth=1.3, linestyle="--")
     axes.plot(range(seen), turns[:seen], color=SECOND, linewidth=4)
@@ -196,9 +200,10 @@ def equal_steps_are_equal_turns() -> Picture:
             if pair == 0:
                 write(axes, (center[0], 0.2), f"{start} to {start + k}", align="center", bold=True)
             dial(axes, center, radius)
-            _sector(axes, center, radius, start * rate, k * rate)
-            _hand(axes, center, radius, start * rate, QUIET)
-            _hand(axes, center, radius, (start + k) * rate, ACCENT)
+            begin, end = (UP - place * rate for place in (start, start + k))
+            sector(axes, center, radius, end, begin, ACCENT)
+            hand(axes, center, radius, begin, QUIET)
+            hand(axes, center, radius, end, ACCENT)
     return picture
 
 
@@ -299,8 +304,7 @@ def biases_follow_diagonals() -> Picture:
     write(axes, (left, below), f"b(−{largest}): three or more back", SECOND)
     write(axes, (right, below), "b(−1): one back", ACCENT, align="right", bold=True)
     for row, name in enumerate(("query at 0", "1", "2", "…")):
-        x, y = block.left(row)
-        write(axes, (x - 0.12, y), name, QUIET, align="right")
+        beside(axes, block, row, name)
     return picture
 
 
@@ -325,40 +329,20 @@ def formulas_agree_at_first() -> Picture:
         x="hand",
         y="wavelength (positions)",
     )
-    axes.set_yscale("log")
-    last = len(hands) - 1
+    last, names = len(hands) - 1, ["10", "1,000", "100,000", "10 million", "1 billion"]
+    log_axis(axes.yaxis, [10, 1000, 1e5, 1e7, 1e9], names)
     axes.set(xlim=(-6, last + 130), ylim=(3, top), xticks=[0, 50, 100, 150, 200, last])
-    ticks = [10, 1000, 100_000, 10_000_000, 1_000_000_000]
-    axes.set_yticks(ticks, ["10", "1,000", "100,000", "10 million", "1 billion"])
-    axes.minorticks_off()
     for name, some in turns.items():
         dashed = {"linestyle": "--", "color": SECOND, "zorder": 3} if name == closest else {}
         curve(axes, hands, some, **dashed)
     curve(axes, hands, paper, color=ACCENT, linewidth=4)
-    beside = last + 7
-    write(axes, (beside, ends["4i/C"]), f"4i/C: {ends['4i/C'] / 1e6:.0f} million", QUIET)
-    write(axes, (beside, ends[closest] * 4), f"{closest}: {ends[closest]:,.0f}", SECOND)
-    write(axes, (beside, paper[-1] / 2.5), f"2i/C: {paper[-1]:,.0f}", ACCENT, bold=True)
-    write(axes, (beside, ends["i/C"]), f"i/C: {ends['i/C']:,.0f}", QUIET)
+    right = last + 7
+    write(axes, (right, ends["4i/C"]), f"4i/C: {ends['4i/C'] / 1e6:.0f} million", QUIET)
+    write(axes, (right, ends[closest] * 4), f"{closest}: {ends[closest]:,.0f}", SECOND)
+    write(axes, (right, paper[-1] / 2.5), f"2i/C: {paper[-1]:,.0f}", ACCENT, bold=True)
+    write(axes, (right, ends["i/C"]), f"i/C: {ends['i/C']:,.0f}", QUIET)
     return picture
 
 
 def _short(number: float) -> str:
     return f"{number:,.{2 if number < 10 else 1 if number < 100 else 0}f}"
-
-
-def _hand(axes: Axes, center: tuple[float, float], radius: float, angle: float, color: str) -> None:
-    """Draw a hand that has turned clockwise by an angle, in radians, since it pointed up."""
-    x, y = center
-    tip = (x + radius * math.sin(angle), y - radius * math.cos(angle))
-    axes.plot(*zip(center, tip, strict=True), color=color, linewidth=2.4, zorder=3)
-    axes.plot(*tip, marker="o", markersize=6, color=color, zorder=3)
-
-
-def _sector(
-    axes: Axes, center: tuple[float, float], radius: float, start: float, turned: float
-) -> None:
-    """Draw what a hand passes over that turns clockwise, in a diagram, where y grows downward."""
-    begin = math.degrees(start) - 90
-    sector = Wedge(center, radius, begin, begin + math.degrees(turned), facecolor=TINTS[ACCENT])
-    axes.add_patch(sector)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 
-from course.building.figures.sources import measured, reference
+from course.building.figures import measured, reference
 from course.plots import Picture
 from course.plots.drawing import (
     ACCENT,
@@ -15,11 +15,14 @@ from course.plots.drawing import (
     TEXT,
     THIRD,
     arrow,
+    beside,
     cells,
     chart,
     curve,
     diagram,
+    log_axis,
     note,
+    over,
     write,
 )
 from course.plots.skipgram import name_points
@@ -56,25 +59,17 @@ def pairs_in_a_window() -> Picture:
             for side in (-1, 1):
                 start, end = (x + 0.12 * side, y), (text.above(place + side)[0], y)
                 arrow(axes, start, end, colors[word], bend=-0.45 * side)
-    table = cells(
-        axes,
-        1.9,
-        1.83,
-        company.tolist(),
-        size=(0.75, 0.36),
-        colors=[colors.get(word) for word in VOCABULARY],
-    )
+    marks = [colors.get(word) for word in VOCABULARY]
+    table = cells(axes, 1.9, 1.83, company.tolist(), size=(0.75, 0.36), colors=marks)
     for row, word in enumerate(VOCABULARY):
-        x, y = table.left(row)
-        write(axes, (x - 0.12, y), word, colors.get(word, QUIET), align="right")
-        write(axes, (table.above(row)[0], 1.63), word, QUIET, align="center")
+        beside(axes, table, row, word, colors.get(word, QUIET))
+        over(axes, table, row, word)
     write(axes, (0.2, 1.63), "center", QUIET)
     write(axes, (5.02, 1.63), "context", QUIET)
     equal = (table.right(1)[1] + table.right(3)[1]) / 2
     write(axes, (5.15, equal), "equal rows")
     for row in (1, 3):
-        x, y = table.right(row)
-        arrow(axes, (5.12, equal), (x, y), QUIET)
+        arrow(axes, (5.12, equal), table.right(row))
     return picture
 
 
@@ -121,21 +116,15 @@ def counts_to_the_power() -> Picture:
         x="power",
         y="probability of being drawn",
     )
-    for word, (count, color) in enumerate(
-        zip(COUNTS.tolist(), (SECOND, THIRD, ACCENT), strict=True)
-    ):
-        times = "once" if count == 1 else f"{count} times"
+    words = (("90 times", SECOND), ("9 times", THIRD), ("once", ACCENT))
+    for word, (times, color) in enumerate(words):
         curve(axes, powers, [row[word] for row in shares], f"seen {times}", color)
         axes.plot(0.75, chosen[word], "o", color=color)
-        place = {"xytext": (8, 9), "textcoords": "offset points", "ha": "left"}
+        place = {"xytext": (8, 9), "textcoords": "offset points", "fontsize": TEXT}
         axes.annotate(f"{chosen[word]:.4f}", (0.75, chosen[word]), color=color, **place)
     axes.axvline(0.75, color=QUIET, linewidth=1, linestyle=":")
-    axes.set(yscale="log", xlim=(0, 1.32), ylim=(0.007, 2))
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
-    axes.set_yticks([0.01, 0.1, 1 / 3, 1], ["0.01", "0.1", "1/3", "1"])
-    axes.minorticks_off()
-    for text in axes.texts:
-        text.set_fontsize(TEXT)
+    log_axis(axes.yaxis, [0.01, 0.1, 1 / 3, 1], ["0.01", "0.1", "1/3", "1"])
+    axes.set(xlim=(0, 1.32), ylim=(0.007, 2), xticks=[0, 0.25, 0.5, 0.75, 1])
     return picture
 
 
@@ -156,13 +145,8 @@ def where_a_score_rests() -> Picture:
     )
     curve(axes, scores, cost, color=SECOND)
     axes.plot(rest, lowest, "o", color=ACCENT, markersize=8)
-    note(
-        axes,
-        "12 true pairs pull up as hard\nas 15 drawn ones push down",
-        (rest, lowest + 0.4),
-        (0.1, 32),
-        ACCENT,
-    )
+    said = "12 true pairs pull up as hard\nas 15 drawn ones push down"
+    note(axes, said, (rest, lowest + 0.4), (0.1, 32), ACCENT)
     axes.axvline(0, color=QUIET, linewidth=1, linestyle=":")
     axes.set(ylim=(16, 50))
     return picture
@@ -244,26 +228,14 @@ def king_man_woman() -> Picture:
             write(axes, (x, y - 0.1), name, color, align="center")
     axes.plot(*corner, "D", color=INK, markersize=7)
     write(axes, (corner[0] + 0.06, corner[1] + 0.06), "king − man + woman")
-    write(
-        axes,
-        ((at["king"][0] + corner[0]) / 2, corner[1] + 0.1),
-        f"{across:.2f}",
-        ACCENT,
-        align="center",
-    )
+    halfway = (at["king"][0] + corner[0]) / 2
+    write(axes, (halfway, corner[1] + 0.1), f"{across:.2f}", ACCENT, align="center")
     axes.plot(*zip(at["queen"], corner, strict=True), color=SECOND, linestyle=":")
-    write(
-        axes,
-        (corner[0] + 0.06, (corner[1] + at["queen"][1]) / 2),
-        f"{to_queen:.2f}, most of it",
-        SECOND,
-    )
-    write(
-        axes, (corner[0] + 0.06, (corner[1] + at["queen"][1]) / 2 - 0.13), "out of the page", SECOND
-    )
+    x, y = corner[0] + 0.06, (corner[1] + at["queen"][1]) / 2
+    write(axes, (x, y), f"{to_queen:.2f}, most of it", SECOND)
+    write(axes, (x, y - 0.13), "out of the page", SECOND)
     axes.set(xticks=[], yticks=[], xlim=(-0.25, 1.15), ylim=(-0.2, 1.15), aspect="equal")
-    for side in axes.spines.values():
-        side.set_visible(False)
+    axes.spines[:].set_visible(False)
     _bars(grid[0, 1], found["nearest"])
     return picture
 
@@ -278,8 +250,7 @@ def _bars(axes: Axes, nearest: dict[str, float]) -> None:
     write(axes, (0.03, 0), "left out", "white")
     write(axes, (0.03, 1), "the answer", "white")
     axes.set(xlim=(-0.42, 1.22), ylim=(len(nearest) - 0.4, -0.6), xticks=[], yticks=[])
-    for side in axes.spines.values():
-        side.set_visible(False)
+    axes.spines[:].set_visible(False)
 
 
 def glove_map() -> Picture:
@@ -291,16 +262,11 @@ def glove_map() -> Picture:
 
 
 def shakespeare_map() -> Picture:
+    colors = {"Romeo and Juliet": ACCENT, "kings and queens": SECOND}
     return _map(
         "shakespeare_map",
         "A million letters of Shakespeare tell who belongs with whom; kin and body overlap",
-        {
-            "Romeo and Juliet": ACCENT,
-            "kings and queens": SECOND,
-            "kin": QUIET,
-            "thou": THIRD,
-            "body": FOURTH,
-        },
+        colors | {"kin": QUIET, "thou": THIRD, "body": FOURTH},
     )
 
 
@@ -322,11 +288,10 @@ def _map(name: str, finding: str, colors: dict[str, str]) -> Picture:
     low, high = points.min(0), points.max(0)
     half = max((high - low) / (across, up)) * 1.22 / 2 * np.array([across, up])
     middle = (low + high) / 2
-    axes.set(xlim=(middle - half)[[0]].tolist() + (middle + half)[[0]].tolist())
-    axes.set(ylim=(middle - half)[[1]].tolist() + (middle + half)[[1]].tolist())
     axes.set(xticks=[], yticks=[])
-    for side in axes.spines.values():
-        side.set_visible(False)
+    (left, bottom), (right, top) = middle - half, middle + half
+    axes.set(xlim=(left, right), ylim=(bottom, top))
+    axes.spines[:].set_visible(False)
     of_words = [colors[kind] for kind in words.values()]
     for point, color in zip(points, of_words, strict=True):
         axes.plot(*point, "o", color=color, markersize=6)

@@ -92,7 +92,7 @@ class Store:
             return None
         if (result.student, result.lesson, result.key) != (unit.student, unit.lesson, key):
             return None
-        return replace(result, notes=unit.notes, canvas_id=unit.canvas_id, late=unit.late)
+        return replace(result, **unit.facts)
 
     def keep(self, unit: Unit, result: LessonResult) -> None:
         """Write a result."""

@@ -84,16 +84,10 @@ def _own() -> set[str]:
 
 
 def _expect_outside(submissions: Path) -> None:
-    place = submissions.resolve()
-    for what, own in (("course", root()), ("Python", Path(sys.prefix)), *_imported_from()):
-        if own.resolve().is_relative_to(place):
+    for own in (root(), sys.prefix, *filter(_is_safe, sys.path)):
+        if Path(own).resolve().is_relative_to(submissions.resolve()):
             raise UnsafePlace(
-                f"the {what} that grades lies in {shown(submissions)}, where it would be a "
-                "student's to write: keep it elsewhere, or name the folder of the submissions alone"
+                f"{shown(own)}, from where the grader runs, lies in {shown(submissions)}, where it "
+                "would be a student's to write: keep it elsewhere, or name the folder of the "
+                "submissions alone"
             )
-
-
-def _imported_from() -> Iterator[tuple[str, Path]]:
-    for entry in sys.path:
-        if os.path.isabs(entry) and _is_safe(entry):
-            yield "library", Path(entry)

@@ -103,11 +103,9 @@ class Judge:
             key=key_of(unit, self.seed),
             exercises=exercises,
             trouble=trouble,
-            notes=unit.notes,
             seconds=round(time.monotonic() - start, 3),
-            canvas_id=unit.canvas_id,
             module=module_key(unit),
-            late=unit.late,
+            **unit.facts,
         )
 
     def _exercises_and_trouble(self, unit: Unit) -> tuple[tuple[ExerciseResult, ...], str]:

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 from course import root
 from course.grading.sandbox.sandbox import Limits
@@ -38,8 +39,8 @@ class Unit:
         source: the text of the module, or None if none was handed in.
         unread: why the grader could not read what was handed in, in a sentence; or nothing.
         refused: why what was handed in is no module, as the rest of a sentence; or nothing.
-        canvas_id: the student's number on Canvas, if the class came from there.
-        late: whether Canvas has marked it as late.
+        canvas_id, handed_in_at, says, late, questions: what is known of handing it in, as in a
+            `LessonResult`; no result depends on it.
     """
 
     student: str
@@ -49,7 +50,16 @@ class Unit:
     unread: str = ""
     refused: str = ""
     canvas_id: str = ""
+    handed_in_at: str = ""
+    says: str = ""
     late: bool = False
+    questions: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return what its result takes over as it is, by the name of the attribute."""
+        names = ("notes", "canvas_id", "handed_in_at", "says", "late", "questions")
+        return {name: getattr(self, name) for name in names}
 
 
 def not_graded(unit: Unit, trouble: str) -> LessonResult:
@@ -62,10 +72,7 @@ def not_graded(unit: Unit, trouble: str) -> LessonResult:
         key="",
         exercises=tuple(exercises),
         trouble=trouble,
-        notes=unit.notes,
-        seconds=0.0,
-        canvas_id=unit.canvas_id,
-        late=unit.late,
+        **unit.facts,
     )
 
 

@@ -13,22 +13,20 @@ from typing import Any
 
 
 def configure(config: Any) -> None:
-    """Let nbgrader's commands, and its formgrader, use our ways to release, collect and grade.
+    """Let nbgrader's commands, and its formgrader, use our ways to collect and grade.
 
-    nbgrader has settings for who collects, but none for who releases, who grades and what
-    formgrader lists; these are replaced where it looks them up.
+    nbgrader has settings for who collects, but none for who grades and what formgrader lists;
+    these are replaced where it looks them up.
 
     Args:
         config: what `get_config()` gives in nbgrader's configuration.
     """
-    from nbgrader.apps import api, autogradeapp, generateassignmentapp
+    from nbgrader.apps import api, autogradeapp
 
     from course.grading.nbgrader.autograde import Autograde
-    from course.grading.nbgrader.release import GenerateAssignment
     from course.grading.nbgrader.submissions import submitted_students, submitted_time
 
     autogradeapp.Autograde = api.Autograde = Autograde
-    generateassignmentapp.GenerateAssignment = api.GenerateAssignment = GenerateAssignment
     api.NbGraderAPI.get_submitted_students = submitted_students
     api.NbGraderAPI.get_submitted_timestamp = submitted_time
     config.ExchangeFactory.collect = "course.grading.nbgrader.collect.Collect"

@@ -2,36 +2,28 @@
 
 import os
 import secrets
-import shutil
 from datetime import datetime
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.plugins import ExtractorPlugin
-from nbgrader.utils import parse_utc
 
-from course.grading.names import printable
-from course.grading.nbgrader.release import lesson_of
 from course.grading.nbgrader.submissions import (
     MAX_FILE_BYTES,
-    NOT_PLAIN,
-    Folder,
+    PLAIN,
+    SECRET,
+    TIME,
     Unreadable,
     is_plain,
-    is_time,
+    lesson_of,
+    read_file,
+    time_in,
 )
-from course.system.files import write_whole
-
-MAX_FILES = 100
-MAX_BYTES = 50 << 20
-"""Of all files of a submission."""
-TOO_MUCH = f"of more than {MAX_FILES} files or {MAX_BYTES >> 20} MB the rest was not collected"
 
 
 class Collect(ExchangeCollect):
-    """`nbgrader collect`, which takes nothing but the files that lie in a student's own folder.
+    """`nbgrader collect`, which takes nothing but what lies in a student's own folder.
 
     nbgrader's own follows links, as the instructor, and stops at the first folder whose name it
     cannot read, so one student could keep it from collecting at all.
@@ -45,60 +37,38 @@ class Collect(ExchangeCollect):
     def _path_to_record(self, path: str) -> dict[str, Any]:
         """Return what the name of a submission says; if it is none, warn, and call it nobody's."""
         name = os.path.basename(path)
-        student, _, time, *_ = [*name.rsplit("+", 3), "", ""]
-        if not is_plain(student):
-            why = NOT_PLAIN
-        elif not is_time(time):
-            why = "its name holds no time"
-        elif os.path.islink(path) or not os.path.isdir(path):
-            why = "it is no folder"
-        else:
-            return {"username": student, "filename": name, "timestamp": parse_utc(time)}
+        student, _, text, *_ = [*name.rsplit("+", 3), "", ""]
+        time, is_folder = time_in(text), os.path.isdir(path) and not os.path.islink(path)
+        if time and is_folder and is_plain(student):
+            return {"username": student, "filename": name, "timestamp": time}
+        why = f"it is no folder STUDENT+ASSIGNMENT+TIME+..., where {PLAIN}"
         self.log.warning("%r was not collected: %s", name, why)
         return {"username": "", "filename": name, "timestamp": datetime.min}
 
     def do_copy(self, src: str, dest: str, log: object = None) -> None:
-        """Copy what was handed in, whole or not at all.
+        """Copy the files that were released, as they were handed in; of others nothing is graded.
 
         The time is that in the folder's name, by which nbgrader finds the latest submission. A
         secret that is missing, without which nbgrader releases nobody's feedback, is made up.
         """
-        if lesson_of(self.coursedir.assignment_id) is None:
+        course, assignment = self.coursedir, self.coursedir.assignment_id
+        if lesson_of(assignment) is None:
             super().do_copy(src, dest, log)
             return
-        draft = Path(dest).with_name(f".{Path(dest).name}.{os.getpid()}")
-        try:
-            draft.mkdir(parents=True)
-            write_whole(draft / "submission_secret.txt", secrets.token_hex(64))
-            with Folder(src) as folder:
-                self._copy_files(folder, Path(src).name, draft)
-            write_whole(draft / "timestamp.txt", src.rsplit("+", 3)[2])
-            os.rename(draft, dest)
-        except Unreadable as why:
-            self.log.warning("%s", printable(str(why)))
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-
-    def _copy_files(self, folder: Folder, source: str, draft: Path) -> None:
-        """Copy files, first those that are graded, until they are too many or too large."""
-        assignment, room = self.coursedir.assignment_id, MAX_BYTES
-        wanted = {assignment, lesson_of(assignment).stem}
-        names = sorted(folder.names(), key=lambda name: Path(name).stem not in wanted)
-        for number, name in enumerate(names):
-            if any(fnmatch(name, pattern) for pattern in self.coursedir.ignore):
-                continue
+        release = Path(course.format_path(course.release_directory, ".", assignment))
+        released = sorted(path.name for path in release.glob("*.*"))
+        if not released:
+            self.fail(f"run `nbgrader generate_assignment {assignment}` first")
+        files = {SECRET: secrets.token_hex(64).encode()}
+        for name in [*released, SECRET]:
             try:
-                data = folder.read(name, MAX_FILE_BYTES)
-            except Unreadable as why:
-                self.log.warning("%s: %s", printable(source), printable(str(why)))
-                if not name.endswith(".ipynb"):
-                    continue
-                data = b""  # it stands for a notebook whose answers are to be looked for
-            room -= len(data)
-            if room < 0 or number >= MAX_FILES:
-                self.log.warning("%r: %s", source, TOO_MUCH)
-                return
-            (draft / name).write_bytes(data)
+                files[name] = read_file(src, name, MAX_FILE_BYTES)
+            except (Unreadable, OSError) as why:
+                self.log.warning("%r: %s", os.path.basename(src), why)
+        files[TIME] = src.rsplit("+", 3)[2].encode()
+        os.makedirs(dest)
+        for name, data in files.items():
+            Path(dest, name).write_bytes(data)
 
 
 class NoArchives(ExtractorPlugin):

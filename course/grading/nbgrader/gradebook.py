@@ -2,14 +2,10 @@
 
 A lesson is an assignment with a notebook of the same name, "5_rope"; an exercise is a grade cell
 of that notebook, under the exercise's own name. An instructor's notebook may have that name too:
-its other cells, scores given by hand, comments and penalties stay, and the points add up. Two
-rules of nbgrader's hold then. `nbgrader generate_assignment` comes first, for it refuses to change
-a notebook that has submissions; if the notebook has cells with the names of the exercises, it may
-be run again later. And `nbgrader autograde` enters a score in every cell that it finds, so enter
-the points again after it. In a folder of `course nbgrader init` it asks our judge, so there is
-nothing to enter.
+its other cells, scores given by hand, comments and penalties stay, and the points add up.
 
-The formgrader lists an assignment only if there is a folder of it, `source/5_rope`.
+nbgrader's own `autograde` enters a score in every cell that it finds, so enter the points again
+after it. In a folder of `course nbgrader init` it asks our judge, so there is nothing to enter.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +25,7 @@ from nbgrader.api import (
     SubmittedNotebook,
 )
 from nbgrader.dbutil import ALEMBIC_DIR
-from sqlalchemy import URL, Connection, NullPool, create_engine, inspect, make_url
+from sqlalchemy import URL, NullPool, create_engine, inspect, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from course.grading.judge.grade import GradingError
@@ -51,24 +47,22 @@ def check_gradebook(database: str) -> bool:
         database: its file, or the URL that nbgrader knows it by, "sqlite:///gradebook.db".
 
     Raises:
-        GradebookError: no points can be entered, nor a gradebook be made there.
+        GradebookError: there is something else, or nothing can be entered.
     """
     url = _url(database)
-    if url.get_backend_name() == "sqlite" and not Path(url.database).exists():
-        folder = Path(url.database).absolute().parent
-        if not folder.is_dir():
-            raise GradebookError(f"there is no folder {folder} for the gradebook")
+    is_file = url.get_backend_name() == "sqlite"
+    if (
+        is_file
+        and not Path(url.database).exists()
+        and Path(url.database).absolute().parent.is_dir()
+    ):
         return False
-    with _in_a_sentence(database), _writable(url) as connection:
+    with _in_a_sentence(database), create_engine(url, poolclass=NullPool).begin() as connection:
+        if is_file:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")  # fails at once if it is locked
         tables = set(inspect(connection).get_table_names())
-        revision = MigrationContext.configure(connection).get_current_revision()
     if tables and not tables.issuperset({"assignment", "grade"}):
         raise GradebookError(f"{database} is a database, but not a gradebook of nbgrader")
-    if tables and revision != ScriptDirectory(ALEMBIC_DIR).get_current_head():
-        raise GradebookError(
-            f"{database} was made by another version of nbgrader; `nbgrader db upgrade` brings it "
-            "up to date"
-        )
     return bool(tables)
 
 
@@ -88,8 +82,8 @@ def enter_points(results: Sequence[LessonResult], database: str) -> None:
     """
     url, there_is_one = _url(database), check_gradebook(database)
     with _in_a_sentence(database):
-        if not there_is_one:
-            with _writable(url) as connection:
+        if not there_is_one:  # nbgrader's own way takes seconds, and a program on the PATH
+            with create_engine(url, poolclass=NullPool).begin() as connection:
                 Base.metadata.create_all(connection)
                 MigrationContext.configure(connection).stamp(ScriptDirectory(ALEMBIC_DIR), "head")
         with _in_one_step(url) as book:
@@ -144,9 +138,6 @@ def _enter_result(
             grade.needs_manual_grade = grade.manual_score is not None
 
 
-# --- the database ---------------------------------------------------------------------------
-
-
 def _url(database: str) -> URL:
     if "://" not in database:
         return URL.create("sqlite", database=database)
@@ -154,15 +145,6 @@ def _url(database: str) -> URL:
         return make_url(database)
     except ArgumentError:
         raise GradebookError(f"{database} is no URL of a database") from None
-
-
-@contextmanager
-def _writable(url: URL) -> Iterator[Connection]:
-    """Open a connection that fails at once where nothing can be written; commit at the end."""
-    with create_engine(url, poolclass=NullPool).begin() as connection:
-        if url.get_backend_name() == "sqlite":
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        yield connection
 
 
 @contextmanager
@@ -192,6 +174,8 @@ def _in_a_sentence(database: str) -> Iterator[None]:
         reason = str(error.orig)
         if "locked" in reason:
             reason = "another program is writing to it; try again when it is done"
+        if "no such" in reason:
+            reason += "; `nbgrader db upgrade` brings a gradebook up to date"
         raise GradebookError(f"{database}: {reason}") from None
     except (SQLAlchemyError, InvalidEntry, ImportError) as error:
         raise GradebookError(f"{database}: {str(error).partition(chr(10))[0]}") from None

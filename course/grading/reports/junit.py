@@ -7,8 +7,8 @@ is to do is skipped, since nothing has gone wrong yet; what could not be tested 
 from collections import Counter
 from xml.etree import ElementTree
 
+from course.grading.class_file.grades import Grades
 from course.grading.names import printable
-from course.grading.reports.classroom import Students
 from course.grading.reports.message import notes_for_student, plain_message
 from course.syllabus import Status
 from course.testing.result import ExerciseResult, LessonResult
@@ -16,12 +16,11 @@ from course.testing.result import ExerciseResult, LessonResult
 _ELEMENT = {Status.WRONG: "failure", Status.TO_DO: "skipped", Status.NOT_RUN: "error"}
 
 
-def junit_xml(students: Students) -> str:
-    """Return the text of the file; valid whatever characters the messages hold."""
+def junit_xml(grades: Grades) -> str:
+    """Return the text of the file, of what was judged; valid whatever the messages hold."""
     root = ElementTree.Element("testsuites", name="What and Where")
-    for results in students.values():
-        for result in results:
-            root.append(_suite(result))
+    for result in grades.results:
+        root.append(_suite(result))
     ElementTree.indent(root, " ")
     body = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'

@@ -1,230 +1,197 @@
-"""The page about the class, for the instructor."""
+"""The page about the class, for the instructor, and one to project, on which nobody is named."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import median
 
-from course.grading.reports.classroom import Students, is_graded, points_of
-from course.grading.reports.message import late_note
+from course.grading.class_file.grades import (
+    EXCUSED,
+    NOT_DUE,
+    NOT_GRADED,
+    NOT_HANDED_IN,
+    ExerciseGrade,
+    Grades,
+    LessonGrade,
+    StudentGrade,
+)
+from course.grading.reports.changes import Change
+from course.grading.reports.message import number
+from course.grading.reports.misconceptions import misconceptions
 from course.grading.reports.page import render
-from course.grading.similarity.answers import Known
-from course.grading.similarity.copies import Resemblance
-from course.syllabus import Exercise, Lesson, Status, lessons
-from course.testing.result import LessonResult
+from course.grading.reports.to_do import for_instructor, for_students, questions_of
+from course.syllabus import Exercise, Lesson, Status
 
-MAX_FREQUENT = 5
-"""How many mistakes are worth talking about in class."""
-MAX_SENTENCES = 500
-"""Of troubles, and of notes; further ones are counted."""
-MAX_SENTENCE = 300
-"""Its characters."""
-MAX_UNEXPLAINED = 20
-"""Of the messages about an exercise that no known mistake explains; further ones are counted."""
-MAX_NAMES = 50
-"""Of students of whom one sentence is said; further ones are counted."""
-MAX_FRAGMENTS = 8
-"""Of one pair that looks alike; further ones are counted."""
+N_BINS = 10
+"""Bars of a histogram, each a tenth of the points."""
+_STATUSES = {
+    Status.PASSED: ("p", "✓"),
+    Status.WRONG: ("w", "✗"),
+    Status.TO_DO: ("t", "○"),
+    Status.NOT_RUN: ("n", "–"),
+    Status.UNCHECKED: ("n", "–"),
+}
+_LESSONS = {EXCUSED: ("e", "exc."), NOT_DUE: ("d", ""), NOT_GRADED: ("q", "?")}
 
 
 def overview_page(
-    students: Students,
-    resemblances: Mapping[str, Sequence[Resemblance]],
-    known: Sequence[Known] = (),
-    concealed: Sequence[tuple[str, str]] = (),
+    grades: Grades,
+    to_look_at: Sequence[tuple[str, StudentGrade]] = (),
     about_class: Sequence[str] = (),
+    changes: Sequence[Change] | None = None,
 ) -> str:
-    """Return the page, as HTML: one file below 2 MB, even for a large class.
+    """Return the page for the instructor, as HTML: one file, even for a large class.
 
     Args:
-        students: the results of each.
-        resemblances: for the stem of a lesson, the pairs of students to look at.
-        known: the modules that hold published answers.
-        concealed: sentences on code that may be concealed, each with its student.
+        to_look_at: sentences on what resembles something else.
         about_class: notes on what no student in particular handed in.
+        changes: against an earlier run; None if none was compared.
     """
-    results = [result for own in students.values() for result in own]
-    facts = [
-        _lesson_facts(lesson, own)
-        for lesson in lessons()
-        if (own := [result for result in results if result.lesson == lesson.stem])
-    ]
-    totalled = [one for one in facts if not one.lesson.beyond] or facts
-    mistakes = [
-        one for lesson in facts for exercise in lesson.exercises for one in exercise.mistakes
-    ]
-    mistakes.sort(key=_n_students, reverse=True)
-    verbatim = [one for one in known if not one.answers]
-    rewritten = [one for one in known if one.answers]
+    graded = [(student, one) for student in grades.students for one in student.lessons]
     return render(
         "overview.html",
-        rows=_rows(students),
-        mean=sum(one.mean for one in totalled),
-        worth=sum(one.lesson.points for one in totalled),
-        frequent=[one for one in mistakes if len(one.students) > 1][:MAX_FREQUENT],
-        lessons=facts,
-        troubles=_by_sentence((one.trouble, one.student) for one in results if one.trouble),
-        notes=_by_sentence(
-            [
-                *concealed,
-                *((note, one.student) for one in results for note in (*one.notes, *late_note(one))),
-            ]
-        ),
-        about_class=about_class,
-        resemblances=[
-            (lesson, pairs) for lesson in lessons() if (pairs := resemblances.get(lesson.stem))
+        "overview.js",
+        **_about(grades),
+        misconceptions=misconceptions(grades),
+        tasks={
+            "You": for_instructor(grades, about_class, to_look_at),
+            "Students": for_students(grades),
+        },
+        similar=bool(to_look_at),
+        sections=sorted({one.person.section for one in grades.students if one.person} - {""}),
+        rows=[
+            (one, _cells(one, grades.lessons), any(not each.answers for each in questions_of(one)))
+            for one in grades.students
         ],
-        n_known=len({one.student for one in known}),
-        verbatim=_by_sentence((f"`{one.lesson}.py`", one.student) for one in verbatim),
-        by_number=_by_number(rewritten),
-        by_answer=_by_sentence(
-            (answer, one.student) for one in rewritten for answer in one.answers
-        ),
-        most_sentences=MAX_SENTENCES,
-        most_unexplained=MAX_UNEXPLAINED,
-        most_names=MAX_NAMES,
-        most_fragments=MAX_FRAGMENTS,
+        decisions=[
+            (student, grade, one)
+            for student, grade in graded
+            for one in {one.decision: one for one in grade.exercises if one.decision}.values()
+        ],
+        late=[(student, one) for student, one in graded if one.lateness.is_late],
+        questions=[one for student in grades.students for one in questions_of(student)],
+        compared=changes is not None,
+        changes=_grouped(changes or (), grades),
     )
 
 
-# --- sentences ------------------------------------------------------------------------------
+def projected_page(grades: Grades) -> str:
+    """Return the page to show in class: how it went and what is misunderstood, without a name."""
+    return render("project.html", **_about(grades), misconceptions=misconceptions(grades))
+
+
+def _about(grades: Grades) -> dict:
+    distributions = [_distribution(lesson, grades) for lesson in grades.lessons]
+    totals = [one.points for one in grades.students if one.worth]
+    worth = max((one.worth for one in grades.students), default=0)
+    return {
+        "n_students": len(grades.students),
+        "distributions": distributions,
+        "median": median(totals) if totals else None,
+        "worth": worth,
+        "made": f"{grades.now:%Y-%m-%d %H:%M}",
+    }
+
+
+# --- lessons ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Said:
-    """A sentence, and of whom it is said."""
-
-    sentence: str
-    students: list[str]
-
-
-def _by_sentence(said: Iterable[tuple[str, str]]) -> list[_Said]:
-    """Return sentences with their students, the most frequent first; nobody counts twice."""
-    students: dict[str, dict[str, None]] = defaultdict(dict)
-    for sentence, student in said:
-        students[_shortened(sentence)][student] = None
-    grouped = [_Said(sentence, list(own)) for sentence, own in students.items()]
-    return sorted(grouped, key=_n_students, reverse=True)
-
-
-def _by_number(known: Sequence[Known]) -> list[_Said]:
-    """Return how many published answers students have, the most first."""
-    n_answers = Counter()
-    for one in known:
-        n_answers[one.student] += len(one.answers)
-    said = _by_sentence(
-        (f"{number} {'answer' if number == 1 else 'answers'}", student)
-        for student, number in n_answers.items()
-    )
-    return sorted(said, key=lambda one: -n_answers[one.students[0]])
-
-
-def _n_students(said: _Said) -> int:
-    return len(said.students)
-
-
-def _shortened(text: str) -> str:
-    first_line = text.strip().partition("\n")[0]
-    return first_line if len(first_line) <= MAX_SENTENCE else f"{first_line[: MAX_SENTENCE - 3]}..."
-
-
-# --- exercises ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _ExerciseFacts:
-    """The way an exercise ended in the class.
-
-    Attributes:
-        counts: the number of students, by outcome.
-        mistakes: the known mistakes, the most frequent first, each with whose it is.
-        unexplained: what those were told whose mistake is none of these.
-    """
-
-    exercise: Exercise
-    counts: dict[str, int]
-    mistakes: list[_Said]
-    unexplained: list[_Said]
-
-
-@dataclass(frozen=True)
-class _LessonFacts:
+class Distribution:
     """The way a lesson ended in the class.
 
     Attributes:
-        n_results, n_tested: how many students have a result, and how many modules were tested.
-        mean: the points that were graded, on average.
+        n: how many students it counts for.
+        median: of the points that count; None if it counts for nobody.
+        bins: how many students have so many tenths of the points.
+        outcomes: for each exercise, how many students by status.
     """
 
     lesson: Lesson
-    n_results: int
-    n_tested: int
-    mean: float
-    exercises: list[_ExerciseFacts]
+    n: int
+    median: float | None
+    bins: tuple[int, ...]
+    outcomes: tuple[tuple[Exercise, Counter[str]], ...]
+
+    @property
+    def in_words(self) -> str:
+        """Return the histogram as a sentence."""
+        tenths = [
+            f"{n} with {10 * tenth} to {10 * tenth + 10} %"
+            for tenth, n in enumerate(self.bins)
+            if n
+        ]
+        return f"Students by their share of {self.lesson.points} points: {', '.join(tenths)}."
 
 
-def _lesson_facts(lesson: Lesson, results: Sequence[LessonResult]) -> _LessonFacts:
-    graded = [result.points for result in results if is_graded(result)]
-    return _LessonFacts(
+def _distribution(lesson: Lesson, grades: Grades) -> Distribution:
+    own = [one for student in grades.students for one in student.lessons if one.lesson == lesson]
+    counted = [one for one in own if one.worth]
+    points = [one.points for one in counted]
+    shares = Counter(min(int(N_BINS * one.points / one.worth), N_BINS - 1) for one in counted)
+    outcomes: dict[str, Counter[str]] = defaultdict(Counter)
+    for grade in own:
+        for one in grade.result.exercises if grade.result else ():
+            outcomes[one.name][one.status] += 1
+    return Distribution(
         lesson=lesson,
-        n_results=len(results),
-        n_tested=sum(not result.trouble for result in results),
-        mean=fmean(graded or [0]),
-        exercises=[_exercise_facts(exercise, results) for exercise in lesson.exercises],
+        n=len(counted),
+        median=median(points) if points else None,
+        bins=tuple(shares[tenth] for tenth in range(N_BINS)),
+        outcomes=tuple((one, outcomes[one.name]) for one in lesson.exercises),
     )
 
 
-def _exercise_facts(exercise: Exercise, results: Sequence[LessonResult]) -> _ExerciseFacts:
-    found = [
-        (result.student, one)
-        for result in results
-        for one in result.exercises
-        if one.name == exercise.name
-    ]
-    counts = Counter(one.status for _, one in found)
-    wrong = [(student, one) for student, one in found if one.status == Status.WRONG]
-    return _ExerciseFacts(
-        exercise=exercise,
-        counts={
-            outcome: counts[outcome]
-            for outcome in (Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN)
-        },
-        mistakes=_by_sentence((one.advice, student) for student, one in wrong if one.advice),
-        unexplained=_by_sentence(
-            (one.first_wrong.message, student) for student, one in wrong if not one.advice
-        ),
+# --- students ---------------------------------------------------------------------------------
+
+
+def _cells(student: StudentGrade, lessons: Sequence[Lesson]) -> list[tuple[str, str]]:
+    """Return a student's cells, for each lesson and exercise its kind and its text."""
+    grades = {one.lesson.stem: one for one in student.lessons}
+    cells: list[tuple[str, str]] = []
+    for lesson in lessons:
+        if grade := grades.get(lesson.stem):
+            statuses = grade.result.statuses if grade.result else {}
+            cells.append(_lesson_cell(grade))
+            cells += [_exercise_cell(grade, one, statuses) for one in grade.exercises]
+        else:
+            cells += [("d", "")] * (1 + len(lesson.exercises))
+    return cells
+
+
+def _lesson_cell(grade: LessonGrade) -> tuple[str, str]:
+    if not grade.worth:
+        return _LESSONS.get(grade.status, ("e", "exc."))
+    if grade.status == NOT_HANDED_IN:
+        return "m", number(grade.points)
+    return (
+        ("l", f"{number(grade.points)} L")
+        if grade.lateness.is_late
+        else ("s", number(grade.points))
     )
 
 
-# --- students -------------------------------------------------------------------------------
+def _exercise_cell(
+    grade: LessonGrade, exercise: ExerciseGrade, statuses: Mapping[str, Status]
+) -> tuple[str, str]:
+    if exercise.decision:
+        return "h", number(exercise.points) or "e"
+    if grade.status == NOT_HANDED_IN:
+        return "m", ""
+    return _STATUSES.get(statuses.get(exercise.name), ("d", ""))
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A student: the points, and what help may be needed with."""
-
-    student: str
-    points: int
-    worth: int
-    wrong: list[str]
-    n_to_do: int
-    not_tested: list[str]
+# --- changes ----------------------------------------------------------------------------------
 
 
-def _rows(students: Students) -> list[_Row]:
-    """Return all students, those with the fewest points first."""
-    rows = [_row(student, results) for student, results in students.items()]
-    return sorted(rows, key=lambda row: row.points)
-
-
-def _row(student: str, results: Sequence[LessonResult]) -> _Row:
-    exercises = [exercise for result in results for exercise in result.exercises]
-    points, worth = points_of(results)
-    return _Row(
-        student=student,
-        points=points,
-        worth=worth,
-        wrong=[exercise.name for exercise in exercises if exercise.status == Status.WRONG],
-        n_to_do=sum(exercise.status == Status.TO_DO for exercise in exercises),
-        not_tested=[result.lesson for result in results if result.trouble],
-    )
+def _grouped(
+    changes: Sequence[Change], grades: Grades
+) -> list[tuple[str, str, int, Sequence[StudentGrade]]]:
+    """Return lesson and exercise, reason, gain and students; what concerns most comes first."""
+    known = {one.student: one for one in grades.students}
+    groups: dict[tuple[str, str, int], list[StudentGrade]] = defaultdict(list)
+    for one in changes:
+        gain = (one.after or 0) - (one.before or 0)
+        student = known.get(one.student) or StudentGrade(one.student, None, ())
+        groups[f"{one.lesson}.{one.exercise}", one.why, gain].append(student)
+    return sorted(((*key, own) for key, own in groups.items()), key=lambda one: -len(one[-1]))

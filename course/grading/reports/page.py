@@ -1,8 +1,11 @@
-"""Pages from templates: one file each, no script, nothing fetched; whatever is filled in, escaped.
+"""Pages from templates: one file each, nothing fetched; whatever is filled in, escaped.
 
-The templates are the `.html` files beside this one; all extend `page.html`.
+The templates are the `.html` files beside this one; all extend `page.html`. A browser runs no
+script but the one that is given here, and takes no style from elsewhere, by their hashes.
 """
 
+import base64
+import hashlib
 import re
 import textwrap
 from functools import cache
@@ -13,21 +16,47 @@ import jinja2
 import markupsafe
 
 from course.grading.names import feedback_path, printable
-from course.grading.reports.classroom import is_graded
-from course.grading.reports.message import trouble_of
+from course.grading.reports.message import decided, number, times_in_words
 from course.messages.message import message_about
 from course.syllabus import find_lesson
 
+_HERE = Path(__file__).parent
 
-def render(template: str, **facts: Any) -> str:
-    """Fill in a template. Texts among the facts may hold anything: none becomes markup."""
-    return _templates().get_template(template).render(facts)
+
+def render(template: str, script: str = "", **facts: Any) -> str:
+    """Fill in a template. Texts among the facts may hold anything: none becomes markup.
+
+    Args:
+        script: the file of the only script that the page runs, if it has one.
+    """
+    style = _text("page.css")
+    own = _text(script) if script else ""
+    policy = f"default-src 'none'; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+    if own:
+        policy += f"; script-src {_hash(own)}"
+    of_page = {
+        "policy": policy,
+        "style": markupsafe.Markup(style),
+        "script": markupsafe.Markup(own),
+    }
+    return _templates().get_template(template).render({**of_page, **facts})
+
+
+@cache
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+@cache
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
+    return f"'sha256-{digest}'"
 
 
 @cache
 def _templates() -> jinja2.Environment:
     templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent, encoding="utf-8"),
+        loader=jinja2.FileSystemLoader(_HERE, encoding="utf-8"),
         autoescape=True,
         finalize=_printable,
         undefined=jinja2.StrictUndefined,
@@ -35,13 +64,13 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.globals.update(
+        decided=decided,
         feedback_path=feedback_path,
         find_lesson=find_lesson,
-        is_graded=is_graded,
         message_about=message_about,
-        trouble_of=trouble_of,
+        times_in_words=times_in_words,
     )
-    templates.filters.update(dedent=textwrap.dedent, with_code=_with_code)
+    templates.filters.update(dedent=textwrap.dedent, number=number, with_code=_with_code)
     return templates
 
 

@@ -20,13 +20,21 @@ from course.grading.sandbox.sandbox import Limits, SandboxError, enter_namespace
 from course.grading.sandbox.start import ENDED, start_fork_server, stop_fork_server
 from course.grading.sandbox.wire import Closed, receive, send
 from course.grading.sandbox.worker import serve
-from course.testing.executor import Ref
 
 SECONDS_TO_END = 2.0
 """How long a worker may take that has closed its connection: to give memory back takes time."""
 
 Worker = tuple[int, socket.socket]
 """A worker, seen from the judge: its number, and our end of the connection to it."""
+
+
+def _received_socket(connection: socket.socket, size: int) -> tuple[bytes, socket.socket | None]:
+    """Return so many bytes, and the socket with them; none if the other side has gone."""
+    try:
+        said, descriptors, _, _ = socket.recv_fds(connection, size, 1)
+    except ConnectionResetError:  # it went before it read what we had sent
+        return b"", None
+    return said, socket.socket(fileno=descriptors[0]) if descriptors else None
 
 
 class ForkServer:
@@ -64,12 +72,10 @@ class ForkServer:
         """Return a new worker."""
         with contextlib.suppress(Closed):  # then there is no answer either
             send(self._connection, "spawn")
-        descriptors = []
-        with contextlib.suppress(ConnectionResetError):
-            text, descriptors, _, _ = socket.recv_fds(self._connection, 16, 1)
-        if not descriptors:
+        number, worker = _received_socket(self._connection, 16)
+        if worker is None:
             raise SandboxError(ENDED)
-        return int(text), socket.socket(fileno=descriptors[0])
+        return int(number), worker
 
     def kill(self, worker: Worker, has_hung_up: bool = False) -> tuple[str, bool]:
         """End a worker; say what ended it, and whether that was the machine's doing.
@@ -149,10 +155,8 @@ def _connection_to_one_judge(connection: socket.socket) -> socket.socket:
     """
     shared = os.getpid()
     while True:
-        descriptors = []
-        with contextlib.suppress(ConnectionResetError):  # who waited went before reading our answer
-            _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
-        if not descriptors:
+        _, judge = _received_socket(connection, 1)
+        if judge is None:
             with contextlib.suppress(ChildProcessError):
                 while True:
                     os.wait()
@@ -161,8 +165,8 @@ def _connection_to_one_judge(connection: socket.socket) -> socket.socket:
             if sys.platform == "linux" and not end_with_parent(shared):
                 os._exit(0)
             connection.close()
-            return socket.socket(fileno=descriptors[0])
-        os.close(descriptors[0])
+            return judge
+        judge.close()
 
 
 def _warm_up() -> None:
@@ -179,41 +183,10 @@ def _warm_up() -> None:
 
 
 def _rehearse() -> None:
-    """Serve a module as a worker does: what is imported and cached on the way is then there."""
-    layer = Ref(0, "Layer")
-    ours, theirs = socket.socketpair()
-    with ours, theirs, contextlib.redirect_stdout(None):
-        steps = [
-            ["load", (_REHEARSED, "exercises/rehearsed.py", {}), {}],
-            ["fresh", (), {}],
-            ["call", ("Layer", (), {}), {}],
-            ["call", (layer, (torch.ones(1, 2),), {}), {"upstream": torch.ones(1, 2)}],
-            ["call", ("train", (layer,), {}), {}],
-            ["inspect", (layer, "parameters"), {}],
-        ]
-        send(ours, steps)
-        ours.shutdown(socket.SHUT_WR)
-        serve(theirs)
-
-
-_REHEARSED = b"""
-import torch
-from torch import nn
-
-
-class Layer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(2, 2)
-
-    def forward(self, x):
-        return self.linear(x)
-
-
-def train(layer):
+    """Train something: what is imported and cached on the way is then there."""
+    layer = torch.nn.Linear(2, 2)
     layer(torch.ones(1, 2)).sum().backward()
     torch.optim.Adam(layer.parameters()).step()
-"""
 
 
 def _join_pages() -> None:

@@ -154,8 +154,7 @@ class Worker:
         if self._was_confined:
             return f"left its process (exit status {code})"
         if code == _LIMIT_REFUSED:
-            lower = ", ".join(lower_limits(self._limits))
-            return f"was not run: this machine bounds its processes more narrowly ({lower})"
+            return "was not run: this machine bounds its processes more narrowly (`ulimit -H -a`)"
         return "was not run: its process could not be confined"
 
     def _has_ended(self, options: int = 0) -> bool:
@@ -306,23 +305,6 @@ def _confine(kept: tuple[int, ...], limits: Limits, rules: _Rules, parent: int) 
     _drop_capabilities()
     seccomp.system_call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)  # no core dump, whoever collects them
     seccomp.enter(rules.system_calls)
-
-
-def lower_limits(limits: Limits) -> list[str]:
-    """Return what this process may not have for its workers; with less, they might lose points."""
-    import resource
-
-    needed = {
-        "-t": (resource.RLIMIT_CPU, limits.cpu_seconds + 1, "s of processor time"),
-        "-v": (resource.RLIMIT_AS, _rules().mapped_bytes + limits.memory_bytes, "bytes of memory"),
-        "-n": (resource.RLIMIT_NOFILE, limits.open_files, "open files"),
-    }
-    hard = {option: resource.getrlimit(which)[1] for option, (which, _, _) in needed.items()}
-    return [
-        f"`ulimit -H {option}` says {hard[option]:,}, and {most:,} {unit} may be needed"
-        for option, (_, most, unit) in needed.items()
-        if resource.RLIM_INFINITY != hard[option] < most
-    ]
 
 
 def confine_judge() -> None:

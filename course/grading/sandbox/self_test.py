@@ -1,20 +1,18 @@
 """The self-test: tries all escapes from the sandbox, on the machine that will grade."""
 
-import functools
-import json
-import os
-import select
-import socket
-import subprocess
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from pathlib import Path
 
-from course.grading.sandbox.escapes import ATTEMPTS, Attempt
-from course.grading.sandbox.sandbox import SandboxError, Worker, enter_namespaces, missing, spawn
-from course.grading.sandbox.start import start
+from course import root
+from course.grading.sandbox import escapes
+from course.grading.sandbox.fork_server import ForkServer
+from course.grading.sandbox.remote import Conversation, RemoteExecutor, RemoteModule
+from course.testing.clock import TimeIsUp
+from course.testing.outcomes import StudentError, Wrong
 
-ENOUGH_SECONDS = 5
-"""Who has not answered by then is killed."""
+SECONDS_PER_ATTEMPT = 5
+REFUSALS = {"OSError", "RuntimeError", "ValueError"}
+"""What is raised where something is refused; what is not refused succeeds, or ends the worker."""
 
 
 @dataclass(frozen=True)
@@ -33,84 +31,30 @@ class Outcome:
 
 
 def self_test() -> list[Outcome]:
-    """Make all attempts, each in a worker of a fork server that is started like the real one.
+    """Make all attempts in a worker, as a student's module would.
+
+    Where there are no namespaces, the attempt that they alone refuse is left out.
 
     Raises:
         SandboxError: there is no sandbox to test; why, in sentences.
     """
-    if lacking := missing():
-        raise SandboxError(" ".join(lacking))
-    program = f"from {__name__} import main; main()"
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8"}
-    with start(program, **pipes) as fork_server:
-        printed, complaints = fork_server.communicate()
-    if fork_server.returncode != 0:
-        raise SandboxError(f"The self-test could not be run: {complaints.strip()}")
-    return [Outcome(**fields) for fields in json.loads(printed)]
-
-
-def main() -> None:
-    """Be the fork server of a self-test: make all attempts, print their outcomes."""
-    _processes()
-    with open(__file__, "rb"):  # for the attempt that looks for open files
-        has_namespaces = enter_namespaces()
-        outcomes = [
-            asdict(try_inside(attempt))
-            for attempt in ATTEMPTS
-            if has_namespaces or not attempt.needs_namespaces
-        ]
-    print(json.dumps(outcomes))
-
-
-def try_inside(attempt: Attempt) -> Outcome:
-    """Make an attempt in a worker, in the fork server."""
-    with spawn(lambda connection: report(attempt, connection)) as worker:
-        seconds = 0.2 if attempt.endless else ENOUGH_SECONDS
-        messages = list(_messages(worker, seconds))
-    if not messages:
-        raise SandboxError(f"No worker came to life: the code {worker.why_it_died()}.")
-    if left := _processes_of_session(worker.pid):
-        return Outcome(attempt.sentence, False, f"processes {left} were left behind")
-    if len(messages) == 1:
-        return Outcome(attempt.sentence, attempt.endless, f"it {worker.why_it_died()}")
-    return Outcome(**json.loads(messages[1]))
-
-
-def report(attempt: Attempt, connection: socket.socket) -> None:
-    """Make an attempt in this very process, confined or not, and tell its outcome."""
-    connection.sendall(b"confined\n")
-    try:
-        outcome = Outcome(attempt.sentence, False, attempt.act())
-    except Exception as error:
-        is_refused = isinstance(error, attempt.refusal)
-        outcome = Outcome(attempt.sentence, is_refused, f"{type(error).__name__}: {error}")
-    connection.sendall(json.dumps(asdict(outcome)).encode() + b"\n")
-
-
-def _messages(worker: Worker, seconds: float) -> Iterator[bytes]:
-    """Yield the lines that a worker sends, until it ends or is silent for so long."""
-    buffer = b""
-    while select.select([worker.connection], [], [], seconds)[0]:
-        received = worker.connection.recv(65536)
-        if not received:
-            return
-        *lines, buffer = (buffer + received).split(b"\n")
-        yield from lines
-
-
-def _processes_of_session(session: int) -> list[int]:
-    """Return all processes of a session; that of a worker has the worker's number."""
-    found = []
-    for number in map(int, filter(str.isdigit, os.listdir(_processes()))):
+    source = Path(escapes.__file__).read_bytes()
+    with ForkServer() as fork_server:
+        module = RemoteModule(fork_server, source, "exercises/escapes.py")
         try:
-            if os.getsid(number) == session:
-                found.append(number)
-        except ProcessLookupError:  # it ended meanwhile
-            continue
-    return found
+            outcomes = [try_inside(module, sentence) for sentence in escapes.ATTEMPTS]
+        finally:
+            module.end()
+    return [one for one in outcomes if one.closed or one.sentence != escapes.SEE_A_NAME]
 
 
-@functools.cache
-def _processes() -> int:
-    """Return /proc, opened: in namespaces it is gone."""
-    return os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
+def try_inside(module: RemoteModule, sentence: str) -> Outcome:
+    """Make an attempt in a worker."""
+    executor = RemoteExecutor(Conversation(module, SECONDS_PER_ATTEMPT))
+    try:
+        said, _ = executor.call("attempt", (sentence, str(root())), {})
+        return Outcome(sentence, False, str(said))
+    except StudentError as error:
+        return Outcome(sentence, not REFUSALS.isdisjoint(error.kinds), str(error))
+    except (TimeIsUp, Wrong) as error:
+        return Outcome(sentence, False, f"its worker did not survive that: {error}")

@@ -5,8 +5,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
-from typing import Any
 
 from course import root
 from course.grading.sandbox.sandbox import ENVIRONMENT, Limits, SandboxError, missing
@@ -17,14 +15,12 @@ ENDED = "The process that starts the workers has ended."
 SECONDS_TO_END = 10
 """How long a fork server may take once its judges have gone."""
 
-_BEGIN = """
+_PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])  # another copy of the course may be installed
 if int(sys.argv[2]):
     from course.grading.sandbox.namespaces import end_with_parent
     end_with_parent(int(sys.argv[2])) or sys.exit()
-"""
-_FORK_SERVER = """
 import gc
 gc.disable()  # nothing is garbage while PyTorch is loaded; to look for some takes half a second
 from course.grading.sandbox.fork_server import main
@@ -32,26 +28,12 @@ main(*map(int, sys.argv[3:]))
 """
 
 
-def start(program: str, arguments: Sequence[object] = (), **options: Any) -> subprocess.Popen:
-    """Start a program of the course's own, which inherits neither environment nor import path.
-
-    Args:
-        program: Python; `sys.argv[1]` is the course's folder, and `sys.argv[2]` the number of
-            this process, with which that of the program ends.
-        options: of `subprocess.Popen`.
-    """
-    # it would end with the thread that started it, and that may be another's to end
-    is_main = threading.current_thread() is threading.main_thread()
-    parent = os.getpid() if is_main and sys.platform == "linux" else 0
-    command = [sys.executable, "-P", "-c", f"{_BEGIN}\n{program}"]
-    command += map(str, [root(), parent, *arguments])
-    return subprocess.Popen(command, cwd="/", env=ENVIRONMENT, stdin=subprocess.DEVNULL, **options)
-
-
 def start_fork_server(
     limits: Limits | None, confined: bool
 ) -> tuple[subprocess.Popen, socket.socket]:
     """Start a fork server; it takes seconds, because PyTorch is loaded.
+
+    It inherits neither environment nor import path, and ends with this process.
 
     Args:
         limits: what one worker may use.
@@ -67,11 +49,17 @@ def start_fork_server(
     if confined and (lacking := missing()):
         raise SandboxError(" ".join(lacking))
     limits = limits or Limits()
+    # it would end with the thread that started it, and that may be another's to end
+    is_main = threading.current_thread() is threading.main_thread()
+    parent = os.getpid() if is_main and sys.platform == "linux" else 0
     ours, theirs = socket.socketpair()
     with theirs:
-        process = start(
-            _FORK_SERVER,
-            [theirs.fileno(), limits.cpu_seconds, limits.memory_bytes, int(confined)],
+        arguments = [root(), parent, theirs.fileno(), limits.cpu_seconds, limits.memory_bytes]
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _PROGRAM, *map(str, arguments), str(int(confined))],
+            cwd="/",
+            env=ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
             process_group=0,  # Ctrl+C is for those who started it
         )

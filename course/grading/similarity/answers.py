@@ -3,13 +3,12 @@
 That is something to look at, never a verdict: a right answer may be found twice. Two modules that
 hold the reference are no pair of `copies`, for the reference is common ground there.
 
-Names of variables, comments and layout do not count, as in `copies`, nor do line breaks, brackets
-and commas, which formatters add and remove. So a short answer proves nothing, and is left out. All
-answers of a lesson word for word, with the comments, are another matter, however short.
+Names of variables, comments and layout do not count, as in `copies`. So a short answer proves
+nothing, and is left out. All answers of a lesson word for word, with the comments, are another
+matter, however short.
 """
 
 import ast
-import functools
 import re
 from array import array
 from collections.abc import Iterable, Iterator
@@ -20,10 +19,9 @@ from course.grading.similarity.source import MAX_TOKENS, Source, read_source, to
 from course.syllabus import Exercise, find_lesson
 
 MIN_TOKENS = 55
-"""Of an answer that is looked for, without brackets and commas. Of 24 natural answers to such
+"""Of an answer that is looked for. Of 24 natural answers to such
 exercises two were the reference's; of 77 to shorter ones, 29."""
 
-_LAYOUT = frozenset(tokens_of("(),;\\"))
 _CHECK = re.compile(r"^ *_\w+\(.*\)$", re.MULTILINE)
 """A helper of the catalogue that checks the arguments, as the stub does in its own words."""
 
@@ -75,15 +73,10 @@ def _other_style(exercise: Exercise) -> list[str]:
 
 
 def _tokens(lines: Iterable[str]) -> bytes:
-    """Return the tokens that are no layout, the first MAX_TOKENS or a few more, one by one."""
+    """Return the tokens of some lines, the first MAX_TOKENS or a few more, one by one."""
     found = array("I")
     for line in lines:
         if len(found) >= MAX_TOKENS:
             break
-        found.extend(_tokens_but_layout(line[:MAX_TOKENS]))
+        found.extend(tokens_of(line))
     return found.tobytes()
-
-
-@functools.lru_cache(maxsize=1 << 16)
-def _tokens_but_layout(line: str) -> array:
-    return array("I", [token for token in tokens_of(line) if token not in _LAYOUT])

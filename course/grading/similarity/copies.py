@@ -3,14 +3,13 @@
 What is found is something to look at, never a verdict: two students may have read the same page,
 or worked together where that is welcome.
 
-Sources are compared by the fingerprints of Schleimer, Wilkerson and Aiken (2003), "Winnowing:
-Local Algorithms for Document Fingerprinting", SIGMOD, sections 2 and 3, over tokens: comments,
+Sources are compared by their runs of ten tokens, k-grams as in section 2 of Schleimer, Wilkerson
+and Aiken (2003), "Winnowing: Local Algorithms for Document Fingerprinting", SIGMOD: comments,
 layout and the names of variables do not count, so that renaming, reordering and reformatting hide
 nothing. Nor does what everybody has: the lines of the stub, the code of the reference, and what
 more than a quarter of the class wrote, and more than a few students.
 """
 
-import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
@@ -21,16 +20,14 @@ import numpy as np
 from course.grading.similarity.source import MAX_TOKENS, Source, read_source, tokens_of
 from course.syllabus import find_lesson, stub_of
 
-NOISE = 10
+RUN = 10
 """The k of the paper, in tokens: anything shorter may be a coincidence."""
-WINDOW = 4
-"""The w of the paper: a shared run of NOISE + WINDOW - 1 tokens, about a line, is always found."""
 COMMON = 0.25
 """What a larger share of the class has is common ground,"""
 FEW = 5
 """unless it is no more students than this: a small class has groups that copy, too."""
-DOUBT = 10
-"""So many fingerprints are taken to differ before any is compared: little code proves little."""
+DOUBT = 14
+"""So many runs are taken to differ before any is compared: little code proves little."""
 MIN_SCORE = 0.5
 """Below this a pair is not worth a look."""
 
@@ -59,9 +56,8 @@ class Resemblance:
     fragments: tuple[Fragment, ...]
 
 
-_Print = tuple[int, int, int, int]
-"""A run of NOISE tokens: its hash, its place (negative, so that the least is the rightmost), and
-the lines on which it begins and ends."""
+_Runs = list[tuple[int, tuple[int, int]]]
+"""Runs of tokens: the hash of each, and the lines on which it begins and ends."""
 
 
 def find_resemblances(
@@ -71,69 +67,60 @@ def find_resemblances(
 
     Args:
         stem: the lesson.
-        modules: each student with the module. Only the fingerprints are kept, so that a large
-            class may be read one by one.
+        modules: each student with the module. Only the runs are kept, so that a large class may
+            be read one by one.
         at_most: how many pairs; the memory for all scores is 20 bytes a pair.
     """
     reference = read_source(find_lesson(stem).module("solutions").read_bytes()).lines
     stub = frozenset(read_source(stub_of(stem)).lines)
-    common = {run[0] for run in _runs(reference) + _runs(reference, stub)}
-    students, prints = [], []
+    common = {value for value, _ in _runs(reference) + _runs(reference, stub)}
+    students, runs = [], []
     for student, module in modules:
         students.append(student)
-        prints.append(_winnow(_runs(module.lines, stub)))
-    weights = _weights(prints, common)
+        runs.append([run for run in _runs(module.lines, stub) if run[0] not in common])
+    weights = _weights(runs)
     return [
-        Resemblance(students[i], students[j], score, _fragments(prints[i], prints[j], weights))
-        for score, i, j in _alike(prints, weights)[:at_most]
+        Resemblance(students[i], students[j], score, _fragments(runs[i], runs[j], weights))
+        for score, i, j in _alike(runs, weights)[:at_most]
     ]
 
 
-def _runs(lines: list[str], without: Collection[str] = ()) -> list[_Print]:
-    """Return all runs of NOISE tokens in a definition, but for lines that the stub has."""
+def _runs(lines: list[str], without: Collection[str] = ()) -> _Runs:
+    """Return all runs of tokens in a definition, but for lines that the stub has."""
     tokens, places, part = [], [], 0
     for number, line in enumerate(lines, start=1):
         is_left_out = line != "" and line in without
         part += is_left_out or line.startswith(("def ", "class "))
         if not is_left_out and len(tokens) < MAX_TOKENS:
-            own = tokens_of(line[:MAX_TOKENS])
+            own = tokens_of(line)
             tokens += own
             places += [(number, part)] * len(own)
-    runs = zip(*(tokens[i:] for i in range(NOISE)), strict=False)
-    found = zip(itertools.count(), map(hash, runs), places, places[NOISE - 1 :], strict=False)
+    runs = zip(*(tokens[i:] for i in range(RUN)), strict=False)
     return [
-        (value, -place, first, last)
-        for place, value, (first, first_part), (last, last_part) in found
+        (value, (first, last))
+        for value, (first, first_part), (last, last_part) in zip(
+            map(hash, runs), places, places[RUN - 1 :], strict=False
+        )
         if first_part == last_part
     ]
 
 
-def _winnow(runs: list[_Print]) -> list[_Print]:
-    """Return of every WINDOW runs the one with the least hash, the rightmost of several."""
-    windows = zip(*(runs[i:] for i in range(min(WINDOW, len(runs)))), strict=False)
-    return sorted(set(map(min, windows)), key=lambda run: -run[1])
+def _weights(runs: list[_Runs]) -> dict[int, float]:
+    """Return the weight of each run that is not common: the fewer students have it, the more."""
+    n_owners = Counter(value for own in runs for value in dict(own))
+    at_most = max(FEW, int(COMMON * len(runs)))
+    return {v: math.log((len(runs) + 1) / n) for v, n in n_owners.items() if n <= at_most}
 
 
-def _weights(prints: list[list[_Print]], common: set[int]) -> dict[int, float]:
-    """Return the weight of each uncommon fingerprint: the fewer students have it, the more."""
-    n_owners = Counter(value for one in prints for value in {run[0] for run in one})
-    at_most = max(FEW, int(COMMON * len(prints)))
-    return {
-        value: math.log((len(prints) + 1) / n)
-        for value, n in n_owners.items()
-        if n <= at_most and value not in common
-    }
-
-
-def _alike(prints: list[list[_Print]], weights: dict[int, float]) -> list[tuple[float, int, int]]:
+def _alike(runs: list[_Runs], weights: dict[int, float]) -> list[tuple[float, int, int]]:
     """Return (score, i, j) of all pairs i < j that share enough, the highest score first."""
-    n = len(prints)
+    n = len(runs)
     if n < 2:
         return []
     owners = defaultdict(list)
     own = np.full(n, DOUBT * math.log((n + 1) / 2))
-    for i, one in enumerate(prints):
-        for value in {run[0] for run in one} & weights.keys():
+    for i, one in enumerate(runs):
+        for value in dict(one).keys() & weights.keys():
             owners[value].append(i)
             own[i] += weights[value]
     shared = np.zeros((n, n), np.float32)
@@ -145,15 +132,13 @@ def _alike(prints: list[list[_Print]], weights: dict[int, float]) -> list[tuple[
     return sorted(found, key=lambda pair: (-pair[0], pair[1:]))
 
 
-def _fragments(
-    first: list[_Print], second: list[_Print], weights: dict[int, float]
-) -> tuple[Fragment, ...]:
-    """Return the lines of all shared fingerprints, those that meet on both sides as one."""
-    places = {value: (begin, end) for value, _, begin, end in second}
+def _fragments(first: _Runs, second: _Runs, weights: dict[int, float]) -> tuple[Fragment, ...]:
+    """Return the lines of all shared runs, those that meet on both sides as one."""
+    places = dict(second)
     fragments: list[Fragment] = []
-    for value, _, begin, end in first:
+    for value, here in first:
         if value in weights and value in places:
-            here, there = (begin, end), places[value]
+            there = places[value]
             last = fragments[-1] if fragments else None
             if last and _meet(last.first, here) and _meet(last.second, there):
                 fragments.pop()

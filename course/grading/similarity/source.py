@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     r"(?P<string>[A-Za-z]{0,2}(?:'(?:\\.|[^'\\])*'?|\"(?:\\.|[^\"\\])*\"?))"
     r"|(?P<kept>(?<=\.)(?<!self\.)[^\W\d]\w*|\d[\w.]*)"  # .chunk, 0.02
     r"|(?P<name>[^\W\d]\w*)"
-    r"|(?P<sign>\S)"
+    r"|(?P<sign>[^\s(),;\\])"
 )
 
 
@@ -34,41 +34,38 @@ class Source:
     Attributes:
         text: all of it, with plain line ends.
         lines: its lines without indentation, comments and docstrings.
-        docstrings: these, and other strings in three quotes.
     """
 
     text: str
     lines: list[str]
-    docstrings: list[str]
 
 
 def read_source(module: bytes) -> Source:
     """Read a module. It need not parse, and where it cannot be decoded, signs stand for that."""
     encoding = "utf-16" if module[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     text = module.decode(encoding, errors="replace").replace("\r\n", "\n").replace("\r", "\n")
-    docstrings = []
+    return Source(text, [line.strip() for line in _NOT_CODE.sub(_blank, text).split("\n")])
 
-    def blank(match: re.Match) -> str:
-        """Return line ends in the place of a docstring, nothing for a comment; strings stay."""
-        found = match[0]
-        if found.startswith(("'''", '"""')):
-            docstrings.append(found)
-            return "\n" * found.count("\n")
-        return "" if found.startswith("#") else found
 
-    lines = [line.strip() for line in _NOT_CODE.sub(blank, text).split("\n")]
-    return Source(text, lines, docstrings)
+def _blank(match: re.Match) -> str:
+    """Return line ends in the place of a docstring, nothing for a comment; strings stay."""
+    found = match[0]
+    if found.startswith(("'''", '"""')):
+        return "\n" * found.count("\n")
+    return "" if found.startswith("#") else found
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def tokens_of(line: str) -> tuple[int, ...]:
     """Return a number for each token of a line: one for all names, one for all strings.
 
-    >>> tokens_of("x1, x2 = x.chunk(2)") == tokens_of("a,b=c.chunk( 2 )")
+    What formatters add and remove, round brackets, commas and line breaks, is no token.
+
+    >>> tokens_of("x1, x2 = (x.chunk(2,))") == tokens_of("a,b=c.chunk( 2 )")
     True
     """
     tokens = []
-    for match in _TOKEN.finditer(line):
+    for match in _TOKEN.finditer(line[:MAX_TOKENS]):
         kind, text = match.lastgroup, match[0]
         if kind == "string" or (kind == "name" and not keyword.iskeyword(text)):
             text = kind

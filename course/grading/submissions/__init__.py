@@ -16,6 +16,8 @@ jane.zip beside jane/, is nobody's, and nor is the other: neither is read until 
     owners.py                               whose it is, and where in a class the work lies
     files.py, hard_links.py, zips.py        the files of a student, listed and opened safely
     choice.py                               which of them counts
+    times.py                                when it was handed in, and who says so
+    questions.py                            what the student asks
     file_names.py                           the meaning of a file's name
 """
 
@@ -32,7 +34,6 @@ from course.grading.submissions.file_names import (
     is_loose_module,
     is_module,
     looks_like,
-    platform_name,
     stems,
 )
 from course.grading.submissions.files import (
@@ -50,6 +51,8 @@ from course.grading.submissions.owners import (
     find_students,
     students_of,
 )
+from course.grading.submissions.questions import questions_in
+from course.grading.submissions.times import HandedIn, when_handed_in
 from course.grading.submissions.zips import Archive, Bounded, Reading, files_in, open_zip
 
 MAX_NOTES = 20
@@ -71,7 +74,9 @@ class Submission:
         refused: by the lesson's stem, why what was handed in is no module to grade, as the rest
             of a sentence. That earns nothing.
         canvas_id: the student's number on Canvas, if the class came from there.
-        late: the stems of the lessons whose file Canvas has marked as late.
+        moodle_id: the number that Moodle gave the student in this assignment, if from there.
+        times: by the lesson's stem, when it was handed in, where anybody says so.
+        questions: what the student asks about an exercise, by its name.
     """
 
     student: str
@@ -80,16 +85,19 @@ class Submission:
     unread: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     canvas_id: str = ""
-    late: frozenset[str] = frozenset()
+    moodle_id: str = ""
+    times: Mapping[str, HandedIn] = field(default_factory=dict)
+    questions: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_submissions(path: str | Path) -> Iterator[Submission]:
+def read_submissions(path: str | Path, *, ask_times: bool = False) -> Iterator[Submission]:
     """Return the submissions of a class, by student, each read when its turn comes.
 
     The class must not be changed meanwhile.
 
     Args:
         path: a folder or a zip, in one of the layouts above.
+        ask_times: whether to find out when things were handed in, which asks git about clones.
 
     Raises:
         SubmissionsError: at once, if it is neither or if nobody handed anything in.
@@ -99,7 +107,7 @@ def read_submissions(path: str | Path) -> Iterator[Submission]:
         students = students_of(names)
         if not students:
             raise SubmissionsError(f"{shown(path)} holds no submissions")
-        return _read_all(source, students, stack.pop_all())
+        return _read_all(source, students, stack.pop_all(), ask_times)
 
 
 def modules_beside(path: str | Path) -> list[str]:
@@ -131,7 +139,10 @@ def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archi
 
 
 def _read_all(
-    source: Folder | Archive, students: list[Student], stack: contextlib.ExitStack
+    source: Folder | Archive,
+    students: list[Student],
+    stack: contextlib.ExitStack,
+    ask_times: bool,
 ) -> Iterator[Submission]:
     with stack:
         for student in students:
@@ -139,10 +150,12 @@ def _read_all(
                 yield Submission(student.name, {}, (), dict.fromkeys(stems(), student.unclear))
             else:
                 with contextlib.ExitStack() as own:
-                    yield _read(student, source, Reading(own))
+                    yield _read(student, source, Reading(own), ask_times)
 
 
-def _read(student: Student, source: Folder | Archive, reading: Reading) -> Submission:
+def _read(
+    student: Student, source: Folder | Archive, reading: Reading, ask_times: bool
+) -> Submission:
     notes = reading.notes
     if student.looks_like_another:
         exact = exact_name(next(iter(student.sources)))
@@ -153,16 +166,15 @@ def _read(student: Student, source: Folder | Archive, reading: Reading) -> Submi
         zips = f"`course submit` calls everybody's zip {shown(name)}{named}"
         notes.insert(0, f"{WHOSE}, is open: {zips}")
     closed = [_could_not_read(*one) for one in reading.failed if is_of_this_machine(one[1])]
-    modules, unread, refused, late = {}, {}, {}, set()
+    modules, unread, refused, times = {}, {}, {}, {}
     for stem in stems():
         for path, error in reading.failed:
             if is_module(path, stem) and not is_of_this_machine(error):
                 refused[stem] = reason(error)
         alike = [file for file in files if looks_like(file.path, stem)]
         if chosen := choose(stem, alike, reading):
-            source_name = chosen.path[0]
-            marked = platform_name(source_name, student.sources[source_name])
-            late.update([stem] if marked and marked["late"] else [])
+            if time := when_handed_in(chosen, student.sources, source, ask_times):
+                times[stem] = time
             try:
                 modules[stem] = chosen.read()
             except Exception as error:
@@ -177,8 +189,17 @@ def _read(student: Student, source: Folder | Archive, reading: Reading) -> Submi
         notes.append(f"there is no lesson to grade{_only(source, student.sources, reading.met)}")
     if len(notes) > MAX_NOTES:
         notes[MAX_NOTES - 1 :] = [f"and {len(notes) - MAX_NOTES + 1:,} notes more"]
-    found = modules, tuple(notes), unread, refused, student.canvas_id, frozenset(late)
-    return Submission(student.name, *found)
+    return Submission(
+        student.name,
+        modules,
+        tuple(notes),
+        unread,
+        refused,
+        student.canvas_id,
+        student.moodle_id,
+        times,
+        questions_in(files),
+    )
 
 
 def _could_not_read(path: tuple[str, ...], error: Exception) -> str:

@@ -3,6 +3,7 @@
 import re
 from functools import cache
 
+from course.building.submission import QUESTIONS
 from course.syllabus import lessons
 
 SOURCES = {".py", ".ipynb"}
@@ -18,7 +19,7 @@ CANVAS = re.compile(
 _CANVAS_WITHOUT_NAMES = re.compile(
     r"(?P<late>LATE_)?(?P<name>anon_(?P<id>[^\W_]+))_\d{3,}_(?P<file>.+)"
 )
-_MOODLE = re.compile(r"(?P<name>.+?)(?P<late>)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
+MOODLE = re.compile(r"(?P<name>.+?)(?P<late>)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
 """Names that platforms give what an instructor downloads; of these, a student chose only `file`."""
 _COPY = r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?"
 """The mark that computers put on a second file: browsers make "rope (1).py", Canvas
@@ -36,7 +37,7 @@ def platform_name(name: str, kind: str = "file") -> re.Match | None:
     if len(name) > MAX_LENGTH:
         return None
     of_canvas = [] if kind == "folder" else [_CANVAS_WITHOUT_NAMES, CANVAS]  # which makes none
-    return next((match for form in [*of_canvas, _MOODLE] if (match := form.fullmatch(name))), None)
+    return next((match for form in [*of_canvas, MOODLE] if (match := form.fullmatch(name))), None)
 
 
 def name_of(path: tuple[str, ...]) -> str:
@@ -93,9 +94,10 @@ def is_hidden(name: str) -> bool:
 
 
 def is_wanted(path: tuple[str, ...]) -> bool:
-    """Tell what matters: a lesson's file, a zip near the top, a link in place of `exercises`."""
+    """Tell what matters: a lesson's file, questions, a zip near the top, a link for `exercises`."""
     if len(path) == 1:
         return True
     name = path[-1].lower()
     is_zip = name.endswith(".zip") and len(path) <= 3
-    return len(path) <= MAX_DEPTH and (is_zip or name == "exercises" or may_be_module(path))
+    others = {"exercises", QUESTIONS}
+    return len(path) <= MAX_DEPTH and (is_zip or name in others or may_be_module(path))

@@ -38,6 +38,7 @@ class Student:
         name: safe to show, and no other student's.
         sources: all that came from this student.
         canvas_id: the number by which Canvas knows the student, if the class came from there.
+        moodle_id: the number that Moodle gave the student in this assignment, if from there.
         unclear: why it is not known whose work this is, as a sentence; empty if it is known.
         looks_like_another: whether another's name looks the same, but for what was put behind it.
     """
@@ -45,6 +46,7 @@ class Student:
     name: str
     sources: Sources
     canvas_id: str
+    moodle_id: str
     unclear: str
     looks_like_another: bool
 
@@ -75,8 +77,8 @@ def students_of(names: Sources) -> list[Student]:
         is_alike = alike[owner.shown.casefold()] > 1
         keeps = not is_alike or owner.name == owner.shown
         name = owner.shown if keeps else f"{owner.shown}~{_tag(owner.number or owner.name)}"
-        canvas_id = owner.number if owner.is_on_canvas else ""
-        students.append(Student(name, sources, canvas_id, unclear.get(owner, ""), is_alike))
+        numbers = (owner.number, "") if owner.is_on_canvas else ("", owner.number)
+        students.append(Student(name, sources, *numbers, unclear.get(owner, ""), is_alike))
     return sorted(students, key=lambda student: student.name)
 
 

@@ -1,58 +1,56 @@
-"""Definitions that the merges of modules and of notebooks share."""
+"""A file that both the student and the course changed."""
 
+import ast
 import codecs
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import json
+import warnings
+from collections import Counter
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 
-class Unreadable(Exception):
-    """The reason why a file cannot be merged, as the rest of a sentence."""
+def plain(data: bytes | None) -> bytes | None:
+    """Return what stands in a file, whatever its line ends: a checkout may have turned them."""
+    return None if data is None else data.removeprefix(codecs.BOM_UTF8).replace(b"\r\n", b"\n")
 
 
-@dataclass(frozen=True)
-class Merged:
-    """A student's file after the merge.
+def merge_module(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
+    """Return the student's module with the lines that changed from base to theirs.
 
-    Attributes:
-        data: what it is to hold.
-        notes: what came in, a few words each.
-        conflicts: what could not be merged, and stays as the student has it.
-        warnings: what was merged and may not fit.
+    Returns:
+        None if both changed the same lines, or if what came out would not be valid Python.
     """
-
-    data: bytes
-    notes: tuple[str, ...] = ()
-    conflicts: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-def decode(data: bytes) -> tuple[str, Callable[[str], bytes]]:
-    """Return the text of a file, its lines ending in "\\n", and what makes such a file of a text.
-
-    Raises:
-        Unreadable: it is not UTF-8.
-    """
-    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    old, new, own = (plain(version).split(b"\n") for version in (base, theirs, mine))
+    if _holds_changes(old, new, own):
+        return mine
+    lines = merged(old, new, own)
+    if lines is None:
+        return None
+    text = b"\n".join(lines)
     try:
-        text = data[len(mark) :].decode("utf-8")
-    except UnicodeDecodeError:
-        raise Unreadable("is not UTF-8 text") from None
-    end = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+        with warnings.catch_warnings():  # of the student's code, not of ours
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    mark = codecs.BOM_UTF8 if mine.startswith(codecs.BOM_UTF8) else b""
+    end = b"\r\n" if mine.count(b"\r\n") * 2 > mine.count(b"\n") else b"\n"
+    return mark + text.replace(b"\n", end)
 
-    def encode(text: str) -> bytes:
-        try:
-            return mark + text.replace("\n", end).encode("utf-8")
-        except UnicodeEncodeError:
-            raise Unreadable("holds half a character") from None
 
-    return text.replace("\r\n", "\n"), encode
+def _holds_changes(base: Sequence, theirs: Sequence, mine: Sequence) -> bool:
+    """Return whether mine has what came from base to theirs already, as after a merge."""
+    old, new, own = (Counter(filter(bytes.strip, version)) for version in (base, theirs, mine))
+    came, went = new - old, old - new
+    return all(own[line] >= new[line] for line in came) and all(
+        own[line] <= new[line] for line in went
+    )
 
 
 def merged(base: Sequence, theirs: Sequence, mine: Sequence) -> list | None:
     """Return mine with what changed from base to theirs, or None if both changed the same place.
 
-    What mine has already does not come twice. Unlike in a merge of lines, changes may touch.
+    What mine has already does not come twice. Unlike in other merges, changes may touch.
 
     >>> merged(["a", "?", "b"], ["A", "?", "b"], ["a", "my answer", "b"])
     ['A', 'my answer', 'b']
@@ -80,10 +78,23 @@ def merged(base: Sequence, theirs: Sequence, mine: Sequence) -> list | None:
                 result[first:first] = new
         elif None not in old and old == list(range(old[0], old[0] + len(old))):
             result[old[0] : old[-1] + 1] = new
-        elif old.count(None) < len(old) or not _has(mine, new):
+        elif any(line is not None for line in old) or not _has(mine, new):
             return None
     return result
 
 
 def _has(mine: Sequence, new: list) -> bool:
     return any(list(mine[at : at + len(new)]) == new for at in range(len(mine) + 1))
+
+
+def is_same_notebook(base: bytes, mine: bytes) -> bool:
+    """Return whether two notebooks have the same cells; one that ran has the same as before."""
+    return _sources(mine) is not None and _sources(base) == _sources(mine)
+
+
+def _sources(notebook: bytes) -> list[tuple[str, str]] | None:
+    try:
+        cells = json.loads(plain(notebook))["cells"]
+        return [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None  # no notebook that can be read

@@ -1,25 +1,25 @@
-"""The watcher: one place for what is saved, pressed and told, in order."""
+"""The watcher: it tests what is saved, shows what came out, and hears keys."""
 
+import contextlib
+import os
 import queue
 import shutil
-import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import click
 
-from course.student import hints, notebook_server
+from course import root
+from course.student import hints
 from course.student.board import course_board
-from course.student.progress import chosen_exercise, next_exercise, remember, status_of_all
-from course.student.watch.inputs import END, watch_files, watch_keys
+from course.student.progress import chosen_exercise, next_exercise, status_of_all
 from course.student.watch.runner import FORKS, Runner, how_it_ended
-from course.syllabus import Lesson, find_lesson, lessons
-from course.system.console import typed
-from course.testing.result import from_text
+from course.syllabus import Lesson, lessons
+
+LOOK = 0.015
+"""Seconds between two looks at the files; what two in a row find the same is saved completely."""
 
 LONG = 3
 """Seconds after which a run that still goes on says what it is at."""
@@ -27,209 +27,145 @@ LONG = 3
 SAME_SAVE = 1
 """Seconds within which a file that is written again as it was is still the same save."""
 
-
-@dataclass
-class _Run:
-    """One run of tests, from the wish for it to its end.
-
-    Attributes:
-        texts: what the files held when it was wished for.
-        began: when it did, on the monotonic clock.
-        at: the lesson and the exercise that are being tested, once it has begun.
-        goes_on: whether neither a verdict came nor an end.
-    """
-
-    lessons: list[Lesson]
-    texts: dict[Lesson, bytes]
-    began: float
-    at: tuple[Lesson, str] | None = None
-    goes_on: bool = True
-    said_that_it_goes_on: bool = False
-    said_that_it_takes_long: bool = False
+END = ""
+"""The key that stands for the end of the input."""
 
 
 class Watcher:
-    """A watcher: tests what is saved, and shows what came out.
+    """A watcher of all lessons.
 
     Args:
-        lesson: the only one to be watched; None for all.
+        lesson: the one to be tested at first; None for the one that comes next.
         forks: whether each run is a fork of the warm process; None for where that is safe.
     """
 
     def __init__(self, lesson: Lesson | None, forks: bool | None = None) -> None:
-        self._watched = [lesson] if lesson else list(lessons())
-        self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
-        self._terminal = sys.stdout.isatty()
-        self._notebooks: list[subprocess.Popen] = []
-        self._tests_are_broken = False
-        self._input_ended = False
         status = status_of_all()
-        names = tuple(exercise.name for one in self._watched for exercise in one.exercises)
-        first, exercise = next_exercise(status, names) or (self._watched[0], None)
-        if first not in self._watched:
-            first = self._watched[0]
+        names = tuple(exercise.name for exercise in lesson.exercises) if lesson else ()
+        following, exercise = next_exercise(status, names) or (lessons()[-1], None)
+        self._lesson = lesson or following
         self._exercise = exercise and exercise.name  # what hints are about
+        self._text = b""  # of the lesson's module, when it was last tested
+        self._began = 0.0
+        self._at: str | None = None  # the exercise that is being tested
+        self._said_that_it_takes_long = False
+        self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
         click.echo(f"{course_board(status)}\n")
         click.echo("PyTorch is being loaded; from then on, each save is tested at once.")
-        forks = FORKS if forks is None else forks
-        self._runner = Runner(partial(self._tell, "told"), first, forks)
-        self._test([first])
+        self._runner = Runner(
+            lambda *told: self._events.put(("told", told)), FORKS if forks is None else forks
+        )
 
-    def _tell(self, kind: str, value: object) -> None:
-        self._events.put((kind, value))
-
-    def run(self) -> int:
-        """Watch until the student ends it, and return the exit status.
+    def run(self) -> None:
+        """Watch until the student ends it.
 
         Raises:
-            RuntimeError: the folders cannot be watched.
+            RuntimeError: there is nothing to watch, or the course's own tests cannot be loaded.
         """
-        stop = threading.Event()
-        saves = watch_files(self._tell, stop)
+        if not (root() / "exercises").is_dir():
+            raise RuntimeError("exercises/ is missing; `course build` makes it")
+        threading.Thread(target=self._hear_keys, daemon=True).start()
+        is_over = False
+        seen = before = _files()
         try:
-            with watch_keys(self._tell):
-                while self._last.goes_on or not self._input_ended:
-                    try:
-                        event = self._events.get(timeout=0.5)  # Windows hears Ctrl+C in between
-                    except queue.Empty:
-                        self._say_if_it_takes_long()
-                        continue
-                    match event:
-                        case "saved", paths:
-                            self._saved(paths)
-                        case "blind", why:
-                            raise RuntimeError(why)
-                        case "told", message:
-                            self._told(message)
-                        case "key", ("q" | "\x03" | "\x04"):  # Ctrl+C and Ctrl+D, as letters
-                            break
-                        case "key", key:
-                            self._pressed(key)
+            self._test(self._lesson)
+            while self._runner.is_busy or not is_over:
+                try:
+                    kind, event = self._events.get(timeout=LOOK)
+                except queue.Empty:
+                    now = _files()
+                    if now == before != seen:
+                        self._saved({path for path, _ in now.items() ^ seen.items()})
+                        seen = now
+                    before = now
+                    self._say_if_it_takes_long()
+                    continue
+                match kind, event:
+                    case "told", (process, message):
+                        self._told(self._runner.receive(process, message))
+                    case "key", "q":
+                        break
+                    case "key", "h":
+                        self._hint()
+                    case "key", key:
+                        is_over = is_over or key == END
         finally:
-            stop.set()
             self._runner.close()
-            for notebook in self._notebooks:
-                notebook.terminate()
-            saves.join()
-        return int(self._tests_are_broken)
+
+    def _hear_keys(self) -> None:
+        """Note each letter that is typed, or comes from a pipe."""
+        with contextlib.suppress(OSError):  # the terminal is gone
+            while letters := os.read(0, 80):
+                for letter in letters.decode("ascii", errors="replace"):
+                    self._events.put(("key", letter))
+        self._events.put(("key", END))
 
     # --- saves and runs ---------------------------------------------------------------------
 
     def _saved(self, paths: set[Path]) -> None:
-        stems = {path.stem for path in paths if path.parent.name == "exercises"}
-        touched = [lesson for lesson in self._watched if lesson.stem in stems]
-        if any(path.parent.name != "exercises" for path in paths):
-            click.echo("The course's own tests or solutions changed; they are loaded anew.")
-            self._runner.restart()
-            self._test(touched or self._last.lessons)
-        elif touched and not self._is_same_save(touched):
-            self._test(touched)
-        for lesson in lessons():
-            if lesson.stem in stems and lesson not in self._watched:
-                file = f"exercises/{lesson.stem}.py"
-                instead = typed(f"course watch {lesson.stem}")
-                click.echo(f"{file} is not watched here. Press q, then: {instead}")
+        stems = {path.stem for path in paths}
+        touched = [lesson for lesson in lessons() if lesson.stem in stems]
+        lesson = self._lesson if self._lesson in touched else next(iter(touched), None)
+        soon = time.monotonic() - self._began < SAME_SAVE
+        is_same = soon and lesson == self._lesson and _text(lesson) == self._text
+        if lesson and not is_same:
+            self._test(lesson)
 
-    def _is_same_save(self, touched: list[Lesson]) -> bool:
-        """Return whether an editor only wrote it twice, or changed its permissions."""
-        soon = time.monotonic() - self._last.began < SAME_SAVE
-        return soon and all(self._last.texts.get(lesson) == _text(lesson) for lesson in touched)
+    def _test(self, lesson: Lesson) -> None:
+        self._lesson, self._text, self._began = lesson, _text(lesson), time.monotonic()
+        self._at, self._said_that_it_takes_long = None, False
+        self._runner.test(lesson, shutil.get_terminal_size().columns)
 
-    def _test(self, wanted: list[Lesson]) -> None:
-        if self._tests_are_broken:
-            self._runner.restart()
-        self._tests_are_broken = False
-        self._last = _Run(wanted, {lesson: _text(lesson) for lesson in wanted}, time.monotonic())
-        self._runner.wish(wanted, shutil.get_terminal_size().columns)
-
-    def _told(self, message: dict) -> None:
-        run = self._last
-        match self._runner.receive(message):
-            case {"event": "started"}:
-                run.began = time.monotonic()
-            case {"event": "testing", "lesson": stem, "exercise": exercise}:
-                run.at = find_lesson(stem), exercise
-            case {"event": "verdict", "exercise": exercise, "text": text, "results": results}:
-                run.goes_on = False
+    def _told(self, message: dict | None) -> None:
+        match message:
+            case {"testing": exercise}:
+                self._began = self._began if self._at is not None else time.monotonic()
+                self._at = exercise
+            case {"verdict": text, "exercise": exercise}:
                 self._exercise = exercise
-                if exercise:  # when a lesson is done, go on with the one that is next
-                    lesson = find_lesson(chosen_exercise(exercise).lesson)
-                    if lesson not in self._watched:
-                        self._watched.append(lesson)
                 self._show(text)
-                remember(map(from_text, results))
-            case {"event": "ended", "code": code, "run": number} if run.goes_on:  # no verdict
-                run.goes_on = False
-                lesson, exercise = run.at or (run.lessons[0], "")
-                self._exercise = exercise or lesson.exercises[0].name
-                text = how_it_ended(code, self._runner.log(number), exercise, lesson.module())
+            case {"ended": code, "log": log}:
+                self._exercise = self._at or self._exercise
+                text = how_it_ended(code, log, self._at or "", self._lesson.module())
                 self._show(click.style(text, fg="red"))
-            case {"event": "failed", "why": why}:
-                run.goes_on, self._tests_are_broken = False, True
-                click.echo(f"The course's own tests cannot be loaded:\n{why}")
 
     # --- what is shown ----------------------------------------------------------------------
 
     def _show(self, text: str) -> None:
-        if self._terminal:
+        is_terminal = sys.stdout.isatty()
+        if is_terminal:
             click.clear()
-        seconds = time.monotonic() - self._last.began
-        click.echo(f"{text}\n\n{self._files()}: {seconds:.2f} s; save to test again")
-        if self._terminal:
-            click.echo("h hint   a all lessons   o open the notebook   q quit")
-
-    def _files(self) -> str:
-        if len(self._last.lessons) == len(lessons()):
-            return "all lessons"
-        return ", ".join(f"exercises/{lesson.stem}.py" for lesson in self._last.lessons)
+        seconds = time.monotonic() - self._began
+        file = f"exercises/{self._lesson.stem}.py"
+        click.echo(f"{text}\n\n{file}: {seconds:.2f} s; save to test again")
+        if is_terminal:
+            click.echo("h and Enter: a hint   q and Enter: quit")
 
     def _say_if_it_takes_long(self) -> None:
-        run = self._last
-        if not run.goes_on or run.at is None or run.said_that_it_takes_long:
-            return
-        if self._terminal and not run.said_that_it_goes_on:  # what stands above is about the past
-            run.said_that_it_goes_on = True
-            click.echo(f"... testing {self._files()}")
-        if time.monotonic() - run.began > LONG:
-            run.said_that_it_takes_long = True
-            lesson, exercise = run.at
-            what = exercise or f"Loading exercises/{lesson.stem}.py"
-            click.echo(
-                f"{what} takes long. A test that takes half a minute is stopped; save the file "
-                "again to begin anew."
-            )
+        waited = time.monotonic() - self._began
+        if self._runner.is_busy and self._at is not None and waited > LONG:
+            if not self._said_that_it_takes_long:
+                click.echo(
+                    f"{self._at or f'Loading exercises/{self._lesson.stem}.py'} takes long. A test "
+                    "that takes half a minute is stopped; save the file again to begin anew."
+                )
+            self._said_that_it_takes_long = True
 
-    # --- keys -------------------------------------------------------------------------------
+    def _hint(self) -> None:
+        if self._exercise:
+            click.echo(f"\n{hints.one_more(chosen_exercise(self._exercise))}")
+        else:
+            click.echo("\nEverything passes; there is nothing to hint at.")
 
-    def _pressed(self, key: str) -> None:
-        if key == END:
-            self._input_ended = True
-        elif key == "h":
-            running = self._last.at[1] if self._last.goes_on and self._last.at else ""
-            if exercise := running or self._exercise:
-                click.echo(f"\n{hints.one_more(chosen_exercise(exercise))}")
-            else:
-                click.echo("\nEverything passes; there is nothing to hint at.")
-        elif key == "a":
-            self._test(list(lessons()))
-        elif key == "o":
-            self._open()
 
-    def _open(self) -> None:
-        lesson = self._last.lessons[0]
-        click.echo(f"\n  read   course/lessons/{lesson.text.name}")
-        if not lesson.notebook.exists():
-            back = typed(f"course reset notebooks/{lesson.notebook.name}")
-            click.echo(f"  notebooks/{lesson.notebook.name} is missing; `{back}` brings it back")
-            return
-        click.echo(f"  open   notebooks/{lesson.notebook.name}, soon in your browser; it is closed")
-        apart = typed(f"course open {lesson.stem}")
-        click.echo(f"         when you end this. To have it apart: {apart}")
-        if any(one.poll() is None for one in self._notebooks):
-            click.echo("  (JupyterLab is running already.)")
-            return
-        nowhere = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-        self._notebooks.append(notebook_server.start(lesson.notebook, **nowhere))
+def _files() -> dict[Path, tuple[int, int]]:
+    """Return when each module was written, and how long it is."""
+    found = {}
+    for path in (root() / "exercises").glob("*.py"):
+        with contextlib.suppress(FileNotFoundError):  # an editor renames it just now
+            facts = path.stat()
+            found[path] = facts.st_mtime_ns, facts.st_size
+    return found
 
 
 def _text(lesson: Lesson) -> bytes:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,131 +24,110 @@ libraries do in threads may not survive it, once PyTorch has used them."""
 
 
 class Runner:
-    """A warm process for one run at a time; whoever wishes for a new one stops the one before."""
+    """A warm process for one run at a time; whoever wishes for a new one stops the one before.
 
-    def __init__(self, report: Callable[[dict], None], lesson: Lesson, forks: bool) -> None:
-        """Start the process.
+    Args:
+        tell: is given, from another thread, a process and its message; they must come to `receive`.
+        forks: whether each run is a fork of the process; if not, the process ends with it.
 
-        Args:
-            report: is given, from another thread, every message; it must come to `receive`.
-            lesson: what will probably be wished for first.
-            forks: whether each run is a fork of the process; if not, the process ends with it.
-        """
-        self._report = report
+    Attributes:
+        is_busy: whether a run is wished for, or goes on.
+    """
+
+    def __init__(self, tell: Callable[[subprocess.Popen, dict], None], forks: bool) -> None:
+        self.is_busy = False
+        self._tell = tell
         self._forks = forks
-        self._scratch = tempfile.TemporaryDirectory(
-            prefix="course-watch-", ignore_cleanup_errors=True
-        )
-        self._folder = Path(self._scratch.name)
-        self._likely = [lesson.stem]
-        self._wish: dict | None = None  # what is to be run as soon as it can be
-        self._number = 0  # of the wish that was made last
-        self._start()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process: subprocess.Popen | None = None
+        self._began = 0.0  # when it was started, as files say when they were written
+        self._pid: int | None = None  # of the run, once it has told that it began
 
     def _start(self) -> None:
-        self._idle = self._was_idle = self._failed = False
-        self._running = 0  # the number of the run that goes on; 0 if there is none
-        self._pid: int | None = None  # of the process to be ended, to end the run
+        self._began = time.time()
+        self._errors.seek(0)
+        self._errors.truncate()
         way = "fork" if self._forks else "once"
-        server = [sys.executable, "-m", "course.student.watch.server", str(self._folder), way]
-        with open(self._folder / "errors", "wb") as errors:
-            self._process = subprocess.Popen(
-                [*server, *self._likely],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                cwd=root(),
-                # a process that has used the GPU, or only looked at it, cannot be forked
-                env={**os.environ, "CUDA_VISIBLE_DEVICES": "", PREFIX: command_prefix()},
-                # so that Ctrl+C in the terminal does not reach it
-                start_new_session=True,
-                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-            )
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "course.student.watch.server", way, self._lesson.stem],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            cwd=root(),
+            # a process that has used the GPU, or only looked at it, cannot be forked
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": "", PREFIX: command_prefix()},
+            # so that Ctrl+C in the terminal does not reach it
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
         threading.Thread(target=self._listen, args=[self._process], daemon=True).start()
 
     def _listen(self, process: subprocess.Popen) -> None:
         for line in process.stdout:
             with contextlib.suppress(ValueError):  # an empty line, or one that was cut short
-                self._report({**json.loads(line), "process": process})
-        self._report({"event": "gone", "process": process})
+                self._tell(process, json.loads(line))
+        self._tell(process, {"gone": process.wait()})
 
-    def wish(self, lessons: list[Lesson], width: int) -> None:
-        """Run the tests of these lessons as soon as possible."""
-        self._number += 1
-        stems = [lesson.stem for lesson in lessons]
-        if len(stems) == 1:
-            self._likely = stems
-        self._wish = {"run": self._number, "lessons": stems, "width": width}
-        self._kill()
-        self._grant()
+    def test(self, lesson: Lesson, width: int) -> None:
+        """Run the tests of a lesson; `width` is that of the terminal."""
+        if self.is_busy and self._pid is None and lesson == self._lesson:
+            return  # the run that has not begun will read what is there by then
+        self._lesson = lesson
+        loaded = [*root().glob("tests/test_*.py"), *root().glob("solutions/*.py")]
+        have_changed = any(path.stat().st_mtime > self._began for path in loaded)
+        if have_changed or (self.is_busy and not (self._forks and self._pid)):
+            self.close()
+        elif self.is_busy:
+            _kill_group(self._pid)
+        if self._process is None:
+            self._start()
+        self.is_busy, self._pid = True, None
+        with contextlib.suppress(OSError):  # it has just ended, which will be told
+            self._process.stdin.write(f"{lesson.stem} {width}\n".encode())
+            self._process.stdin.flush()
 
-    def _grant(self) -> None:
-        if self._wish and self._idle:
-            line = json.dumps(self._wish).encode() + b"\n"
-            self._running, self._wish, self._idle = self._number, None, False
-            with contextlib.suppress(OSError):  # it has just ended, which will be told
-                self._process.stdin.write(line)
-                self._process.stdin.flush()
+    def receive(self, process: subprocess.Popen, message: dict) -> dict | None:
+        """Take note of a message; return it if it is about the run that was wished for last.
 
-    def receive(self, message: dict) -> dict | None:
-        """Take note of a message; return it if it is about the run that was wished for last."""
-        if message.pop("process") is not self._process:
+        Raises:
+            RuntimeError: the tests cannot be loaded.
+        """
+        if process is not self._process:
             return None
         match message:
-            case {"event": "idle"}:
-                self._idle = self._was_idle = True
-                self._running, self._pid = 0, None
-                self._grant()
-            case {"event": "started", "pid": pid, "run": number}:
+            case {"testing": _, "pid": pid}:
                 self._pid = pid
-                if number != self._number:
-                    self._kill()
-            case {"event": "failed"}:
-                self._failed = True
-            case {"event": "gone"} if not self._failed:  # else why was told
-                code = self._process.wait()
-                if not self._was_idle:
-                    return {"event": "failed", "why": self._last_words()}
-                message = {"event": "ended", "run": self._running, "code": code}
-                self._start()
-        return message if message.get("run", self._number) == self._number else None
+                return message
+            case {"ended": _} if self._pid is None:  # the run before, which was stopped
+                return None
+            case {"gone": _} if self._pid is None:
+                raise RuntimeError(f"The course's own tests cannot be loaded:\n{self._log()}")
+            case {"ended": code} | {"gone": code}:
+                message = {"ended": code, "log": self._log()}
+        self.is_busy, self._pid = False, None
+        if not self._forks or process.poll() is not None:
+            self._start()
+        return message
 
-    def _last_words(self) -> str:
-        errors = (self._folder / "errors").read_text(encoding="utf-8", errors="replace")
-        lines = errors.strip().splitlines()
-        return lines[-1] if lines else f"exit status {self._process.returncode}"
-
-    def log(self, number: int) -> str:
-        """Return what a run that did not end well left behind."""
-        try:
-            return (self._folder / f"log-{number}").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
-
-    def restart(self) -> None:
-        """Load the tests anew."""
-        self._end()
-        self._start()
+    def _log(self) -> str:
+        self._errors.seek(0)
+        return self._errors.read().decode("utf-8", errors="replace").strip()
 
     def close(self) -> None:
-        """End the process and the run."""
-        self._end()
-        self._scratch.cleanup()
+        """End the process and what it has started."""
+        if self._process is not None:
+            self._process.kill()
+            for pid in filter(None, (self._process.pid, self._pid)):
+                _kill_group(pid)
+            self._process.wait()
+            self._process, self.is_busy = None, False
 
-    def _kill(self) -> None:
-        """End the run, as soon as it has told that it started; its process will tell the end."""
-        if self._pid is not None:
-            with contextlib.suppress(OSError):
-                if os.name == "nt":
-                    self._process.kill()
-                else:
-                    os.killpg(self._pid, signal.SIGKILL)
 
-    def _end(self) -> None:
-        self._kill()
-        self._process.stdin.close()
-        self._process.kill()
-        self._process.wait()
+def _kill_group(pid: int) -> None:
+    """End a process that leads a group, and the group; Windows has none."""
+    if os.name != "nt":
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
 
 
 def how_it_ended(code: int, log: str, exercise: str, module: Path) -> str:

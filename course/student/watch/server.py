@@ -1,15 +1,13 @@
 """The process that waits with PyTorch and the tests loaded.
 
-    python -m course.student.watch.server FOLDER fork|once LESSON...
+    python -m course.student.watch.server fork|once LESSON
 
-It reads requests, a line of JSON each, and writes what happens, a line of JSON each:
+It reads lines, each with a lesson and the width of the terminal, and writes what happens, a line of
+JSON each:
 
-    idle      a request may come
-    started   a run began, in the process with this number
-    testing   the run has come to this exercise
-    verdict   the run is over, with this result
-    ended     the process of the run ended, with this exit code
-    failed    the tests of the course cannot be loaded
+    {"testing": "rotate_half", "pid": 4711}     the run, in this process, has come to an exercise
+    {"verdict": "...", "exercise": "..."}       what to show, and what to work on next, if anything
+    {"ended": -11}                              the run ended before, with this exit code
 
 With "fork", each run is a fork of this process; with "once", this process itself makes its one
 run and ends.
@@ -21,68 +19,56 @@ import gc
 import json
 import os
 import sys
+import tempfile
 import traceback
-from collections.abc import Callable
-from pathlib import Path
-from typing import NoReturn, TextIO
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import torch
 
-from course.mistakes.diagnosis import KnownMistakes
-from course.student.watch.verdict import verdict
-from course.syllabus import Lesson, find_lesson
-from course.testing.case import Case, collect
-from course.testing.examine import Examination
+from course.messages.terminal import report
+from course.mistakes.diagnosis import KnownMistakes, diagnoser
+from course.student.board import next_steps
+from course.student.progress import found_in, next_exercise, remember, status_of_all
+from course.student.summary import board_of
+from course.syllabus import Lesson, Status, find_lesson
+from course.testing.case import SECONDS_PER_TEST, Case, collect
+from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor, load_module
-
-if sys.platform != "win32":
-    import resource
-
-_LINUX = sys.platform == "linux"
+from course.testing.run import Diagnosis, open_module, run
 
 GRACE = 5
 """Seconds beyond a test's own limit, after which it cannot be interrupted but by force."""
 
-MEMORY_BYTES = 2 * 10**9
-"""What a run may take beyond what is loaded before it begins; as much as when it is graded."""
-
-Tell = Callable[..., None]
+TOLD = 99
+"""The exit status of a run that told its verdict; a student's code may end it with 0."""
 
 
-def main(folder: Path, forks: bool, stems: list[str]) -> None:
+def main(forks: bool, likely: str) -> None:
     """Serve requests until nobody is left to ask.
 
     Args:
-        folder: where runs leave their logs.
         forks: whether each run is a fork.
-        stems: the lessons that will probably be asked for first.
+        likely: the lesson that will probably be asked for first.
     """
     torch.set_num_threads(1)  # as in `course check`; and threads do not live on in a fork
     tell = _own_stdout()
-    warm: dict[Lesson, list[Case]] = {}
-    try:
-        _warm_up(warm, stems)
-        while True:
-            tell(event="idle")
-            line = sys.stdin.readline()
-            if not line:
-                return
-            request = json.loads(line)
-            _warm_up(warm, request["lessons"])
-            if not forks:
-                _run(request, warm, folder, tell)
-            elif (child := os.fork()) == 0:
+    warm = {}
+    _warm_up(warm, find_lesson(likely))
+    while line := sys.stdin.readline():
+        stem, width = line.split()
+        lesson = find_lesson(stem)
+        _warm_up(warm, lesson)
+        if not forks or (child := os.fork()) == 0:
+            if forks:
                 os.setsid()  # so that it can be ended together with all that it starts
-                _run(request, warm, folder, tell)
-            else:
-                _, status = os.waitpid(child, 0)
-                code = os.waitstatus_to_exitcode(status)
-                tell(event="ended", run=request["run"], code=code)
-    except RuntimeError as error:
-        tell(event="failed", why=str(error))
+            _run(lesson, warm[lesson], int(width), tell)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code != TOLD:
+            tell(ended=code)
 
 
-def _own_stdout() -> Tell:
+def _own_stdout() -> Callable[..., None]:
     """Keep stdout for what is told: whatever else is printed goes nowhere."""
     pipe = open(os.dup(1), "wb", buffering=0)  # noqa: SIM115
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -94,107 +80,110 @@ def _own_stdout() -> Tell:
     return tell
 
 
-def _warm_up(warm: dict[Lesson, list[Case]], stems: list[str]) -> None:
-    """Load the tests of these lessons, and run them once, so that all that is slow once is done."""
-    for lesson in map(find_lesson, stems):
-        if lesson not in warm:
-            warm[lesson] = cases = collect([lesson.tests])
-            path = lesson.module("solutions")
-            module = load_module(path)
-            examination = Examination(lambda module=module: Executor(module), path.read_bytes())
-            for case in cases:
-                examination.run(case)
-            KnownMistakes(cases[:1], seed=0)
-            gc.freeze()  # or each fork's collector would copy all of this memory, by touching it
+def _warm_up(warm: dict[Lesson, list[Case]], lesson: Lesson) -> None:
+    """Load the tests of a lesson, and run them once, so that all that is slow once is done."""
+    if lesson not in warm:
+        warm[lesson] = cases = collect([lesson.tests])
+        path = lesson.module("solutions")
+        module = load_module(path)
+        examination = Examination(lambda: Executor(module), path.read_bytes())
+        for case in cases:
+            examination.run(case)
+        KnownMistakes(cases[:1], seed=0)
+        gc.freeze()  # or each fork's collector would copy all of this memory, by touching it
 
 
-# --- a run --------------------------------------------------------------------------------------
-
-
-def _run(request: dict, warm: dict[Lesson, list[Case]], folder: Path, tell: Tell) -> NoReturn:
+def _run(lesson: Lesson, cases: Sequence[Case], width: int, tell: Callable[..., None]) -> NoReturn:
     """Test what is asked for, tell the verdict, and end this process."""
-    number = request["run"]
-    tell(event="started", run=number, pid=os.getpid())
-    log = open(folder / f"log-{number}", "w", encoding="utf-8")  # noqa: SIM115
+    log = open(os.dup(2), "w", encoding="utf-8")  # noqa: SIM115
+    os.ftruncate(2, 0)
+    os.lseek(2, 0, os.SEEK_SET)
     told = None
 
-    def about_to_test(lesson: Lesson, exercise: str, seconds: float) -> None:
+    def about_to_test(exercise: str, seconds: float) -> None:
         nonlocal told
-        end_after(seconds, log)
-        if told != (lesson, exercise):
-            told = lesson, exercise
-            tell(event="testing", run=number, lesson=lesson.stem, exercise=exercise)
+        # It works while the interpreter is stuck inside one long call, and says what was running.
+        faulthandler.dump_traceback_later(seconds + GRACE, file=log, exit=True)
+        if told != exercise:
+            told = exercise
+            tell(testing=exercise, pid=os.getpid())
 
     try:
         faulthandler.enable(log)  # if the interpreter crashes, it says where
-        limit_memory()
-        printed = _collect_printed(folder / f"printed-{number}")
-        cases = {lesson: warm[lesson] for lesson in map(find_lesson, request["lessons"])}
-        found = verdict(cases, printed, about_to_test, request["width"])
-        tell(event="verdict", run=number, **found)
+        tell(**_verdict(lesson, cases, width, _collect_printed(), about_to_test))
     except BaseException:  # ours, not the student's
         traceback.print_exc(file=log)
         log.flush()
         os._exit(1)
-    os._exit(0)  # to take PyTorch down would take longer than the run
+    os._exit(TOLD)  # to take PyTorch down would take longer than the run
 
 
-def limit_memory() -> None:
-    """Let this process take so much more memory and no more, and dump none of it.
+def _verdict(
+    lesson: Lesson,
+    cases: Sequence[Case],
+    width: int,
+    printed: Callable[[], str],
+    about_to_test: Callable[[str, float], None],
+) -> dict[str, str | None]:
+    """Test the student's file, as `course check` does, and remember what was found."""
+    named = diagnoser(seed=0)
+    wrong = []
 
-    Elsewhere than on Linux the system itself has to end what takes too much.
-    """
-    if sys.platform != "win32":
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if _LINUX:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
-        soft = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY_BYTES
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        if hard == resource.RLIM_INFINITY or soft < hard:
-            resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+    def name_the_first(findings: Sequence[Finding]) -> Diagnosis | None:
+        if wrong:
+            return None  # one at a time: the next save comes soon
+        wrong.append(findings[0].case.exercise)
+        about_to_test(wrong[0], SECONDS_PER_TEST)
+        return named(findings)
+
+    def about_to_run(case: Case) -> None:
+        about_to_test(case.exercise, 2 * case.seconds)  # again, with others lent
+
+    about_to_test("", SECONDS_PER_TEST)
+    module = open_module(lesson.module(), 0, printed)
+    result = run(module, cases, name_the_first, printed, about_to_run)
+    remember([result])
+    statuses = result.statuses
+    known = status_of_all() | found_in([result])
+    parts = [board_of([result], known), report([result], width, n_wrong=1)]
+    first_wrong = next((name for name in statuses if statuses[name] == Status.WRONG), None)
+    if first_wrong is None:
+        parts.append(next_steps(known, tuple(statuses)))
+    following = next_exercise(known, tuple(statuses))
+    return {
+        "verdict": "\n\n".join(filter(None, parts)),
+        "exercise": first_wrong or (following and following[1].name),
+    }
 
 
-def end_after(seconds: float, log: TextIO) -> None:
-    """End this process after so many seconds from now, unless this is called again before.
-
-    It works while the interpreter is stuck, inside one long call into C for instance. The file
-    then says what was running.
-    """
-    if _LINUX:  # it begins a thread, also where a test before left no memory for one
-        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
-    faulthandler.dump_traceback_later(seconds + GRACE, file=log, exit=True)
-    if _LINUX:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
-def _collect_printed(path: Path) -> Callable[[], str]:
+def _collect_printed() -> Callable[[], str]:
     """Put what this process prints from now on into a file, and let it read nothing.
 
     Returns:
         A function that gives what was printed since it was last called.
     """
+    file = tempfile.TemporaryFile(  # noqa: SIM115
+        "w+", encoding="utf-8", errors="replace", newline="\n"
+    )
     nothing = os.open(os.devnull, os.O_RDWR)
-    file = open(path, "w+", encoding="utf-8", errors="replace", newline="\n")  # noqa: SIM115
-    os.dup2(nothing, 0)
-    os.dup2(file.fileno(), 1)  # for whatever prints without Python
-    os.dup2(nothing, 2)
+    for descriptor, into in ((0, nothing), (1, file.fileno()), (2, nothing)):
+        os.dup2(into, descriptor)  # for whatever reads or prints without Python
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = file
-    read_so_far = 0
 
     def printed() -> str:
-        nonlocal read_so_far
-        file.flush()
-        with open(path, "rb") as written:
-            written.seek(read_so_far)
-            new = written.read()
-        read_so_far += len(new)
-        return new.decode("utf-8", errors="replace")
+        file.seek(0)
+        text = file.read()
+        file.seek(0)
+        file.truncate()
+        return text
 
     return printed
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
-        main(Path(sys.argv[1]), sys.argv[2] == "fork", sys.argv[3:])
+    try:
+        with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+            main(sys.argv[1] == "fork", sys.argv[2])
+    except RuntimeError as error:  # the tests cannot be loaded
+        sys.exit(str(error))
