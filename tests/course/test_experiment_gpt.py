@@ -119,7 +119,38 @@ def kept(tmp_path, monkeypatch):
     return tmp_path / "kept"
 
 
-def test_a_training_is_heard_now_and_then_and_found_again(kept):
+def same(first, second):
+    return dataclasses.replace(first, seconds=0) == dataclasses.replace(second, seconds=0)
+
+
+def test_a_training_that_was_stopped_goes_on_as_if_nothing_had_happened(kept, monkeypatch):
+    monkeypatch.setattr(gpt, "SECONDS_BETWEEN_NOTES", 0.0)
+    whole = gpt.result_of(WITH, SMALL, CORPUS)
+    (file,) = kept.iterdir()
+    file.unlink()
+    steps = []
+
+    def tell(step, sample=""):
+        steps.append(step)
+        if steps == [1, 2, 3, 4]:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gpt.result_of(WITH, SMALL, CORPUS, tell)
+    assert same(gpt.result_of(WITH, SMALL, CORPUS, tell), whole)
+    assert steps == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff", b"{}"])
+def test_a_damaged_file_costs_a_training_and_nothing_else(kept, damage):
+    first = gpt.result_of(WITHOUT, SMALL, CORPUS)
+    (file,) = kept.iterdir()
+    file.write_bytes(damage)
+    assert same(gpt.result_of(WITHOUT, SMALL, CORPUS), first)
+
+
+def test_a_training_is_heard_now_and_then_and_found_again(kept, monkeypatch):
+    monkeypatch.setattr(gpt, "SECONDS_BETWEEN_NOTES", 0.0)
     reports = []
     first = gpt.result_of(WITH, SMALL, CORPUS, lambda *report: reports.append(report))
     assert [step for step, _ in reports] == [1, 2, 3, 4, 5, 6]
@@ -187,11 +218,12 @@ def model():
 
 @pytest.mark.parametrize(("n_prompt", "n_new"), [(1, 0), (1, 60), (12, 13), (13, 12), (40, 1)])
 def test_a_text_goes_on_beyond_the_positions_that_there_are(model, n_prompt, n_new):
-    ids = torch.arange(n_prompt)[None] % 11
+    ids, told = torch.arange(n_prompt)[None] % 11, []
     generate, generator = names_of("gpt").generate, torch.Generator().manual_seed(0)
-    text = writing.go_on(generate, model, ids, n_new, 1.0, generator)
+    text = writing.go_on(generate, model, ids, n_new, 1.0, generator, told.append)
     assert torch.equal(text[:, :n_prompt], ids)
     assert text.shape == (1, n_prompt + n_new)
+    assert told == text[0, n_prompt:].tolist()
 
 
 def test_with_the_cache_and_without_the_same_is_written(model):
