@@ -123,7 +123,7 @@ def names_in_block(module, n_embd, prefix="", part=""):
 
 def names_in_gpt(module, n_embd, n_layers):
     """The name of each parameter of a GPT, by what it is for."""
-    parts = r"blocks\.(.+\.)?(?=(norm1|norm2|attention|mlp)\.)"
+    parts = r"(.+?\.)?(?=(norm1|norm2|attention|mlp)\.)"  # the names in an mlp are free
     found = dict.fromkeys(
         match[0] for name in module.parameters if (match := re.match(parts, name))
     )
@@ -385,12 +385,13 @@ class TestCausalAttention:
 
     def test_a_later_key_never_wins_however_low_the_others_are(self, lesson):
         """All scores of the first two queries are -20 000 with a bias, those of later
-        keys too. What is later is left out, so each averages 1, or 1 and 3.
+        keys too. What is later is left out, so each averages 1, or 1 and 3. Logarithms of
+        shares are rounded to 0.001 there.
         """
         q, v = torch.zeros(1, 1, 3, 1), torch.tensor([[[[1.0], [3.0], [50.0]]]])
         bias = torch.tensor([[-20_000.0] * 3] * 2 + [[0.0] * 3])
         got = lesson.causal_attention(q, torch.zeros(1, 1, 3, 1), v, bias)
-        expect.close(got, torch.tensor([[[[1.0], [2.0], [18.0]]]]))
+        expect.close(got, torch.tensor([[[[1.0], [2.0], [18.0]]]]), tolerance=1e-2)
 
     def test_bias_is_added_after_the_division(self, lesson):
         """D = 4, all products 0. A bias of ln 3 on key 0 makes it three times as heavy as

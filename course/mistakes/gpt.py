@@ -508,6 +508,10 @@ alternative(
     },
     {_MASKED: "(scores + later * -1e30)"},
     {
+        f"weights = {_MASKED}.softmax(dim=-1)": f"scores = {_MASKED}\n"
+        "    weights = (scores - scores.logsumexp(-1, keepdim=True)).exp()",
+    },
+    {
         _ADD_BIAS: "scores = scores + bias.to(scores.dtype)",
         ".softmax(dim=-1)\n": ".float().softmax(dim=-1)\n",
     },
@@ -640,6 +644,22 @@ mistake(
     {'cache["k"].shape[-2] if cache else 0': "len(cache) if cache else 0"},
     says="CausalSelfAttention counts something else than the tokens that its cache holds.",
     look="Which axis of the cached keys counts tokens?",
+)
+mistake(
+    {
+        _OFFSET: 'offset = cache["calls"] if cache else 0',
+        _STORE: f'{_STORE}\n            cache["calls"] = offset + 1',
+    },
+    says="CausalSelfAttention counts the pieces read before, not their tokens.",
+    look="By how much should the position grow with a piece of three tokens?",
+)
+mistake(
+    {
+        'cache["k"].shape[-2] if cache else 0': 'cache["k"].shape[-2] - 1 if cache else 0',
+        "if offset:": "if cache:",
+    },
+    says="CausalSelfAttention lets a piece begin at the last position of the one before.",
+    look="Five tokens are in the cache. Which positions do they have, and which is the next?",
 )
 mistake(
     {_OFFSET: 'offset = cache["k"].shape[-2] if cache and x.shape[1] == 1 else 0'},
@@ -995,6 +1015,14 @@ mistake(
     look="Which GELU does the docstring ask for?",
 )
 mistake(
+    {
+        _MLP: "up = self.mlp[0](self.norm2(x))\n"
+        "        return x + self.mlp[2](up * torch.sigmoid(1.702 * up))"
+    },
+    says="Block takes the approximation of GELU by a sigmoid.",
+    look="Which GELU does the docstring ask for?",
+)
+mistake(
     {_GELU: "nn.ReLU()"},
     {_GELU: "nn.SiLU()"},
     {_GELU: "nn.Identity()"},
@@ -1124,6 +1152,34 @@ alternative(
     {_GELU: "nn.Sequential(nn.GELU(), nn.Dropout(0.0))"},
 )
 
+
+class _MlpInAnMlp(nn.Module):
+    def __init__(self, n_embd):
+        super().__init__()
+        self.mlp = nn.ModuleList(
+            nn.Linear(size, to, bias=False)
+            for size, to in ((n_embd, 4 * n_embd), (4 * n_embd, n_embd))
+        )
+
+    def forward(self, x):
+        return self.mlp[1](F.gelu(self.mlp[0](x)))
+
+
+@alternative
+class NamesTwice(nn.Module):
+    """Its mlp has a part named mlp."""
+
+    def __init__(self, n_embd, n_heads, max_seq_len):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(n_embd), nn.LayerNorm(n_embd)
+        self.attention = CausalSelfAttention(n_embd, n_heads, max_seq_len)
+        self.mlp = _MlpInAnMlp(n_embd)
+
+    def forward(self, x, cache=None):
+        x = x + self.attention(self.norm1(x), cache)
+        return x + self.mlp(self.norm2(x))
+
+
 error(
     "RuntimeError: mat1 and mat2 shapes cannot be multiplied",
     "A linear layer gets another width than it was made for; nn.Linear takes what comes in first.",
@@ -1170,8 +1226,14 @@ mistake(
 mistake(
     {"block(x, cache)": "block(x)"},
     {"block(x, cache)": "block(x, cache or None)"},
-    says="GPT hands no caches to its blocks, at least not while they are empty.",
-    look="Who fills the caches, and what is the truth of an empty dict?",
+    says="GPT lets no piece see those before it: its caches do not reach the attention, are not "
+    "filled or not joined.",
+    look="Do the caches reach the attention, and what is the truth of an empty dict?",
+)
+mistake(
+    {_EACH: "caches or [{}] * len(self.blocks)"},
+    says="GPT makes one cache for all its blocks where none are given.",
+    look="What does `[{}] * 3` hold?",
 )
 mistake(
     {_EACH: "(caches or [None])[:1] + [None] * (len(self.blocks) - 1)"},
@@ -1279,7 +1341,7 @@ mistake(
 )
 mistake(
     {_BLOCKS: "nn.ModuleList(Block(n_embd, 1, max_seq_len) for _ in range(n_layers))"},
-    says="GPT gives its blocks a single head.",
+    says="GPT has blocks with a single head each.",
     look="What becomes of `n_heads`?",
 )
 mistake(
@@ -1388,6 +1450,34 @@ alternative(
     },
     {_TOO_MANY: "if ids.shape[1] > self.max_seq_len:"},  # RotaryEmbedding counts the cached ones
 )
+
+
+@alternative
+class BlocksByName(nn.Module):
+    """Each block is an attribute; `blocks` lists them."""
+
+    def __init__(self, vocab_size, n_embd, n_heads, n_layers, max_seq_len):
+        super().__init__()
+        self.n_layers, self.max_seq_len = n_layers, max_seq_len
+        self.tokens = TokenEmbedding(vocab_size, n_embd)
+        for layer in range(n_layers):
+            setattr(self, f"block_{layer}", Block(n_embd, n_heads, max_seq_len))
+        self.norm = nn.LayerNorm(n_embd)
+
+    @property
+    def blocks(self):
+        return [getattr(self, f"block_{layer}") for layer in range(self.n_layers)]
+
+    def forward(self, ids, caches=None):
+        n_before = caches[0]["k"].shape[2] if caches and caches[0] else 0
+        n_all = n_before + ids.shape[1]
+        if n_all > self.max_seq_len:
+            raise ValueError(f"a text may have {self.max_seq_len} tokens at most, not {n_all}")
+        x = self.tokens(ids)
+        for layer, block in enumerate(self.blocks):
+            x = block(x, caches[layer] if caches else None)
+        return tied_logits(self.norm(x), self.tokens.weight)
+
 
 error(
     "TypeError: 'NoneType' object is not subscriptable",
