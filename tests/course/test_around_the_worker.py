@@ -13,6 +13,7 @@ import time
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ from classes import STUB as LEARNED_STUB
 from hostile import CONNECTION, STUB
 
 from course import ROOT
+from course.grading.class_file.grades import grades_of
 from course.grading.judge.import_path import safe_import_path
 from course.grading.judge.judge import Judge
 from course.grading.judge.unit import Unit
@@ -280,7 +282,8 @@ def test_a_module_that_says_it_was_not_handed_in_has_0_in_the_table_for_canvas(j
     result = judge.grade(Unit("eve", "lookup", f"{STUB}\n\n{NOT_HANDED_IN[name]}\n".encode()))
     assert "was not handed in." in result.trouble
     assert result.handed_in
-    assert canvas_csv({"eve": [result]}).endswith("\neve,,eve,eve,,0\n")
+    grades = grades_of([result], now=datetime.now(UTC))
+    assert canvas_csv(grades).endswith("\neve,,eve,eve,,0\n")
 
 
 # --- zips -----------------------------------------------------------------------------------
