@@ -4,20 +4,20 @@ The first `open_glove` of a text writes an `.npy` file beside it: the array, and
 that says which text it was made from, and the vocabulary, a word a line.
 """
 
-import io
 import os
+import uuid
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from course.data import data_folder
 from course.data.decimals import parse_decimals, to_float
 from course.system.console import typed
-from course.system.files import write_whole_bytes
 
 if TYPE_CHECKING:
     import torch
@@ -113,21 +113,22 @@ def open_glove(dim: int = 50, folder: str | os.PathLike | None = None) -> WordVe
         raise FileNotFoundError(f"{text} is missing; fetch it with: {fetch}")
     if stored := _stored(text, dim):
         return stored
-    origin = _origin(text)  # before it is read: a text that changes meanwhile is read again
-    vocabularies, vectors = zip(*_chunks(text, dim), strict=True)
-    found = WordVectors(b"".join(vocabularies), np.concatenate(vectors))
-    stored = io.BytesIO()
-    np.lib.format.write_array(stored, found.vectors.astype("<f4", copy=False), version=(1, 0))
-    stored.write(origin + b"".join(vocabularies))
+    failure = "the text changes while it is read"
     try:
-        write_whole_bytes(text.with_suffix(".npy"), stored.getbuffer())
+        _store(text, dim)
     except OSError as error:  # a read-only folder, a full disk
-        warnings.warn(
-            f"{text.name} was read into memory and will be parsed again next time, "
-            f"because nothing could be stored beside it: {error}",
-            stacklevel=2,
-        )
-    return found
+        failure = str(error)
+    # Asked even after a failure: another process may have stored the same text meanwhile, and
+    # Windows lets nobody replace a file that is mapped.
+    if stored := _stored(text, dim):
+        return stored
+    warnings.warn(
+        f"{text.name} was read into memory and will be parsed again next time, "
+        f"because nothing could be stored beside it: {failure}",
+        stacklevel=2,
+    )
+    vocabularies, vectors = zip(*_chunks(text, dim), strict=True)
+    return WordVectors(b"".join(vocabularies), np.concatenate(vectors))
 
 
 def _stored(text: Path, dim: int) -> WordVectors | None:
@@ -147,10 +148,40 @@ def _stored(text: Path, dim: int) -> WordVectors | None:
     return WordVectors(vocabulary, np.asarray(vectors))
 
 
+def _store(text: Path, dim: int) -> None:
+    vocabularies, n_rows = [_origin(text)], 0
+    with _replacing(text.with_suffix(".npy")) as file:
+        _write_header(file, (n_rows, dim))
+        for vocabulary, vectors in _chunks(text, dim):
+            vocabularies.append(vocabulary)
+            file.write(vectors.astype("<f4", copy=False).data)
+            n_rows += len(vectors)
+        file.writelines(vocabularies)
+        file.seek(0)
+        _write_header(file, (n_rows, dim))  # as long as before: numpy pads it
+
+
 def _origin(text: Path) -> bytes:
     """Return a line that changes with the text."""
     facts = text.stat()
     return f"{text.name} {facts.st_size} bytes, modified {facts.st_mtime_ns}\n".encode()
+
+
+def _write_header(file: BinaryIO, shape: tuple[int, int]) -> None:
+    header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """Give a new file that takes the name `path` once it is complete, or else vanishes."""
+    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        with open(unfinished, "xb") as file:
+            yield file
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _chunks(text: Path, dim: int) -> Iterator[tuple[bytes, np.ndarray]]:
