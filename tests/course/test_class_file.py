@@ -24,6 +24,7 @@ from course.grading.class_file.grades import (
 from course.grading.class_file.members import by_member, with_times
 from course.grading.class_file.reading import ClassFileError, read_class_file
 from course.grading.class_file.settings import ClassFile, LateRule, Person
+from course.grading.names import WHOSE
 from course.grading.reports.moodle import moodle_files
 from course.grading.reports.spreadsheet import grades_xlsx
 from course.grading.reports.tables import canvas_csv, differences_table, grades_csv
@@ -178,7 +179,9 @@ def test_a_whole_file_is_read(tmp_path):
             "line 44, comment.txt: is not known here; did you mean text",
         ),
         ("[[comment]]", "[comment]", "line 41, comment: has to be written [[comment]]"),
-        ("hints = 2", "hints = ", "class.toml, line 18: "),
+        ("hints = 2", "hints = ", "class.toml, line 18, hints =: is no TOML: "),
+        ("2026-10-05", "2026-13-05", "class.toml, line 5, due = 2026-13-05: is no TOML: "),
+        ("hints = 2", "points = true", "line 18, points = true: stands there for the second time"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line_and_key(tmp_path, old, new, says):
@@ -325,6 +328,8 @@ def test_exports_are_recognized_and_read(tmp_path, delimiter):
     assert (moodle[1].person.name, moodle[2].time) == ("Łukasz Żółć", "")
     classroom = people(CLASSROOM)
     assert [row.repository for row in classroom] == ["rope-5-JaneHub", "rope-5-lz"]
+    cut_off = people('identifier,github_username,github_id,name\n"jane@x.org\n')
+    assert [row.person.email for row in cut_off] == ["jane@x.org"]
     with pytest.raises(ExportError, match="is no table of Canvas's"):
         people("name,points\nJane,3\n")
 
@@ -389,6 +394,15 @@ def test_a_submission_finds_its_student(tmp_path, export, place, submission, key
     assert key or found.student not in class_file.people
 
 
+def test_whose_work_it_is_is_asked_only_where_the_roster_does_not_tell(tmp_path):
+    class_file, exports = class_and_exports(tmp_path, MOODLE)
+    notes = (f"{WHOSE}: x; another student's name looks the same", "rope.py is empty")
+    jane = Submission("Jane Doe", {"rope": b""}, notes, moodle_id="501")
+    stranger = Submission("mallory", {"rope": b""}, notes)
+    found, _ = by_member([jane, stranger], class_file, exports, "x")
+    assert [one.notes for one in found] == [notes[1:], notes]
+
+
 def test_a_stranger_never_takes_the_place_of_a_student(tmp_path):
     class_file, exports = class_and_exports(tmp_path, CANVAS)
     forged = Submission("jane", {"rope": b"x"}, (), canvas_id="4799")
@@ -425,6 +439,8 @@ def test_a_platforms_word_goes_before_a_zips_and_one_that_cannot_be_read_is_said
     assert jane.times["rope"] == HandedIn(at, "Moodle")
     assert lz.times["rope"].says == "zip"
     assert "1 times cannot be read" in notes[0] and "wtorek" in notes[0]
+    link = Submission("jane", {}, (), refused={"rope": "is a link"})
+    assert with_times([link], class_file, exports)[0][0].times["rope"] == HandedIn(at, "Moodle")
 
 
 # --- times ----------------------------------------------------------------------------------
@@ -523,6 +539,17 @@ def test_moodles_worksheet_comes_back_with_grades_and_nothing_else_changed(grade
     with zipfile.ZipFile(io.BytesIO(files["rope-feedback.zip"])) as opened:
         assert opened.namelist()[0] == "Jane Doe_501_assignsubmission_file_/feedback.html"
         assert len(opened.namelist()) == 3
+
+
+def test_moodles_worksheet_has_what_was_said_to_the_student(tmp_path):
+    class_and_exports(tmp_path, MOODLE)
+    decision = 'exercise = "apply_rope"\npoints = 1\nreason = "lab"\ncomment = "As you showed."\n'
+    comment = 'lesson = "rope"\ntext = "Well done."\n'
+    text = f'[[decision]]\nstudent = "jane"\n{decision}[[comment]]\nstudent = "jane"\n{comment}'
+    class_file = read_class_file(written(tmp_path, ROSTER + text))
+    jane = result("jane", passed=everything())
+    filled_in = moodle_files(grades_of([jane], class_file, now=NOW), {})["rope.csv"].decode()
+    assert rows(filled_in)[0]["Feedback comments"] == "apply_rope: As you showed.\nWell done."
 
 
 def test_the_spreadsheet_holds_the_same_and_computes_nothing(graded):

@@ -74,7 +74,8 @@ class Export:
         """Yield each row, by the titles in small letters."""
         titles = [title.strip().lower() for title in self.header]
         for row in self.table:
-            yield dict(zip(titles, (cell.strip() for cell in row), strict=False))
+            cells = zip(titles, (cell.strip() for cell in row), strict=False)
+            yield dict.fromkeys(titles, "") | dict(cells)  # a row that was cut off is short
 
 
 def read_export(path: Path) -> Export:
@@ -88,7 +89,9 @@ def read_export(path: Path) -> Export:
     except OSError as error:
         raise ExportError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ExportError(f"{path} is not a table in UTF-8: export it as CSV") from None
+        raise ExportError(
+            f'{path} is no CSV in UTF-8: export it anew, or save it as "CSV UTF-8"'
+        ) from None
     for delimiter in ",;\t":
         try:
             table = list(csv.reader(io.StringIO(text), delimiter=delimiter))
@@ -100,7 +103,7 @@ def read_export(path: Path) -> Export:
                 return Export(platform, table[0], table[1:], delimiter)
     raise ExportError(
         f"{path} is no table of Canvas's, Moodle's or GitHub Classroom's: none of their columns "
-        "stands in its first line"
+        "stands in its first line, in English"
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from course.grading.class_file.exports import MOODLE, Export, Row, time_of
 from course.grading.class_file.settings import ClassFile, Person
-from course.grading.names import safe_name
+from course.grading.names import WHOSE, safe_name
 from course.grading.submissions import Submission
 from course.grading.submissions.times import HandedIn
 
@@ -38,6 +38,9 @@ def by_member(
             strangers.append(one.student)
             if one.student in class_file.people:
                 one = replace(one, student=f"{one.student} (not on the roster)")
+        else:  # the roster has told whose it is
+            notes = tuple(note for note in one.notes if not note.startswith(WHOSE))
+            one = replace(one, notes=notes)
         found.setdefault(person.key if person else one.student, []).append(one)
     return [_together(key, own) for key, own in found.items()], strangers
 
@@ -69,7 +72,10 @@ def with_times(
             )
     timed = []
     for one in submissions:
-        times = {stem: said.get((one.student, stem)) for stem in one.modules}
+        times = {
+            stem: said.get((one.student, stem))
+            for stem in (*one.modules, *one.refused, *one.unread)
+        }
         known = {stem: time for stem, time in times.items() if time}
         timed.append(replace(one, times={**one.times, **known}))
     return timed, notes

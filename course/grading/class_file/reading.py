@@ -22,12 +22,15 @@ from course.grading.class_file.settings import (
     LateRule,
     Person,
 )
-from course.grading.names import MAX_NAME_LENGTH, safe_name
+from course.grading.names import MAX_NAME_LENGTH, printable, safe_name
 from course.grading.submissions.times import OWN_WORD
 from course.syllabus import Exercise, Lesson, closest, lessons
 
 Path_ = tuple[str | int, ...]
 """The way to a value: keys, and numbers from 0 in an array of tables."""
+
+_SECOND = "Cannot overwrite a value"
+"""What `tomllib` says of a key that the table has already."""
 
 
 class ClassFileError(Exception):
@@ -50,9 +53,11 @@ def read_class_file(path: Path) -> ClassFile:
     except tomllib.TOMLDecodeError as error:
         why, _, where = str(error).rpartition(" (at ")
         line = re.search(r"line (\d+)", where)
-        raise ClassFileError(
-            f"{path}{f', line {line[1]}' if line else ''}: {why or error}"
-        ) from None
+        if not line:
+            raise ClassFileError(f"{path}: {error}") from None
+        written = printable(text.split("\n")[int(line[1]) - 1].strip()[:80])
+        why = "stands there for the second time" if why == _SECOND else f"is no TOML: {why}"
+        raise ClassFileError(f"{path.name}, line {line[1]}, {written}: {why}") from None
     return _Reader(path, text, found).read()
 
 

@@ -68,8 +68,14 @@ def worksheet_csv(export: Export, graded: Graded) -> str:
         most = _number(cells[columns["maximum grade"]]) if "maximum grade" in columns else None
         points = grade.points * most / grade.worth if most else grade.points
         cells[columns["grade"]] = f"{points:.2f}"
-        if "feedback comments" in columns and grade.comments:
-            cells[columns["feedback comments"]] = "\n".join(one.text for one in grade.comments)
+        said = [
+            f"{one.name}: {one.decision.comment}"
+            for one in grade.exercises
+            if one.decision and one.decision.comment
+        ]
+        said += [one.text for one in grade.comments]
+        if "feedback comments" in columns and said:
+            cells[columns["feedback comments"]] = "\n".join(said)
     text = io.StringIO()
     writer = csv.writer(text, delimiter=export.delimiter, lineterminator="\n")
     writer.writerows([export.header, *table])
