@@ -218,7 +218,7 @@ def _grade(
             enter_points(results, gradebook)
     except (ClassFileError, GradingError, SubmissionsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    _say(submissions, results, written, [*notes, *strangers])
+    _say(submissions, results, grades, written, [*notes, *strangers])
     if gradebook:
         click.echo(f"  {gradebook}{' (there was none, so it was made)' if is_new else ''}")
     if others := pages_of_others(grades, out):
@@ -272,7 +272,8 @@ def _of_class(handed_in: list, class_file: Any, submissions: Path) -> tuple[list
         return handed_in, notes, []
     told = (
         f"Not on the roster of {class_file.path.name}: {_first_five(strangers)}. They are graded "
-        "all the same, and stand at the end; `folder = ...` there says whose it is."
+        "all the same, and stand at the end; `folder = ...` or `github = ...` there says whose "
+        "it is."
     )
     return handed_in, notes, [told]
 
@@ -360,13 +361,20 @@ def _with_progress(graded: Iterator[tuple[LessonResult, bool]], total: int) -> l
 
 
 def _say(
-    submissions: Path, results: list[LessonResult], written: list[Path], notes: Sequence[str] = ()
+    submissions: Path,
+    results: list[LessonResult],
+    grades: Any,
+    written: list[Path],
+    notes: Sequence[str],
 ) -> None:
+    from course.grading.class_file.grades import NOT_HANDED_IN
+
     students = {result.student for result in results}
-    missing = sum(not result.handed_in for result in results)
-    troubles = sum(bool(result.trouble) for result in results) - missing
+    statuses = [one.status for student in grades.students for one in student.lessons]
+    missing = statuses.count(NOT_HANDED_IN)  # who is on the roster and sent nothing, too
+    troubles = sum(bool(result.trouble and result.handed_in) for result in results)
     click.echo(
-        f"students: {len(students)}, results: {len(results)}; "
+        f"students: {len(grades.students)}, results: {len(results)}; "
         f"modules not handed in: {missing}, with trouble: {troubles}"
     )
     if len(students) == 1 and (submissions / min(students)).is_dir():

@@ -31,6 +31,7 @@ from click.testing import CliRunner
 
 from course.cli.grade import _say, grade
 from course.grading.class_file.grades import grades_of
+from course.grading.class_file.reading import read_class_file
 from course.grading.judge import grade as grading
 from course.grading.judge import local
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
@@ -215,12 +216,22 @@ SAID = {
 def test_what_is_odd_about_a_class_is_said(results, said, unsaid, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("class", "submissions").mkdir(parents=True)
-    _say(Path("class"), results, [])
+    grades = grades_of(results, None, now=datetime.now(UTC))
+    _say(Path("class"), results, grades, [], [])
     printed = capsys.readouterr().out
     assert [one for one in said if one not in printed] == []
     assert [one for one in unsaid if one in printed] == []
-    _say(Path("class", "submissions"), results, [])
+    _say(Path("class", "submissions"), results, grades, [], [])
     assert "of several" not in capsys.readouterr().out
+
+
+def test_who_is_on_the_roster_and_sent_nothing_is_counted(tmp_path, capsys):
+    path = tmp_path / "class.toml"
+    path.write_text("[lessons.rope]\n[students]\nann = {}\nbob = {}\n", encoding="utf-8")
+    results = [replace(ANN, trouble="rope.py cannot be read.")]
+    grades = grades_of(results, read_class_file(path), now=datetime.now(UTC))
+    _say(tmp_path, results, grades, [], [])
+    assert "students: 2, results: 1; modules not handed in: 1, with" in capsys.readouterr().out
 
 
 @pytest.mark.slow
