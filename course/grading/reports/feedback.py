@@ -127,11 +127,15 @@ def _in_words(counts: Counter[str], points: bool) -> str:
     'Of 4 exercises, 3 passed, 1 is not right yet.'
     >>> _in_words(Counter({"wrong": 1, "passed": 3}), False)
     'Some exercises passed, some are not right yet.'
+    >>> _in_words(Counter({"not run": 2}), False)
+    'No exercise could be tested.'
     """
     found = [(counts[outcome], words) for outcome, words in _WORDS.items() if counts[outcome]]
     if points:
         parts = [f"{n} {one if n == 1 else several}" for n, (one, several) in found]
         return f"Of {counts.total()} exercises, {', '.join(parts)}." if parts else ""
+    if list(counts) == [Status.NOT_RUN]:
+        return "No exercise could be tested."
     if len(found) == 1:
         return f"All exercises {found[0][1][1]}."
     return (

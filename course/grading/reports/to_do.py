@@ -73,7 +73,7 @@ def questions_of(student: StudentGrade) -> list[Answered]:
 def _answered(student: StudentGrade, question: Question) -> Answered:
     lessons = [one for one in student.lessons if one.lesson.stem == question.lesson]
     answers = [
-        exercise.decision.comment or "The points were decided anew."
+        exercise.decision.comment or "The instructor decided on the points."
         for one in lessons
         for exercise in one.exercises
         if exercise.decision and exercise.name == question.exercise
