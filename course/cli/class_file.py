@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from course.grading.class_file.settings import NAME
+from course.messages.wording import counted
 
 
 @click.group("class", short_help="Who is in the class, what is due when.")
@@ -67,7 +68,9 @@ def init(source: Path, out: Path) -> None:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{error.filename or out}: {error.strerror}") from None
-    click.echo(f"{out}: {len(people)} students. Fill in dates, then: course class check {out}")
+    click.echo(
+        f"{out}: {counted(len(people), 'student')}. Fill in dates, then: course class check {out}"
+    )
 
 
 @class_.command()
@@ -86,7 +89,9 @@ def check(path: Path) -> None:
 
     try:
         found = read_class_file(path)
-        click.echo(f"{path}: {len(found.people)} students{_sections(found.people.values())}")
+        click.echo(
+            f"{path}: {counted(len(found.people), 'student')}{_sections(found.people.values())}"
+        )
         for stem, one in found.assignments.items():
             n = sum(lesson == stem for _, lesson in found.extensions)
             due = f"{one.due:%a %d %b %Y %H:%M %z}" if one.due else "no date"
@@ -108,4 +113,4 @@ def check(path: Path) -> None:
 
 def _sections(people) -> str:
     names = sorted({one.section for one in people if one.section})
-    return f" in {len(names)} sections: {', '.join(names)}" if names else ""
+    return f" in {counted(len(names), 'section')}: {', '.join(names)}" if names else ""

@@ -625,7 +625,7 @@ def test_an_uncertain_time_is_for_the_instructor_to_judge():
     page = overview(*own, assignments=due, late=LateRule(10, 50))
     assert page.says("2 modules handed in at an uncertain time")
     assert page.says("says zip, which is not taken for certain: bob")
-    assert page.says("due 28 Nov 2026 12:00, handed in at a time that nobody knows: cy")
+    assert page.says("due 28 Nov 2026 12:00, handed in at an unknown time: cy")
     said = "due 28 Nov 2026 12:00, handed in 30 Nov 2026 12:00, says Moodle, 2 days late"
     assert page.says(f"ann rope {said}, which costs 20 % {ALL} {0.8 * ALL:g}")
 

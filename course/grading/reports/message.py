@@ -70,7 +70,7 @@ def times_in_words(grade: LessonGrade, points: bool = True) -> str:
         elif not due:
             return ""
         else:
-            when = "at a time that nobody knows"
+            when = "at an unknown time"
         return ", ".join([*said, f"handed in {when}"])
     at = handed_in.at.astimezone(due.tzinfo) if due else handed_in.at
     said.append(f"handed in {_moment(at)}, says {handed_in.says}")
