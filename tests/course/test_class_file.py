@@ -156,6 +156,7 @@ def test_a_whole_file_is_read(tmp_path):
         ("{ rope =", "{ lookup =", "extensions.jane.lookup: has nothing to extend: lookup has no"),
         ('"joe" = {', '"<b>" = {', "line 26, students.<b>: is no key: use letters, digits"),
         ('"JoeHub"', '"J", canvas = "4711"', "line 26, students.joe: has the canvas of jane"),
+        ('"JoeHub"', '"J", id = "S1"', "line 26, students.joe: has the id of jane"),
         ("section", "sektion", "students.jane.sektion: is not known here; did you mean section?"),
         (
             'exercise = "apply_',

@@ -124,7 +124,7 @@ class _Reader:
                     raise self.wrong((*at, name), "has to be a text")
             texts = {name: str(value).strip() for name, value in entry.items()}
             person = Person(key, **texts)
-            for what in ("key", "canvas", "github", "folder"):
+            for what in ("key", "id", "canvas", "github", "folder"):
                 value = getattr(person, what).casefold()
                 if value and (what, value) in taken:
                     raise self.wrong(at, f"has the {what} of {taken[what, value]}")
