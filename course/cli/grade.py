@@ -201,6 +201,7 @@ def _grade(
             graded = grade_all(units, store, settings, jobs, not resume, scheduler)
             results = _with_progress(graded, len(units))
             now = {(one.student, one.lesson) for one in results}
+            notes += _lower_than_before(kept, results)
             results += [kept[one] for one in kept if one not in now]
             found = None
             if compare:
@@ -285,6 +286,22 @@ def _kept(store: Any, class_file: Any) -> dict[tuple[str, str], LessonResult]:
         for one in store.kept()
         if one.handed_in and one.student in class_file.people
     }
+
+
+def _lower_than_before(
+    kept: Mapping[tuple[str, str], LessonResult], results: Sequence[LessonResult]
+) -> list[str]:
+    """Return a note on whose points fell by what came now, as a zip of all lessons may do."""
+    fell = [
+        f"{one.student}'s {one.lesson} {before.points} -> {one.points}"
+        for one in results
+        if (before := kept.get((one.student, one.lesson))) and one.key
+        if one.points < before.points
+    ]
+    if not fell:
+        return []
+    told = _first_five(fell, separator="; ")
+    return [f"Lower than before in this folder, for something else was handed in: {told}."]
 
 
 def _units(

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from course.cli import main
+from course.cli.grade import _lower_than_before
 from course.grading.class_file.beginning import first_class_file
 from course.grading.class_file.exports import ExportError, read_export, time_of
 from course.grading.class_file.grades import (
@@ -569,6 +570,23 @@ def test_what_counts_otherwise_than_judged_is_listed_with_its_reason(tmp_path):
     assert ["jane", "rope", "apply_rope", 0, 2, "was right in the lab"] in found
     assert [row[-1] for row in found if row[2] == ""] == ["2 days late: -20 %"]
     assert rows(canvas_csv(grades))[0]["RoPE (901)"] == str(find_lesson("rope").points)
+
+
+def test_canvas_gets_the_share_of_its_column_where_a_part_is_excused(tmp_path):
+    excused = WHOLE.replace("points = 2\n", "excused = true\n")
+    class_file = read_class_file(written(tmp_path, excused))
+    passed = [name for name in everything() if name != "apply_rope"]
+    grades = grades_of([result("jane", passed=passed)], class_file, now=NOW)
+    assert float(rows(canvas_csv(grades))[1]["RoPE (901)"]) == find_lesson("rope").points
+
+
+def test_points_that_fall_by_what_came_now_are_told():
+    kept = {("jane", "rope"): result("jane", passed=everything())}
+    now = [result("jane", passed=["ntk_base"]), result("joe")]
+    (note,) = _lower_than_before(kept, now)
+    worth = {one.name: one.points for one in find_lesson("rope").exercises}
+    assert f"jane's rope {sum(worth.values())} -> {worth['ntk_base']}." in note
+    assert _lower_than_before(kept, [result("jane", passed=everything())]) == []
 
 
 # --- the commands ---------------------------------------------------------------------------

@@ -138,6 +138,8 @@ def _canvas_cell(lesson: Lesson, student: StudentGrade, grades: Grades) -> Cell:
         return "EX"
     if grade and grades.class_file is None and not (grade.result and grade.result.handed_in):
         return ""
+    if grade and 0 < grade.worth < lesson.points:  # the column is of the whole lesson's points
+        return round(grade.points * lesson.points / grade.worth, 2)
     return _lesson_cells(lesson, student)[0]
 
 

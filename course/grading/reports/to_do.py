@@ -73,10 +73,10 @@ def questions_of(student: StudentGrade) -> list[Answered]:
 def _answered(student: StudentGrade, question: Question) -> Answered:
     lessons = [one for one in student.lessons if one.lesson.stem == question.lesson]
     answers = [
-        exercise.decision.comment or "The instructor decided on the points."
+        exercise.decision.comment
         for one in lessons
         for exercise in one.exercises
-        if exercise.decision and exercise.name == question.exercise
+        if exercise.name == question.exercise and exercise.decision and exercise.decision.comment
     ]
     answers += [comment.text for one in lessons for comment in one.comments]
     return Answered(student, question, answers)
