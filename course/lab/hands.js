@@ -214,6 +214,6 @@ function handsNote(total, m, n) {
   if (isBroken("rope")) return now;
   return (
     `${now}It is the sum of what the pairs add. Move both: every hand turns, no angle changes, the ` +
-    "score stays. Move one: the angles change, most in pair 1, hardly in the last."
+    "score stays. Move one: the angles change; pair 1 may go round, the last hardly moves."
   );
 }
