@@ -1,7 +1,6 @@
 """Files that are never half-written, and zips that are alike if what they hold is."""
 
 import os
-import re
 import zipfile
 from pathlib import Path
 
@@ -32,12 +31,6 @@ def read_if_there(path: Path) -> bytes | None:
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
-
-
-def old_drafts(path: Path) -> list[Path]:
-    """Return what runs that were killed while they wrote a file have left beside it."""
-    draft = re.compile(rf"\.{re.escape(path.name)}\.\d+")
-    return [beside for beside in path.absolute().parent.iterdir() if draft.fullmatch(beside.name)]
 
 
 def add_to_zip(opened: zipfile.ZipFile, name: str, data: bytes, mode: int = 0o644) -> None:

@@ -6,9 +6,9 @@ Source: Moodle, mod/assign/feedback/offline/importgradeslib.php and feedback/fil
 import csv
 import io
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from course.grading.class_file.exports import MOODLE, Export, Row, read_export
+from course.grading.class_file.exports import MOODLE, Export, read_export
 from course.grading.class_file.grades import (
     GRADED,
     NOT_HANDED_IN,
@@ -17,6 +17,7 @@ from course.grading.class_file.grades import (
     StudentGrade,
 )
 from course.grading.class_file.members import Roster
+from course.grading.reports.tables import BYTE_ORDER_MARK
 from course.system.files import add_to_zip
 
 Graded = Mapping[str, tuple[StudentGrade, LessonGrade]]
@@ -57,7 +58,7 @@ def worksheet_csv(export: Export, graded: Graded) -> str:
     """
     columns = {title.strip().lower(): at for at, title in enumerate(export.header)}
     table = [list(row) for row in export.table]
-    for cells, found in zip(table, _rows(export), strict=True):
+    for cells, found in zip(table, map(export.row, export.cells()), strict=True):
         if found is None or found.number not in graded or len(cells) < len(export.header):
             continue
         _, grade = graded[found.number]
@@ -79,7 +80,7 @@ def worksheet_csv(export: Export, graded: Graded) -> str:
     text = io.StringIO()
     writer = csv.writer(text, delimiter=export.delimiter, lineterminator="\n")
     writer.writerows([export.header, *table])
-    return "\N{ZERO WIDTH NO-BREAK SPACE}" + text.getvalue()
+    return BYTE_ORDER_MARK + text.getvalue()
 
 
 def feedback_zip(export: Export, graded: Graded, pages: Mapping[str, str]) -> bytes:
@@ -90,7 +91,7 @@ def feedback_zip(export: Export, graded: Graded, pages: Mapping[str, str]) -> by
     """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as opened:
-        for row in filter(None, _rows(export)):
+        for row in export.rows():
             if row.number not in graded:
                 continue
             student, grade = graded[row.number]
@@ -100,12 +101,6 @@ def feedback_zip(export: Export, graded: Graded, pages: Mapping[str, str]) -> by
                 page = pages[student.student].encode()
                 add_to_zip(opened, f"{folder}/feedback.html", page)
     return packed.getvalue()
-
-
-def _rows(export: Export) -> Iterator[Row | None]:
-    """Yield what each row of the table says, None where it says nothing."""
-    for cells in export.cells():
-        yield export.row(cells)
 
 
 def _number(text: str) -> float | None:

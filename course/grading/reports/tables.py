@@ -18,13 +18,13 @@ _FORMULA = tuple("=+-@\t\r＝＋－＠")
 """A spreadsheet computes what begins so, whoever wrote it."""
 Cell = int | float | str
 """A number, or a text."""
-_BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
+BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 """Without it Excel misreads every name that is not English."""
 
 
 def grades_csv(grades: Grades) -> str:
     """Return the table of all grades."""
-    return _BYTE_ORDER_MARK + as_csv(grades_table(grades))
+    return BYTE_ORDER_MARK + as_csv(grades_table(grades))
 
 
 def grades_table(grades: Grades) -> list[list[Cell]]:
