@@ -129,7 +129,8 @@ def names_in_gpt(module, n_embd, n_layers):
     )
     expect.that(
         len(found) == n_layers,
-        f"blocks should hold {n_layers} blocks, with parameters of their own; it has {len(found)}",
+        f"norm1, norm2, attention and mlp should stand in {n_layers} blocks, with parameters of "
+        f"their own; they stand in {len(found)} places",
     )
     names = {name: name for name in ("tokens.weight", "norm.weight", "norm.bias")}
     for layer, prefix in enumerate(found):
