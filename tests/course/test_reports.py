@@ -720,7 +720,8 @@ def test_published_answers_are_to_be_looked_at_and_no_verdict():
         Known("dee", "rope", ("`rope_tables`",)),
         Known("dee", "skipgram", ("`analogy`", "`SkipGram`, the other style")),
     ]
-    page = similar(["ann", "bob", "cy", "dee"], known=[*verbatim, *rewritten])
+    rewritten.append(Known("eve", "rope", ("`alibi_bias`",)))  # most have one, and one has most
+    page = similar(["ann", "bob", "cy", "dee", "eve"], known=[*verbatim, *rewritten])
     assert page.says("Something to look at, never a verdict")
     assert page.says("Module Students rope.py ann ; bob")
     assert page.says("How many Students 3 answers dee 1 answer cy")

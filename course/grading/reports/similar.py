@@ -82,8 +82,9 @@ def similar_page(
         verbatim=by_sentence(
             (f"`{one.lesson}.py`", find(one.student)) for one in known if not one.answers
         ),
-        by_number=by_sentence(
-            (counted(n, "answer"), find(name)) for name, n in n_answers.most_common()
+        by_number=sorted(  # the most answers first, however many students have them
+            by_sentence((counted(n, "answer"), find(name)) for name, n in n_answers.items()),
+            key=lambda said: -n_answers[said.students[0].student],
         ),
         by_answer=by_sentence(
             (answer, find(one.student)) for one in rewritten for answer in one.answers
