@@ -276,7 +276,7 @@ def _common_mistakes(exercise: Exercise) -> str:
         for error in errors(exercise.lesson)
         if error.exercise == exercise.name
     ]
-    return _FOLDED.format(name=exercise.name, items="".join(items))
+    return _FOLDED.format(name=exercise.name, items="".join(items)) if items else ""
 
 
 def _as_code(text: str) -> str:

@@ -1,5 +1,7 @@
 """Look for what a lesson or one of its exercises still lacks, in the files that people write.
 
+An exercise works without known mistakes: they are noted one by one, as students make them.
+
 Files are read as text and nothing is imported or run, so that a gap is told in a sentence before it
 is a KeyError somewhere else. Whether what is there is right is for the tests to say, and whether
 what is derived is there for `course build --check`.
@@ -14,6 +16,7 @@ from typing import Any
 from course import root
 
 SYLLABUS = "course/syllabus.toml"
+CATALOGUE = "course/mistakes/{stem}.py"
 
 _FIELDS = {
     "title": "what it does, in a few words",
@@ -50,7 +53,7 @@ _OF_EXERCISE = {  # file -> what begins the part of an exercise; what it is; wha
         'a class below @exercise("{name}")',
         [("def test_", 1, "tests")],
     ),
-    "course/mistakes/{stem}.py": (
+    CATALOGUE: (
         r'\bentries\("(\w+)"\)',
         'entries("{name}")',
         [
@@ -68,22 +71,48 @@ def lacks(name: str | None = None) -> list[str]:
     Raises:
         ValueError: there is no such lesson, or the syllabus cannot be read at all.
     """
+    entries, words, chosen = _chosen(name)
+    found = [said for n in chosen for said in _of_lesson(n + 1, entries[n], words)]
+    counted = Counter(one for entry in entries for one in _names(entry))
+    twice = (one for one, count in counted.items() if count > 1)
+    found += [f"two exercises are called {one} in {SYLLABUS}: names are unique" for one in twice]
+    return found + _strangers(SYLLABUS, words, "any lesson", [*counted])
+
+
+def without_mistakes(name: str | None = None) -> list[str]:
+    """Return a sentence for each exercise, of all lessons or one, that has no known mistake.
+
+    Raises:
+        ValueError: as in `lacks`.
+    """
+    entries, _, chosen = _chosen(name)
+    begin, _, _ = _OF_EXERCISE[CATALOGUE]
+    found = []
+    for entry in (entries[n] for n in chosen):
+        path = CATALOGUE.format(stem=entry.get("stem"))
+        known = re.findall(begin, _read(path) or "")
+        found += [
+            f"{one} has no known mistakes in {path}: a wrong answer is shown, and no mistake named"
+            for one in _names(entry)
+            if one not in known
+        ]
+    return found
+
+
+def _chosen(name: str | None) -> tuple[list[dict], dict[str, dict], list[int]]:
+    """Return the lessons of the syllabus, the words of its exercises, and which lessons are meant."""
     try:
         syllabus = tomllib.loads(_read(SYLLABUS) or "")
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{SYLLABUS} cannot be read: {error}") from None
-    entries, words = syllabus.get("lesson", []), syllabus.get("exercise", {})
+    entries = syllabus.get("lesson", [])
     stems = [entry.get("stem", "") for entry in entries]
     chosen = [
         n for n, stem in enumerate(stems) if name is None or name.lower() in (f"{n + 1}", stem)
     ]
     if not chosen:
         raise ValueError(f'there is no lesson "{name}"; the lessons are {", ".join(stems)}')
-    found = [said for n in chosen for said in _of_lesson(n + 1, entries[n], words)]
-    counted = Counter(one for entry in entries for one in _names(entry))
-    twice = (one for one, count in counted.items() if count > 1)
-    found += [f"two exercises are called {one} in {SYLLABUS}: names are unique" for one in twice]
-    return found + _strangers(SYLLABUS, words, "any lesson", [*counted])
+    return entries, syllabus.get("exercise", {}), chosen
 
 
 def _of_lesson(number: int, entry: dict[str, Any], words: dict[str, dict]) -> Iterator[str]:
@@ -118,7 +147,7 @@ def _of_lesson(number: int, entry: dict[str, Any], words: dict[str, dict]) -> It
         for name in names:
             if name in parts:
                 yield from _parts(name, parts[name], wanted, path)
-            else:
+            elif pattern != CATALOGUE:
                 yield f"{name} lacks {what.format(name=name)} in {path}"
         if not path.startswith("solutions/"):  # which has helpers
             yield from _strangers(path, parts, stem, names)

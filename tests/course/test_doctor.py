@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from course import root
-from course.building.doctor import lacks
+from course.building.doctor import lacks, without_mistakes
 from course.cli import main
 from course.syllabus import lessons
 
@@ -65,12 +65,6 @@ def test_nothing_lacks_in_any_lesson():
         (SOLUTION, r"Source:(?=[^\n]*split halves)", "", "rotate_half lacks a source"),
         (TESTS, r'@exercise\("rotate_half"\)\n', "", 'a class below @exercise("rotate_half")'),
         (TESTS, r'@exercise\("rotate_half"', '@exercise("rotate"', "speaks of rotate, which is no"),
-        (
-            CATALOGUE,
-            r'entries\("rotate_half',
-            'entries("rope_tables',
-            'rotate_half lacks entries("',
-        ),
         (CATALOGUE, r"\nmistake\(", "\nother(", "rotate_half lacks mistakes in"),
         (CATALOGUE, r"    common=True,\n", "", "rotate_half lacks mistakes with common=True in"),
         (CATALOGUE, r"@?alternative(\(|\n)", r"other\1", "rotate_half lacks alternatives in"),
@@ -89,6 +83,17 @@ def test_what_lacks_is_said_in_a_sentence(copy, path, old, new, sentence):
 def test_a_file_that_lacks_is_named(copy, path):
     (copy / path).unlink()
     assert lacks("rope") == [f"rope lacks {path}"]
+
+
+def test_an_exercise_without_known_mistakes_is_named_and_lacks_nothing(copy):
+    assert without_mistakes() == []
+    edit(copy / CATALOGUE, r'mistake, [^\n]*\("rotate_half".*?(?=\nmistake, )')
+    assert lacks("rope") == []
+    assert [said.partition(":")[0] for said in without_mistakes("rope")] == [
+        f"rotate_half has no known mistakes in {CATALOGUE}"
+    ]
+    result = CliRunner().invoke(main, ["doctor"])
+    assert (result.exit_code, result.output.count("\n")) == (0, 2)
 
 
 def test_the_command_ends_with_1_if_anything_lacks(copy):
