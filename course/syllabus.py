@@ -127,11 +127,7 @@ def lessons() -> tuple[Lesson, ...]:
 
 
 def counted_lessons() -> tuple[Lesson, ...]:
-    """Return the lessons whose points make the course's total: those that are not beyond it.
-
-    >>> sum(lesson.points for lesson in counted_lessons())
-    100
-    """
+    """Return the lessons whose points make the course's total: those that are not beyond it."""
     return tuple(lesson for lesson in lessons() if not lesson.beyond)
 
 

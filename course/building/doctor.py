@@ -100,7 +100,7 @@ def without_mistakes(name: str | None = None) -> list[str]:
 
 
 def _chosen(name: str | None) -> tuple[list[dict], dict[str, dict], list[int]]:
-    """Return the lessons of the syllabus, the words of its exercises, and which lessons are meant."""
+    """Return the syllabus's lessons, the words of its exercises, and which lessons are meant."""
     try:
         syllabus = tomllib.loads(_read(SYLLABUS) or "")
     except tomllib.TOMLDecodeError as error:

@@ -43,8 +43,8 @@ def answers(exercise: Exercise) -> list[str]:
     return [one[1] for one in blocks if text.count("\n", 0, one.start()) + 1 in within]
 
 
-def another_style(exercise: Exercise) -> tuple[str, str]:
-    """Return a right variant of an exercise in another style.
+def another_style(exercise: Exercise) -> tuple[str, str] | None:
+    """Return a right variant of an exercise in another style, if one is known.
 
     Returns:
         Its name in a few words, and its code with the helpers that it uses.
@@ -60,6 +60,8 @@ def another_style(exercise: Exercise) -> tuple[str, str]:
         if of == exercise.name and "alternative" in decorators:
             node = definitions[one.name]
             break
+    if node is None:
+        return None
     helpers, to_read = {}, [node]
     while to_read:
         for used in ast.walk(to_read.pop()):

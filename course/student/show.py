@@ -18,13 +18,15 @@ def what_it_asks(exercise: Exercise, status: str) -> str:
 
 
 def how_it_is_done(exercise: Exercise) -> str:
-    """Return the reference's code, and the same in another style."""
-    name, code = reference.another_style(exercise)
-    return (
+    """Return the reference's code, and the same in another style, if one is known."""
+    said = (
         f"{exercise.name}, {exercise.title}\n\n"
-        f"The reference:\n\n{textwrap.indent(reference.solution(exercise), '    ')}\n\n"
-        f"In another style, {name}:\n\n{textwrap.indent(code, '    ')}"
+        f"The reference:\n\n{textwrap.indent(reference.solution(exercise), '    ')}"
     )
+    if other := reference.another_style(exercise):
+        name, code = other
+        said += f"\n\nIn another style, {name}:\n\n{textwrap.indent(code, '    ')}"
+    return said
 
 
 def not_yet(exercise: Exercise) -> str:

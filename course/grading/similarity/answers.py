@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from course.building import reference
 from course.grading.similarity.source import MAX_TOKENS, Source, read_source, tokens_of
-from course.syllabus import Exercise, find_lesson
+from course.syllabus import find_lesson
 
 MIN_TOKENS = 55
 """Of an answer that is looked for. Of 24 natural answers to such
@@ -47,7 +47,8 @@ def find_known(stem: str, modules: Iterable[tuple[str, Source]]) -> Iterator[Kno
     for exercise in find_lesson(stem).exercises:
         verbatim += reference.answers(exercise)
         answers[f"`{exercise.name}`"] = reference.answers(exercise)
-        answers[f"`{exercise.name}`, the other style"] = _other_style(exercise)
+        if other := reference.another_style(exercise):
+            answers[f"`{exercise.name}`, the other style"] = _bodies(other[1])
     long_ones = {}
     for what, texts in answers.items():
         parts = [_tokens(read_source(text.encode()).lines) for text in texts]
@@ -62,9 +63,8 @@ def find_known(stem: str, modules: Iterable[tuple[str, Source]]) -> Iterator[Kno
             yield Known(student, stem, tuple(found))
 
 
-def _other_style(exercise: Exercise) -> list[str]:
+def _bodies(code: str) -> list[str]:
     """Return the bodies, without checks, of what `course show --solution` prints as well."""
-    _, code = reference.another_style(exercise)
     node, lines = ast.parse(code).body[-1], code.splitlines()
     parts = node.body if isinstance(node, ast.ClassDef) else [node]
     functions = [one for one in parts if isinstance(one, ast.FunctionDef)]
