@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 from urllib.request import url2pathname
 
+import nbformat
 import numpy as np
 import pytest
 from PIL import Image
@@ -35,6 +36,11 @@ LOOKS = (("light", "phone"), ("dark", "desktop"))
 
 SMALLEST = 9
 """Pixels of the page for the smallest text of a figure, on a phone too."""
+
+FEW_STEPS = """import dataclasses
+from course.experiments import training
+training.QUICK = dataclasses.replace(training.QUICK, steps=30)
+"""
 
 PATIENCE = 60
 """Seconds for whatever should happen at all."""
@@ -84,15 +90,17 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site, built anew, from notebooks that train for a few steps: all would take a minute."""
+    """The site, built anew, of notebooks whose GPTs train for a few steps."""
     pytest.importorskip("sphinx", reason='the extra `site` is not there: pip install -e ".[site]"')
     from course.site import build, executed
 
     def run_shortly(stem, text, run=executed._run):
-        first = "from course.experiments.character_gpt import Size"
-        fewer = "training.QUICK = dataclasses.replace(training.QUICK, steps=30)"
-        fewer = "\\n".join(["from course.experiments import training", fewer, first])  # in JSON
-        return run(stem, text.replace(first, fewer).replace("steps=300", "steps=30"))
+        notebook = nbformat.reads(text, as_version=4)
+        first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+        before, first.source = first.source, FEW_STEPS + first.source
+        ran = run(stem, nbformat.writes(notebook))
+        next(cell for cell in ran.cells if cell.cell_type == "code").source = before
+        return ran
 
     folder = tmp_path_factory.mktemp("built")
     with pytest.MonkeyPatch.context() as patch:
