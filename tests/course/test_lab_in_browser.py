@@ -635,11 +635,14 @@ def test_steps_by_links_by_the_address_and_onward(opened):
         assert page.locator("#steps [aria-current]").inner_text() == step
     assert page.get_by_role("button", name="Go on").is_hidden()
     page.get_by_role("link", name="Hands").click()
-    assert page.url.endswith("#3") and page.locator("#hands").is_visible()
+    page.locator("#hands").wait_for()
+    assert page.url.endswith("#3")
     page.goto(page.url.replace("#3", "#5"))
-    assert page.locator("#cliff").is_visible() and page.locator("#hands").is_hidden()
+    page.locator("#cliff").wait_for()
+    assert page.locator("#hands").is_hidden()
     page.get_by_role("link", name="Play with all of it").click()
-    assert page.locator("#hands").is_visible() and page.locator("#matrix").is_visible()
+    page.locator("#hands").wait_for()
+    page.locator("#matrix").wait_for()
 
 
 def test_a_step_begins_at_its_top(opened):
