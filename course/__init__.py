@@ -13,10 +13,6 @@ __version__ = "0.1.0"
 
 ROOT = Path(__file__).resolve().parent.parent
 
-_REPLACED = ROOT / ".course" / "update" / "course"
-if _REPLACED.is_dir():  # until `course update`, which is replacing this package, is through
-    __path__ = [str(_REPLACED)]
-
 
 def root() -> Path:
     """Return the course repository: the folder that holds `exercises/`, `solutions/`, `tests/`."""

@@ -20,7 +20,7 @@ from course import ROOT
 from course.building.notebooks import notebook_from
 from course.cli import main
 from course.student.update.merging import is_same_notebook, merge_module
-from course.student.update.update import ASIDE, bring_in
+from course.student.update.update import bring_in
 from course.student.update.versions import files_of, is_students
 from course.syllabus import stub_from
 
@@ -628,7 +628,6 @@ def test_an_update_may_be_killed_at_any_moment(world, seed, way):
         assert files == expected, (n, whole.changes[n - 1])
         assert [line for line in world.status() if not drafts.fullmatch(line[3:])] == status
         assert own in git(world.student, "log", "--format=%H")
-        assert not (world.student / ASIDE).exists()
 
 
 def check_nothing_is_lost(world: World, mine: dict[str, bytes]) -> None:
@@ -638,39 +637,3 @@ def check_nothing_is_lost(world: World, mine: dict[str, bytes]) -> None:
         assert {*MARK.findall(data)} <= {*MARK.findall(now[path])}, path
         is_fresh = not MARK.search(data)
         assert is_fresh or data in (now[path], *archived), path
-
-
-@pytest.mark.slow
-def test_half_replaced_code_completes_its_own_update(tmp_path):
-    """Old and new code do not fit together, and a killed update leaves both: it still runs."""
-    maker, student = tmp_path / "maker", tmp_path / "student"
-    for path, data in files_of(ROOT).items():
-        if path.startswith(("course/", "solutions/", "exercises/", "notebooks/", "pyproject")):
-            (maker / path).parent.mkdir(parents=True, exist_ok=True)
-            (maker / path).write_bytes(data)
-    rebuild(maker)
-    shutil.copytree(maker, student)
-    changed = []
-    for file in sorted((maker / "course").rglob("*.py")):  # a function has a new name
-        if "write_whole_bytes" in file.read_text(encoding="utf-8"):
-            replace_in(file, "write_whole_bytes", "write_everything")
-            changed.append(file.relative_to(maker))
-    kill = (
-        "import os, sys; from course.cli import main; n = 0; replace = os.replace\n"
-        "def dying(*a):\n"
-        "    global n; n += 1\n"
-        "    os._exit(9) if n == int(sys.argv[1]) else replace(*a)\n"
-        "os.replace = dying; main(['update', '--from', '../maker'])\n"
-    )
-
-    def run(*arguments: str) -> int:
-        return subprocess.run([sys.executable, *arguments], cwd=student).returncode
-
-    for n in (3, len(changed)):
-        assert run("-c", kill, str(n)) == 9
-        code = [(student / path).read_text(encoding="utf-8") for path in changed]
-        assert len({"write_everything" in text for text in code}) == 2, "it is mixed"
-        assert run("-m", "course", "update", "--from", "../maker") == 0
-        for path in changed:
-            assert (student / path).read_bytes() == (maker / path).read_bytes()
-            replace_in(student / path, "write_everything", "write_whole_bytes")

@@ -3,12 +3,12 @@
 A crash at any moment loses nothing, and a rerun completes it. The order is what makes it so. First
 everything of the student's that is going to change is kept in the archive. Then their files are
 written, one after the other; to merge one twice gives the same as once. Then come the course's own
-files, then git's branch.
+files, then git's branch. Code of the course that is half replaced may not start: then
+`git checkout course`, or a fresh copy of that folder, comes before the rerun.
 """
 
 import contextlib
 import os
-import shutil
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +26,6 @@ from course.student.update.versions import (
 )
 from course.system.console import typed
 from course.system.files import read_if_there, write_whole_bytes
-
-ASIDE = Path(".course") / "update" / "course"
-"""The course's old code, while it is being replaced: `course/__init__.py` takes it from there, so
-that a mixture of old code and new, left by who was killed, never has to run."""
 
 
 @dataclass
@@ -80,10 +76,9 @@ def bring_in(root: Path, folder: Path | None, *, dry_run: bool = False) -> list[
 
 
 def _bring_in(root: Path, folder: Path | None, *, dry_run: bool) -> list[str]:
-    unfinished = (root / ASIDE).is_dir()
-    version = folder_version(root, folder, unfinished) if folder else upstream_version(root)
+    version = folder_version(root, folder) if folder else upstream_version(root)
     changes = _changes(root, version)
-    if not (changes or version.finish or unfinished):
+    if not (changes or version.finish):
         return [f"nothing new: you have what {version.name} has"]
     kept = None
     if not dry_run:
@@ -91,7 +86,9 @@ def _bring_in(root: Path, folder: Path | None, *, dry_run: bool) -> list[str]:
         for change in changes:
             if is_students(change.path):
                 _write_students(root, change)
-        _write_courses(root, [change for change in changes if not is_students(change.path)])
+        for change in changes:
+            if not is_students(change.path):
+                _write(root, change.path, change.after)
         if version.finish:
             version.finish()
     return _report(changes, version, kept, dry_run=dry_run)
@@ -158,21 +155,6 @@ def _write_students(root: Path, change: Change) -> None:
     if read_if_there(root / change.path) != change.before:
         raise UpdateError(f"{change.path} was changed while it was merged: say it again")
     _write(root, change.path, change.after)
-
-
-def _write_courses(root: Path, changes: list[Change]) -> None:
-    aside = root / ASIDE
-    draft = aside.with_name("course.draft")
-    if changes and not aside.is_dir():
-        shutil.rmtree(draft, ignore_errors=True)
-        shutil.copytree(root / "course", draft, ignore=shutil.ignore_patterns("__pycache__"))
-        os.rename(draft, aside)
-    for change in sorted(changes, key=lambda change: change.after is not None):
-        _write(root, change.path, change.after)
-    if aside.is_dir():
-        shutil.rmtree(draft, ignore_errors=True)
-        os.rename(aside, draft)  # in one step: it is there whole or not at all
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _write(root: Path, path: str, data: bytes | None) -> None:

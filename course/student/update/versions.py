@@ -65,11 +65,8 @@ def files_of(course: Path) -> dict[str, bytes]:
     return files
 
 
-def folder_version(root: Path, folder: Path, unfinished: bool) -> Version:
+def folder_version(root: Path, folder: Path) -> Version:
     """Return what a folder holds.
-
-    Args:
-        unfinished: an update was interrupted when the student's files were done with.
 
     Raises:
         UpdateError: it holds no course, or one that somebody has worked in.
@@ -83,9 +80,6 @@ def folder_version(root: Path, folder: Path, unfinished: bool) -> Version:
     # In these two lie the course's files alone: what a new version has no more goes.
     base = {path: b"" for path in files_of(root) if path.startswith(("course/", "solutions/"))}
     base = {path: data for path, data in base.items() if path not in files}
-    if unfinished:
-        rest = {path: data for path, data in files.items() if not is_students(path)}
-        return Version(str(folder), rest, base)
     try:
         for one in build.modules_and_notebooks():
             base[one.path.relative_to(root).as_posix()] = one.text.encode()
