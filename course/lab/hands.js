@@ -51,7 +51,7 @@ function drawHands() {
     words(
       group,
       [x, y - side / 2 - 6],
-      `pair ${index + 1}: features ${pair.join(", ")}`,
+      `pair ${index + 1}: numbers ${pair.join(", ")}`,
       `bold pair-${index}`,
     );
     dial(group, [x, y], radius);
@@ -76,7 +76,7 @@ function drawHands() {
       words(group, [x + tip[0] * out, y - tip[1] * out], name, `${name} bold`);
     }
     const [degrees, part] = [fixed((angle * 180) / Math.PI, 0), pairByPair(q, k)[index]];
-    words(group, [x, y + side / 2 + 2], `${degrees}°, adds ${fixed(part, 2)}`, "accent bold");
+    words(group, [x, y + side / 2 + 2], `k to q ${degrees}°: ${fixed(part, 2)}`, "accent bold");
     told.push(`pair ${index + 1}: angle ${degrees} degrees, adds ${fixed(part, 2)}`);
   });
   put(svg, { "aria-label": `${label} ${told.join("; ")}.` });
@@ -92,10 +92,11 @@ function longestHand(pair) {
 
 // --- the text as a ruler, on which query and key are dragged ----------------------------------------
 
-const HANDLES = ["k", "both", "q"];
-const LEFT = 52; // of position 0, in pixels: room for a handle
+const HANDLES = ["both", "k", "q"]; // as the Tab key reaches them
 
-const pixels = () => (widthOf($("ruler")) - 2 * LEFT) / (NUMBERS.longest - 1);
+const isNarrow = () => widthOf($("ruler")) < 520;
+const margin = () => (isNarrow() ? 52 : 110); // beside the first and last position: for a handle
+const pixels = () => (widthOf($("ruler")) - 2 * margin()) / (NUMBERS.longest - 1);
 
 function addRuler() {
   const handles = HANDLES.map((name) => {
@@ -132,7 +133,7 @@ function addRuler() {
 function moveBy(name, steps, { start, gap }) {
   const room = NUMBERS.longest - state.order.length;
   if (name === "q") set({ start, gap: within(gap + steps, 0, room - start) });
-  if (name === "both") set({ start: within(start + steps, 0, room - gap), gap });
+  if (name === "both") set({ start: within(start + steps, 0, room - gap) });
   if (name === "k") {
     const moved = within(steps, -start, gap); // the query stays
     set({ start: start + moved, gap: gap - moved });
@@ -143,8 +144,8 @@ function drawRuler() {
   const where = positions();
   const [query, key] = litPlaces();
   const panel = $("ruler");
-  const [svg] = canvas(panel, 108, "The positions of the text");
-  const x = (position) => LEFT + position * pixels();
+  const [svg] = canvas(panel, 128, "The positions of the text");
+  const x = (position) => margin() + position * pixels();
   line(svg, [x(0), 50], [x(NUMBERS.longest - 1), 50], "axis");
   for (let tick = 0; tick < NUMBERS.longest; tick += 10) {
     line(svg, [x(tick), 46], [x(tick), 54], "axis");
@@ -161,10 +162,21 @@ function drawRuler() {
     k: `Key “${sentence()[key]}”`,
     both: "Both, the distance as it is",
   };
+  const [asks, answers] = isNarrow() ? ["", ""] : [query, key].map((at) => `${sentence()[at]}, `);
+  const shown = {
+    q: `${asks}q ${where[query]}`,
+    k: `${answers}k ${where[key]}`,
+    both: "↔ both",
+  };
+  if (state.step !== 4) {
+    const { q, k } = rotated();
+    const score = pairByPair(q, k).reduce((sum, part) => sum + part, 0);
+    words(svg, [x(places.both), 117], `score ${fixed(score, 2)}`, "accent bold");
+  }
   for (const [index, handle] of [...panel.querySelectorAll(".handle")].entries()) {
     const name = HANDLES[index];
     handle.style.left = `${x(places[name])}px`;
-    handle.textContent = { q: `q ${where[query]}`, k: `k ${where[key]}`, both: "↔ both" }[name];
+    handle.textContent = shown[name];
     handle.setAttribute("aria-label", said[name]);
     handle.setAttribute("aria-valuenow", Math.floor(places[name]));
     handle.setAttribute("aria-valuetext", `query at ${where[query]}, key at ${where[key]}`);
@@ -213,7 +225,8 @@ function handsNote(total, m, n) {
   const now = `Query at ${m}, key at ${n}: distance ${m - n}, score **${fixed(total, 2)}**. `;
   if (isBroken("rope")) return now;
   return (
-    `${now}It is the sum of what the pairs add. Move both: every hand turns, no angle changes, the ` +
-    "score stays. Move one: the angles change; pair 1 may go round, the last hardly moves."
+    `${now}It is the sum of what the pairs add, written below each; an angle below 0 is clockwise. ` +
+    "Move both: every hand turns, no angle changes, the score stays. Move one: the angles change; " +
+    "pair 1 may go round, the last hardly moves."
   );
 }

@@ -70,9 +70,11 @@ function drawMatrix() {
         height: side - 1,
         fill: color,
         "data-cell": `${query} ${key}`,
+        class: query === litQuery ? "" : "pale",
       };
       shape(svg, "rect", box);
       if (side < 32) return;
+      if (query !== litQuery && state.step === 2) return; // one row at a time
       const ink = color !== "none" && isDark(color) ? "on-dark" : "on-light";
       const number = words(svg, [x + side / 2, y + side / 2], fixed(score, 1), ink);
       number.dataset.cell = `${query} ${key}`;
@@ -128,7 +130,8 @@ function scoreInWords() {
   const unit = state.scheme === "alibi" ? "q · k / √D, less ALiBi's penalty" : "q · k / √D";
   return (
     `Query “${told[query]}”, key “${told[key]}”: score **${fixed(scores[query][key], 2)}** (${unit}). ` +
-    `A softmax over its row makes it ${percent(weights[query][key])} of the attention. ` +
+    `A softmax, which makes shares of the scores of a row, gives it ${percent(weights[query][key])} of ` +
+    "the attention. " +
     "One color scale for all five models."
   );
 }

@@ -30,9 +30,10 @@ const addView = (id, draw) => views.push({ panel: $(id), draw });
 
 const tried = new Set(); // the steps in which something was moved
 
-/** Change some of the state, as the reader wishes, and draw all that is to be seen. */
+/** Change some of the state, as the reader wishes, and draw all that is to be seen. Step 3 is tried
+ * when query and key have moved together. */
 function set(changes) {
-  tried.add(state.step);
+  if (state.step !== 3 || Object.keys(changes).join() === "start") tried.add(state.step);
   settle(changes);
 }
 

@@ -16,7 +16,7 @@ const ABOUT = {
   none: "Nothing says where a word stands.",
   learned: "Each position has a row of its own, learned in training; it is added to the word's.",
   sinusoidal: "Waves of many lengths, sampled at the position, are added to the word's row.",
-  rope: "Nothing is added. Queries and keys are turned, the further on the more.",
+  rope: "Rotary position embedding: nothing is added. Queries and keys are turned, the further on the more.",
   alibi: "Nothing is added or turned. The score falls with the distance.",
 };
 
@@ -85,9 +85,10 @@ const GUESSES = {
   },
   3: {
     ask: () =>
-      "The sinusoids are hands that turn, too: the product of two positions depends on their " +
-      "distance alone. But a real layer has W_q and W_k, learned in training, before the score. " +
-      "With them, whose scores still depend on the distance alone?",
+      "The sinusoids, waves of the step before, are hands that turn, too: the product of two " +
+      "positions depends on their distance alone. But a real layer makes query and key by W_q and " +
+      "W_k, learned in training. Sinusoids are added to a word before these, RoPE turns after. " +
+      "Whose scores still depend on the distance alone?",
     options: () => [
       ["both", "those of the sinusoids and of RoPE"],
       ["rope", "RoPE's, not the sinusoids'"],
@@ -109,7 +110,8 @@ const GUESSES = {
   4: {
     ask: () =>
       `All five models were trained on ${NUMBERS.read} words at a time. They now read ` +
-      `${NUMBERS.farthest} words. Which of the five is as good at the end as it was in training?`,
+      `${NUMBERS.farthest} words. Which of the five is as good at the end as it was in training? Think ` +
+      "of what each meets there for the first time: rows, waves, angles, or a larger penalty.",
     options: () => [
       ["rope alibi", "RoPE and ALiBi"],
       ["alibi", "ALiBi alone"],
@@ -251,6 +253,8 @@ function addGuess(step) {
       radio.parentElement.classList.toggle("right", radio.value === right);
     }
     button.remove();
+    told.tabIndex = -1;
+    told.focus(); // the button had it
     told.append(
       element("p", {}, element("strong", { textContent: `${verdict}${truth}.` })),
       element(

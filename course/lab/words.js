@@ -45,8 +45,10 @@ function addWords() {
   });
   strip.addEventListener("pointercancel", () => (grabbed = null));
   strip.addEventListener("pointerleave", () => grabbed || point());
-  const focused = (event) => Number(event.target.parentElement.dataset.number);
-  strip.addEventListener("focusin", (event) => grabbed || point(pairWith(focused(event))));
+  strip.addEventListener("focusin", (event) => {
+    lastFocused = Number(event.target.parentElement.dataset.number);
+    for (const button of strip.querySelectorAll("button")) setTabStop(button);
+  });
   strip.addEventListener("focusout", () => grabbed || point());
   strip.addEventListener("keydown", (event) => {
     const number = Number(event.target.closest("[data-number]")?.dataset.number);
@@ -56,8 +58,12 @@ function addWords() {
     event.preventDefault();
     const other = state.order[place(number) + step];
     if (other === undefined) return;
-    glide(() => set({ order: exchange(state.order, number, other), gap: 0 }));
-    strip.querySelector(`[data-number="${number}"] button`).focus();
+    if (event.shiftKey) {
+      glide(() => set({ order: exchange(state.order, number, other), gap: 0 }));
+    }
+    const next = event.shiftKey ? number : other;
+    strip.querySelector(`[data-number="${next}"] button`).focus();
+    point(pairWith(next));
   });
 
   /** The place in the sentence that is nearest to the pointer, wherever its word still glides; none
@@ -73,6 +79,13 @@ function addWords() {
   }
 
   addView("words", drawWords);
+}
+
+let lastFocused = 0; // the number of the word at which the Tab key enters the sentence
+
+function setTabStop(button) {
+  const entry = state.order.includes(lastFocused) ? lastFocused : state.order[0];
+  button.tabIndex = Number(button.parentElement.dataset.number) === entry ? 0 : -1;
 }
 
 /** Choose a word as query or, if it stands before the query, as key. */
@@ -114,6 +127,7 @@ function drawWords() {
     );
     box.classList.toggle("fixed", isFixed(number));
     box.classList.toggle("unread", share === null);
+    setTabStop(button);
     button.setAttribute("aria-label", aboutWord(number, index, share));
   });
   say($("words-note"), wordsNote(query));
@@ -134,15 +148,15 @@ function column(number) {
 function aboutWord(number, index, share) {
   const place = `“${state.words[number]}”, place ${index + 1} of ${state.order.length}`;
   const seen = share === null ? "not read by the query" : `gets ${percent(share)} of the attention`;
-  return `${place}, ${seen}. ${isFixed(number) ? "It stays." : "Arrow keys move it."}`;
+  return `${place}, ${seen}. ${isFixed(number) ? "It stays." : "Shift with an arrow key moves it."}`;
 }
 
 function wordsNote(query) {
   const { scheme } = state;
   const asks = state.words[state.order[query]];
-  const head = `${CALLED[scheme]}, head ${headOf(scheme) + 1} of ${HEADS}`;
+  const head = `head ${headOf(scheme) + 1} of ${HEADS}, which read side by side`;
   const places = scheme === "none" ? "" : " Below: positions.";
-  return `Bars: how much “${asks}” attends to each word (${head}).${places}`;
+  return `Bars: how much “${asks}” attends to each word, or reads from it (${CALLED[scheme]}; ${head}).${places}`;
 }
 
 /** Let the words glide from where they stood to where a change puts them. */

@@ -277,7 +277,7 @@ def test_what_is_displayed_is_what_torch_finds(opened, numbers):
                     features = [pair, pair + HEAD_DIM // 2]
                     a, b = k[features], q[features]
                     turn = math.atan2(float(a[0] * b[1] - a[1] * b[0]), float(a @ b))
-                    degrees, part = text.split("°, adds ")
+                    degrees, part = text.removeprefix("k to q ").split("°: ")
                     assert is_shown(degrees, math.degrees(turn), 0)
                     assert is_shown(part, float(a @ b) / math.sqrt(HEAD_DIM), 2)
                     compared += 2
@@ -385,12 +385,16 @@ def test_words_move_by_keys_and_keep_the_focus(opened):
     page = opened()
     word(page, 6).focus()
     for _ in range(5):
-        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("Shift+ArrowLeft")
     assert order(page) == "paris closed rang its bells . rome its"
     assert page.evaluate("document.activeElement.textContent") == "closed"
     for _ in range(9):
-        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Shift+ArrowRight")
     assert order(page) == SENTENCE  # not past the last word
+    page.keyboard.press("ArrowLeft")
+    assert order(page) == SENTENCE
+    assert page.evaluate("document.activeElement.textContent") == WORDS[5]
+    assert page.locator("#words [tabindex='0']").all_inner_texts() == [WORDS[5]]
 
 
 def test_words_are_dragged_by_a_finger(opened, chromium):
@@ -435,7 +439,7 @@ def test_a_scheme_is_chosen_and_seen_in_every_view(opened):
     for scheme in ("no positions", "learned", "sinusoidal", "RoPE", "ALiBi"):
         page.get_by_label(scheme, exact=True).check()
         assert page.locator("#compared .chosen th").inner_text()[2:] == scheme
-        assert f"({scheme}, head" in page.locator("#words-note").inner_text()
+        assert f"({scheme}; head" in page.locator("#words-note").inner_text()
         seen.add(page.locator("#matrix svg").inner_html())
     assert len(seen) == 5
 
@@ -470,9 +474,11 @@ def test_what_is_pointed_at_is_lit_in_every_view(opened):
     assert faint == ["0", "2", "3"]
 
 
-def test_what_has_the_focus_is_lit_as_well(opened):
+def test_what_keys_go_to_is_lit_as_well(opened):
     page = opened(6)
-    word(page, 3).focus()
+    word(page, 2).focus()
+    assert page.locator("#words .key button").inner_text() == "closed"  # as chosen
+    page.keyboard.press("ArrowRight")
     assert page.locator("#words .key button").inner_text() == "bells"
     assert "key “bells”" in page.locator("#hands svg").get_attribute("aria-label")
     page.locator("#hands").focus()
@@ -559,7 +565,7 @@ def test_a_projection_takes_from_sinusoids_what_it_leaves_to_rope(opened):
     assert float(through["sinusoidal"]) > 1
     page.locator(".handle.both").focus()
     page.keyboard.press("ArrowRight")
-    assert page.locator(".handle.k").inner_text() == "k 7"
+    assert page.locator(".handle.k").inner_text() == "closed, k 7"
     page.keyboard.press("End")
     assert page.locator(".handle.q").inner_text() == f"q {LONGEST - 1}"
     assert note(page) == through
@@ -594,12 +600,13 @@ def test_a_guess_is_answered_once_and_stays_as_it_was_told(opened, step):
     page = opened(step)
     form = page.locator(f'[data-guess="{step}"]')
     assert form.is_hidden()  # first it shows, then it asks
-    page.evaluate("set({})")
+    page.evaluate("set({ start: 1 })")
     button = form.get_by_role("button")
     assert button.is_disabled()
     form.get_by_label(RIGHT[step], exact=True).check()
     button.click()
     told = form.inner_text()
+    assert page.evaluate("document.activeElement.role") == "status"
     assert f"✓ Right: {RIGHT[step]}." in told
     page.evaluate(
         "set({ words: ['the', 'king', 'sees', 'dog'], order: [0, 1, 2, 3], query: 3, key: 2 })"
@@ -616,12 +623,22 @@ def test_a_guess_is_answered_once_and_stays_as_it_was_told(opened, step):
 def test_a_wrong_guess_is_told_what_is_right(opened, step):
     page = opened(step)
     form = page.locator(f'[data-guess="{step}"]')
-    page.evaluate("set({})")
+    page.evaluate("set({ start: 1 })")
     wrong = next(text for text in form.locator("label").all_inner_texts() if text != RIGHT[step])
     form.get_by_label(wrong, exact=True).check()
     form.get_by_role("button").click()
     assert f"✗ Not quite: {RIGHT[step]}." in form.inner_text()
     assert form.locator("label.right").inner_text() == RIGHT[step]
+
+
+def test_step_3_asks_once_both_have_moved(opened):
+    page = opened(3)
+    page.locator(".handle.q").press("ArrowRight")
+    assert page.locator("[data-guess]").count() == 0
+    page.locator("#words [tabindex='0']").focus()
+    page.keyboard.press("Tab")  # the next stop
+    page.keyboard.press("ArrowRight")
+    assert page.locator('[data-guess="3"]').is_visible()
 
 
 # --- on the page ----------------------------------------------------------------------------------
@@ -671,7 +688,7 @@ def test_nothing_moves_by_itself_where_that_is_not_wished(opened):
     page = opened(1, reduced_motion="reduce")
     assert page.get_by_role("button", name="Show me").is_hidden()
     word(page, 6).focus()
-    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Shift+ArrowLeft")
     assert page.evaluate("document.getAnimations().length") == 0
 
 
@@ -753,7 +770,7 @@ def test_everything_is_reached_by_the_tab_key(opened):
             )
         )
     wanted = {"sentence", "scheme", "head", "matrix", "hands", "bare", "reach"}
-    wanted |= {"handle q", "handle k", "handle both", "closed"}
+    wanted |= {"handle q", "handle k", "handle both", WORDS[0]}
     assert wanted <= reached
 
 
@@ -820,7 +837,7 @@ def test_a_lost_sign_is_marked_where_the_story_breaks(opened):
     assert "With your functions: RoPE: Your hands change" in page.locator("#broken").inner_text()
     assert "no angle changes" not in page.locator("#hands-note").inner_text()
     form = page.locator('[data-guess="3"]')
-    page.evaluate("set({})")
+    page.evaluate("set({ start: 1 })")
     form.get_by_label(RIGHT[3], exact=True).check()
     form.get_by_role("button").click()
     told = form.inner_text()
