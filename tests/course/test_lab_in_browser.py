@@ -567,7 +567,7 @@ def test_a_projection_takes_from_sinusoids_what_it_leaves_to_rope(opened):
     page.keyboard.press("ArrowRight")
     assert page.locator(".handle.k").inner_text() == "closed, k 7"
     page.keyboard.press("End")
-    assert page.locator(".handle.q").inner_text() == f"q {LONGEST - 1}"
+    assert page.locator(".handle.q").inner_text() == f"its, q {LONGEST - 1}"
     assert note(page) == through
 
 
