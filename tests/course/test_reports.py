@@ -890,6 +890,15 @@ def test_decisions_comments_and_answers_stand_beside_what_was_judged():
     assert not page.says("a strict test")
 
 
+def test_an_excused_exercise_is_neither_wrong_nor_next():
+    excused = Decision("ann", "rope", "rotate_half", None, "a broken test")
+    page = feedback(result(rotate_half=WRONG), decisions=(excused,))
+    assert page.says("rotate_half : Excused: judged 0, counts neither way.")
+    assert not page.says("Next") and not page.says("not right yet")
+    page = feedback(result(rotate_half=WRONG))
+    assert page.says("Next") and page.says("not right yet")
+
+
 # --- in a browser ---------------------------------------------------------------------------
 
 
