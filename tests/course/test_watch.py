@@ -17,7 +17,6 @@ from click.testing import CliRunner
 
 from course import ROOT
 from course.cli import main
-from course.mistakes import mistakes
 from course.student.watch.runner import FORKS, how_it_ended
 from course.syllabus import find_lesson
 
@@ -173,10 +172,8 @@ MODULE = ROOT / "exercises" / "rope.py"
 @pytest.mark.parametrize(
     ("code", "log", "words"),
     [
-        (3, "", "ended the whole Python process, with status 3; take out os._exit"),
+        (3, "", "ended the whole Python process, with status 3."),
         (-11, "", "crashed the Python process: Segmentation fault."),
-        (-9, "", "was stopped by the system, probably because it used up the memory."),
-        (0xC0000005, "", "crashed the Python process: Windows error 0xc0000005."),
         (1, "Traceback (most ...):\nMemoryError\n", "could not be tested: MemoryError"),
         (1, "Timeout (0:01:05)!\n", "came to no end and could not be interrupted"),
     ],
@@ -320,21 +317,6 @@ def test_when_the_tests_change_they_are_loaded_anew_with_the_next_save(watching)
         assert watch.end() == 1
     finally:
         path.write_text(text, encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_the_message_is_that_of_a_check(own_repository, watching):
-    """On a mistake of the catalogue: what a check says of the first wrong exercise."""
-    watch = watching("rope")
-    one = next(one for one in mistakes("rope") if not one.variant.definition)
-    said = watch.verdict_on(f"{SOLUTION}\n\n{one.variant.text}\n")
-    checked = subprocess.run(
-        [sys.executable, "-m", "course", "check", "rope", "-p", "no:cacheprovider"],
-        capture_output=True,
-        **at_home(own_repository),
-    ).stdout.decode("utf-8")
-    message = re.search(r"^-{3,} .*?(?=\n-{3,} |\n\n\d \w+: \d+ of)", checked, re.M | re.S)
-    assert message[0].strip() in said.replace("\r\n", "\n")
 
 
 @pytest.mark.slow
