@@ -99,13 +99,6 @@ def test_the_instructors_answers_stay_with_the_instructor(stem):
     assert blocks or stem in UNGRADED.values()
 
 
-def test_an_assignment_has_no_links_into_the_repository():
-    assert "](../" in cells_of("5_rope")[1].source
-    alone = cells_of("5_rope", linked=False)[1].source
-    assert "](" not in alone
-    assert "`rope.py`" in alone
-
-
 @pytest.mark.parametrize(
     ("cell", "sentence"),
     [
@@ -260,8 +253,3 @@ def test_a_slider_redraws_the_picture_in_its_place(outputs):
     word.value = "dog"
     assert len(updates) == 2
     assert len({first["text/html"], *(update["text/html"] for update in updates)}) == 3
-
-
-def test_a_start_that_no_slider_offers_is_refused(outputs):
-    with pytest.raises(ValueError, match="position starts with 3, which its slider does not offer"):
-        play(picture, position=[1, 2])

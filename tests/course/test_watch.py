@@ -13,10 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from course import ROOT
-from course.cli import main
 from course.student.watch.runner import FORKS, how_it_ended
 from course.syllabus import find_lesson
 
@@ -184,26 +182,6 @@ def test_how_a_run_ended_is_one_sentence(code, log, words):
     said = how_it_ended(code, log, "rotate_half", MODULE)
     assert said.startswith("While rotate_half was tested, exercises/rope.py ")
     assert words in said
-
-
-@pytest.mark.parametrize("sep", ["/", "\\"])
-def test_a_crash_names_the_deepest_line_of_the_students_file(sep):
-    log = (
-        "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f (most recent call "
-        f'first):\n  File "x{sep}ctypes.py", line 5 in f\n'
-        f'  File "x{sep}exercises{sep}rope.py", line 1 in rotate_half\n'
-    )
-    said = how_it_ended(-6, log, "", MODULE)
-    assert said.startswith("While it was loaded, exercises/rope.py crashed")
-    first_line = MODULE.read_text(encoding="utf-8").splitlines()[0]
-    assert said.splitlines()[1] == f"  at      exercises/rope.py:1: {first_line}"
-
-
-def test_without_exercises_it_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("course.ROOT", tmp_path)
-    result = CliRunner().invoke(main, ["watch"])
-    assert result.exit_code == 1
-    assert "Error: exercises/ is missing; `course build` makes it\n" in result.output
 
 
 # --- slow ones ------------------------------------------------------------------------------
