@@ -284,7 +284,10 @@ def upstream_version(root: Path) -> Version:
     if base == new:
         return Version(name, {}, {})
     if base != head:
-        raise UpdateError(f"you have commits of your own, and {name} has others: say `git pull`")
+        raise UpdateError(
+            f"you have commits of your own, and {name} has others: commit the rest as well, and "
+            "say `git pull --no-rebase`"
+        )
     if git("diff", "--cached", "--name-only"):
         raise UpdateError(
             "something is staged in git: `git reset` takes that back, your files stay"
