@@ -100,12 +100,6 @@ def test_show_says_what_is_asked_for(status):
     assert "torch.cat" not in said
 
 
-def test_show_without_a_name_takes_the_next_one(status):
-    assert course("show").startswith("lookup, ")
-    status.update(dict.fromkeys(NAMES, PASSED))
-    assert course("show").startswith("Everything passes")
-
-
 @pytest.mark.parametrize("state", [TO_DO, WRONG, UNCHECKED])
 def test_a_solution_is_not_shown_before_its_time(status, state):
     status["rotate_half"] = state
