@@ -18,11 +18,10 @@ DIMS = ("50", "100", "200", "300")
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("name", required=False, type=click.Choice(["tinyshakespeare", "glove", "all"]))
 @click.option("--dim", type=click.Choice(DIMS), help="Numbers a word in GloVe; 50 if not given.")
-@click.option("--list", "listing", is_flag=True, help="Show what there is to fetch.")
 @click.option("--check", is_flag=True, help="Verify what is there, without a network.")
 @click.option("--mirror", envvar="COURSE_MIRROR", help="Take it from this URL or folder only.")
 @click.option("--dest", type=click.Path(path_type=Path), help="Where to put it.")
-def data(name, dim, listing, check, mirror, dest):
+def data(name, dim, check, mirror, dest):
     """Fetch TinyShakespeare and GloVe vectors. `all` is both, GloVe with 50 numbers a word.
 
     Stop it whenever you like: the same command goes on from there. A file gets its name only when
@@ -35,7 +34,7 @@ def data(name, dim, listing, check, mirror, dest):
       course data glove --dim 300          larger vectors
       course data all --mirror /mnt/share  from a folder (or a URL) near you
       course data all --dest ~/corpora     into another folder
-      course data --list                   what there is
+      course data                          what there is
       course data --check                  is what is there whole?
 
     --check fails if a file is damaged, or missing although you named it: none has to be there.
@@ -52,7 +51,7 @@ def data(name, dim, listing, check, mirror, dest):
     try:
         if check:
             _check(chosen, folder, needed=name is not None)
-        elif listing or name is None:
+        elif name is None:
             _list(known.values(), folder)
         else:
             for dataset in chosen:

@@ -92,8 +92,7 @@ def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
     try:
         if only_list:
             for name, files in archive.kept().items():
-                theirs = [path for path in files if root() / ".course" not in path.parents]
-                shown = ", ".join(path.relative_to(root()).as_posix() for path in theirs)
+                shown = ", ".join(path.relative_to(root()).as_posix() for path in files)
                 click.echo(f"{name}  {shown}")
             if not archive.kept():
                 click.echo("nothing was kept so far")

@@ -15,24 +15,21 @@ from course import root
     metavar="FOLDER",
     help="A newer copy of the course, instead of git's upstream.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
-def update(folder: Path | None, dry_run: bool) -> None:
+def update(folder: Path | None) -> None:
     """Bring in what changed in the course's texts, tests, tools and exercises.
 
-    What you wrote stays: what changed in a module is merged with your lines. Where you and the
-    course changed the same lines, and of a notebook that you edited, the new version is written
-    beside yours. What you had is kept, and `course reset --restore` brings it back.
+    What you wrote stays: of a module or a notebook that you edited, the new version is written
+    beside yours. What else you had changed is kept, and `course reset --restore` brings it back.
 
     \b
     Examples:
       course update
-      course update --dry-run
       course update --from Downloads/what-and-where-main
     """
-    from course.student.update.update import UpdateError, bring_in
+    from course.student.update import UpdateError, bring_in
 
     try:
-        lines = bring_in(root(), folder, dry_run=dry_run)
+        lines = bring_in(root(), folder)
     except UpdateError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:

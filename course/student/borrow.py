@@ -23,13 +23,10 @@ class Names:
         self._borrowed = borrowed
         self.why_none_is_own = ""
         """Why the student's file could not be loaded; empty if it could."""
-        self.used: list[str] = []
-        """The names that were asked for so far."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._own and name not in self._borrowed:
             raise AttributeError(f"no exercise of this lesson is called {name}")
-        self.used.append(name)
         return self._own[name] if name in self._own else self._borrowed[name]
 
     def whose(self, name: str) -> str:

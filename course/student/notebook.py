@@ -17,8 +17,7 @@ from IPython.display import display
 from course import root
 from course.student.borrow import Names, borrowed_from_earlier, written_in
 from course.student.progress import status_of_all
-from course.syllabus import Lesson, Status, exercises_called, find_lesson, name_for_check
-from course.system.console import typed
+from course.syllabus import Lesson, Status, exercises_called, find_lesson
 from course.testing.outcomes import Wrong
 from course.testing.source import names_reached
 
@@ -29,11 +28,7 @@ def exercises(stem: str) -> "Exercises":
     Raises:
         ValueError: there is no such lesson.
     """
-    opened = Exercises(find_lesson(stem))
-    if shell := get_ipython():
-        _opened[stem] = opened
-        shell.set_custom_exc((Exception,), _explain)
-    return opened
+    return Exercises(find_lesson(stem))
 
 
 class Exercises:
@@ -116,19 +111,6 @@ class Exercises:
         reached = names_reached(self._source or b"", name)
         return [one for one in self.__dir__() if one in reached and one != name]
 
-    def _without_a_pass(self) -> list[str]:
-        """Return what this cell has used that is yours and passed no check."""
-        asked = {name for cell, name in self._told if cell == _cell() and name}
-        used = asked.union(*map(self._called_by, asked))
-        status = self._status()
-        return [
-            name
-            for name in self.__dir__()  # as they build on one another
-            if name in used
-            and self._names.whose(name) == "yours"
-            and status.get(name) != Status.PASSED
-        ]
-
 
 def _cell() -> int:
     """Return the number of the cell that runs."""
@@ -142,26 +124,6 @@ def _list(names: Sequence[str]) -> str:
     ('a', 'a, b and c')
     """
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-_opened: dict[str, Exercises] = {}
-"""What the cells of this notebook use, by lesson."""
-
-
-def _explain(shell, kind, error: Exception, traceback, tb_offset=None) -> None:
-    """Show an error in a cell, and below it the student's functions that may be behind it.
-
-    One that returns another shape than it should is noticed late, in a figure perhaps, whose
-    traceback would tell nobody which function it was.
-    """
-    shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
-    if isinstance(error, NameError | SyntaxError | ImportError):
-        return
-    for opened in _opened.values():
-        if names := opened._without_a_pass():
-            first = name_for_check(opened._lesson.exercise(names[0]))
-            said = f"The reason may lie in what is yours and not known to pass: {_list(names)}."
-            display(Banner(f"{said} `{typed(f'course check {first}')}` tells."))
 
 
 class Banner:

@@ -10,7 +10,7 @@ from course import ROOT
 from course.student import borrow, progress
 from course.syllabus import Status, find_lesson, lessons, solution_of, stub_of
 from course.testing import earlier, source
-from course.testing.executor import Executor, load_module, run_module
+from course.testing.executor import load_module, run_module
 from course.testing.outcomes import Wrong
 
 GPT = ROOT / "exercises" / "gpt.py"
@@ -76,13 +76,6 @@ def test_the_reference_is_what_a_student_hands_in_who_has_done_everything(stem):
 
 def _lent(stem):
     return earlier.made_from(source.sources_of_earlier(stem))
-
-
-def test_a_reference_is_lent_with_what_it_imports():
-    module = load("import torch\n")
-    Executor(module).lend(source.source_of("gpt", ("GPT", "Block")), ("GPT", "Block"))
-    assert vars(module)["GPT"].__name__ == "GPT"
-    assert "exercises" not in source.source_of("gpt", ("GPT",)).replace("exercises of", "")
 
 
 def test_yours_is_used_where_it_passes_and_the_rest_is_borrowed(repository, monkeypatch):

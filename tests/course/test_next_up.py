@@ -78,14 +78,6 @@ def how_far(exercises: list[Exercise], n_passed: int) -> str:
     )
 
 
-def test_what_is_beyond_counts_once_the_rest_has_passed(status):
-    counted = [one.name for lesson in counted_lessons() for one in lesson.exercises]
-    status.update(dict.fromkeys(counted, PASSED))
-    said = course("next")
-    assert said.startswith(f"next: {EXERCISES[len(counted)].name}, ")
-    assert how_far(EXERCISES, len(counted)) in said
-
-
 def test_at_the_end_next_says_what_else_there_is(status):
     status.update(dict.fromkeys(NAMES, PASSED))
     said = course("next")
@@ -109,12 +101,6 @@ def test_show_says_what_is_asked_for(status):
     assert "torch.cat" not in said
 
 
-def test_show_without_a_name_takes_the_next_one(status):
-    assert course("show").startswith("lookup, ")
-    status.update(dict.fromkeys(NAMES, PASSED))
-    assert course("show").startswith("Everything passes")
-
-
 @pytest.mark.parametrize("state", [TO_DO, WRONG, UNCHECKED])
 def test_a_solution_is_not_shown_before_its_time(status, state):
     status["rotate_half"] = state
@@ -130,12 +116,6 @@ def test_a_solution_is_shown_after_its_exercise_passed(status):
     assert "x1, x2 = x.chunk(2, dim=-1)  # (..., D/2) each" in said
     assert "In another style, rolled by half:" in said
     assert "### " not in said
-
-
-def test_whoever_gives_up_sees_it_before(status):
-    said = course("show", "lookup", "--i-give-up")
-    assert "return weight[ids.long()]" in said
-    assert status["lookup"] == TO_DO
 
 
 @each_exercise

@@ -14,7 +14,6 @@ from course import ROOT, plots
 from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, stems
 from course.plots.play import play
 from course.student import notebook
-from course.student.borrow import Names
 from course.syllabus import find_lesson, lessons, stub_from
 
 
@@ -100,13 +99,6 @@ def test_the_instructors_answers_stay_with_the_instructor(stem):
     assert blocks or stem in UNGRADED.values()
 
 
-def test_an_assignment_has_no_links_into_the_repository():
-    assert "](../" in cells_of("5_rope")[1].source
-    alone = cells_of("5_rope", linked=False)[1].source
-    assert "](" not in alone
-    assert "`rope.py`" in alone
-
-
 @pytest.mark.parametrize(
     ("cell", "sentence"),
     [
@@ -167,23 +159,6 @@ def test_what_is_to_do_is_borrowed_and_says_so_once_a_cell(beside, displayed, mo
     assert "ntk_base is borrowed" in displayed[0]._repr_html_()
 
 
-def test_what_its_last_check_found_wrong_is_told_and_looked_up_once_a_cell(
-    tmp_path, displayed, monkeypatch
-):
-    looked_up = []
-    monkeypatch.chdir(tmp_path)  # no module beside the notebook: it is that of exercises/
-    monkeypatch.setattr(notebook, "written_in", lambda *_: Names({"ntk_base": abs}, {}))
-    monkeypatch.setattr(
-        notebook, "status_of_all", lambda: looked_up.append(1) or {"ntk_base": "wrong"}
-    )
-    rope = notebook.exercises("rope")
-    assert [rope.ntk_base(-1), rope.ntk_base(-2)] == [1, 2]
-    assert [repr(banner) for banner in displayed] == [
-        "ntk_base: yours, and found wrong by the last check."
-    ]
-    assert len(looked_up) == 1
-
-
 def test_what_is_wrong_or_borrowed_behind_a_name_is_told(tmp_path, displayed, monkeypatch):
     """A RotaryEmbedding may have passed with a right rotate_half lent, and be drawn with yours."""
     status = {exercise.name: "passed" for exercise in find_lesson("rope").exercises}
@@ -202,31 +177,6 @@ def test_what_is_wrong_or_borrowed_behind_a_name_is_told(tmp_path, displayed, mo
         "RotaryEmbedding builds on rope_tables, borrowed: yours has not passed. "
         "rotate_half: yours, and found wrong by the last check.",
     ]
-
-
-def test_below_an_error_stand_those_of_your_functions_that_may_be_its_reason(
-    beside, displayed, monkeypatch
-):
-    shell, tracebacks = InteractiveShell(), []
-    monkeypatch.setattr(notebook, "get_ipython", lambda: shell)
-    monkeypatch.setattr(notebook, "_opened", {})
-    monkeypatch.setattr(shell, "_showtraceback", lambda *shown: tracebacks.append(shown))
-    add(beside, "\ndef rotate_half(x):\n    return x[..., 1:]\n")
-
-    def run_cell(code):
-        return shell.run_cell(code, store_history=True).error_in_exec
-
-    run_cell("import torch\nfrom course.student.notebook import exercises")
-    run_cell("rope = exercises('rope')")
-    assert isinstance(run_cell("rope.RotaryEmbedding(4, 8)(torch.ones(4, 8))"), RuntimeError)
-    assert [repr(banner) for banner in displayed] == [
-        "The reason may lie in what is yours and not known to pass: rope_tables, rotate_half, "
-        "apply_rope and RotaryEmbedding. `course check rope_tables` tells."
-    ]
-    for unrelated in ("1 / 0", "rope.rotate_half(not_there)"):
-        run_cell(unrelated)
-    assert len(tracebacks) == 3
-    assert len(displayed) == 1
 
 
 def test_what_is_borrowed_serves_what_is_yours(beside):
@@ -303,8 +253,3 @@ def test_a_slider_redraws_the_picture_in_its_place(outputs):
     word.value = "dog"
     assert len(updates) == 2
     assert len({first["text/html"], *(update["text/html"] for update in updates)}) == 3
-
-
-def test_a_start_that_no_slider_offers_is_refused(outputs):
-    with pytest.raises(ValueError, match="position starts with 3, which its slider does not offer"):
-        play(picture, position=[1, 2])

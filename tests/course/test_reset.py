@@ -51,11 +51,6 @@ def test_a_lesson_starts_afresh_and_comes_back(built):
     assert b"my notebook 2" in everything(built / ".course")
 
 
-def test_what_was_never_touched_is_not_kept(built):
-    assert reset("rope").output == "rope is as it was at first\n"
-    assert reset("--list").output == "nothing was kept so far\n"
-
-
 @pytest.mark.parametrize("number", [0, 1], ids=["module", "notebook"])
 def test_a_file_that_is_named_starts_afresh_alone(built, number):
     """A deleted one comes back so."""
@@ -70,15 +65,6 @@ def test_a_file_that_is_named_starts_afresh_alone(built, number):
     assert files_of(rope)[number] == fresh[number]
     assert files_of(rope)[1 - number] == mine[1 - number]
     assert reset(f"notebooks/{LAB}.ipynb").exit_code == 0
-
-
-def test_other_lessons_are_left_alone(built):
-    lookup = find_lesson("lookup")
-    work(lookup, b"")
-    mine = files_of(lookup)
-    work(find_lesson("rope"), b"")
-    reset("rope")
-    assert files_of(lookup) == mine
 
 
 def test_archives_of_one_second_do_not_meet(built):

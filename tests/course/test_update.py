@@ -13,15 +13,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from filelock import FileLock
 from killing import Kill, Killed
 
 from course import ROOT
 from course.building.notebooks import notebook_from
 from course.cli import main
-from course.student.update.merging import is_same_notebook, merge_module
-from course.student.update.update import bring_in
-from course.student.update.versions import files_of, is_students
+from course.student.update import bring_in, files_of, is_students
 from course.syllabus import stub_from
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -189,18 +186,6 @@ def world(template, tmp_path, monkeypatch) -> World:
 # --- what comes -----------------------------------------------------------------------------
 
 
-def test_a_docstring_comes_and_the_body_stays(world):
-    new = world.publish({**DOCSTRING, "tests/test_rope.py": "# better tests\n"})
-    world.work()
-    said = world.update()
-    assert world.read() == world.new().replace(STUB, BODY)
-    assert world.read("tests/test_rope.py") == "# better tests\n"
-    assert f"{ROPE}: merged with yours\n" in said
-    assert git(world.student, "rev-parse", "HEAD").strip() == new
-    assert world.status() == [f" M {ROPE}"]
-    assert world.update() == "nothing new: you have what origin/main has\n"
-
-
 def test_what_was_not_edited_is_simply_new(world):
     others = {"course/lessons/5_rope.md": "x\n", "tests/a.py": "", "README.md": None}
     world.publish({**DOCSTRING, **others, "datasets.sh": "#!/bin/bash\n"})
@@ -209,95 +194,23 @@ def test_what_was_not_edited_is_simply_new(world):
     assert world.status() == [], "nor is datasets.sh another kind of file"
 
 
-def test_undo(world):
-    world.publish(DOCSTRING)
+@pytest.mark.parametrize("layout", [str, lambda text: text.replace("\n", "\r\n")])
+def test_a_module_that_was_edited_stays_and_the_new_one_lies_beside(world, layout):
+    new = world.publish({**DOCSTRING, "tests/test_rope.py": "# better tests\n"})
     world.work()
-    mine = world.read()
-    world.undo(world.update())
-    assert world.read() == mine
-
-
-def test_dry_run_writes_nothing(world):
-    world.publish({**DOCSTRING, "new.txt": "new\n"})
-    world.work()
-    before, head = world.files(), git(world.student, "rev-parse", "HEAD")
-    said = world.update("--dry-run")
-    assert "merged with yours" in said and "nothing was written" in said
-    assert (before, head) == (world.files(), git(world.student, "rev-parse", "HEAD"))
-    assert not (world.student / ".course").exists()
-
-
-def stub_of(stem: str) -> str:
-    return stub_from((ROOT / "solutions" / f"{stem}.py").read_text(encoding="utf-8"), stem)
-
-
-def merge(base: str, theirs: str, mine: str) -> str | None:
-    data = merge_module(base.encode(), theirs.encode(), mine.encode())
-    again = data and merge_module(base.encode(), theirs.encode(), data)
-    assert again == data, "merging twice is merging once"
-    return data and data.decode()
-
-
-NEW = 'def halves(x: Tensor):\n    """New."""\n\n\n'
-CHECK = "    if not len(x):\n        raise ValueError(x)\n"
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("def rotate_half(x: Tensor)", "def rotate_half(x: Tensor, *, dim: int = -1)"),
-        (STUB, CHECK + STUB),
-        ("import torch\n", "import math\n\nimport torch\n"),
-        ('"""Lesson 5: rotate', '"""Lesson 5: turn'),
-        (f"{STUB}\n\n", f"{STUB}\n\n{NEW}"),
-        ("class RotaryEmbedding", f"{NEW}class RotaryEmbedding"),
-    ],
-)
-@pytest.mark.parametrize(
-    "layout",
-    [
-        lambda text: text,
-        lambda text: text.replace("\n", "\r\n"),
-        lambda text: "\ufeff" + text,
-        lambda text: text.removesuffix("\n"),
-    ],
-    ids=["as it was", "CRLF", "BOM", "no newline at the end"],
-)
-def test_each_kind_of_change_comes_and_the_layout_stays(old, new, layout):
-    base = stub_of("rope")
-    assert old in base
-    mine, theirs = base.replace(STUB, BODY), base.replace(old, new)
-    expected = theirs.replace(STUB, BODY)
-    assert merge(base, theirs, layout(f"{mine}\nown = 1\n")) == layout(f"{expected}\nown = 1\n")
-
-
-def test_a_renamed_exercise_cannot_be_merged_with_what_was_written_for_it():
-    base = stub_of("rope")
-    theirs = base.replace("rotate_half", "quarter_turn")
-    assert merge(base, theirs, base.replace(STUB, BODY)) is None
-
-
-@pytest.mark.parametrize(
-    "mine",
-    [
-        stub_of("rope").replace("Every pair turned", "My own words: every pair turned"),
-        stub_of("rope").replace("    ", "\t"),
-        stub_of("rope") + "\nreturn (\n",
-        "\0",
-        "(" * 5000,
-        "x = 1" + " + 1" * 5000,
-    ],
-)
-def test_a_module_that_cannot_be_merged_stays_and_the_new_one_lies_beside(world, mine):
-    world.publish(DOCSTRING)
-    world.write(ROPE, mine)
+    world.write(ROPE, layout(world.read()))
+    world.write("exercises/lookup.py", layout(world.read("exercises/lookup.py")))
     world.write("exercises/rope.new.txt", "notes in an older one\n")
+    mine = world.read()
     said = world.update()
-    assert b"notes in an older one\n" in world.archived()
-    assert f"{ROPE}: cannot be merged with the new version, so yours stays" in said
+    assert f"exercises/rope.new.txt: the new version of {ROPE}; yours stays" in said
     assert world.read() == mine
     assert world.read("exercises/rope.new.txt") == world.new()
-    assert world.update().startswith("nothing new")
+    assert world.read("tests/test_rope.py") == "# better tests\n"
+    assert git(world.student, "rev-parse", "HEAD").strip() == new
+    assert world.update() == "nothing new: you have what origin/main has\n"
+    world.undo(said)
+    assert world.read("exercises/rope.new.txt") == "notes in an older one\n"
 
 
 def test_a_notebook_that_only_ran_becomes_the_new_one(world):
@@ -318,14 +231,9 @@ def test_an_edited_notebook_stays_and_the_new_one_lies_beside(world, old, new):
     replace_in(world.student / NOTEBOOK, old, new)
     mine = world.read(NOTEBOOK)
     world.publish({NOTEBOOK_SOURCE: ("D = 64", "D = 32")})
-    assert f"{NOTEBOOK}: cannot be merged" in world.update()
+    assert f"the new version of {NOTEBOOK}; yours stays" in world.update()
     assert world.read(NOTEBOOK) == mine
     assert world.read("notebooks/5_rope.new.ipynb") == world.new(NOTEBOOK)
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"cells": [1]}', '{"cells": [{"source": 1}]}'])
-def test_what_is_no_notebook_is_taken_for_edited(text):
-    assert not is_same_notebook(text.encode(), text.encode())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="classes are graded on Linux")
@@ -343,40 +251,17 @@ def test_the_name_beside_means_nothing_to_graders(world):
 # --- git ------------------------------------------------------------------------------------
 
 
-def test_committed_work_gets_a_merge_commit_on_top(world):
-    new = world.publish({**DOCSTRING, "README.md": None, "tests/new.py": "new\n"})
-    world.work()
-    world.write("notes.md", "my notes")
-    own = commit(world.student)
-    mine = world.read()
-    assert "by a merge commit on top of yours" in world.update()
-    assert world.read() == world.new().replace(STUB, BODY)
-    assert git(world.student, "rev-parse", "HEAD^1", "HEAD^2").split() == [own, new]
-    assert git(world.student, "show", f"HEAD:{ROPE}") == mine, "the merge of theirs is an edit"
-    assert git(world.student, "show", f"HEAD:{SOLUTION}") == world.new(SOLUTION)
-    assert git(world.student, "show", "HEAD:notes.md") == "my notes"
-    assert world.status() == [f" M {ROPE}"]
-    assert git(world.student, "branch", "--show-current") == "main\n"
-    commit(world.student)
-    world.publish({SOLUTION: ("Lesson 5: rotate", "Lesson 5: turn")})
-    world.update()
-    assert world.read() == world.new().replace(STUB, BODY)
-
-
-@pytest.mark.parametrize("committed", [True, False])
-def test_edits_of_the_courses_files(world, committed):
+def test_edits_of_the_courses_files(world):
     """Those that the course changed as well are kept in the archive, the others stay."""
     world.publish({**DOCSTRING, "tests/test_rope.py": "new\n", "mine.txt": "theirs\n"})
     for path in ("course/lessons/1_lookup.md", "tests/test_rope.py", "mine.txt"):
         world.write(path, f"my {path}\n")
-    own = commit(world.student) if committed else None
     said = world.update()
     assert "tests/test_rope.py: new; what you had changed in it is in the archive" in said
     assert world.read("tests/test_rope.py") == "new\n"
     assert world.read("course/lessons/1_lookup.md") == "my course/lessons/1_lookup.md\n"
     assert {b"my tests/test_rope.py\n", b"my mine.txt\n"} <= {*world.archived()}
-    assert world.status() == ([] if committed else [" M course/lessons/1_lookup.md"])
-    assert not committed or own in git(world.student, "log", "--format=%H")
+    assert world.status() == [" M course/lessons/1_lookup.md"]
 
 
 def test_a_lesson_that_is_gone_stays_if_somebody_worked_on_it(world):
@@ -390,39 +275,9 @@ def test_a_lesson_that_is_gone_stays_if_somebody_worked_on_it(world):
     assert not (world.student / "exercises" / "lookup.py").exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [("--depth", "1"), ("-c", "core.autocrlf=true")])
-def test_kinds_of_clones(world, options):
-    shutil.rmtree(world.student)
-    git(world.bare, "clone", "--quiet", *options, world.bare.as_uri(), str(world.student))
-    world.publish({**DOCSTRING, "tests/test_rope.py": "new\n"})
-    end = "\r\n" if "autocrlf" in options[1] else "\n"
-    mine = world.read().replace("\r\n", "\n").replace(STUB, BODY)
-    world.write(ROPE, mine.replace("\n", end))
-    world.update()
-    assert world.read() == world.new().replace(STUB, BODY).replace("\n", end)
-    assert world.status() == [f" M {ROPE}"]
-
-
 def staged(world):
     world.write("README.md", "mine\n")
     git(world.student, "add", "README.md")
-
-
-def unrelated(world):
-    git(world.maker, "checkout", "--quiet", "--orphan", "other")
-    commit(world.maker)
-    git(world.maker, "push", "--quiet", "--force", "origin", "other:main")
-
-
-def gone(world):
-    git(world.bare, "branch", "-m", "other")
-    git(world.student, "fetch", "--quiet", "--prune")
-
-
-def empty(world):
-    git(world.student, "stash", "--quiet")
-    git(world.student, "switch", "--quiet", "--orphan", "empty")
 
 
 def part_of_another(world):
@@ -447,10 +302,8 @@ def said_to_git(*arguments):
             said_to_git("remote", "set-url", "origin", "http://127.0.0.1:9/x"),
             "unable to access 'http://127.0.0.1:9/x/'",
         ),
-        (empty, "no such branch: 'empty'"),
-        (staged, "README.md is staged in git, or in conflict: commit it first"),
-        (unrelated, "it failed at `git merge-base"),
-        (gone, "git says: "),
+        (staged, "something is staged in git: `git reset` takes that back"),
+        (lambda world: commit(world.student), "you have commits of your own"),
         (lambda world: shutil.rmtree(world.student / ".git"), "not a git repository"),
         (part_of_another, "git takes this folder for a part of another one"),
         (without_git, "git was not found"),
@@ -467,8 +320,7 @@ def test_where_git_has_no_news(world, monkeypatch, spoil, sentence):
     assert world.files() == before
 
 
-@pytest.mark.parametrize("what", ["replace", "rename"])
-def test_a_disk_that_cannot_be_written(world, monkeypatch, what):
+def test_a_disk_that_cannot_be_written(world, monkeypatch):
     world.publish(DOCSTRING)
     world.work()
     mine, head = world.read(), git(world.student, "rev-parse", "HEAD")
@@ -477,20 +329,13 @@ def test_a_disk_that_cannot_be_written(world, monkeypatch, what):
         raise PermissionError(13, "Permission denied", str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, what, refuse)
+        patch.setattr(os, "replace", refuse)
         said = world.update(status=1)
     assert said.startswith("Error: ") and said.endswith(": Permission denied\n")
     assert said.count("\n") == 1
     assert world.read() == mine and git(world.student, "rev-parse", "HEAD") == head
     world.update()
-    assert world.read() == world.new().replace(STUB, BODY)
-
-
-def test_one_update_at_a_time(world):
-    (world.student / ".course").mkdir()
-    with FileLock(world.student / ".course" / "update.lock"):
-        assert world.update(status=1) == "Error: another `course update` is running\n"
-    assert world.update().startswith("nothing new")
+    assert world.read("exercises/rope.new.txt") == world.new()
 
 
 # --- another folder -------------------------------------------------------------------------
@@ -498,44 +343,41 @@ def test_one_update_at_a_time(world):
 
 @pytest.fixture
 def unzipped(world) -> Path:
-    """A course without git, some work in it, and a newer copy in a folder within a folder."""
+    """A course without git, some work in it, and a newer copy in a folder."""
     lookup = {"solutions/lookup.py": ("Lesson 1", "Lesson one")}
     world.publish({**DOCSTRING, **lookup, "tests/test_rope.py": "new\n"})
     shutil.rmtree(world.student / ".git")
-    copy = world.student.parent / "Downloads" / "what-and-where-main"
+    copy = world.student.parent / "what-and-where-main"
     shutil.copytree(world.maker, copy, ignore=shutil.ignore_patterns(".git"))
     world.work()
-    return copy.parent
+    return copy
 
 
-def test_from_a_folder_and_back(world, unzipped):
+def test_from_a_folder(world, unzipped):
+    mine = world.read()
     world.write("course/old.py", "old\n")
     world.write("tests/test_mine.py", "mine\n")
-    before = world.files()
-    said = world.update("--from", str(unzipped))
-    assert world.read() == world.new().replace(STUB, BODY)
+    world.update("--from", str(unzipped))
+    assert world.read() == mine
+    assert world.read("exercises/rope.new.txt") == world.new()
     assert world.read("tests/test_rope.py") == "new\n"
     assert world.read("exercises/lookup.py") == world.new("exercises/lookup.py")
     assert world.read("tests/test_mine.py") == "mine\n"
     assert not (world.student / "course" / "old.py").exists(), "the new copy has it no more"
     assert world.update("--from", str(unzipped)).startswith("nothing new")
-    world.undo(said)
-    assert before.items() - world.files().items() == {
-        ("exercises/lookup.py", before["exercises/lookup.py"])
-    }, "what nobody edited is not kept"
+    assert b"old\n" in world.archived()
 
 
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
         (lambda copy: (copy / ROPE).write_bytes(b"somebody's\n"), "in that folder was edited"),
-        (lambda copy: shutil.rmtree(copy / "course"), "holds no copy of the course"),
-        (lambda copy: shutil.rmtree(copy.parent), "there is no folder"),
-        (lambda copy: shutil.copytree(copy, copy.with_name("b")), "or more than one: name it"),
+        (lambda copy: shutil.rmtree(copy / "course"), "is no copy of the course"),
+        (shutil.rmtree, "is no copy of the course"),
     ],
 )
 def test_folders_that_will_not_do(world, unzipped, spoil, sentence):
-    spoil(unzipped / "what-and-where-main")
+    spoil(unzipped)
     before = world.files()
     assert sentence in world.update("--from", str(unzipped), status=1)
     assert "is this course itself" in world.update("--from", str(world.student), status=1)
@@ -547,66 +389,19 @@ def test_folders_that_will_not_do(world, unzipped, spoil, sentence):
 MARK = re.compile(rb"mark_\d+")
 
 
-def edit(text: str, dice: random.Random) -> str:
-    """Edit a module at random: every mark is work, and must be found again."""
-    lines = text.splitlines(keepends=True)
-    for n in range(dice.randint(1, 6)):
-        at = dice.randrange(len(lines))
-        indent = re.match(" *", lines[at])[0]
-        if "TODO" in lines[at]:
-            lines[at] = f"{indent}return 'mark_{n}'\n"
-        elif dice.random() < 0.2 and b"mark_" not in "".join(lines[at : at + 5]).encode():
-            del lines[at : at + 5]
-        else:
-            lines.insert(at, f"{indent}# mark_{n}\n")
-    text = "".join(lines).replace('raise NotImplementedError("', 'return "mark_7" + ("', 1)
-    return dice.choice(
-        [text, text, text, text.replace("\n", "\r\n"), "\ufeff" + text, text + "mark_8 ((("]
-    )
-
-
-def news(solution: str, dice: random.Random) -> str:
-    """Change a solution at random."""
-    changes = [
-        ("    Returns:\n", "    Hands back:\n"),
-        ("Args:\n", "Args (all of them):\n"),
-        (") -> Tensor:\n", ", *, extra: int = 0) -> Tensor:\n"),
-        ("    ### BEGIN SOLUTION\n", "    assert True\n    ### BEGIN SOLUTION\n"),
-        ("import torch\n", "import math\n\nimport torch\n"),
-        ("\n\n\nclass ", f"\n\n\n{NEW}class "),
-        ("rotate_half", "quarter_turn"),
-    ]
-    for old, new in dice.sample(changes, 3):
-        solution = solution.replace(old, new, dice.choice([1, -1]))
-    return solution
-
-
-def test_merging_loses_nothing_and_twice_is_once():
-    n_merged = 0
-    for seed in range(100):
-        dice = random.Random(seed)
-        solution = (ROOT / SOLUTION).read_text(encoding="utf-8")
-        base, theirs = stub_of("rope"), stub_from(news(solution, dice), "rope")
-        mine = edit(base, dice)
-        if (text := merge(base, theirs, mine)) is not None:
-            n_merged += 1
-            assert {*MARK.findall(text.encode())} == {*MARK.findall(mine.encode())}, seed
-    assert n_merged > 25
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["git", "git with a commit", "folder"])
+@pytest.mark.parametrize("way", ["git", "folder"])
 @pytest.mark.parametrize("seed", range(3))
 def test_an_update_may_be_killed_at_any_moment(world, seed, way):
-    """Random edits meet random news; a rerun gives what an update gives that is not killed."""
+    """A rerun gives what an update gives that is not killed."""
     dice = random.Random(f"{seed} {way}")
     notebook = {NOTEBOOK_SOURCE: ("D = 64", "D = 32"), "tests/new.py": "x", "README.md": None}
-    world.publish({SOLUTION: news(world.new(SOLUTION), dice), **notebook})
-    (world.student / ROPE).write_bytes(edit(world.read(), dice).encode())
+    world.publish({**DOCSTRING, **notebook})
+    if dice.random() < 0.7:
+        world.work("    return x  # mark_1\n")
     if dice.random() < 0.5:
         replace_in(world.student / NOTEBOOK, "D = 64", "D = mark_9")
-    folder = None if way.startswith("git") else world.maker
-    own = commit(world.student) if way.endswith("commit") else ""
+    folder = None if way == "git" else world.maker
     mine = {path: data for path, data in world.files().items() if is_students(path)}
     untouched, whole = world.student.with_name("untouched"), Kill()
     shutil.copytree(world.student, untouched)
@@ -627,7 +422,6 @@ def test_an_update_may_be_killed_at_any_moment(world, seed, way):
         files = {path: data for path, data in world.files().items() if not drafts.fullmatch(path)}
         assert files == expected, (n, whole.changes[n - 1])
         assert [line for line in world.status() if not drafts.fullmatch(line[3:])] == status
-        assert own in git(world.student, "log", "--format=%H")
 
 
 def check_nothing_is_lost(world: World, mine: dict[str, bytes]) -> None:

@@ -24,9 +24,6 @@ LOOK = 0.015
 LONG = 3
 """Seconds after which a run that still goes on says what it is at."""
 
-SAME_SAVE = 1
-"""Seconds within which a file that is written again as it was is still the same save."""
-
 END = ""
 """The key that stands for the end of the input."""
 
@@ -45,7 +42,6 @@ class Watcher:
         following, exercise = next_exercise(status, names) or (lessons()[-1], None)
         self._lesson = lesson or following
         self._exercise = exercise and exercise.name  # what hints are about
-        self._text = b""  # of the lesson's module, when it was last tested
         self._began = 0.0
         self._at: str | None = None  # the exercise that is being tested
         self._said_that_it_takes_long = False
@@ -106,13 +102,11 @@ class Watcher:
         stems = {path.stem for path in paths}
         touched = [lesson for lesson in lessons() if lesson.stem in stems]
         lesson = self._lesson if self._lesson in touched else next(iter(touched), None)
-        soon = time.monotonic() - self._began < SAME_SAVE
-        is_same = soon and lesson == self._lesson and _text(lesson) == self._text
-        if lesson and not is_same:
+        if lesson:
             self._test(lesson)
 
     def _test(self, lesson: Lesson) -> None:
-        self._lesson, self._text, self._began = lesson, _text(lesson), time.monotonic()
+        self._lesson, self._began = lesson, time.monotonic()
         self._at, self._said_that_it_takes_long = None, False
         self._runner.test(lesson, shutil.get_terminal_size().columns)
 
@@ -166,10 +160,3 @@ def _files() -> dict[Path, tuple[int, int]]:
             facts = path.stat()
             found[path] = facts.st_mtime_ns, facts.st_size
     return found
-
-
-def _text(lesson: Lesson) -> bytes:
-    try:
-        return lesson.module().read_bytes()
-    except OSError:
-        return b""

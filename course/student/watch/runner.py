@@ -146,15 +146,9 @@ def how_it_ended(code: int, log: str, exercise: str, module: Path) -> str:
     elif code == -9:
         what = "was stopped by the system, probably because it used up the memory."
     elif code < 0:
-        name = signal.strsignal(-code) or f"signal {-code}"
-        what = f"crashed the Python process: {name}."
-    elif code >= 0xC0000000:  # how Windows counts
-        what = f"crashed the Python process: Windows error {code:#x}."
+        what = f"crashed the Python process: {signal.strsignal(-code)}."
     else:
-        what = (
-            f"ended the whole Python process, with status {code}; take out os._exit, or whatever "
-            "else ends a program."
-        )
+        what = f"ended the whole Python process, with status {code}: by os._exit, or by a crash."
     doing = f"While {exercise} was tested" if exercise else "While it was loaded"
     said = f"{doing}, {module.parent.name}/{module.name} {what}"
     if deepest := re.search(r'exercises[\\/](\w+\.py)", line (\d+)', log):
