@@ -1,6 +1,6 @@
 """From a save to the verdict: `course watch` next to a cold `pytest tests/test_X.py`.
 
-    python benchmarks/loop.py [--repeats 7] [--quick]     (not on Windows)
+    python benchmarks/loop.py [--repeats 2] [--quick]     (not on Windows)
 
 For each lesson a file is saved, in a copy of the repository: a right one, one with a mistake, and
 the stub. Both take turns, in each repeat anew, and must find the same points. What is timed for
@@ -94,7 +94,7 @@ def points(said: str, lesson: Lesson) -> str:
 
 
 def main() -> None:
-    arguments = arguments_of(__doc__, repeats=7)
+    arguments = arguments_of(__doc__, repeats=2)
     chosen = lessons()[:1] if arguments.quick else lessons()
     print(f"{machine()}\n", flush=True)
     times: dict[tuple, list[tuple[float, float]]] = defaultdict(list)

@@ -170,7 +170,7 @@ MODULE = ROOT / "exercises" / "rope.py"
 @pytest.mark.parametrize(
     ("code", "log", "words"),
     [
-        (3, "", "ended the whole Python process, with status 3."),
+        (3, "", "ended the whole Python process, with status 3: by os._exit"),
         (-11, "", "crashed the Python process: Segmentation fault."),
         (1, "Traceback (most ...):\nMemoryError\n", "could not be tested: MemoryError"),
         (1, "Timeout (0:01:05)!\n", "came to no end and could not be interrupted"),
