@@ -96,7 +96,7 @@ NUMBERS = itertools.count()
 def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, attack):
     start = time.monotonic()
     result = judge.grade(Unit("eve", "lookup", attack.source))
-    assert time.monotonic() - start < 5 * SECONDS_PER_EXERCISE + 10
+    assert time.monotonic() - start < 5 * SECONDS_PER_EXERCISE + 60  # on a busy machine, too
     assert result.points <= attack.points
     assert result.key, result.trouble  # the grader itself did not stumble
     said = what_is_said(result)
