@@ -3,6 +3,8 @@
 import ast
 import math
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -10,7 +12,7 @@ import torch
 from course.mistakes import mistakes, variant
 from course.mistakes.diagnosis import Diagnosis, KnownMistakes, _same, diagnose
 from course.mistakes.variant import EditError, reference_text
-from course.syllabus import find_lesson
+from course.syllabus import Status, find_lesson
 from course.testing.case import collect
 from course.testing.examine import Examination
 from course.testing.executor import Executor, load_module
@@ -198,6 +200,33 @@ def test_of_two_mistakes_at_once_one_is_named_as_the_first_to_fix(diagnosis_of):
 )
 def test_what_nobody_has_seen_before_has_no_name(diagnosis_of, body):
     assert diagnosis_of("rope", "rotate_half", f"def rotate_half(x):\n    return {body}\n") is None
+
+
+@pytest.mark.parametrize(("n_wrong", "is_named"), [(6, True), (7, False)])
+def test_what_explains_less_than_half_is_not_named(n_wrong, is_named):
+    """A mistake that fails three of the tests just as the code does, and passes the others."""
+    wrong = [
+        SimpleNamespace(
+            case=SimpleNamespace(name=f"test_{n}"),
+            status=Status.WRONG,
+            text="",
+            seconds=n,
+            failure=None,
+            trace=[],
+        )
+        for n in range(n_wrong)
+    ]
+    fails = [one.case for one in wrong[:3]]
+    known = Mock(
+        mistake=SimpleNamespace(says="It turns backwards.", look="Which sign?"),
+        explains=lambda seen: seen.case in fails,
+        passes=lambda cases: True,
+        finding=lambda case: SimpleNamespace(
+            status=Status.WRONG if case in fails else Status.PASSED, trace=[]
+        ),
+    )
+    diagnosis = diagnose(wrong, SimpleNamespace(singles=[known]), seconds=(30, 30))
+    assert bool(diagnosis) == is_named
 
 
 def test_an_error_that_many_meet_is_explained_without_a_claim(diagnosis_of):
