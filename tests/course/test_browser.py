@@ -1,5 +1,6 @@
-"""The notebooks in a real browser: JupyterLab as `course open` starts it, and Chromium.
+"""Three notebooks in a real browser: JupyterLab as `course open` starts it, and Chromium.
 
+All of them run in test_site_in_browser.py, once, for the site.
 They need Playwright (`pip install -e ".[browser]"`) and a Chromium, and run with `-m browser`.
 """
 
@@ -22,10 +23,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from course import ROOT
-from course.building.notebooks import stems
 from course.syllabus import Lesson, lessons, solution_of, stub_from
 
 pytestmark = pytest.mark.browser
+
+OPENED_HERE = ("5_rope", "8_gpt", "positions_lab")
+"""One lesson, one that builds on others, and what is not graded and has the most sliders."""
 
 TO_DO = {exercise.name for lesson in lessons() for exercise in lesson.exercises[::2]}
 """The exercises that are stubs: every other one, so that some are called by those filled in."""
@@ -155,9 +158,9 @@ def noted_by(process: subprocess.Popen, folder: Path) -> dict[str, Any] | None:
     return None
 
 
-@pytest.fixture(scope="module", params=[stem for stem in stems() if stem != "shoot_out"])
+@pytest.fixture(scope="module", params=OPENED_HERE)
 def notebook(request, lab, repository, chromium) -> Iterator[Notebook]:
-    """Each notebook, opened alone and run; the site's tests run the shoot-out, which trains."""
+    """A notebook, opened alone and run."""
     path = repository / "notebooks" / f"{request.param}.ipynb"
     path = path.relative_to(lab["root_dir"]).as_posix()
     page = chromium.new_page(viewport={"width": 1400, "height": 900})

@@ -1,6 +1,6 @@
 """The notebooks: made from their sources, and nothing is borrowed silently.
 
-They run in test_browser.py.
+They run in test_site_in_browser.py.
 """
 
 import ast

@@ -5,6 +5,7 @@ run with `-m browser`. What accessibility is measured with, axe-core, npm fetche
 """
 
 import cmath
+import copy
 import io
 import math
 import re
@@ -89,7 +90,13 @@ class Visit:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def ran():
+    """The notebooks, by their stems, as they came out of the one run that the site is built of."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, ran):
     """The site, built anew, of notebooks whose GPTs train for a few steps."""
     pytest.importorskip("sphinx", reason='the extra `site` is not there: pip install -e ".[site]"')
     from course.site import build, executed
@@ -98,9 +105,10 @@ def site(tmp_path_factory):
         notebook = nbformat.reads(text, as_version=4)
         first = next(cell for cell in notebook.cells if cell.cell_type == "code")
         before, first.source = first.source, FEW_STEPS + first.source
-        ran = run(stem, nbformat.writes(notebook))
-        next(cell for cell in ran.cells if cell.cell_type == "code").source = before
-        return ran
+        done = run(stem, nbformat.writes(notebook))
+        next(cell for cell in done.cells if cell.cell_type == "code").source = before
+        ran[stem] = copy.deepcopy(done)  # the site leaves sliders out
+        return done
 
     folder = tmp_path_factory.mktemp("built")
     with pytest.MonkeyPatch.context() as patch:
@@ -185,6 +193,27 @@ def _with_figures(page: Path) -> int:
     text = page.read_text(encoding="utf-8")
     figures = {page.parent / unquote(one) for one in re.findall(r'src="([^":]+\.svg)"', text)}
     return sum(path.stat().st_size for path in {page, *figures})
+
+
+@pytest.mark.parametrize("stem", stems())
+def test_a_notebook_runs_without_a_warning_and_shows_figures_and_sliders(site, ran, stem):
+    outputs = [output for cell in ran[stem].cells for output in cell.get("outputs", [])]
+    shown = [output.get("data", {}) for output in outputs]
+    assert [output for output in outputs if output.get("name") == "stderr"] == []
+    assert not re.search(r"\bWarning\b", nbformat.writes(ran[stem]))
+    assert sum("<img" in data.get("text/html", "") for data in shown) >= 2
+    assert sum("application/vnd.jupyter.widget-view+json" in data for data in shown) >= 1
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+def test_the_reference_earns_all_points_of_a_notebook(site, ran, lesson):
+    earned = {
+        cell["metadata"]["nbgrader"]["grade_id"]: int(output["data"]["text/plain"])
+        for cell in ran[lesson.text.stem].cells
+        for output in cell.get("outputs", [])
+        if "nbgrader" in cell["metadata"] and output["output_type"] == "execute_result"
+    }
+    assert earned == {exercise.name: exercise.points for exercise in lesson.exercises}
 
 
 def test_no_page_asks_another_machine_for_anything(visits):
