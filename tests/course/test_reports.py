@@ -860,6 +860,13 @@ def test_the_reference_is_shown_from_its_date_on_but_not_before_a_students_own()
     assert not extended.says("The course's own answers")
 
 
+def test_an_excused_exercise_is_not_asked_for():
+    excused = [Decision("ann", "rope", one, None, "ill") for one in ("rotate_half", "ntk_base")]
+    page = feedback(result(rotate_half=WRONG, ntk_base=TO_DO), decisions=tuple(excused))
+    for words in ("Next:", "Not right yet", "Still to do"):
+        assert not page.says(words)
+
+
 def test_the_same_message_is_told_once():
     page = feedback(result(rotate_half=WRONG, ntk_base=WRONG))
     assert page.text("pre").count("want    [-4, 3]") == 1

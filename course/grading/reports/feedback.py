@@ -97,8 +97,14 @@ def feedback_page(student: StudentGrade, grades: Grades) -> str:
 
 
 def _exercises(grade: LessonGrade) -> list[Shown]:
+    """Return the exercises of a lesson, but for those that are excused: nothing is left to do."""
     found = {one.name: one for one in grade.result.exercises} if grade.result else {}
-    return [Shown(grade, one, found.get(one.name)) for one in grade.lesson.exercises]
+    excused = {one.name for one in grade.exercises if one.decision and one.points is None}
+    return [
+        Shown(grade, one, found.get(one.name))
+        for one in grade.lesson.exercises
+        if one.name not in excused
+    ]
 
 
 def _wrong(exercises: Sequence[Shown], messages: bool) -> list[Shown]:
