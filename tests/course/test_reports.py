@@ -575,7 +575,7 @@ def test_the_most_frequent_misconception_comes_first_with_an_example():
     page = overview(rare, *frequent, result("gus", rotate_half=WRONG))
     example = "called rotate_half([3, 4]) got [4, -3] want [-4, 3]"
     assert page.says(f"3 a frequent one. rope {example} bob ; cy ; dee 1")
-    assert page.says("the test “one pair makes a quarter turn” fails")
+    assert page.says("the test “one pair makes a quarter turn” does not pass")
 
 
 def test_an_example_names_nobody():
@@ -691,6 +691,14 @@ def test_nobody_is_named_where_a_class_looks_on(tmp_path):
     assert Page(text).says("9 a frequent one.")
     assert not re.search(r"key\d|Zebulon|Quist|z\d@|feedback/", text)
     assert "Zebulon" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_projected_page_says_how_many_mistakes_it_leaves_out():
+    names = [(lesson.stem, one.name) for lesson in lessons() for one in lesson.exercises]
+    for n, said in ((10, False), (12, True)):
+        own = [result(f"s{i}", stem, **{name: WRONG}) for i, (stem, name) in enumerate(names[:n])]
+        page = Page(projected_page(grades(*own)))
+        assert page.says(f"The 10 most frequent of {n}.") == said
 
 
 # --- modules to look at by hand -------------------------------------------------------------
