@@ -334,6 +334,13 @@ def test_exports_are_recognized_and_read(tmp_path, delimiter):
     assert [row.person.email for row in cut_off] == ["jane@x.org"]
     with pytest.raises(ExportError, match="is no table of Canvas's"):
         people("name,points\nJane,3\n")
+    with pytest.raises(ExportError, match="names no student"):
+        people(MOODLE.splitlines()[0])
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    with pytest.raises(ClassFileError, match=r"class\.toml is empty"):
+        read_class_file(written(tmp_path, "# nothing\n"))
 
 
 @pytest.mark.parametrize(
@@ -552,6 +559,17 @@ def test_moodles_worksheet_has_what_was_said_to_the_student(tmp_path):
     jane = result("jane", passed=everything())
     filled_in = moodle_files(grades_of([jane], class_file, now=NOW), {})["rope.csv"].decode()
     assert rows(filled_in)[0]["Feedback comments"] == "apply_rope: As you showed.\nWell done."
+
+
+def test_moodles_worksheet_says_once_why_a_lesson_is_excused(tmp_path):
+    class_and_exports(tmp_path, MOODLE)
+    ill = 'lesson = "rope"\nexcused = true\nreason = "ill"\ncomment = "Get well."\n'
+    text = f'{ROSTER}[[decision]]\nstudent = "jane"\n{ill}'
+    class_file = read_class_file(written(tmp_path, text))
+    jane = result("jane", passed=everything())
+    filled_in = moodle_files(grades_of([jane], class_file, now=NOW), {})["rope.csv"].decode()
+    before, after = rows(MOODLE)[0], rows(filled_in)[0]
+    assert after == before | {"Feedback comments": "Get well."}
 
 
 def test_the_spreadsheet_holds_the_same_and_computes_nothing(graded):

@@ -575,7 +575,7 @@ def test_the_most_frequent_misconception_comes_first_with_an_example():
     page = overview(rare, *frequent, result("gus", rotate_half=WRONG))
     example = "called rotate_half([3, 4]) got [4, -3] want [-4, 3]"
     assert page.says(f"3 a frequent one. rope {example} bob ; cy ; dee 1")
-    assert page.says("the test “one pair makes a quarter turn” fails")
+    assert page.says("the test “one pair makes a quarter turn” does not pass")
 
 
 def test_an_example_names_nobody():
@@ -691,6 +691,14 @@ def test_nobody_is_named_where_a_class_looks_on(tmp_path):
     assert Page(text).says("9 a frequent one.")
     assert not re.search(r"key\d|Zebulon|Quist|z\d@|feedback/", text)
     assert "Zebulon" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_projected_page_says_how_many_mistakes_it_leaves_out():
+    names = [(lesson.stem, one.name) for lesson in lessons() for one in lesson.exercises]
+    for n, said in ((10, False), (12, True)):
+        own = [result(f"s{i}", stem, **{name: WRONG}) for i, (stem, name) in enumerate(names[:n])]
+        page = Page(projected_page(grades(*own)))
+        assert page.says(f"The 10 most frequent of {n}.") == said
 
 
 # --- modules to look at by hand -------------------------------------------------------------
@@ -860,6 +868,13 @@ def test_the_reference_is_shown_from_its_date_on_but_not_before_a_students_own()
     assert not extended.says("The course's own answers")
 
 
+def test_an_excused_exercise_is_not_asked_for():
+    excused = [Decision("ann", "rope", one, None, "ill") for one in ("rotate_half", "ntk_base")]
+    page = feedback(result(rotate_half=WRONG, ntk_base=TO_DO), decisions=tuple(excused))
+    for words in ("Next:", "Not right yet", "Still to do"):
+        assert not page.says(words)
+
+
 def test_the_same_message_is_told_once():
     page = feedback(result(rotate_half=WRONG, ntk_base=WRONG))
     assert page.text("pre").count("want    [-4, 3]") == 1
@@ -888,15 +903,6 @@ def test_decisions_comments_and_answers_stand_beside_what_was_judged():
     assert page.says("Well written.")
     assert page.says("rotate_half : Is a sign not a convention? Fine by the paper. Well written.")
     assert not page.says("a strict test")
-
-
-def test_an_excused_exercise_is_neither_wrong_nor_next():
-    excused = Decision("ann", "rope", "rotate_half", None, "a broken test")
-    page = feedback(result(rotate_half=WRONG), decisions=(excused,))
-    assert page.says("rotate_half : Excused: judged 0, counts neither way.")
-    assert not page.says("Next") and not page.says("not right yet")
-    page = feedback(result(rotate_half=WRONG))
-    assert page.says("Next") and page.says("not right yet")
 
 
 # --- in a browser ---------------------------------------------------------------------------

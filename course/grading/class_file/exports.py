@@ -82,7 +82,7 @@ def read_export(path: Path) -> Export:
     """Return a table that Canvas, Moodle or GitHub Classroom has exported.
 
     Raises:
-        ExportError: it cannot be read, or is none of these.
+        ExportError: it cannot be read, is none of these, or names no student.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -100,7 +100,10 @@ def read_export(path: Path) -> Export:
         titles = {title.strip().lower() for title in table[0]} if table else set()
         for platform, signs in _SIGNS.items():
             if signs <= titles:
-                return Export(platform, table[0], table[1:], delimiter)
+                export = Export(platform, table[0], table[1:], delimiter)
+                if not any(export.rows()):
+                    raise ExportError(f"{path} names no student")
+                return export
     raise ExportError(
         f"{path} is no table of Canvas's, Moodle's or GitHub Classroom's: none of their columns "
         "stands in its first line, in English"

@@ -58,6 +58,8 @@ def read_class_file(path: Path) -> ClassFile:
         written = printable(text.split("\n")[int(line[1]) - 1].strip()[:80])
         why = "stands there for the second time" if why == _SECOND else f"is no TOML: {why}"
         raise ClassFileError(f"{path.name}, line {line[1]}, {written}: {why}") from None
+    if not found:
+        raise ClassFileError(f"{path} is empty: `course class init` begins one")
     return _Reader(path, text, found).read()
 
 

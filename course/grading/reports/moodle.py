@@ -53,8 +53,8 @@ def worksheet_csv(export: Export, graded: Graded) -> str:
     """Return the worksheet as it came, with the grades and the instructor's words filled in.
 
     Points are scaled to the maximum that the assignment has in Moodle, also where part of the
-    lesson is excused. A row whose grade cannot be changed, or to which no grade belongs, stays as
-    it is.
+    lesson is excused; where nothing counts, only words are filled in. A row whose grade cannot be
+    changed, or to which no grade belongs, stays as it is.
     """
     columns = {title.strip().lower(): at for at, title in enumerate(export.header)}
     table = [list(row) for row in export.table]
@@ -64,16 +64,18 @@ def worksheet_csv(export: Export, graded: Graded) -> str:
         _, grade = graded[found.number]
         fixed = columns.get("grade can be changed")
         is_fixed = fixed is not None and cells[fixed].strip().lower() == "no"
-        if grade.worth == 0 or is_fixed or "grade" not in columns:
+        if is_fixed or "grade" not in columns:
             continue
-        most = _number(cells[columns["maximum grade"]]) if "maximum grade" in columns else None
-        points = grade.points * most / grade.worth if most else grade.points
-        cells[columns["grade"]] = f"{points:.2f}"
+        if grade.worth:
+            most = _number(cells[columns["maximum grade"]]) if "maximum grade" in columns else None
+            points = grade.points * most / grade.worth if most else grade.points
+            cells[columns["grade"]] = f"{points:.2f}"
         said = [
-            f"{one.name}: {one.decision.comment}"
+            f"{one.name}: {one.decision.comment}" if one.decision.exercise else one.decision.comment
             for one in grade.exercises
             if one.decision and one.decision.comment
         ]
+        said = list(dict.fromkeys(said))  # a decision on the whole lesson is said once
         said += [one.text for one in grade.comments]
         if "feedback comments" in columns and said:
             cells[columns["feedback comments"]] = "\n".join(said)
