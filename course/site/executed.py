@@ -4,10 +4,10 @@ Model answers are not in it: a notebook is run as students get it, on the datase
 """
 
 import os
-import shutil
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 from course.building.notebooks import notebook_from, source_of, stems
 from course.data import data_folder
-from course.syllabus import lessons
+from course.syllabus import lessons, solution_of
 
 SECONDS = 600
 """How long a cell may take, on a busy machine."""
@@ -49,7 +49,8 @@ def _run(stem: str, text: str) -> NotebookNode:
     notebook = nbformat.reads(text, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         for lesson in lessons():
-            shutil.copy(lesson.module("solutions"), folder)
+            module = Path(folder, f"{lesson.stem}.py")
+            module.write_text(solution_of(lesson.stem), encoding="utf-8")
         where = {"metadata": {"path": folder}}
         client = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources=where)
         alone = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
