@@ -82,25 +82,27 @@ def borrowed_from_earlier(stem: str) -> list[str]:
     ]
 
 
-def written_in(path: Path | None, lesson: Lesson) -> Names:
+def written_in(path: Path, lesson: Lesson) -> Names:
     """Return all exercises of a lesson; those that are stubs or missing in a file are borrowed.
 
     For looking at one's own code, right or wrong. What is borrowed also serves the functions of
     the file that call it.
 
-    Args:
-        path: the student's module, or None to borrow everything.
-
     Raises:
         Wrong: the file cannot be run.
     """
-    stubs = stubs_in(path.read_bytes(), lesson) if path else set()
-    written = {exercise.name for exercise in lesson.exercises} - stubs
+    written = {exercise.name for exercise in lesson.exercises}
+    written -= stubs_in(path.read_bytes(), lesson)
     return _loaded(lesson, path, _earlier(lesson.stem), written)
 
 
+def reference_of(lesson: Lesson) -> Names:
+    """Return all exercises of a lesson, borrowed; no file of the student is run."""
+    return _loaded(lesson, None, None, set())
+
+
 def _loaded(
-    lesson: Lesson, path: Path | None, earlier: dict[str, dict[str, Any]], theirs: set[str]
+    lesson: Lesson, path: Path | None, earlier: dict[str, dict[str, Any]] | None, theirs: set[str]
 ) -> Names:
     """Load a student's module, for those names that are theirs, and the reference for the rest."""
     mine = vars(load_module(path, earlier)) if path else {}

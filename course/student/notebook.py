@@ -15,7 +15,7 @@ from IPython import get_ipython
 from IPython.display import display
 
 from course import root
-from course.student.borrow import Names, borrowed_from_earlier, written_in
+from course.student.borrow import Names, borrowed_from_earlier, reference_of, written_in
 from course.student.progress import status_of_all
 from course.syllabus import Lesson, Status, exercises_called, find_lesson
 from course.testing.outcomes import Wrong
@@ -70,7 +70,7 @@ class Exercises:
             self._names = written_in(path, self._lesson)
         except Wrong as wrong:
             self._trouble = str(wrong).partition("\n")[0]
-            self._names = written_in(None, self._lesson)
+            self._names = reference_of(self._lesson)
 
     def _tell_about(self, name: str) -> None:
         """Say what is odd about a name, or about the whole file; looked at once a cell."""

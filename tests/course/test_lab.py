@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 
 import numpy as np
@@ -17,6 +18,7 @@ from course.lab.numbers import LONGEST, SENTENCE, SWAPPED, export_numbers
 from course.lab.page import page_with, write_page
 from course.lab.positions import HEAD_DIM, NotShown, table_of
 from course.lab.training import FARTHEST, SIZE
+from course.student.borrow import names_of
 from course.syllabus import stub_from
 from course.testing.executor import load_module
 
@@ -49,8 +51,11 @@ def little_training(monkeypatch):
 def student(repository):
     """`student(rope=("return x1", "return x2"))` writes modules; others are stubs.
 
-    A module is the reference with one text replaced by another, or given as a whole.
+    A module is the reference with one text replaced by another, or given as a whole. Nothing is
+    loaded yet: what an earlier test loaded does not count.
     """
+    for loaded in (training.reference, names_of):
+        loaded.cache_clear()
 
     def write(**modules):
         (repository / "exercises").mkdir(exist_ok=True)
@@ -266,6 +271,16 @@ def test_a_file_that_cannot_be_read_is_said_for_its_schemes(student, tmp_path, t
     assert list(found["mine"]["troubles"]) == ["rope", "alibi"]
     assert sentence in found["mine"]["troubles"]["rope"] and sentence in output
     assert found["mine"]["positions"] == {}
+
+
+@pytest.mark.parametrize("options", [[], ["--mine"]])
+def test_no_module_of_a_student_runs_in_this_process(student, tmp_path, options):
+    """Not even in the shoot-out's models, which build on lessons that import earlier ones."""
+    ran_in = tmp_path / "ran in"
+    ran_in.touch()
+    student(rope=f"import os\nopen({str(ran_in)!r}, 'a').write(f'{{os.getpid()}}\\n')")
+    export(tmp_path, *options)
+    assert str(os.getpid()) not in ran_in.read_text().split()
 
 
 def test_what_the_course_knows_of_a_mistake_stands_on_the_page(student, tmp_path):
