@@ -47,11 +47,6 @@ MAX_CHANGES = 20
     help="Let a dask cluster grade, whose scheduler has this address.",
 )
 @click.option(
-    "--gradebook",
-    metavar="FILE",
-    help="Enter the points in this gradebook of nbgrader, a file or a URL.",
-)
-@click.option(
     "--seed",
     type=int,
     help="Decides what inputs are drawn.  [default: as the last time in this folder, else secret]",
@@ -84,7 +79,6 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
     Examples:
       course grade submissions/
       course grade submissions.zip --lesson rope --out rope-graded
-      course grade submissions/ --gradebook gradebook.db
       course grade submissions/ --scheduler tcp://192.168.1.10:8786
       course grade submissions/ --out again --compare graded
       course grade rope-submissions/ --lesson rope --class fall/class.toml
@@ -141,7 +135,6 @@ def _grade(
     out: Path,
     jobs: int,
     scheduler: str | None,
-    gradebook: str | None,
     seed: int | None,
     resume: bool,
     compare: Path | None,
@@ -163,10 +156,6 @@ def _grade(
     if unsandboxed:
         click.secho("No sandbox: what is graded can do all that you can.", fg="red", err=True)
     try:
-        if gradebook:
-            from course.grading.nbgrader.gradebook import check_gradebook, enter_points
-
-            is_new = not check_gradebook(gradebook)  # before the work, not after it
         named = chosen_lessons(chosen)
         if out.resolve().is_relative_to(submissions.resolve()):
             raise click.UsageError(
@@ -208,20 +197,11 @@ def _grade(
                 before = list(Store(compare).kept())
                 found = changes(before, results)
             grades = grades_of(results, class_file, now=datetime.now(UTC))
-            alike, known = _to_look_at(handed_in, wanted)
-            modules = {
-                (one.student, stem): source
-                for one in handed_in
-                for stem, source in one.modules.items()
-            }
-            written = write_reports(grades, alike, out, known, notes, found, modules)
-        if gradebook:
-            enter_points(results, gradebook)
+            published = _published(handed_in, wanted)
+            written = write_reports(grades, out, published, notes, found)
     except (ClassFileError, GradingError, SubmissionsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     _say(submissions, results, grades, written, [*notes, *strangers])
-    if gradebook:
-        click.echo(f"  {gradebook}{' (there was none, so it was made)' if is_new else ''}")
     if others := pages_of_others(grades, out):
         click.echo(
             f"Older pages of students who are not among these are in there: {len(others)}, such as "
@@ -335,19 +315,17 @@ def _units(
     return units
 
 
-def _to_look_at(handed_in: Sequence, wanted: list[Lesson]) -> tuple[dict, list]:
-    """Return similar pairs by lesson, and published answers."""
-    from course.grading.similarity.answers import find_known
-    from course.grading.similarity.copies import find_resemblances
-    from course.grading.similarity.source import read_source
+def _published(handed_in: Sequence, wanted: list[Lesson]) -> list:
+    """Return the modules that have published answers."""
+    from course.grading.published import find_published
 
-    alike, known = {}, []
-    for stem in (lesson.stem for lesson in wanted):
-        own = [one for one in handed_in if stem in one.modules]
-        read = [(one.student, read_source(one.modules[stem])) for one in own]
-        alike[stem] = find_resemblances(stem, read)
-        known += find_known(stem, read)
-    return alike, known
+    return [
+        found
+        for stem in (lesson.stem for lesson in wanted)
+        for found in find_published(
+            stem, {one.student: one.modules[stem] for one in handed_in if stem in one.modules}
+        )
+    ]
 
 
 def _with_progress(graded: Iterator[tuple[LessonResult, bool]], total: int) -> list[LessonResult]:

@@ -50,7 +50,6 @@ def init(folder: Path) -> None:
 def _lay_out(folder: Path) -> None:
     """Make a class's folder, whole or not at all."""
     from course.building.notebooks import notebook_from, source_of
-    from course.grading.nbgrader.gradebook import enter_points
     from course.syllabus import lessons, stub_of
 
     if os.path.lexists(folder) and (folder.is_symlink() or folder.is_file() or os.listdir(folder)):
@@ -70,7 +69,6 @@ def _lay_out(folder: Path) -> None:
             path = draft / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="\n")
-        enter_points([], str(draft / "gradebook.db"))
         os.replace(draft, folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

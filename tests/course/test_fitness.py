@@ -184,7 +184,7 @@ def keys() -> dict[str, str]:
     [
         ("course/building/colab.py", set()),
         ("course/building/build.py", set()),
-        ("course/grading/similarity/copies.py", set()),
+        ("course/grading/published.py", set()),
         ("course/grading/reports/overview.py", set()),
         ("course/lessons/5_rope.md", set()),
         ("tests/test_rope.py", {"rope"}),

@@ -91,7 +91,11 @@ sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 def nbgrader(folder: Path, *arguments: str, status: int = 0) -> str:
     """What one of nbgrader's own commands says."""
     command = [sys.executable, "-m", "nbgrader", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+    environment = {**os.environ, "PATH": path}  # nbgrader makes a gradebook with `alembic`
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8"
+    )
     assert done.returncode == status, done.stderr
     return done.stdout + done.stderr
 

@@ -26,6 +26,7 @@ from course.grading.class_file.settings import (
     Person,
 )
 from course.grading.names import WHOSE, feedback_path, file_stem
+from course.grading.published import Published
 from course.grading.reports import write_reports
 from course.grading.reports.changes import Change
 from course.grading.reports.feedback import feedback_page
@@ -33,10 +34,7 @@ from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.junit import junit_xml
 from course.grading.reports.message import plain_message
 from course.grading.reports.overview import overview_page, projected_page
-from course.grading.reports.similar import similar_page, to_look_at
 from course.grading.reports.tables import canvas_csv, grades_csv
-from course.grading.similarity.answers import Known
-from course.grading.similarity.copies import Fragment, Resemblance
 from course.syllabus import Status, find_lesson, lessons
 from course.testing import result as grading
 
@@ -210,11 +208,6 @@ def overview(*all_of_them, about_class=(), changes=None, **settings) -> Page:
     return Page(overview_page(grades(*all_of_them, **settings), (), about_class, changes))
 
 
-def similar(students, pairs=None, known=(), modules=None) -> Page:
-    of_class = grades(*map(result, students))
-    return Page(similar_page(of_class, pairs or {}, known, modules or {}))
-
-
 def gradescope(*own, **settings) -> dict:
     of_class = grades(*own, **settings)
     return json.loads(gradescope_results(of_class.students[0], of_class.feedback))
@@ -340,7 +333,7 @@ def test_names_of_files_are_safe_and_distinct():
 
 
 def test_every_student_gets_a_page_to_which_the_overview_leads(tmp_path):
-    write_reports(grades(*map(result, NAMES)), {}, tmp_path / "out")
+    write_reports(grades(*map(result, NAMES)), tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     pages = {f"feedback/{path.name}" for path in (tmp_path / "out/feedback").iterdir()}
     assert len(pages) == len(NAMES)
@@ -351,9 +344,8 @@ def test_every_student_gets_a_page_to_which_the_overview_leads(tmp_path):
 
 
 def test_nothing_that_a_student_wrote_becomes_markup(tmp_path):
-    pair = Resemblance(NASTY, "bob", 0.9, (Fragment((1, 2), (3, 4)),))
     own = [asking(hostile(), NASTY), not_tested("bob", trouble=f"{NASTY}\n{NASTY}")]
-    known = [Known(NASTY, "rope", ()), Known("bob", "rope", ("`rope_tables`",))]
+    published = [Published(NASTY, "rope", ()), Published("bob", "rope", ("`rope_tables`",))]
     named = Person("bob", NASTY, section=NASTY)
     said = Decision("bob", "rope", "rotate_half", 1, NASTY, NASTY)
     of_class = grades(
@@ -363,16 +355,14 @@ def test_nothing_that_a_student_wrote_becomes_markup(tmp_path):
         comments=(Comment("bob", "rope", NASTY),),
     )
     change = Change(NASTY, "rope", "rotate_half", 0, 3, NASTY)
-    code = {(NASTY, "rope"): NASTY.encode(errors="replace") * 3}
-    look = {"rope": [pair]}, tmp_path, known, [NASTY], [change], code
-    write_reports(of_class, *look)
+    write_reports(of_class, tmp_path, published, [NASTY], [change])
     for path in tmp_path.rglob("*.html"):
         page = Page(path.read_text(encoding="utf-8"))
         assert (
             page.says("</pre><script>alert(1)</script>") or path.name == "project.html"
         )  # as text
         assert not re.search("[\x00-\x08\x0b-\x1f\ud800-\udfff]", " ".join(page.words))
-    assert len(list(tmp_path.rglob("*.html"))) == 5
+    assert len(list(tmp_path.rglob("*.html"))) == 4
 
 
 def test_junit_is_valid_whatever_the_messages_hold():
@@ -398,7 +388,7 @@ def test_no_cell_is_a_formula(name):
 
 
 def test_all_files_can_be_written_and_read_whatever_is_in_them(tmp_path):
-    written = write_reports(grades(hostile()), {}, tmp_path)
+    written = write_reports(grades(hostile()), tmp_path)
     assert all(path.exists() for path in written)
     for path in tmp_path.rglob("*.*"):
         text = path.read_text(encoding="utf-8")
@@ -686,7 +676,7 @@ def test_nobody_is_named_where_a_class_looks_on(tmp_path):
     people = [Person(f"key{n}", f"Zebulon Quist{n}", email=f"z{n}@x.org") for n in range(9)]
     own = [wrong(one.key, "a frequent one.", f"{MESSAGE}\n  {one.name}") for one in people]
     of_class = grades(*own, people=people)
-    write_reports(of_class, {}, tmp_path)
+    write_reports(of_class, tmp_path)
     text = (tmp_path / "project.html").read_text(encoding="utf-8")
     assert Page(text).says("9 a frequent one.")
     assert not re.search(r"key\d|Zebulon|Quist|z\d@|feedback/", text)
@@ -701,67 +691,22 @@ def test_the_projected_page_says_how_many_mistakes_it_leaves_out():
         assert page.says(f"The 10 most frequent of {n}.") == said
 
 
-# --- modules to look at by hand -------------------------------------------------------------
+# --- published answers ------------------------------------------------------------------------
 
 
-def test_pairs_are_shown_side_by_side_and_are_no_verdict():
-    pair = Resemblance("ann", "bob", 0.834, (Fragment((5, 6), (3, 4)),))
-    lines = [f"line {n}" for n in range(1, 12)]
-    modules = {
-        (one, "rope"): "\n".join(f"{one} {line}" for line in lines).encode()
-        for one in ("ann", "bob")
-    }
-    page = similar(["ann", "bob"], {"rope": [pair], "lookup": []}, modules=modules)
-    assert page.says("never a verdict")
-    assert page.says("83 % rope: ann and bob")
-    assert page.text("mark") == "ann line 5ann line 6bob line 3bob line 4"
-    assert page.says("3 ann line 3") and page.says("8 ann line 8")
-    assert not page.says("ann line 9") and not page.says("ann line 2")
-    assert similar(["ann", "bob"], {"rope": [pair]}).says("lines 5–6 and 3–4")
-    assert similar(["ann"]).says("No two modules share much code")
-
-
-def test_published_answers_are_to_be_looked_at_and_no_verdict():
-    verbatim = [Known(student, "rope", ()) for student in ("ann", "bob")]
-    rewritten = [
-        Known("cy", "skipgram", ("`analogy`",)),
-        Known("dee", "rope", ("`rope_tables`",)),
-        Known("dee", "skipgram", ("`analogy`", "`SkipGram`, the other style")),
-    ]
-    rewritten.append(Known("eve", "rope", ("`alibi_bias`",)))  # most have one, and one has most
-    page = similar(["ann", "bob", "cy", "dee", "eve"], known=[*verbatim, *rewritten])
-    assert page.says("Something to look at, never a verdict")
-    assert page.says("Module Students rope.py ann ; bob")
-    assert page.says("How many Students 3 answers dee 1 answer cy")
-    assert page.says(
-        "Which Students analogy cy ; dee rope_tables dee SkipGram , the other style dee"
-    )
-    none = similar(["ann"])
-    assert none.says("Nobody handed in an answer of the reference that is long enough")
-    assert not none.says("word for word")
-
-
-def test_what_is_to_be_looked_at_is_on_pages_of_the_class_alone(tmp_path):
-    known = [Known("ann", "rope", ("`rope_tables`",))]
-    write_reports(grades(result("ann")), {}, tmp_path, known)
+def test_published_answers_are_named_on_the_page_of_the_class_alone(tmp_path):
+    students = ["ann", "bob", "cy", "dee"]
+    published = [Published(student, "rope", ()) for student in ("ann", "bob")]
+    published += [Published(student, "rope", ("`rope_tables`",)) for student in ("cy", "dee")]
+    write_reports(grades(*map(result, students)), tmp_path, published)
     for path in tmp_path.rglob("*.*"):
         text = path.read_text(encoding="utf-8")
-        of_class = path.name in ("index.html", "similar.html")
-        assert ("published answer" in text.lower()) == of_class, path
+        assert ("published answer" in text.lower()) == (path.name == "index.html"), path
     page = Page((tmp_path / "index.html").read_text(encoding="utf-8"))
-    assert page.says("1 module to look at by hand")
-
-
-def test_answers_of_three_hundred_students_take_few_rows():
-    known = [
-        Known(f"s{n}", lesson.stem, tuple(f"`{one.name}`" for one in lesson.exercises[: n % 7]))
-        for n in range(300)
-        for lesson in lessons()
-    ]
-    of_class = grades(*(result(f"s{n}") for n in range(300)))
-    html = similar_page(of_class, {}, known, {})
-    assert html.count("<tr>") < 10 * len(lessons())
-    assert len({one.student for _, one in to_look_at(of_class, {}, known)}) == 300
+    assert page.says("4 modules with published answers")
+    assert page.says("never a verdict")
+    assert page.says("rope.py has published answers: rope_tables")
+    assert page.says("word for word")
 
 
 def test_an_empty_class_is_said_to_be_one():
@@ -796,9 +741,9 @@ def test_every_file_is_replaced_in_one_step(tmp_path, monkeypatch):
         replace_file(draft, path)
 
     monkeypatch.setattr("os.replace", noted)
-    write_reports(grades(result(), result("bob")), {}, tmp_path)
+    write_reports(grades(result(), result("bob")), tmp_path)
     assert set(replaced) == {path for path in tmp_path.rglob("*") if path.is_file()}
-    assert len(replaced) == 6 + 2 * 2
+    assert len(replaced) == 5 + 2 * 2
 
 
 # --- what a class's file lets students see --------------------------------------------------
@@ -884,7 +829,7 @@ def test_the_same_message_is_told_once():
 def test_who_is_on_the_roster_and_handed_in_nothing_has_a_page(tmp_path):
     people = [Person("ann", "Ann Lee"), Person("bob", "Bob Ray")]
     due = {"rope": Assignment("rope", NOW - timedelta(days=1))}
-    write_reports(grades(result("ann"), people=people, assignments=due), {}, tmp_path)
+    write_reports(grades(result("ann"), people=people, assignments=due), tmp_path)
     page = Page((tmp_path / "feedback/bob.html").read_text(encoding="utf-8"))
     assert page.says(f"Bob Ray 0 of {ALL} points Nothing was tested.")
     assert page.says("Not handed in 5 Rotate queries and keys")
@@ -914,7 +859,7 @@ def test_the_table_sorts_and_filters_by_keyboard(chromium, tmp_path):
         Person(key, section=section) for key, section in (("ann", "A"), ("bob", "B"), ("cy", "A"))
     ]
     own = [result("ann", rotate_half=WRONG), result("bob"), result("cy", ntk_base=TO_DO)]
-    write_reports(grades(*own, people=people), {}, tmp_path)
+    write_reports(grades(*own, people=people), tmp_path)
     page = chromium.new_page()
     said = []
     page.on("console", lambda one: said.append(one.text))
@@ -947,7 +892,7 @@ def test_the_table_sorts_and_filters_by_keyboard(chromium, tmp_path):
 
 @pytest.mark.browser
 def test_the_table_is_read_without_the_script(chromium, tmp_path):
-    write_reports(grades(result("ann", rotate_half=WRONG)), {}, tmp_path)
+    write_reports(grades(result("ann", rotate_half=WRONG)), tmp_path)
     page = chromium.new_context(java_script_enabled=False).new_page()
     page.goto((tmp_path / "index.html").as_uri())
     assert page.locator("#matrix td.w").inner_text() == "✗"

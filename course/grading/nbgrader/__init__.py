@@ -15,8 +15,10 @@ from typing import Any
 def configure(config: Any) -> None:
     """Let nbgrader's commands, and its formgrader, use our ways to collect and grade.
 
-    nbgrader has settings for who collects, but none for who grades and what formgrader lists;
-    these are replaced where it looks them up.
+    nbgrader has settings for who collects, but none for who grades and what formgrader lists. Its
+    `Autograde` takes other preprocessors, but it follows a student's links and parses the notebook
+    before the first one runs. So these names are replaced in its modules, which pyproject.toml
+    keeps below the next minor version.
 
     Args:
         config: what `get_config()` gives in nbgrader's configuration.

@@ -2,7 +2,6 @@
 
     index.html               the class: what to talk about, who must act, all students
     project.html             how it went, without a name, to show in class
-    similar.html             what to look at by hand: modules side by side, published answers
     feedback/NAME.html       a page for each student
     gradescope/NAME.json     the same for Gradescope, to be copied to its results/results.json
     grades.csv               a row for each student, a column for each lesson and exercise
@@ -12,44 +11,38 @@
 All that a student wrote, the name first of all, is taken for hostile wherever it is shown.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from course.grading.class_file.grades import Grades
 from course.grading.names import FEEDBACK, feedback_path, file_stem
+from course.grading.published import Published
 from course.grading.reports.changes import Change
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.junit import junit_xml
 from course.grading.reports.moodle import moodle_files
 from course.grading.reports.overview import overview_page, projected_page
-from course.grading.reports.similar import similar_page, to_look_at
 from course.grading.reports.spreadsheet import grades_xlsx
 from course.grading.reports.tables import canvas_csv, grades_csv
-from course.grading.similarity.answers import Known
-from course.grading.similarity.copies import Resemblance
 from course.system.files import write_whole, write_whole_bytes
 
 
 def write_reports(
     grades: Grades,
-    resemblances: Mapping[str, Sequence[Resemblance]],
     out: Path,
-    known: Sequence[Known] = (),
+    published: Sequence[Published] = (),
     about_class: Sequence[str] = (),
     changes: Sequence[Change] | None = None,
-    modules: Mapping[tuple[str, str], bytes] | None = None,
 ) -> list[Path]:
     """Write all reports. Each file is replaced in one step; others in the folder stay.
 
     Args:
         grades: of the whole class.
-        resemblances: for the stem of a lesson, the pairs of students to look at.
         out: the folder; it is made if there is none.
-        known: the modules that hold published answers.
+        published: the modules that have published answers.
         about_class: notes on what no student in particular handed in.
         changes: against an earlier run; None if none was compared.
-        modules: what was handed in, by student and lesson, to show what is alike side by side.
 
     Returns:
         What to look at: the files about the class, and the folders with one for each student.
@@ -57,12 +50,10 @@ def write_reports(
     Raises:
         OSError: a file cannot be written.
     """
-    look = (resemblances, known)
     feedback, gradescope = out / FEEDBACK, out / "gradescope"
     of_class = {
-        out / "index.html": overview_page(grades, to_look_at(grades, *look), about_class, changes),
+        out / "index.html": overview_page(grades, published, about_class, changes),
         out / "project.html": projected_page(grades),
-        out / "similar.html": similar_page(grades, *look, modules or {}),
         out / "grades.csv": grades_csv(grades),
         out / "canvas.csv": canvas_csv(grades),
         out / "junit.xml": junit_xml(grades),

@@ -15,6 +15,7 @@ from course.grading.class_file.grades import (
     LessonGrade,
     StudentGrade,
 )
+from course.grading.published import Published
 from course.grading.reports.changes import Change
 from course.grading.reports.message import number
 from course.grading.reports.misconceptions import misconceptions
@@ -36,14 +37,14 @@ _LESSONS = {EXCUSED: ("e", "exc."), NOT_DUE: ("d", ""), NOT_GRADED: ("q", "?")}
 
 def overview_page(
     grades: Grades,
-    to_look_at: Sequence[tuple[str, StudentGrade]] = (),
+    published: Sequence[Published] = (),
     about_class: Sequence[str] = (),
     changes: Sequence[Change] | None = None,
 ) -> str:
     """Return the page for the instructor, as HTML: one file, even for a large class.
 
     Args:
-        to_look_at: sentences on what resembles something else.
+        published: the modules that have published answers.
         about_class: notes on what no student in particular handed in.
         changes: against an earlier run; None if none was compared.
     """
@@ -54,10 +55,9 @@ def overview_page(
         **_about(grades),
         misconceptions=misconceptions(grades),
         tasks={
-            "You": for_instructor(grades, about_class, to_look_at),
+            "You": for_instructor(grades, about_class, published),
             "Students": for_students(grades),
         },
-        similar=bool(to_look_at),
         sections=sorted({one.person.section for one in grades.students if one.person} - {""}),
         rows=[
             (one, _cells(one, grades.lessons), any(not each.answers for each in questions_of(one)))

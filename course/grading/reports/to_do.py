@@ -12,6 +12,7 @@ from course.grading.class_file.grades import (
     StudentGrade,
 )
 from course.grading.names import WHOSE
+from course.grading.published import Published
 from course.grading.reports.message import notes_for_student, times_in_words
 from course.messages.wording import counted
 
@@ -85,16 +86,18 @@ def _answered(student: StudentGrade, question: Question) -> Answered:
 def for_instructor(
     grades: Grades,
     about_class: Sequence[str],
-    to_look_at: Sequence[tuple[str, StudentGrade]],
+    published: Sequence[Published],
 ) -> list[Task]:
     """Return what the instructor has to act on.
 
     Args:
         about_class: notes on what no student in particular handed in.
-        to_look_at: what resembles something else, in sentences.
+        published: the modules that have published answers.
     """
     asked, failed, strangers, uncertain = [], [], [], []
     unknown = [(note, None) for note in about_class]
+    students = {one.student: one for one in grades.students}
+    found = [(str(one), students.get(one.student)) for one in published]
     for student in grades.students:
         asked += [
             (f"`{one.question.exercise}`: {one.question.text}", student)
@@ -119,7 +122,7 @@ def for_instructor(
         (unknown, "note", "on whose work something is", "give it a name and grade again", ""),
         (strangers, "student", "not on the roster", "enter it in class.toml", ""),
         (uncertain, "module", "handed in at an uncertain time", "nothing is taken off", "#late"),
-        (to_look_at, "module", "to look at by hand", "never a verdict", "similar.html"),
+        (found, "module", "with published answers", "look at it; this is never a verdict", ""),
     )
 
 

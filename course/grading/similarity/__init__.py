@@ -1,1 +1,0 @@
-"""Modules to look at by hand: those that resemble one another or hold published answers."""
