@@ -33,7 +33,15 @@ a_seed = click.option(
 )
 
 
-@click.group(short_help="Measure what texts only claim.")
+class _Experiments(click.Group):
+    """A group of commands that end in one sentence, whatever goes wrong."""
+
+    def invoke(self, context: click.Context) -> object:
+        with _one_sentence():
+            return super().invoke(context)
+
+
+@click.group(cls=_Experiments, short_help="Measure what texts only claim.")
 def experiment() -> None:
     """Measure what texts only claim, with your own modules where they pass."""
 

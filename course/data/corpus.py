@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from course.data import data_folder
 from course.data.kingdom import kingdom_text
+from course.data.reading import read_text
+from course.system.console import typed
 
 
 @dataclass(frozen=True)
@@ -15,9 +17,13 @@ class Corpus:
 
 
 def load_corpus() -> Corpus:
-    """Return `tinyshakespeare.txt` in the data folder if it is there, else the toy kingdom."""
+    """Return `tinyshakespeare.txt` in the data folder if it is there, else the toy kingdom.
+
+    Raises:
+        DataError: the file is there and cannot be used; the message says why.
+    """
     path = data_folder() / "tinyshakespeare.txt"
     if path.exists():
-        # Bytes, decoded here: text mode would turn a "\r\n" into "\n" without saying so.
-        return Corpus("tinyshakespeare", path.read_bytes().decode("utf-8"))
+        fetch = f"delete it, then fetch it with: {typed('course data tinyshakespeare')}"
+        return Corpus("tinyshakespeare", read_text(path, fetch))
     return Corpus("kingdom", kingdom_text())

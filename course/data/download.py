@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 import click
 
+from course.data.reading import DataError
 from course.data.remote import Unavailable, open_remote
 from course.data.sources import Dataset, is_url
 
@@ -25,9 +26,8 @@ _UNREADABLE = (
     *(lzma.LZMAError, zipfile.BadZipFile, zlib.error),
 )
 
-
-class DataError(Exception):
-    """A failure to have a dataset; the message is one sentence for the person at the keyboard."""
+_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
+"""What `zipfile` can unpack."""
 
 
 def obtain(dataset: Dataset, folder: Path, mirror: str | None = None) -> Path:
@@ -113,13 +113,30 @@ def _unpacked(packed: BinaryIO, place: str, name: str) -> Iterator[BinaryIO]:
         with lzma.open(packed) as text:
             yield text
     elif place.endswith(".zip"):
-        with zipfile.ZipFile(packed) as archive:
-            members = archive.namelist()
-            # The zip of one member may call it otherwise.
-            found = [one for one in members if one.rpartition("/")[2] == name] or members
-            if len(found) != 1:
-                raise Unavailable(f"the zip holds {len(members)} files, none of them {name}")
-            with archive.open(found[0]) as text:
-                yield text
+        with zipfile.ZipFile(packed) as archive, archive.open(_member(archive, name)) as text:
+            yield text
     else:
         yield packed
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    """Return the file in a zip that is called so, in any folder; or the only file there is.
+
+    Raises:
+        Unavailable: there is none, there are several, or it cannot be unpacked here.
+    """
+    files = [one for one in archive.infolist() if not one.is_dir()]
+    called_so = [one for one in files if one.filename.rpartition("/")[2] == name]
+    if len(called_so) > 1:
+        raise Unavailable(f"the zip holds {len(called_so)} files called {name}")
+    if not called_so and len(files) != 1:
+        raise Unavailable(f"the zip holds {len(files)} files, none of them called {name}")
+    (found,) = called_so or files  # a zip of one file may call it by another name
+    if found.flag_bits & 1:
+        raise Unavailable(f"{found.filename} in the zip needs a password")
+    if found.compress_type not in _METHODS:
+        raise Unavailable(
+            f"{found.filename} in the zip is packed by a method that Python cannot unpack "
+            f"(number {found.compress_type}; Deflate64 is 9); pack it again as an ordinary zip"
+        )
+    return found

@@ -1,10 +1,15 @@
 """GloVe vectors that open at once: parsed the first time, memory-mapped ever after.
 
-The first `open_glove` of a text writes an `.npy` file beside it: the array, and behind it a line
+The first `open_glove` of a text writes an `.npy` file next to it: the array, and behind it a line
 that says which text it was made from, and the vocabulary, a word a line.
+
+What people's files have and does no harm is read: a byte order mark, the line ends of Windows, tabs
+and a space at the end of a line, and word2vec's first line, "400000 50".
 """
 
+import codecs
 import os
+import re
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -17,6 +22,7 @@ import numpy as np
 
 from course.data import data_folder
 from course.data.decimals import parse_decimals, to_float
+from course.data.reading import DataError, expect_text
 from course.system.console import typed
 
 if TYPE_CHECKING:
@@ -50,8 +56,9 @@ class WordVectors:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Return the row of each word."""
-        return {word: row for row, word in enumerate(self.words)}
+        """Return the row of each word; of a word that is there twice the first, as in gensim."""
+        rows = range(len(self.words) - 1, -1, -1)
+        return dict(zip(reversed(self.words), rows, strict=True))
 
     def tensor(self) -> "torch.Tensor":
         """Return all vectors as a `(V, C)` float32 tensor that shares their memory.
@@ -103,14 +110,16 @@ class WordVectors:
 def open_glove(dim: int = 50, folder: str | os.PathLike | None = None) -> WordVectors:
     """Return the vectors of `glove.6B.{dim}d.txt` in `folder` (default: the data folder).
 
+    A last line without a line end is read with a warning, because its last number may be cut off.
+
     Raises:
         FileNotFoundError: there is no such text; the message names the command that fetches it.
-        ValueError: a line of it is damaged; the message names the line and what is wrong with it.
+        DataError: it is damaged; the message names the line, what is there and what to do.
     """
     text = Path(folder or data_folder()) / f"glove.6B.{dim}d.txt"
     if not text.exists():
-        fetch = typed(f"course data glove --dim {dim}")
-        raise FileNotFoundError(f"{text} is missing; fetch it with: {fetch}")
+        raise FileNotFoundError(f"{text} is missing; {_fetch(dim)}")
+    _warn_if_cut(text, dim)
     if stored := _stored(text, dim):
         return stored
     failure = "the text changes while it is read"
@@ -184,23 +193,61 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         unfinished.unlink(missing_ok=True)
 
 
+def _fetch(dim: int) -> str:
+    return f"fetch it with: {typed(f'course data glove --dim {dim}')}"
+
+
+def _warn_if_cut(text: Path, dim: int) -> None:
+    """Warn if the last line has no line end, as when a download or a copy was cut off."""
+    with open(text, "rb") as file:
+        if file.seek(0, os.SEEK_END) == 0:
+            return  # which has an error of its own
+        file.seek(-1, os.SEEK_END)
+        if file.read() != b"\n":
+            warnings.warn(
+                f"the last line of {text.name} has no line end: the file may be cut off, and its "
+                f"last number with it; {_fetch(dim)}, or add a line end",
+                stacklevel=3,
+            )
+
+
 def _chunks(text: Path, dim: int) -> Iterator[tuple[bytes, np.ndarray]]:
     """Give about a megabyte at a time: words (a newline after each) and vectors `(n, C)`."""
     n_lines = 0
     with open(text, "rb") as file:
-        while chunk := file.read(_CHUNK_BYTES) + file.readline():
-            chunk = chunk.removesuffix(b"\n") + b"\n"
-            if (parsed := _parse(chunk, dim)) is None:
-                raise ValueError(f"{text.name}, {_complaint(chunk, dim, n_lines)}")
+        chunk = file.read(_CHUNK_BYTES) + file.readline()
+        expect_text(text.name, chunk[:1024], _fetch(dim))
+        chunk = chunk.removeprefix(codecs.BOM_UTF8)
+        if header := re.match(rb"\d+ (\d+) *\r?\n", chunk):
+            _expect_width(text, int(header[1]), dim)
+            n_lines, chunk = 1, chunk[header.end() :]
+        while chunk or (chunk := file.read(_CHUNK_BYTES) + file.readline()):
+            parsed = _parse(chunk.removesuffix(b"\n") + b"\n", dim)
+            if parsed is None:
+                lines = _uniform(chunk)
+                parsed = _parse(lines, dim) or _parse_each(text, lines, dim, n_lines)
             yield parsed
-            n_lines += len(parsed[1])
-    if n_lines == 0:
-        raise ValueError(f"{text.name} must hold a word and {dim} numbers a line; it is empty")
+            n_lines, chunk = n_lines + len(parsed[1]), b""
 
 
-def _parse(chunk: bytes, dim: int) -> tuple[bytes, np.ndarray] | None:
-    """Return the words and vectors of some whole lines; None if any of the lines is damaged."""
-    characters = np.frombuffer(chunk, np.uint8)
+def _expect_width(text: Path, width: int, dim: int) -> None:
+    if width != dim:
+        raise DataError(
+            f"{text.name}, line 1: its vectors have {width} numbers, not {dim}; {_fetch(dim)}"
+        )
+
+
+def _uniform(chunk: bytes) -> bytes:
+    """Return whole lines with a space between fields and a newline after each line."""
+    lines = chunk.removesuffix(b"\n") + b"\n"
+    for old, new in ((b"\r\n", b"\n"), (b"\t", b" "), (b" \n", b"\n")):
+        lines = lines.replace(old, new)
+    return lines
+
+
+def _parse(lines: bytes, dim: int) -> tuple[bytes, np.ndarray] | None:
+    """Return the words and vectors of some lines; None if one is damaged, or a word has spaces."""
+    characters = np.frombuffer(lines, np.uint8)
     ends = np.flatnonzero((characters == _SPACE) | (characters == _NEWLINE))
     if len(ends) % (dim + 1):
         return None
@@ -208,27 +255,53 @@ def _parse(chunk: bytes, dim: int) -> tuple[bytes, np.ndarray] | None:
     ends = ends.reshape(-1, dim + 1)
     if ((characters[ends] == _NEWLINE) != (np.arange(dim + 1) == dim)).any():
         return None
-    vectors = parse_decimals(chunk, ends[:, :-1].ravel() + 1, ends[:, 1:].ravel())
-    line_starts = [0, *(ends[:-1, -1] + 1).tolist()]
-    words = [chunk[start:end] for start, end in zip(line_starts, ends[:, 0].tolist(), strict=True)]
+    vectors = parse_decimals(lines, ends[:, :-1].ravel() + 1, ends[:, 1:].ravel())
+    starts = [0, *(ends[:-1, -1] + 1).tolist()]
+    words = [lines[start:end] for start, end in zip(starts, ends[:, 0].tolist(), strict=True)]
     vocabulary = b"\n".join(words) + b"\n"
     if not (np.isfinite(vectors).all() and all(words) and _is_utf8(vocabulary)):
         return None
     return vocabulary, vectors.reshape(-1, dim)
 
 
-def _complaint(chunk: bytes, dim: int, lines_before: int) -> str:
-    """Tell which line of `chunk` is damaged and how: `_parse` only sees that one is."""
-    for number, line in enumerate(chunk.removesuffix(b"\n").split(b"\n"), lines_before + 1):
-        word, *numbers = line.split(b" ")
-        if len(numbers) != dim:
-            what = f"{word[:40]!r} must be followed by {dim} numbers; got {len(numbers)}"
-            return f"line {number}: {what}"
-        if not word or not _is_utf8(word):
-            return f"line {number}: the word must be UTF-8 and not empty; got {word!r}"
-        for field in numbers:
-            if not abs(to_float(field)) <= _LARGEST:  # NaN too
-                return f"line {number}: every number must be finite; got {field!r}"
+def _parse_each(text: Path, lines: bytes, dim: int, lines_before: int) -> tuple[bytes, np.ndarray]:
+    """Return what `_parse` does, line by line: where words have spaces, such as ". . .".
+
+    Raises:
+        DataError: a line is damaged.
+    """
+    words, rows = [], []
+    for number, line in enumerate(lines.removesuffix(b"\n").split(b"\n"), lines_before + 1):
+        word, *numbers = line.rsplit(b" ", dim)
+        if problem := _problem(line, word, numbers, dim):
+            raise DataError(f"{text.name}, line {number}: {problem}; correct it, or {_fetch(dim)}")
+        words.append(word + b"\n")
+        rows.append([float(field) for field in numbers])
+    return b"".join(words), np.array(rows, dtype=np.float32)
+
+
+def _problem(line: bytes, word: bytes, numbers: list[bytes], dim: int) -> str:
+    """Return what is wrong with a line that was split into a word and numbers, or nothing."""
+    if b"  " in line:
+        return f"two spaces in a row after {_shown(line.partition(b'  ')[0])}; put one"
+    if len(numbers) < dim:
+        return f"{_shown(word)} must be followed by {dim} numbers; got {len(numbers)}"
+    for field in numbers:
+        if not abs(to_float(field)) <= _LARGEST:  # NaN too
+            if re.fullmatch(rb"[-+]?\d*,\d+", field):
+                return f"a number must have a decimal point, not a comma; got {_shown(field)}"
+            return f"every number must be finite; got {_shown(field)}"
+    if not word or not _is_utf8(word):
+        return f"the word must be UTF-8 and not empty; got {_shown(word)}"
+    *_, last = word.split(b" ")
+    if last != word and to_float(last) == to_float(last):
+        return f"more than {dim} numbers; they begin in {_shown(word)}"
+    return ""
+
+
+def _shown(text: bytes) -> str:
+    """Return the beginning of some bytes, quoted, for any console."""
+    return ascii(text[:40].decode("utf-8", "backslashreplace"))
 
 
 def _is_utf8(text: bytes) -> bool:

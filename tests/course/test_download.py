@@ -31,12 +31,19 @@ def lines(seed: str, count: int = 5000) -> bytes:
 
 
 def zipped(compression=zipfile.ZIP_DEFLATED, **members: bytes) -> bytes:
-    """A zip of `members`; `_` in a keyword stands for `.` in the member's name."""
+    """A zip of `members`; `_` in a keyword means `.` in the member's name, `__` means `/`."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression, compresslevel=1) as archive:
         for name, content in members.items():
-            archive.writestr(name.replace("_", "."), content)
+            archive.writestr(name.replace("__", "/").replace("_", "."), content)
     return buffer.getvalue()
+
+
+def as_deflate64(packed: bytes) -> bytes:
+    """A zip of one member that claims to be packed as Windows packs large files."""
+    method = (9).to_bytes(2, "little")
+    directory = packed.index(b"PK\x01\x02")
+    return packed[:8] + method + packed[10 : directory + 10] + method + packed[directory + 12 :]
 
 
 TEXT = lines("original")
@@ -245,6 +252,8 @@ PACKED = {
     "plays.zip": zipped(vec_txt=TEXT),
     "all.zip": ZIP,
 }
+FOLDERS = zipped(data__=b"", data__vec_txt=TEXT)
+"""A zip that lists a folder next to its only file, as file managers make them."""
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -266,7 +275,10 @@ def test_mirror_may_hold_any_of_the_names(server, tmp_path, name, how):
         ("plays.txt.xz", PACKED["plays.txt.xz"][:-99], "cut short"),
         ("plays.txt.xz", b"nonsense", "is no .xz file"),
         ("all.zip", ZIP[:-9], "cut short"),
-        ("all.zip", zipped(a_txt=b"a", b_txt=b"b"), "none of them plays.txt"),
+        ("all.zip", zipped(a_txt=b"a", b_txt=b"b"), "none of them called plays.txt"),
+        ("all.zip", zipped(a__plays_txt=b"a", b__plays_txt=b"b"), "2 files called plays.txt"),
+        ("all.zip", zipped(a__=b""), "0 files"),
+        ("all.zip", as_deflate64(zipped(plays_txt=TEXT)), "Deflate64"),
     ],
 )
 def test_wrong_mirror_is_explained_and_nothing_else_tried(
@@ -278,6 +290,11 @@ def test_wrong_mirror_is_explained_and_nothing_else_tried(
     assert why in heard()
     assert "with a mirror nothing else is tried" in sentence
     assert not server.requests
+
+
+def test_a_folder_in_a_zip_is_no_file(server, tmp_path):
+    (tmp_path / "plays.zip").write_bytes(FOLDERS)
+    fetched(dataset(server.add("/public", TEXT)), tmp_path / "data", str(tmp_path))
 
 
 def test_empty_mirror_says_what_it_looked_for(server, tmp_path):

@@ -339,11 +339,11 @@ def test_the_command_answers_by_section_and_in_total(few_words):
     ("questions", "sentence"),
     [
         (None, "mine.txt is missing; --help says where to get it"),
-        (b"", "must hold at least one question; it holds none"),
-        (b": family\n", "must hold at least one question; it holds none"),
-        (b"man king woman queen\n", "line 1 asks before any section has begun"),
-        (b": family\nman king woman\n", "line 2 must hold four words"),
-        (b": family\n\xff\n", "must be text in UTF-8"),
+        (b"", "mine.txt is empty"),
+        (b": family\n", "has no question"),
+        (b"man king woman queen\n", "line 1: a question before the first section"),
+        (b": family\nman king woman\n", "line 2: must be four words"),
+        (b": family\n\xff\n", "line 2: the byte 0xff is not UTF-8"),
         (b": family\na b c d\n", "none of the questions has all its four words"),
     ],
 )

@@ -1,0 +1,100 @@
+"""The files that people have, read by the one reader: what it accepts, and what it refuses."""
+
+import gzip
+
+import pytest
+from click.testing import CliRunner
+
+from course.cli import main
+from course.data.corpus import load_corpus
+from course.data.glove import open_glove
+from course.data.reading import DataError
+from course.experiments.analogies import read_questions
+
+LINES = "First Citizen:\nBefore we proceed any further, hear me speak.\n" * 40
+
+DAMAGED = {  # what a file is -> its bytes, and what the message must say
+    "empty": (b"", "is empty"),
+    "blank": (b" \n\n", "is empty"),
+    "a web page": (b"\n<!DOCTYPE html>\n<html><body>404: Not Found</body></html>", "is a web page"),
+    "a page that declares itself": (b"<?xml version='1.0'?><html></html>", "is a web page"),
+    "a pointer of Git LFS": (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1115394\n",
+        "Git LFS",
+    ),
+    "UTF-16 with its mark": (LINES.encode("utf-16"), "UTF-16"),
+    "UTF-16 without it": (LINES.encode("utf-16-le"), "UTF-16"),
+    "big-endian UTF-16": (LINES.encode("utf-16-be"), "UTF-16"),
+    "packed by gzip": (gzip.compress(LINES.encode()), "packed (gzip)"),
+    "a zip": (b"PK\x03\x04" + bytes(40), "packed (zip)"),
+}
+ONLY_TEXTS = {
+    "Latin-1": (f"{LINES}Première\n".encode("latin-1"), "line 81: the byte 0xe8 is not UTF-8"),
+    "a null": (LINES.replace("hear", "h\0ar", 1).encode(), "line 2: a null byte"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    return tmp_path
+
+
+def cases(*tables):
+    return [pytest.param(*case, id=name) for table in tables for name, case in table.items()]
+
+
+@pytest.mark.parametrize(("content", "said"), cases(DAMAGED, ONLY_TEXTS))
+def test_a_damaged_corpus_is_refused_with_what_to_do(folder, content, said):
+    (folder / "tinyshakespeare.txt").write_bytes(content)
+    with pytest.raises(DataError) as raised:
+        load_corpus()
+    message = str(raised.value)
+    assert message.startswith("tinyshakespeare.txt") and said in message
+    assert message.endswith("course data tinyshakespeare")
+
+
+@pytest.mark.parametrize(("content", "said"), cases(DAMAGED))
+@pytest.mark.filterwarnings("ignore:the last line of")
+def test_damaged_vectors_are_refused_with_what_to_do(folder, content, said):
+    (folder / "glove.6B.50d.txt").write_bytes(content)
+    with pytest.raises(DataError) as raised:
+        open_glove(50)
+    message = str(raised.value)
+    assert message.startswith("glove.6B.50d.txt") and said in message
+    assert message.endswith("course data glove --dim 50")
+    assert [path.name for path in folder.iterdir()] == ["glove.6B.50d.txt"]  # nothing half written
+
+
+@pytest.mark.parametrize(("content", "said"), cases(DAMAGED, ONLY_TEXTS))
+def test_damaged_questions_are_refused(tmp_path, content, said):
+    path = tmp_path / "questions-words.txt"
+    path.write_bytes(content)
+    with pytest.raises(DataError) as raised:
+        read_questions(path)
+    assert str(raised.value).startswith("questions-words.txt") and said in str(raised.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_mark_and_the_line_ends_of_windows_change_nothing(folder, encoding, line_end):
+    content = LINES.replace("\n", line_end).encode(encoding)
+    (folder / "tinyshakespeare.txt").write_bytes(content)
+    assert load_corpus().text == LINES
+
+
+def test_questions_with_a_mark_and_windows_line_ends_are_read(tmp_path):
+    path = tmp_path / "mine.txt"
+    path.write_bytes(b"\xef\xbb\xbf: family\r\nMan King Woman Queen\r\n")
+    assert read_questions(path) == {"family": [["man", "king", "woman", "queen"]]}
+
+
+@pytest.mark.parametrize("command", ["words", "cache", "positions none", "gpt --long"])
+@pytest.mark.parametrize("kind", ["empty", "a pointer of Git LFS", "UTF-16 with its mark"])
+def test_every_experiment_says_in_one_sentence_what_its_text_is(folder, command, kind):
+    content, said = DAMAGED[kind]
+    (folder / "tinyshakespeare.txt").write_bytes(content)
+    ran = CliRunner().invoke(main, ["experiment", *command.split()])
+    assert isinstance(ran.exception, SystemExit) and ran.exit_code == 1
+    *_, last = ran.output.splitlines()
+    assert last.startswith("Error: tinyshakespeare.txt") and said in last
