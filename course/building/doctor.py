@@ -32,10 +32,10 @@ _WORDS = {
 
 _OF_LESSON = {  # file -> pattern, how often it is there at least, what it is
     "course/lessons/{number}_{stem}.md": [("^## ", 1, "its question, a heading (##),")],
-    "solutions/notebooks/{number}_{stem}.py": [
+    "notebooks/source/{number}_{stem}.py": [
         (r'tags=\["prediction"\]', 3, "guesses"),
         ("answer=", 2, "answers"),
-        (r"\bplots\.\w+\(", 1, "a figure of course.plots"),
+        (r"\bfigures\.\w+\(", 1, "a figure of course.figures"),
     ],
 }
 _OF_EXERCISE = {  # file -> what begins the part of an exercise; what it is; what is in it, as above

@@ -1,4 +1,4 @@
-"""Notebooks, made from their sources in `solutions/notebooks/`.
+"""Notebooks, made from their sources in `notebooks/source/`.
 
 A source is Python in jupytext's percent format. Some cells carry something extra:
 
@@ -62,7 +62,7 @@ def stems() -> list[str]:
 
 def source_of(stem: str) -> Path:
     """Return where the source of a notebook lies."""
-    return root() / "solutions" / "notebooks" / f"{stem}.py"
+    return root() / "notebooks" / "source" / f"{stem}.py"
 
 
 def notebook_of(stem: str) -> Path:

@@ -106,7 +106,7 @@ def result_of(
 
 def draw(results: Sequence[Result], folder: Path) -> list[Path]:
     """Draw how the models learned, and their losses by length, into two files."""
-    from course.plots import loss_curve, losses_by_length  # here: a training needs no pictures
+    from course.figures import loss_curve, losses_by_length  # here: a training needs no pictures
 
     curves = {result.scheme: smoothed(result.losses) for result in results}
     losses = {result.scheme: result.held_out for result in results}

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from course.experiments.character_gpt import CharacterGPT
+from course.figures.parts import SIGNED
 from course.lab.own import own_results, own_tables
 from course.lab.positions import EXERCISES, Added, Turned, table_of
 from course.lab.training import BINNED, FARTHEST, READ, SCHEMES, SIZE, corpus, losses, reference
 from course.lab.training import trained as trained_model
-from course.plots.parts import SIGNED
 
 SENTENCE = "paris rang its bells . rome closed its"
 SWAPPED = (1, 6)

@@ -5,12 +5,12 @@ import json
 from pathlib import Path
 
 from course import lab
-from course.building.figures import reference
-from course.building.figures.permutation import VECTORS
-from course.building.figures.rope import KEY, X
+from course.figures.drawing import ACCENT, QUIET, SECOND, THIRD, TINTS
+from course.figures.svg import CARD, FAINT, INK, ON_DARK, SHADE
+from course.figures.texts import reference
+from course.figures.texts.permutation import VECTORS
+from course.figures.texts.rope import KEY, X
 from course.lab.numbers import packed
-from course.plots.drawing import ACCENT, QUIET, SECOND, THIRD, TINTS
-from course.plots.svg import CARD, FAINT, INK, ON_DARK, SHADE
 
 WIDTH, BASE, POSITIONS = 8, 10_000, 100
 """Of the clocks with many hands."""

@@ -119,7 +119,7 @@ def _landing() -> dict:
             ],
             "To look up": [
                 "course/lessons/glossary",
-                *(f"helpers/{name}" for name in ("notebook", "plots", "data")),
+                *(f"helpers/{name}" for name in ("notebook", "figures", "data")),
                 "course/instructors",
             ],
         },

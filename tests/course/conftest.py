@@ -58,7 +58,7 @@ def _write_sources(place: Path) -> None:
     syllabus, and the solutions that a student's code must not open.
     """
     load_module(lessons()[0].module("solutions"))
-    notebooks = (ROOT / "solutions" / "notebooks").glob("*.py")
+    notebooks = (ROOT / "notebooks" / "source").glob("*.py")
     modules = (lesson.module("solutions") for lesson in lessons())
     texts = [lessons()[0].text.with_name("README.md"), *(lesson.text for lesson in lessons())]
     texts += [ROOT / "README.md", ROOT / "pyproject.toml"]

@@ -10,13 +10,14 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from course import ROOT, plots
+from course import ROOT
 from course import mistakes as catalogue
 from course.building import build, figures
-from course.building.figures import measured
 from course.building.notebooks import stems
 from course.cli import main
-from course.plots.drawing import TEXT as LEGIBLE
+from course.figures import Picture
+from course.figures.drawing import TEXT as LEGIBLE
+from course.figures.texts import measured
 from course.syllabus import find_lesson, lessons
 
 BEGIN, END = build.MISTAKES
@@ -60,7 +61,7 @@ def test_the_record_in_git_tells_each_module_and_notebook_as_it_was_built():
 def test_a_build_writes_every_module_and_notebook_and_then_has_nothing_to_do(repository):
     assert len(build.drift()) == len(lessons()) + len(stems())
     assert len(build.build()) == len(lessons()) + len(stems())
-    assert len(list((repository / "notebooks").iterdir())) == len(stems())
+    assert len(list((repository / "notebooks").glob("*.ipynb"))) == len(stems())
     assert build.drift() == []
     assert build.build() == ["everything is up to date"]
 
@@ -95,7 +96,7 @@ def test_force_keeps_every_byte_of_what_it_replaces(built):
     ("name", "data", "sentence"),
     [
         (
-            "solutions/notebooks/5_rope.py",
+            "notebooks/source/5_rope.py",
             b'# %% [markdown] answer="why"\n# Why?\n',
             "has an answer without",
         ),
@@ -111,7 +112,7 @@ def test_a_source_that_cannot_be_used_is_one_sentence(repository, name, data, se
     with pytest.raises(build.BuildError, match=rf"^{name} {sentence}"):
         build.build()
     assert not (repository / "exercises").exists()
-    assert not (repository / "notebooks").exists()
+    assert not [*repository.glob("notebooks/*.ipynb")]
 
 
 def test_a_checkout_with_other_line_ends_is_not_an_edit(built):
@@ -228,7 +229,7 @@ def test_the_question_of_a_lesson_is_its_first_heading(repository):
 # --- figures of the texts -------------------------------------------------------------------
 
 LOOKUP, FIGURE = "course/lessons/1_lookup.md", "course/lessons/figures/lookup/bytes_of_a_batch.svg"
-DRAWN_IN = "course/building/figures/lookup.py"
+DRAWN_IN = "course/figures/texts/lookup.py"
 FIGURE_DRIFTED = f"{FIGURE} is not what {DRAWN_IN} draws; `course build` draws it anew: look at it"
 
 
@@ -307,7 +308,7 @@ def test_a_figure_is_drawn_anew_where_it_shows_something_else_and_not_for_other_
 
 
 def test_an_alt_text_is_written_into_the_text_and_escaped():
-    drawn = {"a": plots.Picture(1, "W[ids], _so_")}
+    drawn = {"a": Picture(1, "W[ids], _so_")}
     once = figures.with_alts("![](figures/lookup/a.svg)", "lookup", drawn)
     assert once == r"![W\[ids\], \_so\_](figures/lookup/a.svg)"
     assert figures.with_alts(once, "lookup", drawn) == once

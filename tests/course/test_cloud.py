@@ -89,7 +89,7 @@ def test_what_is_no_address_stops_a_build_before_anything_is_written(repository,
     said(f'[project.urls]\nRepository = "{wrong}"\n')
     with pytest.raises(build.BuildError, match=rf'"{wrong}", is not like'):
         build.build()
-    assert not (repository / "notebooks").exists()
+    assert not [*repository.glob("notebooks/*.ipynb")]
 
 
 def test_one_line_and_a_build_give_badges_that_lead_to_the_notebooks(repository, said):

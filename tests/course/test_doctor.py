@@ -13,11 +13,11 @@ from course.syllabus import lessons
 
 READ = [
     *("course/*.toml", "course/mistakes/*", "course/lessons/*.md"),
-    *("solutions/**/*.py", "tests/test_*.py"),
+    *("solutions/*.py", "notebooks/source/*.py", "tests/test_*.py"),
 ]
 SYLLABUS, SOLUTION, TESTS = "course/syllabus.toml", "solutions/rope.py", "tests/test_rope.py"
 CATALOGUE, TEXT = "course/mistakes/rope.py", "course/lessons/5_rope.md"
-NOTEBOOK = "solutions/notebooks/5_rope.py"
+NOTEBOOK = "notebooks/source/5_rope.py"
 MINUTES = r'("rotate_half", points = \d+, )minutes'
 
 
@@ -74,7 +74,7 @@ def test_nothing_lacks_in_any_lesson():
         (CATALOGUE, r"    common=True,\n", "", "rotate_half lacks mistakes with common=True in"),
         (CATALOGUE, r"@?alternative(\(|\n)", r"other\1", "rotate_half lacks alternatives in"),
         (TEXT, r"\n## ", "\n# ", "rope lacks its question"),
-        (NOTEBOOK, r"plots\.", "", "rope lacks a figure "),
+        (NOTEBOOK, r"figures\.", "", "rope lacks a figure "),
         (NOTEBOOK, r"prediction", "", "rope lacks guesses in"),
         (NOTEBOOK, r"answer=", "", "rope lacks answers in"),
     ],

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from click.testing import CliRunner
 
-from course import plots
+from course import figures
 from course.cli import main
 from course.cli.experiment import NAMES
 from course.data.glove import WordVectors, open_glove
@@ -197,7 +197,7 @@ def test_a_scheme_that_needs_two_layers_is_refused_in_a_sentence():
 
 
 def test_every_scheme_is_offered_and_has_a_color():
-    assert [*NAMES] == [*SCHEMES] == [*plots.parts.SCHEMES]
+    assert [*NAMES] == [*SCHEMES] == [*figures.parts.SCHEMES]
 
 
 # --- a checkpoint and a cache -------------------------------------------------------------------

@@ -80,7 +80,7 @@ exercises("rope").rotate_half
 # The hidden answer is that rotations add up.
 # ### END SOLUTION
 """
-"""A lesson's notebook, as `solutions/notebooks/` holds them."""
+"""A lesson's notebook, as `notebooks/source/` holds them."""
 
 sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 

@@ -10,15 +10,15 @@ import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from course import ROOT, plots
+from course import ROOT, figures
 from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, stems
-from course.plots.play import play
+from course.figures.play import play
 from course.student import notebook
 from course.syllabus import find_lesson, lessons, stub_from
 
 
 def source_of(stem):
-    return (ROOT / "solutions" / "notebooks" / f"{stem}.py").read_text(encoding="utf-8")
+    return (ROOT / "notebooks" / "source" / f"{stem}.py").read_text(encoding="utf-8")
 
 
 def cells_of(stem, **options):
@@ -225,7 +225,7 @@ def test_a_check_says_what_is_wrong_and_gives_the_points(beside, capsys, code, r
 
 
 def picture(position=3, word="cat"):
-    return plots.position_table([[float(position), 1.0]], title=word)
+    return figures.position_table([[float(position), 1.0]], title=word)
 
 
 @pytest.fixture
@@ -240,7 +240,7 @@ def outputs(monkeypatch):
         shown.append(thing)
         return Handle() if options.get("display_id") else None
 
-    monkeypatch.setattr("course.plots.play.display", display)
+    monkeypatch.setattr("course.figures.play.display", display)
     return shown, updates
 
 

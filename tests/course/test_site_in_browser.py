@@ -23,8 +23,8 @@ import pytest
 from PIL import Image
 
 from course.building.notebooks import stems
-from course.plots.parts import SMALL
-from course.plots.picture import PIXELS_PER_INCH
+from course.figures.parts import SMALL
+from course.figures.picture import PIXELS_PER_INCH
 from course.syllabus import lessons
 
 pytestmark = pytest.mark.browser
@@ -599,7 +599,7 @@ def test_query_and_key_move_and_the_angle_between_them_stays(opened):
 
 ONE_OF_EACH_KIND = [
     *("index.html", "search.html", "course/instructors.html", "course/lessons/README.html"),
-    *("course/lessons/1_lookup.html", "exercises/rope.html", "helpers/plots.html"),
+    *("course/lessons/1_lookup.html", "exercises/rope.html", "helpers/figures.html"),
     *LIVE,
     *("notebooks/1_lookup.html", "notebooks/positions_lab.html"),
 ]

@@ -325,8 +325,8 @@ def test_nothing_is_said_of_copies_that_are_the_same(tmp_path):
 
 def test_the_courses_own_folders_are_no_copies(tmp_path):
     """A clone holds more than one rope.py, and notebooks beside it."""
-    own = ["solutions/rope.py", "course/plots/rope.py", "course/mistakes/rope.py"]
-    own += ["solutions/notebooks/5_rope.py", "notebooks/5_rope.ipynb", "benchmarks/skipgram.py"]
+    own = ["solutions/rope.py", "course/figures/notebooks/rope.py", "course/mistakes/rope.py"]
+    own += ["notebooks/source/5_rope.py", "notebooks/5_rope.ipynb", "benchmarks/skipgram.py"]
     own += ["course/experiments/block_skipgram.py"]
     write(tmp_path, {f"ann/clone/{name}": name for name in own})
     assert read_one(tmp_path).modules == {}

@@ -24,7 +24,7 @@ from course.syllabus import stub_from
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 ROPE, NOTEBOOK = "exercises/rope.py", "notebooks/5_rope.ipynb"
-SOLUTION, NOTEBOOK_SOURCE = "solutions/rope.py", "solutions/notebooks/5_rope.py"
+SOLUTION, NOTEBOOK_SOURCE = "solutions/rope.py", "notebooks/source/5_rope.py"
 STUB = '    # (..., D); 2 lines.\n    raise NotImplementedError("TODO rope.rotate_half")\n'
 BODY = "    a, b = x.chunk(2, dim=-1)  # mine\n    return torch.cat([-b, a], dim=-1)\n"
 DOCSTRING = {SOLUTION: ("Every pair turned by a quarter, from", "A quarter turn, from")}
@@ -76,7 +76,7 @@ def rebuild(folder: Path, pattern: str = "*") -> None:
             built.parent.mkdir(exist_ok=True)
             text = stub_from(source.read_text(encoding="utf-8"), source.stem)
             built.write_bytes(text.encode())
-        for source in folder.glob(f"solutions/notebooks/{pattern}.py"):
+        for source in folder.glob(f"notebooks/source/{pattern}.py"):
             built = folder / "notebooks" / f"{source.stem}.ipynb"
             built.parent.mkdir(exist_ok=True)
             text = notebook_from(source.read_text(encoding="utf-8"), source.stem)
@@ -91,7 +91,7 @@ def template(tmp_path_factory) -> Path:
     """A small course, a bare repository of it, and a clone."""
     place = tmp_path_factory.mktemp("template")
     maker = place / "maker"
-    for path in ("solutions", "course/lessons"):
+    for path in ("solutions", "notebooks/source", "course/lessons"):
         left_out = shutil.ignore_patterns("__pycache__", "figures")
         shutil.copytree(ROOT / path, maker / path, ignore=left_out)
     for path in ("course/__init__.py", "course/syllabus.toml", ".gitignore", "pyproject.toml"):
@@ -131,7 +131,7 @@ class World:
             else:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(change.encode())
-            if path.startswith("solutions/"):
+            if path.startswith(("solutions/", "notebooks/source/")):
                 rebuild(self.maker, file.stem)
         new = commit(self.maker, "news")
         git(self.maker, "push", "--quiet", "origin", "main")

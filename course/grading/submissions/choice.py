@@ -12,7 +12,7 @@ MAX_COMPARED = 10
 """Copies of a module that are looked into, to see whether they differ."""
 _CLOSE = 2
 """Seconds: a zip counts in twos, and what is copied together may differ by as much."""
-_NOT_WORK = {"solutions", "mistakes", "plots", "benchmarks"}
+_NOT_WORK = {"solutions", "mistakes", "figures", "benchmarks"}
 """Folders whose rope.py is not the student's, but the course's."""
 _NOT_MEANT = _NOT_WORK | {"notebooks", "experiments"}
 """Folders where 5_rope.ipynb is in its place, and not there instead of rope.py."""

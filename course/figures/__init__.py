@@ -1,0 +1,76 @@
+"""The figures of the course: a function each, from plain data to a picture.
+
+    from course.figures import position_table
+
+    position_table(pe)          the last line of a notebook's cell: the picture is shown
+    position_table(pe).png()    the same as an image
+    position_table(pe).alt      the same in words
+
+Nothing here computes what a lesson asks for: a figure draws what your own code made.
+"""
+
+from course.figures.notebooks.comparisons import losses_by_length, schemes_side_by_side
+from course.figures.notebooks.learned import learned_against_formula, token_position_sum
+from course.figures.notebooks.longer import (
+    bucket_of_distance,
+    frequency_ratios,
+    matrices_on_one_scale,
+    score_by_distance,
+)
+from course.figures.notebooks.lookup import one_hot_times_table, row_gradients
+from course.figures.notebooks.permutation import attention_weights, shuffle_panels
+from course.figures.notebooks.rope import (
+    alibi_heads,
+    raw_and_projected,
+    scores_under_shift,
+    turned_pairs,
+    wavelengths,
+)
+from course.figures.notebooks.sinusoidal import (
+    clock_hands,
+    dot_against_offset,
+    position_table,
+    similarity_of_positions,
+    wave_columns,
+)
+from course.figures.notebooks.skipgram import (
+    analogy_arrows,
+    loss_curve,
+    neighbors_by_cosine,
+    scores_against_pmi,
+    word_map,
+    word_maps,
+)
+from course.figures.picture import Picture
+
+__all__ = [
+    "Picture",
+    "alibi_heads",
+    "analogy_arrows",
+    "attention_weights",
+    "bucket_of_distance",
+    "clock_hands",
+    "dot_against_offset",
+    "frequency_ratios",
+    "learned_against_formula",
+    "loss_curve",
+    "losses_by_length",
+    "matrices_on_one_scale",
+    "neighbors_by_cosine",
+    "one_hot_times_table",
+    "position_table",
+    "raw_and_projected",
+    "row_gradients",
+    "schemes_side_by_side",
+    "score_by_distance",
+    "scores_against_pmi",
+    "scores_under_shift",
+    "shuffle_panels",
+    "similarity_of_positions",
+    "token_position_sum",
+    "turned_pairs",
+    "wave_columns",
+    "wavelengths",
+    "word_map",
+    "word_maps",
+]

@@ -1,0 +1,300 @@
+"""Figures of lesson 3."""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from course.figures import Picture
+from course.figures.drawing import (
+    ACCENT,
+    QUIET,
+    SECOND,
+    TEXT,
+    TINTS,
+    arrow,
+    beside,
+    box,
+    cells,
+    chart,
+    curve,
+    diagram,
+    note,
+    write,
+)
+from course.figures.parts import SIGNED
+from course.figures.texts import measured, reference
+
+WORDS = ["dog", "bites", "man"]
+TOKENS = torch.tensor([[10.0, 0], [0, 10], [10, 10]])
+POSITIONS = torch.tensor([[1.0, 2], [3, 4], [5, 6]])
+"""The numbers of the lesson's text."""
+
+GPT2 = {"GPT-2 small": (768, 12), "GPT-2 XL": (1600, 48)}
+"""Name -> width C and blocks."""
+
+
+def token_row_plus_position_row() -> Picture:
+    model = reference("learned").GPTEmbedding(len(TOKENS), len(POSITIONS), TOKENS.shape[1])
+    model.load_state_dict({"tok_emb.weight": TOKENS, "pos_emb.weight": POSITIONS})
+    sentences = ([0, 1, 2], [2, 1, 0])
+    sums = [model(torch.tensor([ids]))[0].tolist() for ids in sentences]
+    places = [rows[ids.index(0)] for ids, rows in zip(sentences, sums, strict=True)]
+    picture, axes = diagram(
+        3.25,
+        "The same dog, in another place, is another vector",
+        alt="Two sentences. In each, three token rows plus position rows 0, 1 and 2 give what the "
+        f"model reads. Dog's token row is 10, 0 in both. In dog bites man its sum is "
+        f"{_pair(places[0])}, in man bites dog {_pair(places[1])}. Bites stands at place 1 in "
+        "both, and its sum is the same.",
+    )
+    for ids, rows, y in zip(sentences, sums, (0.45, 1.95), strict=True):
+        of_dog = [ACCENT if word == 0 else None for word in ids]
+        left = cells(axes, 1.0, y, TOKENS[ids].tolist(), colors=of_dog)
+        middle = cells(axes, 3.25, y, POSITIONS.tolist(), colors=[SECOND] * 3)
+        right = cells(axes, 5.2, y, rows, colors=of_dog, size=(0.6, 0.36))
+        for row, word in enumerate(ids):
+            beside(axes, left, row, WORDS[word], ACCENT if word == 0 else QUIET)
+            beside(axes, middle, row, str(row), SECOND)
+        for x, sign in ((2.45, "+"), (4.73, "=")):
+            write(axes, (x, left.center(1, 0)[1]), sign, align="center", size=TEXT + 5)
+    names = ((left, "token rows"), (middle, "position rows"), (right, "the model reads"))
+    for block, name in names:
+        write(axes, (block.middle, 0.18), name, QUIET, align="center")
+    return picture
+
+
+def positions_after_training() -> Picture:
+    found = measured("learned", "trained")
+    trained, cosines = found["trained"], np.array(found["cosines"]) / 100
+    n_rows = 2 * len(cosines)
+    picture, axes = chart(
+        4.9,
+        f"Training brought rows 0 to {trained - 1} into an order; the rest is noise",
+        alt=f"The cosine of each of {n_rows} position rows with each other, as colors. In the "
+        f"corner of rows 0 to {trained - 1} a broad warm diagonal fades smoothly to cold: near "
+        "places have like rows. Outside of it, where no text of the training reached, there are "
+        "only pale stripes and a thin line of ones on the diagonal.",
+        x="position",
+        y="position",
+    )
+    extent = (-0.5, n_rows - 0.5, n_rows - 0.5, -0.5)
+    how = {"cmap": SIGNED, "vmin": -1, "vmax": 1, "interpolation": "nearest"}
+    image = axes.imshow(cosines, extent=extent, **how)
+    edge = Rectangle((-0.5, -0.5), trained, trained, fill=False, edgecolor=ACCENT, linewidth=2.4)
+    axes.add_patch(edge)
+    axes.set(xticks=range(0, n_rows, 32), yticks=range(0, n_rows, 32), xlim=(-0.5, 226))
+    axes.spines["bottom"].set_bounds(-0.5, n_rows - 0.5)
+    axes.xaxis.set_label_coords(n_rows / 2 / 226, -0.11)
+    bar = axes.inset_axes((146, 98, 60, 5), transform=axes.transData)
+    scale = picture.colorbar(image, cax=bar, orientation="horizontal", ticks=[-1, 0, 1])
+    scale.set_label("cosine of two rows", fontsize=TEXT)
+    scale.ax.tick_params(labelsize=TEXT)
+    note(axes, "trained: neighbors\nare alike", (trained, 20), (143, 18), ACCENT, ha="left")
+    note(axes, "never reached:\nrandom, as at the start", (110, 84), (143, 62), QUIET, ha="left")
+    return picture
+
+
+def loss_by_position() -> Picture:
+    found = measured("learned", "trained")
+    trained, losses, letters = found["trained"], found["losses"], found["letters"]
+    before, after = np.mean(losses[10:trained]), np.mean(losses[trained:])
+    picture, axes = chart(
+        3.6,
+        "At the first row that was never trained, the loss jumps",
+        alt=f"The loss at places 0 to {len(losses) - 1} of unseen text. It is about {before:.1f} "
+        f"up to place {trained - 1}, the end of what was trained, and about {after:.1f} behind it. "
+        f"Counting characters alone gives {letters}, drawn as a dashed line.",
+        x="position",
+        y="loss (nats per character)",
+    )
+    axes.axvspan(-0.5, trained - 0.5, color=TINTS[SECOND], linewidth=0)
+    curve(axes, range(trained), losses[:trained], color=SECOND)
+    curve(axes, range(trained - 1, len(losses)), losses[trained - 1 :], color=ACCENT)
+    axes.axhline(letters, color=QUIET, linestyle="--", linewidth=1.4)
+    said = f"counting characters: {letters}"
+    write(axes, (len(losses) - 1, letters + 0.19), said, QUIET, align="right")
+    halves = ((0.5, "read in training", before, SECOND), (1.5, "never reached", after, ACCENT))
+    for x, name, loss, color in halves:
+        write(axes, (x * trained, 1.55), name, color, align="center")
+        write(axes, (x * trained, 1.15), f"about {loss:.1f}", color, align="center", bold=True)
+    axes.set(xlim=(-0.5, len(losses) - 0.5), ylim=(0, 3.9), xticks=range(0, len(losses) + 1, 32))
+    return picture
+
+
+def directions_at_right_angles() -> Picture:
+    picture, axes = chart(
+        3.3,
+        "In 384 features, two random directions are nearly at right angles",
+        alt="How often two random directions have a certain cosine. With 8 features a wide hill "
+        f"from -0.9 to 0.9, standard deviation {_spread(8)}; with 384 features a narrow peak at "
+        f"0, standard deviation {_spread(384)}.",
+        x="cosine of two random directions",
+        y="how often (density)",
+    )
+    cosines = np.linspace(-1, 1, 401)
+    for width, color, words in ((8, SECOND, (-0.96, 2.6)), (384, ACCENT, (0.13, 6.5))):
+        density = _density(cosines, width)
+        axes.fill_between(cosines, density, color=TINTS[color], linewidth=0)
+        curve(axes, cosines, density, color=color)
+        x, y = words
+        write(axes, (x, y), f"{width} features:", color, bold=True)
+        write(axes, (x, y - 0.95), f"standard deviation {_spread(width)}", color)
+    axes.set(xlim=(-1, 1), ylim=(0, 8.4), xticks=[-1, -0.5, 0, 0.5, 1], yticks=range(0, 9, 2))
+    return picture
+
+
+def parameters_of_gpt2() -> Picture:
+    parts = {name: _parameters(*sizes) for name, sizes in GPT2.items()}
+    shares = {name: [n / sum(ns) for n in ns] for name, ns in parts.items()}
+    tokens, positions, _ = shares["GPT-2 small"]
+    picture, axes = diagram(
+        3.5,
+        f"In GPT-2 small, tokens take {_share(tokens)} of the parameters, "
+        f"positions {_share(positions)}",
+        alt="Two bars, each 100 % of a model. "
+        + " ".join(
+            f"{name}: {sum(ns) / 1e6:,.0f} million parameters, of these "
+            f"{_share(shares[name][0])} token table, {_share(shares[name][1])} position table, "
+            f"{_share(shares[name][2])} blocks."
+            for name, ns in parts.items()
+        )
+        + " A dashed box at the end of each bar shows the second token table that tying saves.",
+    )
+    left, full, height = 0.35, 4.7, 0.5
+    colors = (SECOND, ACCENT, QUIET)
+    for y, name in zip((0.75, 2.5), parts, strict=True):
+        total = sum(parts[name])
+        write(axes, (left, y - 0.55), f"{name}: {total / 1e6:,.1f} million", bold=True)
+        x = left
+        for share, color in zip(shares[name], colors, strict=True):
+            wide = share * full
+            fill = ACCENT if color == ACCENT else TINTS[color]
+            above = 2 if color == ACCENT else 1  # a narrow part, beside the edges of others
+            patch = {"facecolor": fill, "edgecolor": color, "linewidth": 1, "zorder": above}
+            axes.add_patch(Rectangle((x, y), wide, height, **patch))
+            x += wide
+        token, position, _ = (share * full for share in shares[name])
+        ghost = {"fill": False, "edgecolor": SECOND, "linestyle": "--", "linewidth": 1.4}
+        axes.add_patch(Rectangle((x, y), token, height, **ghost))
+        of_blocks = (left + token + position + x) / 2
+        write(axes, (of_blocks, y + 0.25), f"blocks {_share(shares[name][2])}", align="center")
+        write(axes, (left, y - 0.2), f"tokens {_share(shares[name][0])}", SECOND)
+        end = (left + token + position / 2, y + height)
+        words = (end[0] + 1.1, end[1] + 0.3)
+        note(axes, f"positions {_share(shares[name][1])}", end, words, ACCENT)
+        write(axes, (x + 0.1, y - 0.2), "not needed: tied", SECOND)
+    return picture
+
+
+def table_used_twice() -> Picture:
+    x = torch.tensor([[[-0.2, 0.5]]])
+    scores = reference("learned").tied_logits(x, TOKENS)[0, 0].tolist()
+    best = scores.index(max(scores))
+    picture, axes = diagram(
+        2.45,
+        "One table at both ends: a row goes in, dot products with all rows come out",
+        alt="From left to right: the id 2, man, picks row 10, 10 of the token table. That goes "
+        f"through the blocks, which give {_pair(x[0, 0].tolist())}. The same table once more: its "
+        f"dot products with that are the scores {', '.join(f'{s:g}' for s in scores)} of dog, "
+        f"bites and man. {WORDS[best].capitalize()} has the highest.",
+    )
+    size, y = (0.42, 0.36), 0.6
+    middle = y + 1.5 * size[1]
+    ids = cells(axes, 0.2, y + 2 * size[1], [["2"]], colors=[SECOND], size=size)
+    first = cells(axes, 1.0, y, TOKENS.tolist(), colors=[None, None, SECOND], size=size)
+    blocks = box(axes, 2.16, middle - 0.36, "blocks", size=(0.74, 0.72))
+    hidden = cells(axes, 3.2, middle - 0.18, x[0].tolist(), colors=[ACCENT])
+    second = cells(axes, 4.56, y, TOKENS.tolist(), colors=[ACCENT] * 3, size=size)
+    marks = [ACCENT if word == best else None for word in range(len(WORDS))]
+    out = cells(axes, 5.8, y, [[score] for score in scores], colors=marks, size=size)
+    arrow(axes, ids.right(0), first.left(2), SECOND)
+    arrow(axes, first.right(2), (2.16, middle + 0.15), SECOND)
+    arrow(axes, blocks.right(0), hidden.left(0), ACCENT)
+    arrow(axes, hidden.right(0), second.left(1), ACCENT)
+    for row, word in enumerate(WORDS):
+        color = ACCENT if row == best else QUIET
+        arrow(axes, second.right(row), out.left(row), color)
+        end = out.right(row)
+        write(axes, (end[0] + 0.08, end[1]), word, color)
+    blocks = {"pick a row": first, "x": hidden, "x · each row": second, "scores": out}
+    for name, block in blocks.items():
+        write(axes, (block.middle, 0.3), name, QUIET, align="center")
+    write(axes, (0.41, y + 0.5), "man", SECOND, align="center")
+    _same(axes, first.below(0)[0] + 0.21, second.below(0)[0] + 0.21, y + 3 * size[1])
+    return picture
+
+
+def first_loss() -> Picture:
+    torch.manual_seed(0)
+    model = reference("learned").GPTEmbedding(65, 256, 384)
+    ids, targets = torch.randint(65, (8, 256)), torch.randint(65, (8 * 256,))
+    sigmas = [0.02, *(step / 10 for step in range(1, 11))]
+    losses = [_loss_at_start(model, ids, targets, sigma / 0.02) for sigma in sigmas]
+    ignorant, large = math.log(65), f"about {round(losses[-1], -1):.0f}"
+    picture, axes = chart(
+        3.5,
+        "Large rows make an untrained model certain, and wrong",
+        alt="The first loss of a tied model without blocks against the standard deviation of its "
+        f"rows. It grows along a line from {losses[0]} at 0.02 to {large} at 1. Knowing "
+        f"nothing costs ln 65 = {ignorant:.2f}, a dashed line near the bottom.",
+        x="standard deviation of both tables",
+        y="loss before training (nats)",
+    )
+    curve(axes, sigmas, losses, color=ACCENT)
+    axes.plot([sigmas[-1]], [losses[-1]], marker="o", color=ACCENT, clip_on=False)
+    axes.plot([sigmas[0]], [losses[0]], marker="o", color=SECOND, zorder=3)
+    axes.axhline(ignorant, color=QUIET, linestyle="--", linewidth=1.4)
+    write(axes, (0.99, 22), f"knowing nothing: ln 65 = {ignorant:.2f}", QUIET, align="right")
+    note(axes, f"0.02: {losses[0]}", (0.02, losses[0]), (0.12, 75), SECOND, ha="center")
+    write(axes, (0.97, 270), f"PyTorch's default, 1: {large}", ACCENT, align="right")
+    axes.set(xlim=(0, 1.02), ylim=(0, 290), xticks=[0, 0.2, 0.4, 0.6, 0.8, 1])
+    return picture
+
+
+def _loss_at_start(
+    model: torch.nn.Module, ids: torch.Tensor, targets: torch.Tensor, factor: float
+) -> float:
+    """Return the loss of embedding, layer norm and tied logits, the rows `factor` times as long."""
+    table = factor * model.tok_emb.weight
+    x = F.layer_norm(factor * model(ids), table.shape[1:])
+    logits = reference("learned").tied_logits(x, table)
+    return round(F.cross_entropy(logits.flatten(0, 1), targets).item(), 1)
+
+
+def _parameters(width: int, blocks: int) -> tuple[int, int, int]:
+    """Return how many parameters are in GPT-2's token table, position table, and all else."""
+    with torch.device("meta"):  # shapes without memory
+        model = reference("learned").GPTEmbedding(50257, 1024, width)
+        layer = torch.nn.TransformerEncoderLayer(width, 8, 4 * width)
+    count = reference("learned").count_parameters
+    rest = blocks * count(layer) + 2 * width  # and the last layer norm
+    return count(model.tok_emb), count(model.pos_emb), rest
+
+
+def _same(axes: Axes, left: float, right: float, y: float) -> None:
+    """Join two tables below: they are one."""
+    how = {"color": SECOND, "linewidth": 1.6, "linestyle": "--"}
+    axes.plot([left, left, right, right], [y + 0.08, y + 0.35, y + 0.35, y + 0.08], **how)
+    write(axes, ((left + right) / 2, y + 0.6), "one table, stored once", SECOND, align="center")
+
+
+def _density(cosines: np.ndarray, width: int) -> np.ndarray:
+    """Return the density of the cosine of two random directions: of the power (C - 3) / 2."""
+    total = math.sqrt(math.pi) * math.exp(math.lgamma((width - 1) / 2) - math.lgamma(width / 2))
+    return (1 - cosines**2) ** ((width - 3) / 2) / total
+
+
+def _spread(width: int) -> str:
+    return f"{1 / math.sqrt(width):.2f}"
+
+
+def _pair(numbers: list[float]) -> str:
+    return ", ".join(f"{number:g}" for number in numbers)
+
+
+def _share(of: float) -> str:
+    return f"{100 * of:.1f} %"

@@ -1,0 +1,376 @@
+"""Figures of lesson 5."""
+
+import math
+from collections.abc import Iterable
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.patches import Circle
+
+from course.figures import Picture
+from course.figures.drawing import (
+    ACCENT,
+    QUIET,
+    SECOND,
+    TEXT,
+    THIRD,
+    TINTS,
+    Point,
+    arrow,
+    beside,
+    bow,
+    box,
+    cells,
+    chart,
+    curve,
+    diagram,
+    dial,
+    frame,
+    hand,
+    in_text,
+    note,
+    over,
+    sector,
+    tip_of,
+    write,
+)
+from course.figures.parts import heatmap
+from course.figures.svg import FAINT
+from course.figures.texts import measured, reference
+
+X = torch.tensor([1.0, 2.0, 3.0, 4.0])
+"""The vector of the text, also its query."""
+
+KEY = torch.tensor([4.0, -3.0, 2.0, 1.0])
+
+TURN = 2 * math.pi
+
+
+def pair_turns() -> Picture:
+    cos, sin = reference("rope").rope_tables(4, 4)
+    turned = reference("rope").apply_rope(X[None], cos[3:], sin[3:])[0].tolist()
+    picture, axes = diagram(
+        2.25,
+        "Position 3 turns pair 0 by 3 radians, and pair 1 by 0.03",
+        alt="Features 0 to 3 hold 1, 2, 3, 4. Features 0 and 2 are the point (1, 3) on the first "
+        "dial; its hand turns by 3 radians, nearly half a circle. Features 1 and 3 are the point "
+        "(2, 4) on the second dial; its hand turns by 0.03 radians and hardly moves. The tips go "
+        f"back to their places: {', '.join(map(_signed, turned))}.",
+    )
+    colors = [ACCENT, SECOND, ACCENT, SECOND]
+    before = cells(axes, 1.03, 0.5, X[:, None].tolist(), colors=colors, size=(0.5, 0.38))
+    results = [[_signed(entry)] for entry in turned]
+    after = cells(axes, 5.87, 0.5, results, colors=colors, size=(0.8, 0.38))
+    for feature, color in enumerate(colors):
+        beside(axes, before, feature, f"feature {feature}", color)
+    for pair, (x, color) in enumerate(((2.6, ACCENT), (4.6, SECOND))):
+        center, radius = (x, 1.26), 0.66
+        start = math.atan2(X[2 + pair], X[pair])
+        angle = 3 * 10000 ** (-2 * pair / 4)
+        dial(axes, center, radius)
+        hand(axes, center, radius, start, QUIET, 1.8)
+        hand(axes, center, radius, start + angle, color)
+        if pair == 0:
+            _arc(axes, center, 0.4, start, start + angle, color)
+        write(axes, (x, 0.3), f"pair {pair}", color, align="center", bold=True)
+        write(axes, (x, 2.1), f"turned by {angle:g}", color, align="center")
+    arrow(axes, (before.right(1)[0], 1.26), (1.94, 1.26))
+    arrow(axes, (5.28, 1.26), (after.x, 1.26))
+    over(axes, before, 0, "x")
+    over(axes, after, 0, "at position 3")
+    return picture
+
+
+def both_hands_turn() -> Picture:
+    rotary = reference("rope").RotaryEmbedding(512, 4)
+    places = ((0, 2), (1, 3), (300, 302), (2, 0))
+    scores = [
+        (rotary(X[None], offset=m) * rotary(KEY[None], offset=n)).sum().item() for m, n in places
+    ]
+    q, k = (math.atan2(v[2], v[0]) for v in (X, KEY))
+    picture, axes = diagram(
+        2.75,
+        "Both hands turn, and the angle between them stays",
+        alt="Four dials show pair 0 of a query and of a key. With the query at 0 and the key at 2, "
+        "at 1 and 3, at 300 and 302, both hands point elsewhere each time; the angle from query "
+        f"to key is {k + 2 - q:.2f} radians in all three, and the score {scores[0]:.3f}. With the "
+        f"query at 2 and the key at 0 the angle is {_signed(k - 2 - q, 2)}, the score "
+        f"{_signed(scores[3])}.",
+    )
+    for (m, n), score, x in zip(places, scores, (0.95, 2.6, 4.25, 6.1), strict=True):
+        center, radius = (x, 1.28), 0.62
+        color = ACCENT if n > m else QUIET
+        dial(axes, center, radius)
+        sector(axes, center, 0.36, *sorted((q + m, k + n)), color, 1.4)
+        for angle, name, of_hand in ((q + m, "q", SECOND), (k + n, "k", THIRD)):
+            hand(axes, center, radius, angle, of_hand)
+            beyond = tip_of(center, radius + 0.16, angle)
+            write(axes, beyond, name, of_hand, align="center", bold=True)
+        write(axes, (x, 2.23), f"angle {_signed(k + n - q - m, 2)} rad", color, align="center")
+        write(axes, (x, 2.53), f"score {_signed(score)}", color, align="center", bold=True)
+        write(axes, (x, 0.22), f"q at {m}, k at {n}", QUIET, align="center")
+    axes.plot((5.18, 5.18), (0.1, 2.65), color=FAINT, linewidth=1.2)
+    return picture
+
+
+def cache_offset() -> Picture:
+    picture, axes = diagram(
+        2.75,
+        "The new token stands behind the cache, and only the offset says so",
+        alt="Five keys in a cache, at positions 0 to 4, each a hand turned by its position, and a "
+        "new token at position 5. With offset=5 the keys lie 5, 4, 3, 2 and 1 steps back. With "
+        "offset=0 the new token stands where the first key does, and the others lie 1 to 4 steps "
+        "ahead of it.",
+    )
+    pitch, first, radius, y = 0.9, 1.85, 0.33, 0.9
+    frame(axes, (first - 0.5, y - 0.5), (4 * pitch + 1, 1))
+    write(axes, (first - 0.45, 0.2), "cache: keys, turned when they came", QUIET)
+    for position in range(6):
+        new = position == 5
+        center = (first + pitch * position + 0.12 * new, y)
+        dial(axes, center, radius)
+        hand(axes, center, radius, position, *((ACCENT, 2.4) if new else (QUIET, 1.8)))
+    write(axes, (first + 5 * pitch + 0.12, 0.2), "new", ACCENT, align="center", bold=True)
+    rows = (
+        ("position", [*map(str, range(6))], None, 1.62),
+        ("offset=5", [f"{5 - n} back" for n in range(5)] + ["here"], ACCENT, 2.02),
+        ("offset=0", ["here", "1 ahead", "2 ahead", "3 ahead", "4 ahead"], SECOND, 2.42),
+    )
+    for name, entries, color, line in rows:
+        write(axes, (0.12, line), name, color or QUIET, bold=bool(color))
+        for position, entry in enumerate(entries):
+            x = first + pitch * position + 0.12 * (position == 5)
+            write(axes, (x, line), entry, color or QUIET, align="center")
+    return picture
+
+
+def two_layouts() -> Picture:
+    n_heads, head_dim = 2, 6
+    rows = torch.arange(float(n_heads * head_dim))[:, None]
+    after = reference("rope").interleaved_to_half(rows, n_heads).flatten().int().tolist()
+    picture, axes = diagram(
+        3.25,
+        "Rows move within their head, so that partners end up D/2 apart",
+        alt="Twelve rows, two heads of width 6. Above, interleaved: rows 0 and 1, 2 and 3, 4 and 5 "
+        "are pairs, in head 1 likewise. Arrows lead each row to its new place below, where the "
+        f"order is {_listed(after[:6])} in head 0 and {_listed(after[6:])} in head 1. There a pair "
+        "lies three places apart. No arrow crosses from one head to the other.",
+    )
+    width, gap, first, top, bottom = 0.5, 0.4, 0.3, 1.0, 2.1
+    of_pair = (ACCENT, SECOND, THIRD)
+
+    def center(place: int) -> float:
+        return first + width * (place + 0.5) + gap * (place // head_dim)
+
+    for head in range(n_heads):
+        x = first + head * (head_dim * width + gap)
+        here = range(head * head_dim, (head + 1) * head_dim)
+        for line, order in ((top, list(here)), (bottom, [after[place] for place in here])):
+            colors = [[of_pair[row % head_dim // 2] for row in order]]
+            cells(axes, x, line, [order], colors=colors, size=(width, 0.38))
+        write(axes, (x + 1.5, 0.56), f"head {head}", QUIET, align="center")
+        for pair, color in enumerate(of_pair):
+            one, other = (center(head * head_dim + 2 * pair + n) for n in (0, 1))
+            bow(axes, one, other, top - 0.03, -0.22, color)
+            one, other = (center(head * head_dim + pair + n) for n in (0, head_dim // 2))
+            bow(axes, one, other, bottom + 0.41, 0.3, color)
+    write(axes, (first, 0.22), "interleaved: neighbors are a pair", bold=True)
+    write(axes, (first, 3.05), "split halves: i and D/2 + i are a pair", bold=True)
+    for place, row in enumerate(after):
+        color = of_pair[row % head_dim // 2]
+        arrow(axes, (center(row), top + 0.38), (center(place), bottom), color)
+    return picture
+
+
+def angles_seen() -> Picture:
+    head_dim, trained, factor, shown = 128, 4096, 4, (0, 32, 50, 63)
+    base = reference("rope").ntk_base(10000.0, factor, head_dim)
+    rates = [10000.0 ** (-2 * i / head_dim) for i in shown]
+    slower = [base ** (-2 * i / head_dim) for i in shown]
+    ways = (
+        ("as it is", rates),
+        ("ntk_base", slower),
+        ("positions / 4", [rate / factor for rate in rates]),
+    )
+    degrees = [[math.degrees(rate * trained * n) for n in (1, factor)] for rate in rates]
+    after = math.degrees(slower[2] * trained * factor)
+    picture, axes = diagram(
+        4.6,
+        "In a longer text, slow pairs reach angles that training never showed",
+        alt="Dials of pairs 0, 32, 50 and 63 of a head of width 128, base 10,000. In training on "
+        "4,096 tokens pairs 0 and 32 saw their whole circle, pair 50 saw "
+        f"{degrees[2][0]:.0f} degrees, pair 63 {degrees[3][0]:.0f}. With 16,384 tokens pair 50 "
+        f"reaches angles all around, pair 63 {degrees[3][1]:.0f} degrees. With ntk_base pair 50 "
+        f"reaches {after:.0f} degrees, and pair 63 stays in its arc. With positions divided by 4 "
+        "all stay, but the step of pair 0 from a token to the next shrinks from 1 radian to 0.25.",
+    )
+    xs, radius = (2.35, 3.65, 4.95, 6.25), 0.5
+    for pair, x in zip(shown, xs, strict=True):
+        write(axes, (x, 0.2), f"pair {pair}", align="center", bold=True)
+    known = [min(rate * trained, TURN) for rate in rates]
+    for (name, of_way), y in zip(ways, (1.0, 2.25, 3.5), strict=True):
+        write(axes, (0.15, y), name, bold=True)
+        for x, rate, old, arc in zip(xs, of_way, rates, known, strict=True):
+            dial(axes, (x, y), radius)
+            reached = min(rate * trained * factor, TURN)
+            sector(axes, (x, y), radius, 0, arc, SECOND, 1.4)
+            if reached > arc + 1e-6:
+                sector(axes, (x, y), radius, arc, reached, ACCENT, 1.4)
+            if old == 1:
+                for angle in (0, rate):
+                    hand(axes, (x, y), radius, angle, ACCENT if rate < 1 else SECOND)
+    write(axes, (xs[2], 0.78), "seen", SECOND, align="center")
+    write(axes, (xs[2], 1.22), "new", ACCENT, align="center")
+    write(axes, (0.15, 0.2), "reading 16,384", QUIET)
+    told = "seen: in training on 4,096 tokens. Lines: a token and the next"
+    write(axes, (0.15, 4.35), told, QUIET)
+    return picture
+
+
+def alibi_horizons() -> Picture:
+    n_heads, length = 8, 256
+    bias = reference("rope").alibi_bias(n_heads, length)[:, -1].flip(-1)  # by steps back
+    kept = bias.exp()
+    far = [math.log(100) * 2**head for head in range(1, n_heads + 1)]
+    picture = Picture(
+        3.6,
+        alt="Eight strips, a head each, on one scale of color, over 0 to 255 steps back: the share "
+        "of its weight that a token keeps. Head 1 is dark from ten steps on, head 4 from about "
+        f"{far[3]:.0f}; head 8 still keeps {kept[7, 255]:.0%} at 255 steps.",
+    )
+    axes = picture.subplots()
+    how = {"bar": "share of the weight", "gap": 0.02, "signed": False, "limit": 1.0}
+    heatmap(axes, kept.numpy(), "", "steps back from the query", "head (slope)", **how)
+    names = [f"{head}  (1/{2**head})" for head in range(1, n_heads + 1)]
+    axes.set_yticks(range(n_heads), names)
+    for head, place in enumerate(far):
+        if place < length:
+            axes.plot((place, place), (head - 0.42, head + 0.42), color="white", linewidth=2)
+    axes.text(far[3] + 6, 3, "1% at the white mark", color="white", va="center", fontsize=TEXT)
+    axes.set_xlim(-0.5, length - 0.5)
+    return in_text(picture, "One formula, eight horizons: steep heads read near, flat ones far")
+
+
+def score_by_distance() -> Picture:
+    head_dim, reach, places = 64, 64, (0, 100, 200, 300, 400)
+    made = torch.Generator().manual_seed(5)
+    query, key = torch.randn(2, 1, head_dim, generator=made)
+    w_q, w_k = torch.randn(2, head_dim, head_dim, generator=made) / math.sqrt(head_dim)
+    rope, encoding = reference("rope"), reference("sinusoidal").sinusoidal_encoding
+    rows, rotary = encoding(512, head_dim), rope.RotaryEmbedding(512, head_dim)
+
+    def scores(queries: torch.Tensor, keys: torch.Tensor) -> list[float]:
+        return ((queries * keys).sum(-1) / math.sqrt(head_dim)).tolist()
+
+    steps = range(reach + 1)
+    added = [scores((query + rows[s : s + reach + 1]) @ w_q, (key + rows[s]) @ w_k) for s in places]
+    turned = [
+        scores(rotary((query @ w_q).expand(reach + 1, -1), s), rotary(key @ w_k, s)) for s in places
+    ]
+    plain = scores(query @ w_q, key @ w_k)[0]
+    bias = rope.alibi_bias(8, 512)[4]
+    lowered = [(plain + bias[s : s + reach + 1, s]).tolist() for s in places]
+    picture, axes = chart(
+        4.0,
+        "RoPE and ALiBi score the distance alone, wherever the two tokens stand",
+        alt="The score of the same two tokens over 0 to 64 steps back, at five places of a text. "
+        "Sinusoidal rows, added: five different curves. RoPE: the five curves are one, which goes "
+        "up and down. ALiBi, head 5 of 8: one straight line, falling by 2.",
+        x="steps from the query back to the key",
+        y="score",
+    )
+    for one in added:
+        curve(axes, steps, one, color=QUIET, linewidth=1.1)
+    for one in turned:
+        curve(axes, steps, one, color=ACCENT)
+    for one in lowered:
+        curve(axes, steps, one, color=SECOND)
+    note(axes, "RoPE: one curve", (13.5, 2.2), (24, 2.4), ACCENT)
+    note(axes, "ALiBi: one line", (44, -1.07), (33, -1.6), SECOND)
+    note(axes, "sinusoidal: five places,\nfive curves", (55, 1.7), (49, 2.5), QUIET)
+    axes.set(xlim=(0, reach), ylim=(-2, 2.9))
+    return picture
+
+
+def where_each_acts() -> Picture:
+    picture, axes = diagram(
+        3.2,
+        "A position can come in at three places: a sum, a turn or a penalty",
+        alt="The way of tokens through a transformer. Learned and sinusoidal rows are added to the "
+        "token rows, once. In each layer the sum becomes queries, keys and values. RoPE turns "
+        "queries and keys. Their products are the scores, from which ALiBi takes a penalty. "
+        "Softmax makes weights of the scores, and the weights mix the values.",
+    )
+    frame(axes, (2.62, 0.08), (4.26, 3.02))
+    write(axes, (4.75, 2.2), "attention, layer by layer", QUIET, align="center")
+    added = box(axes, 0.14, 0.3, "learned or sinusoidal\nrow, once", SECOND, (2.25, 0.68))
+    turned = box(axes, 2.8, 0.3, "RoPE turns\nboth", ACCENT, (1.5, 0.68))
+    lowered = box(axes, 4.5, 0.3, "ALiBi takes\na penalty", THIRD, (1.5, 0.68))
+    tokens = box(axes, 0.14, 1.42, "token\nrows", size=(0.95, 0.62))
+    queries = box(axes, 2.95, 1.42, "queries,\nkeys", size=(1.2, 0.62))
+    scores = box(axes, 4.75, 1.42, "scores", size=(1.0, 0.62))
+    softmax = box(axes, 6.0, 1.42, "soft-\nmax", size=(0.75, 0.62))
+    values = box(axes, 2.95, 2.42, "values", size=(1.2, 0.5))
+    mixed = box(axes, 6.0, 2.42, "mix", size=(0.75, 0.5))
+    plus = (1.85, 1.73)
+    axes.add_patch(Circle(plus, 0.19, facecolor=TINTS[SECOND], edgecolor=SECOND))
+    write(axes, plus, "+", align="center", size=TEXT + 4)
+    arrow(axes, tokens.right(0), (plus[0] - 0.19, plus[1]))
+    arrow(axes, (plus[0], added.below(0)[1]), (plus[0], plus[1] - 0.19), SECOND)
+    arrow(axes, (plus[0] + 0.19, plus[1]), queries.left(0))
+    arrow(axes, (plus[0] + 0.13, plus[1] + 0.13), values.left(0))
+    arrow(axes, turned.below(0), queries.above(0), ACCENT)
+    arrow(axes, lowered.below(0), scores.above(0), THIRD)
+    arrow(axes, queries.right(0), scores.left(0))
+    arrow(axes, scores.right(0), softmax.left(0))
+    arrow(axes, values.right(0), mixed.left(0))
+    arrow(axes, softmax.below(0), mixed.above(0))
+    return picture
+
+
+def reading_on() -> Picture:
+    losses = measured("rope", "reading_on")["losses"]
+    lengths = (64, 128, 256)
+    picture, axes = chart(
+        4.2,
+        "RoPE is best at its trained length, and needs a new base beyond it",
+        alt="Loss over the length of the text read, 64, 128 and 256 characters, after training on "
+        "64. "
+        + " ".join(
+            f"{name}: {', '.join(f'{loss:.2f}' for loss in of_name)}."
+            for name, of_name in losses.items()
+        ),
+        x="length of the text (characters); trained on 64",
+        y="loss (nats per character)",
+    )
+    colors = {"RoPE": ACCENT, "RoPE, ntk_base": ACCENT, "ALiBi": SECOND}
+    aside = {"learned": 7, "sinusoidal": -7, "RoPE, ntk_base": 8, "ALiBi": -8}  # points
+    for name, of_name in losses.items():
+        how = {"marker": "o", "markersize": 5, "linestyle": "--" if "base" in name else "-"}
+        offset = (8, aside.get(name, 0))
+        curve(axes, lengths, of_name, name, colors.get(name, QUIET), offset=offset, **how)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(lengths, [str(length) for length in lengths])
+    axes.minorticks_off()
+    axes.set(xlim=(58, 500), ylim=(1.92, 3.25))
+    return picture
+
+
+# --- parts ----------------------------------------------------------------------------------
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _signed(number: float, digits: int = 3) -> str:
+    return f"{number:.{digits}f}".replace("-", "−")
+
+
+def _arc(axes: Axes, center: Point, radius: float, start: float, end: float, color: str) -> None:
+    """Draw an arrow along a circle."""
+    angles = torch.linspace(start, end, 40).tolist()
+    points = [tip_of(center, radius, angle) for angle in angles]
+    axes.plot(*zip(*points[:-1], strict=True), color=color, linewidth=1.6)
+    head = {"arrowstyle": "-|>", "color": color, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", points[-1], points[-4], arrowprops=head)

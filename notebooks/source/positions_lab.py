@@ -1,0 +1,401 @@
+# %% [markdown]
+# # The positions lab
+#
+# **One sentence, every scheme of the course.** "The cat sat on the mat ." goes through a learned
+# table (really trained, right here), through sinusoids, RoPE and ALiBi, with your own functions.
+# You have seen each of them alone. Side by side they answer the question that matters in
+# practice: what does a score know about *where*, and what becomes of it when the same sentence
+# stands elsewhere?
+#
+# *Uses what you wrote in lessons 3, 4 and 5. Nothing here is graded. Guess all the same.*
+
+# %%
+import math
+
+import torch
+import torch.nn.functional as F
+from IPython.display import display
+
+from course import figures
+from course.data.batches import get_batch
+from course.data.kingdom import kingdom_text
+from course.data.tokenizers import WordTokenizer
+from course.figures.play import play
+from course.student.guess import Guess
+from course.student.notebook import exercises
+
+learned, sinusoidal, rope = map(exercises, ("learned", "sinusoidal", "rope"))
+torch.set_num_threads(1)  # batches this small are not worth sharing
+
+C, LONGEST, READ = 32, 64, 16  # features, rows of the position table, tokens read at once
+sentence = ["the", "cat", "sat", "on", "the", "mat", "."]
+text = kingdom_text() + " ".join(sentence)
+tokenizer = WordTokenizer.from_text(text, pattern=r"[a-z]+|\.")
+ids = torch.tensor(tokenizer.encode(text))
+
+# %% [markdown]
+# ## A table that training wrote
+#
+# One layer of attention learns to predict the next word of the toy kingdom: your `GPTEmbedding`,
+# a query, a key and a value projection, your `tied_logits`. It reads 16 words at a time. The
+# position table has 64 rows.
+
+# %%
+_ = torch.manual_seed(0)
+model = learned.GPTEmbedding(len(tokenizer.words), LONGEST, C)
+w_q, w_k, w_v = (torch.randn(C, C).div(math.sqrt(C)).requires_grad_() for _ in range(3))
+generator = torch.Generator().manual_seed(0)
+optimizer = torch.optim.Adam([*model.parameters(), w_q, w_k, w_v], lr=0.01)
+losses = []
+for _ in range(600):
+    inputs, targets = get_batch(ids, READ, 32, generator)
+    x = model(inputs)
+    seen = F.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v, is_causal=True)
+    logits = learned.tied_logits(x + seen, model.tok_emb.weight)
+    loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+w_q, w_k = w_q.detach(), w_k.detach()
+tokens = model.tok_emb.weight.detach()[tokenizer.encode(" ".join(sentence))]
+table = model.pos_emb.weight.detach()
+formula = sinusoidal.sinusoidal_encoding(LONGEST, C)
+figures.loss_curve(losses, math.log(len(tokenizer.words)), unit="nats per word", step="step")
+
+# %% [markdown] tags=["prediction"]
+# The table started as noise, and nobody said that position 5 lies between 4 and 6. What will the
+# similarities of its rows look like now: noise, a diagonal that fades, stripes as in the
+# sinusoidal table? And rows 16 to 63? In numbers: how alike (cosine) are rows 9 and 10, and how
+# alike are rows 40 and 41?
+
+# %% tags=["guess"]
+guess = Guess(rows_9_and_10=..., rows_40_and_41=...)
+
+# %%
+for name, rows in {"0 to 15": table[:READ], "16 to 63": table[READ:]}.items():
+    print(f"rows {name:<9} standard deviation {rows.std().item():.3f}")
+figures.learned_against_formula(table[:24], formula[:24])
+
+# %% tags=["guess"]
+guess.compare(
+    rows_9_and_10=F.cosine_similarity(table[9], table[10], dim=0).item(),
+    rows_40_and_41=F.cosine_similarity(table[40], table[41], dim=0).item(),
+)
+
+# %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# Neighboring rows have become alike, and the likeness fades with the distance. Neighboring places
+# do nearly the same job, so they get nearly the same row. Late rows differ less than early ones:
+# places 1 and 2 are less alike than places 10 and 12. So it is no copy of the formula. The wide
+# band below says the same: its products depend on the place, too. (Where the band touches 0, an
+# untrained row takes part.)
+#
+# Rows 16 to 63 are the noise they were drawn from, 0.02 wide. Nothing longer than 16 words was
+# ever read, so no gradient ever reached them.
+#
+# </details>
+
+# %% [markdown] tags=["prediction"]
+# Now the scores that positions alone would get, without any token: the learned rows through the
+# trained `w_q` and `w_k`. Which of the two formulas will they resemble, "sinusoidal" (products of
+# rows) or "ALiBi" (a penalty)? Remember that the model had a causal mask, and that a softmax
+# follows.
+
+# %% tags=["guess"]
+guess = Guess(resembles=...)
+
+# %%
+position_scores = (table[:READ] @ w_q) @ (table[:READ] @ w_k).T / math.sqrt(C)
+alibi = rope.alibi_bias(8, READ)[0]
+figures.schemes_side_by_side(
+    {
+        "learned, through $W_q$ $W_k$": position_scores,
+        "sinusoidal": formula[:READ] @ formula[:READ].T / math.sqrt(C),
+        "ALiBi, head 1 of 8": alibi,
+    }
+)
+
+# %% [markdown]
+# At first sight neither. But a softmax does not notice if all scores of a row change by the same
+# amount. So take from each row the score of the query with itself, and leave out what the mask
+# hides:
+
+# %%
+own = position_scores.diagonal()[:, None]
+hidden = torch.full((READ, READ), -math.inf).triu(1)
+for name, matrix in {"learned": position_scores, "ALiBi": alibi}.items():
+    last = (matrix + hidden).softmax(-1)[-1, -4:]
+    print(f"{name:<8} weights of the last four keys: {[round(w, 2) for w in last.tolist()]}")
+figures.schemes_side_by_side(
+    {"learned, less its own score": (position_scores - own).tril(), "ALiBi, head 1 of 8": alibi}
+)
+
+# %% tags=["guess"]
+below = torch.ones(READ, READ).tril(-1).bool()
+formulas = {"sinusoidal": formula[:READ] @ formula[:READ].T, "ALiBi": alibi}
+alike = {
+    name: torch.corrcoef(torch.stack((matrix[below], (position_scores - own)[below])))[0, 1].item()
+    for name, matrix in formulas.items()
+}
+print("correlation with the learned ones:", {name: round(r, 2) for name, r in alike.items()})
+guess.compare(resembles=max(alike, key=alike.get))
+
+# %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# Training has found ALiBi. Each step back costs about half, 0.44 to 0.60, where ALiBi's steepest
+# head of eight takes 0.5. In this text the last few words tell most about the next, so a penalty
+# for distance is what the model needs, and a learned table can build one: the key's row says "I
+# stand late", and every query likes that. A query's own place cancels in the softmax.
+#
+# What it cannot do is go on. ALiBi's line continues at position 16; the table's ends there.
+#
+# </details>
+
+# %% [markdown]
+# ## What is added, and what is not
+
+# %% [markdown] tags=["prediction"]
+# Both "the" have the same row, with cosine 1. After adding learned rows (trained), or sinusoids,
+# they differ. Sinusoids are the louder ones: 0.71 per feature, against 0.39 of the tokens and
+# 0.18 of the learned rows here. With which of the two will the sums for "the" and "the" be less
+# alike?
+
+# %% tags=["guess"]
+guess = Guess(less_alike=...)
+
+# %%
+cosines = {}
+for name, rows in {"learned": table[:7], "sinusoidal": formula[:7]}.items():
+    cosines[name] = F.cosine_similarity(*(tokens + rows)[[0, 4]], dim=0).item()
+    print(f"the + {name:<11} against the + {name:<11} cosine {cosines[name]:.2f}")
+display(figures.token_position_sum(tokens, table[:7], sentence))
+display(figures.token_position_sum(tokens, formula[:7], sentence))
+
+# %% tags=["guess"]
+guess.compare(less_alike=min(cosines, key=cosines.get))
+
+# %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# With the sinusoids, but hardly: 0.79 against 0.84. They are four times as loud as the learned
+# rows, yet most of what rows 0 and 4 say is the same, for their slow pairs have not moved; look
+# at the right two thirds of the second picture. Loud is not the same as clear.
+#
+# RoPE and ALiBi have no picture here: they add nothing to a token.
+#
+# </details>
+
+# %% [markdown]
+# ## The same sentence, somewhere else
+
+
+# %%
+def scores(start, head=1, base=10_000, w_q=w_q, w_k=w_k):
+    """The scores of the sentence at positions start, start + 1, ..., under each scheme."""
+    here, turn = slice(start, start + 7), rope.RotaryEmbedding(LONGEST, C, base)
+
+    def meet(x, change=lambda features: features):
+        return change(x @ w_q) @ change(x @ w_k).T / math.sqrt(C)
+
+    return {
+        "no positions": meet(tokens),
+        "learned": meet(tokens + table[here]),
+        "sinusoidal": meet(tokens + sinusoidal.sinusoidal_encoding(LONGEST, C, base)[here]),
+        "RoPE": meet(tokens, lambda features: turn(features, start)),
+        "ALiBi": meet(tokens) + rope.alibi_bias(8, LONGEST)[head - 1, here, here],
+    }
+
+
+def change(shift, **settings):
+    """The largest change of a score when the whole sentence shifts."""
+    before, after = scores(0, **settings), scores(shift, **settings)
+    return {name: (after[name] - before[name]).abs().max().item() for name in before}
+
+
+# %% [markdown] tags=["prediction"]
+# We shift the whole sentence by 9 tokens, once with the trained `w_q` and `w_k` and once without
+# any (the identity in their place). Tokens are added this time. For which of the
+# five schemes will the largest change be 0, in which of the two cases? How many of them are that?
+
+# %% tags=["guess"]
+guess = Guess(unchanged_without=..., unchanged_with=...)
+
+# %%
+bare = change(9, w_q=torch.eye(C), w_k=torch.eye(C))
+through = change(9)
+print(f"{'':<14}{'without W_q, W_k':>18}{'with':>10}")
+for name in through:
+    print(f"{name:<14}{bare[name]:>18.6f}{through[name]:>10.6f}")
+positions = formula @ formula.T / math.sqrt(C)
+moved = (positions[9:16, 9:16] - positions[:7, :7]).abs().max()
+print(f"sinusoidal positions alone, without tokens and projections: {moved:.6f}")
+figures.schemes_side_by_side(scores(0), sentence, through)
+
+# %% tags=["guess"]
+guess.compare(
+    unchanged_without=sum(change < 0.001 for change in bare.values()),
+    unchanged_with=sum(change < 0.001 for change in through.values()),
+)
+
+# %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# Without positions nothing can change, with RoPE and ALiBi nothing does, projections or not.
+# Learned rows change both times, by 0.31 and by 9.
+#
+# The trap is the sinusoidal row. Alone and bare, its positions are perfectly relative: the last
+# line says 0. Add tokens, and even without projections the scores change by 1.0, because a token
+# times a position depends on the position. With projections it is 18. So the fine property of the
+# formula is one that no model sees. RoPE has the same angles, and it has the property where it
+# counts: in the score.
+#
+# </details>
+
+# %% [markdown] tags=["prediction"]
+# At shift 32 the sentence stands on rows 32 to 38 of the learned table, which were never trained.
+# What will its scores look like: "an error", "wild numbers", or like those of another scheme above,
+# and of which? And which of the three below does a smaller base change?
+
+# %% tags=["guess"]
+guess = Guess(like=...)
+
+
+# %%
+def draw(shift=9, base=10_000):
+    now, moved = scores(shift, base=base), change(shift, base=base)
+    shown = ("learned", "sinusoidal", "RoPE")
+    return figures.schemes_side_by_side({name: now[name] for name in shown}, sentence, moved)
+
+
+play(draw, shift=[0, 1, 4, 9, 16, 32, 57], base=[10, 100, 10_000, 500_000])
+
+# %% tags=["guess"]
+far = scores(32)
+away = {name: (far[name] - far["learned"]).abs().max().item() for name in far if name != "learned"}
+guess.compare(like=min(away, key=away.get))
+
+# %% [markdown] tags=["slider"]
+# Move the sliders. Which of the three changes with the base, and which with the shift?
+
+# %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# Like "no positions": from a shift of 16 on, no learned score differs from those by more than
+# 0.5. Untrained rows are small, so the sum is nearly the bare token. There is no error. The model
+# has become blind to order, and goes on. (Behind row 63 there is an error, and that is the kinder
+# case.)
+#
+# The base changes the sinusoids and RoPE. RoPE's matrix changes with the base, and never with the
+# shift.
+#
+# </details>
+#
+# ALiBi is the same at every shift, and different in every head. Here is what its weights become,
+# with a causal mask and without projections.
+
+# %% [markdown] tags=["prediction"]
+# The second "the" looks at the first one, an exact copy of itself, four places back. Equal
+# content, so without a penalty both get the same weight. What share of its own weight does the
+# first "the" get in head 1 (slope 1/2), and what in head 3 (slope 1/8)?
+
+# %% tags=["guess"]
+guess = Guess(head_1=..., head_3=...)
+
+
+# %%
+def weights(head):
+    bare = scores(0, head, w_q=torch.eye(C), w_k=torch.eye(C))["ALiBi"]
+    return (bare + hidden[:7, :7]).softmax(-1)
+
+
+def draw(head=1):
+    return figures.attention_weights(weights(head), sentence)
+
+
+play(draw, head=range(1, 9))
+
+# %% tags=["guess"]
+ratios = {head: (weights(head)[4, 0] / weights(head)[4, 4]).item() for head in (1, 3)}
+guess.compare(head_1=ratios[1], head_3=ratios[3])
+
+# %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# 0.14 in head 1 and 0.61 in head 3: the softmax turns a difference of scores into a ratio of
+# weights, and the difference is the slope times 4. $e^{-4/2} = 0.14$, $e^{-4/8} = 0.61$. In head
+# 8 it is 0.98: there the sentence is as good as a bag of words. What is subtracted from a score
+# multiplies a weight.
+#
+# </details>
+
+# %% [markdown]
+# ## How sharply can a formula see?
+
+# %% [markdown] tags=["prediction"]
+# A word stands at every position of a text, and RoPE turns it. How well does it score with its
+# copy 100 places away, compared with itself: about 0, 0.3, 0.6? And the sinusoids of lesson 4,
+# position against position? (Width 64, base 10,000.) What if the width were 2, a single pair?
+
+# %% tags=["guess"]
+guess = Guess(RoPE=..., sinusoidal=...)
+
+
+# %%
+def encodings(width, base):
+    copies = torch.randn(1, width, generator=torch.Generator().manual_seed(0)).expand(200, width)
+    turned = rope.RotaryEmbedding(200, width, base)(copies)
+    return {
+        "sinusoidal": sinusoidal.sinusoidal_encoding(200, width, base),
+        "RoPE, one word": turned,
+    }
+
+
+def draw(width=64, base=10_000):
+    return figures.dot_against_offset(encodings(width, base))
+
+
+play(draw, width=[2, 4, 8, 16, 64, 256], base=[10, 100, 10_000, 500_000])
+
+# %% tags=["guess"]
+at_100 = {
+    name: F.cosine_similarity(rows[0], rows[100], dim=0).item()
+    for name, rows in encodings(64, 10_000).items()
+}
+guess.compare(RoPE=at_100["RoPE, one word"], sinusoidal=at_100["sinusoidal"])
+
+# %% [markdown] tags=["slider"]
+# Move the sliders to a width of 2. How do the two curves differ now?
+
+# %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# 0.56 for the sinusoids and 0.64 for RoPE: neither forgets. Of the 32 pairs, the slow half has
+# turned by a radian at most after 100 places and still says "same place". With base 10 there are
+# no slow pairs: the product falls to 0 within a few tokens and comes back in waves. With base
+# 500,000 it stays higher still.
+#
+# The curves are of one kind, for both are sums of the same cosines: the sinusoids with equal
+# weights, RoPE weighted by what the word has in each pair, $\sum_i r_i^2 \cos(k\theta_i)$. At
+# width 2 there is one weight, and the curves are the same wave, whatever the base. (This is a
+# word that meets its own copy. Through $W_q$ and $W_k$ query and key differ, and the best
+# distance may be any: RoPE does not make near tokens loud by itself. ALiBi does.)
+#
+# Neither curve has a band: no place is special.
+#
+# </details>
+
+# %% [markdown]
+# ## What to take along
+#
+# | | where it acts | what the score knows | on rows it never trained on |
+# |---|---|---|---|
+# | learned | added | the place | silent blindness, then an error |
+# | sinusoidal | added | the place, once projected | new angles, no error |
+# | RoPE | turns queries and keys | the distance | new angles for slow pairs, no error |
+# | ALiBi | added to scores | the distance | the same line, further down |
+#
+# To go on playing, with a sentence of your own: `course lab export` writes a page for
+# your browser with a trained model for each scheme; `--mine` puts your functions beside it.
