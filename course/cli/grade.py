@@ -85,7 +85,7 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
       course grade --self-test
     """
     from course.grading.judge.import_path import UnsafePlace, safe_import_path
-    from course.grading.sandbox.sandbox import SandboxError
+    from course.grading.sandbox.sandbox import SandboxError, SandboxMissing
 
     _open_standard_streams()
     try:
@@ -99,11 +99,13 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
             sys.exit(_grade(submissions, **options))
     except UnsafePlace as error:
         raise click.ClickException(str(error)) from None
-    except SandboxError as error:
+    except SandboxMissing as error:
         raise click.ClickException(
             f"{error} Strangers' code is not run without a sandbox; `--unsandboxed` grades code "
             "that you trust as your own."
         ) from None
+    except SandboxError as error:
+        raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         raise click.ClickException(
             "Stopped. What was graded so far is kept: run the same command again to go on."
@@ -148,11 +150,11 @@ def _grade(
     from course.grading.judge.unit import GradingError, Settings
     from course.grading.reports import pages_of_others, write_reports
     from course.grading.reports.changes import changes
-    from course.grading.sandbox.sandbox import SandboxError, missing
+    from course.grading.sandbox.sandbox import SandboxMissing, missing
     from course.grading.submissions import SubmissionsError, modules_beside, read_submissions
 
     if not (unsandboxed or scheduler) and (lacking := missing()):
-        raise SandboxError(" ".join(lacking))
+        raise SandboxMissing(" ".join(lacking))
     if unsandboxed:
         click.secho("No sandbox: what is graded can do all that you can.", fg="red", err=True)
     try:

@@ -144,6 +144,30 @@ def test_a_class_is_graded_as_ever(tmp_path):
     assert list(tmp_path.rglob("trace")) == []
 
 
+@pytest.mark.slow
+@needs_sandbox
+def test_the_folder_for_temporary_files_may_have_a_long_path(tmp_path):
+    """Longer than the address of a socket may be."""
+    far = tmp_path / ("x" * 120)
+    far.mkdir()
+    process = started(tmp_path, Mishap(environment={"TMPDIR": str(far)}))
+    said = ended(process)
+    assert process.returncode == 0, said
+    assert points_in(tmp_path) == POINTS
+
+
+@pytest.mark.slow
+@needs_sandbox
+def test_a_module_that_takes_more_memory_than_the_machine_can_promise_earns_0(tmp_path):
+    """It gets an error in its process, instead of being killed and left out of the totals."""
+    hog = f"{STUB}\n\nx = bytearray(1_500_000_000)\n".encode()
+    limits = Limits.for_jobs(1, 2 * 10**9)
+    with Judge(limits=limits) as judge:
+        result = judge.grade(Unit("eve", "lookup", hog))
+    assert (bool(result.key), result.points) == (True, 0)
+    assert "needs more memory than there is" in result.trouble
+
+
 def bounded(limit: int, value: int) -> None:
     ctypes.CDLL(None).prctl(24, 24, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_SYS_RESOURCE
     resource.setrlimit(limit, (value, value))

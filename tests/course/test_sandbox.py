@@ -20,6 +20,7 @@ from course.grading.sandbox.escapes import ATTEMPTS, attempt
 from course.grading.sandbox.fork_server import ForkServer
 from course.grading.sandbox.remote import RemoteModule
 from course.grading.sandbox.sandbox import ENVIRONMENT, Limits, SandboxError, spawn
+from course.system.memory import available_memory
 
 pytestmark = needs_sandbox
 
@@ -270,6 +271,34 @@ def test_too_much_memory():
     limits = Limits(memory_bytes=100_000_000)
     assert answer(lambda: len(bytearray(50_000_000)), limits) == "50000000"
     assert end_of(lambda: bytearray(200_000_000), limits) == "needed more than 0.1 GB of memory"
+
+
+@pytest.mark.parametrize(
+    ("available", "jobs", "promised"),
+    [(24 * 10**9, 2, 2 * 10**9), (2 * 10**9, 1, 1_400_000_000), (4 * 10**9, 2, 1_400_000_000)],
+)
+def test_a_worker_is_promised_no_more_memory_than_there_is(available, jobs, promised):
+    assert Limits.for_jobs(jobs, available).memory_bytes == promised
+
+
+def test_a_machine_without_memory_for_its_jobs_says_so():
+    with pytest.raises(SandboxError, match=r"1\.0 GB of memory .* each of 2 --jobs needs 1\.1 GB"):
+        Limits.for_jobs(2, 10**9)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_container_may_have_less_memory_than_its_machine(tmp_path, version):
+    (tmp_path / "meminfo").write_text("MemTotal: 9000000 kB\nMemAvailable: 4000000 kB\n", "ascii")
+    assert available_memory(tmp_path, tmp_path) == 4_096_000_000
+    folder = tmp_path if version == 2 else tmp_path / "memory"
+    folder.mkdir(exist_ok=True)
+    names = {
+        1: ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        2: ("memory.max", "memory.current"),
+    }
+    for name, content in zip(names[version], ("3000000000\n", "1000000000\n"), strict=True):
+        (folder / name).write_text(content, "ascii")
+    assert available_memory(tmp_path, tmp_path) == 2_000_000_000
 
 
 def test_killed_while_it_waits():

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from course.grading.judge.schedule import Judges
 from course.grading.judge.unit import GradingError, Settings, Unit
 from course.grading.sandbox.namespaces import end_with_parent
-from course.grading.sandbox.sandbox import SandboxError, confine_judge, mapped_bytes
+from course.grading.sandbox.sandbox import Limits, SandboxError, confine_judge, mapped_bytes
 from course.grading.sandbox.start import GRADER, start_fork_server, stop_fork_server
 from course.testing.result import LessonResult
 
@@ -41,7 +42,8 @@ def local_judges(settings: Settings, jobs: int) -> Iterator[Judges]:
     _start_server()
     asked_to_end, until_closed = context.Pipe(duplex=False)
     with asked_to_end, until_closed, ExitStack() as processes:
-        process, fork_server = start_fork_server(settings.limits, settings.confined)
+        limits = settings.limits or Limits.for_jobs(jobs)
+        process, fork_server = start_fork_server(limits, settings.confined)
         processes.callback(stop_fork_server, process, fork_server)
 
         def new_judge() -> ProcessPoolExecutor:
@@ -80,10 +82,16 @@ def _without_interruption(act: Callable[..., Any], *arguments: object) -> Any:
             signal.raise_signal(number)
 
 
+_MAX_TEMPORARY = 60
+"""Bytes of a folder that may hold a socket: the path of one has 107 at most."""
+
+
 def _start_server() -> None:
     """Start the process that judges are forked from. Ctrl+C is blocked in all of them."""
     if threading.current_thread() is not threading.main_thread():
         return
+    if len(tempfile.gettempdir()) > _MAX_TEMPORARY and os.access("/tmp", os.W_OK):
+        tempfile.tempdir = "/tmp"
     resource_tracker.ensure_running()  # or else it is started below, and unblocks
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # what comes now, waits
     if sys.platform == "linux":

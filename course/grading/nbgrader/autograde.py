@@ -48,7 +48,7 @@ class Autograde(converters.Autograde):
         """
         from course.grading.judge.grade import GradingError  # it brings PyTorch along
         from course.grading.judge.import_path import UnsafePlace, safe_import_path
-        from course.grading.sandbox.sandbox import SandboxError, missing
+        from course.grading.sandbox.sandbox import SandboxError, SandboxMissing, missing
 
         assignment = self.coursedir.assignment_id
         lesson = lesson_of(assignment)
@@ -61,7 +61,7 @@ class Autograde(converters.Autograde):
             return
         try:
             if lacking := missing():
-                raise SandboxError(" ".join(lacking))
+                raise SandboxMissing(" ".join(lacking))
             with safe_import_path(Path(self.coursedir.root, self.coursedir.submitted_directory)):
                 self._grade(lesson)
         except (GradingError, SandboxError, UnsafePlace, OSError, ValueError) as error:

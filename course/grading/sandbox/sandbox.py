@@ -36,7 +36,7 @@ from functools import cache
 from pathlib import Path
 
 from course.grading.sandbox import landlock, namespaces, seccomp
-from course.system.memory import ran_out_of_memory
+from course.system.memory import available_memory, ran_out_of_memory
 
 ENVIRONMENT = {
     "HOME": "/",
@@ -69,7 +69,11 @@ _CONFINED = b"."
 
 
 class SandboxError(RuntimeError):
-    """A reason why there can be no sandbox here; the message is made of sentences."""
+    """A reason why nothing can be run in a sandbox; the message is made of sentences."""
+
+
+class SandboxMissing(SandboxError):
+    """What this machine lacks for a sandbox."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,38 @@ class Limits:
     cpu_seconds: int = 900  # the judge waits for no lesson so long
     memory_bytes: int = 2 * 10**9
     open_files: int = 64
+
+    @classmethod
+    def for_jobs(cls, jobs: int, available: int | None = None) -> "Limits":
+        """Return limits that this machine can give to so many workers at a time.
+
+        A worker that is killed because the machine has less memory than it was promised would be
+        the machine's failure, and a student could choose it.
+
+        Args:
+            available: the bytes of memory that are free, if they are not to be asked for.
+
+        Raises:
+            SandboxError: there is too little memory for so many jobs.
+        """
+        try:
+            available = available_memory() if available is None else available
+        except OSError:
+            return cls()
+        share = int(0.9 * available / jobs) - _JUDGE_BYTES
+        if share < _LEAST_BYTES:
+            needed = (_JUDGE_BYTES + _LEAST_BYTES) / 0.9e9
+            raise SandboxError(
+                f"{available / 1e9:.1f} GB of memory are free, and each of {jobs} --jobs needs "
+                f"{needed:.1f} GB; use fewer jobs, or free some memory."
+            )
+        return cls(memory_bytes=min(share, cls.memory_bytes))
+
+
+_JUDGE_BYTES = 400 * 10**6
+"""What a judge uses next to its worker."""
+_LEAST_BYTES = 600 * 10**6
+"""What the references need, with room to spare."""
 
 
 class Worker:
@@ -186,7 +222,7 @@ def spawn(
         confined: False for code that one trusts as one's own, where there is no sandbox.
 
     Raises:
-        SandboxError: it is to be confined, and this machine lacks something for that.
+        SandboxMissing: it is to be confined, and this machine lacks something for that.
     """
     limits = limits or Limits()
     rules = _rules() if confined else None
@@ -230,7 +266,7 @@ class _Rules:
 def _rules() -> _Rules:
     """Prepare the rules for all workers of this fork server, once."""
     if lacking := missing():
-        raise SandboxError(" ".join(lacking))
+        raise SandboxMissing(" ".join(lacking))
     files = landlock.prepare([*_READABLE, *_installation()])
     return _Rules(files, seccomp.prepare(), mapped_bytes())
 

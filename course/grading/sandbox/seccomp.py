@@ -15,7 +15,7 @@ FILES = (
     "access close dup dup2 dup3 faccessat faccessat2 fstat getcwd getdents64 lseek lstat "
     "newfstatat pread64 preadv read readlink readlinkat readv stat statx write writev"
 )
-CONNECTION = "poll ppoll pselect6 recvfrom select shutdown"
+CONNECTION = "poll ppoll pselect6 select shutdown"
 TIME = "clock_getres clock_gettime clock_nanosleep gettimeofday nanosleep time"
 ABOUT_ITSELF = (
     "getcpu getegid geteuid getgid getpid getppid getrandom getrlimit getrusage gettid getuid "
@@ -85,7 +85,9 @@ def prepare() -> ctypes.c_void_p:
         _allow(filter_, "fcntl", _Condition(1, _EQUAL, command))
     for command in _harmless_ioctl():
         _allow(filter_, "ioctl", _Condition(1, _EQUAL, command))
-    _allow(filter_, "sendto", _Condition(4, _EQUAL, 0))  # to no address but the other end
+    # No flags, such as MSG_OOB, for which the wire has no use, and no address but the other end.
+    _allow(filter_, "recvfrom", _Condition(3, _EQUAL, 0))
+    _allow(filter_, "sendto", _Condition(3, _EQUAL, 0), _Condition(4, _EQUAL, 0))
     # Its own limits are to be read: with less, it would end as if the machine had ended it.
     _allow(filter_, "prlimit64", _Condition(0, _EQUAL, 0), _Condition(2, _EQUAL, 0))
     return filter_

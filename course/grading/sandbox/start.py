@@ -7,11 +7,20 @@ import sys
 import threading
 
 from course import root
-from course.grading.sandbox.sandbox import ENVIRONMENT, Limits, SandboxError, missing
+from course.grading.sandbox.sandbox import (
+    ENVIRONMENT,
+    Limits,
+    SandboxError,
+    SandboxMissing,
+    missing,
+)
 
 GRADER = "COURSE_GRADER"
 """The environment variable by which the process that judges come from knows what it ends with."""
-ENDED = "The process that starts the workers has ended."
+ENDED = (
+    "The process that starts the workers was killed. What is graded is kept: run the same command "
+    "again to go on."
+)
 SECONDS_TO_END = 10
 """How long a fork server may take once its judges have gone."""
 
@@ -47,7 +56,7 @@ def start_fork_server(
         SandboxError: this machine cannot confine workers.
     """
     if confined and (lacking := missing()):
-        raise SandboxError(" ".join(lacking))
+        raise SandboxMissing(" ".join(lacking))
     limits = limits or Limits()
     # it would end with the thread that started it, and that may be another's to end
     is_main = threading.current_thread() is threading.main_thread()
