@@ -2,7 +2,7 @@
 
 The zip holds `exercises/rope.py`, `notebooks/5_rope.ipynb` and so on, and `manifest.json`: a hash
 of each, and the versions of the course and of Python. It says nothing about the computer, and about
-the student only a name and questions, if they are given. The same content gives the same bytes.
+the student only a name, if one is given. The same content gives the same bytes.
 """
 
 import ast
@@ -22,10 +22,6 @@ from course.syllabus import lessons
 from course.system.files import add_to_zip
 
 MANIFEST = "manifest.json"
-QUESTIONS = "questions.json"
-"""In a zip, what the student asks: a text for each exercise asked about, by its name."""
-MAX_QUESTION = 2_000
-"""Characters of one question."""
 MAX_MODULE_BYTES = 1 << 20
 """A larger module is not read by the grader."""
 MAX_NOTEBOOK_BYTES = 5 << 20
@@ -68,19 +64,13 @@ def collect() -> tuple[dict[str, bytes], list[str]]:
     return files, remarks
 
 
-def pack(
-    files: Mapping[str, bytes], name: str = "", questions: Mapping[str, str] | None = None
-) -> bytes:
+def pack(files: Mapping[str, bytes], name: str = "") -> bytes:
     """Return the bytes of the zip.
 
     Args:
         files: the bytes of each file, by its name in the zip.
         name: the student's, if it is to be in the manifest.
-        questions: what the student asks, by the name of an exercise.
     """
-    if questions:
-        text = json.dumps(questions, indent=1, ensure_ascii=False, sort_keys=True)
-        files = {**files, QUESTIONS: f"{text}\n".encode()}
     manifest = {
         "course": _COURSE,
         "version": __version__,

@@ -25,7 +25,6 @@ _GROUPS = {
     },
     "For a class": {
         "grade": "course.cli.grade",
-        "class": "course.cli.class_file",
         "nbgrader": "course.cli.nbgrader",
         "gradescope": "course.grading.engines.gradescope",
     },

@@ -1,7 +1,6 @@
 """`course open`, `reset`, `submit` and `build`: what one does with the files of a lesson."""
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -9,7 +8,6 @@ import click
 from course import root
 from course.building import archive
 from course.building.notebooks import UNGRADED, notebook_of, stems
-from course.building.submission import MAX_QUESTION
 from course.messages.wording import filled
 from course.syllabus import exercises_called, find_lesson, lessons
 from course.system.console import typed
@@ -135,15 +133,7 @@ def _whole(name: str) -> tuple[Path, ...]:
     help="The zip to write.",
 )
 @click.option("--name", default="", help="Your name, if it shall stand in the manifest.")
-@click.option(
-    "--question",
-    "asked",
-    nargs=2,
-    multiple=True,
-    metavar="EXERCISE TEXT",
-    help="Ask your instructor about the grade of an exercise; may be repeated.",
-)
-def submit(out: Path, name: str, asked: tuple[tuple[str, str], ...]) -> None:
+def submit(out: Path, name: str) -> None:
     """Pack your modules and your notebooks into one zip, to be handed in.
 
     It shows the board as `course check` left it, says what is missing or damaged, and packs in any
@@ -154,7 +144,6 @@ def submit(out: Path, name: str, asked: tuple[tuple[str, str], ...]) -> None:
     Examples:
       course submit
       course submit --name "Ada Lovelace" --out ada.zip
-      course submit --question apply_rope "Is float16 not a floating dtype?"
     """
     from course.building import submission
     from course.student.board import course_board
@@ -167,7 +156,7 @@ def submit(out: Path, name: str, asked: tuple[tuple[str, str], ...]) -> None:
             raise click.ClickException(
                 "there is nothing to hand in: no module and no notebook is here."
             )
-        data = submission.pack(files, name, _questions(asked))
+        data = submission.pack(files, name)
         write_whole_bytes(out, data)
     except submission.SubmissionError as error:
         raise click.ClickException(str(error)) from None
@@ -185,21 +174,8 @@ def submit(out: Path, name: str, asked: tuple[tuple[str, str], ...]) -> None:
     click.echo(
         f"packed {out}: {n_modules} of {len(lessons())} modules, "
         f"{len(files) - n_modules} of {len(stems())} notebooks, "
-        f"{f'{len(asked)} of your questions, ' if asked else ''}{len(data) / 1000:,.0f} kB"
+        f"{len(data) / 1000:,.0f} kB"
     )
-
-
-def _questions(asked: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the text of each question, by the name of its exercise."""
-    questions = {}
-    for name, text in asked:
-        found = exercises_called(name)
-        if len(found) != 1:
-            raise click.UsageError(f"{name} is a whole lesson: name the exercise you ask about")
-        if not 0 < len(text.strip()) <= MAX_QUESTION:
-            raise click.UsageError(f"a question has 1 to {MAX_QUESTION:,} characters")
-        questions[found[0].name] = text.strip()
-    return questions
 
 
 @click.command(short_help="Make exercises/ and notebooks/ from solutions/.")

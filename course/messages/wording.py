@@ -1,6 +1,38 @@
-"""The wording of things for a terminal."""
+"""Words that several commands and pages use."""
 
 import textwrap
+from dataclasses import dataclass
+
+from course.syllabus import Status
+
+
+@dataclass(frozen=True)
+class StatusWords:
+    """The words and signs of a status.
+
+    Attributes:
+        label: its name in tables.
+        one, several: what one exercise, and several, did, as the end of a sentence.
+        mark: its sign on a page.
+        css_class: its class in the style of the pages for a class.
+    """
+
+    label: str
+    one: str
+    several: str
+    mark: str
+    css_class: str
+
+
+STATUS_WORDS = {
+    Status.PASSED: StatusWords("passed", "passed", "passed", "✓", "p"),
+    Status.WRONG: StatusWords("wrong", "is not right yet", "are not right yet", "✗", "w"),
+    Status.TO_DO: StatusWords("to do", "is still to do", "are still to do", "○", "t"),
+    Status.NOT_RUN: StatusWords(
+        "not tested", "could not be tested", "could not be tested", "–", "n"
+    ),
+    Status.UNCHECKED: StatusWords("not checked", "was not checked", "were not checked", "–", "n"),
+}
 
 
 def counted(number: int, noun: str) -> str:

@@ -5,13 +5,13 @@ Every command, page, table and notebook takes a `LessonResult`; none counts for 
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 from course.syllabus import Status
 
-VERSION = 3
+VERSION = 4
 """Of the text form."""
 
 NOT_HANDED_IN = "was not handed in."
@@ -98,14 +98,9 @@ class LessonResult:
         trouble: why the module could not be loaded, or graded, in a sentence; or nothing.
         printed: what the module printed when it was loaded.
         seconds: how long it took.
-        student, canvas_id: whose it is, if it was handed in.
+        student: whose it is, if it was handed in.
         key: a hash of all that the result depends on; empty if it was not graded.
         module: a hash of what was handed in.
-        notes: what is odd about all that was handed in, in sentences; alike in every lesson.
-        handed_in_at: when it was handed in, in ISO 8601 with its zone; empty if not known.
-        says: who says so: a platform, "git" or "zip"; empty if nobody does.
-        late: whether a platform that gives no time has marked it as late.
-        questions: what the student asks about exercises, as pairs of a name and a text.
     """
 
     lesson: str
@@ -114,14 +109,8 @@ class LessonResult:
     printed: str = ""
     seconds: float = 0.0
     student: str = ""
-    canvas_id: str = ""
     key: str = ""
     module: str = ""
-    notes: tuple[str, ...] = field(default=())
-    handed_in_at: str = ""
-    says: str = ""
-    late: bool = False
-    questions: tuple[tuple[str, str], ...] = ()
 
     @property
     def handed_in(self) -> bool:
@@ -174,9 +163,7 @@ def from_text(text: str) -> LessonResult:
         if fields.pop("version") != VERSION:
             raise ValueError("a result of another version")
         exercises = tuple(_exercise(one) for one in fields.pop("exercises", ()))
-        notes = tuple(fields.pop("notes", ()))
-        questions = tuple((name, text) for name, text in fields.pop("questions", ()))
-        return LessonResult(**fields, exercises=exercises, notes=notes, questions=questions)
+        return LessonResult(**fields, exercises=exercises)
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise ValueError(f"not a result: {error}") from None
 

@@ -237,28 +237,3 @@ def test_the_grader_takes_it(work):
     submit("--name", "Ada <b>")
     (unnamed,) = read_submissions(Path("submission.zip"))
     assert unnamed.notes[0].endswith("submission.zip; its manifest names Ada _b_")
-
-
-def test_a_question_reaches_the_grader(work):
-    from course.grading.submissions import read_submissions
-
-    said = submit(
-        "--question", "apply_rope", " Is ½ wrong? ", "--question", "lookup.lookup", "Why?"
-    )
-    assert "2 of your questions" in said
-    (read,) = read_submissions(Path("submission.zip"))
-    assert read.questions == {"apply_rope": "Is ½ wrong?", "lookup": "Why?"}
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "sentence"),
-    [
-        ("rope", "Why?", "rope is a whole lesson: name the exercise you ask about"),
-        ("aply_rope", "Why?", "did you mean"),
-        ("apply_rope", " ", "a question has 1 to 2,000 characters"),
-        ("apply_rope", "x" * 2001, "a question has 1 to 2,000 characters"),
-    ],
-)
-def test_what_is_no_question_packs_nothing(work, name, text, sentence):
-    assert sentence in submit("--question", name, text, code=2)
-    assert os.listdir() == []

@@ -8,7 +8,6 @@ out of date is done.
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -92,7 +91,7 @@ class Store:
             return None
         if (result.student, result.lesson, result.key) != (unit.student, unit.lesson, key):
             return None
-        return replace(result, **unit.facts)
+        return result
 
     def keep(self, unit: Unit, result: LessonResult) -> None:
         """Write a result."""

@@ -105,7 +105,6 @@ class Judge:
             trouble=trouble,
             seconds=round(time.monotonic() - start, 3),
             module=module_key(unit),
-            **unit.facts,
         )
 
     def _exercises_and_trouble(self, unit: Unit) -> tuple[tuple[ExerciseResult, ...], str]:

@@ -3,7 +3,6 @@
 import functools
 import hashlib
 from dataclasses import dataclass
-from typing import Any
 
 from course import root
 from course.grading.sandbox.sandbox import Limits
@@ -39,27 +38,13 @@ class Unit:
         source: the text of the module, or None if none was handed in.
         unread: why the grader could not read what was handed in, in a sentence; or nothing.
         refused: why what was handed in is no module, as the rest of a sentence; or nothing.
-        canvas_id, handed_in_at, says, late, questions: what is known of handing it in, as in a
-            `LessonResult`; no result depends on it.
     """
 
     student: str
     lesson: str
     source: bytes | None
-    notes: tuple[str, ...] = ()
     unread: str = ""
     refused: str = ""
-    canvas_id: str = ""
-    handed_in_at: str = ""
-    says: str = ""
-    late: bool = False
-    questions: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Return what its result takes over as it is, by the name of the attribute."""
-        names = ("notes", "canvas_id", "handed_in_at", "says", "late", "questions")
-        return {name: getattr(self, name) for name in names}
 
 
 def not_graded(unit: Unit, trouble: str) -> LessonResult:
@@ -72,7 +57,6 @@ def not_graded(unit: Unit, trouble: str) -> LessonResult:
         key="",
         exercises=tuple(exercises),
         trouble=trouble,
-        **unit.facts,
     )
 
 

@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from nbgrader.utils import is_grade, is_solution
 
 from course.grading.names import printable
-from course.grading.reports.message import plain_message
+from course.messages.plain import plain_message
 from course.syllabus import Status
 from course.testing.result import LessonResult
 
@@ -132,7 +132,7 @@ def _findings(name: str, points: float, result: LessonResult) -> list[NotebookNo
     """Return what the judge says, and, for nbgrader, what is earned of the cell's points."""
     exercise = next(one for one in result.exercises if one.name == name)
     earned = points if exercise.status == Status.PASSED else 0
-    message = plain_message(result, exercise) or f"{name} passed."
+    message = printable(plain_message(result, exercise)) or f"{name} passed."
     return [
         new_output("stream", name="stdout", text=f"{message}\n"),
         new_output("execute_result", {"text/plain": f"{earned:g}"}, execution_count=None),

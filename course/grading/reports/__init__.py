@@ -1,12 +1,9 @@
 """Reports of grading: tables of points, a page for each student, pages about the class.
 
     index.html               the class: what to talk about, who must act, all students
-    project.html             how it went, without a name, to show in class
     feedback/NAME.html       a page for each student
     gradescope/NAME.json     the same for Gradescope, to be copied to its results/results.json
     grades.csv               a row for each student, a column for each lesson and exercise
-    canvas.csv               points by lesson, to be imported into Canvas's gradebook
-    junit.xml                a suite for each student and lesson, for whatever reads JUnit's XML
 
 All that a student wrote, the name first of all, is taken for hostile wherever it is shown.
 """
@@ -14,18 +11,15 @@ All that a student wrote, the name first of all, is taken for hostile wherever i
 from collections.abc import Sequence
 from pathlib import Path
 
-from course.grading.class_file.grades import Grades
+from course.grading.grades import Grades
 from course.grading.names import FEEDBACK, feedback_path, file_stem
 from course.grading.published import Published
 from course.grading.reports.changes import Change
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
-from course.grading.reports.junit import junit_xml
-from course.grading.reports.moodle import moodle_files
-from course.grading.reports.overview import overview_page, projected_page
-from course.grading.reports.spreadsheet import grades_xlsx
-from course.grading.reports.tables import canvas_csv, grades_csv
-from course.system.files import write_whole, write_whole_bytes
+from course.grading.reports.overview import overview_page
+from course.grading.reports.tables import grades_csv
+from course.system.files import write_whole
 
 
 def write_reports(
@@ -53,28 +47,14 @@ def write_reports(
     feedback, gradescope = out / FEEDBACK, out / "gradescope"
     of_class = {
         out / "index.html": overview_page(grades, published, about_class, changes),
-        out / "project.html": projected_page(grades),
         out / "grades.csv": grades_csv(grades),
-        out / "canvas.csv": canvas_csv(grades),
-        out / "junit.xml": junit_xml(grades),
     }
-    pages = {one.student: feedback_page(one, grades) for one in grades.students}
     for one in grades.students:
-        write_whole(out / feedback_path(one.student), pages[one.student])
-        own = gradescope_results(one, grades.feedback)
-        write_whole(gradescope / f"{file_stem(one.student)}.json", own)
+        write_whole(out / feedback_path(one.student), feedback_page(one))
+        write_whole(gradescope / f"{file_stem(one.student)}.json", gradescope_results(one))
     for path, text in of_class.items():
         write_whole(path, text)
-    written = [*of_class, feedback, gradescope]
-    if grades.class_file:
-        write_whole_bytes(out / "grades.xlsx", grades_xlsx(grades))
-        written.append(out / "grades.xlsx")
-        if given_back := moodle_files(grades, pages):
-            (out / "moodle").mkdir(exist_ok=True)
-            for name, data in given_back.items():
-                write_whole_bytes(out / "moodle" / name, data)
-            written.append(out / "moodle")
-    return written
+    return [*of_class, feedback, gradescope]
 
 
 def pages_of_others(grades: Grades, out: Path) -> list[Path]:

@@ -5,9 +5,9 @@ const table = byId("matrix");
 if (table) {
   const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
   const rows = [...body.rows].map(row => ({ row, cells: [...row.cells] }));
-  const controls = ["text", "section", "lesson", "status"].map(byId).filter(one => one);
+  const controls = ["text", "lesson", "status"].map(byId).filter(one => one);
   const value = id => byId(id)?.value ?? "";
-  const ORDER = "mwtnqehdp"; // what needs help comes first
+  const ORDER = "mwtnqp"; // what needs help comes first
 
   const rank = cell => {
     const points = parseFloat(cell.textContent);
@@ -32,7 +32,7 @@ if (table) {
   });
 
   const filter = () => {
-    const text = value("text").toLocaleLowerCase(), section = value("section");
+    const text = value("text").toLocaleLowerCase();
     const lesson = value("lesson"), status = value("status");
     let stem = "-";
     const shown = heads.map((head, column) => {
@@ -43,9 +43,9 @@ if (table) {
     });
     let count = 0;
     for (const { row, cells } of rows) {
-      const has = !status || row.dataset.asks === status ||
+      const has = !status ||
         cells.some((cell, column) => (shown[column] || lesson === "-") && cell.className === status);
-      row.hidden = !(has && (!section || row.dataset.section === section) &&
+      row.hidden = !(has &&
         cells[0].textContent.toLocaleLowerCase().includes(text));
       count += !row.hidden;
       cells.forEach((cell, column) => { cell.hidden = !shown[column]; });

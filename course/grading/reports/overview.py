@@ -1,38 +1,23 @@
-"""The page about the class, for the instructor, and one to project, on which nobody is named."""
+"""The page about the class, for the instructor."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from course.grading.class_file.grades import (
-    EXCUSED,
-    NOT_DUE,
-    NOT_GRADED,
-    NOT_HANDED_IN,
-    ExerciseGrade,
-    Grades,
-    LessonGrade,
-    StudentGrade,
-)
+from course.grading.grades import Grades, LessonStatus, StudentGrade
 from course.grading.published import Published
 from course.grading.reports.changes import Change
-from course.grading.reports.message import number
 from course.grading.reports.misconceptions import misconceptions
 from course.grading.reports.page import render
-from course.grading.reports.to_do import for_instructor, for_students, questions_of
+from course.grading.reports.to_do import for_instructor, for_students
+from course.messages.wording import STATUS_WORDS
 from course.syllabus import Exercise, Lesson, Status
 
 N_BINS = 10
 """Bars of a histogram, each a tenth of the points."""
-_STATUSES = {
-    Status.PASSED: ("p", "✓"),
-    Status.WRONG: ("w", "✗"),
-    Status.TO_DO: ("t", "○"),
-    Status.NOT_RUN: ("n", "–"),
-    Status.UNCHECKED: ("n", "–"),
-}
-_LESSONS = {EXCUSED: ("e", "exc."), NOT_DUE: ("d", ""), NOT_GRADED: ("q", "?")}
+_SHOWN = (Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN)
+"""The statuses of exercises that can come of grading."""
 
 
 def overview_page(
@@ -48,48 +33,30 @@ def overview_page(
         about_class: notes on what no student in particular handed in.
         changes: against an earlier run; None if none was compared.
     """
-    graded = [(student, one) for student in grades.students for one in student.lessons]
     return render(
         "overview.html",
         "overview.js",
-        **_about(grades),
+        **_totals(grades),
+        distributions=[_distribution(lesson, grades) for lesson in grades.lessons],
+        statuses=[(one, STATUS_WORDS[one]) for one in _SHOWN],
+        made=f"{grades.now:%Y-%m-%d %H:%M}",
         misconceptions=misconceptions(grades),
         tasks={
             "You": for_instructor(grades, about_class, published),
             "Students": for_students(grades),
         },
-        sections=sorted({one.person.section for one in grades.students if one.person} - {""}),
-        rows=[
-            (one, _cells(one, grades.lessons), any(not each.answers for each in questions_of(one)))
-            for one in grades.students
-        ],
-        decisions=[
-            (student, grade, one)
-            for student, grade in graded
-            for one in {one.decision: one for one in grade.exercises if one.decision}.values()
-        ],
-        late=[(student, one) for student, one in graded if one.lateness.is_late],
-        questions=[one for student in grades.students for one in questions_of(student)],
+        rows=[(one, _cells(one, grades.lessons)) for one in grades.students],
         compared=changes is not None,
         changes=_grouped(changes or (), grades),
     )
 
 
-def projected_page(grades: Grades) -> str:
-    """Return the page to show in class: how it went and what is misunderstood, without a name."""
-    return render("project.html", **_about(grades), misconceptions=misconceptions(grades))
-
-
-def _about(grades: Grades) -> dict:
-    distributions = [_distribution(lesson, grades) for lesson in grades.lessons]
+def _totals(grades: Grades) -> dict[str, object]:
     totals = [one.points for one in grades.students if one.worth]
-    worth = max((one.worth for one in grades.students), default=0)
     return {
         "n_students": len(grades.students),
-        "distributions": distributions,
         "median": median(totals) if totals else None,
-        "worth": worth,
-        "made": f"{grades.now:%Y-%m-%d %H:%M}",
+        "worth": max((one.worth for one in grades.students), default=0),
     }
 
 
@@ -102,7 +69,7 @@ class Distribution:
 
     Attributes:
         n: how many students it counts for.
-        median: of the points that count; None if it counts for nobody.
+        median: of the points; None if it counts for nobody.
         bins: how many students have so many tenths of the points.
         outcomes: for each exercise, how many students by status.
     """
@@ -126,12 +93,12 @@ class Distribution:
 
 def _distribution(lesson: Lesson, grades: Grades) -> Distribution:
     own = [one for student in grades.students for one in student.lessons if one.lesson == lesson]
-    counted = [one for one in own if one.worth]
+    counted = [one for one in own if one.counts]
     points = [one.points for one in counted]
     shares = Counter(min(int(N_BINS * one.points / one.worth), N_BINS - 1) for one in counted)
     outcomes: dict[str, Counter[str]] = defaultdict(Counter)
     for grade in own:
-        for one in grade.result.exercises if grade.result else ():
+        for one in grade.result.exercises:
             outcomes[one.name][one.status] += 1
     return Distribution(
         lesson=lesson,
@@ -150,35 +117,16 @@ def _cells(student: StudentGrade, lessons: Sequence[Lesson]) -> list[tuple[str, 
     grades = {one.lesson.stem: one for one in student.lessons}
     cells: list[tuple[str, str]] = []
     for lesson in lessons:
-        if grade := grades.get(lesson.stem):
-            statuses = grade.result.statuses if grade.result else {}
-            cells.append(_lesson_cell(grade))
-            cells += [_exercise_cell(grade, one, statuses) for one in grade.exercises]
+        grade = grades.get(lesson.stem)
+        if grade is None:
+            cells += [("", "")] * (1 + len(lesson.exercises))
+        elif grade.status == LessonStatus.NOT_HANDED_IN:
+            cells += [("m", "0"), *[("m", "")] * len(lesson.exercises)]
         else:
-            cells += [("d", "")] * (1 + len(lesson.exercises))
+            cells.append(("s", str(grade.points)) if grade.counts else ("q", "?"))
+            words = (STATUS_WORDS[one.status] for one in grade.result.exercises)
+            cells += [(one.css_class, one.mark) for one in words]
     return cells
-
-
-def _lesson_cell(grade: LessonGrade) -> tuple[str, str]:
-    if not grade.worth:
-        return _LESSONS.get(grade.status, ("e", "exc."))
-    if grade.status == NOT_HANDED_IN:
-        return "m", number(grade.points)
-    return (
-        ("l", f"{number(grade.points)} L")
-        if grade.lateness.is_late
-        else ("s", number(grade.points))
-    )
-
-
-def _exercise_cell(
-    grade: LessonGrade, exercise: ExerciseGrade, statuses: Mapping[str, Status]
-) -> tuple[str, str]:
-    if exercise.decision:
-        return "h", number(exercise.points) or "e"
-    if grade.status == NOT_HANDED_IN:
-        return "m", ""
-    return _STATUSES.get(statuses.get(exercise.name), ("d", ""))
 
 
 # --- changes ----------------------------------------------------------------------------------
@@ -192,6 +140,6 @@ def _grouped(
     groups: dict[tuple[str, str, int], list[StudentGrade]] = defaultdict(list)
     for one in changes:
         gain = (one.after or 0) - (one.before or 0)
-        student = known.get(one.student) or StudentGrade(one.student, None, ())
+        student = known.get(one.student) or StudentGrade(one.student)
         groups[f"{one.lesson}.{one.exercise}", one.why, gain].append(student)
     return sorted(((*key, own) for key, own in groups.items()), key=lambda one: -len(one[-1]))

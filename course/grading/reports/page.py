@@ -16,7 +16,6 @@ import jinja2
 import markupsafe
 
 from course.grading.names import feedback_path, printable
-from course.grading.reports.message import decided, number, times_in_words
 from course.messages.message import message_about
 from course.syllabus import find_lesson
 
@@ -64,13 +63,11 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.globals.update(
-        decided=decided,
         feedback_path=feedback_path,
         find_lesson=find_lesson,
         message_about=message_about,
-        times_in_words=times_in_words,
     )
-    templates.filters.update(dedent=textwrap.dedent, number=number, with_code=_with_code)
+    templates.filters.update(dedent=textwrap.dedent, with_code=_with_code)
     return templates
 
 

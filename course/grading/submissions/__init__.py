@@ -16,8 +16,6 @@ jane.zip beside jane/, is nobody's, and nor is the other: neither is read until 
     owners.py                               whose it is, and where in a class the work lies
     files.py, hard_links.py, zips.py        the files of a student, listed and opened safely
     choice.py                               which of them counts
-    times.py                                when it was handed in, and who says so
-    questions.py                            what the student asks
     file_names.py                           the meaning of a file's name
 """
 
@@ -34,6 +32,7 @@ from course.grading.submissions.file_names import (
     is_loose_module,
     is_module,
     looks_like,
+    platform_name,
     stems,
 )
 from course.grading.submissions.files import (
@@ -51,8 +50,6 @@ from course.grading.submissions.owners import (
     find_students,
     students_of,
 )
-from course.grading.submissions.questions import questions_in
-from course.grading.submissions.times import HandedIn, when_handed_in
 from course.grading.submissions.zips import Archive, Bounded, Reading, files_in, open_zip
 
 MAX_NOTES = 20
@@ -75,8 +72,7 @@ class Submission:
             of a sentence. That earns nothing.
         canvas_id: the student's number on Canvas, if the class came from there.
         moodle_id: the number that Moodle gave the student in this assignment, if from there.
-        times: by the lesson's stem, when it was handed in, where anybody says so.
-        questions: what the student asks about an exercise, by its name.
+        late: the stems of the lessons whose file Canvas marks as late.
     """
 
     student: str
@@ -86,18 +82,16 @@ class Submission:
     refused: Mapping[str, str] = field(default_factory=dict)
     canvas_id: str = ""
     moodle_id: str = ""
-    times: Mapping[str, HandedIn] = field(default_factory=dict)
-    questions: Mapping[str, str] = field(default_factory=dict)
+    late: frozenset[str] = frozenset()
 
 
-def read_submissions(path: str | Path, *, ask_times: bool = False) -> Iterator[Submission]:
+def read_submissions(path: str | Path) -> Iterator[Submission]:
     """Return the submissions of a class, by student, each read when its turn comes.
 
     The class must not be changed meanwhile.
 
     Args:
         path: a folder or a zip, in one of the layouts above.
-        ask_times: whether to find out when things were handed in, which asks git about clones.
 
     Raises:
         SubmissionsError: at once, if it is neither or if nobody handed anything in.
@@ -107,7 +101,7 @@ def read_submissions(path: str | Path, *, ask_times: bool = False) -> Iterator[S
         students = students_of(names)
         if not students:
             raise SubmissionsError(f"{shown(path)} holds no submissions")
-        return _read_all(source, students, stack.pop_all(), ask_times)
+        return _read_all(source, students, stack.pop_all())
 
 
 def modules_beside(path: str | Path) -> list[str]:
@@ -139,10 +133,7 @@ def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archi
 
 
 def _read_all(
-    source: Folder | Archive,
-    students: list[Student],
-    stack: contextlib.ExitStack,
-    ask_times: bool,
+    source: Folder | Archive, students: list[Student], stack: contextlib.ExitStack
 ) -> Iterator[Submission]:
     with stack:
         for student in students:
@@ -150,12 +141,10 @@ def _read_all(
                 yield Submission(student.name, {}, (), dict.fromkeys(stems(), student.unclear))
             else:
                 with contextlib.ExitStack() as own:
-                    yield _read(student, source, Reading(own), ask_times)
+                    yield _read(student, source, Reading(own))
 
 
-def _read(
-    student: Student, source: Folder | Archive, reading: Reading, ask_times: bool
-) -> Submission:
+def _read(student: Student, source: Folder | Archive, reading: Reading) -> Submission:
     notes = reading.notes
     if student.looks_like_another:
         exact = exact_name(next(iter(student.sources)))
@@ -166,15 +155,17 @@ def _read(
         zips = f"`course submit` calls everybody's zip {shown(name)}{named}"
         notes.insert(0, f"{WHOSE}, is open: {zips}")
     closed = [_could_not_read(*one) for one in reading.failed if is_of_this_machine(one[1])]
-    modules, unread, refused, times = {}, {}, {}, {}
+    modules, unread, refused, late = {}, {}, {}, set()
     for stem in stems():
         for path, error in reading.failed:
             if is_module(path, stem) and not is_of_this_machine(error):
                 refused[stem] = reason(error)
         alike = [file for file in files if looks_like(file.path, stem)]
         if chosen := choose(stem, alike, reading):
-            if time := when_handed_in(chosen, student.sources, source, ask_times):
-                times[stem] = time
+            top = chosen.path[0]
+            named = platform_name(top, student.sources[top])
+            if named and named["late"]:
+                late.add(stem)
             try:
                 modules[stem] = chosen.read()
             except Exception as error:
@@ -197,8 +188,7 @@ def _read(
         refused,
         student.canvas_id,
         student.moodle_id,
-        times,
-        questions_in(files),
+        frozenset(late),
     )
 
 

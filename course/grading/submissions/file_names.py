@@ -3,7 +3,6 @@
 import re
 from functools import cache
 
-from course.building.submission import QUESTIONS
 from course.syllabus import lessons
 
 SOURCES = {".py", ".ipynb"}
@@ -94,10 +93,10 @@ def is_hidden(name: str) -> bool:
 
 
 def is_wanted(path: tuple[str, ...]) -> bool:
-    """Tell what matters: a lesson's file, questions, a zip near the top, a link for `exercises`."""
+    """Tell what matters: a lesson's file, a zip near the top, a link for `exercises`."""
     if len(path) == 1:
         return True
     name = path[-1].lower()
     is_zip = name.endswith(".zip") and len(path) <= 3
-    others = {"exercises", QUESTIONS}
-    return len(path) <= MAX_DEPTH and (is_zip or name in others or may_be_module(path))
+    is_source = name == "exercises" or may_be_module(path)
+    return len(path) <= MAX_DEPTH and (is_zip or is_source)

@@ -7,7 +7,6 @@ import stat
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
@@ -36,14 +35,12 @@ class File:
         path: its parts, from the class on: the first is the student's folder, zip or file.
         open: opens it.
         modified: when it was changed last, in seconds, to compare within one folder; or None.
-        written: of what lies in a zip, the time that stands there, of an unknown zone; or None.
     """
 
     path: tuple[str, ...]
     open: Callable[[], BinaryIO] | None = None
     modified: float | None = None
     error: Exception | None = None
-    written: datetime | None = None
 
     def read(self) -> bytes:
         """Return the bytes of a module.

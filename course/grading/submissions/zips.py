@@ -109,12 +109,11 @@ def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> File | None:
         odd = "is compressed in another way than zips usually are"
     if odd:
         return File(path, error=Unreadable(odd))
-    modified = written = None
+    modified = None
     if info.date_time[0] > 1980:  # the year that stands in a zip where the time is unknown
         with contextlib.suppress(ValueError):  # the 31st of February
-            written = datetime(*info.date_time)
-            modified = (written - datetime(1980, 1, 1)).total_seconds()
-    return File(path, partial(opened.open, info), modified, written=written)
+            modified = (datetime(*info.date_time) - datetime(1980, 1, 1)).total_seconds()
+    return File(path, partial(opened.open, info), modified)
 
 
 class Bounded(io.BufferedReader):

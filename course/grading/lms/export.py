@@ -1,0 +1,210 @@
+"""An export of an LMS: who is who in it, and the points that are filled in."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from course.grading.grades import Grades, LessonStatus
+from course.grading.lms.table import Table, number_in
+from course.grading.names import shown
+from course.grading.submissions import Submission
+from course.messages.wording import counted
+from course.syllabus import closest, find_lesson
+
+BLANK = ("", "-")
+"""The cells of those who have no grade yet; Moodle writes the dash."""
+
+
+class ExportError(Exception):
+    """A sentence on why an export cannot be filled in."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """A student in an export.
+
+    Attributes:
+        row: the row of the table.
+        number: the LMS's number of the student; empty if the export has none.
+        names: what the student may be called, as `letters` has it.
+    """
+
+    row: int
+    number: str
+    names: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Column:
+    """The column for the grades of a lesson.
+
+    Attributes:
+        maximum: the points that it gives at most.
+        locked: the rows whose grade cannot be changed in the LMS.
+    """
+
+    lesson: str
+    index: int
+    title: str
+    maximum: float
+    locked: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Export:
+    """An export, as it came.
+
+    Attributes:
+        name: the name of the file, for sentences.
+        lms: "Canvas" or "Moodle".
+    """
+
+    name: str
+    lms: str
+    table: Table
+    people: Sequence[Person]
+    columns: Sequence[Column]
+
+
+def columns_named(options: Iterable[str]) -> dict[str, str]:
+    """Return the title of the column of each lesson, from `rope=RoPE (90121)` and the like.
+
+    Raises:
+        ExportError: an option has no title, or two have the same lesson or column.
+        UnknownName: an option names no lesson.
+    """
+    titles: dict[str, str] = {}
+    for option in options:
+        name, _, title = (part.strip() for part in option.partition("="))
+        if not (name and title):
+            raise ExportError(f'--column {option}: write LESSON=TITLE, as in rope="RoPE (90121)"')
+        stem = find_lesson(name).stem
+        if stem in titles:
+            raise ExportError(f"--column names two columns for {stem}: {titles[stem]} and {title}")
+        if title in titles.values():
+            raise ExportError(f'--column names "{title}" for two lessons')
+        titles[stem] = title
+    return titles
+
+
+def find_column(name: str, header: Sequence[str], title: str) -> int:
+    """Return the index of the column with a title.
+
+    Raises:
+        ExportError: no column has it, or several have.
+    """
+    found = [index for index, one in enumerate(header) if one == title]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ExportError(f'{name} has {len(found)} columns with the title "{title}"')
+    near = closest(title, header)
+    meant = f'; did you mean "{shown(near)}"?' if near else ""
+    raise ExportError(f'{name} has no column "{title}"{meant}')
+
+
+def letters(name: str) -> str:
+    """Return the letters and digits of a name: in names of files an LMS drops other signs.
+
+    >>> letters("O'Neil, Zoë")
+    'oneilzoë'
+    """
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name)).casefold()
+
+
+def find_people(
+    export: Export, submissions: Iterable[Submission]
+) -> tuple[dict[str, int], list[str]]:
+    """Return the row of each student who handed something in, and who is not in the export.
+
+    A student is found by the LMS's number, else by a name that only one has, here and there. A
+    number that the export does not have is another person's, unless it has none of the numbers:
+    those of Moodle are of one assignment.
+
+    Raises:
+        ExportError: the export has a number twice, or two submissions are of one student.
+    """
+    by_number = {one.number: one.row for one in export.people if one.number}
+    numbers = Counter(one.number for one in export.people if one.number)
+    for number, n in numbers.items():
+        if n > 1:
+            raise ExportError(f"{export.name} has the student with the number {number} twice")
+    named = Counter(name for one in export.people for name in one.names)
+    by_name = {name: one.row for one in export.people for name in one.names if named[name] == 1}
+    own = {one.student: _number(one, export.lms) for one in submissions}
+    has_numbers = export.lms == "Canvas" or not by_number.keys().isdisjoint(own.values())
+    called = {one: letters(one.removesuffix(f"~{number}")) for one, number in own.items()}
+    n_called = Counter(called.values())
+    found: dict[str, int] = {}
+    strangers = []
+    for student, number in own.items():
+        if number and has_numbers:
+            row = by_number.get(number)
+        else:
+            row = by_name.get(called[student]) if n_called[called[student]] == 1 else None
+        if row is None:
+            strangers.append(student)
+        elif row in found.values():
+            other = next(one for one in found if found[one] == row)
+            raise ExportError(
+                f"{other} and {student} are the same student in {export.name}: keep one"
+            )
+        else:
+            found[student] = row
+    return found, strangers
+
+
+def _number(submission: Submission, lms: str) -> str:
+    return submission.canvas_id if lms == "Canvas" else submission.moodle_id
+
+
+def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[bytes, list[str]]:
+    """Return the export with points, scaled to what each column gives at most, and notes.
+
+    A cell stays as it was where nothing was handed in or graded, where the LMS has locked it, and
+    where it holds a word, such as EX.
+
+    Args:
+        rows: the row of each student.
+    """
+    numbers: dict[tuple[int, int], float] = {}
+    n_replaced, left = 0, []
+    for student in grades.students:
+        graded = {
+            one.lesson.stem: one for one in student.lessons if one.status == LessonStatus.GRADED
+        }
+        for column in export.columns if student.student in rows else ():
+            row = rows[student.student]
+            if column.lesson not in graded:
+                continue
+            cells = export.table.rows[row]
+            before = cells[column.index].text if column.index < len(cells) else None
+            known = number_in(before) if before is not None else None
+            if row in column.locked or (known is None and before not in BLANK):
+                left.append(student.student)
+                continue
+            grade = graded[column.lesson]
+            points = round(column.maximum * grade.points / grade.worth, 2)
+            if points != known:
+                numbers[row, column.index] = points
+                n_replaced += known is not None
+    notes = [
+        f"{export.name}: {counted(len(numbers), 'grade')} filled in; "
+        f"{n_replaced} of them replace another number."
+    ]
+    if left:
+        notes.append(f"{export.name}: locked or excused, and left as they were: {_listed(left)}.")
+    stems = {lesson.stem for lesson in grades.lessons}
+    for column in export.columns:
+        if column.lesson not in stems:
+            notes.append(
+                f'{export.name}: {column.lesson} was not graded, so "{column.title}" stays.'
+            )
+    return export.table.with_numbers(numbers), notes
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+

@@ -1,0 +1,109 @@
+"""A CSV whose cells are edited in place: the bytes of all other cells stay as they are."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_NUMBER = re.compile(r"\d+(?:([.,])\d+)?")
+
+
+class TableError(Exception):
+    """A sentence on why a table cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell: its text without quotes and outer spaces, and where it is in the file's text."""
+
+    text: str
+    start: int
+    end: int
+    is_quoted: bool
+
+
+class Table:
+    """The cells of a CSV, by row.
+
+    Args:
+        data: the file, in UTF-8, UTF-16 with a byte order mark, or any superset of ASCII.
+
+    Raises:
+        TableError: the file has no columns, or a quote is never closed.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._mark = next((mark for mark in _BYTE_ORDER_MARKS if data.startswith(mark)), b"")
+        self._encoding = _BYTE_ORDER_MARKS.get(self._mark, "utf-8")
+        data = data.removeprefix(self._mark)
+        try:
+            self._text = data.decode(self._encoding)
+        except UnicodeDecodeError:
+            self._encoding = "latin-1"  # each byte becomes a character, and comes back as it was
+            self._text = data.decode(self._encoding)
+        self._delimiter, rows = max(
+            ((delimiter, _rows(self._text, delimiter)) for delimiter in ",;\t"),
+            key=lambda found: _n_regular_cells(found[1]),
+        )
+        if not _n_regular_cells(rows):
+            raise TableError("is no CSV: it has no columns, or a quote is never closed")
+        self.rows = [row for row in rows if len(row) > 1]
+        separators = [
+            match[1]
+            for row in self.rows
+            for cell in row
+            if (match := _NUMBER.fullmatch(cell.text)) and match[1]
+        ]
+        n_commas = separators.count(",")
+        n_points = len(separators) - n_commas
+        is_german = n_commas > n_points or (n_commas == n_points and self._delimiter == ";")
+        self._decimal_separator = "," if is_german else "."
+
+    def with_numbers(self, numbers: Mapping[tuple[int, int], float]) -> bytes:
+        """Return the bytes of the file with numbers in some cells, by their row and column."""
+        parts, end = [], 0
+        for (row, column), number in sorted(numbers.items()):
+            cell = self.rows[row][column]
+            parts += [self._text[end : cell.start], self._written(number, cell.is_quoted)]
+            end = cell.end
+        parts.append(self._text[end:])
+        return self._mark + "".join(parts).encode(self._encoding)
+
+    def _written(self, number: float, is_quoted: bool) -> str:
+        text = f"{number:.2f}".rstrip("0").rstrip(".").replace(".", self._decimal_separator)
+        return f'"{text}"' if is_quoted or self._delimiter in text else text
+
+
+def number_in(text: str) -> float | None:
+    """Return the number in a cell; None if it holds anything else.
+
+    >>> number_in("12,50"), number_in("EX")
+    (12.5, None)
+    """
+    return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
+
+
+def _rows(text: str, delimiter: str) -> list[list[Cell]]:
+    """Return the cells of each row; nothing if a quote is never closed."""
+    unquoted = rf"[^{delimiter}\r\n]*"
+    pattern = re.compile(rf'(?:"((?:[^"]|"")*+)")?({unquoted})({delimiter}|\r\n|\n|\r|\Z)')
+    rows: list[list[Cell]] = [[]]
+    at = 0
+    while match := pattern.match(text, at):
+        quoted, rest, end = match.groups()
+        if quoted is None and rest.startswith('"'):
+            return []
+        value = rest if quoted is None else quoted.replace('""', '"') + rest
+        rows[-1].append(Cell(value.strip(), match.start(), match.end(2), quoted is not None))
+        at = match.end()
+        if end == "":
+            return rows
+        if end != delimiter:
+            rows.append([])
+    return []
+
+
+def _n_regular_cells(rows: list[list[Cell]]) -> int:
+    """Return the number of cells in rows as long as the first one, if that has several."""
+    first = len(rows[0]) if rows else 0
+    return sum(len(row) for row in rows if len(row) == first > 1)

@@ -1,0 +1,223 @@
+"""A run of the grader: from the submissions of a class to its grades, reports and export."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from course.grading.grades import Grades, grades_of
+from course.grading.judge.grade import Store, grade_all
+from course.grading.judge.unit import GradingError, Settings, Unit
+from course.grading.lms.canvas import read_canvas
+from course.grading.lms.export import (
+    Export,
+    ExportError,
+    columns_named,
+    filled_in,
+    find_people,
+)
+from course.grading.lms.moodle import read_moodle
+from course.grading.lms.table import Table, TableError
+from course.grading.published import find_published
+from course.grading.reports import pages_of_others, write_reports
+from course.grading.reports.changes import Change, changes, changes_csv
+from course.grading.sandbox.sandbox import SandboxError, missing
+from course.grading.submissions import Submission, modules_beside, read_submissions
+from course.syllabus import Lesson, counted_lessons, lessons
+from course.system.files import write_whole, write_whole_bytes
+from course.testing.result import LessonResult
+
+Graded = Iterator[tuple[LessonResult, bool]]
+"""Results as they come, each with whether it was there already."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to grade, and how.
+
+    Attributes:
+        named: the lessons to grade; empty if those that anybody handed in.
+        lms, export: whose export to fill in, "canvas" or "moodle", and its file.
+        columns: `LESSON=TITLE` for each column of the export.
+        compare: the folder of an earlier run, to compare results with.
+    """
+
+    submissions: Path
+    out: Path
+    named: Sequence[Lesson] = ()
+    jobs: int = 1
+    scheduler: str | None = None
+    seed: int | None = None
+    fresh: bool = False
+    confined: bool = True
+    compare: Path | None = None
+    lms: str = ""
+    export: Path | None = None
+    columns: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run found and wrote.
+
+    Attributes:
+        notes: sentences about the class as a whole.
+        changes: against the earlier run; None if none was compared.
+        comparable: whether the earlier run has results that this version can read.
+        left_behind: pages of students who are not in this class.
+    """
+
+    grades: Grades
+    notes: Sequence[str]
+    written: Sequence[Path]
+    changes: Sequence[Change] | None
+    comparable: bool
+    left_behind: Sequence[Path]
+
+
+def grade_class(request: Request, watch: Callable[[Graded, int], Graded]) -> Outcome:
+    """Grade a class, and write results, reports and the filled-in export.
+
+    Args:
+        watch: passes on the results as they come, of so many, and shows that they do.
+
+    Raises:
+        GradingError, SubmissionsError: nothing can be graded.
+        ExportError: the export cannot be filled in; nothing was graded or written.
+        SandboxError: there is no sandbox here.
+        OSError: a file cannot be read or written.
+    """
+    if request.confined and not request.scheduler and (lacking := missing()):
+        raise SandboxError(" ".join(lacking))
+    _check_folders(request)
+    titles = columns_named(request.columns)
+    submissions = list(read_submissions(request.submissions))
+    wanted = list(request.named) or _lessons_in(submissions)
+    notes = _about_loose_modules(request.submissions)
+    export, rows = None, {}
+    if request.export:
+        export = _read_export(request, titles, wanted)
+        rows, strangers = find_people(export, submissions)
+        if strangers:
+            notes.append(f"Not found in {export.name}: {first_few(strangers)}.")
+    store = Store(request.out)
+    with store.locked():
+        seed = request.seed
+        if request.compare and seed is None:
+            seed = Store(request.compare).seed(None)  # other inputs would be a difference, too
+        settings = Settings(store.seed(seed), confined=request.confined)
+        units = _units(submissions, wanted)
+        jobs = max(1, min(request.jobs, len(units)))
+        graded = grade_all(units, store, settings, jobs, request.fresh, request.scheduler)
+        order = {lesson.stem: lesson.number for lesson in lessons()}
+        results = sorted(
+            (result for result, _ in watch(graded, len(units))),
+            key=lambda result: (result.student, order[result.lesson]),
+        )
+        before = list(Store(request.compare).kept()) if request.compare else []
+        found = changes(before, results) if request.compare else None
+        grades = grades_of(results, submissions, now=datetime.now(UTC))
+        published = _published(submissions, wanted)
+        written = write_reports(grades, request.out, published, notes, found)
+        if found is not None:
+            write_whole(request.out / "changes.csv", changes_csv(found))
+            written.append(request.out / "changes.csv")
+        if export:
+            data, about_export = filled_in(export, rows, grades)
+            write_whole_bytes(_export_path(request), data)
+            written.append(_export_path(request))
+            notes += about_export
+    others = pages_of_others(grades, request.out)
+    return Outcome(grades, notes, written, found, bool(before), others)
+
+
+def _check_folders(request: Request) -> None:
+    """Make sure that a run overwrites nothing that it reads.
+
+    Raises:
+        GradingError: it would, or there is nothing to compare with.
+    """
+    out, compare = request.out, request.compare
+    if out.resolve().is_relative_to(request.submissions.resolve()):
+        raise GradingError(
+            f"--out {out} is within {request.submissions}, where it would be taken for a "
+            "student's; choose a folder outside"
+        )
+    if compare and compare.resolve() == out.resolve():
+        raise GradingError(f"--compare {compare} is --out: name another folder by --out")
+    if compare and not (compare / "seed.txt").exists():
+        raise GradingError(f"--compare {compare}: no class was graded into that folder")
+    if request.export and request.export.resolve() == _export_path(request).resolve():
+        raise GradingError(
+            f"{request.export} is where the filled-in export goes: name another folder by --out"
+        )
+
+
+def _export_path(request: Request) -> Path:
+    return request.out / f"{request.lms}.csv"
+
+
+def _read_export(request: Request, titles: Mapping[str, str], wanted: list[Lesson]) -> Export:
+    name = request.export.name
+    try:
+        table = Table(request.export.read_bytes())
+    except TableError as error:
+        raise ExportError(f"{request.export} {error}") from None
+    if request.lms == "canvas":
+        return read_canvas(name, table, titles)
+    return read_moodle(name, table, titles, wanted)
+
+
+def _lessons_in(submissions: Sequence[Submission]) -> list[Lesson]:
+    """Return the lessons of which anybody handed something in; all of them if nobody did.
+
+    Lessons beyond the course's total are graded only where they are named.
+    """
+    found = {stem for one in submissions for stem in (*one.modules, *one.refused)}
+    counted = counted_lessons()
+    return [lesson for lesson in counted if lesson.stem in found] or list(counted)
+
+
+def _about_loose_modules(submissions: Path) -> list[str]:
+    beside = modules_beside(submissions)
+    if not beside:
+        return []
+    return [
+        f"Beside the students' folders: {first_few(beside)}. No name says whose that is, so it "
+        "was not graded; a module belongs in a folder with the student's name."
+    ]
+
+
+def _units(submissions: Iterable[Submission], wanted: Iterable[Lesson]) -> list[Unit]:
+    return [
+        Unit(
+            student=one.student,
+            lesson=lesson.stem,
+            source=one.modules.get(lesson.stem),
+            unread=one.unread.get(lesson.stem, ""),
+            refused=one.refused.get(lesson.stem, ""),
+        )
+        for one in submissions
+        for lesson in wanted
+    ]
+
+
+def _published(submissions: Sequence[Submission], wanted: Iterable[Lesson]) -> list:
+    """Return the modules that have published answers."""
+    return [
+        found
+        for stem in (lesson.stem for lesson in wanted)
+        for found in find_published(
+            stem, {one.student: one.modules[stem] for one in submissions if stem in one.modules}
+        )
+    ]
+
+
+def first_few(names: Sequence[str], separator: str = ", ") -> str:
+    """Return the first five names, and how many there are beyond them.
+
+    >>> first_few(list("abcdefg"))
+    'a, b, c, d, e and 2 more'
+    """
+    others = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return separator.join(names[:5]) + others
