@@ -21,7 +21,7 @@ from course.grading.lms.table import Table, TableError
 from course.grading.published import find_published
 from course.grading.reports import pages_of_others, write_reports
 from course.grading.reports.changes import Change, changes, changes_csv
-from course.grading.sandbox.sandbox import SandboxError, missing
+from course.grading.sandbox.sandbox import SandboxMissing, missing
 from course.grading.submissions import Submission, modules_beside, read_submissions
 from course.syllabus import Lesson, counted_lessons, lessons
 from course.system.files import write_whole, write_whole_bytes
@@ -63,7 +63,7 @@ class Outcome:
     Attributes:
         notes: sentences about the class as a whole.
         changes: against the earlier run; None if none was compared.
-        comparable: whether the earlier run has results that this version can read.
+        is_comparable: whether the earlier run has results that this version can read.
         left_behind: pages of students who are not in this class.
     """
 
@@ -71,8 +71,13 @@ class Outcome:
     notes: Sequence[str]
     written: Sequence[Path]
     changes: Sequence[Change] | None
-    comparable: bool
+    is_comparable: bool
     left_behind: Sequence[Path]
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether everything could be graded."""
+        return all(one.counts for student in self.grades.students for one in student.lessons)
 
 
 def grade_class(request: Request, watch: Callable[[Graded, int], Graded]) -> Outcome:
@@ -84,11 +89,11 @@ def grade_class(request: Request, watch: Callable[[Graded, int], Graded]) -> Out
     Raises:
         GradingError, SubmissionsError: nothing can be graded.
         ExportError: the export cannot be filled in; nothing was graded or written.
-        SandboxError: there is no sandbox here.
+        SandboxMissing: there is no sandbox here.
         OSError: a file cannot be read or written.
     """
     if request.confined and not request.scheduler and (lacking := missing()):
-        raise SandboxError(" ".join(lacking))
+        raise SandboxMissing(" ".join(lacking))
     _check_folders(request)
     titles = columns_named(request.columns)
     submissions = list(read_submissions(request.submissions))
@@ -99,7 +104,7 @@ def grade_class(request: Request, watch: Callable[[Graded, int], Graded]) -> Out
         export = _read_export(request, titles, wanted)
         rows, strangers = find_people(export, submissions)
         if strangers:
-            notes.append(f"Not found in {export.name}: {first_few(strangers)}.")
+            notes.append(f"Not found in {export.name}: {', '.join(strangers)}.")
     store = Store(request.out)
     with store.locked():
         seed = request.seed

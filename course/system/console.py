@@ -20,6 +20,17 @@ def readable_anywhere() -> None:
             stream.reconfigure(errors="replace")
 
 
+def open_closed_streams() -> None:
+    """Open the standard streams that are closed (`>&-`): the next file would take their place."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8")
+
+
 # --- commands -----------------------------------------------------------------------------------
 
 PREFIX = "COURSE_COMMAND_PREFIX"

@@ -27,10 +27,10 @@ from classes import (
     write_class,
 )
 from classes import STUB as LEARNED_STUB
+from course.grading.class_file.grades import grades_of
 from hostile import CONNECTION, STUB
 
 from course import ROOT
-from course.grading.class_file.grades import grades_of
 from course.grading.judge.import_path import safe_import_path
 from course.grading.judge.judge import Judge
 from course.grading.judge.unit import Unit

@@ -28,10 +28,10 @@ from classes import (
     write_class,
 )
 from click.testing import CliRunner
-
-from course.cli.grade import _say, grade
 from course.grading.class_file.grades import grades_of
 from course.grading.class_file.reading import read_class_file
+
+from course.cli.grade import _say, grade
 from course.grading.judge import grade as grading
 from course.grading.judge import local
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all

@@ -7,8 +7,8 @@ from html import unescape
 
 import click
 import pytest
-
 from course.grading.class_file.grades import grades_of
+
 from course.grading.reports.feedback import feedback_page
 from course.messages.plain import plain_message
 from course.messages.terminal import MAX_PRINTED, report

@@ -14,7 +14,6 @@ from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
 
 import pytest
-
 from course.grading.class_file.grades import grades_of
 from course.grading.class_file.settings import (
     Assignment,
@@ -25,14 +24,15 @@ from course.grading.class_file.settings import (
     LateRule,
     Person,
 )
+from course.grading.reports.junit import junit_xml
+from course.grading.reports.message import plain_message
+
 from course.grading.names import WHOSE, feedback_path, file_stem
 from course.grading.published import Published
 from course.grading.reports import write_reports
 from course.grading.reports.changes import Change
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
-from course.grading.reports.junit import junit_xml
-from course.grading.reports.message import plain_message
 from course.grading.reports.overview import overview_page, projected_page
 from course.grading.reports.tables import canvas_csv, grades_csv
 from course.syllabus import Status, find_lesson, lessons

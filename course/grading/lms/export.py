@@ -207,4 +207,3 @@ def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(dict.fromkeys(names))
-

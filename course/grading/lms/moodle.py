@@ -9,6 +9,7 @@ Source: Moodle, mod/assign/gradingtable.php and mod/assign/feedback/offline/impo
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from course.grading.lms.export import (
     BLANK,
@@ -23,8 +24,9 @@ from course.grading.lms.table import Cell, Table, number_in
 from course.syllabus import Lesson, find_lesson
 
 _IDENTIFIER = re.compile(r"\D*[^\W\d]\D*(\d+)")
-_NO = set(
-    "no nein non nee nej nei não nie ne нет ні не否 いいえ 아니요 아니오 hayır όχι ei nem nu لا לא".split()
+_NO = re.compile(
+    "no|nein|non|nee|nej|nei|não|nie|ne|нет|ні|否|いいえ|아니요|아니오|hayır|όχι|ei|nem|nu|لا|לא",
+    re.IGNORECASE,
 )
 """The words of "Grade can be changed" for a locked grade."""
 
@@ -103,7 +105,7 @@ def _column(
     locked = frozenset(
         row
         for row, cells in enumerate(body, start=1)
-        if maximum and any(cell.text.casefold() in _NO for cell in cells[index + 2 : index + 4])
+        if maximum and any(_NO.fullmatch(cell.text) for cell in cells[index + 2 : index + 4])
     )
     if not maximum:
         maximum = float(lesson.points)
@@ -118,6 +120,6 @@ def _column(
 def _spellings(cells: Sequence[str]) -> frozenset[str]:
     """Return what a student may be called: a cell, or two as the first and the last name."""
     spellings = {letters(cell.partition("@")[0]) for cell in cells} | set(map(letters, cells))
-    for one, other in zip(cells, cells[1:], strict=False):
+    for one, other in pairwise(cells):
         spellings |= {letters(one + other), letters(other + one)}
     return frozenset(spellings - {""})

@@ -1,0 +1,71 @@
+"""The lines that a run of the grader prints at its end."""
+
+from collections.abc import Iterator
+
+from course.grading.grades import LessonStatus
+from course.grading.run import Outcome, Request, first_few
+
+MAX_CHANGES = 20
+"""So many changes are listed; all are in changes.csv."""
+
+
+def summary(outcome: Outcome, request: Request) -> Iterator[str]:
+    """Yield what was found, and where it is."""
+    students = outcome.grades.students
+    graded = [one for student in students for one in student.lessons]
+    n_missing = sum(one.status == LessonStatus.NOT_HANDED_IN for one in graded)
+    n_troubles = sum(bool(one.result.trouble) for one in graded) - n_missing
+    yield (
+        f"students: {len(students)}, results: {len(graded)}; "
+        f"modules not handed in: {n_missing}, with trouble: {n_troubles}"
+    )
+    if len(students) == 1 and (folder := request.submissions / students[0].student).is_dir():
+        yield f"one student, {folder.name}: if that is a folder of several, grade {folder}"
+    noted = [student for student in students if student.notes]
+    if noted:
+        yield f"students with notes on what they handed in: {len(noted)}; index.html has them"
+    empty = [
+        student.student
+        for student in noted
+        if all(one.status == LessonStatus.NOT_HANDED_IN for one in student.lessons)
+    ]
+    if empty:
+        yield f"no module was found in the work of: {first_few(empty)}; their pages say why"
+    yield from outcome.notes
+    yield from (f"  {path}" for path in outcome.written)
+    if outcome.left_behind:
+        yield (
+            "Older pages of students who are not among these are in there: "
+            f"{len(outcome.left_behind)}, such as {outcome.left_behind[0]}."
+        )
+    if outcome.changes is not None:
+        yield from _about_changes(outcome, request)
+    yield f"The inputs were drawn from the seed in {request.out / 'seed.txt'}."
+
+
+def _about_changes(outcome: Outcome, request: Request) -> Iterator[str]:
+    if not outcome.is_comparable:
+        yield f"{request.compare} has no result that this version of the grader can read."
+    students = {change.student for change in outcome.changes}
+    yield f"changed: {len(outcome.changes)} exercises of {len(students)} students"
+    for one in outcome.changes[:MAX_CHANGES]:
+        points = f"{one.before or 0} -> {one.after or 0}"
+        yield f"  {one.student}: {one.lesson}.{one.exercise} {points}. {one.why}"
+
+
+def about_not_graded(outcome: Outcome) -> Iterator[str]:
+    """Yield what could not be graded, and the first few reasons."""
+    failed = {
+        student.student: [one for one in student.lessons if not one.counts]
+        for student in outcome.grades.students
+    }
+    names = [
+        f"{name}'s {', '.join(one.lesson.stem for one in own)}"
+        for name, own in failed.items()
+        if own
+    ]
+    if names:
+        told = first_few(names, "; ")
+        yield f"Not graded, and left out of the totals: {told}. Their pages say why."
+    troubles = dict.fromkeys(one.result.trouble for own in failed.values() for one in own)
+    yield from (f"  {why}" for why in list(troubles)[:5])
