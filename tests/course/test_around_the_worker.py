@@ -27,14 +27,13 @@ from classes import (
     write_class,
 )
 from classes import STUB as LEARNED_STUB
-from course.grading.class_file.grades import grades_of
 from hostile import CONNECTION, STUB
 
 from course import ROOT
+from course.grading.grades import LessonStatus, grades_of
 from course.grading.judge.import_path import safe_import_path
 from course.grading.judge.judge import Judge
 from course.grading.judge.unit import Unit
-from course.grading.reports.tables import canvas_csv
 from course.grading.sandbox import seccomp
 from course.grading.sandbox.sandbox import Limits
 from course.grading.submissions import read_submissions
@@ -301,13 +300,13 @@ def judge():
 @pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("name", NOT_HANDED_IN)
-def test_a_module_that_says_it_was_not_handed_in_has_0_in_the_table_for_canvas(judge, name):
-    """An empty cell there would leave the points of last week."""
+def test_a_module_that_says_it_was_not_handed_in_was_handed_in(judge, name):
+    """Otherwise the LMS would keep the points of last week."""
     result = judge.grade(Unit("eve", "lookup", f"{STUB}\n\n{NOT_HANDED_IN[name]}\n".encode()))
     assert "was not handed in." in result.trouble
     assert result.handed_in
-    grades = grades_of([result], now=datetime.now(UTC))
-    assert canvas_csv(grades).endswith("\neve,,eve,eve,,0\n")
+    (student,) = grades_of([result], now=datetime.now(UTC)).students
+    assert [(one.status, one.points) for one in student.lessons] == [(LessonStatus.GRADED, 0)]
 
 
 # --- zips -----------------------------------------------------------------------------------

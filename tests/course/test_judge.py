@@ -267,9 +267,9 @@ def test_what_cannot_be_graded_earns_nothing_and_was_handed_in(judge):
 
 
 def test_what_the_grader_could_not_read_is_not_graded(judge):
-    unit = Unit("ann", "rope", None, ("a note",), unread="The grader could not read rope.py.")
+    unit = Unit("ann", "rope", None, unread="The grader could not read rope.py.")
     result = judge.grade(unit)
-    assert (result.key, result.trouble, result.notes) == ("", unit.unread, unit.notes)
+    assert (result.key, result.trouble) == ("", unit.unread)
     assert result.handed_in
     nothing = replace(unit, unread="")
     assert key_of(unit, 0) != key_of(nothing, 0), "an older result, of nothing, is not taken"

@@ -7,8 +7,8 @@ from html import unescape
 
 import click
 import pytest
-from course.grading.class_file.grades import grades_of
 
+from course.grading.grades import grades_of
 from course.grading.reports.feedback import feedback_page
 from course.messages.plain import plain_message
 from course.messages.terminal import MAX_PRINTED, report
@@ -66,7 +66,7 @@ def on_terminal(result: LessonResult) -> str:
 
 def on_page(result: LessonResult) -> str:
     own = grades_of([replace(result, student="ann", key="some")], now=datetime.now(UTC))
-    page = feedback_page(own.students[0], own)
+    page = feedback_page(own.students[0])
     as_text = re.sub(r"</dt>\s*<dd>", " ", page.split("<main", 1)[1])
     text = unescape(re.sub(r"<[^>]+>", " ", as_text))
     return text.replace("not run ", "not run: ").replace("that fail ", "that fail: ")

@@ -96,7 +96,7 @@ def for_students(grades: Grades) -> list[Task]:
 def _tasks(*kinds: tuple[list[tuple[str, StudentGrade | None]], str, str, str]) -> list[Task]:
     tasks = []
     for told, noun, rest, advice in kinds:
-        said = by_sentence(told)
-        if n := sum(max(len(one.students), 1) for one in said):
-            tasks.append(Task(f"{counted(n, noun)} {rest}", advice, said))
+        if told:
+            title = f"{counted(len(told), noun)} {rest}"
+            tasks.append(Task(title, advice, by_sentence(told)))
     return tasks
