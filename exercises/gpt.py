@@ -69,8 +69,8 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None
     Args:
         q: (B, H, Tq, D).
         k, v: (B, H, Tk, D).
-        bias: added to the scores before the softmax, broadcastable to (B, H, Tq, Tk); of q's dtype
-            or float32. It leaves every row a finite score, and gets a gradient.
+        bias: added to the scores before the softmax, broadcastable to (B, H, Tq, Tk), of q's
+            dtype. It leaves every row a finite score, and gets a gradient.
 
     Returns:
         (B, H, Tq, D).

@@ -394,6 +394,15 @@ class TestCausalAttention:
         got = lesson.causal_attention(q, torch.zeros(1, 1, 3, 1), v, bias)
         expect.close(got, torch.tensor([[[[1.0], [2.0], [18.0]]]]), tolerance=1e-2)
 
+    def test_a_later_key_never_wins_however_high_it_is_or_low_the_own(self, lesson):
+        """The first two queries have one key left, at a score of -1e30: that is low, but no
+        number is as low as minus infinity, so it still gets all.
+        """
+        q, v = torch.zeros(1, 1, 3, 1), torch.tensor([[[[1.0], [3.0], [50.0]]]])
+        bias = torch.tensor([[-1e30, 0.0, 1e30], [-torch.inf, -1e30, 0.0], [0.0] * 3])
+        got = lesson.causal_attention(q, torch.zeros(1, 1, 3, 1), v, bias)
+        expect.close(got, torch.tensor([[[[1.0], [3.0], [18.0]]]]))
+
     def test_bias_is_added_after_the_division(self, lesson):
         """D = 4, all products 0. A bias of ln 3 on key 0 makes it three times as heavy as
         key 1, undivided: 3/4 * 8 + 1/4 * 4 = 7.
@@ -434,11 +443,10 @@ class TestCausalAttention:
         expect.close(lesson.causal_attention(q, k, v), want, tolerance=ROUNDING[dtype])
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
-    @pytest.mark.parametrize("is_float32", [True, False], ids=["float32", "same"])
-    def test_bias_does_not_change_the_dtype(self, lesson, draw, dtype, is_float32):
-        """A bias has q's dtype or float32; the result has that of the queries."""
+    def test_bias_does_not_change_the_dtype(self, lesson, draw, dtype):
+        """A bias has the dtype of the queries, and so has the result."""
         q, k, v = drawn_qkv(draw, 2, 3, 4, 5, 6, dtype=dtype)
-        bias = draw.normal(3, 4, 5, dtype=torch.float32 if is_float32 else dtype)
+        bias = draw.normal(3, 4, 5, dtype=dtype)
         want = attended(q, k, v, bias).to(dtype)
         expect.close(lesson.causal_attention(q, k, v, bias), want, tolerance=ROUNDING[dtype])
 
@@ -454,6 +462,13 @@ class TestCausalAttention:
         got = lesson.causal_attention.gradients(q, k, v, upstream=upstream)
         for place, want in enumerate(differentiated(attended, upstream, q, k, v)):
             expect.close(got[place], want.float(), tolerance=1e-4)
+
+    def test_gradient_comes_after_inference_too(self, lesson, draw):
+        """A mask that was made inside `torch.inference_mode()` and kept would be refused
+        in training.
+        """
+        qkv, upstream = drawn_qkv(draw, 1, 2, 3, 11, 4), draw.normal(1, 2, 3, 4)
+        expect.learns_after_inference(lesson.causal_attention, *qkv, upstream=upstream)
 
     @pytest.mark.parametrize("shape", [(4, 5), (3, 1, 5)], ids=str)
     def test_gradient_reaches_the_bias(self, lesson, draw, shape):
@@ -596,6 +611,36 @@ class TestCausalSelfAttention:
         want = differentiated(of, upstream, x, *weights.values())
         for place, gradient in zip([0, *PROJECTIONS], want, strict=True):
             expect.close(got[place], gradient.float(), tolerance=1e-4)
+
+    def test_gradient_comes_after_inference_too(self, lesson, draw):
+        """Masks and angles made inside `torch.inference_mode()` and kept would be refused
+        in training.
+        """
+        attention, x = lesson.CausalSelfAttention(12, 3, 9), draw.normal(2, 5, 12)
+        expect.learns_after_inference(attention, x, upstream=draw.normal(2, 5, 12))
+
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_moved_to_a_dtype_it_turns_as_before(self, lesson, dtype):
+        """Only token 5 has a key, in pair 1 of D = 12, which turns 10000 ** (-1/6) = 0.2154
+        radians a position. So a query at i has the score 36 cos(0.2154 (i - 5)) / √12 with it
+        and 0 with the i others. They are far apart, so rates or positions that `.to(dtype)`
+        rounds make another angle; a complex buffer loses its imaginary part.
+        """
+        attention = lesson.CausalSelfAttention(12, 1, 1000)
+        attention.to(dtype)
+        q, k, v = torch.zeros(3, 12, 12, dtype=dtype)
+        q[1, 0] = k[1, 1] = 6.0
+        v[0, 1] = 1.0
+        one = torch.eye(12, dtype=dtype)
+        attention.set(q_proj__weight=q, k_proj__weight=k, v_proj__weight=v, out_proj__weight=one)
+        x = torch.zeros(1, 1000, 12, dtype=dtype)
+        x[0, :, 0] = x[0, 5, 1] = 1.0
+        places = torch.arange(960, 1000).double()
+        weight = (36 * ((places - 5) * 10000 ** (-1 / 6)).cos() / 12**0.5).exp()
+        got = expect.tensors(attention(x), "the result")
+        expect.equal(tuple(got.shape), (1, 1000, 12), what="the shape of the result")
+        want = (weight / (weight + places)).to(dtype)
+        expect.close(got[0, 960:, 0], want, tolerance=0.1, what="the share of token 5")
 
     def test_memory_order_does_not_matter(self, lesson, draw):
         """A transposed tensor is a tensor, too."""
@@ -838,6 +883,13 @@ class TestGPT:
         want = differentiated(of, upstream, *weights.values())
         for name, gradient in zip(names_in_gpt(model, 8, 2).values(), want, strict=True):
             expect.close(got[name], gradient.float(), tolerance=1e-3)
+
+    def test_gradient_comes_after_inference_too(self, lesson, draw):
+        """Whatever is made inside `torch.inference_mode()` and kept would be refused in
+        training.
+        """
+        model, ids = lesson.GPT(11, 8, 2, 2, 9), draw.ids(11, 2, 5)
+        expect.learns_after_inference(model, ids, upstream=draw.normal(2, 5, 11))
 
     def test_result_is_on_the_device_of_the_ids(self, lesson, draw):
         """Moved to a GPU, it computes there; the "meta" device stands in for it."""
@@ -1184,6 +1236,14 @@ class TestGenerate:
         what = f"the shares of the tokens in {N_TEXTS} draws"
         expect.close(got, want, tolerance=0.05, what=what)
         expect.equal(got[want == 0], want[want == 0], what="the shares of those not kept")
+
+    def test_top_k_keeps_the_most_probable_however_low(self, lesson, draw):
+        """Logits of -2e30 and less: one that is left out is at minus infinity, not at some
+        low number, which would be higher than these.
+        """
+        table, ids = torch.tensor([[-3e30, -2e30, -5e30, -4e30]] * 4), draw.ids(4, 9, 2)
+        got = lesson.generate(remembering(lesson, table), ids, 2, top_k=1)
+        expect.equal(continuation(got, ids, 4), torch.ones(9, 2).long(), what="the new tokens")
 
     def test_top_k_and_temperature_go_together(self, lesson):
         """Weights 6, 3 and 1, of which two stay, at temperature 1/2: 36 and 9, which are

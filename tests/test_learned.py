@@ -90,9 +90,11 @@ class TestLearnedPositionalEmbedding:
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
     def test_the_rows_have_the_dtype_of_the_table(self, lesson, draw, dtype):
-        """`module.to(dtype)` converts the parameter; what is made of it follows."""
-        weight = draw.normal(6, 3, dtype=dtype)
-        expect.equal(position_table(lesson, weight)(4), weight[:4])
+        """`module.to(dtype)` converts the parameter; what is made of it follows. Positions
+        are not rounded to it: bfloat16 cannot tell 257 from 256.
+        """
+        weight = draw.normal(300, 3, dtype=dtype)
+        expect.equal(position_table(lesson, weight)(299), weight[:299])
 
     def test_the_rows_are_where_the_table_is(self, lesson):
         """With the module on a GPU they are on the GPU; "meta" stands in for one."""
@@ -118,6 +120,11 @@ class TestLearnedPositionalEmbedding:
         module, upstream = position_table(lesson, draw.normal(6, 4)), draw.normal(3, 4)
         gradients = module.gradients(3, upstream=upstream)
         expect.close(gradients["weight"], torch.cat((upstream, torch.zeros(3, 4))))
+
+    def test_rows_learn_after_inference_too(self, lesson, draw):
+        """Positions made inside `torch.inference_mode()` and kept would be refused."""
+        module = position_table(lesson, draw.normal(6, 4))
+        expect.learns_after_inference(module, 3, upstream=draw.normal(3, 4))
 
     def test_the_table_is_drawn_from_n_0_002(self, lesson):
         """Mean 0 and standard deviation 0.02, as in GPT-2; so N(0, 0.02²)."""
@@ -167,10 +174,11 @@ class TestGPTEmbedding:
         expect.equal(sorted(module.trainable), sorted(want))
 
     def test_parameters_number_vocabulary_plus_block_times_width(self, lesson):
-        """(65 + 256) · 384 = 123,264."""
-        embedding = lesson.GPTEmbedding(65, 256, 384)
-        embedding.to("meta")  # the shapes will do
-        expect.equal(sum(p.numel() for p in embedding.parameters.values()), 123_264)
+        """(65 + 256) · 384 = 123,264, and (4096 + 64) · 128 = 532,480."""
+        for sizes, count in [((65, 256, 384), 123_264), ((4096, 64, 128), 532_480)]:
+            embedding = lesson.GPTEmbedding(*sizes)
+            embedding.to("meta")  # the shapes will do
+            expect.equal(sum(p.numel() for p in embedding.parameters.values()), count)
 
     def test_token_row_plus_position_row(self, lesson):
         """Token 2 at position 0: [5, 6] + [10, 20]; token 0 at 1: [1, 2] + [30, 40]."""
@@ -194,9 +202,11 @@ class TestGPTEmbedding:
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
     def test_the_result_has_the_dtype_of_the_tables(self, lesson, draw, dtype):
-        """`module.to(dtype)` converts both tables; their sum follows."""
-        tok, pos = draw.normal(7, 3, dtype=dtype), draw.normal(5, 3, dtype=dtype)
-        ids = draw.ids(7, 2, 4)
+        """`module.to(dtype)` converts both tables; their sum follows. Ids and positions are
+        not rounded to it: bfloat16 cannot tell 257 from 256.
+        """
+        tok, pos = draw.normal(300, 3, dtype=dtype), draw.normal(300, 3, dtype=dtype)
+        ids = draw.ids(300, 2, 299)
         expect.close(gpt_embedding(lesson, tok, pos)(ids), sums(tok, pos, ids))
 
     def test_ids_may_be_any_integers(self, lesson, draw):
@@ -256,6 +266,11 @@ class TestGPTEmbedding:
         expect.close(gradients["tok_emb.weight"], tok)
         pos = torch.cat((upstream.sum(dim=0), torch.zeros(2, 4)))
         expect.close(gradients["pos_emb.weight"], pos)
+
+    def test_tables_learn_after_inference_too(self, lesson, draw):
+        """Positions made inside `torch.inference_mode()` and kept would be refused."""
+        module = gpt_embedding(lesson, draw.normal(6, 4), draw.normal(5, 4))
+        expect.learns_after_inference(module, draw.ids(6, 2, 3), upstream=draw.normal(2, 3, 4))
 
     @pytest.mark.parametrize("table", ["tok_emb.weight", "pos_emb.weight"])
     def test_both_tables_are_drawn_from_n_0_002(self, lesson, table):

@@ -134,11 +134,17 @@ class TestYarnFrequencies:
 
     @pytest.mark.parametrize(
         "head_dim, base, factor, trained_length",
-        [(128, 10000.0, 16.0, 4096), (64, 500000.0, 2.5, 8192), (10, 50.0, 8.0, 300)],
+        [
+            (128, 10000.0, 16.0, 4096),
+            (64, 500000.0, 2.5, 8192),
+            (10, 50.0, 8.0, 300),
+            (128, 500000.0, 100.0, 131_072),
+            (64, 1e12, 4.0, 5_000_000_000),
+        ],
     )
     def test_every_pair(self, lesson, head_dim, base, factor, trained_length):
         """Each pair by its own number of turns: some of these heads have a dozen pairs
-        between the bounds.
+        between the bounds. A trained length may be more than an int16 or an int32 can hold.
         """
         want = frequencies(head_dim, base, factor, trained_length)
         expect_frequencies(lesson.yarn_frequencies(head_dim, base, factor, trained_length), want)
@@ -348,6 +354,26 @@ class TestPartialRotary:
         want = turned_in_part(x, 6, start=1003)
         expect.close(got, want, tolerance=ROUNDING[torch.bfloat16])
 
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
+    def test_moved_to_a_dtype_it_turns_as_before(self, lesson, draw, dtype):
+        """`module.to(dtype)` rounds every floating buffer and drops the imaginary part of
+        a complex one; no angle may suffer from that.
+        """
+        rotary = lesson.PartialRotary(4010, 8, 6)
+        rotary.to(dtype)
+        x = draw.normal(2, 7, 8, dtype=dtype)
+        for offset in (3, 254, 4000):
+            want = turned_in_part(x, 6, start=offset)
+            expect.close(rotary(x, offset), want, tolerance=max(ROUNDING[dtype], 1e-2))
+
+    def test_gradient_comes_after_inference_too(self, lesson, draw):
+        """Tables made inside `torch.inference_mode()` and kept would be refused in
+        training.
+        """
+        x, upstream = draw.normal(2, 4, 6), draw.normal(2, 4, 6)
+        rotary = lesson.PartialRotary(8, 6, 4)
+        expect.learns_after_inference(rotary, x, offset=2, upstream=upstream)
+
     def test_float64_input_keeps_more_than_half_precision(self, lesson, draw):
         """float64 comes back as float64, and what turned at least as precise as
         float32.
@@ -496,6 +522,14 @@ class TestRelativeBuckets:
         distances = torch.tensor([64, 65, 200, 100_000, 2**40])
         got = lesson.relative_buckets(distances, 8, 64)
         expect.equal(got, torch.tensor([7, 7, 7, 7, 7]))
+
+    def test_max_distance_may_be_far_away(self, lesson):
+        """8 buckets up to 2**42: from 4 = 2**2 to 2**42 is a factor of 2**40, in 4 steps of
+        2**10, so that 2**11 is still in bucket 4, and 2**41 in 7.
+        """
+        distances = torch.tensor([3, 2**11, 2**13, 2**21, 2**31, 2**33, 2**41, 2**43])
+        got = lesson.relative_buckets(distances, 8, 2**42)
+        expect.equal(got, torch.tensor([3, 4, 5, 5, 6, 7, 7, 7]))
 
     def test_later_keys_count_as_distance_0(self, lesson):
         """A key after its query is at a negative distance, which a causal model masks;
@@ -740,11 +774,20 @@ class TestRelativeBias:
         got = bias_holding(lesson, weight, 20).gradients(2, 5, upstream=upstream)["weight"]
         expect.close(got.to_dense(), want)
 
+    def test_gradient_comes_after_inference_too(self, lesson, draw):
+        """Buckets made inside `torch.inference_mode()` and kept would be refused in
+        training.
+        """
+        module = bias_holding(lesson, draw.normal(6, 3), 20)
+        expect.learns_after_inference(module, 2, 5, upstream=draw.normal(3, 2, 5))
+
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
     def test_the_bias_has_the_dtype_of_the_table(self, lesson, draw, dtype):
-        """`module.to(dtype)` converts the parameter; what is made of it follows."""
-        weight = draw.normal(6, 3, dtype=dtype) / 3
-        expect.equal(bias_holding(lesson, weight, 20)(4, 30), bias(weight, 4, 30, 20))
+        """`module.to(dtype)` converts the parameter; what is made of it follows. Distances
+        are not rounded to it: bfloat16 cannot tell 257 from 256.
+        """
+        weight = draw.normal(600, 2, dtype=dtype) / 3
+        expect.equal(bias_holding(lesson, weight, 900)(2, 290), bias(weight, 2, 290, 900))
 
     def test_the_bias_is_where_the_table_is(self, lesson):
         """With the module on a GPU it is on the GPU; "meta" stands in for one."""

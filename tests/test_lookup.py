@@ -63,8 +63,9 @@ class TestLookup:
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_rows_come_as_they_are(self, lesson, draw, dtype):
-        """A row is copied, not computed: its dtype stays, and so does every bit."""
-        weight, ids = draw.normal(7, 3, dtype=dtype) / 3, draw.ids(7, 2, 5)
+        """A row is copied, not computed: its dtype stays, and so does every bit. Ids are
+        not rounded to it: bfloat16 cannot tell 257 from 256."""
+        weight, ids = draw.normal(300, 3, dtype=dtype) / 3, torch.tensor([[0, 256, 257], [299] * 3])
         expect.equal(lesson.lookup(weight, ids), each_row(weight, ids))
 
     @pytest.mark.parametrize("dtype", OTHER_INTEGERS, ids=show_dtype)
@@ -276,6 +277,12 @@ class TestOneHotBytes:
         expect.equal(lesson.one_hot_bytes(10**8 + 1, 10**8 - 1, 1), 39_999_999_999_999_996)
         expect.equal(lesson.one_hot_bytes(10**8 + 1, 1, 10**8 - 1, 1), 9_999_999_999_999_999)
 
+    def test_more_bytes_than_int64_can_count(self, lesson):
+        """2³¹ · 2²⁰ · 2¹² numbers of 8 = 2³ bytes are 2⁶⁶ bytes. An int64 ends at 2⁶³ and
+        starts again; Python's int does not."""
+        expect.equal(lesson.one_hot_bytes(2**31, 2**20, 2**12, 8), 2**66)
+        expect.equal(lesson.one_hot_bytes(2**31 - 1, 2**20, 2**12, 8), 2**66 - 2**35)
+
 
 @exercise("lookup_backward")
 class TestLookupBackward:
@@ -304,10 +311,11 @@ class TestLookupBackward:
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_result_has_the_dtype_of_the_gradient(self, lesson, draw, dtype):
         """Gradients come in the dtype of the table and go back in it. (Whole
-        numbers here, so that each dtype adds them without rounding.)"""
-        ids, grad_output = draw.ids(4, 3, 5), draw.ids(9, 3, 5, 2).to(dtype)
-        got = lesson.lookup_backward(grad_output, ids, 6)
-        expect.equal(got, sum_of_each_row(grad_output, ids, 6))
+        numbers here, so that each dtype adds them without rounding.) Ids are not rounded
+        to it: bfloat16 cannot tell 257 from 256."""
+        ids, grad_output = draw.ids(4, 3, 5) + 255, draw.ids(9, 3, 5, 2).to(dtype)
+        got = lesson.lookup_backward(grad_output, ids, 300)
+        expect.equal(got, sum_of_each_row(grad_output, ids, 300))
 
     def test_float64_stays_as_fine_as_it_was(self, lesson):
         """1 + 1e-12 has no room in a float32: the sums must be in float64."""
@@ -438,11 +446,12 @@ class TestTokenEmbedding:
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_result_has_the_dtype_of_the_table(self, lesson, draw, dtype):
-        """`table.to(dtype)` converts the parameters; the rows are theirs."""
+        """`table.to(dtype)` converts the parameters; the rows are theirs. Ids are not
+        rounded to it: bfloat16 cannot tell 257 from 256."""
         table, weight, ids = (
-            lesson.TokenEmbedding(7, 3),
-            draw.normal(7, 3, dtype=dtype),
-            draw.ids(7, 5),
+            lesson.TokenEmbedding(300, 3),
+            draw.normal(300, 3, dtype=dtype),
+            torch.tensor([0, 256, 257, 258, 299]),
         )
         table.to(dtype)
         table.set(weight=weight)

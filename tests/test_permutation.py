@@ -144,11 +144,11 @@ class TestToyAttention:
 
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=show_dtype)
     def test_large_scores(self, lesson, dtype):
-        """exp(900) is too large for any float, so what matters is how far a score
-        lies below the largest. 30 sees 900, 600, 0, -900 and picks 30; 20 sees
-        600, 400, 0, -600 and picks 30, too; 0 sees zeros: the mean, 20 / 4."""
-        x = torch.tensor([[[30.0], [20.0], [0.0], [-30.0]]], dtype=dtype)
-        want = torch.tensor([[[30.0], [30.0], [5.0], [-30.0]]], dtype=dtype)
+        """exp(1024) is too large for any float, so what matters is how far a score lies
+        below the largest. 32 sees 1024, 992, 0, -1024 and picks 32; 31 sees 992, 961, 0,
+        -992 and picks 32, too; 0 sees zeros: the mean, 31 / 4."""
+        x = torch.tensor([[[32.0], [31.0], [0.0], [-32.0]]], dtype=dtype)
+        want = torch.tensor([[[32.0], [32.0], [7.75], [-32.0]]], dtype=dtype)
         expect.close(lesson.toy_attention(x), want)
 
     def test_gradient_goes_through_scores_and_values(self, lesson, draw):
@@ -498,10 +498,10 @@ class TestCausalToyAttention:
 
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=show_dtype)
     def test_large_scores(self, lesson, dtype):
-        """20 sees itself. 30 has the scores 600 and 900 and picks itself. 0 has
-        zeros: the mean of 20, 30 and 0. -30 has -600, -900, 0 and 900: itself."""
-        x = torch.tensor([[[20.0], [30.0], [0.0], [-30.0]]], dtype=dtype)
-        want = torch.tensor([[[20.0], [30.0], [50 / 3], [-30.0]]], dtype=dtype)
+        """31 sees itself. 32 has the scores 992 and 1024 and picks itself. 0 has
+        zeros: the mean of 31, 32 and 0. -32 has -992, -1024, 0 and 1024: itself."""
+        x = torch.tensor([[[31.0], [32.0], [0.0], [-32.0]]], dtype=dtype)
+        want = torch.tensor([[[31.0], [32.0], [21.0], [-32.0]]], dtype=dtype)
         expect.close(lesson.causal_toy_attention(x), want)
 
     def test_gradient_goes_through_scores_and_values(self, lesson, draw):
@@ -510,6 +510,12 @@ class TestCausalToyAttention:
         x, upstream = draw.normal(2, 4, 3), draw.normal(2, 4, 3)
         got = lesson.causal_toy_attention.gradients(x, upstream=upstream)[0]
         expect.close(got, gradient_of_averages(x, upstream, causal=True), tolerance=1e-4)
+
+    def test_gradient_comes_after_inference_too(self, lesson, draw):
+        """A mask that was made inside `torch.inference_mode()` and kept would be refused
+        in training."""
+        x, upstream = draw.normal(1, 13, 3), draw.normal(1, 13, 3)
+        expect.learns_after_inference(lesson.causal_toy_attention, x, upstream=upstream)
 
     def test_result_is_where_x_is(self, lesson, draw):
         """For tokens on the GPU the mask has to be made on the GPU."""

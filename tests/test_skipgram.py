@@ -192,6 +192,11 @@ class TestNoiseDistribution:
         got = lesson.noise_distribution(torch.tensor([81, 16, 81, 1], dtype=dtype))
         expect.close(got, torch.tensor([27 / 63, 8 / 63, 27 / 63, 1 / 63]))
 
+    def test_counts_of_a_large_text(self, lesson):
+        """2 ** 40 words do not fit an int32; (2 ** 40) ** 0.75 is 2 ** 30."""
+        got = lesson.noise_distribution(torch.tensor([2**40, 2**36, 1]))
+        expect.close(got, torch.tensor([8 / 9, 1 / 9, 0.0]))
+
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_floating_counts_keep_their_dtype(self, lesson, dtype):
         """What comes as float64 leaves as float64, and so for the others."""
@@ -381,13 +386,15 @@ class TestSkipGram:
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_logits_follow_the_dtype_of_the_tables(self, lesson, draw, dtype):
-        """A model that was moved to float64 or bfloat16 computes in it."""
-        center, context = draw.normal(2, 7, 3).to(dtype) / 2
-        model = lesson.SkipGram(7, 3)
+        """A model that was moved to float64 or bfloat16 computes in it. Ids are not
+        rounded to it: bfloat16 cannot tell 257 from 256.
+        """
+        center, context = draw.normal(2, 300, 3).to(dtype) / 2
+        model = lesson.SkipGram(300, 3)
         model.to(dtype)
         model.set(center__weight=center, context__weight=context)
         for shape in (5,), (5, 2):
-            centers, contexts = draw.ids(7, shape[0]), draw.ids(7, *shape)
+            centers, contexts = 257 + draw.ids(7, shape[0]), 257 + draw.ids(7, *shape)
             expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
 
     def test_logits_are_on_the_device_of_the_tables(self, lesson, draw):
@@ -1166,6 +1173,17 @@ class TestAnalogy:
         rows = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1], [1.0, 0.2], [-1.0, 0.5]])
         got, _ = rows_and_similarities(lesson.analogy(0, 2, 3, rows, 1))
         expect.equal(got, [1], what="indices")
+
+    @pytest.mark.parametrize("c", [0, 2])
+    def test_inputs_are_no_answers_even_if_the_other_row_is_opposite(self, lesson, c):
+        """ "c is to c as c is to ?": the other rows point the opposite way, so their cosine is
+        -1, which no number of a row that is left out may reach.
+        """
+        rows = torch.tensor([[-0.3, -0.4], [-0.6, -0.8], [-3.0, -4.0]])
+        rows[c] *= -1
+        got, similarities = rows_and_similarities(lesson.analogy(c, c, c, rows, 2))
+        expect.equal(sorted(got), [row for row in range(3) if row != c], what="indices, sorted")
+        expect.close(similarities, torch.tensor([-1.0, -1.0]), what="similarities")
 
     @pytest.mark.parametrize("top_k", [4, 50])
     def test_all_other_rows_at_most(self, lesson, draw, top_k):

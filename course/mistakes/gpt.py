@@ -324,8 +324,10 @@ mistake(
     look="What is e ** 0?",
 )
 mistake(
+    {'float("-inf")': "-1e9"},
     {'float("-inf")': "-10_000.0"},
     {'float("-inf")': "-1000.0"},
+    {_MASKED: "(scores + later * -1e30)"},
     says="causal_attention gives later keys a low score, but others can be lower.",
     look="Which number is below all scores?",
 )
@@ -392,16 +394,6 @@ mistake(
     {_LATER: f"{_LATER} & (bias is None)"},
     says="causal_attention masks only where no bias is given.",
     look="Does a bias hide later keys?",
-)
-mistake(
-    {"weights.to(v.dtype)": "weights"},
-    says="causal_attention multiplies float32 shares with values of another dtype.",
-    look="Which dtype have bfloat16 scores plus a float32 bias?",
-)
-mistake(
-    {_AVERAGE: "return weights @ v.to(weights.dtype)"},
-    says="causal_attention returns the dtype of the bias instead of that of the queries.",
-    look="Which dtype does the result have for bfloat16 queries and a float32 bias?",
 )
 mistake(
     {_AVERAGE: "return (weights.to(v.dtype) @ v).float()"},
@@ -506,7 +498,6 @@ alternative(
         _LATER: "later = torch.ones_like(allowed).triu(k_len - q_len + 1)",
         _MASKED: "scores.where(~later, torch.finfo(scores.dtype).min)",
     },
-    {_MASKED: "(scores + later * -1e30)"},
     {
         f"weights = {_MASKED}.softmax(dim=-1)": f"scores = {_MASKED}\n"
         "    weights = (scores - scores.logsumexp(-1, keepdim=True)).exp()",
@@ -530,7 +521,7 @@ error(
 )
 error(
     "RuntimeError: expected m1 and m2 to have the same dtype, but got: float != c10::BFloat16",
-    "Float32 shares met bfloat16 values: a float32 bias widens the scores it is added to.",
+    "Float32 shares met bfloat16 values: most often the softmax was asked for float32.",
 )
 
 
@@ -1786,6 +1777,11 @@ mistake(
     {'float("-inf"))\n': "0.0)\n"},
     says="generate gives tokens that are not kept the logit 0, which is no small share.",
     look="What is e ** 0?",
+)
+mistake(
+    {'float("-inf"))\n': "-1e10)\n"},
+    says="generate gives tokens that are not kept a low logit, but others can be lower.",
+    look="Which number is below all logits?",
 )
 mistake(
     {".values[:, -1:]": ".values.min()"},

@@ -41,6 +41,11 @@ mistake(
     common=True,
 )
 mistake(
+    {"trained_length * theta": "min(trained_length, 32767) * theta"},
+    says="yarn_frequencies cuts a long trained length off.",
+    look="How long is the longest text whose length your number can hold?",
+)
+mistake(
     {".clamp(0, 1)": ""},
     says="yarn_frequencies does not clamp the share that is kept, so it leaves 0 to 1.",
     look="What is `keep` for a pair of 100 turns, and for one of half a turn?",

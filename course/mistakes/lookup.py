@@ -549,6 +549,11 @@ mistake(
     look="What is the largest int32?",
 )
 mistake(
+    {_SIZE: "int(torch.tensor((batch_size, seq_len, vocab_size, bytes_per_element)).prod())"},
+    says="one_hot_bytes multiplies in 64 bits, which overflow at 2⁶³.",
+    look="What is the largest int64? What is the largest `int` of Python?",
+)
+mistake(
     {"batch_size * seq_len": "seq_len"},
     {"batch_size * seq_len": "batch_size"},
     {" * vocab_size": ""},
@@ -574,18 +579,6 @@ mistake(
 @alternative
 def product_of_the_sides(vocab_size, batch_size, seq_len, bytes_per_element=4):
     return math.prod((bytes_per_element, vocab_size, seq_len, batch_size))
-
-
-@alternative
-def asked_of_a_tensor_without_memory(vocab_size, batch_size, seq_len, bytes_per_element=4):
-    one_hot = torch.empty(batch_size, seq_len, vocab_size, dtype=torch.int8, device="meta")
-    return one_hot.numel() * bytes_per_element
-
-
-@alternative
-def numpy_int64(vocab_size, batch_size, seq_len, bytes_per_element=4):
-    sides = np.array([vocab_size, batch_size, seq_len, bytes_per_element], dtype=np.int64)
-    return int(sides.prod())
 
 
 mistake, alternative, error = entries("lookup_backward")

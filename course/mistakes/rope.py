@@ -747,6 +747,44 @@ mistake(
     says="RotaryEmbedding leaves one or both of its tables outside of its buffers.",
     look="How does a module learn that a tensor belongs to it? Does it know both tables?",
 )
+_is_damaged_by_to = mistake(
+    {
+        _COS: 'register_buffer("inv_freq", _rates(head_dim, base).float())',
+        f"self.{_SIN}": "",
+        _BOTH: f"*_tables({_RANGE}.float(), self.inv_freq.float())",
+    },
+    {
+        _COS: 'register_buffer("inv_freq", _rates(head_dim, base).float())',
+        f"self.{_SIN}": "",
+        _BOTH: f"*_tables({_RANGE}.to(self.inv_freq), self.inv_freq)",
+    },
+    {
+        _COS: 'register_buffer("angles", _angles(max_seq_len, head_dim, base))',
+        f"self.{_SIN}": "",
+        "return apply": "angles = self.angles[positions].double().tile(2)\n        return apply",
+        _BOTH: _COS_SIN,
+    },
+    says="RotaryEmbedding keeps numbers in a buffer that `.to(dtype)` damages: it rounds rates and "
+    "angles, and drops the imaginary part of complex numbers.",
+    look="What does `.to(torch.bfloat16)` make of 257, and `.to(torch.float64)` of 1 + 2j? Which "
+    "numbers of the rotation may be rounded?",
+)
+
+
+@_is_damaged_by_to
+class complex_buffer(nn.Module):
+    def __init__(self, max_seq_len, head_dim, base=10000.0):
+        super().__init__()
+        self.register_buffer("turns", torch.complex(*rope_tables(max_seq_len, head_dim, base)))
+
+    def forward(self, x, offset=0):
+        max_seq_len, head_dim = self.turns.shape
+        end = offset + x.shape[-2]
+        if x.shape[-1] != head_dim:
+            raise ValueError(f"x must have {head_dim} features; got {x.shape[-1]}")
+        if offset < 0 or end > max_seq_len:
+            raise ValueError(f"positions must be 0 to {max_seq_len - 1}; got {offset} to {end - 1}")
+        return apply_rope(x, self.turns[offset:end].real, self.turns[offset:end].imag)
 
 
 _made = {}
@@ -867,22 +905,6 @@ mistake(
 )
 
 
-@alternative
-class complex_buffer(nn.Module):
-    def __init__(self, max_seq_len, head_dim, base=10000.0):
-        super().__init__()
-        self.register_buffer("turns", torch.complex(*rope_tables(max_seq_len, head_dim, base)))
-
-    def forward(self, x, offset=0):
-        max_seq_len, head_dim = self.turns.shape
-        end = offset + x.shape[-2]
-        if x.shape[-1] != head_dim:
-            raise ValueError(f"x must have {head_dim} features; got {x.shape[-1]}")
-        if offset < 0 or end > max_seq_len:
-            raise ValueError(f"positions must be 0 to {max_seq_len - 1}; got {offset} to {end - 1}")
-        return apply_rope(x, self.turns[offset:end].real, self.turns[offset:end].imag)
-
-
 _shared_tables = functools.cache(rope_tables)
 
 alternative(
@@ -891,17 +913,6 @@ alternative(
         _COS: "cache = nn.Module()",
         f"self.{_SIN}": 'self.cache.register_buffer("both", torch.stack((cos, sin))[:, None])',
         _BOTH: "*self.cache.both[:, 0, positions]",
-    },
-    {
-        _COS: 'register_buffer("inv_freq", _rates(head_dim, base).float())',
-        f"self.{_SIN}": "",
-        _BOTH: f"*_tables({_RANGE}.float(), self.inv_freq.float())",
-    },
-    {
-        _COS: 'register_buffer("angles", _angles(max_seq_len, head_dim, base))',
-        f"self.{_SIN}": "",
-        "return apply": "angles = self.angles[positions].double().tile(2)\n        return apply",
-        _BOTH: _COS_SIN,
     },
     {
         _ROWS: _RANGE,

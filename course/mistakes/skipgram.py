@@ -399,6 +399,11 @@ mistake(
     look="Which dtype should integer counts lead to, and which float32 counts?",
 )
 mistake(
+    {"counts**power": "(counts if counts.is_floating_point() else counts.int()) ** power"},
+    says="noise_distribution counts in 32 bits, which overflow at 2 147 483 647.",
+    look="What is the largest int32?",
+)
+mistake(
     {"counts**power": "(counts**power).to(counts.dtype)"},
     says="noise_distribution writes the weights back as integers, which cuts them off.",
     look="Which dtype have the weights of integer counts?",
@@ -1863,6 +1868,16 @@ mistake(
     ),
     says="analogy sets the inputs to -1 or less, but returns them when all others are used up.",
     look="How many answers can there be at most?",
+)
+mistake(
+    {
+        "top_k + 3": "len(vectors)",
+        "    return rows[~is_input][:top_k], similarities[~is_input][:top_k]": "    best = "
+        "similarities.masked_fill(is_input, -1).topk(min(top_k, len(rows[~is_input])))\n"
+        "    return rows[best.indices], best.values",
+    },
+    says="analogy gives the inputs the similarity -1, which an opposite row has as well.",
+    look="Which number is below every cosine?",
 )
 mistake(
     {"is_input = ": "top_k = min(top_k, len(vectors) - 3)\n    is_input = "},

@@ -6,6 +6,7 @@ expect.that(fact, sentence)    anything else; the sentence says what went wrong
 expect.tensors(got, "rows"), expect.floats(got, 5)   the kind of a result, before it is taken apart
 expect.rejects(call, ValueError, bad=..., mentions=...)
 expect.follows_device(call, *args), expect.stays_on_device(call, *args)
+expect.learns_after_inference(call, *args, upstream=...)
 """
 
 import contextlib
@@ -212,6 +213,27 @@ def stays_on_device(function: Function, *args: Any) -> None:
     except Wrong:
         sentence = "a tensor is made on the default device instead of that of the arguments"
         raise Wrong(message(sentence, calls[-1])) from None
+
+
+def learns_after_inference(function: Function, *args: Any, upstream: Any, **kwargs: Any) -> None:
+    """Expect a gradient after the same call was made inside `torch.inference_mode()`.
+
+    A tensor that is made there can be kept, but autograd refuses it for good.
+    """
+    __tracebackhide__ = True
+    with function._lesson.inference_mode():
+        function(*args, **kwargs)
+    try:
+        function.gradients(*args, upstream=upstream, **kwargs)
+    except StudentError as raised:
+        if "nference tensor" not in raised.message:
+            raise
+        sentence = (
+            "a tensor that an earlier call made inside torch.inference_mode() was kept, and no "
+            "gradient can pass through it"
+        )
+        at = ["at      " + raised.where] * bool(raised.where)
+        raise Wrong(message(sentence, calls[-1], *at)) from raised
 
 
 def message(sentence: str, call: Call | None, *details: str) -> str:
