@@ -581,6 +581,13 @@ def product_of_the_sides(vocab_size, batch_size, seq_len, bytes_per_element=4):
     return math.prod((bytes_per_element, vocab_size, seq_len, batch_size))
 
 
+@alternative
+def one_side_after_another(vocab_size, batch_size, seq_len, bytes_per_element=4):
+    row = bytes_per_element * vocab_size
+    sentence = row * seq_len
+    return sentence * batch_size
+
+
 mistake, alternative, error = entries("lookup_backward")
 
 _ADDED = "grad_weight.index_add(0, ids.long().flatten(), grad_output.reshape(-1, n_embd))"

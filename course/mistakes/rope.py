@@ -905,6 +905,22 @@ mistake(
 )
 
 
+@alternative
+class angles_in_every_call(nn.Module):
+    def __init__(self, max_seq_len, head_dim, base=10000.0):
+        super().__init__()
+        self.max_seq_len, self.head_dim, self.base = max_seq_len, head_dim, base
+
+    def forward(self, x, offset=0):
+        end = offset + x.shape[-2]
+        if x.shape[-1] != self.head_dim:
+            raise ValueError(f"x must have {self.head_dim} features; got {x.shape[-1]}")
+        if offset < 0 or end > self.max_seq_len:
+            raise ValueError(f"{self.max_seq_len} positions at most; got {offset} to {end - 1}")
+        cos, sin = rope_tables(self.max_seq_len, self.head_dim, self.base)
+        return apply_rope(x, cos[offset:end].to(x.device), sin[offset:end].to(x.device))
+
+
 _shared_tables = functools.cache(rope_tables)
 
 alternative(
