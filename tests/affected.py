@@ -22,7 +22,9 @@ from pathlib import Path, PurePath
 ROOT = Path(__file__).resolve().parents[1]
 CONFTEST = "tests/course/conftest.py"
 PLUGINS = {"course/testing/plugin.py", "course/student/summary.py"}
-OF_A_LESSON = r"(solutions|exercises|notebooks|course/(mistakes|lessons|building/figures))/|tests/t"
+TESTS = ("tests", "tests/course")
+READ_ONLY = r"(solutions|exercises|notebooks|tests)/"
+OF_A_LESSON = r"(solutions|exercises|notebooks|course/(mistakes|lessons|figures/texts))/|tests/t"
 
 
 def git(*arguments: str) -> set[str]:
@@ -66,9 +68,9 @@ class Map:
         self.files = files
         self.named = defaultdict(set)  # by the end of its path, or by a folder without modules
         for path in map(PurePath, files):
-            for folder in path.parents:
-                if f"{folder}/__init__.py" not in files and folder.name not in ("course", "tests"):
-                    self.named[folder.name or None].add(str(path))
+            for folder in {*path.parents} - {PurePath(one) for one in (".", "course", *TESTS)}:
+                is_package = f"{folder}/__init__.py" in files
+                self.named[str(folder) if is_package else folder.name].add(str(path))
             for n in range(max(1, len(path.parts) - 1)):
                 self.named["/".join(path.parts[n:])].add(str(path))
         table = tomllib.loads(text("course/syllabus.toml"))["lesson"]
@@ -120,7 +122,7 @@ class Map:
         while new:
             found |= new
             read = set().union(*map(self.reads, new))
-            new = set().union(*map(self.runs, new), (f for f in read if not f.endswith(".py")))
+            new = set().union(*map(self.runs, new), (f for f in read if not re.match(READ_ONLY, f)))
             new, found = new - found, found | read
         helpers = {f for f in self.runs(test) | programs if not f.startswith("course/")}
         said = set().union(*map(words, {test, *helpers} - {CONFTEST}))

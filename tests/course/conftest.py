@@ -1,5 +1,6 @@
 """Fixtures for the tests of the course's own tools."""
 
+import difflib
 import gc
 import importlib.util
 import os
@@ -42,6 +43,29 @@ def _load(name: str):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def golden():
+    """`golden("help", texts)`: compare texts, by title, with those approved in golden/help.txt."""
+
+    def compare(name: str, texts: dict[str, str]) -> None:
+        path = Path(__file__).parent / "golden" / f"{name}.txt"
+        lines = [line for title, text in texts.items() for line in (f"== {title}", text, "")]
+        got = "".join(f"{line.rstrip()}\n" for line in "\n".join(lines).splitlines())
+        want = path.read_text(encoding="utf-8") if path.exists() else ""
+        if got == want:
+            return
+        if os.environ.get("UPDATE_GOLDEN"):
+            path.write_text(got, encoding="utf-8")
+            pytest.fail(f"{path} is written: read `git diff`, then run the test again")
+        parts = (want.splitlines(), got.splitlines())
+        pytest.fail(
+            "\n".join(difflib.unified_diff(*parts, f"golden/{name}.txt", "now", lineterm="", n=1))
+            + "\n\nIf the new words are meant: UPDATE_GOLDEN=1 pytest ..., and read `git diff`"
+        )
+
+    return compare
 
 
 @pytest.fixture
