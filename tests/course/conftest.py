@@ -1,16 +1,17 @@
 """Fixtures for the tests of the course's own tools."""
 
-import difflib
 import gc
 import importlib.util
 import os
 import re
 import shutil
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from course import ROOT
 from course.building import build, figures
@@ -20,6 +21,7 @@ from course.testing.executor import load_module
 
 sys.path.append(str(Path(__file__).parent))  # pytest by itself finds no module beside a test
 os.environ[PREFIX] = ""  # as where the environment is activated
+GOLDEN_LOCK = Path(tempfile.gettempdir()) / "course-golden.lock"
 
 
 class _NotHere(pytest.Module):
@@ -47,25 +49,31 @@ def _load(name: str):
 
 @pytest.fixture
 def golden():
-    """`golden("help", texts)`: compare texts, by title, with those approved in golden/help.txt."""
+    """`golden("help", {title: text})`: compare texts with those approved in golden/help.txt."""
+    return _compare
 
-    def compare(name: str, texts: dict[str, str]) -> None:
-        path = Path(__file__).parent / "golden" / f"{name}.txt"
-        lines = [line for title, text in texts.items() for line in (f"== {title}", text, "")]
-        got = "".join(f"{line.rstrip()}\n" for line in "\n".join(lines).splitlines())
-        want = path.read_text(encoding="utf-8") if path.exists() else ""
-        if got == want:
-            return
-        if os.environ.get("UPDATE_GOLDEN"):
-            path.write_text(got, encoding="utf-8")
-            pytest.fail(f"{path} is written: read `git diff`, then run the test again")
-        parts = (want.splitlines(), got.splitlines())
-        pytest.fail(
-            "\n".join(difflib.unified_diff(*parts, f"golden/{name}.txt", "now", lineterm="", n=1))
-            + "\n\nIf the new words are meant: UPDATE_GOLDEN=1 pytest ..., and read `git diff`"
+
+def _compare(name: str, texts: dict[str, str]) -> None:
+    path = Path(__file__).parent / "golden" / f"{name.replace(' ', '_')}.txt"
+    now = {title: _without_spaces_at_the_end(text) for title, text in texts.items()}
+    with FileLock(GOLDEN_LOCK):
+        parts = re.split(
+            r"^== (.*)\n", path.read_text("utf-8") if path.exists() else "", flags=re.M
         )
+        approved = {
+            k: _without_spaces_at_the_end(v) for k, v in zip(parts[1::2], parts[2::2], strict=True)
+        }
+        if os.environ.get("UPDATE_GOLDEN") and now.items() - approved.items():
+            sections = [f"== {title}\n{text}" for title, text in (approved | now).items()]
+            path.write_text("\n".join(sections), encoding="utf-8")
+            pytest.fail(f"golden/{path.name} is renewed: read `git diff`, then run the test again")
+    before = "\n".join(f"== {title}\n{approved.get(title, '')}" for title in now)
+    after = "\n".join(f"== {title}\n{text}" for title, text in now.items())
+    assert after == before, "if the new words are meant: UPDATE_GOLDEN=1 pytest ..."
 
-    return compare
+
+def _without_spaces_at_the_end(text: str) -> str:
+    return "".join(f"{line.rstrip()}\n" for line in text.strip().splitlines())
 
 
 @pytest.fixture

@@ -53,6 +53,12 @@ class Run:
         """The text in one line: sentences are wrapped at 80 columns."""
         return " ".join(self.text.split())
 
+    def paragraph_with(self, fact: str) -> str:
+        """The paragraph that holds a word, in one line; the file is the student's."""
+        without_titles = re.sub(r"^-{3,}.*\n", "", self.text, flags=re.MULTILINE)
+        paragraphs = without_titles.replace(self.folder, "exercises/").split("\n\n")
+        return next(one for one in (" ".join(p.split()) for p in paragraphs) if fact in one)
+
     def line_with(self, words: str) -> str:
         return next((line for line in self.text.splitlines() if words in line), "")
 
@@ -198,14 +204,14 @@ def test_choosing_an_exercise_runs_it_and_no_other(run, option):
 @pytest.mark.parametrize(
     ("option", "keyword", "advice"),
     [
-        ("--exercise", "rotate_hlaf", "did you mean rotate_half?"),
-        ("-k", "xyzzy", "`course check NAME` checks an"),
+        ("--exercise", "rotate_hlaf", "rotate_half"),
+        ("-k", "xyzzy", "course check"),
     ],
 )
 def test_a_name_that_no_test_has_is_said(run, option, keyword, advice):
     result = run(SOLUTION, option, keyword)
     assert result.status != 0
-    assert f'No test here goes by the name "{keyword}"; {advice}' in result.flat
+    assert f'"{keyword}"' in result.flat and advice in result.flat
 
 
 def test_a_part_of_an_exercise_earns_nothing_yet(run):
@@ -244,90 +250,87 @@ def test_stopping_at_the_first(run):
     assert result.text.splitlines()[-1].startswith("1 to do in")
 
 
-FILES = {
-    "missing": (None, "rope.py does not exist"),
-    "binary": (b"\xff\xfe\x00", "rope.py is not saved as UTF-8"),
-    "latin-1": (f"{SOLUTION}\n'café'\n".encode("latin-1"), "rope.py is not saved as UTF-8"),
-    "declared": (f"# coding: latin-1\n'café'\n{SOLUTION}".encode("latin-1"), points_without()),
-    "printing": (f"print('hello')\n{SOLUTION}", points_without()),
-    "syntax": (SOLUTION.replace("(-x2, x1), dim=-1)", "(-x2,"), "rope.py is not valid Python"),
-    "null": (SOLUTION + "\0\n", "rope.py is not valid Python: a null character, line"),
-    "empty": ("", "rope.py is empty; was it saved?"),
-    "import": ("import nowhere_to_be_found", "rope.py imports nowhere_to_be_found, which is not"),
-    "exit": ("raise SystemExit(0)", "rope.py calls sys.exit while it is imported"),
-    "error": ("1 / 0", "ZeroDivisionError: division by zero"),
-    "input": ("input('? ')", "rope.py asks for input while it is imported; take that out"),
-    "skip": (
-        "import pytest; pytest.skip('later', allow_module_level=True)",
-        "rope.py cannot be imported: Skipped: later",
-    ),
-    "open": (
-        "rows = open('rows.txt').read()\n",
-        "rope.py cannot open rows.txt while it is imported",
-    ),
-    "shadowed": (f"{SOLUTION}\ntorch = 3", "rope.py gives the name torch to an int"),
-    "byte-order-mark": ("\ufeff" + SOLUTION, points_without()),
-    "crlf": (SOLUTION.replace("\n", "\r\n"), points_without()),
+RIGHT_FILES = {
+    "declared": f"# coding: latin-1\n'café'\n{SOLUTION}".encode("latin-1"),
+    "printing": f"print('hello')\n{SOLUTION}",
+    "byte-order-mark": "\ufeff" + SOLUTION,
+    "crlf": SOLUTION.replace("\n", "\r\n"),
 }
 
 
-@pytest.mark.parametrize(("source", "sentence"), FILES.values(), ids=FILES)
-def test_what_is_odd_about_a_file_is_one_sentence(run, source, sentence):
-    result = run(source, *([] if sentence == points_without() else TWO))
-    assert result.status == (0 if sentence == points_without() else 1)
-    assert result.flat.count(sentence) == 1
+@pytest.mark.parametrize("source", RIGHT_FILES.values(), ids=RIGHT_FILES)
+def test_a_file_may_be_written_in_many_ways(run, source):
+    result = run(source)
+    assert result.status == 0
+    assert points_without() in result.flat
+
+
+FILES = {
+    "missing": (None, "rope.py"),
+    "binary": (b"\xff\xfe\x00", "UTF-8"),
+    "latin-1": (f"{SOLUTION}\n'café'\n".encode("latin-1"), "UTF-8"),
+    "syntax": (SOLUTION.replace("(-x2, x1), dim=-1)", "(-x2,"), "return torch.cat((-x2,"),
+    "null": (SOLUTION + "\0\n", "null"),
+    "empty": ("", "rope.py"),
+    "import": ("import nowhere_to_be_found", "nowhere_to_be_found"),
+    "exit": ("raise SystemExit(0)", "sys.exit"),
+    "error": ("1 / 0", "ZeroDivisionError: division by zero"),
+    "input": ("input('? ')", "input"),
+    "skip": ("import pytest; pytest.skip('later', allow_module_level=True)", "Skipped: later"),
+    "open": ("rows = open('rows.txt').read()\n", "rows.txt"),
+    "shadowed": (f"{SOLUTION}\ntorch = 3", "torch"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_what_is_odd_about_a_file_is_one_sentence(run, golden, case):
+    source, fact = FILES[case]
+    result = run(source, *TWO)
+    assert result.status == 1
+    assert fact in result.flat
     assert "Traceback" not in result.flat and "INTERNALERROR" not in result.text
+    golden("files that cannot be tested", {case: result.paragraph_with(fact)})
 
 
 _ROTATE = "x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)"
 BODIES = {
-    "prints": (
-        f"print('x is', args[0].shape)\n    {_ROTATE}",
-        "while it is tested; that costs no points, but take it out when you are done",
-    ),
-    "exits": ("import sys; sys.exit(0)", "rotate_half called sys.exit(0)"),
-    "asks": (
-        "input('? ')",
-        "rotate_half asks for input, which no test can type; take the input(...) out",
-    ),
-    "nothing": ("pass", "nothing (None, as without a return) came back where a tensor belongs"),
-    "error": (
-        "return args[0].chunk(2, dim=7)",
-        "rotate_half raised IndexError: Dimension out of range",
-    ),
+    "prints": (f"print('x is', args[0].shape)\n    {_ROTATE}", "print"),
+    "exits": ("import sys; sys.exit(0)", "sys.exit(0)"),
+    "asks": ("input('? ')", "input(...)"),
+    "nothing": ("pass", "None"),
+    "error": ("return args[0].chunk(2, dim=7)", "IndexError: Dimension out of range"),
     "gradient": (
         "x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1.detach()), dim=-1)",
-        "the gradient at argument 1 is wrong",
+        "gradient at argument 1",
     ),
-    "no message": (
-        "raise type('Odd', (Exception,), {'__str__': lambda self: 1 / 0})",
-        "rotate_half raised Odd: (its message cannot be shown)",
-    ),
-    "skip": ("import pytest; pytest.skip('later')", "rotate_half raised Skipped: later"),
-    "unusual": ("raise BaseException('unusual')", "rotate_half raised BaseException: unusual"),
+    "no message": ("raise type('Odd', (Exception,), {'__str__': lambda self: 1 / 0})", "Odd"),
+    "skip": ("import pytest; pytest.skip('later')", "Skipped: later"),
+    "unusual": ("raise BaseException('unusual')", "BaseException: unusual"),
 }
 
 
-@pytest.mark.parametrize(("body", "sentence"), BODIES.values(), ids=BODIES)
-def test_what_an_exercise_does_is_one_sentence(run, body, sentence):
+@pytest.mark.parametrize("case", BODIES)
+def test_what_an_exercise_does_is_one_sentence(run, golden, case):
     """And the run goes on: the next exercise earns its points."""
+    body, fact = BODIES[case]
     result = run(with_body("rotate_half", body), *TWO)
     is_right = body.endswith(_ROTATE)
     assert result.status == (0 if is_right else 1)
-    assert result.flat.count(sentence) == 1
+    assert fact in result.flat
     assert "OSError" not in result.flat
     earned = ("rotate_half", "ntk_base") if is_right else ("ntk_base",)
     assert points_of(*earned) in result.flat
+    golden("what an exercise does", {case: result.paragraph_with(fact)})
 
 
 @pytest.mark.slow
 def test_an_endless_loop_is_cut_off_once(run, monkeypatch):
     monkeypatch.setattr("course.testing.case.SECONDS_PER_TEST", 5)
     result = run(with_body("rotate_half", "while True:\n        try: pass\n        except: pass"))
-    assert result.flat.count("rotate_half did not come to an end in 5 s") == 1
+    assert result.flat.count("rotate_half did not") == result.flat.count(" 5 s") == 1
     assert points_without("rotate_half") in result.flat
     assert "at rope.py:" in result.flat.replace(result.folder, "")
-    assert re.search(r"not run: \d+ tests, because others took too long", result.flat)
+    assert re.search(r"not run: \d+ tests", result.flat)
     assert "other tests that fail" not in result.flat
     assert re.search(r"\d+ passed, 1 wrong, \d+ not run in", result.text.splitlines()[-1])
     assert result.line_with("rotate_half  ").split()[1] == "wrong"
@@ -336,7 +339,7 @@ def test_an_endless_loop_is_cut_off_once(run, monkeypatch):
 def test_an_endless_import_is_cut_off(run, monkeypatch):
     monkeypatch.setattr("course.testing.run.SECONDS_PER_TEST", 1)
     result = run("while True: pass", *TWO)
-    assert result.flat.count("did not finish its import in 1 s") == 1
+    assert result.flat.count(" 1 s") == 1
     assert "rope.py:1: while True: pass" in result.flat
 
 
@@ -352,27 +355,28 @@ def test_leaving_the_process_is_no_pass(tmp_path, inside):
         [*command, *arguments], capture_output=True, text=True, encoding="utf-8", cwd=ROOT
     )
     assert result.returncode == 1
-    assert "called os._exit(0), which ends the whole run" in " ".join(result.stdout.split())
+    assert "called os._exit(0)" in " ".join(result.stdout.split())
 
 
 @pytest.mark.parametrize(
-    ("imports", "sentence"),
+    ("imports", "offender"),
     [
-        ("from solutions.rope import *", "takes its answers from solutions/, line 1"),
-        ("import importlib; importlib.import_module('solutions.rope')", "takes its answers from"),
-        ("from course.testing import expect", "imports course.testing.expect, line 1"),
-        ("from exercises.lookup import lookup", "imports exercises.lookup.lookup, line 1, which"),
-        ("from . import lookup", "imports exercises.lookup, line 1, which"),
+        ("from solutions.rope import *", "solutions/, line 1"),
+        ("import importlib; importlib.import_module('solutions.rope')", "solutions"),
+        ("from course.testing import expect", "course.testing.expect, line 1"),
+        ("from exercises.lookup import lookup", "exercises.lookup.lookup, line 1"),
+        ("from . import lookup", "exercises.lookup, line 1"),
     ],
 )
-def test_borrowed_answers_do_not_pass(run, monkeypatch, imports, sentence):
+def test_borrowed_answers_do_not_pass(run, monkeypatch, golden, imports, offender):
     for name in ("solutions", "solutions.rope"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(ROOT)
     result = run(f"{imports}\n{SOLUTION}", *TWO)
     assert result.status == 1
-    assert f"rope.py {sentence}" in result.flat
+    assert offender in result.flat
     assert points_of() in result.flat
+    golden("answers of others", {imports: result.paragraph_with("rope.py")})
 
 
 @pytest.mark.parametrize(
@@ -400,7 +404,7 @@ def test_a_deleted_function_is_named(run):
     start = SOLUTION.index("def rotate_half")
     end = SOLUTION.index("\ndef ", start)
     result = run(SOLUTION[:start] + SOLUTION[end:], *TWO)
-    assert result.flat.count("rope.py has no rotate_half; was it renamed or deleted?") == 1
+    assert result.flat.count("rope.py has no rotate_half") == 1
     assert points_of("ntk_base") in result.flat
 
 
@@ -408,7 +412,7 @@ def test_an_endless_recursion_is_said_to_be_one(run):
     other = "\ndef other(x):\n    return rotate_half(x)\n"
     result = run(with_body("rotate_half", "return other(*args)") + other, *TWO)
     line = f"rope.py:{len(result.source.splitlines()) - 3}: return other(*args)"
-    assert f"{line}, where rotate_half and other call each other" in result.flat
+    assert f"{line}, where rotate_half and other" in result.flat
 
 
 def test_a_stub_left_below_finished_code_is_pointed_out(run):
@@ -427,12 +431,11 @@ def test_a_definition_that_a_later_one_hides_is_pointed_out(run):
         n for n, line in enumerate(source.splitlines(), start=1) if "def rotate_half" in line
     ]
     result = run(source, "--exercise", "rotate_half", "--exercise", "apply_rope")
-    said = f"rope.py defines rotate_half on lines {first} and {last}: Python uses only the last one"
-    assert said in result.flat
-    assert result.flat.count("only the last one") == 1
+    lines = f"rotate_half on lines {first} and {last}"
+    assert result.flat.count(lines) == 1
     right = run(f"def rotate_half():\n    pass\n\n\n{SOLUTION}", "--exercise", "rotate_half")
     assert right.status == 0
-    assert "last one" not in right.flat
+    assert "rotate_half on lines" not in right.flat
 
 
 @pytest.mark.parametrize(
@@ -441,12 +444,12 @@ def test_a_definition_that_a_later_one_hides_is_pointed_out(run):
         (
             "def forward",
             "def foward",
-            "RotaryEmbedding has no method forward; is its name misspelled",
+            "RotaryEmbedding has no method forward",
         ),
         (
             "super().__init__()",
             "pass",
-            "before Module.__init__() call; begin __init__ with super().__init__()",
+            "super().__init__()",
         ),
     ],
 )
@@ -460,7 +463,7 @@ def test_answers_read_from_the_solutions_are_pointed_out(run):
     borrow = 'exec(compile(open(ROOT / "snoitulos"[::-1] / "rope.py").read(), "friend", "exec"))'
     result = run(f"import pathlib\nROOT = pathlib.Path({str(ROOT)!r})\n{borrow}", *TWO)
     assert result.status == 1
-    assert "rope.py takes its answers from solutions/" in result.flat
+    assert "solutions/" in result.flat
     assert points_of() in result.flat
 
 
@@ -470,4 +473,3 @@ def test_a_result_kept_by_identity_is_refused(run):
         *TWO,
     )
     assert "rotate_half: changed arguments are seen" in result.text
-    assert "is one kept from call to call?" in result.flat
