@@ -16,8 +16,8 @@ from pathlib import Path
 
 from course import root
 from course.building import archive, figures
-from course.building.colab import BRANCH, COLAB, GITHUB, address
 from course.building.notebooks import notebook_from, notebook_of, source_of, stems
+from course.building.repository import BRANCH, COLAB, GITHUB, address
 from course.syllabus import Exercise, Lesson, lessons, stub_from
 from course.system.files import write_whole
 

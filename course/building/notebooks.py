@@ -9,7 +9,7 @@ A source is Python in jupytext's percent format. Some cells carry something extr
 
 In an answer, what stands between `### BEGIN SOLUTION` and `### END SOLUTION` is the instructor's.
 The head of a notebook, with its links, and a check of every exercise at its end come from the
-syllabus; the cell for Google Colab comes from `course/building/colab.py`.
+syllabus, the cell for Google Colab from the address in pyproject.toml.
 """
 
 import json
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course import root
-from course.building.colab import first_cell
+from course.building.repository import address
 from course.syllabus import Lesson, lessons, name_for_check
 
 if TYPE_CHECKING:
@@ -36,6 +36,33 @@ _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+COLAB = """\
+# @title Google Colab: run this cell first. Anywhere else it does nothing.
+# @markdown It puts the course into your Google Drive, in `what-and-where`, where all you write
+# @markdown stays. From then on open this notebook there, and type `!course` for `course`.
+import os
+import sys
+
+if "google.colab" in sys.modules:
+    from google.colab import drive
+
+    drive.mount("/content/drive")
+    folder = "/content/drive/MyDrive/what-and-where"
+    if not os.path.exists(f"{folder}/pyproject.toml"):
+        address = "ADDRESS"
+        address = address or input("The address of the course on GitHub: ")
+        !git clone --quiet {address} {folder}
+    if not os.path.exists(f"{folder}/pyproject.toml"):
+        raise SystemExit(f"The course could not be fetched from {address}.")
+    %cd -q {folder}/notebooks
+    %pip install --quiet --no-deps --editable {folder}
+    %pip install --quiet jupytext
+    sys.path.insert(0, folder)
+    os.environ["COURSE_COMMAND_PREFIX"] = "!"
+"""
+"""The first cell of a notebook. Colab has all packages that students need, except one."""
+
+_FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["colab"]}
 _HEAD = (
     "# %% [markdown]\n"
     "# *Read {text}. You write {module}; its tests are in {tests}. This notebook uses your "
@@ -103,9 +130,9 @@ def notebook_from(source: str, stem: str, *, solved: bool = False, linked: bool 
     if len(set(names)) != len(names):
         raise ValueError(f"has two graded cells of the same name among {', '.join(names)}")
     if linked:
-        (colab,) = reads(first_cell(stem), fmt="py:percent").cells
-        colab["id"] = "colab"
-        cells.insert(2 if lesson else 1, colab)
+        colab = COLAB.replace("ADDRESS", address())
+        cell = nbformat.v4.new_code_cell(colab, id="colab", metadata=_FOLDED)
+        cells.insert(2 if lesson else 1, cell)
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=_METADATA)
     notebook.nbformat_minor = 5
     nbformat.validate(notebook)

@@ -13,8 +13,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from course import root
-from course.building.colab import address
 from course.building.notebooks import LAB, SHOOT_OUT, YOUR_ANSWER, notebook_of
+from course.building.repository import address
 from course.lab.page import write_page
 from course.messages.wording import counted
 from course.site.executed import executed_notebooks

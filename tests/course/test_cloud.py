@@ -1,31 +1,22 @@
-"""Starting without a set-up: a dev container, badges, and notebooks that Colab opens alone."""
+"""Starting without a set-up: a dev container, badges, and the first cell of notebooks in Colab."""
 
-import importlib.metadata
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import types
-import venv
-from pathlib import Path
+import tomllib
 
 import nbformat
 import pytest
 
 from course import ROOT
-from course.building import build, colab
+from course.building import build, repository
 from course.building.notebooks import notebook_from, notebook_of, source_of, stems
-from course.syllabus import counted_lessons
 from course.system.console import PREFIX
 
 ADDRESS = "https://github.com/ada/what-and-where"
-
-like_colab = pytest.mark.skipif(
-    shutil.which("git") is None or os.name == "nt", reason="Colab has git, and is not Windows"
-)
-
 
 # --- the dev container ----------------------------------------------------------------------
 
@@ -70,14 +61,14 @@ def said(tmp_path, monkeypatch):
 @pytest.mark.parametrize("end", ["", "/", ".git"])
 def test_the_address_is_that_of_pyproject(said, end):
     said(f'[project.urls]\nRepository = "{ADDRESS}{end}"\n')
-    assert colab.address() == ADDRESS
+    assert repository.address() == ADDRESS
 
 
 def test_a_course_that_is_not_published_has_no_badges(said):
     said("")
     begin, end = build.BADGES
     text = f"a\n{begin}old\n{end}b\n"
-    assert colab.address() == ""
+    assert repository.address() == ""
     assert build.with_badges(text) == f"a\n{begin}{end}b\n"
 
 
@@ -133,130 +124,82 @@ def test_the_first_code_of_a_notebook_is_folded_and_not_graded_and_not_in_assign
     assert "google.colab" not in notebook_from(source, stem, linked=False)
 
 
-def test_elsewhere_it_does_nothing(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(subprocess, "run", None)
-    path = list(sys.path)
-    exec(colab_cell("5_rope").source, {})
-    assert (Path.cwd(), sys.path, list(tmp_path.iterdir())) == (tmp_path, path, [])
-    assert capsys.readouterr() == ("", "")
+def test_packages_that_colab_lacks_are_installed_by_name():
+    in_colab = {"click", "filelock", "ipywidgets", "jinja2", "matplotlib", "numpy", "pillow"}
+    in_colab |= {"pytest", "requests", "tokenizers", "torch"}
+    not_for_students = {"jupyterlab", "nbgrader", "xlsxwriter"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {re.match(r"[\w-]+", one)[0] for one in project["dependencies"]}
+    for name in names - in_colab - not_for_students:
+        assert re.search(rf"%pip install .*\b{name}\b", colab_cell("5_rope").source), name
 
 
-@like_colab
-def test_what_cannot_be_fetched_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
-    (tmp_path / "what-and-where.new").mkdir()  # as an interrupted run leaves it
-    monkeypatch.setattr("builtins.input", lambda question: f"{tmp_path}/nowhere")
-    form = {"address": '""', "keep_in_drive": "False"}
-    with pytest.raises(SystemExit, match=r"The course could not be fetched from .*/nowhere: "):
-        exec(filled_in(colab_cell("5_rope").source, tmp_path, **form), {})
-    assert list(tmp_path.iterdir()) == []
+COLAB = """
+import sys, types
+from IPython.core.interactiveshell import InteractiveShell
+
+drive = types.SimpleNamespace(mount=lambda place: print("mounts", place))
+if sys.argv[1] == "in Colab":
+    sys.modules["google"] = types.ModuleType("google")
+    sys.modules["google.colab"] = types.SimpleNamespace(drive=drive)
+shell = InteractiveShell.instance()
+shell.register_magic_function(lambda line: print("pip", line), "line", "pip")
+shell.run_cell(sys.stdin.read())
+shell.run_cell(f"import os, sys; print(os.getcwd(), sys.path[0], os.environ['{sys.argv[2]}'])")
+"""
 
 
-REQUIRED = ["ipywidgets>=8", "jupyterlab>=4", "jupytext>=1.16", "nbgrader>=0.9.5"]
-REQUIRED += ["torch<2.14,>=2.4", 'ruff>=0.8; extra == "dev"']
+def run_first_cell(place, where: str, source: str) -> str:
+    """What the first cell shows where `place` is Colab's /content."""
+    done = subprocess.run(
+        [sys.executable, "-c", COLAB, where, PREFIX],
+        input=source.replace("/content", place.as_posix()),
+        cwd=place,
+        env=os.environ | {"IPYTHONDIR": str(place / "ipython"), "PYTHONSAFEPATH": "1"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("torch", "is_tested"), [("2.9.0+cu126", True), ("2.3.1", False), ("2.14.0+cu130", False)]
-)
-def test_what_colab_has_is_not_replaced_and_what_it_lacks_is_added(
-    monkeypatch, capsys, torch, is_tested
-):
-    asked, installed = [], {"torch": torch, "ipywidgets": "7.7.1"}
-    monkeypatch.setattr(colab, "_pip_install", lambda *what: asked.append(what))
-    monkeypatch.setattr(os, "chdir", lambda _: None)
-    monkeypatch.setenv(PREFIX, "")  # it sets another, for cells
-    monkeypatch.setattr(importlib.metadata, "requires", lambda _: REQUIRED)
-    monkeypatch.setattr(colab, "_version", installed.get)
-    colab.move_in("5_rope")
-    assert asked == [("--no-deps", "--editable", str(ROOT)), ("jupytext>=1.16",)]
-    warning = f"Colab's PyTorch {torch} is one that the course was not tested with."
-    assert (warning in capsys.readouterr().out) != is_tested
-
-
-@pytest.fixture(scope="module")
-def colab_machine(tmp_path_factory) -> dict[str, Path]:
-    """A machine like Colab's: Python with packages, a Drive, and nothing of the course.
-
-    A clone of this repository, as it is on the disk, stands in for GitHub.
-    """
-    place = tmp_path_factory.mktemp("colab")
-    github = place / "github"
-    for name in ("course", "exercises", "notebooks", "solutions", "tests"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, github / name, ignore=ignored)
-    for name in ("pyproject.toml", "README.md"):
-        shutil.copy(ROOT / name, github)
+@pytest.fixture
+def github(tmp_path) -> str:
+    """A small repository in place of the published one."""
+    course = tmp_path / "github"
+    (course / "notebooks").mkdir(parents=True)
+    for name in ("pyproject.toml", "notebooks/README.md"):
+        shutil.copy(ROOT / name, course / name)
     git = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "The course"]):
-        subprocess.run([*git, *command], cwd=github, check=True)
-    home = place / "environment"
-    venv.create(home, with_pip=True)
-    packages = next(home.rglob("site-packages"))
-    others = [path for path in sys.path if path.endswith("site-packages")]
-    (packages / "others.pth").write_text("\n".join(others), encoding="utf-8")
-    (packages / "google" / "colab").mkdir(parents=True)
-    (packages / "google" / "colab" / "__init__.py").touch()
-    (packages / "google" / "colab" / "drive.py").write_text(DRIVE, encoding="utf-8")
-    return {"place": place, "github": github, "bin": home / "bin"}
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "The course"]):
+        subprocess.run([*git, *command], cwd=course, check=True)
+    return course.as_posix()
 
 
-DRIVE = """
-import os
-
-def mount(place):
-    os.makedirs(f"{place}/MyDrive", exist_ok=True)
-"""
-
-SHOWN = """
-import google.colab, IPython.display
-IPython.display.display = lambda text: print(text.data)
-"""
-
-
-def filled_in(source: str, content: Path, **form: str) -> str:
-    """The cell with another folder for Colab's, and with what was put into its form."""
-    source = source.replace("/content", str(content))
-    for name, value in form.items():
-        source = re.sub(rf"^{name} = \S+", f"{name} = {value}", source, flags=re.M)
-    return source
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_it_fetches_the_course_into_drive_once_and_installs_it(tmp_path, github):
+    source = colab_cell("5_rope").source.replace('address = ""', f'address = "{github}"')
+    folder = tmp_path / "drive" / "MyDrive" / "what-and-where"
+    for _ in range(2):
+        said = run_first_cell(tmp_path, "in Colab", source)
+        assert f"mounts {tmp_path}/drive" in said
+        assert f"pip install --quiet --no-deps --editable {folder}" in said
+        assert f"{folder}/notebooks {folder} !" in said
+        (folder / "pyproject.toml").write_text("mine\n", encoding="utf-8")
+    assert (folder / "pyproject.toml").read_text(encoding="utf-8") == "mine\n"
 
 
-def said_by_first_cell(machine: dict[str, Path], content: Path, **form: str) -> str:
-    """What the first cell of lesson 1's notebook shows, alone in `content`."""
-    content.mkdir(exist_ok=True)
-    form = {"address": f'"{machine["github"]}"', **form}
-    source = filled_in(colab_cell("1_lookup").source, content, **form)
-    command = [machine["bin"] / "python", "-c", SHOWN + source]
-    done = subprocess.run(command, cwd=content, capture_output=True, text=True, check=True)
-    return done.stdout
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_what_cannot_be_fetched_is_said_and_nothing_is_installed(tmp_path):
+    source = colab_cell("5_rope").source.replace('address = ""', f'address = "{tmp_path}/nowhere"')
+    said = run_first_cell(tmp_path, "in Colab", source)
+    assert f"could not be fetched from {tmp_path}/nowhere" in said
+    assert "pip" not in said and not (tmp_path / "drive" / "MyDrive" / "what-and-where").exists()
 
 
-@like_colab
-@pytest.mark.slow
-def test_a_notebook_alone_fetches_the_course_and_the_next_machine_finds_it(colab_machine):
-    content = colab_machine["place"] / "content"
-    said = said_by_first_cell(colab_machine, content)
-    folder = content / "drive" / "MyDrive" / "what-and-where"
-    assert "in your Drive and stays there" in said
-    assert f"{folder}/exercises/lookup.py" in said
-    assert f"{colab_machine['github']}/blob/main/course/lessons/1_lookup.md" in said
-    assert not list(folder.parent.glob("*.new"))
-    command = colab_machine["bin"] / "course"
-    result = subprocess.run([command], cwd=content, capture_output=True, text=True, check=True)
-    total = sum(lesson.points for lesson in counted_lessons())
-    assert f"What and Where: 0 of {total} points" in result.stdout
-    (folder / "exercises" / "lookup.py").write_text("mine\n", encoding="utf-8")
-    assert said_by_first_cell(colab_machine, content, address='"nowhere"') == said
-    assert (folder / "exercises" / "lookup.py").read_text(encoding="utf-8") == "mine\n"
-
-
-@like_colab
-@pytest.mark.slow
-def test_without_drive_it_says_what_will_be_lost(colab_machine):
-    content = colab_machine["place"] / "without drive"
-    said = said_by_first_cell(colab_machine, content, keep_in_drive="False")
-    assert "gone when Colab takes this machine back" in said
-    assert (content / "what-and-where" / "exercises" / "lookup.py").exists()
-    assert not (content / "drive").exists()
+def test_elsewhere_it_does_nothing(tmp_path):
+    said = run_first_cell(tmp_path, "elsewhere", colab_cell("5_rope").source)
+    assert said.splitlines()[0].startswith(f"{tmp_path} ") and "pip" not in said
+    assert [one.name for one in tmp_path.iterdir() if one.name != "ipython"] == []

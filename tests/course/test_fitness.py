@@ -182,7 +182,7 @@ def keys() -> dict[str, str]:
 @pytest.mark.parametrize(
     ("file", "outdated"),
     [
-        ("course/building/colab.py", set()),
+        ("course/building/repository.py", set()),
         ("course/building/build.py", set()),
         ("course/grading/published.py", set()),
         ("course/grading/reports/overview.py", set()),

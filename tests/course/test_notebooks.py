@@ -60,7 +60,7 @@ def test_a_notebook_asks_for_answers_and_defines_next_to_nothing(stem):
     assert len(answers) >= 2 or stem in UNGRADED.values()
     assert all(YOUR_ANSWER in cell.source for cell in answers)
     for cell in cells:
-        if cell.cell_type == "code":
+        if cell.cell_type == "code" and cell.id != "colab":
             for node in ast.walk(ast.parse(cell.source)):
                 assert not isinstance(node, ast.ClassDef)
                 if isinstance(node, ast.FunctionDef):
