@@ -130,7 +130,7 @@ def notebook_from(source: str, stem: str, *, solved: bool = False, linked: bool 
     if len(set(names)) != len(names):
         raise ValueError(f"has two graded cells of the same name among {', '.join(names)}")
     if linked:
-        colab = COLAB.replace("ADDRESS", address())
+        colab = COLAB.strip().replace("ADDRESS", address())
         cell = nbformat.v4.new_code_cell(colab, id="colab", metadata=_FOLDED)
         cells.insert(2 if lesson else 1, cell)
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=_METADATA)
