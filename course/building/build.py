@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from course import root
-from course.building import archive, figures
+from course.building import figures
 from course.building.notebooks import notebook_from, notebook_of, source_of, stems
 from course.building.repository import BRANCH, COLAB, GITHUB, address
 from course.syllabus import Exercise, Lesson, lessons, stub_from
@@ -70,10 +70,12 @@ def drift() -> list[str]:
     return [product.differs for product in _products() if product.is_stale]
 
 
-def build(force: bool = False) -> list[str]:
+def build(keep: Callable[[list[Path]], str] | None = None) -> list[str]:
     """Write everything that is missing or stale, and say what was done.
 
-    What a student edited is only replaced with `force`, after a copy of it was kept.
+    Args:
+        keep: copies files that a student edited and returns the name of the copies; then they are
+            replaced. Without it they are not.
 
     Raises:
         BuildError: an edited file stands in the way, or a source is missing or cannot be used;
@@ -82,14 +84,14 @@ def build(force: bool = False) -> list[str]:
     products = list(_products())
     stale = [product for product in products if product.is_stale]
     edited = [product.path for product in stale if product.was_edited]
-    if edited and not force:
+    if edited and not keep:
         raise BuildError(
             f"your work in {', '.join(map(_shown, edited))} was left alone, as was everything "
             "else; `course build --force` replaces it and keeps a copy"
         )
     report = []
     if edited:
-        report.append(f"kept your {' and '.join(map(_shown, edited))} as {archive.keep(edited)}")
+        report.append(f"kept your {' and '.join(map(_shown, edited))} as {keep(edited)}")
     for product in stale:
         write_whole(product.path, product.text)
         report.append(f"built {_shown(product.path)}")
@@ -101,23 +103,6 @@ def build(force: bool = False) -> list[str]:
     if hashes.encode() != _read(record()):
         write_whole(record(), hashes)
     return report or ["everything is up to date"]
-
-
-def start_afresh(*paths: Path) -> str | None:
-    """Make modules and notebooks what they were at first.
-
-    Returns:
-        The archive of what was there, or None if nothing had been changed.
-
-    Raises:
-        BuildError: a source is missing or cannot be used; then nothing was written.
-    """
-    stale = [one for one in modules_and_notebooks() if one.path in paths and one.is_stale]
-    here = [product.path for product in stale if product.path.exists()]
-    kept = archive.keep(here) if here else None
-    for product in stale:
-        write_whole(product.path, product.text)
-    return kept
 
 
 def modules_and_notebooks() -> Iterator[Product]:

@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 
 from course import root
-from course.building import archive
 from course.building.notebooks import UNGRADED, notebook_of, stems
 from course.messages.wording import filled
 from course.syllabus import exercises_called, find_lesson, lessons
@@ -83,23 +82,24 @@ def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
       course reset --restore
       course reset --restore 2026-09-30_18-25-00
     """
-    from course.building.build import BuildError, start_afresh
+    from course.building.build import BuildError
+    from course.student import backups
 
     if [bool(lesson), only_list, restore is not None].count(True) != 1:
         raise click.UsageError("say just one of these: a LESSON, --list, or --restore NAME")
     try:
         if only_list:
-            for name, files in archive.kept().items():
+            for name, files in backups.kept().items():
                 shown = ", ".join(path.relative_to(root()).as_posix() for path in files)
                 click.echo(f"{name}  {shown}")
-            if not archive.kept():
+            if not backups.kept():
                 click.echo("nothing was kept so far")
             return
         if restore is not None:
-            name = restore or archive.newest()
-            kept, done = archive.put_back(name), f"{name} is back in its place"
+            name = restore or backups.newest()
+            kept, done = backups.restore(name), f"{name} is back in its place"
         else:
-            kept, done = start_afresh(*_whole(lesson)), f"{lesson} is as it was at first"
+            kept, done = backups.reset(*_whole(lesson)), f"{lesson} is as it was at first"
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except (BuildError, OSError) as error:
@@ -145,7 +145,7 @@ def submit(out: Path, name: str) -> None:
       course submit
       course submit --name "Ada Lovelace" --out ada.zip
     """
-    from course.building import submission
+    from course.student import submission
     from course.student.board import course_board
     from course.student.progress import UNCHECKED, status_of_all
 
@@ -193,9 +193,10 @@ def build(only_check: bool, force: bool) -> None:
       course build --check
     """
     from course.building import build as building
+    from course.student import backups
 
     try:
-        report = building.drift() if only_check else building.build(force)
+        report = building.drift() if only_check else building.build(backups.keep if force else None)
     except (building.BuildError, OSError) as error:
         raise click.ClickException(str(error)) from None
     click.echo("\n".join(report or ["exercises/ and notebooks/ are what solutions/ gives"]))

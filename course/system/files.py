@@ -4,6 +4,11 @@ import os
 import zipfile
 from pathlib import Path
 
+MANIFEST = "manifest.json"
+"""The name of the list of files in a zip that a student hands in."""
+MAX_MODULE_BYTES = 1 << 20
+"""A larger module is neither packed nor graded."""
+
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """When all files of a zip are said to be made, so that the same files give the same zip."""
 
@@ -23,14 +28,6 @@ def write_whole_bytes(path: Path, data: bytes) -> None:
     except OSError:
         draft.unlink(missing_ok=True)
         raise
-
-
-def read_if_there(path: Path) -> bytes | None:
-    """Return what a file holds, or None if there is none."""
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
 
 
 def add_to_zip(opened: zipfile.ZipFile, name: str, data: bytes, mode: int = 0o644) -> None:

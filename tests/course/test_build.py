@@ -18,6 +18,7 @@ from course.cli import main
 from course.figures import Picture
 from course.figures.drawing import TEXT as LEGIBLE
 from course.figures.texts import measured
+from course.student import backups
 from course.syllabus import find_lesson, lessons
 
 BEGIN, END = build.MISTAKES
@@ -86,7 +87,7 @@ def test_force_keeps_every_byte_of_what_it_replaces(built):
     edited = built / "exercises" / "rope.py"
     for work in (b"first\r\n\xff", b"second"):
         edited.write_bytes(work)
-        build.build(force=True)
+        build.build(keep=backups.keep)
         assert edited.read_bytes() != work
     copies = (built / ".course" / "backups").glob("*/exercises/rope.py")
     assert {copy.read_bytes() for copy in copies} == {b"first\r\n\xff", b"second"}

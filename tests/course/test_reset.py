@@ -8,10 +8,9 @@ import pytest
 from click.testing import CliRunner
 from killing import Kill, Killed
 
-from course.building import archive
-from course.building.build import start_afresh
 from course.building.notebooks import LAB
 from course.cli import main
+from course.student import backups
 from course.syllabus import find_lesson
 
 pytestmark = pytest.mark.usefixtures("built")
@@ -46,7 +45,7 @@ def test_a_lesson_starts_afresh_and_comes_back(built):
     work(rope, b"2")
     assert reset("--restore", name).exit_code == 0
     assert files_of(rope) == mine
-    assert reset("--restore").output.startswith(f"{list(archive.kept())[1]} is back in its place")
+    assert reset("--restore").output.startswith(f"{list(backups.kept())[1]} is back in its place")
     assert b"my notebook 2" in files_of(rope)[1]
     assert b"my notebook 2" in everything(built / ".course")
 
@@ -72,7 +71,7 @@ def test_archives_of_one_second_do_not_meet(built):
     for number in range(5):
         work(rope, b"%d" % number)
         reset("rope")
-    kept = [(archive.folder() / name / "notebooks" / "5_rope.ipynb") for name in archive.kept()]
+    kept = [(backups.folder() / name / "notebooks" / "5_rope.ipynb") for name in backups.kept()]
     assert sorted(path.read_bytes() for path in kept) == [b"my notebook %d" % n for n in range(5)]
 
 
@@ -100,8 +99,8 @@ def test_it_may_be_killed_at_any_moment(built, back):
     paths, fresh = (rope.module(), rope.notebook), files_of(rope)
     work(rope, b"1")
     expected = files_of(rope) if back else fresh
-    kept = archive.keep(paths)
-    action = partial(archive.put_back, kept) if back else partial(start_afresh, *paths)
+    kept = backups.keep(paths)
+    action = partial(backups.restore, kept) if back else partial(backups.reset, *paths)
     for n in itertools.count(1):
         work(rope, b"again %d" % n)
         mine = files_of(rope)

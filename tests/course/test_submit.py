@@ -10,9 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from course import ROOT, __version__
-from course.building import submission
 from course.cli import main
-from course.student import progress
+from course.student import progress, submission
 from course.syllabus import Status, find_lesson, lessons
 from course.testing.result import ExerciseResult, LessonResult, TestResult
 

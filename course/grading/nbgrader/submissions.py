@@ -20,8 +20,8 @@ from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
 
-from course.building.submission import MAX_MODULE_BYTES
 from course.syllabus import Lesson, lessons
+from course.system.files import MAX_MODULE_BYTES
 
 MAX_FILE_BYTES = 20 << 20
 PLAIN = "a student's name begins with a letter or digit and has only these, ._-+@ and spaces"

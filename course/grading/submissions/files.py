@@ -11,10 +11,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
-from course.building.submission import MAX_MODULE_BYTES
 from course.grading.names import shown
 from course.grading.submissions.file_names import MAX_DEPTH, is_hidden
 from course.grading.submissions.hard_links import names_within
+from course.system.files import MAX_MODULE_BYTES
 
 MAX_FILES = 20_000
 """In the folder of one student, and in the zips, that are not hidden; beyond that nobody looks."""

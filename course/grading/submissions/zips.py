@@ -13,7 +13,6 @@ from datetime import datetime
 from functools import partial
 from typing import BinaryIO
 
-from course.building.submission import MANIFEST
 from course.grading.names import WHOSE, safe_name
 from course.grading.submissions.file_names import (
     is_hidden,
@@ -32,6 +31,7 @@ from course.grading.submissions.files import (
     place,
     reason,
 )
+from course.system.files import MANIFEST
 
 MAX_ZIPS = 5
 """Of one student, those within zips too."""

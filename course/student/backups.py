@@ -1,4 +1,4 @@
-"""Copies of a student's files, kept before anything takes their place: `.course/backups/`."""
+"""Copies of a student's files, kept in `.course/backups/` before anything replaces them."""
 
 import os
 import shutil
@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from course import root
-from course.system.files import write_whole_bytes
+from course.building.build import modules_and_notebooks
+from course.system.files import write_whole, write_whole_bytes
 
 
 def folder() -> Path:
-    """Return where the archives lie."""
+    """Return the folder of all archives."""
     return root() / ".course" / "backups"
 
 
@@ -58,7 +59,7 @@ def newest() -> str:
     return list(kept())[-1]
 
 
-def put_back(name: str) -> str | None:
+def restore(name: str) -> str | None:
     """Put the files of an archive back in their places; first, keep what is there.
 
     Returns:
@@ -77,3 +78,20 @@ def put_back(name: str) -> str | None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole_bytes(path, (folder() / name / path.relative_to(root())).read_bytes())
     return replaced
+
+
+def reset(*paths: Path) -> str | None:
+    """Make modules and notebooks what they were at first; first, keep what is there.
+
+    Returns:
+        The archive of what was there, or None if nothing had been changed.
+
+    Raises:
+        BuildError: a source is missing or cannot be used; then nothing was written.
+    """
+    stale = [one for one in modules_and_notebooks() if one.path in paths and one.is_stale]
+    here = [product.path for product in stale if product.path.exists()]
+    kept = keep(here) if here else None
+    for product in stale:
+        write_whole(product.path, product.text)
+    return kept

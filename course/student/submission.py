@@ -19,11 +19,8 @@ from pathlib import Path
 from course import __version__, root
 from course.building.notebooks import notebook_of, stems
 from course.syllabus import lessons
-from course.system.files import add_to_zip
+from course.system.files import MANIFEST, MAX_MODULE_BYTES, add_to_zip
 
-MANIFEST = "manifest.json"
-MAX_MODULE_BYTES = 1 << 20
-"""A larger module is not read by the grader."""
 MAX_NOTEBOOK_BYTES = 5 << 20
 """A notebook is only larger if its outputs are; all together stay within what platforms take."""
 _COURSE = "What and Where"
