@@ -17,10 +17,12 @@ from course.grading import submissions
 from course.grading.submissions import (
     Submission,
     SubmissionsError,
+    archives,
     choice,
+    limits,
     modules_beside,
     read_submissions,
-    zips,
+    reading,
 )
 from course.grading.submissions import files as submitted_files
 from course.syllabus import find_lesson, lessons
@@ -81,7 +83,7 @@ def memory_at_most(n_bytes):
 
 
 def few_files(monkeypatch, at_most=50):
-    for where in (submitted_files, zips):
+    for where in (submitted_files, reading):
         monkeypatch.setattr(where, "MAX_FILES", at_most, raising=False)
 
 
@@ -917,7 +919,7 @@ def test_what_this_machine_cannot_read_is_not_taken_for_missing(tmp_path, monkey
         "rope": "The grader could not read rope.py (Input/output error)."
     }
     monkeypatch.undo()
-    monkeypatch.setattr(zips.Bounded, "read", refuse)  # while the zip is read
+    monkeypatch.setattr(archives._Zip, "read", refuse)  # while the zip is read
     assert {*read(tmp_path)["ann"].unread} == {*STEMS}
 
 
@@ -1023,7 +1025,7 @@ def test_zips_within_zips_count_as_others_do(tmp_path):
 
 
 def test_zips_within_zips_share_one_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(zips, "MAX_INNER_ZIP_BYTES", 3 << 20)
+    monkeypatch.setattr(reading, "MAX_INNER_BYTES", 3 << 20)
     large = zipped({"x.bin": random.Random(7).randbytes(2 << 20), "rope.py": "a"})
     bomb = zipped({"x.zip": bytes(100 << 20)})
     zips_of = {"ann.zip": zipped({"1.zip": large, "2.zip": large}), "bob.zip": bomb}
@@ -1061,7 +1063,7 @@ def test_a_bomb_that_lies_about_its_size_is_not_unpacked(tmp_path):
 
 
 def test_a_zip_of_too_many_files_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(zips, "MAX_DIRECTORY_BYTES", 10_000)
+    monkeypatch.setattr(limits, "MAX_DIRECTORY_BYTES", 10_000)
     one = read_zip(tmp_path, zipped({f"{i}.txt": "" for i in range(500)}))
     assert (one.modules, one.notes[0]) == ({}, "ann.zip holds too many files")
     work = zipped({f"{i}.txt": "" for i in range(120)} | {"rope.py": "a"})  # shared by all zips

@@ -14,19 +14,24 @@ what cannot be read, or should not be, becomes a note. What comes under the name
 jane.zip beside jane/, is nobody's, and nor is the other: neither is read until one is gone.
 
     owners.py                               whose it is, and where in a class the work lies
-    files.py, hard_links.py, zips.py        the files of a student, listed and opened safely
+    archives.py                             the one place that opens archives
+    limits.py                               what one student's files may cost
+    files.py, hard_links.py, reading.py     the files of a student, listed and opened safely
+    process.py                              a process that reads a class, and can be killed
     choice.py                               which of them counts
     file_names.py                           the meaning of a file's name
 """
 
 import contextlib
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from course.grading.names import WHOSE, exact_name, shown
-from course.grading.submissions.choice import choose, note_others
+from course.grading.submissions.archives import is_archive, members_of
+from course.grading.submissions.choice import choose, note_others, without_the_course
 from course.grading.submissions.file_names import (
     UNNAMED,
     is_loose_module,
@@ -36,11 +41,18 @@ from course.grading.submissions.file_names import (
     stems,
 )
 from course.grading.submissions.files import (
+    Archive,
     Folder,
+    Forbidden,
+    open_regular,
+    packed_files,
+    place,
+)
+from course.grading.submissions.limits import (
+    Limits,
+    OverLimit,
     Unreadable,
     is_of_this_machine,
-    open_regular,
-    place,
     reason,
 )
 from course.grading.submissions.owners import (
@@ -50,11 +62,11 @@ from course.grading.submissions.owners import (
     find_students,
     students_of,
 )
-from course.grading.submissions.zips import Archive, Bounded, Reading, files_in, open_zip
+from course.grading.submissions.reading import Reading
 
 MAX_NOTES = 20
 MAX_CLASS_DIRECTORY_BYTES = 64 << 20
-"""Of the zip of a class."""
+"""Of the archive of a class."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +78,12 @@ class Submission:
             `-_.,'+@()~` alone: safe in a terminal, a table or a file name.
         modules: the source of each lesson that was found, by the lesson's stem, as it came.
         notes: a sentence for everything that is odd.
-        unread: by the lesson's stem, why this machine could not read what may be there, or whose
-            it is is not known. That is not the student's fault, so such a lesson is not graded.
-        refused: by the lesson's stem, why what was handed in is no module to grade, as the rest
+        unread: by the lesson's stem, why this machine could not read what may be there, or why the
+            owner is unclear. That is not the student's fault, so such a lesson is not graded.
+        refused: by the lesson's stem, why what was handed in is not a module to grade, as the rest
             of a sentence. That earns nothing.
+        refusal: the same for each lesson that is in none of these, if some files were not read.
+        forbidden: by the lesson's stem, the mode of the file or folder that the grader may not read.
         canvas_id: the student's number on Canvas, if the class came from there.
         moodle_id: the number that Moodle gave the student in this assignment, if from there.
         late: the stems of the lessons whose file Canvas marks as late.
@@ -80,39 +94,77 @@ class Submission:
     notes: tuple[str, ...]
     unread: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    refusal: str = ""
+    forbidden: Mapping[str, int] = field(default_factory=dict)
     canvas_id: str = ""
     moodle_id: str = ""
     late: frozenset[str] = frozenset()
 
 
-def read_submissions(path: str | Path) -> Iterator[Submission]:
-    """Return the submissions of a class, by student, each read when its turn comes.
+@dataclass(frozen=True)
+class SubmittedClass:
+    """The work of a class, open to be read.
 
-    The class must not be changed meanwhile.
+    Attributes:
+        students: who handed something in, by name.
+        loose_modules: the modules next to the students' folders; no name says who wrote them.
+    """
+
+    students: list[Student]
+    loose_modules: list[str]
+    _source: Folder | Archive
+
+    def read(self, student: Student) -> Submission:
+        """Return what a student handed in."""
+        if student.unclear:
+            return Submission(student.name, {}, (), dict.fromkeys(stems(), student.unclear))
+        with contextlib.ExitStack() as stack:
+            reading = Reading(stack)
+            with contextlib.suppress(OverLimit):
+                submission = _read(student, self._source, reading)
+            if why := reading.limits.exceeded:
+                note = f"what was handed in {why}, so nothing of it is graded"
+                refusal = f"was not read: what was handed in {why}"
+                submission = Submission(student.name, {}, (note,), refusal=refusal)
+            return submission
+
+
+@contextlib.contextmanager
+def open_class(path: str | Path) -> Iterator[SubmittedClass]:
+    """Open the work of a class, which must not be changed meanwhile.
 
     Args:
-        path: a folder or a zip, in one of the layouts above.
+        path: a folder or an archive, in one of the layouts above.
 
     Raises:
-        SubmissionsError: at once, if it is neither or if nobody handed anything in.
+        SubmissionsError: it is neither, or nobody handed anything in.
     """
     with contextlib.ExitStack() as stack:
         source, names = _find_class(Path(path).resolve(), stack)
         students = students_of(names)
         if not students:
             raise SubmissionsError(f"{shown(path)} holds no submissions")
-        return _read_all(source, students, stack.pop_all())
+        loose = [shown(name) for name, kind in names.items() if is_loose_module(name, kind)]
+        yield SubmittedClass(students, loose, source)
 
 
-def modules_beside(path: str | Path) -> list[str]:
-    """Return the modules that lie beside the students' folders: whose they are, no name says.
+def read_submissions(path: str | Path) -> Iterator[Submission]:
+    """Return the submissions of a class, by student, each read when its turn comes.
+
+    Args:
+        path: see `open_class`.
 
     Raises:
-        SubmissionsError: there is no class.
+        SubmissionsError: at once, if there is no class.
     """
     with contextlib.ExitStack() as stack:
-        _, names = _find_class(Path(path).resolve(), stack)
-        return [shown(name) for name, kind in names.items() if is_loose_module(name, kind)]
+        opened = stack.enter_context(open_class(path))
+        return _read_all(opened, stack.pop_all())
+
+
+def _read_all(opened: SubmittedClass, stack: contextlib.ExitStack) -> Iterator[Submission]:
+    with stack:
+        yield from map(opened.read, opened.students)
 
 
 def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archive, Sources]:
@@ -121,27 +173,16 @@ def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archi
     try:
         if path.is_dir():
             return find_students(Folder(path), path)
-        if not path.is_file() or path.suffix.lower() != ".zip":
+        if not path.is_file() or not is_archive(path.name):
             raise SubmissionsError(f"{shown(path)} is neither a folder nor a zip")
         file = stack.enter_context(open_regular(path))
-        opened = open_zip(Bounded(file, MAX_CLASS_DIRECTORY_BYTES), stack)
-        return find_students(Archive(files_in(opened)), path)
+        limits = Limits(math.inf, math.inf, MAX_CLASS_DIRECTORY_BYTES)
+        members = members_of(path.name, file, limits, stack)
+        return find_students(Archive(packed_files(members)), path)
     except OSError as error:
         raise SubmissionsError(f"{shown(path)} cannot be read: {error.strerror}") from None
     except Unreadable as error:
         raise SubmissionsError(f"{shown(path)} {error}") from None
-
-
-def _read_all(
-    source: Folder | Archive, students: list[Student], stack: contextlib.ExitStack
-) -> Iterator[Submission]:
-    with stack:
-        for student in students:
-            if student.unclear:
-                yield Submission(student.name, {}, (), dict.fromkeys(stems(), student.unclear))
-            else:
-                with contextlib.ExitStack() as own:
-                    yield _read(student, source, Reading(own))
 
 
 def _read(student: Student, source: Folder | Archive, reading: Reading) -> Submission:
@@ -149,19 +190,20 @@ def _read(student: Student, source: Folder | Archive, reading: Reading) -> Submi
     if student.looks_like_another:
         exact = exact_name(next(iter(student.sources)))
         notes.append(f"{WHOSE}: {exact}; another student's name looks the same")
-    files = list(reading.files(source, student.sources))
+    files = without_the_course(list(reading.files(source, student.sources)))
     for name in filter(UNNAMED.fullmatch, student.sources):
         named = f"; its manifest names {reading.named}" if reading.named else ""
         zips = f"`course submit` calls everybody's zip {shown(name)}{named}"
         notes.insert(0, f"{WHOSE}, is open: {zips}")
-    closed = [_could_not_read(*one) for one in reading.failed if is_of_this_machine(one[1])]
-    modules, unread, refused, late = {}, {}, {}, set()
+    closed = [one for one in reading.failed if is_of_this_machine(one[1])]
+    too_much = [one for one in reading.failed if isinstance(one[1], OverLimit)]
+    modules, unread, refused, forbidden, late = {}, {}, {}, {}, set()
     for stem in stems():
         for path, error in reading.failed:
             if is_module(path, stem) and not is_of_this_machine(error):
                 refused[stem] = reason(error)
-        alike = [file for file in files if looks_like(file.path, stem)]
-        if chosen := choose(stem, alike, reading):
+        similar = [file for file in files if looks_like(file.path, stem)]
+        if chosen := choose(stem, similar, reading):
             top = chosen.path[0]
             named = platform_name(top, student.sources[top])
             if named and named["late"]:
@@ -173,9 +215,14 @@ def _read(student: Student, source: Folder | Archive, reading: Reading) -> Submi
                 refused[stem] = reason(error)
                 if is_of_this_machine(error):
                     unread[stem] = f"{_could_not_read(chosen.path, error)}."
-        if stem not in modules and closed:
-            unread.setdefault(stem, f"{closed[0]}, where {stem}.py may be.")
-        note_others(stem, alike, chosen, modules.get(stem), reading)
+                if isinstance(error, Forbidden):
+                    forbidden[stem] = error.mode
+        if stem not in modules and stem not in unread and closed:
+            path, error = closed[0]
+            unread[stem] = f"{_could_not_read(path, error)}, where {stem}.py may be."
+            if isinstance(error, Forbidden):
+                forbidden[stem] = error.mode
+        note_others(stem, similar, chosen, modules.get(stem), reading)
     if not modules and not notes:
         notes.append(f"there is no lesson to grade{_only(source, student.sources, reading.met)}")
     if len(notes) > MAX_NOTES:
@@ -186,6 +233,8 @@ def _read(student: Student, source: Folder | Archive, reading: Reading) -> Submi
         tuple(notes),
         unread,
         refused,
+        "".join(f"was not found, and {place(path)} {error}" for path, error in too_much[:1]),
+        forbidden,
         student.canvas_id,
         student.moodle_id,
         frozenset(late),

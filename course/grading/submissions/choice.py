@@ -1,21 +1,51 @@
 """Choice of the file that counts as the module of a lesson, and what is said of the others."""
 
 import re
+from collections import defaultdict
 
 from course.grading.names import shown
-from course.grading.submissions.file_names import is_module, is_notebook, is_renamed, name_of
+from course.grading.submissions.archives import without_ending
+from course.grading.submissions.file_names import (
+    OF_COURSE,
+    is_module,
+    is_notebook,
+    is_renamed,
+    name_of,
+)
 from course.grading.submissions.files import File, place
-from course.grading.submissions.zips import Reading
+from course.grading.submissions.reading import Reading
 from course.syllabus import find_lesson, stub_of
 
 MAX_COMPARED = 10
 """Copies of a module that are looked into, to see whether they differ."""
+MAX_NAMED = 20
+"""Files that were not taken, each with a note; beyond that they are counted."""
 _CLOSE = 2
 """Seconds: a zip counts in twos, and what is copied together may differ by as much."""
 _NOT_WORK = {"solutions", "mistakes", "figures", "benchmarks"}
-"""Folders whose rope.py is not the student's, but the course's."""
+"""Folders whose rope.py is the course's, not the student's, where only parts of a clone are."""
+_OF_CLONE = OF_COURSE - {"notebooks", "data"}
+"""Folders that a clone has and that are not handed in otherwise, but for `exercises`."""
 _NOT_MEANT = _NOT_WORK | {"notebooks", "experiments"}
 """Folders where 5_rope.ipynb is in its place, and not there instead of rope.py."""
+
+
+def without_the_course(files: list[File]) -> list[File]:
+    """Return the files without those of the course itself: of a clone only `exercises/` counts.
+
+    A folder is a clone if it has two or more of the course's folders; notebooks are handed in too.
+    """
+    found: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for file in files:
+        for depth in range(1, len(file.path) - 1):
+            found[file.path[:depth]].add(file.path[depth])
+    clones = {folder for folder, names in found.items() if len(names & _OF_CLONE) > 1}
+
+    def is_own(file: File) -> bool:
+        inner = [depth for depth in range(1, len(file.path) - 1) if file.path[:depth] in clones]
+        return not inner or file.path[inner[-1]] not in _OF_CLONE - {"exercises"}
+
+    return [*filter(is_own, files)]
 
 
 def choose(stem: str, alike: list[File], reading: Reading) -> File | None:
@@ -42,7 +72,7 @@ def choose(stem: str, alike: list[File], reading: Reading) -> File | None:
         of_lesson = {stem, f"{find_lesson(stem).number}_{stem}"}
         return (
             above[-1:] == ["exercises"],
-            not of_lesson.isdisjoint(part.lower().removesuffix(".zip") for part in above[1:]),
+            not of_lesson.isdisjoint(without_ending(part.lower()) for part in above[1:]),
             -len(above),
             [_in_order(part) for part in above],
             name == f"{stem}.py",
@@ -78,7 +108,7 @@ def _in_order(name: str) -> list:
     >>> sorted(["attempt 10", "attempt 9", "work (1).zip", "work.zip"], key=_in_order)
     ['attempt 9', 'attempt 10', 'work.zip', 'work (1).zip']
     """
-    stem = name.replace("LATE_", "").lower().removesuffix(".zip").removesuffix(".py")
+    stem = without_ending(name.replace("LATE_", "").lower()).removesuffix(".py")
     parts = re.split("([0-9]+)", stem)
     parts[1::2] = [(len(digits), digits) for part in parts[1::2] for digits in [part.lstrip("0")]]
     return parts
@@ -115,6 +145,9 @@ def note_others(
             )
         elif name_of(chosen.path) != name and (len(chosen.path) > 1 or is_so_called is is_renamed):
             reading.note(chosen.path, f"was taken for {name}")
+    if len(others) > MAX_NAMED:
+        reading.notes.append(f"{len(others):,} files that may be meant as {name} were not read")
+        return
     for file in others:
         if module is not None:
             why = f"{place(chosen.path)} {_why_it_counts(stem, chosen, file)}"

@@ -3,6 +3,7 @@
 import re
 from functools import cache
 
+from course.grading.submissions.archives import is_archive
 from course.syllabus import lessons
 
 SOURCES = {".py", ".ipynb"}
@@ -29,6 +30,10 @@ UNNAMED = re.compile(rf"submission{_COPY}\.zip", re.IGNORECASE)
 """The zip that `course submit` makes for whoever gives no name."""
 _LEFT_BEHIND = {"__MACOSX", "__pycache__", "node_modules", "site-packages"}
 """Beside what begins with a dot: nobody writes these, and some hold tens of thousands of files."""
+
+
+OF_COURSE = {"benchmarks", "course", "data", "exercises", "notebooks", "solutions", "tests"}
+"""The folders at the top of a clone of the course."""
 
 
 def platform_name(name: str, kind: str = "file") -> re.Match | None:
@@ -93,10 +98,10 @@ def is_hidden(name: str) -> bool:
 
 
 def is_wanted(path: tuple[str, ...]) -> bool:
-    """Tell what matters: a lesson's file, a zip near the top, a link for `exercises`."""
+    """Tell what matters: a lesson's file, an archive near the top, a link for `exercises`."""
     if len(path) == 1:
         return True
     name = path[-1].lower()
-    is_zip = name.endswith(".zip") and len(path) <= 3
+    is_near_the_top = is_archive(name) and len(path) <= 3
     is_source = name == "exercises" or may_be_module(path)
-    return len(path) <= MAX_DEPTH and (is_zip or is_source)
+    return len(path) <= MAX_DEPTH and (is_near_the_top or is_source)

@@ -1,33 +1,43 @@
-"""Files that students handed in: listed and opened without following a link or running anything."""
+"""Files that students handed in, on the disk or in an archive: no link is followed."""
 
-import errno
+import contextlib
 import itertools
 import os
 import stat
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
 from course.grading.names import shown
+from course.grading.submissions.archives import Member
 from course.grading.submissions.file_names import MAX_DEPTH, is_hidden
 from course.grading.submissions.hard_links import names_within
+from course.grading.submissions.limits import Unreadable
 from course.system.files import MAX_MODULE_BYTES
 
 MAX_FILES = 20_000
-"""In the folder of one student, and in the zips, that are not hidden; beyond that nobody looks."""
+"""In the folder of one student, and in the archives, that are not hidden; the rest is not seen."""
 TOO_MANY = "holds more than {:,} files; some were not seen"
 NO_FILE = "is a link or a device, and was left alone"
 _ANOTHERS = "is linked to another place, so that it may be another's: a copy of it would be read"
 
 
-class Unreadable(Exception):
-    """A reason not to read a file, as the rest of a sentence."""
+class Forbidden(PermissionError):
+    """The error of a file that the grader may not read.
+
+    Attributes:
+        mode: the permissions of the file.
+    """
+
+    def __init__(self, error: PermissionError, mode: int) -> None:
+        super().__init__(error.errno, error.strerror)
+        self.mode = mode
 
 
-@dataclass(frozen=True, slots=True)  # a zip may have very many
+@dataclass(frozen=True, slots=True)  # an archive may have very many
 class File:
     """Something that may be read, or an error that says why it is not.
 
@@ -35,12 +45,14 @@ class File:
         path: its parts, from the class on: the first is the student's folder, zip or file.
         open: opens it.
         modified: when it was changed last, in seconds, to compare within one folder; or None.
+        packed: whether it is in an archive.
     """
 
     path: tuple[str, ...]
     open: Callable[[], BinaryIO] | None = None
     modified: float | None = None
     error: Exception | None = None
+    packed: bool = False
 
     def read(self) -> bytes:
         """Return the bytes of a module.
@@ -55,6 +67,60 @@ class File:
         return module
 
 
+class Archive:
+    """An archive, or a folder in it. Names are only compared, so none can lead anywhere.
+
+    Attributes:
+        files: those in it, by the first part of their path.
+    """
+
+    def __init__(self, files: Iterable[File]) -> None:
+        self.files = defaultdict(list)
+        for file in files:
+            self.files[file.path[0]].append(file)
+
+    def names(self) -> dict[str, str]:
+        """Return what is in it: "folder", "file", or "odd" for what is neither."""
+        return {name: self._kind(files) for name, files in self.files.items()}
+
+    @staticmethod
+    def _kind(files: list[File]) -> str:
+        if any(len(file.path) > 1 for file in files):
+            return "folder"
+        return "odd" if files[-1].error else "file"
+
+    def inside(self, name: str) -> "Archive":
+        """Return the folder of that name."""
+        inner = (file for file in self.files[name] if any(file.path[1:]))
+        return Archive(replace(file, path=file.path[1:]) for file in inner)
+
+    def below(self, name: str) -> Iterator[File]:
+        """Yield the file of that name, or those in the folder of that name."""
+        files = self.files[name]
+        yield from files[:MAX_FILES]
+        if len(files) > MAX_FILES:
+            yield File((name,), error=Unreadable(TOO_MANY.format(MAX_FILES)))
+
+
+def packed_files(members: Iterable[Member]) -> Iterator[File]:
+    """Yield the files of an archive that are not hidden; with an error if not to be opened."""
+    for member in members:
+        name = member.name.replace("\\", "/")
+        path = tuple(part for part in name.split("/") if part not in ("", "."))
+        if not path or any(map(is_hidden, path)):
+            continue
+        trouble = member.trouble
+        if name.startswith("/") or ".." in path or path[0].endswith(":"):
+            trouble = "has a name that leads elsewhere, and was left alone"
+        elif name.endswith("/"):
+            yield File((*path, ""))
+            continue
+        if trouble:
+            yield File(path, error=Unreadable(trouble))
+            continue
+        yield File(path, member.open, member.modified, packed=True)
+
+
 class Folder:
     """A folder on the disk. No link is followed, nothing but regular files is opened."""
 
@@ -66,6 +132,7 @@ class Folder:
         return {entry.name: _kind(entry) for entry in _entries(self.path)}
 
     def inside(self, name: str) -> "Folder":
+        """Return the folder of that name."""
         return Folder(self.path / name)
 
     def below(self, name: str) -> Iterator[File]:
@@ -81,7 +148,7 @@ class Folder:
             try:
                 entries = _entries(self.path.joinpath(*folder), at_most=left + 1)
             except OSError as error:
-                yield File(folder, error=error)
+                yield File(folder, error=_with_mode(error, self.path.joinpath(*folder)))
                 continue
             left -= len(entries)
             if left < 0:
@@ -107,6 +174,14 @@ class Folder:
         return File(path, partial(open_regular, self.path.joinpath(*path), own_names), modified)
 
 
+def _with_mode(error: OSError, path: Path) -> OSError:
+    """Return an error with the mode of what the grader may not read."""
+    if isinstance(error, PermissionError):
+        with contextlib.suppress(OSError):
+            return Forbidden(error, stat.S_IMODE(os.lstat(path).st_mode))
+    return error
+
+
 def _entries(folder: Path, at_most: int | None = None) -> list[os.DirEntry]:
     with os.scandir(folder) as entries:
         seen = sorted(itertools.islice(entries, at_most), key=lambda entry: entry.name)
@@ -127,11 +202,15 @@ def open_regular(path: Path, own_names: Callable[[], Counter] = Counter) -> Bina
 
     Raises:
         Unreadable: it is no regular file, or it has further names, which may be another student's.
+        Forbidden: the grader may not read it.
         OSError: it cannot be read.
     """
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)  # each where the system has it
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    file = os.fdopen(os.open(path, flags), "rb")
+    try:
+        file = os.fdopen(os.open(path, flags), "rb")
+    except PermissionError as error:
+        raise _with_mode(error, path) from None
     status = os.fstat(file.fileno())
     is_regular = stat.S_ISREG(status.st_mode)
     if is_regular and (
@@ -145,18 +224,3 @@ def open_regular(path: Path, own_names: Callable[[], Counter] = Counter) -> Bina
 def place(path: tuple[str, ...]) -> str:
     """Return where something lies in what the student handed in."""
     return shown(*(path[1:] or path))
-
-
-def reason(error: Exception) -> str:
-    """Return why a file could not be read, as the rest of a sentence.
-
-    Any error is expected: a forged zip fails in as many ways as its numbers can be misread.
-    """
-    if isinstance(error, Unreadable):
-        return str(error)
-    return f"cannot be read: {error.strerror}" if is_of_this_machine(error) else "is damaged"
-
-
-def is_of_this_machine(error: Exception) -> bool:
-    """Tell whether a file was not read for a reason that lies not in it, as a forged zip does."""
-    return isinstance(error, OSError) and bool(error.strerror) and error.errno != errno.EINVAL

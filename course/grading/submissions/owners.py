@@ -11,14 +11,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course.grading.names import exact_name, safe_name, shown
-from course.grading.submissions.file_names import CANVAS, SOURCES, is_loose_module, platform_name
-from course.grading.submissions.files import Folder
-from course.grading.submissions.zips import Archive
+from course.grading.submissions.archives import is_archive, without_ending
+from course.grading.submissions.file_names import (
+    CANVAS,
+    OF_COURSE,
+    SOURCES,
+    is_loose_module,
+    platform_name,
+)
+from course.grading.submissions.files import Archive, Folder
 
 _HANDED_IN = SOURCES | {".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz"}
 """Loose files that somebody may have handed in, although they cannot be graded as they are."""
-_OF_COURSE = {"benchmarks", "course", "data", "exercises", "notebooks", "solutions", "tests"}
-"""Folders that may lie beside a student's `exercises`: nobody is called so."""
 _OF_NBGRADER = {"submitted", "source", "release", "autograded", "feedback", "downloaded", "graded"}
 """Folders that may lie beside nbgrader's `submitted`."""
 
@@ -85,9 +89,9 @@ def students_of(names: Sources) -> list[Student]:
 def _owner_of(name: str, kind: str) -> _Owner | None:
     if match := platform_name(name, kind):
         return _Owner(safe_name(match["name"]), "", match["id"], match.re is CANVAS)
-    stem, suffix = os.path.splitext(name)
-    if kind != "folder" and suffix.lower() == ".zip":
-        name = stem
+    suffix = os.path.splitext(name)[1]
+    if kind != "folder" and is_archive(name):
+        name = without_ending(name)
     elif is_loose_module(name, kind) or (kind == "file" and suffix.lower() not in _HANDED_IN):
         return None  # nobody's; a list of grades, a readme
     return _Owner(safe_name(name), unicodedata.normalize("NFC", name))
@@ -102,7 +106,9 @@ def _claimed_twice(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
     for owner in owners:
         if not owner.number:  # but for what a disk, a keyboard or a packer may have changed
             name = unicodedata.normalize("NFD", owner.name).casefold()
-            claims[re.sub(r"(\.zip)+$", "", unicodedata.normalize("NFD", name))].append(owner)
+            while is_archive(name):
+                name = without_ending(name)
+            claims[unicodedata.normalize("NFD", name)].append(owner)
     found = {}
     for rivals in claims.values():
         sources = sorted(source for owner in rivals for source in owners[owner].items())
@@ -162,7 +168,7 @@ def _is_work(source: Folder | Archive) -> bool:
     names = source.names()
     place = source.inside("exercises").names() if names.get("exercises") == "folder" else names
     is_there = any(is_loose_module(name, kind) for name, kind in place.items())
-    return is_there and not _holds_others(names, _OF_COURSE)
+    return is_there and not _holds_others(names, OF_COURSE)
 
 
 def _holds_others(names: Sources, own: set[str]) -> bool:

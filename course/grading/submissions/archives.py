@@ -1,0 +1,160 @@
+"""Archives that students hand in: listed and read within limits, never unpacked to the disk.
+
+This is the one place that opens them. Another kind of archive is a function that yields its
+members, and a line in `_OPENERS`.
+"""
+
+import contextlib
+import io
+import itertools
+import stat
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import BinaryIO
+
+from course.grading.submissions.limits import (
+    Limits,
+    OverLimit,
+    Unreadable,
+    is_of_this_machine,
+    reason,
+)
+
+
+@dataclass(frozen=True, slots=True)  # an archive may have very many
+class Member:
+    """Something in an archive.
+
+    Attributes:
+        name: its path, as the archive has it; "/" at its end says that it is a folder.
+        open: opens it.
+        modified: when it was changed last, in seconds, to compare within one archive; or None.
+        trouble: why not to open it, as the rest of a sentence.
+    """
+
+    name: str
+    open: Callable[[], BinaryIO] | None = None
+    modified: float | None = None
+    trouble: str = ""
+
+
+def members_of(
+    name: str, file: BinaryIO, limits: Limits, stack: contextlib.ExitStack
+) -> Iterator[Member]:
+    """Yield what is in an archive, which is open until the stack is closed.
+
+    Args:
+        name: its file's name, which tells the kind.
+        file: its bytes; it can seek.
+        limits: what may be read of it, now and when its members are read.
+
+    Raises:
+        Unreadable: it is not an archive, or it is damaged, or must not be read.
+        OSError: the disk cannot be read.
+    """
+    ending = next(ending for ending in _OPENERS if name.lower().endswith(ending))
+    try:
+        yield from _OPENERS[ending](file, limits, stack)
+    except Exception as error:
+        cause = error.__context__ or error  # `zipfile` takes what cannot be read for no zip
+        if is_of_this_machine(cause) or isinstance(cause, OverLimit):
+            raise cause from None
+        is_none = isinstance(error, zipfile.BadZipFile)
+        raise Unreadable("is damaged, or is no zip" if is_none else reason(error)) from None
+
+
+def without_ending(name: str) -> str:
+    """Return the name of an archive without its ending, and any other name as it is.
+
+    >>> without_ending("jane.ZIP"), without_ending("rope.py")
+    ('jane', 'rope.py')
+    """
+    endings = [ending for ending in _OPENERS if name.lower().endswith(ending)]
+    return name[: -len(max(endings, key=len))] if endings else name
+
+
+def is_archive(name: str) -> bool:
+    """Tell whether a file is called like an archive that can be opened."""
+    return name.lower().endswith(tuple(_OPENERS))
+
+
+# --- zips -------------------------------------------------------------------------------------
+
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Python unpacks the others without any limit on what comes out."""
+_LOCAL_HEADER = 30
+"""The bytes before an entry's data, at least."""
+
+
+class _Zip(io.BufferedReader):
+    """A zip as a file of which every byte counts; `zipfile` reads the directory in one go."""
+
+    def __init__(self, file: BinaryIO, limits: Limits) -> None:
+        super().__init__(file)
+        self._limits = limits
+        self._is_open = False
+        self._directory_bytes = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        if not self._is_open:
+            if size is not None and size > self._limits.directory_bytes:
+                raise Unreadable("holds too many files")
+            self._directory_bytes = max(self._directory_bytes, size or 0)
+        self._limits.spend()
+        data = super().read(size)
+        self._limits.spend(len(data))
+        return data
+
+    def has_opened(self) -> None:
+        """Count the directory, once it is read."""
+        self._is_open = True
+        self._limits.directory_bytes -= self._directory_bytes
+
+
+def _members_of_zip(
+    file: BinaryIO, limits: Limits, stack: contextlib.ExitStack
+) -> Iterator[Member]:
+    counted = _Zip(file, limits)
+    opened = stack.enter_context(zipfile.ZipFile(counted))
+    counted.has_opened()
+    _expect_apart(opened)
+    for info in opened.infolist():
+        yield _member(opened, info)
+
+
+def _expect_apart(opened: zipfile.ZipFile) -> None:
+    """Expect that no two entries share data, which would let a small zip stand for a huge one."""
+    spans = sorted(
+        (info.header_offset, info.header_offset + _LOCAL_HEADER + info.compress_size)
+        for info in opened.infolist()
+    )
+    if any(end > start for (_, end), (start, _) in itertools.pairwise(spans)):
+        raise OverLimit("has entries that overlap")
+
+
+def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
+    name = info.filename
+    if not info.flag_bits & 0x800:  # some programs write UTF-8 without the flag for it
+        with contextlib.suppress(UnicodeError):
+            name = name.encode("cp437").decode("utf-8")
+    trouble = ""
+    if name.endswith("/"):
+        return Member(name)
+    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
+        trouble = "is a link or a device, and was left alone"
+    elif info.flag_bits & 0x1:
+        trouble = "is encrypted"
+    elif info.compress_type not in _METHODS:
+        trouble = "is compressed in another way than zips usually are"
+    modified = None
+    if info.date_time[0] > 1980:  # the year of an unknown time
+        with contextlib.suppress(ValueError):  # the 31st of February
+            modified = (datetime(*info.date_time) - datetime(1980, 1, 1)).total_seconds()
+    return Member(name, partial(opened.open, info), modified, trouble)
+
+
+_OPENERS = {".zip": _members_of_zip}
+"""For the ending of a file's name, what lists the archive."""

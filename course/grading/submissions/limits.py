@@ -1,0 +1,94 @@
+"""Limits on what it may cost to read one student's files."""
+
+import errno
+import io
+import time
+from typing import BinaryIO
+
+MAX_BYTES = 256 << 20
+"""Read from archives and files, packed and unpacked bytes together; all lessons have 100 kB."""
+MAX_SECONDS = 5.0
+"""Of the processor's time."""
+MAX_DIRECTORY_BYTES = 16 << 20
+"""The directories of a student's archives together: some 100,000 files."""
+
+
+class Unreadable(Exception):
+    """A reason not to read a file, as the rest of a sentence."""
+
+
+class OverLimit(Unreadable):
+    """A reason not to read any further what may hold every lesson."""
+
+
+class Limits:
+    """What may still be read of one student's files.
+
+    Attributes:
+        exceeded: why nothing more is read, as the rest of a sentence; empty while more may be.
+        directory_bytes: how many bytes the directories of further archives may have.
+    """
+
+    def __init__(self, n_bytes: float, seconds: float, directory_bytes: int) -> None:
+        self.exceeded = ""
+        self.directory_bytes = directory_bytes
+        self._bytes = n_bytes
+        self._end = time.process_time() + seconds
+
+    @classmethod
+    def of_a_student(cls) -> "Limits":
+        """Return the limits for all that one student handed in."""
+        return cls(MAX_BYTES, MAX_SECONDS, MAX_DIRECTORY_BYTES)
+
+    def spend(self, n_bytes: int = 0) -> None:
+        """Count some bytes, and look at the clock.
+
+        Raises:
+            OverLimit: that was too much, now or before.
+        """
+        self._bytes -= n_bytes
+        if self._bytes < 0:
+            self.exceeded = f"takes more than {MAX_BYTES >> 20} MB to read"
+        elif time.process_time() > self._end:
+            self.exceeded = f"takes more than {MAX_SECONDS:g} seconds to read"
+        if self.exceeded:
+            raise OverLimit(self.exceeded)
+
+
+class Counted(io.RawIOBase):
+    """A file of which every byte counts against limits."""
+
+    def __init__(self, file: BinaryIO, limits: Limits) -> None:
+        self._file = file
+        self._limits = limits
+
+    def read(self, size: int = -1) -> bytes:
+        """Return at most that many bytes, as the file does.
+
+        Raises:
+            OverLimit: nothing more may be read.
+        """
+        self._limits.spend()
+        data = self._file.read(size)
+        self._limits.spend(len(data))
+        return data
+
+    def close(self) -> None:
+        """Close the file."""
+        super().close()
+        self._file.close()
+
+
+def reason(error: Exception) -> str:
+    """Return why a file could not be read, as the rest of a sentence.
+
+    Any error is expected: a forged zip fails in as many ways as its numbers can be misread.
+    """
+    if isinstance(error, Unreadable):
+        return str(error)
+    return f"cannot be read: {error.strerror}" if is_of_this_machine(error) else "is damaged"
+
+
+def is_of_this_machine(error: Exception) -> bool:
+    """Tell whether the cause of an error is this machine, not the content of a file."""
+    return isinstance(error, OSError) and bool(error.strerror) and error.errno != errno.EINVAL

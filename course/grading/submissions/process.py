@@ -1,0 +1,145 @@
+"""Read the work of a class in another process, which is killed if a student's takes too long.
+
+What a student's files may cost is bounded in there, too, so that is rare. When it happens, nobody
+else waits: another process goes on with the next student.
+"""
+
+import contextlib
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from course import root
+from course.grading.submissions import Submission, SubmissionsError, open_class
+from course.grading.submissions.file_names import stems
+
+MAX_WAIT = 60
+"""Seconds by the clock for one student; `limits.MAX_SECONDS` are the processor's."""
+MAX_MEMORY = 2 << 30
+"""Bytes of memory that the process may have, where the system can bound it."""
+
+_PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])  # another copy of the course may be installed
+from course.grading.submissions.process import send_class
+send_class(sys.argv[2], int(sys.argv[3]))
+"""
+
+
+def read_class(
+    path: str | Path, progress: Callable[[int, int], None] = lambda done, total: None
+) -> tuple[list[Submission], list[str]]:
+    """Return the submissions of a class, by student, and the modules next to their folders.
+
+    Args:
+        path: see `open_class`.
+        progress: called after each student, with how many were read, and of how many.
+
+    Raises:
+        SubmissionsError: there is no class.
+    """
+    found: list[Submission] = []
+    names, loose = [], []
+    while not names or len(found) < len(names):
+        for message in _messages(Path(path).absolute(), len(found)):
+            if isinstance(message, SubmissionsError):
+                raise message
+            if isinstance(message, Submission):
+                found.append(message)
+                progress(len(found), len(names))
+            else:
+                names, loose = message
+        why = f"reading it took more than {MAX_WAIT} seconds, or ended the process that reads"
+        if not names:
+            raise SubmissionsError(f"{path} cannot be read: {why}")
+        if len(found) < len(names):
+            unread = dict.fromkeys(stems(), f"It could not be read: {why}.")
+            found.append(Submission(names[len(found)], {}, (f"not read: {why}",), unread))
+    return _with_own_modes_refused(found), loose
+
+
+def _messages(path: Path, first: int) -> Iterator[Any]:
+    """Yield what `send_class` sends, until it ends or is too slow."""
+    program = [sys.executable, "-P", "-E", "-c", _PROGRAM, str(root()), str(path), str(first)]
+    messages: queue.Queue = queue.Queue()
+    with subprocess.Popen(
+        program, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        threading.Thread(target=_receive, args=[process.stdout, messages], daemon=True).start()
+        try:
+            while message := messages.get(timeout=MAX_WAIT):
+                yield message
+        except queue.Empty:
+            pass
+        finally:
+            process.kill()
+
+
+def _receive(stream: BinaryIO, messages: queue.Queue) -> None:
+    """Put each message into a queue, and None at the end."""
+    with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError, ValueError):
+        while True:
+            messages.put(pickle.load(stream))
+    messages.put(None)
+
+
+def _with_own_modes_refused(submissions: list[Submission]) -> list[Submission]:
+    """Refuse what a student made unreadable: files of a mode that nobody else's unread files have.
+
+    If the grader may not read several students' files of one mode, then the machine is the cause,
+    and they are not graded.
+    """
+    n_students = Counter(mode for one in submissions for mode in {*one.forbidden.values()})
+    own = [
+        {stem: mode for stem, mode in one.forbidden.items() if n_students[mode] == 1}
+        for one in submissions
+    ]
+    return [
+        replace(
+            one,
+            unread={stem: why for stem, why in one.unread.items() if stem not in modes},
+            refused={
+                **one.refused,
+                **{stem: f"cannot be read: its mode is {mode:03o}" for stem, mode in modes.items()},
+            },
+        )
+        for one, modes in zip(submissions, own, strict=True)
+    ]
+
+
+# --- in the other process ---------------------------------------------------------------------
+
+
+def send_class(path: str, first: int) -> None:
+    """Write the students' names and loose modules of a class, then its submissions, to stdout.
+
+    Args:
+        first: the number of the first student to read, from 0.
+    """
+    _bound_memory()
+
+    def send(message: object) -> None:
+        pickle.dump(message, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+    try:
+        with open_class(path) as opened:
+            send(([student.name for student in opened.students], opened.loose_modules))
+            for student in opened.students[first:]:
+                send(opened.read(student))
+    except SubmissionsError as error:
+        send(error)
+
+
+def _bound_memory() -> None:
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource  # not on Windows
+
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))

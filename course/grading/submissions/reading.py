@@ -1,0 +1,169 @@
+"""The work of one student, read: what may be a lesson, in folders, archives and those inside."""
+
+import contextlib
+import io
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import BinaryIO
+
+from course.grading.names import WHOSE, safe_name, shown
+from course.grading.submissions.archives import is_archive, members_of
+from course.grading.submissions.file_names import is_wanted, may_be_module, platform_name
+from course.grading.submissions.files import (
+    MAX_FILES,
+    TOO_MANY,
+    Archive,
+    File,
+    Folder,
+    packed_files,
+    place,
+)
+from course.grading.submissions.limits import Counted, Limits, Unreadable, reason
+from course.system.files import MANIFEST
+
+MAX_ARCHIVES = 5
+"""Of one student, those within archives too."""
+MAX_INNER_BYTES = 64 << 20
+"""Archives within archives are read into memory: those of one student together."""
+_MAX_MANIFEST_BYTES = 64 << 10
+"""Twenty times what `course submit` packs."""
+
+
+@dataclass
+class Reading:
+    """The work of one student while it is read, with what is found out about it.
+
+    Attributes:
+        stack: closes what was opened.
+        limits: what may still be read.
+        notes: see `Submission`.
+        failed: each place that was not read, and why.
+        named: the name in the manifest of the first archive that has one, safe to show. It is a
+            hint, because anybody can write there.
+        met: what is at the top of its archives, to name it if there is no lesson.
+    """
+
+    stack: contextlib.ExitStack
+    limits: Limits = field(default_factory=Limits.of_a_student)
+    notes: list[str] = field(default_factory=list)
+    failed: list[tuple[tuple[str, ...], Exception]] = field(default_factory=list)
+    named: str = ""
+    met: list[str] = field(default_factory=list)
+    _n_archives: int = 0
+    _n_files: int = 0  # in archives
+    _n_inner_bytes: int = 0  # of archives within archives
+
+    def note(self, path: tuple[str, ...], says: str) -> None:
+        """Add a note on a place."""
+        self.notes.append(f"{place(path)} {says}")
+
+    def fail(self, path: tuple[str, ...], error: Exception) -> None:
+        """Add a note on a place that was not read."""
+        self.note(path, reason(error))
+        self.failed.append((path, error))
+
+    def files(self, source: Folder | Archive, names: Iterable[str]) -> Iterator[File]:
+        """Yield the files of those names that may be lessons, with notes on what is not read.
+
+        Raises:
+            OverLimit: there is too much to look at.
+        """
+        for name in names:
+            try:
+                yield from self._wanted(source.below(name))
+            except OSError as error:
+                self.fail((name,), error)
+
+    def _wanted(
+        self, files: Iterable[File], within: tuple[str, ...] = (), depth: int = 0
+    ) -> Iterator[File]:
+        """Yield those of some files that may be lessons, and those in archives among them.
+
+        Args:
+            within: the path of the archive that they are in.
+            depth: how many archives there are around them.
+        """
+        for file in files:
+            self.limits.spend()
+            path = (*within, *file.path)
+            if file.error:
+                is_at_the_top = len(file.path) == 2
+                if is_wanted(file.path) or is_at_the_top or isinstance(file.error, OSError):
+                    self.fail(path, file.error)
+            elif not is_wanted(file.path):
+                continue
+            elif not is_archive(path[-1]):
+                if len(path) > 1 or self._is_work(path):
+                    yield replace(file, path=path, open=partial(self._opened, file))
+            elif depth == 2:
+                self.note(path, "is a zip within a zip within a zip: it was not opened")
+            else:
+                yield from self._in_archive(replace(file, path=path), depth + 1)
+
+    def _opened(self, file: File) -> BinaryIO:
+        return Counted(file.open(), self.limits)
+
+    def _is_work(self, path: tuple[str, ...]) -> bool:
+        """Tell whether a file at the top of a class is its student's, with a note if it is not."""
+        if not platform_name(path[0]):
+            unclear = f"{shown(path[0])} is next to the students' folders and was not read"
+            self.notes.append(
+                f"{WHOSE}, is open: {unclear}; it belongs in a folder with the student's name"
+            )
+        elif may_be_module(path):
+            return True
+        else:
+            self.note(path, "is neither a lesson nor a zip: it was not read")
+        return False
+
+    def _in_archive(self, file: File, depth: int) -> Iterator[File]:
+        self._n_archives += 1
+        too_many = ""
+        if self._n_archives > MAX_ARCHIVES:
+            too_many = f"{MAX_ARCHIVES} zips"
+        elif self._n_files > MAX_FILES:
+            too_many = f"{MAX_FILES:,} files in the zips before"
+        if too_many:
+            self.note(file.path, f"was not opened: more than {too_many}")
+            return
+        try:
+            files = self._list(file)
+        except Exception as error:
+            self.fail(file.path, error)
+            return
+        if self._n_files > MAX_FILES:
+            self.note(file.path, TOO_MANY.format(MAX_FILES))
+        self.met += dict.fromkeys(found.path[0] for found in files)
+        yield from self._wanted(files, file.path, depth)
+
+    def _list(self, file: File) -> list[File]:
+        """Open an archive and return its files."""
+        opened = self.stack.enter_context(file.open())
+        if file.packed:
+            opened = self._in_memory(opened)
+        members = members_of(file.path[-1], opened, self.limits, self.stack)
+        files = list(itertools.islice(packed_files(members), MAX_FILES + 1 - self._n_files))
+        self._n_files += len(files)
+        self.named = self.named or _named_in(files)
+        return files
+
+    def _in_memory(self, packed: BinaryIO) -> BinaryIO:
+        left = MAX_INNER_BYTES - self._n_inner_bytes
+        data = Counted(packed, self.limits).read(left + 1)
+        if len(data) > left:
+            together = ", together with the zips before it" if self._n_inner_bytes else ""
+            raise Unreadable(f"is larger than {MAX_INNER_BYTES >> 20} MB{together}")
+        self._n_inner_bytes += len(data)
+        return io.BytesIO(data)
+
+
+def _named_in(files: Iterable[File]) -> str:
+    """Return the name that was given to `course submit`; empty if there is none."""
+    with contextlib.suppress(Exception):  # a forged archive can fail in any way
+        member = next(file for file in files if file.path == (MANIFEST,))
+        with member.open() as manifest:
+            return safe_name(json.loads(manifest.read(_MAX_MANIFEST_BYTES))["name"])
+    return ""
