@@ -541,7 +541,7 @@ def test_a_copy_that_is_more_than_the_stub_wins(tmp_path):
     [
         ("ann_12345_6789_work.rar", "ann", "work.rar is neither a lesson nor a zip"),
         ("work.7z", "work.7z", "whose it is"),
-        ("jane.py", "jane.py", "whose it is, is open: jane.py lies beside the students' folders"),
+        ("jane.py", "jane.py", "whose it is, is open: jane.py is next to the students' folders"),
         ("ann/notes.txt", "ann", "there is no lesson to grade, only notes.txt"),
         ("ann/a/b/notes.txt", "ann", "there is no lesson to grade, only a"),
         ("ann.zip", "ann", "is no zip"),

@@ -83,7 +83,7 @@ class Submission:
         refused: by the lesson's stem, why what was handed in is not a module to grade, as the rest
             of a sentence. That earns nothing.
         refusal: the same for each lesson that is in none of these, if some files were not read.
-        forbidden: by the lesson's stem, the mode of the file or folder that the grader may not read.
+        forbidden: by the stem, the mode of the file or folder that the grader may not read.
         canvas_id: the student's number on Canvas, if the class came from there.
         moodle_id: the number that Moodle gave the student in this assignment, if from there.
         late: the stems of the lessons whose file Canvas marks as late.
