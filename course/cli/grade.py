@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -162,12 +162,26 @@ def _grade(
     )
     if unsandboxed:
         click.secho("No sandbox: what is graded can do all that you can.", fg="red", err=True)
-    outcome = grade_class(request, _with_progress)
+    outcome = grade_class(request, _with_progress, _reading_progress())
     for line in summary(outcome, request):
         click.echo(line)
     for line in about_not_graded(outcome):
         click.secho(line, fg="red", err=True)
     return 0 if outcome.is_whole else 1
+
+
+def _reading_progress() -> Callable[[int, int], None]:
+    """Return a function that shows how many submissions were read, from time to time."""
+    shown_at = time.monotonic()
+    seconds = 1 if sys.stderr.isatty() else SECONDS_BETWEEN_LINES
+
+    def show(done: int, total: int) -> None:
+        nonlocal shown_at
+        if time.monotonic() - shown_at > seconds:
+            shown_at = time.monotonic()
+            click.echo(f"Reading: {done} of {total}", err=True)
+
+    return show
 
 
 def _with_progress(graded: "Graded", total: int) -> "Graded":

@@ -22,7 +22,8 @@ from course.grading.published import find_published
 from course.grading.reports import pages_of_others, write_reports
 from course.grading.reports.changes import Change, changes, changes_csv
 from course.grading.sandbox.sandbox import SandboxMissing, missing
-from course.grading.submissions import Submission, modules_beside, read_submissions
+from course.grading.submissions import Submission
+from course.grading.submissions.process import read_class
 from course.syllabus import Lesson, counted_lessons, lessons
 from course.system.files import write_whole, write_whole_bytes
 from course.testing.result import LessonResult
@@ -80,11 +81,16 @@ class Outcome:
         return all(one.counts for student in self.grades.students for one in student.lessons)
 
 
-def grade_class(request: Request, watch: Callable[[Graded, int], Graded]) -> Outcome:
+def grade_class(
+    request: Request,
+    watch: Callable[[Graded, int], Graded],
+    watch_reading: Callable[[int, int], None] = lambda done, total: None,
+) -> Outcome:
     """Grade a class, and write results, reports and the filled-in export.
 
     Args:
         watch: passes on the results as they come, of so many, and shows that they do.
+        watch_reading: called as submissions are read, with how many were, and of how many.
 
     Raises:
         GradingError, SubmissionsError: nothing can be graded.
@@ -96,9 +102,9 @@ def grade_class(request: Request, watch: Callable[[Graded, int], Graded]) -> Out
         raise SandboxMissing(" ".join(lacking))
     _check_folders(request)
     titles = columns_named(request.columns)
-    submissions = list(read_submissions(request.submissions))
+    submissions, loose_modules = read_class(request.submissions, watch_reading)
     wanted = list(request.named) or _lessons_in(submissions)
-    notes = _about_loose_modules(request.submissions)
+    notes = _about_loose_modules(loose_modules)
     export, rows = None, {}
     if request.export:
         export = _read_export(request, titles, wanted)
@@ -183,12 +189,11 @@ def _lessons_in(submissions: Sequence[Submission]) -> list[Lesson]:
     return [lesson for lesson in counted if lesson.stem in found] or list(counted)
 
 
-def _about_loose_modules(submissions: Path) -> list[str]:
-    beside = modules_beside(submissions)
-    if not beside:
+def _about_loose_modules(names: Sequence[str]) -> list[str]:
+    if not names:
         return []
     return [
-        f"Beside the students' folders: {first_few(beside)}. No name says whose that is, so it "
+        f"Next to the students' folders: {first_few(names)}. No name says whose that is, so it "
         "was not graded; a module belongs in a folder with the student's name."
     ]
 
@@ -200,7 +205,7 @@ def _units(submissions: Iterable[Submission], wanted: Iterable[Lesson]) -> list[
             lesson=lesson.stem,
             source=one.modules.get(lesson.stem),
             unread=one.unread.get(lesson.stem, ""),
-            refused=one.refused.get(lesson.stem, ""),
+            refused=one.refused.get(lesson.stem, "" if lesson.stem in one.modules else one.refusal),
         )
         for one in submissions
         for lesson in wanted

@@ -248,7 +248,7 @@ def test_modules_beside_the_students_folders_are_named(submissions, tmp_path, mo
         (tmp_path / "class" / name).write_text(STUB, encoding="utf-8")
     result = run(tmp_path / "class", out=tmp_path / "out")
     assert result.exit_code == 0
-    assert "Beside the students' folders: lookup.py, rope (1).py. No name says" in result.output
+    assert "Next to the students' folders: lookup.py, rope (1).py. No name says" in result.output
     assert "lookup.py, rope (1).py" in (tmp_path / "out" / "index.html").read_text("utf-8")
 
 

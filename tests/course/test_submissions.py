@@ -20,11 +20,12 @@ from course.grading.submissions import (
     archives,
     choice,
     limits,
-    modules_beside,
+    open_class,
     read_submissions,
     reading,
 )
 from course.grading.submissions import files as submitted_files
+from course.grading.submissions.process import with_own_modes_refused
 from course.syllabus import find_lesson, lessons
 
 STEMS = [lesson.stem for lesson in lessons()]
@@ -64,6 +65,11 @@ def read(path) -> dict[str, Submission]:
     assert len(by_student) == len(found)
     assert list(by_student) == sorted(by_student)
     return by_student
+
+
+def loose_modules(path) -> list[str]:
+    with open_class(path) as opened:
+        return opened.loose_modules
 
 
 def read_one(path) -> Submission:
@@ -184,7 +190,7 @@ def test_a_submission_by_itself_is_a_class_of_one(tmp_path, files):
         (tmp_path / "ann.zip").write_bytes(zipped(files))
         assert read_one(path).student == "ann"
         assert read_one(path).modules == {"rope": b"a"}
-        assert modules_beside(path) == []
+        assert loose_modules(path) == []
 
 
 def test_all_lessons_are_read_as_they_are(tmp_path):
@@ -332,10 +338,26 @@ def test_the_courses_own_folders_are_no_copies(tmp_path):
     own += ["course/experiments/block_skipgram.py"]
     write(tmp_path, {f"ann/clone/{name}": name for name in own})
     assert read_one(tmp_path).modules == {}
-    assert "solutions/rope.py is not the student's own place" in notes(read_one(tmp_path))
+    assert "there is no lesson to grade" in notes(read_one(tmp_path))
     write(tmp_path, {f"ann/clone/exercises/{stem}.py": stem for stem in STEMS})
     assert read_one(tmp_path).modules == {stem: stem.encode() for stem in STEMS}
     assert read_one(tmp_path).notes == ()
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_of_a_clone_only_exercises_count(tmp_path, stem):
+    own = [f"solutions/{stem}.py", f"course/building/figures/{stem}.py", f"course/x/{stem}.py"]
+    own += [f"course/mistakes/{stem}.py", f"tests/{stem}.py", f"course/figures/{stem} (1).py"]
+    others = {f"clone/{name}": "the course's" for name in own}
+    write(tmp_path / "ann", others)
+    write(tmp_path / "bob", others | {f"clone/exercises/{stem}.py": "b"})
+    write(tmp_path / "cid", others | {f"clone/exercises/{stem} (1).py": "c"})
+    write(tmp_path / "dan", {"work.zip": zipped(others | {f"clone/exercises/{stem}.py": "d"})})
+    write(tmp_path / "eve", {f"course/week5/{stem}.py": "no clone"})
+    found = read(tmp_path)
+    modules = {student: one.modules.get(stem) for student, one in found.items()}
+    assert modules == {"ann": None, "bob": b"b", "cid": b"c", "dan": b"d", "eve": b"no clone"}
+    assert notes(found["bob"]) == ""
 
 
 def test_a_student_may_be_called_solutions(tmp_path):
@@ -564,13 +586,13 @@ def test_a_module_beside_the_students_folders_is_nobodys_and_named(tmp_path, nam
             assert [*found] == sorted(file.split("/")[0].split("_")[0] for file in files)
             assert found["bob"].modules == {"rope": b"b"}
             assert notes(found["bob"]) == ""
-            assert modules_beside(path) == [name]
+            assert loose_modules(path) == [name]
 
 
 def test_a_link_in_place_of_a_module_is_nobodys_too(tmp_path):
     write(tmp_path, {"bob/rope.py": "b"})
     (tmp_path / "rope.py").symlink_to("bob/rope.py")
-    assert ([*read(tmp_path)], modules_beside(tmp_path)) == (["bob"], ["rope.py"])
+    assert ([*read(tmp_path)], loose_modules(tmp_path)) == (["bob"], ["rope.py"])
 
 
 def test_what_there_is_instead_of_a_lesson_is_named(tmp_path):
@@ -899,6 +921,38 @@ def test_what_may_not_be_read_is_a_note(tmp_path, monkeypatch):
             if stem not in ("rope", "lookup")
         },
     }
+
+
+def test_a_mode_that_only_one_student_chose_is_no_reason_not_to_grade(tmp_path, monkeypatch):
+    """Otherwise students could leave a lesson out of their total."""
+    files = ["ann/rope.py", "bob/lookup.py", "cid/lookup.py", "dan/work/rope.py", "eve/rope.py"]
+    modes = 0o000, 0o600, 0o600, 0o300, 0o644
+    write(tmp_path, dict.fromkeys(files, "x"))
+    for name, mode in zip(files, modes, strict=True):
+        (tmp_path / name).chmod(mode)
+    (tmp_path / "dan" / "work").chmod(0o300)
+    real_open, real_scan = os.open, os.scandir
+
+    def allow(act):
+        def allowed(path, *rest):  # root could read all of it
+            if not os.stat(path).st_mode & 0o044:
+                raise PermissionError(13, "Permission denied")
+            return act(path, *rest)
+
+        return allowed
+
+    monkeypatch.setattr(submitted_files.os, "open", allow(real_open))
+    monkeypatch.setattr(submitted_files.os, "scandir", allow(real_scan))
+    tmp_path.chmod(0o755)
+    for student in ("ann", "bob", "cid", "dan", "eve"):
+        (tmp_path / student).chmod(0o755)
+    found = {one.student: one for one in with_own_modes_refused([*read(tmp_path).values()])}
+    assert found["ann"].refused == {"rope": "cannot be read: its mode is 000"}
+    assert {*found["dan"].refused} == {*STEMS}
+    for student in ("bob", "cid"):  # as when a copy keeps owners
+        assert found[student].unread.keys() == {"lookup"}
+    assert not any(found[one].unread for one in ("ann", "dan", "eve"))
+    assert found["eve"].modules == {"rope": b"x"}
 
 
 def test_what_this_machine_cannot_read_is_not_taken_for_missing(tmp_path, monkeypatch):

@@ -120,13 +120,25 @@ class SubmittedClass:
             return Submission(student.name, {}, (), dict.fromkeys(stems(), student.unclear))
         with contextlib.ExitStack() as stack:
             reading = Reading(stack)
-            with contextlib.suppress(OverLimit):
+            try:
                 submission = _read(student, self._source, reading)
-            if why := reading.limits.exceeded:
-                note = f"what was handed in {why}, so nothing of it is graded"
-                refusal = f"was not read: what was handed in {why}"
-                submission = Submission(student.name, {}, (note,), refusal=refusal)
+            except OverLimit as why:
+                return refused_whole(student.name, why)
+            except MemoryError:
+                return refused_whole(student.name, "takes too much memory to read")
+            if why := reading.limits.exceeded:  # where every error means that a file is damaged
+                return refused_whole(student.name, why)
             return submission
+
+
+def refused_whole(student: str, why: object) -> Submission:
+    """Return the submission of a student that is not read, and so earns nothing.
+
+    Args:
+        why: what is wrong with what was handed in, as the rest of a sentence.
+    """
+    note = f"nothing is graded, because what was handed in {why}"
+    return Submission(student, {}, (note,), refusal=f"was not read: what was handed in {why}")
 
 
 @contextlib.contextmanager

@@ -136,7 +136,7 @@ def note_others(
     if chosen:
         is_so_called = is_module if is_module(chosen.path, stem) else is_renamed
         copies = [file for file in others if is_so_called(file.path, stem)]
-        others = [file for file in others if file not in copies]
+        others = [file for file in others if not is_so_called(file.path, stem)]
         if copies:
             is_newest = all(_is_newer(chosen, than=copy) for copy in copies)
             reading.notes.append(

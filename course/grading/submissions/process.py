@@ -5,11 +5,14 @@ else waits: another process goes on with the next student.
 """
 
 import contextlib
+import math
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,13 +20,27 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from course import root
-from course.grading.submissions import Submission, SubmissionsError, open_class
+from course.grading.submissions import (
+    Submission,
+    SubmissionsError,
+    limits,
+    open_class,
+    refused_whole,
+)
 from course.grading.submissions.file_names import stems
+from course.grading.submissions.limits import OverLimit, Unreadable
+
+try:
+    import resource
+except ImportError:  # Windows has none
+    resource = None
 
 MAX_WAIT = 60
 """Seconds by the clock for one student; `limits.MAX_SECONDS` are the processor's."""
 MAX_MEMORY = 2 << 30
 """Bytes of memory that the process may have, where the system can bound it."""
+
+_SIGXCPU = getattr(signal, "SIGXCPU", 0)
 
 _PROGRAM = """
 import sys
@@ -49,35 +66,39 @@ def read_class(
     names, loose = [], []
     while not names or len(found) < len(names):
         for message in _messages(Path(path).absolute(), len(found)):
-            if isinstance(message, SubmissionsError):
-                raise message
-            if isinstance(message, Submission):
-                found.append(message)
-                progress(len(found), len(names))
-            else:
-                names, loose = message
-        why = f"reading it took more than {MAX_WAIT} seconds, or ended the process that reads"
-        if not names:
-            raise SubmissionsError(f"{path} cannot be read: {why}")
-        if len(found) < len(names):
-            unread = dict.fromkeys(stems(), f"It could not be read: {why}.")
-            found.append(Submission(names[len(found)], {}, (f"not read: {why}",), unread))
-    return _with_own_modes_refused(found), loose
+            match message:
+                case SubmissionsError():
+                    raise message
+                case Submission():
+                    found.append(message)
+                    progress(len(found), len(names))
+                case Unreadable() if not names:
+                    raise SubmissionsError(f"{path} {message}")
+                case OverLimit():
+                    found.append(refused_whole(names[len(found)], message))
+                case Unreadable():
+                    unread = dict.fromkeys(stems(), f"What was handed in {message}.")
+                    found.append(Submission(names[len(found)], {}, (str(message),), unread))
+                case _:
+                    names, loose = message
+    return with_own_modes_refused(found), loose
 
 
 def _messages(path: Path, first: int) -> Iterator[Any]:
-    """Yield what `send_class` sends, until it ends or is too slow."""
+    """Yield what `send_class` sends; at last an `Unreadable` if it did not come to its end."""
     program = [sys.executable, "-P", "-E", "-c", _PROGRAM, str(root()), str(path), str(first)]
     messages: queue.Queue = queue.Queue()
-    with subprocess.Popen(
-        program, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
+    with subprocess.Popen(program, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         threading.Thread(target=_receive, args=[process.stdout, messages], daemon=True).start()
         try:
             while message := messages.get(timeout=MAX_WAIT):
                 yield message
+            if process.wait() == -_SIGXCPU:
+                yield OverLimit(f"takes more than {limits.MAX_SECONDS:g} seconds to read")
+            elif process.returncode:
+                yield Unreadable("ended the process that reads it")
         except queue.Empty:
-            pass
+            yield Unreadable(f"takes more than {MAX_WAIT} seconds to read")
         finally:
             process.kill()
 
@@ -90,7 +111,7 @@ def _receive(stream: BinaryIO, messages: queue.Queue) -> None:
     messages.put(None)
 
 
-def _with_own_modes_refused(submissions: list[Submission]) -> list[Submission]:
+def with_own_modes_refused(submissions: list[Submission]) -> list[Submission]:
     """Refuse what a student made unreadable: files of a mode that nobody else's unread files have.
 
     If the grader may not read several students' files of one mode, then the machine is the cause,
@@ -123,23 +144,27 @@ def send_class(path: str, first: int) -> None:
     Args:
         first: the number of the first student to read, from 0.
     """
-    _bound_memory()
 
     def send(message: object) -> None:
         pickle.dump(message, sys.stdout.buffer)
         sys.stdout.buffer.flush()
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the process that kills this one
+    _bound(MAX_WAIT)
     try:
         with open_class(path) as opened:
             send(([student.name for student in opened.students], opened.loose_modules))
             for student in opened.students[first:]:
+                _bound(2 * limits.MAX_SECONDS)
                 send(opened.read(student))
     except SubmissionsError as error:
         send(error)
 
 
-def _bound_memory() -> None:
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource  # not on Windows
-
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+def _bound(seconds: float) -> None:
+    """Bound the memory of this process, and let the system end it after some processor's time."""
+    if resource:
+        end = math.ceil(time.process_time() + seconds)
+        for limit, most in ((resource.RLIMIT_AS, MAX_MEMORY), (resource.RLIMIT_CPU, end)):
+            _, hard = resource.getrlimit(limit)
+            resource.setrlimit(limit, (most if hard < 0 else min(most, hard), hard))
