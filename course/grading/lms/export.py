@@ -5,6 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from course.grading.grades import Grades, LessonStatus
 from course.grading.lms.table import Table, number_in
@@ -28,7 +29,7 @@ class Person:
     Attributes:
         row: the row of the table.
         number: the LMS's number of the student; empty if the export has none.
-        names: what the student may be called, as `letters` has it.
+        names: what the student may be called; see `spellings`.
     """
 
     row: int
@@ -47,7 +48,6 @@ class Column:
 
     lesson: str
     index: int
-    title: str
     maximum: float
     locked: frozenset[int] = frozenset()
 
@@ -58,11 +58,11 @@ class Export:
 
     Attributes:
         name: the name of the file, for sentences.
-        lms: "Canvas" or "Moodle".
+        number: the attribute of a `Submission` that holds the LMS's number of its student.
     """
 
     name: str
-    lms: str
+    number: str
     table: Table
     people: Sequence[Person]
     columns: Sequence[Column]
@@ -105,12 +105,21 @@ def find_column(name: str, header: Sequence[str], title: str) -> int:
     raise ExportError(f'{name} has no column "{title}"{meant}')
 
 
-def letters(name: str) -> str:
-    """Return the letters and digits of a name: in names of files an LMS drops other signs.
+def spellings(cells: Sequence[str]) -> frozenset[str]:
+    """Return what a student may be called: a cell, a login without its domain, or two cells.
 
-    >>> letters("O'Neil, Zoë")
-    'oneilzoë'
+    Only letters and digits count, because in names of files an LMS drops other signs.
+
+    >>> sorted(spellings(["O'Neil, Zoë", "zo@x.org"]))[:3]
+    ['oneilzoë', 'oneilzoëzoxorg', 'zo']
     """
+    found = {*cells, *(cell.partition("@")[0] for cell in cells)}
+    for one, other in [*(cell.partition(",")[::2] for cell in cells), *pairwise(cells)]:
+        found |= {f"{one}{other}", f"{other}{one}"}
+    return frozenset(map(_letters, found)) - {""}
+
+
+def _letters(name: str) -> str:
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name)).casefold()
 
 
@@ -133,9 +142,9 @@ def find_people(
             raise ExportError(f"{export.name} has the student with the number {number} twice")
     named = Counter(name for one in export.people for name in one.names)
     by_name = {name: one.row for one in export.people for name in one.names if named[name] == 1}
-    own = {one.student: _number(one, export.lms) for one in submissions}
-    has_numbers = export.lms == "Canvas" or not by_number.keys().isdisjoint(own.values())
-    called = {one: letters(one.removesuffix(f"~{number}")) for one, number in own.items()}
+    own = {one.student: getattr(one, export.number) for one in submissions}
+    has_numbers = export.number == "canvas_id" or not by_number.keys().isdisjoint(own.values())
+    called = {one: _letters(one.removesuffix(f"~{number}")) for one, number in own.items()}
     n_called = Counter(called.values())
     found: dict[str, int] = {}
     strangers = []
@@ -156,10 +165,6 @@ def find_people(
     return found, strangers
 
 
-def _number(submission: Submission, lms: str) -> str:
-    return submission.canvas_id if lms == "Canvas" else submission.moodle_id
-
-
 def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[bytes, list[str]]:
     """Return the export with points, scaled to what each column gives at most, and notes.
 
@@ -169,41 +174,26 @@ def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[
     Args:
         rows: the row of each student.
     """
+    columns = {column.lesson: column for column in export.columns}
     numbers: dict[tuple[int, int], float] = {}
-    n_replaced, left = 0, []
+    n_replaced, kept = 0, []
     for student in grades.students:
-        graded = {
-            one.lesson.stem: one for one in student.lessons if one.status == LessonStatus.GRADED
-        }
-        for column in export.columns if student.student in rows else ():
-            row = rows[student.student]
-            if column.lesson not in graded:
+        row = rows.get(student.student)
+        for grade in student.lessons if row else ():
+            column = columns.get(grade.lesson.stem)
+            if column is None or grade.status != LessonStatus.GRADED:
                 continue
-            cells = export.table.rows[row]
-            before = cells[column.index].text if column.index < len(cells) else None
-            known = number_in(before) if before is not None else None
-            if row in column.locked or (known is None and before not in BLANK):
-                left.append(student.student)
-                continue
-            grade = graded[column.lesson]
+            text = export.table.text(row, column.index)
+            number = number_in(text)
             points = round(column.maximum * grade.points / grade.worth, 2)
-            if points != known:
+            if row in column.locked or (number is None and text not in BLANK):
+                kept.append(student.student)
+            elif points != number:
                 numbers[row, column.index] = points
-                n_replaced += known is not None
-    notes = [
-        f"{export.name}: {counted(len(numbers), 'grade')} filled in; "
-        f"{n_replaced} of them replace another number."
-    ]
-    if left:
-        notes.append(f"{export.name}: locked or excused, and left as they were: {_listed(left)}.")
-    stems = {lesson.stem for lesson in grades.lessons}
-    for column in export.columns:
-        if column.lesson not in stems:
-            notes.append(
-                f'{export.name}: {column.lesson} was not graded, so "{column.title}" stays.'
-            )
-    return export.table.with_numbers(numbers), notes
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(dict.fromkeys(names))
+                n_replaced += number is not None
+    about = [f"{counted(len(numbers), 'grade')} filled in, {n_replaced} of them over another one."]
+    if kept:
+        about.append(f"locked or excused, and left as they were: {', '.join(dict.fromkeys(kept))}.")
+    graded = {lesson.stem for lesson in grades.lessons}
+    about += [f"{stem} was not graded, so its column stays." for stem in columns.keys() - graded]
+    return export.table.with_numbers(numbers), [f"{export.name}: {one}" for one in about]

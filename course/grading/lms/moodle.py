@@ -9,7 +9,6 @@ Source: Moodle, mod/assign/gradingtable.php and mod/assign/feedback/offline/impo
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 from course.grading.lms.export import (
     BLANK,
@@ -18,9 +17,9 @@ from course.grading.lms.export import (
     ExportError,
     Person,
     find_column,
-    letters,
+    spellings,
 )
-from course.grading.lms.table import Cell, Table, number_in
+from course.grading.lms.table import Table, number_in
 from course.syllabus import Lesson, find_lesson
 
 _IDENTIFIER = re.compile(r"\D*[^\W\d]\D*(\d+)")
@@ -43,10 +42,13 @@ def read_moodle(
     Raises:
         ExportError: it is neither, or a column is missing or not one of grades.
     """
-    header, body = [cell.text for cell in table.rows[0]], table.rows[1:]
-    is_worksheet = bool(body) and all(_IDENTIFIER.fullmatch(row[0].text) for row in body)
-    if not titles:
-        index = _grades_before_maximum(body) if is_worksheet else None
+    header, rows = table.rows[0], range(1, len(table.rows))
+    identifiers = [_IDENTIFIER.fullmatch(table.rows[row][0]) for row in rows]
+    is_worksheet = bool(rows) and all(identifiers)
+    if titles:
+        lessons = {find_lesson(stem): find_column(name, header, titles[stem]) for stem in titles}
+    else:
+        index = _grades_before_maximum(table) if is_worksheet else None
         if index is None:
             raise ExportError(
                 f"{name} does not look like Moodle's grading worksheet, with a first column such "
@@ -58,68 +60,59 @@ def read_moodle(
                 f"{name} is of one assignment, and {len(graded)} lessons are graded: "
                 f'name its lesson, as in --column rope="{header[index]}"'
             )
-        columns = [_column(name, graded[0], header, body, index)]
-    else:
-        of_stem = {stem: find_lesson(stem) for stem in titles}
-        columns = [
-            _column(name, of_stem[stem], header, body, find_column(name, header, title))
-            for stem, title in titles.items()
-        ]
-    first = min(column.index for column in columns)
-    people = []
-    for row, cells in enumerate(body, start=1):
-        identifier = _IDENTIFIER.fullmatch(cells[0].text) if is_worksheet else None
-        names = [cell.text for cell in cells[is_worksheet:first]]
-        people.append(Person(row, identifier[1] if identifier else "", _spellings(names)))
-    return Export(name, "Moodle", table, people, columns)
+        lessons = {graded[0]: index}
+    columns = [_column(name, table, *one, is_worksheet) for one in lessons.items()]
+    names = slice(int(is_worksheet), min(lessons.values()))
+    people = [
+        Person(row, identifier[1] if is_worksheet else "", spellings(table.rows[row][names]))
+        for row, identifier in zip(rows, identifiers, strict=True)
+    ]
+    return Export(name, "moodle_id", table, people, columns)
 
 
-def _grades_before_maximum(body: Sequence[Sequence[Cell]]) -> int | None:
+def _grades_before_maximum(table: Table) -> int | None:
     """Return the index of the last column that is left of a column of maximum grades.
 
     Further left, an empty column may be left of grades that are all the same.
     """
-    places = range(min(map(len, body)) - 2, 0, -1)
-    return next((at for at in places if _maximum(body, at) and _is_of_grades(body, at)), None)
+    places = range(len(table.rows[0]) - 2, 0, -1)
+    return next((at for at in places if _maximum(table, at) and _is_of_grades(table, at)), None)
 
 
-def _maximum(body: Sequence[Sequence[Cell]], index: int) -> float | None:
-    """Return the one number in the column right of another one, if it holds just that."""
-    found = {row[index + 1].text if index + 1 < len(row) else "" for row in body}
+def _maximum(table: Table, index: int) -> float | None:
+    """Return the one number in the column right of another one, if it holds only that."""
+    found = {table.text(row, index + 1) for row in range(1, len(table.rows))}
     return number_in(found.pop()) if len(found) == 1 else None
 
 
-def _is_of_grades(body: Sequence[Sequence[Cell]], index: int) -> bool:
-    """Return whether a column holds grades: numbers and blanks, and words at some of them."""
-    cells = [row[index].text for row in body if index < len(row)]
-    return any(cell in BLANK or number_in(cell) is not None for cell in cells)
+def _is_of_grades(table: Table, index: int) -> bool:
+    """Return whether a column holds blanks or numbers; some of its cells may be words."""
+    texts = (table.text(row, index) for row in range(1, len(table.rows)))
+    return any(text in BLANK or number_in(text) is not None for text in texts)
 
 
-def _column(
-    name: str, lesson: Lesson, header: Sequence[str], body: Sequence[Sequence[Cell]], index: int
-) -> Column:
-    title, cells = header[index], [row[index].text for row in body if index < len(row)]
-    if not _is_of_grades(body, index) or any(cell.endswith("%") for cell in cells):
+def _column(name: str, table: Table, lesson: Lesson, index: int, is_worksheet: bool) -> Column:
+    """Return a column of grades.
+
+    Raises:
+        ExportError: it is none, or its maximum is not known.
+    """
+    title, body = table.rows[0][index], table.rows[1:]
+    texts = [row[index] for row in body if index < len(row)]
+    if not _is_of_grades(table, index) or any(text.endswith("%") for text in texts):
         raise ExportError(f'the column "{title}" of {name} does not hold grades in points')
-    maximum = _maximum(body, index)
-    locked = frozenset(
-        row
-        for row, cells in enumerate(body, start=1)
-        if maximum and any(_NO.fullmatch(cell.text) for cell in cells[index + 2 : index + 4])
-    )
-    if not maximum:
-        maximum = float(lesson.points)
-        if above := [cell for cell in cells if (number_in(cell) or 0) > maximum]:
+    if not is_worksheet:
+        if above := [text for text in texts if (number_in(text) or 0) > lesson.points]:
             raise ExportError(
                 f'{name} gives no maximum for "{title}", and {above[0]} is more than the '
-                f"{lesson.points} points of {lesson.stem}; use the assignment's grading worksheet"
+                f"{lesson.points} points of {lesson.stem}: use the assignment's grading worksheet"
             )
-    return Column(lesson.stem, index, title, maximum, locked)
-
-
-def _spellings(cells: Sequence[str]) -> frozenset[str]:
-    """Return what a student may be called: a cell, or two as the first and the last name."""
-    spellings = {letters(cell.partition("@")[0]) for cell in cells} | set(map(letters, cells))
-    for one, other in pairwise(cells):
-        spellings |= {letters(one + other), letters(other + one)}
-    return frozenset(spellings - {""})
+        return Column(lesson.stem, index, title, lesson.points)
+    maximum = _maximum(table, index)
+    if not maximum:
+        raise ExportError(f'{name} gives no maximum grade right of "{title}"')
+    may_change = slice(index + 2, index + 4)  # "Grade can be changed", perhaps after a workflow
+    locked = [
+        row for row, cells in enumerate(body, 1) if any(map(_NO.fullmatch, cells[may_change]))
+    ]
+    return Column(lesson.stem, index, title, maximum, frozenset(locked))

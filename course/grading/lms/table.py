@@ -13,9 +13,7 @@ class TableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell: its text without quotes and outer spaces, and where it is in the file's text."""
-
+class _Cell:
     text: str
     start: int
     end: int
@@ -23,10 +21,13 @@ class Cell:
 
 
 class Table:
-    """The cells of a CSV, by row.
+    """The rows of a CSV; that with the titles is row 0.
 
     Args:
         data: the file, in UTF-8, UTF-16 with a byte order mark, or any superset of ASCII.
+
+    Attributes:
+        rows: the texts of the cells, without quotes and outer spaces.
 
     Raises:
         TableError: the file has no columns, or a quote is never closed.
@@ -47,23 +48,24 @@ class Table:
         )
         if not _n_regular_cells(rows):
             raise TableError("is no CSV: it has no columns, or a quote is never closed")
-        self.rows = [row for row in rows if len(row) > 1]
-        separators = [
-            match[1]
-            for row in self.rows
-            for cell in row
-            if (match := _NUMBER.fullmatch(cell.text)) and match[1]
-        ]
+        self._cells = [row for row in rows if len(row) > 1]
+        self.rows = [[cell.text for cell in row] for row in self._cells]
+        numbers = (_NUMBER.fullmatch(text) for row in self.rows for text in row)
+        separators = [match[1] for match in numbers if match and match[1]]
         n_commas = separators.count(",")
         n_points = len(separators) - n_commas
         is_german = n_commas > n_points or (n_commas == n_points and self._delimiter == ";")
         self._decimal_separator = "," if is_german else "."
 
+    def text(self, row: int, column: int) -> str | None:
+        """Return the text of a cell; None if the row is too short to have it."""
+        return self.rows[row][column] if column < len(self.rows[row]) else None
+
     def with_numbers(self, numbers: Mapping[tuple[int, int], float]) -> bytes:
         """Return the bytes of the file with numbers in some cells, by their row and column."""
         parts, end = [], 0
         for (row, column), number in sorted(numbers.items()):
-            cell = self.rows[row][column]
+            cell = self._cells[row][column]
             parts += [self._text[end : cell.start], self._written(number, cell.is_quoted)]
             end = cell.end
         parts.append(self._text[end:])
@@ -74,27 +76,27 @@ class Table:
         return f'"{text}"' if is_quoted or self._delimiter in text else text
 
 
-def number_in(text: str) -> float | None:
-    """Return the number in a cell; None if it holds anything else.
+def number_in(text: str | None) -> float | None:
+    """Return the number that a text is; None if it is anything else.
 
     >>> number_in("12,50"), number_in("EX")
     (12.5, None)
     """
-    return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
+    return float(text.replace(",", ".")) if _NUMBER.fullmatch(text or "") else None
 
 
-def _rows(text: str, delimiter: str) -> list[list[Cell]]:
+def _rows(text: str, delimiter: str) -> list[list[_Cell]]:
     """Return the cells of each row; nothing if a quote is never closed."""
     unquoted = rf"[^{delimiter}\r\n]*"
     pattern = re.compile(rf'(?:"((?:[^"]|"")*+)")?({unquoted})({delimiter}|\r\n|\n|\r|\Z)')
-    rows: list[list[Cell]] = [[]]
+    rows: list[list[_Cell]] = [[]]
     at = 0
     while match := pattern.match(text, at):
         quoted, rest, end = match.groups()
         if quoted is None and rest.startswith('"'):
             return []
         value = rest if quoted is None else quoted.replace('""', '"') + rest
-        rows[-1].append(Cell(value.strip(), match.start(), match.end(2), quoted is not None))
+        rows[-1].append(_Cell(value.strip(), match.start(), match.end(2), quoted is not None))
         at = match.end()
         if end == "":
             return rows
@@ -103,7 +105,7 @@ def _rows(text: str, delimiter: str) -> list[list[Cell]]:
     return []
 
 
-def _n_regular_cells(rows: list[list[Cell]]) -> int:
+def _n_regular_cells(rows: list[list[_Cell]]) -> int:
     """Return the number of cells in rows as long as the first one, if that has several."""
     first = len(rows[0]) if rows else 0
     return sum(len(row) for row in rows if len(row) == first > 1)
