@@ -100,9 +100,9 @@ JAPANESE = """\
 """
 GRADEBOOK = """\
 "First name","Last name","ID number","Email address","Assignment: RoPE (Real)","Course total (Real)"
-"Jane","Doe","S1","jane@x.org","<jane>","88.10"
-"Łukasz","Żółć","","lz@x.org","<lz>","-"
-"Bob","Roe","S3","bob@x.org","<bob>","-"
+"Jane","Doe","S1","jane@x.org","<jane>","50.00"
+"Łukasz","Żółć","","lz@x.org","<lz>","50.00"
+"Bob","Roe","S3","bob@x.org","<bob>","50.00"
 """
 
 
@@ -286,6 +286,18 @@ REFUSED = {
     "no worksheet": ("moodle", ONE, [], "name the column of the grades"),
     "an empty worksheet": ("moodle", MOODLE.partition("\n")[0] + "\n", [], "name the column"),
     "a column of words": ("moodle", MOODLE, ["rope=Full name"], "does not hold grades in points"),
+    "no maximum grade": (
+        "moodle",
+        MOODLE.replace("<max>", "").replace("<jane>", ""),
+        ["rope=Grade"],
+        'no maximum grade right of "Grade"',
+    ),
+    "no row above the students": (
+        "canvas",
+        "Student,ID,A\njane,1,\nbob,,7\n",
+        ["rope=A"],
+        'no points possible for "A"',
+    ),
     "percentages": ("moodle", "Name,A\njane,80 %\n", ["rope=A"], "does not hold grades in points"),
     "more than the points": ("moodle", "Name,A\njane,88.0\n", ["rope=A"], "88.0 is more than"),
 }  # fmt: skip

@@ -107,12 +107,10 @@ def _column(name: str, table: Table, lesson: Lesson, index: int, is_worksheet: b
                 f'{name} gives no maximum for "{title}", and {above[0]} is more than the '
                 f"{lesson.points} points of {lesson.stem}: use the assignment's grading worksheet"
             )
-        return Column(lesson.stem, index, title, lesson.points)
+        return Column(lesson.stem, index, lesson.points)
     maximum = _maximum(table, index)
     if not maximum:
         raise ExportError(f'{name} gives no maximum grade right of "{title}"')
     may_change = slice(index + 2, index + 4)  # "Grade can be changed", perhaps after a workflow
-    locked = [
-        row for row, cells in enumerate(body, 1) if any(map(_NO.fullmatch, cells[may_change]))
-    ]
-    return Column(lesson.stem, index, title, maximum, frozenset(locked))
+    locked = (n for n, row in enumerate(body, start=1) if any(map(_NO.fullmatch, row[may_change])))
+    return Column(lesson.stem, index, maximum, frozenset(locked))
