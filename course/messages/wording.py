@@ -13,8 +13,8 @@ class StatusWords:
     Attributes:
         label: its name in tables.
         one, several: what one exercise, and several, did, as the end of a sentence.
-        mark: its sign on a page.
-        css_class: its class in the style of the pages for a class.
+        mark, css_class: its sign on a page for a class, and its class in the style.
+        sign, color: the same on a terminal.
     """
 
     label: str
@@ -22,16 +22,22 @@ class StatusWords:
     several: str
     mark: str
     css_class: str
+    sign: str
+    color: str | None
 
 
 STATUS_WORDS = {
-    Status.PASSED: StatusWords("passed", "passed", "passed", "✓", "p"),
-    Status.WRONG: StatusWords("wrong", "is not right yet", "are not right yet", "✗", "w"),
-    Status.TO_DO: StatusWords("to do", "is still to do", "are still to do", "○", "t"),
-    Status.NOT_RUN: StatusWords(
-        "not tested", "could not be tested", "could not be tested", "–", "n"
+    Status.PASSED: StatusWords("passed", "passed", "passed", "✓", "p", "+", "green"),
+    Status.WRONG: StatusWords(
+        "wrong", "is not right yet", "are not right yet", "✗", "w", "x", "red"
     ),
-    Status.UNCHECKED: StatusWords("not checked", "was not checked", "were not checked", "–", "n"),
+    Status.TO_DO: StatusWords("to do", "is still to do", "are still to do", "○", "t", "o", None),
+    Status.NOT_RUN: StatusWords(
+        "not tested", "could not be tested", "could not be tested", "–", "n", "-", "yellow"
+    ),
+    Status.UNCHECKED: StatusWords(
+        "not checked", "was not checked", "were not checked", "–", "n", "?", "yellow"
+    ),
 }
 
 

@@ -4,14 +4,12 @@ from collections.abc import Collection
 
 import click
 
-from course.messages.wording import counted, filled
+from course.messages.wording import STATUS_WORDS, counted, filled
 from course.student.progress import PASSED, TO_DO, UNCHECKED, WRONG, next_exercise
 from course.syllabus import Lesson, counted_lessons, lessons, name_for_check
 from course.system.console import typed
 
-_MARK = {PASSED: "+", WRONG: "x", TO_DO: "o", UNCHECKED: "?"}
 _BEFORE = "  first  course/lessons/before_you_start.md, if PyTorch is new to you"
-_COLOR = {PASSED: "green", WRONG: "red", TO_DO: None, UNCHECKED: "yellow"}
 
 
 def course_board(status: dict[str, str]) -> str:
@@ -23,13 +21,16 @@ def course_board(status: dict[str, str]) -> str:
         if lesson == next((one for one in lessons() if one.beyond), None):
             lines += ["", f"  beyond the {total}, for whoever wants more:"]
         states = [status.get(exercise.name, UNCHECKED) for exercise in lesson.exercises]
-        marks = "".join(click.style(_MARK[state], fg=_COLOR[state]) for state in states)
+        words = [STATUS_WORDS[state] for state in states]
+        marks = "".join(click.style(one.sign, fg=one.color) for one in words)
         points = f"{_earned(lesson, status):>3} of {lesson.points}"
         lines.append(
             f"  {lesson.number}  {lesson.stem:<13}{marks}{' ' * (10 - len(states))}"
             f"{points}   {lesson.title}"
         )
-    lines += ["", "  + passed   x wrong   o to do   ? not checked since it was edited"]
+    shown = (STATUS_WORDS[status] for status in (PASSED, WRONG, TO_DO, UNCHECKED))
+    legend = "   ".join(f"{words.sign} {words.label}" for words in shown)
+    lines += ["", f"  {legend} since it was edited"]
     return "\n".join(lines)
 
 
@@ -41,7 +42,7 @@ def lesson_board(lesson: Lesson, status: dict[str, str], shown: Collection[str])
         state = status.get(exercise.name)
         if state is not None and exercise.name in shown:
             points = exercise.points if state == PASSED else 0
-            word = click.style(f"{state:<11}", fg=_COLOR[state])
+            word = click.style(f"{state:<11}", fg=STATUS_WORDS[state].color)
             lines.append(f"  {exercise.name:<30} {word} {points} of {exercise.points}")
     return "\n".join(lines)
 
