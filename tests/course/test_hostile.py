@@ -64,7 +64,7 @@ def judge():
         patch.setattr(remote, "SECONDS_TO_LOAD", 4)
         patch.setattr(judging, "SECONDS_PER_EXERCISE", SECONDS_PER_EXERCISE)
         with Judge(limits=LIMITS) as judge:
-            judge._fork_server.kill(judge._fork_server.spawn())  # so all of it is there
+            judge.fork_server.kill(judge.fork_server.spawn())  # so all of it is there
             IDLE.extend(processes_of_fork_server())
             yield judge
 
@@ -142,9 +142,9 @@ def processes_of_fork_server() -> list[str]:
 @needs_sandbox
 def test_a_process_that_is_left_behind_would_be_seen(judge):
     assert left_behind() == []
-    worker = judge._fork_server.spawn()
+    worker = judge.fork_server.spawn()
     assert left_behind() == [str(worker[0])]
-    judge._fork_server.kill(worker)
+    judge.fork_server.kill(worker)
     assert left_behind() == []
 
 
@@ -522,9 +522,9 @@ def test_no_memory_is_made_for_what_is_only_announced(pair, lengths):
     ids=str,
 )
 def test_a_call_is_answered_by_a_result_and_gradients_only(answer):
-    class Conversation:
-        def take(self, steps):
+    class Module:
+        def take(self, steps, deadline):
             return answer
 
     with pytest.raises(AssertionError, match="cannot be read"):
-        RemoteExecutor(Conversation()).call("lookup", (), {})
+        RemoteExecutor(Module()).call("lookup", (), {})

@@ -136,10 +136,10 @@ def test_workers_run_the_course_that_grades_and_not_another_that_is_installed(tm
     show = (
         "from course import ROOT\n"
         "from course.grading.sandbox.fork_server import ForkServer\n"
-        "from course.grading.sandbox.remote import Conversation, RemoteExecutor, RemoteModule\n"
+        "from course.grading.sandbox.remote import RemoteExecutor, RemoteModule\n"
         "with ForkServer() as server:\n"
         f"    module = RemoteModule(server, {source.encode()!r}, 'exercises/rope.py')\n"
-        "    print(ROOT, RemoteExecutor(Conversation(module, 30)).call('place', (), {})[0])\n"
+        "    print(ROOT, RemoteExecutor(module).call('place', (), {})[0])\n"
         "    module.end()"
     )
     printed = subprocess.run(

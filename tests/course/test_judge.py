@@ -13,13 +13,13 @@ from classes import needs_sandbox
 from hostile import CONNECTION
 from hostile import SOLUTION as LOOKUP
 
-from course.grading.judge.judge import MAX_OTHER_MESSAGE, Judge
+from course.grading.judge.judge import MAX_OTHER_MESSAGE, Judge, RemoteExamination
 from course.grading.judge.unit import Unit, key_of
 from course.grading.sandbox import remote
-from course.grading.sandbox.remote import Conversation, RemoteExecutor, RemoteModule
-from course.grading.sandbox.sandbox import Limits
+from course.grading.sandbox.remote import RemoteExecutor, RemoteModule
+from course.grading.sandbox.sandbox import Limits, SandboxError
 from course.syllabus import Status, find_lesson, lessons, solution_of, stub_from
-from course.testing.examine import Examination
+from course.testing.examine import Examination, Finding
 from course.testing.result import from_text, to_text
 
 PASSED, WRONG, TO_DO, NOT_RUN = Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN
@@ -276,7 +276,7 @@ def test_what_the_grader_could_not_read_is_not_graded(judge):
 
 
 def test_an_endless_loop_costs_one_exercise(graded, judge, monkeypatch):
-    cases = judge._cases["rope"]
+    cases = judge.cases["rope"]
     short = [replace(case, seconds=1) for case in cases["interleaved_to_half"]]
     monkeypatch.setitem(cases, "interleaved_to_half", short)
     result = graded(with_body("interleaved_to_half", "while True: pass"))
@@ -284,6 +284,57 @@ def test_an_endless_loop_costs_one_exercise(graded, judge, monkeypatch):
     assert tests[0].status == WRONG
     assert {test.status for test in tests[1:]} == {NOT_RUN}
     assert result.points == ALL - exercise(result, "interleaved_to_half").worth
+
+
+# --- what is graded once --------------------------------------------------------------------
+
+TURNED = ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)").encode()
+"""Wrong in `rotate_half`, in nothing else."""
+CRASHES = with_body("rotate_half", "import ctypes; ctypes.string_at(0)").encode()
+
+
+@pytest.fixture
+def spawned(judge, monkeypatch) -> list:
+    """The workers that are started for the judge."""
+    workers, spawn = [], judge.fork_server.spawn
+    monkeypatch.setattr(judge.fork_server, "spawn", lambda: workers.append(spawn()) or workers[-1])
+    return workers
+
+
+def test_the_same_text_is_graded_once(judge, spawned):
+    ann, bob = (Unit(name, "rope", TURNED, (f"{name}'s",)) for name in ("ann", "bob"))
+    first = judge.grade(ann)
+    spawned.clear()
+    second = judge.grade(bob)
+    assert spawned == []
+    assert (second.student, second.notes) == ("bob", ("bob's",))
+    assert second == replace(first, student="bob", notes=second.notes, seconds=second.seconds)
+
+
+def test_a_text_that_was_stopped_is_graded_again(judge, spawned):
+    judge.grade(Unit("ann", "rope", CRASHES))
+    spawned.clear()
+    judge.grade(Unit("ann", "rope", CRASHES))
+    assert spawned
+
+
+def test_the_same_text_in_another_lesson_is_another_unit(judge):
+    results = [judge.grade(Unit("ann", one, TURNED)) for one in ("rope", "lookup")]
+    assert results[0].points > 0 == results[1].points
+
+
+def test_a_judge_forgets_results_when_it_has_many(judge, spawned, monkeypatch):
+    monkeypatch.setattr("course.grading.judge.judge.MAX_RESULTS", 1)
+    units = [Unit("ann", "rope", TURNED + b"#" * length) for length in (1, 2, 1)]
+    for unit in units:
+        judge.grade(unit)
+    assert len(spawned) == len(units)
+
+
+def test_a_stub_of_any_depth_is_to_do(graded):
+    text = "'TODO rope.rotate_half'" + " + ''" * 900
+    result = graded(f"{ROPE}\n\ndef rotate_half(x):\n    raise NotImplementedError({text})\n")
+    assert (result.trouble, result.points) == ("", ALL - exercise(result, "rotate_half").worth)
 
 
 def test_a_line_of_the_student_is_shown(graded):
@@ -297,7 +348,7 @@ def test_the_same_seed_gives_the_same_result_and_another_one_other_inputs(judge)
     source = with_body("rotate_half", "return args[0] * 0.5").encode("utf-8")
     first, again = (judge.grade(Unit("ann", "rope", source)) for _ in range(2))
     assert (first.exercises, first.key) == (again.exercises, again.key)
-    with Judge(seed=1, fork_server=judge._fork_server._shared) as other:
+    with Judge(seed=1, fork_server=judge.fork_server.shared) as other:
         changed = other.grade(Unit("ann", "rope", source))
     assert changed.points == first.points
     assert changed.exercises != first.exercises
@@ -338,10 +389,9 @@ def usual(x):
 
 def test_a_worker_imports_nothing_for_what_is_usual(judge):
     """An optimizer alone would take a second in each worker."""
-    module = RemoteModule(judge._fork_server, USUAL, "exercises/rope.py")
+    module = RemoteModule(judge.fork_server, USUAL, "exercises/rope.py")
     try:
-        executor = RemoteExecutor(Conversation(module, 60))
-        imported, _ = executor.call("usual", (torch.ones(1, 2),), {})
+        imported, _ = RemoteExecutor(module).call("usual", (torch.ones(1, 2),), {})
     finally:
         module.end()
     assert imported == []
@@ -407,7 +457,7 @@ def test_what_a_worker_says_of_an_exercise_is_quoted(graded, answer):
 
 def killed_by_the_system(judge, monkeypatch, n_times: int) -> None:
     """Let the next workers be killed from outside as soon as they are there."""
-    spawn, left = judge._fork_server.spawn, iter(range(n_times))
+    spawn, left = judge.fork_server.spawn, iter(range(n_times))
 
     def spawn_and_kill():
         worker = spawn()
@@ -415,7 +465,7 @@ def killed_by_the_system(judge, monkeypatch, n_times: int) -> None:
             os.kill(worker[0], signal.SIGKILL)
         return worker
 
-    monkeypatch.setattr(judge._fork_server, "spawn", spawn_and_kill)
+    monkeypatch.setattr(judge.fork_server, "spawn", spawn_and_kill)
 
 
 def test_a_worker_that_the_system_killed_is_replaced_once(judge, monkeypatch):
@@ -435,18 +485,48 @@ def test_a_worker_that_the_system_killed_twice_is_no_zero(judge, monkeypatch):
 
 def test_a_worker_that_is_killed_in_the_midst_of_a_test_is_no_zero(judge, monkeypatch):
     workers, left = [], iter(range(2))
-    spawn, send = judge._fork_server.spawn, remote.send_message
+    spawn, send = judge.fork_server.spawn, remote.send_message
 
     def send_and_kill(connection, request, seconds_left):
         if next(left, None) is None:
             os.kill(workers[-1][0], signal.SIGKILL)
         send(connection, request, seconds_left)
 
-    monkeypatch.setattr(judge._fork_server, "spawn", lambda: workers.append(spawn()) or workers[-1])
+    monkeypatch.setattr(judge.fork_server, "spawn", lambda: workers.append(spawn()) or workers[-1])
     monkeypatch.setattr(remote, "send_message", send_and_kill)
     result = judge.grade(Unit("ann", "rope", f"{ROPE}\n# killed later\n".encode()))
     assert (result.key, result.points, len(workers)) == ("", 0, 2)
     assert "killed by the system" in result.trouble
+
+
+@pytest.mark.parametrize("message", ["can't allocate memory: you tried 8 bytes", "std::bad_alloc"])
+def test_a_judge_without_memory_stops_a_test(judge, monkeypatch, message):
+    """PyTorch has its own errors for it, which look like any other."""
+    error = RuntimeError(message)
+    unit = Unit("ann", "rope", f"{ROPE}\n# {message}\n".encode())
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            Examination, "attempt", lambda _, case, lent=(): Finding(case, WRONG, error, "wrong")
+        )
+        result = judge.grade(unit)
+        assert (result.points, result.trouble) == (0, "")
+    assert judge.grade(unit).points == ALL  # and nothing of that is remembered
+
+
+def test_the_end_of_the_fork_server_is_no_students_fault(monkeypatch):
+    with Judge() as judge:
+        spawn, spawned = judge.fork_server.spawn, []
+
+        def spawn_once():
+            if spawned:
+                judge.fork_server.process.kill()
+                judge.fork_server.process.wait()
+            spawned.append(True)
+            return spawn()
+
+        monkeypatch.setattr(judge.fork_server, "spawn", spawn_once)
+        with pytest.raises(SandboxError):
+            judge.grade(Unit("ann", "rope", CRASHES))
 
 
 def test_a_busy_machine_costs_nobody_a_point(monkeypatch):
@@ -462,16 +542,14 @@ def test_a_busy_machine_costs_nobody_a_point(monkeypatch):
         )
         source = with_body("rotate_half", body).encode()
         with Judge() as judge:
-            case = replace(judge._cases["rope"]["rotate_half"][0], seconds=2)
-            monkeypatch.setitem(judge._cases["rope"], "rotate_half", [case])
+            case = replace(judge.cases["rope"]["rotate_half"][0], seconds=2)
+            monkeypatch.setitem(judge.cases["rope"], "rotate_half", [case])
             spin = [sys.executable, "-c", "while True: pass"]
             hogs = [subprocess.Popen(spin) for _ in range(3)]
             start = time.monotonic()
-            module = remote.RemoteModule(judge._fork_server, source, "exercises/rope.py")
+            module = remote.RemoteModule(judge.fork_server, source, "exercises/rope.py")
             module.load()
-            finding = Examination(
-                lambda: RemoteExecutor(Conversation(module, case.seconds)), source
-            ).run(case)
+            finding = RemoteExamination(module, source, seed=0).run(case)
             module.end()
         assert time.monotonic() - start > 2
         assert "did not come to an end" not in finding.text

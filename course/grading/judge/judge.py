@@ -12,17 +12,24 @@ from dataclasses import replace
 import torch
 import torch._dynamo  # noqa: F401, now: an import that a deadline cuts short would stay broken
 
-from course.grading.judge.recall import Memory, RecallingExamination
 from course.grading.judge.unit import Unit, key_of, module_key, not_graded
 from course.grading.names import printable
 from course.grading.sandbox.fork_server import ForkServer
-from course.grading.sandbox.remote import RemoteModule, Reported, WorkerLost, quoted
+from course.grading.sandbox.remote import (
+    TOO_LARGE,
+    RemoteExecutor,
+    RemoteModule,
+    Reported,
+    WorkerLost,
+    quoted,
+)
 from course.grading.sandbox.sandbox import Limits, SandboxError
 from course.mistakes.diagnosis import SECONDS_FOR_TWO, KnownMistakes, diagnose
 from course.syllabus import Exercise, Lesson, Status, lessons
+from course.system.memory import ran_out_of_memory
 from course.testing.case import Case, by_exercise, collect
-from course.testing.examine import Finding
-from course.testing.outcomes import NotRun, Stopped, TimedOut, Wrong
+from course.testing.examine import Examination, Finding, forget_frames
+from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.result import NOT_HANDED_IN, ExerciseResult, LessonResult, TestResult
 from course.testing.run import explained
 
@@ -33,6 +40,9 @@ MAX_MESSAGE = 10_000
 """Characters of what is told of the test that is shown."""
 MAX_OTHER_MESSAGE = 1_000
 """And of each other test of the exercise: there are up to a hundred."""
+
+MAX_RESULTS = 1_000
+"""How many texts a judge remembers the results of."""
 
 _PATIENCE = 600.0, SECONDS_FOR_TWO
 """Seconds to find out how the known mistakes of an exercise fare: done once, so never cut short."""
@@ -57,11 +67,11 @@ class Judge:
     ) -> None:
         torch.set_num_threads(1)
         self.seed = seed
-        self._fork_server = ForkServer(limits, confined, fork_server)
+        self.fork_server = ForkServer(limits, confined, fork_server)
         self._lessons = {lesson.stem: lesson for lesson in lessons()}
-        self._cases = cases()
+        self.cases = cases()
         self._known_mistakes: dict[tuple[str, str], KnownMistakes] = {}
-        self._memory = Memory()
+        self._graded: dict[tuple[str, str], tuple[ExerciseResult, ...]] = {}
 
     def __enter__(self) -> "Judge":
         return self
@@ -71,7 +81,7 @@ class Judge:
 
     def close(self) -> None:
         """End all that was started."""
-        self._fork_server.close()
+        self.fork_server.close()
 
     def grade(self, unit: Unit) -> LessonResult:
         """Return the result of a unit, whatever its code does.
@@ -110,11 +120,11 @@ class Judge:
     def _exercises_and_trouble(self, unit: Unit) -> tuple[tuple[ExerciseResult, ...], str]:
         """Return the results of the exercises, and what is wrong with the module as a whole.
 
-        Many modules are handed in as they were given out: one and the same text is run once.
+        Many students submit the module as it was given out: the same text is graded once.
         """
-        known, text = self._memory.results, (unit.lesson, unit.source)
-        if text in known:
-            return known[text]
+        text = unit.lesson, module_key(unit)
+        if text in self._graded:
+            return self._graded[text], ""
         lesson = self._lessons[unit.lesson]
         trouble, findings = "", {}
         if unit.source is None:
@@ -122,7 +132,7 @@ class Judge:
             trouble = f"{unit.lesson}.py {why}"
         else:
             name = f"exercises/{unit.lesson}.py"
-            module = RemoteModule(self._fork_server, unit.source, name)
+            module = RemoteModule(self.fork_server, unit.source, name)
             try:
                 module.load()
                 findings = self._findings(lesson, unit.source, module)
@@ -130,35 +140,26 @@ class Judge:
                 trouble = printable(str(wrong))
             finally:
                 module.end()
-        results = (
-            self._result_of(lesson, exercise, findings.get(exercise.name, ()))
+        results = tuple(
+            self._exercise_result(lesson, exercise, findings.get(exercise.name, ()))
             for exercise in lesson.exercises
         )
-        result = tuple(results), trouble
         failures = {type(one.failure) for found in findings.values() for one in found}
+        # a module that was stopped may get further another time
         if findings and not failures.intersection((Stopped, TimedOut, NotRun)):
-            known[text] = result  # what was stopped may fare better another time
-            self._memory.count(len(unit.source))
-        return result
+            if len(self._graded) >= MAX_RESULTS:
+                self._graded.clear()
+            self._graded[text] = results
+        return results, trouble
 
     def _findings(
         self, lesson: Lesson, source: bytes, module: RemoteModule
     ) -> dict[str, tuple[Finding, ...]]:
-        examination, findings = RecallingExamination(module, source, self.seed, self._memory), {}
-        for exercise, cases in self._cases[lesson.stem].items():
+        examination, findings = RemoteExamination(module, source, self.seed), {}
+        for exercise, cases in self.cases[lesson.stem].items():
             module.allow(SECONDS_PER_EXERCISE)
             findings[exercise] = tuple(examination.run(case) for case in cases)
         return findings
-
-    def _result_of(
-        self, lesson: Lesson, exercise: Exercise, findings: tuple[Finding, ...]
-    ) -> ExerciseResult:
-        """Return the result of an exercise; it is remembered as long as the findings are."""
-        told = (one if one.status == Status.WRONG else (one.status, one.text) for one in findings)
-        known, key = self._memory.results, (exercise, tuple(told))
-        if key not in known:
-            known[key] = self._exercise_result(lesson, exercise, findings)
-        return known[key]
 
     def _exercise_result(
         self, lesson: Lesson, exercise: Exercise, findings: tuple[Finding, ...]
@@ -178,9 +179,43 @@ class Judge:
     def _known(self, lesson: str, exercise: str) -> KnownMistakes:
         """Return the known mistakes, tried on the tests once for all submissions."""
         if (lesson, exercise) not in self._known_mistakes:
-            cases = self._cases[lesson][exercise]
+            cases = self.cases[lesson][exercise]
             self._known_mistakes[lesson, exercise] = KnownMistakes(cases, self.seed)
         return self._known_mistakes[lesson, exercise]
+
+
+class RemoteExamination(Examination):
+    """An examination of a module in a worker."""
+
+    def __init__(self, module: RemoteModule, source: bytes, seed: int) -> None:
+        super().__init__(lambda: RemoteExecutor(module), source, seed)
+
+    def attempt(self, case: Case, lent: tuple[str, ...] = ()) -> Finding:
+        """Run a test once, with these exercises lent.
+
+        A test is stopped if it exhausts the memory of this process, which needs little of it, or
+        if its message cannot be made: strangers return odd values.
+
+        Raises:
+            SandboxError, WorkerLost: the machine failed, not the student's code.
+        """
+        try:
+            finding = super().attempt(case, lent)
+        except MemoryError:
+            return _stopped(case, TOO_LARGE)
+        except Exception:
+            return _stopped(case, "the code gave an answer that cannot be shown")
+        if isinstance(finding.failure, SandboxError | WorkerLost):
+            raise finding.failure
+        is_workers = isinstance(finding.failure, Wrong | ToDo | StudentError)
+        if finding.failure and not is_workers and ran_out_of_memory(finding.failure):
+            return _stopped(case, TOO_LARGE)
+        forget_frames(finding)
+        return finding
+
+
+def _stopped(case: Case, why: str) -> Finding:
+    return Finding(case, Status.WRONG, Stopped(why), why)
 
 
 def cases() -> dict[str, dict[str, list[Case]]]:

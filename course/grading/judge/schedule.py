@@ -91,9 +91,9 @@ def _judged(
 class Waiting:
     """A queue. A judge gets units of a lesson that it knows, rather than of one that another knows.
 
-    For what it has seen of a lesson, the answers of others and how the known mistakes fare, makes
-    the next unit of that lesson cheaper, and no judge knows what another one has seen. Of those
-    lessons it gets the unit that has waited longest.
+    A judge tries the known mistakes of a lesson once, and grades the same text once, so each unit
+    of a lesson makes the next one cheaper, for that judge alone. Of the lessons that it knows it
+    gets the unit that has waited longest.
     """
 
     def __init__(self, units: Iterator[Unit], at_most: int) -> None:

@@ -94,7 +94,7 @@ _JUDGING = (
     *("syllabus.py", "system/*.py", "testing/*.py", "grading/sandbox/*.py"),
     *("mistakes/__init__.py", "mistakes/diagnosis.py", "mistakes/variant.py"),
     *("grading/names.py",),
-    *("grading/judge/judge.py", "grading/judge/recall.py", "grading/judge/unit.py"),
+    *("grading/judge/judge.py", "grading/judge/unit.py"),
 )
 """What judges and workers run; a test compares it with what they import."""
 

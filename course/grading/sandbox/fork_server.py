@@ -44,6 +44,9 @@ class ForkServer:
         limits, confined: as of `start_fork_server`, if there is none to share.
         shared: the connection to one that was started for several judges.
 
+    Attributes:
+        process: the fork server, unless others use it, too.
+
     Raises:
         SandboxError: this machine cannot confine workers.
     """
@@ -54,10 +57,10 @@ class ForkServer:
         confined: bool = True,
         shared: socket.socket | None = None,
     ) -> None:
-        self._process = None
+        self.process = None
         if shared is None:
-            self._process, shared = start_fork_server(limits, confined)
-        self._shared = shared
+            self.process, shared = start_fork_server(limits, confined)
+        self.shared = shared
         self._connection, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(shared, [b"."], [theirs.fileno()])
@@ -95,8 +98,8 @@ class ForkServer:
     def close(self) -> None:
         """End the fork server, and with it all its workers."""
         self._connection.close()
-        if self._process is not None:
-            stop_fork_server(self._process, self._shared)
+        if self.process is not None:
+            stop_fork_server(self.process, self.shared)
 
 
 def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) -> None:

@@ -82,9 +82,9 @@ class RemoteModule:
         """
         self._worker = self._fork_server.spawn()
         self.clock.watch(self._worker[0])
-        loading = Conversation(self, SECONDS_TO_LOAD)
+        step = ["load", [self._source, self._name, self._earlier]]
         try:
-            loading.take([["load", [self._source, self._name, self._earlier]]])
+            self.take([step], self.clock.now() + SECONDS_TO_LOAD)
         except TimeIsUp:
             raise Wrong(f"{self._name} came to no end while it was imported") from None
         except Stopped as error:
@@ -95,12 +95,30 @@ class RemoteModule:
             what = "Not loaded" if said.startswith(self._name) else f"{self._name} was not loaded"
             raise Wrong(f"{what}; {quoted(said)}") from None
 
-    def ask(self, request: bytes, deadline: float) -> tuple[bytes, bytes]:
-        """Return the answer to a message.
+    def take(self, steps: list[list], deadline: float) -> Any:
+        """Have steps taken, one after the other; return the result of the last one.
 
         Raises:
-            TimeIsUp, Stopped, WorkerLost.
+            Reported, StudentError, ToDo: a step failed.
+            TimeIsUp, Stopped: the worker gave no answer that can be read.
+            WorkerLost: the machine ended the worker.
         """
+        text, memory = self._answer_to(dumps(steps), deadline)
+        try:
+            kind, said = _checked(loads(text, memory))
+        except WireError:
+            self.end()
+            raise Stopped(_UNREADABLE) from None
+        if kind == "student":
+            raise StudentError(*said)
+        if kind == "to do":
+            raise ToDo(said[:MAX_NAME])
+        if kind != "result":
+            raise Reported(said)
+        return said
+
+    def _answer_to(self, request: bytes, deadline: float) -> tuple[bytes, bytes]:
+        """Return text and memory of the answer to a message."""
         if self.clock.has_struck(self._end):
             raise Stopped(_TOO_LONG)
         if self._bytes_left <= 0:
@@ -149,49 +167,12 @@ _TOO_LONG = "the tests of this exercise take too long together"
 _UNREADABLE = "the code gave an answer that cannot be read"
 
 
-class Conversation:
-    """A conversation with a module: what is asked, and answered, in one test.
-
-    Args:
-        seconds: how long all of it may take.
-    """
-
-    def __init__(self, module: RemoteModule, seconds: float) -> None:
-        self.is_broken = False
-        self._module = module
-        self._deadline = module.clock.now() + seconds
-
-    def take(self, steps: list[list]) -> Any:
-        """Have steps taken, one after the other; return the result of the last one."""
-        text, memory = self.answer_to(dumps(steps))
-        try:
-            kind, said = _checked(loads(text, memory))
-        except WireError:
-            self.is_broken = True
-            self._module.end()
-            raise Stopped(_UNREADABLE) from None
-        if kind == "student":
-            raise StudentError(*said)
-        if kind == "to do":
-            raise ToDo(said[:MAX_NAME])
-        if kind != "result":
-            raise Reported(said)
-        return said
-
-    def answer_to(self, request: bytes) -> tuple[bytes, bytes]:
-        """Return the answer to a message."""
-        try:
-            return self._module.ask(request, self._deadline)
-        except (TimeIsUp, Exception):
-            self.is_broken = True
-            raise
-
-
 class RemoteExecutor:
-    """The executor of a worker; it has all requests of a `Executor`."""
+    """The executor of a worker; it has all requests of an `Executor`."""
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
+    def __init__(self, module: RemoteModule) -> None:
+        self._module = module
+        self._deadline = math.inf
         self._steps: list[list] = [["fresh", []]]
         self._n_put = 0
 
@@ -207,7 +188,7 @@ class RemoteExecutor:
     def _ask(self, verb: str, *args: Any, **kwargs: Any) -> Any:
         step = [verb, list(args), kwargs] if kwargs else [verb, list(args)]
         steps, self._steps = [*self._steps, step], []
-        return self._conversation.take(steps)
+        return self._module.take(steps, self._deadline)
 
     seed = functools.partialmethod(_later, "seed")
     lend = functools.partialmethod(_later, "lend")
@@ -218,7 +199,8 @@ class RemoteExecutor:
     random_number = functools.partialmethod(_ask, "random_number")
 
     def limited(self, seconds: float) -> contextlib.AbstractContextManager:
-        """Do nothing: the conversation has a deadline."""
+        """Raise `TimeIsUp` from requests that have no answer in so many seconds from now."""
+        self._deadline = self._module.clock.now() + seconds
         return contextlib.nullcontext()
 
     def take_back(self) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from course import root
 from course.grading.sandbox import escapes
 from course.grading.sandbox.fork_server import ForkServer
-from course.grading.sandbox.remote import Conversation, RemoteExecutor, RemoteModule
+from course.grading.sandbox.remote import RemoteExecutor, RemoteModule
 from course.testing.clock import TimeIsUp
 from course.testing.outcomes import StudentError, Wrong
 
@@ -50,9 +50,10 @@ def self_test() -> list[Outcome]:
 
 def try_inside(module: RemoteModule, sentence: str) -> Outcome:
     """Make an attempt in a worker."""
-    executor = RemoteExecutor(Conversation(module, SECONDS_PER_ATTEMPT))
+    executor = RemoteExecutor(module)
     try:
-        said, _ = executor.call("attempt", (sentence, str(root())), {})
+        with executor.limited(SECONDS_PER_ATTEMPT):
+            said, _ = executor.call("attempt", (sentence, str(root())), {})
         return Outcome(sentence, False, str(said))
     except StudentError as error:
         return Outcome(sentence, not REFUSALS.isdisjoint(error.kinds), str(error))
