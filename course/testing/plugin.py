@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -235,7 +235,7 @@ def _said_if_it_takes_long(config: pytest.Config, what: str, limit: float) -> It
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     """Return the report of a graded test, in place of pytest's, which would explain our code.
 
-    Its `course` is the text of a result that holds this one test: `result_in` reads it.
+    Its `lesson_result` holds this one test.
     """
     case = item.stash.get(_CASE, None)
     if case is None:
@@ -252,18 +252,31 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     if test.status != Status.PASSED:
         report.outcome = "failed"
         report.longrepr = test.message
-    report.course = to_text(lesson_result(module, [exercise]))
+    report.lesson_result = lesson_result(module, [exercise])
     return report
 
 
 def result_in(report: pytest.TestReport) -> LessonResult | None:
     """Return the result that a report holds; None if it is not of a graded test."""
-    text = getattr(report, "course", None)
-    return _parsed(text) if text else None
+    return getattr(report, "lesson_result", None)
 
 
-_parsed = functools.lru_cache(maxsize=1)(from_text)
-"""Each report is read more than once, but by all of its readers before the next one comes."""
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable(report: pytest.TestReport) -> Generator:
+    """Send the result of a report to another process as text; pytest-xdist has such processes."""
+    data = yield
+    if result := result_in(report):
+        data["lesson_result"] = to_text(result)
+    return data
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_from_serializable() -> Generator:
+    """Read the result of a report from another process."""
+    report = yield
+    if text := result_in(report):
+        report.lesson_result = from_text(text)
+    return report
 
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config):
