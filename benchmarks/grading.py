@@ -26,7 +26,8 @@ from benchmarks.measuring import arguments_of, machine, spent_in_children
 from course import ROOT
 from course.grading.sandbox.sandbox import missing
 from course.mistakes import alternatives, mistakes
-from course.syllabus import Lesson, find_lesson, lessons, stub_from
+from course.stubs import stub_from
+from course.syllabus import Lesson, find_lesson, lessons
 from course.testing.result import from_text
 
 KINDS = ("right", "half-right", "wrong", "stub")

@@ -22,7 +22,8 @@ from pathlib import Path
 from benchmarks.measuring import arguments_of, machine
 from course import ROOT
 from course.mistakes import mistakes
-from course.syllabus import Lesson, lessons, stub_from
+from course.stubs import stub_from
+from course.syllabus import Lesson, lessons
 
 VERDICT = re.compile(r"(exercises/.*|all lessons): [\d.]+ s; save to test again")
 

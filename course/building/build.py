@@ -18,7 +18,8 @@ from course import root
 from course.building import figures
 from course.building.notebooks import notebook_from, notebook_of, source_of, stems
 from course.building.repository import BRANCH, COLAB, GITHUB, address
-from course.syllabus import Exercise, Lesson, lessons, stub_from
+from course.stubs import stub_from
+from course.syllabus import Exercise, Lesson, lessons
 from course.system.files import write_whole
 
 

@@ -50,7 +50,8 @@ def init(folder: Path) -> None:
 def _lay_out(folder: Path) -> None:
     """Make a class's folder, whole or not at all."""
     from course.building.notebooks import notebook_from, source_of
-    from course.syllabus import lessons, stub_of
+    from course.stubs import stub_of
+    from course.syllabus import lessons
 
     if os.path.lexists(folder) and (folder.is_symlink() or folder.is_file() or os.listdir(folder)):
         raise ValueError(f"{folder} is in the way: name a folder that is empty or not there yet")

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from course.lab.training import SIZE
 from course.student.borrow import Names
 from course.syllabus import find_lesson
-from course.testing.executor import where
+from course.testing.errors import location
 
 HEAD_DIM = SIZE.n_embd // SIZE.n_heads
 
@@ -99,7 +99,7 @@ def _called(name: str, function: Callable[[], Any], *shapes: Sequence[int]) -> A
     except NotShown:
         raise
     except Exception as error:
-        place = where(error, find_lesson(lesson).module()).partition(": ")[0]
+        place = location(error, find_lesson(lesson).module()).partition(": ")[0]
         at = f" (at {place})" if place else ""
         message = str(error).partition("\n")[0]
         raise NotShown(

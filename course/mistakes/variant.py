@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from course.syllabus import find_lesson
-from course.testing.executor import load_module
+from course.testing.loading import load_module
 
 Edits = Mapping[str, str]
 """What replaces which text. Each old text stands exactly once in what is edited."""

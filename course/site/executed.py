@@ -17,7 +17,8 @@ from nbformat import NotebookNode
 
 from course.building.notebooks import notebook_from, source_of, stems
 from course.data import data_folder
-from course.syllabus import lessons, solution_of
+from course.stubs import solution_of
+from course.syllabus import lessons
 
 SECONDS = 600
 """How long a cell may take, on a busy machine."""

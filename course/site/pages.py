@@ -19,7 +19,8 @@ from course.lab.page import write_page
 from course.messages.wording import counted
 from course.site.executed import executed_notebooks
 from course.site.live import write_live
-from course.syllabus import Exercise, counted_lessons, lessons, stub_from
+from course.stubs import stub_from
+from course.syllabus import Exercise, counted_lessons, lessons
 
 HERE = Path(__file__).parent
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from course.student.progress import PASSED, status_of_all, stubs_in
 from course.syllabus import Lesson, find_lesson
-from course.testing.executor import load_module
+from course.testing.loading import load_module
 from course.testing.outcomes import Wrong
 from course.testing.source import imported_from_earlier
 

@@ -11,7 +11,8 @@ from course.testing import expect
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
 from course.testing.door import Lesson, excerpt
-from course.testing.executor import Executor, asks_for_input
+from course.testing.errors import asks_for_input
+from course.testing.executor import Executor
 from course.testing.inputs import Draw
 from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.show import show

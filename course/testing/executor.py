@@ -1,13 +1,13 @@
-"""The executor of a student's code: it loads the code, calls it, and looks into it.
+"""The executor of a student's module: it calls what is in it, and looks into what that returns.
 
 An executor understands a few requests, each with plain values in and out (`plain.py`). The objects
 that a student's code makes (modules, mostly) stay in it and are known outside by a number.
 An executor can therefore stand in this process or in another one; the tests cannot tell.
 """
 
-import codecs
 import contextlib
 import functools
+import inspect
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,16 +17,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from course import root
-from course.syllabus import importing_exercises
-from course.system.console import typed
-from course.system.memory import ran_out_of_memory
 from course.testing.clock import TimeIsUp, time_limit
-from course.testing.earlier import Earlier, importable, made_from
-from course.testing.integrity import honest, refuse_borrowed_answers
+from course.testing.errors import location, message_of, short_path
+from course.testing.integrity import honest, settings_unchanged
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.plain import Foreign, plain
-from course.testing.source import sources_of_earlier
 
 
 @dataclass(frozen=True)
@@ -93,9 +88,8 @@ class Executor:
         leaves = {} if upstream is None else _leaves(called, given)
         place = torch.device(default_device) if default_device else contextlib.nullcontext()
         with self._student(target), torch.inference_mode(inference), place:
-            settings = _settings()
-            result = function(*given, **named)
-            _expect_settings(settings, _title(target))
+            with settings_unchanged(_title(target)):
+                result = function(*given, **named)
             gradients = {} if upstream is None else _gradients(result, upstream, leaves)
         self._check_unchanged(target, called, dict(enumerate(args)) | kwargs, given, named)
         return self._leave(result), gradients
@@ -168,7 +162,7 @@ class Executor:
             with time_limit(seconds):
                 yield
         except TimeIsUp as error:
-            error.where = where(error, self.path)
+            error.where = location(error, self.path)
             raise
 
     def lend(self, source: str, names: tuple[str, ...]) -> None:
@@ -218,7 +212,7 @@ class Executor:
 
     def _name(self, name: str) -> Any:
         if name not in self.module.__dict__:
-            raise Wrong(f"{_shown(self.path)} has no {name}; was it renamed or deleted?")
+            raise Wrong(f"{short_path(self.path)} has no {name}; was it renamed or deleted?")
         return self.module.__dict__[name]
 
     @contextlib.contextmanager
@@ -243,186 +237,7 @@ class Executor:
 
     def _described(self, error: BaseException) -> StudentError:
         kinds = tuple(kind.__name__ for kind in type(error).__mro__[:-2] or (BaseException,))
-        return StudentError(kinds, _message(error), where(error, self.path))
-
-
-# --- loading --------------------------------------------------------------------------------
-
-
-def load_module(path: Path, earlier: Earlier | None = None) -> types.ModuleType:
-    """Run a student's file as a module; or the reference.
-
-    Args:
-        earlier: what it can import from earlier lessons; the reference's, unless given.
-
-    Raises:
-        Wrong: in one sentence, why it cannot be run.
-    """
-    try:
-        source = path.read_bytes()
-    except FileNotFoundError:
-        back = typed(f"course reset {_shown(path)}")
-        advice = f"; `{back}` brings it back" if path.parent == root() / "exercises" else ""
-        raise Wrong(f"{_shown(path)} does not exist{advice}") from None
-    except OSError as error:
-        raise Wrong(f"{_shown(path)} cannot be read: {error.strerror}") from None
-    if path.parent == root() / "solutions":  # its lines stay where they are
-        source = importing_exercises(source.decode("utf-8")).encode("utf-8")
-    if earlier is None:
-        earlier = made_from(sources_of_earlier(path.stem))
-    return run_module(source, path, earlier)
-
-
-def run_module(source: bytes, path: Path, earlier: Earlier | None = None) -> types.ModuleType:
-    """Run the text of a student's file as a module; `path` says what to call it.
-
-    Args:
-        earlier: what it can import from earlier lessons.
-
-    Raises:
-        Wrong: in one sentence, why it cannot be run.
-    """
-    shown = _shown(path)
-    module = types.ModuleType(f"{path.parent.name}.{path.stem}")
-    module.__file__ = str(path)
-    if trouble := _trouble_with_text(source):
-        raise Wrong(f"{shown} {trouble}")
-    try:
-        code = compile(source, str(path), "exec")
-        refuse_borrowed_answers(source, code, shown, earlier or {})
-        settings = _settings()
-        with importable(earlier or {}), honest(shown):
-            exec(code, module.__dict__)
-        _expect_settings(settings, shown)
-    except (Wrong, TimeIsUp, KeyboardInterrupt):
-        raise
-    except SyntaxError as error:
-        if "'utf-8' codec" in error.msg:  # it names no other encoding
-            raise Wrong(f"{shown} {_NOT_UTF_8}") from None
-        text = f": {error.text.strip()}" if error.text else ""
-        place = f", line {error.lineno}" if error.lineno else ""
-        raise Wrong(f"{shown} is not valid Python: {error.msg}{place}{text}") from None
-    except SystemExit:
-        raise Wrong(f"{shown} calls sys.exit while it is imported; take that out") from None
-    except BaseException as error:  # also what pytest.skip raises
-        why, place = _why_not_imported(error, path), where(error, path)
-        raise Wrong(f"{shown} {why}\n  {place}") from error
-    for name in ("torch", "nn"):
-        value = module.__dict__.get(name, types)
-        if not isinstance(value, types.ModuleType):
-            raise Wrong(
-                f"{shown} gives the name {name} to {with_article(type(value).__name__)}, so the "
-                "library cannot be reached; choose another name"
-            )
-    return module
-
-
-def _why_not_imported(error: BaseException, path: Path) -> str:
-    """Return why a file could not be run, as the rest of a sentence that begins with its name."""
-    message = _message(error)
-    # code that is nested too deeply wants memory as well, but before it runs
-    if ran_out_of_memory(error) and where(error, path):
-        return "needs more memory than there is while it is imported"
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        return (
-            f"imports {error.name}, which is not there; the standard library, torch and numpy are, "
-            "and all that an exercise needs"
-        )
-    if asks_for_input(message):
-        return "asks for input while it is imported; take that out"
-    kind = type(error).__name__
-    if isinstance(error, OSError) and error.filename:
-        return (
-            f"cannot open {error.filename} while it is imported ({kind}: {error.strerror}); it is "
-            "graded where there are no files of yours; take that out"
-        )
-    return f"cannot be imported: {kind}: {message}" if message else f"cannot be imported: {kind}"
-
-
-_NOT_UTF_8 = "is not saved as UTF-8; choose that encoding in your editor"
-
-
-def _trouble_with_text(source: bytes) -> str:
-    """Return why a source cannot be a module, whatever its code is, as the rest of a sentence."""
-    lines = source.removeprefix(codecs.BOM_UTF8).splitlines()
-    if all(line.strip()[:1] in (b"", b"#") for line in lines):
-        return "is empty; was it saved?"
-    if b"\0" not in source:
-        return ""
-    with contextlib.suppress(UnicodeDecodeError):
-        source.decode("utf-8")
-        if source.count(b"\0") < len(source) // 4:
-            number = next(n for n, line in enumerate(lines, start=1) if b"\0" in line)
-            return f"is not valid Python: a null character, line {number}; write that line anew"
-    return _NOT_UTF_8  # but UTF-16, which some editors write
-
-
-def asks_for_input(message: str) -> bool:
-    """Return whether an exception says that `input()` was called where nobody can answer."""
-    return message.startswith(("pytest: reading from stdin", "EOF when reading a line"))
-
-
-def where(error: BaseException, path: Path) -> str:
-    """Return the lines of a file that an exception passed through, as "file:line: text".
-
-    The line that began it, then the deepest if that is another one: "f.py:60: print(lookup(w, x)),
-    in f.py:27: raise IndexError(". Of an endless recursion the line at which it comes round.
-    """
-    passed = list(_passed(error, path))
-    if not passed:
-        return ""
-    if isinstance(error, RecursionError) and (turn := _turn(passed)):
-        names = " and ".join(dict.fromkeys(code.co_qualname for code, _ in turn))
-        what = "calls itself" if len(turn) == 1 else "call each other"
-        return f"{_line(path, turn[0][1])}, where {names} {what}"
-    lines = dict.fromkeys((passed[0][1], passed[-1][1]))
-    return ", in ".join(_line(path, line) for line in lines)
-
-
-def _passed(error: BaseException, path: Path) -> Iterator[tuple[types.CodeType, int]]:
-    """Yield the functions of a file that an exception passed through, each with the line there."""
-    traceback = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == str(path):
-            yield traceback.tb_frame.f_code, traceback.tb_lineno
-        traceback = traceback.tb_next
-
-
-def _turn(passed: list[tuple[types.CodeType, int]]) -> list[tuple[types.CodeType, int]]:
-    """Return one turn of a recursion: from a function to where it is reached again, or nothing."""
-    first_at: dict[types.CodeType, int] = {}
-    for place, (code, _) in enumerate(passed):
-        if code in first_at:
-            return passed[first_at[code] : place]
-        first_at[code] = place
-    return []
-
-
-def _line(path: Path, number: int) -> str:
-    import linecache
-
-    linecache.checkcache(str(path))
-    return f"{_shown(path)}:{number}: {linecache.getline(str(path), number).strip()}"
-
-
-def _settings() -> tuple[int, torch.dtype, bool]:
-    """Return what all of PyTorch shares: seed, default dtype, and whether gradients are kept."""
-    return torch.initial_seed(), torch.get_default_dtype(), torch.is_grad_enabled()
-
-
-def _expect_settings(before: tuple[int, torch.dtype, bool], who: str) -> None:
-    """Refuse code that changed what all of PyTorch shares, and change it back."""
-    if _settings() == before:
-        return
-    seed, dtype, gradients = before
-    if torch.initial_seed() != seed:
-        raise Wrong(
-            f"{who} calls torch.manual_seed; leave the seed to whoever calls, or everything drawn "
-            "afterwards is the same each time"
-        )
-    torch.set_default_dtype(dtype)
-    torch.set_grad_enabled(gradients)
-    raise Wrong(f"{who} changes a setting of PyTorch (default dtype or gradients) for everyone")
+        return StudentError(kinds, message_of(error), location(error, self.path))
 
 
 # --- small things ---------------------------------------------------------------------------
@@ -502,40 +317,13 @@ def _same(before: Any, after: Any) -> bool:
     return True
 
 
-def with_article(noun: str) -> str:
-    """Return the name of a type with the article that one says aloud before it.
-
-    >>> with_article("list"), with_article("int"), with_article("ndarray")
-    ('a list', 'an int', 'an ndarray')
-    >>> with_article("")
-    'an object of a class without a name'
-    """
-    if not noun:
-        return "an object of a class without a name"
-    return f"{'an' if noun[0] in 'aeio' or noun.startswith('nd') else 'a'} {noun}"
-
-
-def _message(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:
-        return "(its message cannot be shown)"
-
-
 def _title(target: str | Ref) -> str:
     return target if isinstance(target, str) else target.type_name
 
 
 def _argument_name(called: Any, place: int | str) -> str:
-    import inspect
-
     if isinstance(place, str):
         return place
     function = called.forward if isinstance(called, nn.Module) else called
     names = list(inspect.signature(function).parameters)
     return names[place] if place < len(names) else str(place)
-
-
-def _shown(path: Path) -> str:
-    """Return a path as a student knows it: the last folder and the file."""
-    return f"{path.parent.name}/{path.name}"

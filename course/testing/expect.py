@@ -18,10 +18,16 @@ from typing import Any
 import torch
 
 from course.testing.door import Call, Function, Handle
-from course.testing.executor import with_article
 from course.testing.outcomes import StudentError, Wrong
 from course.testing.plain import Foreign
-from course.testing.show import is_shown_whole, show, show_call, show_dtype, show_number
+from course.testing.show import (
+    is_shown_whole,
+    show,
+    show_call,
+    show_dtype,
+    show_number,
+    with_article,
+)
 from course.testing.telling import telling_difference
 
 _TOLERANCE = {

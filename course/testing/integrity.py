@@ -14,6 +14,8 @@ import sys
 import types
 from collections.abc import Iterator
 
+import torch
+
 from course import root
 from course.testing.earlier import Earlier
 from course.testing.outcomes import Wrong
@@ -138,3 +140,36 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
     for part in code.co_consts:
         if isinstance(part, types.CodeType):
             yield from _names_in(part)
+
+
+# --- settings of PyTorch --------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def settings_unchanged(who: str) -> Iterator[None]:
+    """Expect a block to leave alone what all of PyTorch shares; what it changed is changed back.
+
+    Args:
+        who: what runs, as messages call it.
+
+    Raises:
+        Wrong: the seed, the default dtype or the recording of gradients was changed.
+    """
+    before = seed, dtype, gradients = _settings()
+    yield
+    if _settings() == before:
+        return
+    has_seeded = torch.initial_seed() != seed
+    torch.set_default_dtype(dtype)
+    torch.set_grad_enabled(gradients)
+    if has_seeded:
+        raise Wrong(
+            f"{who} calls torch.manual_seed; leave the seed to whoever calls, or everything drawn "
+            "afterwards is the same each time"
+        )
+    raise Wrong(f"{who} changes a setting of PyTorch (default dtype or gradients) for everyone")
+
+
+def _settings() -> tuple[int, torch.dtype, bool]:
+    """Return the seed, the default dtype, and whether gradients are recorded."""
+    return torch.initial_seed(), torch.get_default_dtype(), torch.is_grad_enabled()

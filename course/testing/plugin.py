@@ -22,8 +22,9 @@ from course import root
 from course.syllabus import Status, closest, lessons
 from course.system.console import readable_anywhere, typed
 from course.testing.case import SECONDS_PER_TEST, Case, case_of
+from course.testing.errors import short_path
 from course.testing.examine import Finding
-from course.testing.executor import load_module
+from course.testing.loading import load_module
 from course.testing.outcomes import Wrong
 from course.testing.result import LessonResult, from_text, to_text
 from course.testing.run import (
@@ -148,7 +149,7 @@ def _module(config: pytest.Config, test_file: Path) -> Module:
     path = _module_path(config, test_file)
     known = config.stash[_MODULES]
     if path not in known:
-        shown = f"{path.parent.name}/{path.name}"
+        shown = short_path(path)
         with _said_if_it_takes_long(config, f"{shown} has been loading", SECONDS_PER_TEST):
             known[path] = open_module(path, config.option.seed, _printed_by(config))
     return known[path]

@@ -8,8 +8,10 @@ from pathlib import Path
 from course.syllabus import Status, find_lesson
 from course.testing.case import SECONDS_PER_TEST, Case, by_exercise
 from course.testing.clock import TimeIsUp, time_limit
+from course.testing.errors import location, short_path
 from course.testing.examine import Examination, Finding
-from course.testing.executor import Executor, load_module, where
+from course.testing.executor import Executor
+from course.testing.loading import load_module
 from course.testing.outcomes import Wrong
 from course.testing.result import ExerciseResult, LessonResult, TestResult
 from course.testing.source import lines_of_definitions, lines_to_do_once_begun
@@ -48,8 +50,8 @@ def _load(path: Path) -> types.ModuleType:
             return load_module(path)
     except TimeIsUp as error:
         raise Wrong(
-            f"{path.parent.name}/{path.name} did not finish its import in {SECONDS_PER_TEST} s; "
-            f"is there a loop outside of a function?\n  {where(error, path)}"
+            f"{short_path(path)} did not finish its import in {SECONDS_PER_TEST} s; "
+            f"is there a loop outside of a function?\n  {location(error, path)}"
         ) from None
 
 
@@ -120,7 +122,7 @@ def exercise_result(
     """Return how an exercise stands in a file after these of its tests."""
     result = ExerciseResult(name, find_lesson(lesson).exercise(name).points, tuple(tests), n_tests)
     source = module.path.read_bytes() if module.path.exists() else b""
-    file = f"{module.path.parent.name}/{module.path.name}"
+    file = short_path(module.path)
     lines = lines_of_definitions(source, name)
     return replace(
         result,

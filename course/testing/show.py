@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from course.testing.door import Call, Handle
-from course.testing.executor import GeneratorSeed, with_article
+from course.testing.executor import GeneratorSeed
 from course.testing.plain import Foreign
 
 _SMALL = 16
@@ -102,3 +102,16 @@ def _nested(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_nested, value))}]"
     return show_number(value) if isinstance(value, float) else str(value)
+
+
+def with_article(noun: str) -> str:
+    """Return the name of a type with the article that one says aloud before it.
+
+    >>> with_article("list"), with_article("int"), with_article("ndarray")
+    ('a list', 'an int', 'an ndarray')
+    >>> with_article("")
+    'an object of a class without a name'
+    """
+    if not noun:
+        return "an object of a class without a name"
+    return f"{'an' if noun[0] in 'aeio' or noun.startswith('nd') else 'a'} {noun}"

@@ -13,7 +13,8 @@ import pytest
 
 from course import ROOT
 from course.grading.sandbox.sandbox import missing
-from course.syllabus import find_lesson, stub_from
+from course.stubs import stub_from
+from course.syllabus import find_lesson
 
 needs_sandbox = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 

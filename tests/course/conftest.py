@@ -17,7 +17,7 @@ from course import ROOT
 from course.building import build, figures
 from course.syllabus import lessons
 from course.system.console import PREFIX
-from course.testing.executor import load_module
+from course.testing.loading import load_module
 
 sys.path.append(str(Path(__file__).parent))  # pytest by itself finds no module beside a test
 os.environ[PREFIX] = ""  # as where the environment is activated

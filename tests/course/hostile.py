@@ -7,7 +7,8 @@ has MARK in its name. `test_hostile.py` grades them all.
 from dataclasses import dataclass
 
 from course import ROOT
-from course.syllabus import find_lesson, stub_from
+from course.stubs import stub_from
+from course.syllabus import find_lesson
 
 SOLUTION = find_lesson("lookup").module("solutions").read_text(encoding="utf-8")
 STUB = stub_from(SOLUTION, "lookup")

@@ -23,7 +23,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from course import ROOT
-from course.syllabus import Lesson, lessons, solution_of, stub_from
+from course.stubs import solution_of, stub_from
+from course.syllabus import Lesson, lessons
 
 pytestmark = pytest.mark.browser
 

@@ -14,11 +14,7 @@ from course import ROOT, __version__
 from course.building.notebooks import UNGRADED
 from course.cli import main
 from course.student import notebook_server
-from course.syllabus import (
-    counted_lessons,
-    exercises_called,
-    lessons,
-)
+from course.syllabus import counted_lessons, exercises_called, lessons
 
 
 def course(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:

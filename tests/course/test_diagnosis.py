@@ -15,7 +15,8 @@ from course.mistakes.variant import EditError, reference_text
 from course.syllabus import Status, find_lesson
 from course.testing.case import collect
 from course.testing.examine import Examination
-from course.testing.executor import Executor, load_module
+from course.testing.executor import Executor
+from course.testing.loading import load_module
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,11 @@ import pytest
 from classes import needs_sandbox
 
 from course import ROOT
+from course.stubs import solution_of, stub_of
 from course.student import borrow, progress
-from course.syllabus import Status, find_lesson, lessons, solution_of, stub_of
+from course.syllabus import Status, find_lesson, lessons
 from course.testing import earlier, source
-from course.testing.executor import load_module, run_module
+from course.testing.loading import load_module, run_module
 from course.testing.outcomes import Wrong
 
 GPT = ROOT / "exercises" / "gpt.py"

@@ -23,7 +23,7 @@ from course import ROOT, figures
 from course.figures import drawing
 from course.figures.parts import COLORS, SCHEMES
 from course.figures.record import decoded, same
-from course.testing.executor import load_module
+from course.testing.loading import load_module
 
 WORDS = ["the", "cat", "sat", "on", "the", "mat", "."]
 VOCABULARY = sorted(set(WORDS))

@@ -20,7 +20,8 @@ from course.grading.judge.grade import GradingError, Settings, Store, grade_all
 from course.grading.judge.reference_check import checks, expect_right
 from course.grading.judge.unit import Unit, key_of, not_graded
 from course.grading.reports.changes import changes, changes_csv
-from course.syllabus import Status, find_lesson, lessons, stub_of
+from course.stubs import stub_of
+from course.syllabus import Status, find_lesson, lessons
 from course.testing.result import ExerciseResult, TestResult
 
 NOT_RUN, PASSED, TO_DO, WRONG = Status.NOT_RUN, Status.PASSED, Status.TO_DO, Status.WRONG

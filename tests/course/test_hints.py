@@ -7,9 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from course.cli import main
+from course.stubs import stub_of
 from course.student import progress
 from course.student.progress import PASSED, WRONG
-from course.syllabus import exercises_called, find_lesson, lessons, stub_of
+from course.syllabus import exercises_called, find_lesson, lessons
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
 [ROTATE_HALF] = exercises_called("rotate_half")

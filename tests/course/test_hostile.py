@@ -27,7 +27,8 @@ from course.grading.sandbox import remote, wire
 from course.grading.sandbox.remote import RemoteExecutor
 from course.grading.sandbox.sandbox import Limits, mapped_bytes
 from course.grading.sandbox.wire import Closed, Silence, WireError, dumps, loads, receive, send
-from course.syllabus import Status, find_lesson, stub_from
+from course.stubs import stub_from
+from course.syllabus import Status, find_lesson
 from course.testing import case
 from course.testing.executor import GeneratorSeed, Ref
 from course.testing.plain import Foreign

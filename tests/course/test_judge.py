@@ -18,7 +18,8 @@ from course.grading.judge.unit import Unit, key_of
 from course.grading.sandbox import remote
 from course.grading.sandbox.remote import RemoteExecutor, RemoteModule
 from course.grading.sandbox.sandbox import Limits, SandboxError
-from course.syllabus import Status, find_lesson, lessons, solution_of, stub_from
+from course.stubs import solution_of, stub_from
+from course.syllabus import Status, find_lesson, lessons
 from course.testing.examine import Examination, Finding
 from course.testing.result import from_text, to_text
 

@@ -18,9 +18,9 @@ from course.lab.numbers import LONGEST, SENTENCE, SWAPPED, export_numbers
 from course.lab.page import page_with, write_page
 from course.lab.positions import HEAD_DIM, NotShown, table_of
 from course.lab.training import FARTHEST, SIZE
+from course.stubs import stub_from
 from course.student.borrow import names_of
-from course.syllabus import stub_from
-from course.testing.executor import load_module
+from course.testing.loading import load_module
 
 STEMS = ("learned", "sinusoidal", "rope")
 LEARNED = torch.randn(FARTHEST, SIZE.n_embd, generator=torch.Generator().manual_seed(1))

@@ -17,7 +17,7 @@ from course.lab.numbers import LONGEST, SENTENCE, export_numbers, packed
 from course.lab.page import page_with
 from course.lab.training import SCHEMES, SIZE, trained
 from course.syllabus import find_lesson
-from course.testing.executor import load_module
+from course.testing.loading import load_module
 
 pytestmark = pytest.mark.browser
 

@@ -14,7 +14,8 @@ import pytest
 from course.syllabus import Lesson, lessons
 from course.testing.case import Case, collect
 from course.testing.examine import Examination
-from course.testing.executor import Executor, load_module
+from course.testing.executor import Executor
+from course.testing.loading import load_module
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))  # pytest by itself finds no module beside a test

@@ -55,7 +55,8 @@ from course.grading.nbgrader.submissions import (
     submitted_time,
 )
 from course.grading.sandbox.sandbox import missing
-from course.syllabus import find_lesson, lessons, stub_from
+from course.stubs import stub_from
+from course.syllabus import find_lesson, lessons
 from course.testing.result import LessonResult
 
 ROPE = find_lesson("rope")

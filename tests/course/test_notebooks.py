@@ -13,8 +13,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from course import ROOT, figures
 from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, stems
 from course.figures.play import play
+from course.stubs import stub_from
 from course.student import notebook
-from course.syllabus import find_lesson, lessons, stub_from
+from course.syllabus import find_lesson, lessons
 
 
 def source_of(stem):

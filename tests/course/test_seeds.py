@@ -11,7 +11,8 @@ from course.syllabus import lessons
 from course.testing.case import collect
 from course.testing.door import Lesson
 from course.testing.examine import Examination
-from course.testing.executor import Executor, load_module
+from course.testing.executor import Executor
+from course.testing.loading import load_module
 
 
 @pytest.fixture(scope="module")

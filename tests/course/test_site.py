@@ -13,7 +13,8 @@ from course import ROOT, cli
 from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, source_of, stems
 from course.cli import site as command
 from course.site import build, executed, pages
-from course.syllabus import lessons, stub_from
+from course.stubs import stub_from
+from course.syllabus import lessons
 from course.system.files import write_whole
 
 

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from course import ROOT
-from course.syllabus import find_lesson, stub_from
+from course.stubs import stub_from
+from course.syllabus import find_lesson
 from course.testing.case import collect
 from course.testing.examine import Examination
-from course.testing.executor import Executor, load_module, run_module
+from course.testing.executor import Executor
+from course.testing.loading import load_module, run_module
 from course.testing.outcomes import Wrong
 from course.testing.source import used_exercises
 

@@ -8,7 +8,7 @@ import json
 from types import ModuleType
 
 from course import root
-from course.testing.executor import load_module
+from course.testing.loading import load_module
 
 
 def reference(stem: str) -> ModuleType:

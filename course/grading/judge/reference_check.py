@@ -5,7 +5,8 @@ class its points without a word.
 """
 
 from course.grading.judge.unit import GradingError, Unit
-from course.syllabus import Status, find_lesson, importing_exercises, stub_of
+from course.stubs import importing_exercises, stub_of
+from course.syllabus import Status, find_lesson
 from course.testing.result import LessonResult
 
 NOBODY = ""

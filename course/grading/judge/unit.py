@@ -91,7 +91,7 @@ def judging_key(lesson: str, seed: int) -> str:
 
 
 _JUDGING = (
-    *("syllabus.py", "system/*.py", "testing/*.py", "grading/sandbox/*.py"),
+    *("stubs.py", "syllabus.py", "system/*.py", "testing/*.py", "grading/sandbox/*.py"),
     *("mistakes/__init__.py", "mistakes/diagnosis.py", "mistakes/variant.py"),
     *("grading/names.py",),
     *("grading/judge/judge.py", "grading/judge/unit.py"),

@@ -15,7 +15,8 @@ from torch import nn
 from course.grading.sandbox.wire import Closed, WireError, receive, send
 from course.system.memory import ran_out_of_memory
 from course.testing.earlier import made_from, modules
-from course.testing.executor import Executor, compiled, run_module
+from course.testing.executor import Executor, compiled
+from course.testing.loading import run_module
 from course.testing.outcomes import StudentError, ToDo, Wrong
 
 MAX_MESSAGE = 4000

@@ -14,7 +14,8 @@ from course.grading.submissions.file_names import (
 )
 from course.grading.submissions.files import File, place
 from course.grading.submissions.reading import Reading
-from course.syllabus import find_lesson, stub_of
+from course.stubs import stub_of
+from course.syllabus import find_lesson
 
 MAX_COMPARED = 10
 """Copies of a module that are looked into, to see whether they differ."""

@@ -34,7 +34,8 @@ from course.student.summary import board_of
 from course.syllabus import Lesson, Status, find_lesson
 from course.testing.case import SECONDS_PER_TEST, Case, collect
 from course.testing.examine import Examination, Finding
-from course.testing.executor import Executor, load_module
+from course.testing.executor import Executor
+from course.testing.loading import load_module
 from course.testing.run import Diagnosis, open_module, run
 
 GRACE = 5

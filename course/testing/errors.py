@@ -1,0 +1,65 @@
+"""What an exception of a student's code tells: its message, and the lines it passed through."""
+
+import linecache
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an exception, whatever its class does."""
+    try:
+        return str(error)
+    except Exception:
+        return "(its message cannot be shown)"
+
+
+def asks_for_input(message: str) -> bool:
+    """Return whether an exception says that `input()` was called where nobody can answer."""
+    return message.startswith(("pytest: reading from stdin", "EOF when reading a line"))
+
+
+def short_path(path: Path) -> str:
+    """Return a path as a student knows it: the last folder and the file."""
+    return f"{path.parent.name}/{path.name}"
+
+
+def location(error: BaseException, path: Path) -> str:
+    """Return the lines of a file that an exception passed through, as "file:line: text".
+
+    The line that began it, then the deepest if that is another one: "f.py:60: print(lookup(w, x)),
+    in f.py:27: raise IndexError(". Of an endless recursion the line at which it comes round.
+    """
+    passed = list(_passed(error, path))
+    if not passed:
+        return ""
+    if isinstance(error, RecursionError) and (turn := _turn(passed)):
+        names = " and ".join(dict.fromkeys(code.co_qualname for code, _ in turn))
+        what = "calls itself" if len(turn) == 1 else "call each other"
+        return f"{_line(path, turn[0][1])}, where {names} {what}"
+    lines = dict.fromkeys((passed[0][1], passed[-1][1]))
+    return ", in ".join(_line(path, line) for line in lines)
+
+
+def _passed(error: BaseException, path: Path) -> Iterator[tuple[types.CodeType, int]]:
+    """Yield the functions of a file that an exception passed through, each with the line there."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == str(path):
+            yield traceback.tb_frame.f_code, traceback.tb_lineno
+        traceback = traceback.tb_next
+
+
+def _turn(passed: list[tuple[types.CodeType, int]]) -> list[tuple[types.CodeType, int]]:
+    """Return one turn of a recursion: from a function to where it is reached again, or nothing."""
+    first_at: dict[types.CodeType, int] = {}
+    for place, (code, _) in enumerate(passed):
+        if code in first_at:
+            return passed[first_at[code] : place]
+        first_at[code] = place
+    return []
+
+
+def _line(path: Path, number: int) -> str:
+    linecache.checkcache(str(path))
+    return f"{short_path(path)}:{number}: {linecache.getline(str(path), number).strip()}"

@@ -1,0 +1,123 @@
+"""Load a student's file as a module, or say in one sentence why that is not possible."""
+
+import codecs
+import contextlib
+import types
+from pathlib import Path
+
+from course import root
+from course.stubs import importing_exercises
+from course.system.console import typed
+from course.system.memory import ran_out_of_memory
+from course.testing.clock import TimeIsUp
+from course.testing.earlier import Earlier, importable, made_from
+from course.testing.errors import asks_for_input, location, message_of, short_path
+from course.testing.integrity import honest, refuse_borrowed_answers, settings_unchanged
+from course.testing.outcomes import Wrong
+from course.testing.source import sources_of_earlier
+
+
+def load_module(path: Path, earlier: Earlier | None = None) -> types.ModuleType:
+    """Run a student's file as a module; or the reference.
+
+    Args:
+        earlier: what it can import from earlier lessons; the reference's, unless given.
+
+    Raises:
+        Wrong: in one sentence, why it cannot be run.
+    """
+    try:
+        source = path.read_bytes()
+    except FileNotFoundError:
+        back = typed(f"course reset {short_path(path)}")
+        advice = f"; `{back}` brings it back" if path.parent == root() / "exercises" else ""
+        raise Wrong(f"{short_path(path)} does not exist{advice}") from None
+    except OSError as error:
+        raise Wrong(f"{short_path(path)} cannot be read: {error.strerror}") from None
+    if path.parent == root() / "solutions":  # its lines stay where they are
+        source = importing_exercises(source.decode("utf-8")).encode("utf-8")
+    if earlier is None:
+        earlier = made_from(sources_of_earlier(path.stem))
+    return run_module(source, path, earlier)
+
+
+def run_module(source: bytes, path: Path, earlier: Earlier | None = None) -> types.ModuleType:
+    """Run the text of a student's file as a module; `path` says what to call it.
+
+    Args:
+        earlier: what it can import from earlier lessons.
+
+    Raises:
+        Wrong: in one sentence, why it cannot be run.
+    """
+    shown = short_path(path)
+    module = types.ModuleType(f"{path.parent.name}.{path.stem}")
+    module.__file__ = str(path)
+    if trouble := _trouble_with_text(source):
+        raise Wrong(f"{shown} {trouble}")
+    try:
+        code = compile(source, str(path), "exec")
+        refuse_borrowed_answers(source, code, shown, earlier or {})
+        with importable(earlier or {}), settings_unchanged(shown), honest(shown):
+            exec(code, module.__dict__)
+    except (Wrong, TimeIsUp, KeyboardInterrupt):
+        raise
+    except SyntaxError as error:
+        if "'utf-8' codec" in error.msg:  # it names no other encoding
+            raise Wrong(f"{shown} {_NOT_UTF_8}") from None
+        text = f": {error.text.strip()}" if error.text else ""
+        place = f", line {error.lineno}" if error.lineno else ""
+        raise Wrong(f"{shown} is not valid Python: {error.msg}{place}{text}") from None
+    except SystemExit:
+        raise Wrong(f"{shown} calls sys.exit while it is imported; take that out") from None
+    except BaseException as error:  # also what pytest.skip raises
+        why, place = _why_not_imported(error, path), location(error, path)
+        raise Wrong(f"{shown} {why}\n  {place}") from error
+    for name in ("torch", "nn"):
+        value = module.__dict__.get(name, types)
+        if not isinstance(value, types.ModuleType):
+            raise Wrong(
+                f"{shown} gives the name {name} to a value of type {type(value).__name__}, so the "
+                "library cannot be reached; choose another name"
+            )
+    return module
+
+
+def _why_not_imported(error: BaseException, path: Path) -> str:
+    """Return why a file could not be run, as the rest of a sentence that begins with its name."""
+    message = message_of(error)
+    # code that is nested too deeply wants memory as well, but before it runs
+    if ran_out_of_memory(error) and location(error, path):
+        return "needs more memory than there is while it is imported"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return (
+            f"imports {error.name}, which is not there; the standard library, torch and numpy are, "
+            "and all that an exercise needs"
+        )
+    if asks_for_input(message):
+        return "asks for input while it is imported; take that out"
+    kind = type(error).__name__
+    if isinstance(error, OSError) and error.filename:
+        return (
+            f"cannot open {error.filename} while it is imported ({kind}: {error.strerror}); it is "
+            "graded where there are no files of yours; take that out"
+        )
+    return f"cannot be imported: {kind}: {message}" if message else f"cannot be imported: {kind}"
+
+
+_NOT_UTF_8 = "is not saved as UTF-8; choose that encoding in your editor"
+
+
+def _trouble_with_text(source: bytes) -> str:
+    """Return why a source cannot be a module, whatever its code is, as the rest of a sentence."""
+    lines = source.removeprefix(codecs.BOM_UTF8).splitlines()
+    if all(line.strip()[:1] in (b"", b"#") for line in lines):
+        return "is empty; was it saved?"
+    if b"\0" not in source:
+        return ""
+    with contextlib.suppress(UnicodeDecodeError):
+        source.decode("utf-8")
+        if source.count(b"\0") < len(source) // 4:
+            number = next(n for n, line in enumerate(lines, start=1) if b"\0" in line)
+            return f"is not valid Python: a null character, line {number}; write that line anew"
+    return _NOT_UTF_8  # but UTF-16, which some editors write
