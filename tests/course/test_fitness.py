@@ -1,6 +1,5 @@
 """The grader examines itself first, and what was graded stays valid as long as it can."""
 
-import ast
 import re
 import shutil
 import subprocess
@@ -18,6 +17,7 @@ from course.grading.judge import grade as grading
 from course.grading.judge import unit as units
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
 from course.grading.judge.reference_check import checks, expect_right
+from course.grading.judge.sources import with_imported
 from course.grading.judge.unit import Unit, key_of, not_graded
 from course.grading.reports.changes import changes, changes_csv
 from course.stubs import stub_of
@@ -146,19 +146,36 @@ def test_an_unfit_grader_stops_at_once(tmp_path, monkeypatch):
 def test_what_judges_and_workers_import_is_what_a_result_depends_on():
     script = (
         "import sys, course.grading.judge.judge, course.grading.sandbox.fork_server\n"
+        "from course.grading.judge.judge import cases\n"
         "from course.mistakes import mistakes\n"
-        "from course.syllabus import lessons\n"
-        "[mistakes(lesson.stem) for lesson in lessons()]\n"
+        "cases(), mistakes('rope')\n"
         "own = [one.__file__ for name, one in sys.modules.items() if name.startswith('course')]\n"
         "print(*own, sep='\\n')"
     )
     run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
-    files = {file for some in units._JUDGING for file in (ROOT / "course").glob(some)}
-    files |= {ROOT / "course" / "mistakes" / f"{lesson.stem}.py" for lesson in lessons()}
+    course = ROOT / "course"
+    starts = [
+        *(course / "grading" / "judge" / "judge.py", course / "mistakes" / "rope.py"),
+        *(course / "grading" / "sandbox" / "fork_server.py", course / "testing" / "plugin.py"),
+    ]
     imported = {Path(file) for file in run.stdout.splitlines()}
-    without_code = {file for file in imported if len(ast.parse(file.read_text()).body) < 2}
-    assert imported - without_code - files <= {ROOT / "course" / "__init__.py"}
-    assert not [file for file in files if file.parent.name == "judge" and file not in imported]
+    assert course / "testing" / "expect.py" in imported
+    assert imported == set(with_imported(starts))
+
+
+def test_every_way_to_import_is_found(tmp_path):
+    file = tmp_path / "one.py"
+    text = (
+        "import course.stubs\nfrom course.testing import expect, exercise\n"
+        "def f():\n    from course.grading.sandbox import (\n        wire,\n    )\n"
+    )
+    file.write_text(text, encoding="utf-8")
+    found = {one.relative_to(ROOT).as_posix() for one in with_imported([file]) if one != file}
+    assert found >= {
+        "course/stubs.py",
+        "course/testing/expect.py",
+        "course/grading/sandbox/wire.py",
+    }
 
 
 @pytest.fixture

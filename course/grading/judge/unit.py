@@ -5,6 +5,7 @@ import hashlib
 from dataclasses import dataclass
 
 from course import root
+from course.grading.judge.sources import with_imported
 from course.grading.sandbox.sandbox import Limits
 from course.syllabus import find_lesson
 from course.testing.result import ExerciseResult, LessonResult
@@ -76,27 +77,25 @@ def module_key(unit: Unit) -> str:
 
 @functools.cache
 def judging_key(lesson: str, seed: int) -> str:
-    """Return a hash of all that decides about the results of a lesson, but for the module."""
+    """Return a hash of all that decides about the results of a lesson, except the module."""
     of_lesson = find_lesson(lesson)
     worth = [(exercise.name, exercise.points) for exercise in of_lesson.exercises]
+    course = root() / "course"
     files = [
-        of_lesson.tests,
+        *with_imported(
+            [
+                of_lesson.tests,
+                course / "mistakes" / f"{lesson}.py",
+                course / "grading" / "judge" / "judge.py",
+                course / "grading" / "sandbox" / "fork_server.py",
+                course / "testing" / "plugin.py",
+            ]
+        ),
         of_lesson.module("solutions"),
         *(find_lesson(earlier).module("solutions") for earlier in imported_from_earlier(lesson)),
-        root() / "course" / "mistakes" / f"{lesson}.py",
-        *(path for some in _JUDGING for path in sorted((root() / "course").glob(some))),
     ]
     texts = (path.read_bytes().replace(b"\r\n", b"\n") for path in files if path.exists())
     return _hash_of(str(seed), str(worth), *texts)
-
-
-_JUDGING = (
-    *("stubs.py", "syllabus.py", "system/*.py", "testing/*.py", "grading/sandbox/*.py"),
-    *("mistakes/__init__.py", "mistakes/diagnosis.py", "mistakes/variant.py"),
-    *("grading/names.py",),
-    *("grading/judge/judge.py", "grading/judge/unit.py"),
-)
-"""What judges and workers run; a test compares it with what they import."""
 
 
 def _hash_of(*parts: str | bytes) -> str:
