@@ -36,7 +36,7 @@ class Lesson:
     """A student's module, seen from a test: every name in it can be called."""
 
     def __init__(self, executor: Executor, calls: list[Call]) -> None:
-        self._executor = executor
+        self.executor = executor
         self._calls = calls
         self.trace: list[Any] = []
         """What came back through the door, in order."""
@@ -53,11 +53,11 @@ class Lesson:
 
         Its source alone must make sense where `torch` and `nn` are imported.
         """
-        return Handle(self, self._executor.prop(thing, _outgoing(args), kwargs))
+        return Handle(self, self.executor.prop(thing, _outgoing(args), kwargs))
 
     def kept(self, tensor: torch.Tensor) -> "Handle":
         """Return a tensor to pass more than once: the same object each time; others are copies."""
-        return Handle(self, self._executor.keep(tensor), "a tensor kept from call to call")
+        return Handle(self, self.executor.keep(tensor), "a tensor kept from call to call")
 
     def generator(self, seed: int) -> GeneratorSeed:
         """Return a seeded `torch.Generator` to pass as an argument."""
@@ -65,11 +65,11 @@ class Lesson:
 
     def seed(self, seed: int) -> None:
         """Seed PyTorch's global generator where the student's code runs."""
-        self._executor.seed(seed)
+        self.executor.seed(seed)
 
     def random_number(self) -> float:
         """Return the next number of PyTorch's global generator where the student's code runs."""
-        return self._executor.random_number()
+        return self.executor.random_number()
 
     def trace_only_where(self) -> None:
         """Keep shape and device of the latest result: without data its numbers are arbitrary."""
@@ -95,13 +95,13 @@ class Lesson:
         finally:
             self._default_device = None
 
-    def _call(
+    def call(
         self, target: str | Ref, name: str, args: tuple, kwargs: dict, upstream: Any = None
     ) -> tuple[Any, dict[Any, torch.Tensor]]:
         call = Call(name, args, kwargs)
         self._calls.append(call)
         try:
-            result, gradients = self._executor.call(
+            result, gradients = self.executor.call(
                 target,
                 _outgoing(args),
                 {key: _outgoing(value) for key, value in kwargs.items()},
@@ -123,12 +123,12 @@ class Function:
     """A name of a student's module, to be called."""
 
     def __init__(self, lesson: Lesson, target: str | Ref, name: str) -> None:
-        self._lesson = lesson
-        self._target = target
-        self._name = name
+        self.lesson = lesson
+        self.target = target
+        self.name = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._lesson._call(self._target, self._name, args, kwargs)[0]
+        return self.lesson.call(self.target, self.name, args, kwargs)[0]
 
     def gradients(self, *args: Any, upstream: Any, **kwargs: Any) -> dict[Any, torch.Tensor]:
         """Call, and pull the gradient `upstream` at the result back.
@@ -137,7 +137,7 @@ class Function:
             The gradients: by number for the floating tensors among the positional arguments
             ((0, 2, 1) for one in nested lists), by name for the parameters of a module.
         """
-        return self._lesson._call(self._target, self._name, args, kwargs, upstream)[1]
+        return self.lesson.call(self.target, self.name, args, kwargs, upstream)[1]
 
 
 class Handle(Function):
@@ -174,30 +174,30 @@ class Handle(Function):
 
     def train(self, mode: bool = True) -> None:
         """Switch to training mode, or with False to evaluation mode."""
-        self._lesson._executor.call(self.ref, (mode,), {}, method="train")
+        self.lesson.executor.call(self.ref, (mode,), {}, method="train")
 
     def to(self, where: str | torch.dtype) -> None:
         """Move to a device or a dtype."""
-        self._lesson._executor.call(self.ref, (where,), {}, method="to")
+        self.lesson.executor.call(self.ref, (where,), {}, method="to")
 
     def set(self, **parameters: torch.Tensor) -> None:
         """Write parameters; a double underscore in a name stands for a dot."""
         values = {name.replace("__", "."): value for name, value in parameters.items()}
-        self._lesson._executor.set_parameters(self.ref, values)
+        self.lesson.executor.set_parameters(self.ref, values)
 
     def change(self, tensor: torch.Tensor) -> None:
         """Write other numbers into a tensor that is `kept`."""
-        self._lesson._executor.change(self.ref, tensor)
+        self.lesson.executor.change(self.ref, tensor)
 
     def attribute(self, name: str) -> Any:
         """Return a plain attribute of a prop."""
-        value = self._lesson._executor.attribute(self.ref, name)
-        self._lesson.trace.append(excerpt(value))
+        value = self.lesson.executor.attribute(self.ref, name)
+        self.lesson.trace.append(excerpt(value))
         return value
 
     def _inspect(self, what: str) -> Any:
-        value = self._lesson._executor.inspect(self.ref, what)
-        self._lesson.trace.append(excerpt(value))
+        value = self.lesson.executor.inspect(self.ref, what)
+        self.lesson.trace.append(excerpt(value))
         return value
 
 

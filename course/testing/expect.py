@@ -192,7 +192,7 @@ def follows_device(function: Function, *args: Any) -> bool:
                 )
             ) from raised
         return False
-    function._lesson.trace_only_where()
+    function.lesson.trace_only_where()
     _compare(there, _on_meta(here), there, _on_meta(here), None)
     return True
 
@@ -205,14 +205,14 @@ def stays_on_device(function: Function, *args: Any) -> None:
     to look at the numbers.
     """
     __tracebackhide__ = True
-    with function._lesson.default_device("meta"):
+    with function.lesson.default_device("meta"):
         try:
             beside = function(*args)
         except StudentError as raised:
             if "meta" not in raised.message:
                 raise
             return
-    function._lesson.trace_only_where()
+    function.lesson.trace_only_where()
     want = function(*args)
     try:
         _compare(beside, want, beside, want, None)
@@ -266,7 +266,7 @@ def _folded(detail: str) -> str:
 def _maker(call: Call) -> Call | None:
     """Return the call that made the called module, unless several could have."""
     makers = [one for one in calls if isinstance(one.result, Handle)]
-    makers = {show_call(one): one for one in makers if one.result._name == call.name}
+    makers = {show_call(one): one for one in makers if one.result.name == call.name}
     return next(iter(makers.values())) if len(makers) == 1 else None
 
 
@@ -279,7 +279,7 @@ def sees_changes(function: Function, before: tuple, after: tuple, want: torch.Te
         want: the result for `after`.
     """
     __tracebackhide__ = True
-    kept = [function._lesson.kept(a) if isinstance(a, torch.Tensor) else a for a in before]
+    kept = [function.lesson.kept(a) if isinstance(a, torch.Tensor) else a for a in before]
     first = function(*kept)
     for argument, new in zip(kept, after, strict=True):
         if isinstance(argument, Handle):

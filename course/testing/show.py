@@ -30,7 +30,7 @@ def show(value: Any) -> str:
     if isinstance(value, Foreign):
         return with_article(value.type_name)
     if isinstance(value, Handle):
-        return f"<{value._name}>"
+        return f"<{value.name}>"
     if isinstance(value, GeneratorSeed):
         return f"torch.Generator().manual_seed({value.seed})"
     if isinstance(value, tuple):

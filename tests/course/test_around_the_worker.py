@@ -175,10 +175,10 @@ def bounded(limit: int, value: int) -> None:
 def without_landlock_at_last() -> None:
     """Let Landlock be there, and refuse to be entered."""
     ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
-    library = seccomp._library()
+    library = seccomp.libseccomp()
     filter_ = ctypes.c_void_p(library.seccomp_init(0x7FFF0000))  # allow
     call = seccomp.number("landlock_restrict_self")
-    seccomp._check(library.seccomp_rule_add_array(filter_, 0x00050001, call, 0, None))
+    seccomp.raise_if_refused(library.seccomp_rule_add_array(filter_, 0x00050001, call, 0, None))
     seccomp.enter(filter_)
 
 

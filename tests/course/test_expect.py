@@ -233,7 +233,7 @@ def refuses(error_name, text):
         if args == ("bad",):
             raise StudentError((error_name, "Exception"), text, "")
 
-    call._name = "f"
+    call.name = "f"
     return call
 
 

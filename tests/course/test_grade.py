@@ -480,7 +480,7 @@ def test_ctrl_c_counts_once_what_was_begun_is_done():
     inherited = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background
     try:
         with pytest.raises(KeyboardInterrupt):
-            local._without_interruption(begin)
+            local.uninterrupted(begin)
     finally:
         signal.signal(signal.SIGINT, inherited)
     assert done == [True]
@@ -490,7 +490,7 @@ def test_a_judge_can_leave_while_a_mistake_is_tried_out():
     leave = os._exit
     with honest("a known mistake"):
         assert os._exit is not leave
-        assert local._leave is leave
+        assert local.leave_process is leave
 
 
 @pytest.mark.parametrize("out", ["graded", "."])

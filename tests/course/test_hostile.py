@@ -61,7 +61,9 @@ def judge():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SECRET", SECRET)
         patch.setattr(case, "SECONDS_PER_TEST", 2)
-        patch.setattr(judging, "_collected", judging._collected.__wrapped__)  # others wait longer
+        patch.setattr(
+            judging, "collected_cases", judging.collected_cases.__wrapped__
+        )  # others wait longer
         patch.setattr(remote, "SECONDS_TO_LOAD", 4)
         patch.setattr(judging, "SECONDS_PER_EXERCISE", SECONDS_PER_EXERCISE)
         with Judge(limits=LIMITS) as judge:
@@ -188,7 +190,7 @@ def test_what_small_answers_unfold_to_is_not_multiplied(judge):
     unfolds = "def apply_rope(x, cos, sin):\n    return torch.zeros(1).expand(30_000, 1)\n"
     result = of_stub(judge, "rope", unfolds)
     said = [test.message for exercise in result.exercises for test in exercise.tests]
-    assert not {remote.TOO_LARGE, remote._TOO_LONG}.intersection(said)
+    assert not {remote.TOO_LARGE, remote.TOO_LONG}.intersection(said)
     assert "the shape is (30000, 1), but should be (4, 6)" in "".join(said)
 
 
@@ -338,7 +340,7 @@ def any_json(chance: random.Random, depth: int = 0):
         return chance.choice(PIECES)
     if chance.random() < 0.5:
         return [any_json(chance, depth + 1) for _ in range(chance.randrange(4))]
-    kind = chance.choice([*wire._READ, "tensor", "tensor", "no kind"])
+    kind = chance.choice([*wire.READERS, "tensor", "tensor", "no kind"])
     likely = any_content(kind, chance, depth)
     content = [
         one if chance.random() < 0.9 else any_json(chance, depth + 1)
@@ -384,7 +386,7 @@ def is_plain(value) -> bool:
     if isinstance(value, dict):
         return all(map(is_plain, value)) and all(map(is_plain, value.values()))
     if type(value) is torch.Tensor:
-        return wire._extent(value.shape) <= wire.MAX_ELEMENTS
+        return wire.n_elements(value.shape) <= wire.MAX_ELEMENTS
     if type(value) is int:
         return len(str(value)) < 4300
     return value is None or type(value) in (
@@ -401,7 +403,7 @@ def read_or_refused(text: bytes, memory: bytes) -> bool:
         return False
     assert is_plain(value)
     try:
-        kind, said = remote._checked(value)
+        kind, said = remote.checked_answer(value)
     except WireError:
         return True
     if kind == "student":
@@ -425,7 +427,7 @@ def test_whatever_bytes_arrive_are_plain_or_refused():
     read = 0
     for _ in range(4_000):
         message = dumps(["result", (any_value(chance), {0: any_value(chance)})])
-        length, _ = wire._HEAD.unpack(message[: wire._HEAD.size])
+        length, _ = wire.HEADER.unpack(message[: wire.HEADER.size])
         text, memory = message[8 : 8 + length], message[8 + length :]
         if chance.random() < 0.8:
             text = mutated(text, chance)

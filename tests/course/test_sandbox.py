@@ -336,9 +336,9 @@ def test_too_much_processor_time(run):
 
 @pytest.fixture
 def forget_rules():
-    sandbox._rules.cache_clear()
+    sandbox.rules_for_workers.cache_clear()
     yield
-    sandbox._rules.cache_clear()
+    sandbox.rules_for_workers.cache_clear()
 
 
 def test_another_system_is_told_so(monkeypatch):

@@ -48,14 +48,14 @@ def test_a_new_run_has_more_seeds_than_can_be_tried(tmp_path):
 def test_no_test_tells_a_student_what_its_inputs_are_drawn_from(cases, monkeypatch):
     """Neither as an argument, nor as what PyTorch's global generator is seeded with."""
     seen: set[int] = set()
-    call = Lesson._call
+    call = Lesson.call
 
     def watched(self, target, name, args, kwargs, upstream=None):
         seen.update(map(int, re.findall(r"\d{5,}", repr((args, kwargs)))))
         seen.add(torch.initial_seed())
         return call(self, target, name, args, kwargs, upstream)
 
-    monkeypatch.setattr(Lesson, "_call", watched)
+    monkeypatch.setattr(Lesson, "call", watched)
     secret = set()
     for lesson in lessons():
         module = load_module(lesson.module("solutions"))

@@ -224,7 +224,7 @@ def cases() -> dict[str, dict[str, list[Case]]]:
     Raises:
         RuntimeError: they cannot be read.
     """
-    found, trouble = _collected()
+    found, trouble = collected_cases()
     if trouble:
         raise RuntimeError(trouble)
     return {
@@ -234,7 +234,7 @@ def cases() -> dict[str, dict[str, list[Case]]]:
 
 
 @functools.cache
-def _collected() -> tuple[list[Case], str]:
+def collected_cases() -> tuple[list[Case], str]:
     """Return all graded tests, or why there are none; a second try would find some of them."""
     try:
         return collect(lesson.tests for lesson in lessons()), ""

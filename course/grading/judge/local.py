@@ -52,10 +52,10 @@ def local_judges(settings: Settings, jobs: int) -> Iterator[Judges]:
 
         def submit(number: int, unit: Unit) -> Future:
             try:
-                return _without_interruption(judges[number].submit, _grade, unit)
+                return uninterrupted(judges[number].submit, _grade, unit)
             except BrokenProcessPool:  # it has ended
                 judges[number] = new_judge()
-                return _without_interruption(judges[number].submit, _grade, unit)
+                return uninterrupted(judges[number].submit, _grade, unit)
 
         judges = [new_judge() for _ in range(jobs)]
         try:
@@ -68,7 +68,7 @@ def local_judges(settings: Settings, jobs: int) -> Iterator[Judges]:
             raise
 
 
-def _without_interruption(act: Callable[..., Any], *arguments: object) -> Any:
+def uninterrupted(act: Callable[..., Any], *arguments: object) -> Any:
     """Do something that Ctrl+C must not stop halfway; if it came, it counts afterwards."""
     if threading.current_thread() is not threading.main_thread():
         return act(*arguments)
@@ -110,7 +110,7 @@ _judge: "Judge | None" = None
 _trouble = ""
 """and why it must not grade, if so."""
 
-_leave = os._exit
+leave_process = os._exit
 """Bound now: while the reference is loaded, `os._exit` refuses to end the process."""
 
 
@@ -129,7 +129,7 @@ def _begin(settings: Settings, fork_server: socket.socket, asked_to_end: Connect
     except PermissionError as error:
         _trouble = f"A judge could not be confined: {error}."
     except (OSError, SandboxError):  # the fork server has ended: another judge takes this place
-        _leave(1)
+        leave_process(1)
     except RuntimeError as error:
         found = [line[1:].strip() for line in str(error).splitlines() if line.startswith("E ")]
         place = [line.partition(" ")[2] for line in found if line.startswith("File ")]
@@ -158,7 +158,7 @@ def _end_when_asked(asked_to_end: Connection) -> None:
     The workers of a judge are ended by its fork server.
     """
     wait([multiprocessing.parent_process().sentinel, asked_to_end])
-    _leave(1)
+    leave_process(1)
 
 
 def _grade(unit: Unit) -> LessonResult:
@@ -167,4 +167,4 @@ def _grade(unit: Unit) -> LessonResult:
     try:
         return _judge.grade(unit)
     except SandboxError:  # its fork server has ended: another judge takes its place
-        _leave(1)
+        leave_process(1)

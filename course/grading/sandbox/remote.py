@@ -105,7 +105,7 @@ class RemoteModule:
         """
         text, memory = self._answer_to(dumps(steps), deadline)
         try:
-            kind, said = _checked(loads(text, memory))
+            kind, said = checked_answer(loads(text, memory))
         except WireError:
             self.end()
             raise Stopped(_UNREADABLE) from None
@@ -120,7 +120,7 @@ class RemoteModule:
     def _answer_to(self, request: bytes, deadline: float) -> tuple[bytes, bytes]:
         """Return text and memory of the answer to a message."""
         if self.clock.has_struck(self._end):
-            raise Stopped(_TOO_LONG)
+            raise Stopped(TOO_LONG)
         if self._bytes_left <= 0:
             raise Stopped(TOO_LARGE)
         if self._worker is None:
@@ -133,7 +133,7 @@ class RemoteModule:
             text, memory = receive_message(connection, seconds_left)
         except Silence:
             self.end()
-            raise (TimeIsUp() if until == deadline else Stopped(_TOO_LONG)) from None
+            raise (TimeIsUp() if until == deadline else Stopped(TOO_LONG)) from None
         except Closed:
             why = self.end(has_hung_up=True)
             raise (WorkerLost(why) if self._lost else Stopped(f"the code {why}")) from None
@@ -163,7 +163,7 @@ def quoted(said: str) -> str:
     return "\n".join([f"its process says: “{first}”", *(f"  | {line}" for line in more)])
 
 
-_TOO_LONG = "the tests of this exercise take too long together"
+TOO_LONG = "the tests of this exercise take too long together"
 _UNREADABLE = "the code gave an answer that cannot be read"
 
 
@@ -229,7 +229,7 @@ def _source_of(thing: type | Callable) -> str:
     return textwrap.dedent(inspect.getsource(thing))
 
 
-def _checked(answer: Any) -> tuple[str, Any]:
+def checked_answer(answer: Any) -> tuple[str, Any]:
     """Return an answer as it has to be, whoever wrote it."""
     if type(answer) is not list or len(answer) != 2:
         raise WireError("not an answer")

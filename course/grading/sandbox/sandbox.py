@@ -225,7 +225,7 @@ def spawn(
         SandboxMissing: it is to be confined, and this machine lacks something for that.
     """
     limits = limits or Limits()
-    rules = _rules() if confined else None
+    rules = rules_for_workers() if confined else None
     parent = 0 if _in_namespaces else os.getpid()  # as the worker sees it
     ours, theirs = socket.socketpair()
     confined_here, confined_there = os.pipe()
@@ -248,7 +248,7 @@ def enter_namespaces() -> bool:
         Whether it has.
     """
     global _in_namespaces
-    _rules()  # what they need of /proc is not there afterwards
+    rules_for_workers()  # what they need of /proc is not there afterwards
     _in_namespaces = namespaces.enter([*_READABLE, *_installation()])
     return _in_namespaces
 
@@ -263,7 +263,7 @@ class _Rules:
 
 
 @cache
-def _rules() -> _Rules:
+def rules_for_workers() -> _Rules:
     """Prepare the rules for all workers of this fork server, once."""
     if lacking := missing():
         raise SandboxMissing(" ".join(lacking))

@@ -55,7 +55,7 @@ def missing() -> list[str]:
     if ctypes.CDLL(None).prctl(21, 0, 0, 0, 0) < 0:  # PR_GET_SECCOMP
         sentences.append("The kernel has no seccomp, which keeps system calls closed.")
     try:
-        _library()
+        libseccomp()
     except OSError:
         sentences.append(
             "The library libseccomp.so.2 is not installed; "
@@ -73,7 +73,7 @@ def prepare() -> ctypes.c_void_p:
     Raises:
         OSError: libseccomp refused.
     """
-    filter_ = ctypes.c_void_p(_library().seccomp_init(_REFUSE))
+    filter_ = ctypes.c_void_p(libseccomp().seccomp_init(_REFUSE))
     for names in (MEMORY, FILES, CONNECTION, TIME, ABOUT_ITSELF, RUNNING):
         for name in names.split():
             _allow(filter_, name)
@@ -98,10 +98,12 @@ def prepare_judge() -> ctypes.c_void_p:
 
     Returns, raises: as `prepare`.
     """
-    filter_ = ctypes.c_void_p(_library().seccomp_init(_ALLOW))
+    filter_ = ctypes.c_void_p(libseccomp().seccomp_init(_ALLOW))
     for name in REFUSED_TO_JUDGE.split():
         if number(name) >= 0:
-            _check(_library().seccomp_rule_add_array(filter_, _REFUSE, number(name), 0, None))
+            raise_if_refused(
+                libseccomp().seccomp_rule_add_array(filter_, _REFUSE, number(name), 0, None)
+            )
     return filter_
 
 
@@ -111,12 +113,12 @@ def enter(filter_: ctypes.c_void_p) -> None:
     Raises:
         OSError: the kernel refused.
     """
-    _check(_library().seccomp_load(filter_))
+    raise_if_refused(libseccomp().seccomp_load(filter_))
 
 
 def number(name: str) -> int:
     """Return the number of a system call on this architecture; negative if it has none."""
-    return _library().seccomp_syscall_resolve_name(name.encode())
+    return libseccomp().seccomp_syscall_resolve_name(name.encode())
 
 
 def system_call(call: int | str, *arguments: object) -> int:
@@ -139,7 +141,9 @@ def _allow(filter_: ctypes.c_void_p, name: str, *conditions: _Condition) -> None
     if number(name) < 0:
         return  # an old call that this architecture never had, or one that is newer than libseccomp
     array = (_Condition * len(conditions))(*conditions)
-    _check(_library().seccomp_rule_add_array(filter_, _ALLOW, number(name), len(conditions), array))
+    raise_if_refused(
+        libseccomp().seccomp_rule_add_array(filter_, _ALLOW, number(name), len(conditions), array)
+    )
 
 
 def _harmless_fcntl() -> list[int]:
@@ -161,13 +165,13 @@ def _harmless_ioctl() -> list[int]:
     return [termios.TCGETS, termios.FIOCLEX, termios.FIONCLEX, termios.FIONBIO]
 
 
-def _check(result: int) -> None:
+def raise_if_refused(result: int) -> None:
     if result < 0:
         raise OSError(-result, os.strerror(-result))
 
 
 @cache
-def _library() -> ctypes.CDLL:
+def libseccomp() -> ctypes.CDLL:
     library = ctypes.CDLL("libseccomp.so.2")
     library.seccomp_init.restype = ctypes.c_void_p
     library.seccomp_init.argtypes = [ctypes.c_uint32]

@@ -42,7 +42,7 @@ DTYPES = {
 """The dtypes that can cross, by name."""
 
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
-_HEAD = struct.Struct("!II")  # the lengths of the text and of the memory
+HEADER = struct.Struct("!II")  # the lengths of the text and of the memory
 
 
 class WireError(Exception):
@@ -102,18 +102,18 @@ def receive_message(
 ) -> tuple[bytearray, bytearray]:
     """Return text and memory of the next message; raises as `receive` does."""
     data = bytearray()
-    while len(data) < _HEAD.size:
+    while len(data) < HEADER.size:
         data += _some(connection, seconds_left)
-    text_length, memory_length = _HEAD.unpack_from(data)
+    text_length, memory_length = HEADER.unpack_from(data)
     if text_length > MAX_TEXT_BYTES or memory_length > MAX_MEMORY_BYTES:
         raise WireError("a message is larger than any answer could be")
-    memory_start = _HEAD.size + text_length
+    memory_start = HEADER.size + text_length
     end = memory_start + memory_length
     while len(data) < end:
         data += _some(connection, seconds_left)
     if len(data) > end:
         raise WireError("more arrived than was asked for")
-    return data[_HEAD.size : memory_start], data[memory_start:]
+    return data[HEADER.size : memory_start], data[memory_start:]
 
 
 def _some(connection: socket.socket, seconds_left: SecondsLeft | None) -> bytes:
@@ -152,7 +152,7 @@ def dumps(value: Any) -> bytes:
     length = sum(map(len, memory))
     if len(text) > MAX_TEXT_BYTES or length > MAX_MEMORY_BYTES:
         raise WireError("the value is too large to be sent")
-    return b"".join((_HEAD.pack(len(text), length), text, *memory))
+    return b"".join((HEADER.pack(len(text), length), text, *memory))
 
 
 def loads(text: bytes, memory: bytearray) -> Any:
@@ -222,7 +222,7 @@ def _written_tensor(tensor: torch.Tensor, memory: list[bytes]) -> dict:
         layout = str(tensor.layout).removeprefix("torch.")
         return {"foreign": f"{layout} tensor of {tensor.dtype} on {tensor.device}"}
     shape = list(tensor.shape)
-    if _extent(shape) > MAX_ELEMENTS:
+    if n_elements(shape) > MAX_ELEMENTS:
         raise WireError("the tensor is too large to be sent")
     if tensor.is_meta:
         return {"meta": [name, shape]}
@@ -283,13 +283,13 @@ def _read(value: Any, memory: _Memory, depth: int) -> Any:
     if kind is list:
         return [item if type(item) in _BARE else _read(item, memory, depth - 1) for item in value]
     ((kind, content),) = value.items()
-    return _READ[kind](content, memory, depth - 1)
+    return READERS[kind](content, memory, depth - 1)
 
 
 def _read_tensor(content: list, memory: _Memory, depth: int) -> torch.Tensor:
     dtype, shape, stride, length = _list(content)
     dtype, shape, piece = DTYPES[dtype], _shape(shape), memory.take(_whole(length))
-    memory.count(_extent(shape))
+    memory.count(n_elements(shape))
     count = math.prod(shape)
     if stride is not None:
         stride = [_whole(step) for step in _list(stride)]
@@ -335,7 +335,7 @@ def _read_complex(content: list, *_: Any) -> complex:
     return complex(float(real), float(imaginary))
 
 
-_READ = {
+READERS = {
     "tensor": _read_tensor,
     "meta": _read_meta,
     "tuple": lambda content, *rest: tuple(_read(item, *rest) for item in _list(content)),
@@ -355,12 +355,12 @@ def _shape(value: Any) -> list[int]:
         raise ValueError("no shape of a tensor")
     if any(type(size) is not int or size < 0 for size in value):
         raise ValueError("no size of an axis")
-    if _extent(value) > MAX_ELEMENTS:
+    if n_elements(value) > MAX_ELEMENTS:
         raise ValueError("too large a tensor, however little memory it takes")
     return value
 
 
-def _extent(shape: list[int]) -> int:
+def n_elements(shape: list[int]) -> int:
     """Return the number of elements, or of rows, which somebody may list, if they are empty."""
     return math.prod(max(size, 1) for size in shape)
 
