@@ -136,7 +136,7 @@ def open_glove(dim: int = 50, folder: str | os.PathLike | None = None) -> WordVe
         f"because nothing could be stored beside it: {failure}",
         stacklevel=2,
     )
-    vocabularies, vectors = zip(*_chunks(text, dim), strict=True)
+    vocabularies, vectors = zip(*read_chunks(text, dim), strict=True)
     return WordVectors(b"".join(vocabularies), np.concatenate(vectors))
 
 
@@ -161,7 +161,7 @@ def _store(text: Path, dim: int) -> None:
     vocabularies, n_rows = [_origin(text)], 0
     with _replacing(text.with_suffix(".npy")) as file:
         _write_header(file, (n_rows, dim))
-        for vocabulary, vectors in _chunks(text, dim):
+        for vocabulary, vectors in read_chunks(text, dim):
             vocabularies.append(vocabulary)
             file.write(vectors.astype("<f4", copy=False).data)
             n_rows += len(vectors)
@@ -211,7 +211,7 @@ def _warn_if_cut(text: Path, dim: int) -> None:
             )
 
 
-def _chunks(text: Path, dim: int) -> Iterator[tuple[bytes, np.ndarray]]:
+def read_chunks(text: Path, dim: int) -> Iterator[tuple[bytes, np.ndarray]]:
     """Give about a megabyte at a time: words (a newline after each) and vectors `(n, C)`."""
     n_lines = 0
     with open(text, "rb") as file:

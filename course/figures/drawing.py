@@ -53,7 +53,7 @@ def diagram(height: float, finding: str, alt: str) -> tuple[Picture, Axes]:
         finding: the title, a sentence.
         alt: what is to be seen.
     """
-    lines = _lines(finding)
+    lines = title_lines(finding)
     above = _MARGIN + _LINE * len(lines)
     picture = Picture(above + height, alt)
     picture.set_layout_engine("none")
@@ -104,14 +104,14 @@ def in_text(picture: Picture, finding: str) -> Picture:
     for axes in picture.axes:
         for shown in (axes, *axes.child_axes):
             shown.tick_params(labelsize=TEXT)  # also those that are made later
-    lines = "\n".join(_lines(finding))
+    lines = "\n".join(title_lines(finding))
     title = {"fontsize": TEXT + 1, "fontweight": "bold", "ha": "left"}
     picture.suptitle(lines, x=_MARGIN / WIDTH, **title)
     picture.get_layout_engine().set(w_pad=_MARGIN, h_pad=_MARGIN)
     return picture
 
 
-def _lines(finding: str) -> list[str]:
+def title_lines(finding: str) -> list[str]:
     """Break a title into lines of about the same length."""
     needed = len(textwrap.wrap(finding, _ACROSS))
     widths = range(len(finding) // needed, _ACROSS + 1)

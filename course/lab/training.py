@@ -56,7 +56,7 @@ def trained(scheme: str) -> CharacterGPT:
 
     The same code gives the same numbers. PyTorch's generator is left as it was.
     """
-    kept = root() / ".course" / "lab" / f"{scheme}-{_fingerprint()}.pt"
+    kept = root() / ".course" / "lab" / f"{scheme}-{fingerprint()}.pt"
     with _repeatable():
         model = CharacterGPT(corpus()[0].vocab_size, SIZE, scheme, reference)
         if weights := load_or_none(kept):
@@ -92,7 +92,7 @@ def losses(model: CharacterGPT) -> list[float]:
     return [round(loss, 4) for loss in found.view(-1, BINNED).mean(1).tolist()]
 
 
-def _fingerprint() -> str:
+def fingerprint() -> str:
     """Return a hash of all that the weights depend on."""
     digest = hashlib.sha256(f"{torch.__version__} {STEPS}".encode())
     modules = [__file__, kingdom_module.__file__]

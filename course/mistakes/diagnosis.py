@@ -100,8 +100,8 @@ class KnownMistake:
         found = self.finding(seen.case)
         # what a test compares may lie closer together: pairs in another order are the same, sorted
         return found.status == Status.WRONG and (
-            (_same(found.trace, seen.trace) and found.text == _held_instead(seen.text))
-            or bool(seen.refused and _same(found.refused, seen.refused))
+            (same_values(found.trace, seen.trace) and found.text == _held_instead(seen.text))
+            or bool(seen.refused and same_values(found.refused, seen.refused))
         )
 
 
@@ -301,7 +301,7 @@ def _named(
     return Diagnosis(mistake.says, mistake.look, names, another)
 
 
-def _same(a: Any, b: Any) -> bool:
+def same_values(a: Any, b: Any) -> bool:
     """Compare up to rounding, the precision that floats are kept in, and the wording of errors."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         if a.shape != b.shape or a.is_floating_point() != b.is_floating_point():
@@ -316,10 +316,10 @@ def _same(a: Any, b: Any) -> bool:
         near = {"rtol": rounding, "atol": rounding / 10, "equal_nan": True}
         return torch.allclose(a.double(), b.double(), **near)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
+        return len(a) == len(b) and all(map(same_values, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         if a.keys() == b.keys():
-            return all(_same(a[key], b[key]) for key in a)
+            return all(same_values(a[key], b[key]) for key in a)
         return _anonymous(a) == _anonymous(b)  # the names of buffers are free
     if isinstance(a, float) and isinstance(b, float):
         return math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-3) or (a != a and b != b)

@@ -882,7 +882,7 @@ def a_set_of_identities(module):
 def a_walk_over_all_modules(module):
     seen, total = set(), 0
     for part in module.modules():
-        for p in part._parameters.values():
+        for p in part._parameters.values():  # noqa: SLF001, as somebody may write it
             if p is not None and p.requires_grad and p not in seen:
                 seen.add(p)
                 total += math.prod(p.shape)

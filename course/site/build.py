@@ -11,7 +11,7 @@ from course import root
 from course.site.executed import RunFailed
 from course.site.pages import write_pages
 
-_STAMP = ".course-site"
+STAMP = ".course-site"
 """An empty file in a site. No other folder has it."""
 
 
@@ -30,7 +30,7 @@ def build_site(out: Path) -> str:
             nothing has changed.
         OSError: a file cannot be written.
     """
-    if out.exists() and not (out / _STAMP).is_file():
+    if out.exists() and not (out / STAMP).is_file():
         raise SiteError(f"{out} is there and is not a site; name another folder with --out")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".site-") as scratch:
@@ -40,7 +40,7 @@ def build_site(out: Path) -> str:
         except RunFailed as error:
             raise SiteError(str(error)) from None
         warnings = _run_sphinx(source, site)
-        (site / _STAMP).touch()
+        (site / STAMP).touch()
         if out.exists():
             os.replace(out, Path(scratch, "older"))
         os.replace(site, out)

@@ -23,7 +23,7 @@ from course.syllabus import lessons
 SECONDS = 600
 """How long a cell may take, on a busy machine."""
 
-_SLIDER = "application/vnd.jupyter.widget-view+json"
+SLIDER = "application/vnd.jupyter.widget-view+json"
 
 
 class RunFailed(Exception):
@@ -39,13 +39,13 @@ def executed_notebooks() -> dict[str, NotebookNode]:
 
     def run_one(stem: str) -> NotebookNode:
         source = source_of(stem).read_text(encoding="utf-8")
-        return _without_sliders(_run(stem, notebook_from(source, stem)))
+        return without_sliders(run_notebook(stem, notebook_from(source, stem)))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip(stems(), pool.map(run_one, stems()), strict=True))
 
 
-def _run(stem: str, text: str) -> NotebookNode:
+def run_notebook(stem: str, text: str) -> NotebookNode:
     """Run a notebook beside the reference's modules, without a network."""
     notebook = nbformat.reads(text, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
@@ -64,11 +64,11 @@ def _run(stem: str, text: str) -> NotebookNode:
             raise RunFailed(f"notebooks/{stem}.ipynb does not run: {reason}") from None
 
 
-def _without_sliders(notebook: NotebookNode) -> NotebookNode:
+def without_sliders(notebook: NotebookNode) -> NotebookNode:
     """Remove sliders: each needs a running kernel, and a page would fetch scripts for it."""
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.metadata.pop("execution", None)  # the time of day
-            cell.outputs = [one for one in cell.outputs if _SLIDER not in one.get("data", {})]
+            cell.outputs = [one for one in cell.outputs if SLIDER not in one.get("data", {})]
     return notebook

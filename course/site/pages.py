@@ -39,7 +39,7 @@ def write_pages(folder: Path) -> None:
     _write_texts(folder)
     _write_modules(folder)
     for stem, notebook in executed_notebooks().items():
-        _write(folder, notebook_of(stem), nbformat.writes(_for_reading(notebook, stem)))
+        _write(folder, notebook_of(stem), nbformat.writes(for_reading(notebook, stem)))
     write_page(folder / "extra" / "the-lab.html")  # Sphinx copies what lies there
     _write(folder, root() / "index.md", _rendered("index.md", **_landing()))
 
@@ -72,14 +72,14 @@ def _write_modules(folder: Path) -> None:
         _write(folder, lesson.module().with_suffix(".md"), page)
 
 
-def _for_reading(notebook: NotebookNode, stem: str) -> NotebookNode:
+def for_reading(notebook: NotebookNode, stem: str) -> NotebookNode:
     """Change a notebook for who only reads it: no cells to work in, a guess before each result."""
     title, name = notebook.cells[0], stem.partition("_")[2].removeprefix("positions_")
     title.source = re.sub(r"^# (\d)\. ", r"# Notebook \1. ", title.source)
-    notebook.cells = [cell for cell in notebook.cells if not _NOT_READ & _tags(cell)]
+    notebook.cells = [cell for cell in notebook.cells if not _NOT_READ & tags_of(cell)]
     to_guess = False
     for cell in notebook.cells:
-        if "prediction" in _tags(cell):
+        if "prediction" in tags_of(cell):
             to_guess = True
             question = cell.source.removeprefix("**Guess first.** ")
             cell.source = f"::::{{admonition}} Guess first\n{question}\n::::"
@@ -95,7 +95,7 @@ def _for_reading(notebook: NotebookNode, stem: str) -> NotebookNode:
     return notebook
 
 
-def _tags(cell: NotebookNode) -> set[str]:
+def tags_of(cell: NotebookNode) -> set[str]:
     return set(cell.metadata.get("tags", []))
 
 
@@ -127,7 +127,7 @@ def _landing() -> dict:
     }
 
 
-def _anchor(exercise: Exercise) -> str:
+def anchor_of(exercise: Exercise) -> str:
     """Return the name of an exercise's place on its page."""
     return f"exercise-{exercise.name.lower().replace('_', '-')}"
 
@@ -139,7 +139,7 @@ def _rendered(template: str, **values: object) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["anchor"] = _anchor
+    environment.filters["anchor"] = anchor_of
     environment.globals["counted"] = counted
     everything = {
         "lessons": lessons(),

@@ -25,7 +25,7 @@ def update(root: Path) -> list[str]:
     Raises:
         UpdateError: it cannot be done, and every file is as it was.
     """
-    git = partial(_git, root)
+    git = partial(run_git, root)
     if git("rev-parse", "--show-prefix"):
         raise UpdateError(f"{root} is part of another git repository, not a clone of the course")
     merging = Path(git("rev-parse", "--absolute-git-dir"), "MERGE_HEAD")
@@ -85,7 +85,7 @@ def _paths(git: partial, *versions: str) -> set[str]:
     return set(git("diff", "--name-only", "--no-renames", "-z", *versions).split("\0")) - {""}
 
 
-def _git(root: Path, *arguments: str, may_fail: bool = False) -> str | None:
+def run_git(root: Path, *arguments: str, may_fail: bool = False) -> str | None:
     """Return what git prints, or None if it failed and may.
 
     Raises:

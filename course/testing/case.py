@@ -67,7 +67,7 @@ def case_of(item: pytest.Item) -> Case | None:
         name=item.name,
         function=item.obj,
         parameters=dict(parameters),
-        fixtures=tuple(n for n in item._fixtureinfo.argnames if n not in parameters),
+        fixtures=tuple(n for n in inspect.signature(item.obj).parameters if n not in parameters),
         seconds=limit.args[0] if limit else SECONDS_PER_TEST,
     )
 

@@ -227,7 +227,7 @@ def learns_after_inference(function: Function, *args: Any, upstream: Any, **kwar
     A tensor that is made there can be kept, but autograd refuses it for good.
     """
     __tracebackhide__ = True
-    with function._lesson.inference_mode():
+    with function.lesson.inference_mode():
         function(*args, **kwargs)
     try:
         function.gradients(*args, upstream=upstream, **kwargs)

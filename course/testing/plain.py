@@ -28,7 +28,7 @@ def plain_tensor(tensor: torch.Tensor) -> torch.Tensor:
     if type(tensor) is torch.Tensor:
         bare = tensor.detach()
     else:
-        with torch._C.DisableTorchFunctionSubclass():
+        with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001, it has no public name
             bare = torch.Tensor.detach(tensor).as_subclass(torch.Tensor)
     if bare.layout is not torch.strided or bare.is_meta:
         return bare.clone()

@@ -255,7 +255,7 @@ def words_of(picture):
     """All texts that are drawn: ticks beyond the ends of an axis are kept, and are not."""
     found = [*picture.texts]
     for axes in [one for parent in picture.axes for one in (parent, *parent.child_axes)]:
-        found += [*axes.texts, axes.title, axes._left_title]
+        found += [*axes.texts, axes.title, axes._left_title]  # noqa: SLF001
         for axis in (axes.xaxis, axes.yaxis) if axes.axison else ():
             low, high = sorted(axis.get_view_interval())
             labels = axis.get_ticklabels()

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from course.mistakes import mistakes, variant
-from course.mistakes.diagnosis import Diagnosis, KnownMistakes, _same, diagnose
+from course.mistakes.diagnosis import Diagnosis, KnownMistakes, diagnose, same_values
 from course.mistakes.variant import EditError, reference_text
 from course.syllabus import Status, find_lesson
 from course.testing.case import collect
@@ -47,8 +47,8 @@ def diagnosis_of(cases, tmp_path: Path):
 
 @pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64, torch.int8])
 def test_the_width_of_whole_numbers_does_not_count(dtype):
-    assert _same(torch.tensor([2, 0, 1]), torch.tensor([2, 0, 1], dtype=dtype))
-    assert not _same(torch.tensor([2, 0, 1], dtype=dtype), torch.tensor([2, 1, 0]))
+    assert same_values(torch.tensor([2, 0, 1]), torch.tensor([2, 0, 1], dtype=dtype))
+    assert not same_values(torch.tensor([2, 0, 1], dtype=dtype), torch.tensor([2, 1, 0]))
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_the_width_of_whole_numbers_does_not_count(dtype):
 def test_numbers_are_the_same_up_to_rounding_and_no_further(dtype, rounding):
     ours = torch.tensor([1.0, -2.0, 0.0])
     for off, same in ((rounding / 2, True), (4 * rounding, False)):
-        assert _same(ours, (ours * (1 + off)).to(dtype)) is same
-        assert _same(ours, (ours + torch.tensor([0, 0, off / 10])).to(dtype)) is same
+        assert same_values(ours, (ours * (1 + off)).to(dtype)) is same
+        assert same_values(ours, (ours + torch.tensor([0, 0, off / 10])).to(dtype)) is same
     for off, same in ((0.0005, True), (0.004, False)):
-        assert [_same(number, number + off) for number in (0.0, -1.0)] == [same, same]
+        assert [same_values(number, number + off) for number in (0.0, -1.0)] == [same, same]
 
 
 def test_what_is_right_is_not_diagnosed(diagnosis_of):
@@ -267,6 +267,6 @@ def test_two_edits_that_overlap_are_no_pair():
 
 
 def test_infinity_is_no_number_in_another_precision():
-    assert _same(math.inf, math.inf)
-    assert not _same(math.inf, 3.0)
-    assert not _same(3.0, math.inf)
+    assert same_values(math.inf, math.inf)
+    assert not same_values(math.inf, 3.0)
+    assert not same_values(3.0, math.inf)

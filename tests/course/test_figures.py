@@ -392,8 +392,10 @@ def test_the_svg_of_a_picture_keeps_its_record_and_turns_with_the_page():
 
 
 def test_a_title_is_broken_into_lines_of_like_length():
-    assert drawing._lines("Short") == ["Short"]
-    first, second = drawing._lines("One sentence that is somewhat longer than a page is wide, alas")
+    assert drawing.title_lines("Short") == ["Short"]
+    first, second = drawing.title_lines(
+        "One sentence that is somewhat longer than a page is wide, alas"
+    )
     assert abs(len(first) - len(second)) < 8
 
 

@@ -36,13 +36,13 @@ def write(tmp_path):
 def parses(monkeypatch):
     """The texts that were parsed, one entry each time."""
     parsed = []
-    chunks = glove._chunks
+    chunks = glove.read_chunks
 
     def watched(text, dim):
         parsed.append(text.name)
         return chunks(text, dim)
 
-    monkeypatch.setattr(glove, "_chunks", watched)
+    monkeypatch.setattr(glove, "read_chunks", watched)
     return parsed
 
 

@@ -120,7 +120,7 @@ def test_each_model_has_weights_of_its_own_and_losses_that_belong_to_them():
 
 def test_a_new_training_gives_the_weights_that_were_kept():
     kept = training.trained("rope").state_dict()
-    (ROOT / ".course" / "lab" / f"rope-{training._fingerprint()}.pt").unlink()
+    (ROOT / ".course" / "lab" / f"rope-{training.fingerprint()}.pt").unlink()
     again = training.trained("rope").state_dict()
     assert all(torch.equal(kept[name], again[name]) for name in kept)
 

@@ -554,11 +554,11 @@ def test_formgrader_and_autograde_know_students_with_plain_names_alone(
     for student in (*EVIL_NAMES, "eve", "fay", "gus"):
         assert f"{f'submitted/{student}/5_rope'!r} was left out" in caplog.text
     grader = grader_of("5_rope", tmp_path)
-    folders, left_out = grader._submitted()
+    folders, left_out = grader.submitted()
     assert folders.keys() == {"ann", "Zoë van Dyk"}
     assert len(left_out) == len(EVIL_NAMES) + 3
     grader.coursedir.student_id = "an*"
-    assert grader._submitted()[0].keys() == {"ann"}
+    assert grader.submitted()[0].keys() == {"ann"}
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def older_site(tmp_path):
     site = tmp_path / "site"
     site.mkdir()
     (site / "index.html").write_text("older", encoding="utf-8")
-    (site / build._STAMP).touch()
+    (site / build.STAMP).touch()
     return site
 
 
@@ -169,7 +169,7 @@ def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):
     for lesson in lessons():
         contract = (written / "exercises" / f"{lesson.stem}.md").read_text(encoding="utf-8")
         for exercise in lesson.exercises:
-            anchor = pages._anchor(exercise)
+            anchor = pages.anchor_of(exercise)
             row = f"| [`{exercise.name}`](../../exercises/{lesson.stem}.md#{anchor})"
             row += f"<br>{exercise.title} | {exercise.minutes} | {exercise.points} |"
             assert row in syllabus
@@ -189,11 +189,11 @@ def test_what_comes_out_is_folded_behind_its_guess():
         nbformat.v4.new_code_cell("print(4)", outputs=[picture]),
     ]
     title = nbformat.v4.new_markdown_cell("# 5. RoPE")
-    notebook = pages._for_reading(nbformat.v4.new_notebook(cells=[title, *cells]), "5_rope")
+    notebook = pages.for_reading(nbformat.v4.new_notebook(cells=[title, *cells]), "5_rope")
     assert notebook.cells == [title, question, result, explanation, more]
     assert title.source == "# Notebook 5. RoPE"
     assert question.source == "::::{admonition} Guess first\nHow many?\n::::"
-    assert [pages._tags(cell) for cell in (result, explanation, more)] == [
+    assert [pages.tags_of(cell) for cell in (result, explanation, more)] == [
         {"hide-output"},
         set(),
         set(),
@@ -214,14 +214,14 @@ def test_a_cell_that_fails_is_told_in_a_sentence():
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
     sentence = "^notebooks/5_rope.ipynb does not run: ZeroDivisionError: division by zero$"
     with pytest.raises(executed.RunFailed, match=sentence):
-        executed._run("5_rope", nbformat.writes(notebook))
+        executed.run_notebook("5_rope", nbformat.writes(notebook))
 
 
 def test_a_slider_is_left_out_and_its_picture_stays():
     picture = nbformat.v4.new_output("display_data", {"text/html": "<img>", "text/plain": "a"})
-    slider = nbformat.v4.new_output("display_data", {executed._SLIDER: {}, "text/plain": "b"})
+    slider = nbformat.v4.new_output("display_data", {executed.SLIDER: {}, "text/plain": "b"})
     cell = nbformat.v4.new_code_cell("play(draw)", outputs=[slider, picture])
     notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"widgets": {}})
-    plain = executed._without_sliders(notebook)
+    plain = executed.without_sliders(notebook)
     assert plain.cells[0].outputs == [picture]
     assert "widgets" not in plain.metadata

@@ -101,7 +101,7 @@ def site(tmp_path_factory, ran):
     pytest.importorskip("sphinx", reason='the extra `site` is not there: pip install -e ".[site]"')
     from course.site import build, executed
 
-    def run_shortly(stem, text, run=executed._run):
+    def run_shortly(stem, text, run=executed.run_notebook):
         notebook = nbformat.reads(text, as_version=4)
         first = next(cell for cell in notebook.cells if cell.cell_type == "code")
         before, first.source = first.source, FEW_STEPS + first.source
@@ -112,7 +112,7 @@ def site(tmp_path_factory, ran):
 
     folder = tmp_path_factory.mktemp("built")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executed, "_run", run_shortly)
+        patch.setattr(executed, "run_notebook", run_shortly)
         assert build.build_site(folder / "site") == "", "Sphinx warns"
     return folder / "site"
 

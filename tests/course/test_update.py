@@ -266,7 +266,7 @@ def test_what_cannot_be_done_is_one_line_and_leaves_all_files(world, monkeypatch
 def test_half_a_merge_is_taken_back(world, monkeypatch, error):
     world.publish({ROPE: NEWS, TEXT: NEWS})
     world.write(ROPE, MINE)
-    ask = update._git
+    ask = update.run_git
 
     def fail_at_checkout(root, *arguments, **options):
         if "checkout" in arguments:
@@ -275,7 +275,7 @@ def test_half_a_merge_is_taken_back(world, monkeypatch, error):
 
     before = world.files()
     with monkeypatch.context() as patch:
-        patch.setattr(update, "_git", fail_at_checkout)
+        patch.setattr(update, "run_git", fail_at_checkout)
         world.update(status=1)
     assert world.files() == before
     assert not (world.student / ".git" / "MERGE_HEAD").exists() and world.status() == []

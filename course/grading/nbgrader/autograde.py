@@ -73,7 +73,7 @@ class Autograde(converters.Autograde):
         from course.grading.judge.unit import Unit
 
         released = self._released(lesson)
-        folders, failed = self._submitted()
+        folders, failed = self.submitted()
 
         def units() -> Iterator[Unit]:
             for student, folder in folders.items():
@@ -122,7 +122,7 @@ class Autograde(converters.Autograde):
             )
         return notebook
 
-    def _submitted(self) -> tuple[dict[str, Path], list[str]]:
+    def submitted(self) -> tuple[dict[str, Path], list[str]]:
         """Return the folders that were handed in, by student, and who is left out, in sentences."""
         wanted, assignment = self.coursedir.student_id, self.coursedir.assignment_id
         without = self.coursedir.student_id_exclude.split(",")
