@@ -356,7 +356,7 @@ def absent():
     ("place", "instead", "sentence"),
     [
         ("landlock._version", lambda: 0, "The kernel has no Landlock"),
-        ("seccomp._library", absent, "apt install libseccomp2"),
+        ("seccomp.libseccomp", absent, "apt install libseccomp2"),
     ],
 )
 def test_nothing_runs_where_something_is_missing(
