@@ -70,7 +70,8 @@ def module_of(name: str, number: int, lesson: Lesson) -> str:
     if kind == "half-right":
         parts += [f"def {name}(*inputs):\n    raise NotImplementedError" for name in changed]
     if kind == "wrong":
-        parts += _ones_of(turn, mistakes(lesson.stem), changed)
+        known = mistakes(lesson.stem)
+        parts += _ones_of(turn, known, changed) or _ones_of(turn, known, names)
     return "\n\n\n".join(parts)
 
 
