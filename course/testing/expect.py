@@ -253,9 +253,7 @@ def message(sentence: str, call: Call | None, *details: str) -> str:
 
 def _folded(detail: str) -> str:
     """Return a detail, indented; what does not fit in 80 columns goes on below its beginning."""
-    if (
-        len(detail) <= 78 and detail.isprintable()
-    ):  # as nearly always, and `fill` is slow
+    if len(detail) <= 78 and detail.isprintable():  # as nearly always, and `fill` is slow
         return f"  {detail}".rstrip()
     return textwrap.fill(
         detail,

@@ -144,7 +144,7 @@ def _read(student, *rest):
     return read(student, *rest)
 submissions._read = _read
 send_class("""
-    monkeypatch.setattr(process, "_PROGRAM", process._PROGRAM.replace("send_class(", endless, 1))
+    monkeypatch.setattr(process, "PROGRAM", process.PROGRAM.replace("send_class(", endless, 1))
     class_ = write_class(tmp_path, ann=LOOKUP, bob=LOOKUP, cid=LOOKUP)
     ann, bob, cid = read_class(class_)[0]
     assert ann.modules == cid.modules == {"lookup": b"x = 1"}

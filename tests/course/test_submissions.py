@@ -973,7 +973,7 @@ def test_what_this_machine_cannot_read_is_not_taken_for_missing(tmp_path, monkey
         "rope": "The grader could not read rope.py (Input/output error)."
     }
     monkeypatch.undo()
-    monkeypatch.setattr(archives._Zip, "read", refuse)  # while the zip is read
+    monkeypatch.setattr(archives.LimitedFile, "read", refuse)  # while the zip is read
     assert {*read(tmp_path)["ann"].unread} == {*STEMS}
 
 

@@ -89,7 +89,7 @@ _LOCAL_HEADER = 30
 """The bytes before an entry's data, at least."""
 
 
-class _Zip(io.BufferedReader):
+class LimitedFile(io.BufferedReader):
     """A zip as a file of which every byte counts; `zipfile` reads the directory in one go."""
 
     def __init__(self, file: BinaryIO, limits: Limits) -> None:
@@ -117,7 +117,7 @@ class _Zip(io.BufferedReader):
 def _members_of_zip(
     file: BinaryIO, limits: Limits, stack: contextlib.ExitStack
 ) -> Iterator[Member]:
-    counted = _Zip(file, limits)
+    counted = LimitedFile(file, limits)
     opened = stack.enter_context(zipfile.ZipFile(counted))
     counted.has_opened()
     _expect_apart(opened)

@@ -42,7 +42,7 @@ MAX_MEMORY = 2 << 30
 
 _SIGXCPU = getattr(signal, "SIGXCPU", 0)
 
-_PROGRAM = """
+PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])  # another copy of the course may be installed
 from course.grading.submissions.process import send_class
@@ -86,7 +86,7 @@ def read_class(
 
 def _messages(path: Path, first: int) -> Iterator[Any]:
     """Yield what `send_class` sends; at last an `Unreadable` if it did not come to its end."""
-    program = [sys.executable, "-P", "-E", "-c", _PROGRAM, str(root()), str(path), str(first)]
+    program = [sys.executable, "-P", "-E", "-c", PROGRAM, str(root()), str(path), str(first)]
     messages: queue.Queue = queue.Queue()
     with subprocess.Popen(program, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         threading.Thread(target=_receive, args=[process.stdout, messages], daemon=True).start()
