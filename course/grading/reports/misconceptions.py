@@ -17,6 +17,7 @@ MAX_EXAMPLES = 25
 """Of so many students the shortest example is taken."""
 MAX_LENGTH = 600
 """The characters of an example."""
+_LINES = re.compile(r"^(?:called|got|want) .*(?:\n +.*)*", re.MULTILINE)
 _WORD = re.compile(r"\b[^\W\d]\w*")
 
 
@@ -65,7 +66,7 @@ def _misconception(
     own: Sequence[tuple[StudentGrade, LessonResult, ExerciseResult]],
 ) -> Misconception:
     messages = [message_about(result, one) for _, result, one in own[:MAX_EXAMPLES]]
-    examples = [one.details for one in messages if _is_ours(one.details, lesson)]
+    examples = list(filter(None, (_example(one.details, lesson) for one in messages)))
     return Misconception(
         lesson=lesson,
         exercise=lesson.exercise(exercise),
@@ -77,14 +78,20 @@ def _misconception(
     )
 
 
-def _is_ours(details: str, lesson: Lesson) -> bool:
-    """Return whether details have only numbers and words of the lesson's tests, and no texts."""
-    is_short = 0 < len(details) <= MAX_LENGTH
-    has_text = any(quote in details for quote in "\"'“")
-    return is_short and not has_text and _words(lesson).issuperset(_WORD.findall(details))
+def _example(details: str, lesson: Lesson) -> str:
+    """Return the call and both values of a message; nothing if a student may have written a word.
+
+    Numbers, and words that are in the lesson's tests or name a tensor, are not a student's.
+    """
+    text = "\n".join(match[0] for match in _LINES.finditer(details))
+    is_short = len(text) <= MAX_LENGTH and "\ngot " in text
+    has_quotes = any(quote in text for quote in "\"'“")
+    return (
+        text if is_short and not has_quotes and _words(lesson) >= set(_WORD.findall(text)) else ""
+    )
 
 
 @cache
 def _words(lesson: Lesson) -> frozenset[str]:
-    tests = lesson.tests.read_text(encoding="utf-8")
-    return frozenset([*_WORD.findall(tests), "called", "got", "want"])
+    ours = "called got want a an empty tensor of on the meta device nan inf float32 float64 int64"
+    return frozenset(_WORD.findall(f"{ours} {lesson.tests.read_text(encoding='utf-8')}"))
