@@ -86,9 +86,8 @@ def _example(details: str, lesson: Lesson) -> str:
     text = "\n".join(match[0] for match in _LINES.finditer(details))
     is_short = len(text) <= MAX_LENGTH and "\ngot " in text
     has_quotes = any(quote in text for quote in "\"'“")
-    return (
-        text if is_short and not has_quotes and _words(lesson) >= set(_WORD.findall(text)) else ""
-    )
+    is_ours = _words(lesson).issuperset(_WORD.findall(text))
+    return text if is_short and is_ours and not has_quotes else ""
 
 
 @cache
