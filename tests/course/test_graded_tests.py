@@ -1,5 +1,8 @@
 """The tests are tested: known mistakes are refused by their own exercise, alternatives accepted."""
 
+import ast
+import sys
+
 import pytest
 
 from course.mistakes import alternatives, errors, mistakes
@@ -7,6 +10,18 @@ from course.mistakes.trial import try_all, try_pairs
 from course.syllabus import lessons
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+
+
+@each_lesson
+def test_graded_tests_import_pytorch_and_course_testing_alone(lesson):
+    """And no exercise: that is what the `lesson` fixture is for. Import-linter has no such rule."""
+    allowed = {"torch", "pytest", "course.testing", *sys.stdlib_module_names}
+    for node in ast.walk(ast.parse(lesson.tests.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in getattr(node, "names", []) if isinstance(node, ast.Import)]
+        names += [node.module] if isinstance(node, ast.ImportFrom) else []
+        for name in names:
+            packages = {".".join(name.split(".")[:depth]) for depth in (1, 2)}
+            assert packages & allowed, f"line {node.lineno}: {name}"
 
 
 @each_lesson
