@@ -115,7 +115,7 @@ def grade_class(
     with store.locked():
         seed = request.seed
         if request.compare and seed is None:
-            seed = Store(request.compare).seed(None)  # other inputs would be a difference, too
+            seed = Store(request.compare).kept_seed()  # other inputs would be a difference, too
         settings = Settings(store.seed(seed), confined=request.confined)
         units = _units(submissions, wanted)
         jobs = max(1, min(request.jobs, len(units)))
@@ -156,8 +156,10 @@ def _check_folders(request: Request) -> None:
         )
     if compare and compare.resolve() == out.resolve():
         raise GradingError(f"--compare {compare} is --out: name another folder by --out")
-    if compare and not (compare / "seed.txt").exists():
-        raise GradingError(f"--compare {compare}: no class was graded into that folder")
+    if compare and Store(compare).kept_seed() is None:
+        raise GradingError(
+            f"--compare {compare}: you have not graded a class into that folder here"
+        )
     if request.export and request.export.resolve() == _export_path(request).resolve():
         raise GradingError(
             f"{request.export} is where the filled-in export goes: name another folder by --out"

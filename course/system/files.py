@@ -23,7 +23,9 @@ def write_whole_bytes(path: Path, data: bytes) -> None:
     """Do the same for bytes, into a folder that is there."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        draft.write_bytes(data)
+        draft.unlink(missing_ok=True)  # a link that somebody put there would be followed
+        with open(draft, "xb") as file:
+            file.write(data)
         os.replace(draft, path)
     except OSError:
         draft.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,7 +33,7 @@ from click.testing import CliRunner
 from course.cli.grade import grade
 from course.grading.grades import grades_of
 from course.grading.judge import grade as grading
-from course.grading.judge import local
+from course.grading.judge import local, signing
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
 from course.grading.judge.schedule import Waiting
 from course.grading.judge.unit import Unit, key_of, not_graded
@@ -182,9 +183,61 @@ def test_a_seed_is_secret_until_it_is_drawn_and_then_kept(tmp_path):
     drawn = first.seed(None)
     assert drawn == first.seed(None) != other.seed(None)
     assert first.seed(7) == first.seed(None) == 7
-    (tmp_path / "a" / "seed.txt").write_text("seven", encoding="utf-8")
-    with pytest.raises(GradingError, match="should hold a whole number"):
-        first.seed(None)
+    for planted in ("seven", "7", "7\nforged"):
+        (tmp_path / "a" / "seed.txt").write_text(planted, encoding="utf-8")
+        assert first.kept_seed() is None
+        assert first.seed(None) not in (7, drawn)
+
+
+def test_results_that_another_user_wrote_are_not_believed(tmp_path, monkeypatch):
+    """Such as those in a folder `graded` that a student handed in."""
+    unit = Unit("ann", "rope", b"a stub")
+    ours, theirs = Store(tmp_path / "ours"), Store(tmp_path / "theirs")
+    key = key_of(unit, 7)
+    result = replace(not_graded(unit, ""), key=key)
+
+    def fill(store):
+        store.seed(7)
+        store.note_examined("all")
+        store.keep(unit, result)
+
+    fill(ours)
+    monkeypatch.setattr(signing, "own_secret", lambda: b"another's")
+    fill(theirs)
+    monkeypatch.undo()
+    assert (ours.find(unit, key), ours.kept_seed(), ours.examined()) == (result, 7, ["all"])
+    assert (theirs.find(unit, key), theirs.kept_seed(), theirs.examined()) == (None, None, [])
+    assert ([*ours.kept()], [*theirs.kept()]) == ([result], [])
+    (file,) = (tmp_path / "ours").rglob("ann.json")
+    for old, new in ((key, key_of(unit, 8)), ("rope_tables", "rope_table"), (".", "")):
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text.replace(old, new, 1), encoding="utf-8")
+        assert [*ours.kept()] == []
+        file.write_text(text, encoding="utf-8")
+    assert [*ours.kept()] == [result]
+
+
+def test_the_secret_is_made_once_and_nobody_else_can_read_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(signing.click, "get_app_dir", lambda _: str(tmp_path / "new"))
+    secret = signing.own_secret.__wrapped__()
+    assert len(secret) == 32
+    assert signing.own_secret.__wrapped__() == secret
+    (file,) = (tmp_path / "new").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.chmod(0o644)
+    assert signing.own_secret.__wrapped__() != secret
+    monkeypatch.setattr(signing.click, "get_app_dir", lambda _: "/proc/nowhere")
+    assert len(signing.own_secret.__wrapped__()) == 32
+
+
+@pytest.mark.parametrize("place", ["out", "out/feedback", "out/.lock", "out/results/rope"])
+def test_no_link_in_the_folder_of_results_is_followed(tmp_path, place):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / place).symlink_to(tmp_path / "mine")
+    with pytest.raises(GradingError, match="is a link"), Store(tmp_path / "out").locked():
+        pass
+    assert list((tmp_path / "mine").iterdir()) == []
 
 
 def run(submissions: Path | str, *arguments: object, out: Path | None = None):

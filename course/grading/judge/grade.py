@@ -5,6 +5,7 @@ it stands what it depends on. So whoever is interrupted begins again, and only w
 out of date is done.
 """
 
+import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,10 +17,13 @@ from filelock import FileLock, Timeout
 from course.grading.judge.local import local_judges
 from course.grading.judge.reference_check import NOBODY, checks, expect_right
 from course.grading.judge.schedule import judged
+from course.grading.judge.signing import is_signed, sign
 from course.grading.judge.unit import GradingError, Settings, Unit, judging_key, key_of
 from course.grading.names import file_stem
 from course.system.files import write_whole
 from course.testing.result import LessonResult, from_text, to_text
+
+_SIGNATURE = re.compile(r'"key": "[0-9a-f]+(\.[0-9a-f]+)"')
 
 
 class Store:
@@ -33,8 +37,11 @@ class Store:
         """Be the only one that grades into this folder.
 
         Raises:
-            GradingError: another grader is at it.
+            GradingError: another grader is at it, or there are links, which may lead to anyone's.
         """
+        inside = [*self._out.glob("*"), *(self._out / "results").glob("*")]
+        if link := next((path for path in (self._out, *inside) if path.is_symlink()), None):
+            raise GradingError(f"{link} is a link, and none is followed: choose another --out")
         self._out.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self._out / ".lock")
         try:
@@ -51,42 +58,43 @@ class Store:
 
         Nobody can know a new one beforehand, and prepare answers for its inputs.
         """
-        file = self._out / "seed.txt"
-        if chosen is not None:
-            seed = chosen
-        elif file.exists():
-            try:
-                seed = int(file.read_text(encoding="utf-8"))
-            except ValueError:
-                raise GradingError(
-                    f"{file} should hold a whole number; name one by --seed"
-                ) from None
-        else:
+        seed = self.kept_seed() if chosen is None else chosen
+        if seed is None:
             seed = secrets.randbits(128)  # so many cannot be tried, whatever is seen of the inputs
-        write_whole(file, f"{seed}\n")
+        write_whole(self._out / "seed.txt", f"{seed}\n{sign(f'seed {seed}')}\n")
         return seed
 
+    def kept_seed(self) -> int | None:
+        """Return the seed of the last time, if this user has graded into the folder."""
+        with suppress(OSError, ValueError):
+            seed, signature = (self._out / "seed.txt").read_text(encoding="utf-8").split()
+            if is_signed(f"seed {seed}", signature):
+                return int(seed)
+        return None
+
     def kept(self) -> Iterator[LessonResult]:
-        """Yield all results that are there and whole, up to date or not."""
+        """Yield all results that this user's grader wrote, up to date or not."""
         for path in sorted((self._out / "results").glob("*/*.json")):
             with suppress(OSError, ValueError):
-                yield from_text(path.read_text(encoding="utf-8"))
+                yield _signed_result(path)
 
     def examined(self) -> list[str]:
         """Return the keys of the lessons whose integrity checks were passed."""
-        try:
-            return (self._out / "examined.txt").read_text(encoding="utf-8").split()
-        except (OSError, UnicodeError):
-            return []
+        with suppress(OSError, ValueError):
+            lines = (self._out / "examined.txt").read_text(encoding="utf-8").splitlines()
+            signed = (line.split() for line in lines)
+            return [key for key, signature in signed if is_signed(f"examined {key}", signature)]
+        return []
 
     def note_examined(self, key: str) -> None:
         """Keep one more of these keys."""
-        write_whole(self._out / "examined.txt", "\n".join([*self.examined()[-99:], key, ""]))
+        lines = [f"{one} {sign(f'examined {one}')}" for one in [*self.examined()[-99:], key]]
+        write_whole(self._out / "examined.txt", "\n".join([*lines, ""]))
 
     def find(self, unit: Unit, key: str) -> LessonResult | None:
         """Return the result of a unit, if it is there, whole and up to date."""
         try:
-            result = from_text(self._file(unit).read_text(encoding="utf-8"))
+            result = _signed_result(self._file(unit))
         except (OSError, ValueError):
             return None
         if (result.student, result.lesson, result.key) != (unit.student, unit.lesson, key):
@@ -94,11 +102,26 @@ class Store:
         return result
 
     def keep(self, unit: Unit, result: LessonResult) -> None:
-        """Write a result."""
-        write_whole(self._file(unit), to_text(result))
+        """Write a result, signed."""
+        text, key = to_text(result), f'"key": "{result.key}'
+        write_whole(self._file(unit), text.replace(key, f"{key}.{sign(text)}", 1))
 
     def _file(self, unit: Unit) -> Path:
         return self._out / "results" / unit.lesson / f"{file_stem(unit.student)}.json"
+
+
+def _signed_result(path: Path) -> LessonResult:
+    """Return the result in a file, whose signature is behind its key.
+
+    Raises:
+        OSError, ValueError: it is not there, or damaged, or not this user's.
+    """
+    text = path.read_text(encoding="utf-8")
+    if match := _SIGNATURE.search(text):
+        unsigned = text[: match.start(1)] + text[match.end(1) :]
+        if is_signed(unsigned, match[1][1:]):
+            return from_text(unsigned)
+    raise ValueError("not signed by this user")
 
 
 def grade_all(
