@@ -1,30 +1,29 @@
 """A student's own functions, right or wrong: their tables, and what the course knows of them.
 
-Each scheme's functions run in a process of their own, for a while at most: what they raise, print,
-change or never finish leaves the others as they are.
+They run in the warm process, those of each scheme in a run of their own, for a while at most: what
+they raise, print, change or never finish leaves the others as they are.
 """
 
-import subprocess
-import sys
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from course import root
 from course.lab.positions import EXERCISES, NotShown, table_of
-from course.student import dry_run
+from course.mistakes.diagnosis import diagnoser
 from course.student.borrow import written_in
 from course.student.progress import stubs_in
+from course.student.warm.process import how_it_ended, results
+from course.student.warm.server import Run
 from course.syllabus import Lesson, Status, find_lesson
+from course.testing import run as testing
+from course.testing.case import Case, collect
 from course.testing.outcomes import Wrong
-from course.testing.result import LessonResult
 
 SECONDS = 30
-"""How long the functions of one scheme may take, with the start of their process."""
+"""How long the functions of one scheme may take."""
 
 
 def own_tables(length: int, learned: Tensor) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -33,15 +32,21 @@ def own_tables(length: int, learned: Tensor) -> tuple[dict[str, Tensor], dict[st
     A scheme of which every exercise is still to do has neither.
     """
     begun = [scheme for scheme in EXERCISES if own_exercises(scheme)]
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
-        torch.save(learned, Path(scratch) / "learned.pt")
-        with ThreadPoolExecutor(2) as threads:
-            found = list(threads.map(lambda scheme: _run(scheme, length, Path(scratch)), begun))
-    tables = {scheme: one for scheme, one in zip(begun, found, strict=True)}
-    return (
-        {scheme: one for scheme, one in tables.items() if isinstance(one, Tensor)},
-        {scheme: one for scheme, one in tables.items() if isinstance(one, str)},
-    )
+    given = {"length": length, "learned": learned[:length].tolist(), "seconds": SECONDS}
+    requests = [_request(EXERCISES[scheme][0], scheme=scheme, **given) for scheme in begun]
+    tables, troubles = {}, {}
+    for scheme, message in zip(begun, results(__name__, requests), strict=True):
+        match message:
+            case {"done": {"table": table}}:
+                tables[scheme] = torch.tensor(table)
+            case {"done": {"trouble": trouble}}:
+                troubles[scheme] = trouble
+            case {"ended": code, "log": log}:
+                stem, names = EXERCISES[scheme]
+                doing = f"While the page called {' and '.join(names)}"
+                ended = how_it_ended(code, log, doing, find_lesson(stem).module())
+                troubles[scheme] = " ".join(ended.split())
+    return tables, troubles
 
 
 def own_exercises(scheme: str) -> list[str]:
@@ -55,73 +60,61 @@ def own_exercises(scheme: str) -> list[str]:
     return [name for name in names if name not in stubs]
 
 
-def _run(scheme: str, length: int, scratch: Path) -> Tensor | str:
-    module = find_lesson(EXERCISES[scheme][0]).module()
-    command = [sys.executable, "-m", __name__, scheme, str(module), str(length), str(scratch)]
-    nothing = subprocess.DEVNULL
-    names = " and ".join(EXERCISES[scheme][1])
-    try:
-        subprocess.run(
-            command, cwd=root(), stdin=nothing, stdout=nothing, stderr=nothing, timeout=SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        return f"{names} cannot be shown: after {SECONDS} seconds there was no result."
-    said = scratch / f"{scheme}.txt"
-    if said.exists():
-        return said.read_text(encoding="utf-8")
-    try:
-        return torch.load(scratch / f"{scheme}.pt", weights_only=True)
-    except Exception:  # it was never written, or not to its end
-        return f"{names} cannot be shown: the process that called them ended without a result."
-
-
-def _main(scheme: str, module: str, length: str, scratch: str) -> None:
-    lesson, folder = find_lesson(EXERCISES[scheme][0]), Path(scratch)
-    try:
-        names = written_in(Path(module), lesson)
-        learned = torch.load(folder / "learned.pt", weights_only=True)
-        torch.save(table_of(scheme, names, int(length), learned).clone(), folder / f"{scheme}.pt")
-    except (NotShown, Wrong) as wrong:
-        sentence = f"{str(wrong).partition(chr(10))[0].rstrip('.')}."
-        (folder / f"{scheme}.txt").write_text(sentence, encoding="utf-8")
-
-
-# --- what the tests say -------------------------------------------------------------------------
-
-
 def own_results() -> list[dict[str, Any]]:
     """Return for each exercise of the page whose it is, its status, and the mistake if it is known.
 
     The graded tests of each lesson that was begun are run.
     """
-    modules = {lesson.stem: lesson.module().read_bytes() for lesson in _begun()}
-    results, _ = dry_run.run(modules, diagnosed=True)
+    stems = dict.fromkeys(EXERCISES[scheme][0] for scheme in EXERCISES if own_exercises(scheme))
+    begun = [stem for stem in stems if find_lesson(stem).module().is_file()]
+    found = zip(begun, results(__name__, map(_request, begun)), strict=True)
+    tested = {stem: message.get("done", {}) for stem, message in found}
     return [
-        _about(scheme, stem, name, results.get(stem))
+        {
+            "name": name,
+            "scheme": scheme,
+            "lesson": stem,
+            "whose": "yours" if name in own_exercises(scheme) else "borrowed",
+            **tested.get(stem, {}).get(name, {"status": Status.NOT_RUN, "says": "", "look": ""}),
+        }
         for scheme, (stem, names) in EXERCISES.items()
         for name in names
     ]
 
 
-def _begun() -> list[Lesson]:
-    schemes = [scheme for scheme in EXERCISES if own_exercises(scheme)]
-    lessons = {EXERCISES[scheme][0]: find_lesson(EXERCISES[scheme][0]) for scheme in schemes}
-    return [lesson for lesson in lessons.values() if lesson.module().is_file()]
+def _request(stem: str, **given: Any) -> dict[str, Any]:
+    return {"lesson": stem, "module": str(find_lesson(stem).module()), **given}
 
 
-def _about(scheme: str, stem: str, name: str, result: LessonResult | None) -> dict[str, Any]:
-    found = {one.name: one for one in result.exercises}.get(name) if result else None
-    is_own = name in own_exercises(scheme)
+# --- in the warm process ------------------------------------------------------------------------
+
+
+def warm_up(lesson: Lesson) -> list[Case]:
+    """Return the tests of a lesson."""
+    return collect([lesson.tests])
+
+
+def perform(
+    run: Run, cases: Sequence[Case], lesson: str, module: str, scheme: str = "", **given: Any
+) -> dict[str, Any]:
+    """Return the table of a scheme, or its trouble; without a scheme what all tests say."""
+    path = Path(module)
+    if not scheme:
+        return _tested(run, cases, path)
+    run.end_after(given["seconds"])
+    try:
+        names = written_in(path, find_lesson(lesson))
+        learned = torch.tensor(given["learned"])
+        return {"table": table_of(scheme, names, given["length"], learned).tolist()}
+    except (NotShown, Wrong) as wrong:
+        return {"trouble": f"{str(wrong).partition(chr(10))[0].rstrip('.')}."}
+
+
+def _tested(run: Run, cases: Sequence[Case], path: Path) -> dict[str, dict[str, str]]:
+    run.end_after(10 * SECONDS)
+    module = testing.open_module(path, 0, run.printed)
+    found = testing.run(module, cases, diagnoser(seed=0), run.printed)
     return {
-        "name": name,
-        "scheme": scheme,
-        "lesson": stem,
-        "whose": "yours" if is_own else "borrowed",
-        "status": str(found.status) if found else str(Status.NOT_RUN),
-        "says": found.says if found else "",
-        "look": found.look if found else "",
+        one.name: {"status": one.status, "says": one.says, "look": one.look}
+        for one in found.exercises
     }
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])

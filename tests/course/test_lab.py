@@ -236,21 +236,20 @@ def test_the_reference_alone(student, tmp_path):
 @pytest.mark.slow
 def test_one_function_that_fails_leaves_the_others(student, tmp_path, monkeypatch):
     """One is right, one is not, one never ends, and one is to do."""
-    monkeypatch.setattr(own, "SECONDS", 20)
+    monkeypatch.setattr(own, "SECONDS", 5)
     student(
         learned=("return self.weight[:seq_len]", "while True: pass"),
         sinusoidal=AS_IT_IS,
         rope=("torch.cat((-x2, x1)", "torch.cat((x2, x1)"),
     )
-    text = (own.root() / "exercises" / "learned.py").read_text(encoding="utf-8")
-    assert "while True" in text
-    monkeypatch.setattr(own.dry_run, "run", lambda modules, diagnosed: ({}, False))
+    monkeypatch.setattr(numbers, "own_results", list)
     output, found = export(tmp_path, "--mine")
     yours = found["mine"]
     assert set(yours["positions"]) == {"sinusoidal", "rope", "alibi"}
     assert list(yours["troubles"]) == ["learned"]
-    assert "after 20 seconds there was no result" in yours["troubles"]["learned"]
-    assert "after 20 seconds" in output
+    assert "LearnedPositionalEmbedding" in yours["troubles"]["learned"]
+    assert "came to no end" in yours["troubles"]["learned"]
+    assert "came to no end" in output
     assert yours["positions"]["sinusoidal"] == found["positions"]["sinusoidal"]
     assert yours["positions"]["rope"] != found["positions"]["rope"]
     assert yours["losses"]["alibi"] == found["models"]["alibi"]["losses"]
@@ -262,7 +261,7 @@ def test_one_function_that_fails_leaves_the_others(student, tmp_path, monkeypatc
     [
         ("def (", "exercises/rope.py is not valid Python"),
         ("import nowhere", "exercises/rope.py imports nowhere, which is not there"),
-        ("import os\nos.kill(os.getpid(), 9)", "ended without a result"),
+        ("import os\nos.kill(os.getpid(), 9)", "exercises/rope.py was stopped by the system"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_said_for_its_schemes(student, tmp_path, text, sentence):

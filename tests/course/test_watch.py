@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from course import ROOT
-from course.student.watch.runner import FORKS, how_it_ended
+from course.student.warm.process import FORKS, how_it_ended
 from course.syllabus import find_lesson
 
 SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
@@ -179,7 +179,7 @@ MODULE = ROOT / "exercises" / "rope.py"
 def test_how_a_run_ended_is_one_sentence(code, log, words):
     if code == -11 and os.name == "nt":
         pytest.skip("Windows has no such signal")
-    said = how_it_ended(code, log, "rotate_half", MODULE)
+    said = how_it_ended(code, log, "While rotate_half was tested", MODULE)
     assert said.startswith("While rotate_half was tested, exercises/rope.py ")
     assert words in said
 
@@ -222,7 +222,7 @@ def test_whatever_the_file_does_the_watcher_says_so_and_goes_on(watching, mode):
 def test_an_endless_loop_is_told(own_repository, watching):
     shorter = {
         own_repository / "course" / "testing" / "case.py": ("PER_TEST = 30", "PER_TEST = 3"),
-        own_repository / "course" / "student" / "watch" / "server.py": ("GRACE = 5", "GRACE = 1"),
+        own_repository / "course" / "student" / "watch" / "verdict.py": ("GRACE = 5", "GRACE = 1"),
     }
     before = {path: path.read_text(encoding="utf-8") for path in shorter}
     for path, limits in shorter.items():

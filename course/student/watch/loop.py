@@ -15,7 +15,7 @@ from course import root
 from course.student import hints
 from course.student.board import course_board
 from course.student.progress import chosen_exercise, next_exercise, status_of_all
-from course.student.watch.runner import FORKS, Runner, how_it_ended
+from course.student.warm.process import FORKS, WarmProcess, how_it_ended
 from course.syllabus import Lesson, lessons
 
 LOOK = 0.015
@@ -48,8 +48,10 @@ class Watcher:
         self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
         click.echo(f"{course_board(status)}\n")
         click.echo("PyTorch is being loaded; from then on, each save is tested at once.")
-        self._runner = Runner(
-            lambda *told: self._events.put(("told", told)), FORKS if forks is None else forks
+        self._warm = WarmProcess(
+            "course.student.watch.verdict",
+            lambda *told: self._events.put(("told", told)),
+            FORKS if forks is None else forks,
         )
 
     def run(self) -> None:
@@ -65,7 +67,7 @@ class Watcher:
         seen = before = _files()
         try:
             self._test(self._lesson)
-            while self._runner.is_busy or not is_over:
+            while self._warm.is_busy or not is_over:
                 try:
                     kind, event = self._events.get(timeout=LOOK)
                 except queue.Empty:
@@ -78,7 +80,7 @@ class Watcher:
                     continue
                 match kind, event:
                     case "told", (process, message):
-                        self._told(self._runner.receive(process, message))
+                        self._told(self._warm.receive(process, message))
                     case "key", "q":
                         break
                     case "key", "h":
@@ -86,7 +88,7 @@ class Watcher:
                     case "key", key:
                         is_over = is_over or key == END
         finally:
-            self._runner.close()
+            self._warm.close()
 
     def _hear_keys(self) -> None:
         """Note each letter that is typed, or comes from a pipe."""
@@ -108,19 +110,21 @@ class Watcher:
     def _test(self, lesson: Lesson) -> None:
         self._lesson, self._began = lesson, time.monotonic()
         self._at, self._said_that_it_takes_long = None, False
-        self._runner.test(lesson, shutil.get_terminal_size().columns)
+        width = shutil.get_terminal_size().columns
+        self._warm.run({"lesson": lesson.stem, "width": width})
 
     def _told(self, message: dict | None) -> None:
         match message:
             case {"testing": exercise}:
                 self._began = self._began if self._at is not None else time.monotonic()
                 self._at = exercise
-            case {"verdict": text, "exercise": exercise}:
+            case {"done": {"verdict": text, "exercise": exercise}}:
                 self._exercise = exercise
                 self._show(text)
             case {"ended": code, "log": log}:
                 self._exercise = self._at or self._exercise
-                text = how_it_ended(code, log, self._at or "", self._lesson.module())
+                doing = f"While {self._at} was tested" if self._at else "While it was loaded"
+                text = how_it_ended(code, log, doing, self._lesson.module())
                 self._show(click.style(text, fg="red"))
 
     # --- what is shown ----------------------------------------------------------------------
@@ -137,7 +141,7 @@ class Watcher:
 
     def _say_if_it_takes_long(self) -> None:
         waited = time.monotonic() - self._began
-        if self._runner.is_busy and self._at is not None and waited > LONG:
+        if self._warm.is_busy and self._at is not None and waited > LONG:
             if not self._said_that_it_takes_long:
                 click.echo(
                     f"{self._at or f'Loading exercises/{self._lesson.stem}.py'} takes long. A test "

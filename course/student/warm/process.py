@@ -1,9 +1,10 @@
-"""The warm process, seen from the watcher: it is started, asked for runs, and stopped here."""
+"""The warm process, as others see it: it is started, asked for runs, and stopped here."""
 
 import contextlib
 import json
 import linecache
 import os
+import queue
 import re
 import signal
 import subprocess
@@ -11,11 +12,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from course import root
-from course.syllabus import Lesson
 from course.system.console import PREFIX, command_prefix
 
 FORKS = sys.platform == "linux"
@@ -23,19 +24,23 @@ FORKS = sys.platform == "linux"
 libraries do in threads may not survive it, once PyTorch has used them."""
 
 
-class Runner:
-    """A warm process for one run at a time; whoever wishes for a new one stops the one before.
+class WarmProcess:
+    """A warm process for one run at a time; a new request stops the run before.
 
     Args:
+        task: the name of the module that says what to do.
         tell: is given, from another thread, a process and its message; they must come to `receive`.
         forks: whether each run is a fork of the process; if not, the process ends with it.
 
     Attributes:
-        is_busy: whether a run is wished for, or goes on.
+        is_busy: whether a run is asked for, or goes on.
     """
 
-    def __init__(self, tell: Callable[[subprocess.Popen, dict], None], forks: bool) -> None:
+    def __init__(
+        self, task: str, tell: Callable[[subprocess.Popen, dict], None], forks: bool = FORKS
+    ) -> None:
         self.is_busy = False
+        self._task = task
         self._tell = tell
         self._forks = forks
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
@@ -47,9 +52,9 @@ class Runner:
         self._began = time.time()
         self._errors.seek(0)
         self._errors.truncate()
-        way = "fork" if self._forks else "once"
+        way, lesson = "fork" if self._forks else "once", self._request["lesson"]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "course.student.watch.server", way, self._lesson.stem],
+            [sys.executable, "-m", "course.student.warm.server", way, self._task, lesson],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -68,11 +73,11 @@ class Runner:
                 self._tell(process, json.loads(line))
         self._tell(process, {"gone": process.wait()})
 
-    def test(self, lesson: Lesson, width: int) -> None:
-        """Run the tests of a lesson; `width` is that of the terminal."""
-        if self.is_busy and self._pid is None and lesson == self._lesson:
+    def run(self, request: dict[str, Any]) -> None:
+        """Ask for a run with a "lesson", a stem, and whatever else the task takes, as JSON."""
+        if self.is_busy and self._pid is None and request == self._request:
             return  # the run that has not begun will read what is there by then
-        self._lesson = lesson
+        self._request = request
         loaded = [*root().glob("tests/test_*.py"), *root().glob("solutions/*.py")]
         have_changed = any(path.stat().st_mtime > self._began for path in loaded)
         if have_changed or (self.is_busy and not (self._forks and self._pid)):
@@ -83,11 +88,11 @@ class Runner:
             self._start()
         self.is_busy, self._pid = True, None
         with contextlib.suppress(OSError):  # it has just ended, which will be told
-            self._process.stdin.write(f"{lesson.stem} {width}\n".encode())
+            self._process.stdin.write(f"{json.dumps(request)}\n".encode())
             self._process.stdin.flush()
 
     def receive(self, process: subprocess.Popen, message: dict) -> dict | None:
-        """Take note of a message; return it if it is about the run that was wished for last.
+        """Take note of a message; return it if it is about the run that was asked for last.
 
         Raises:
             RuntimeError: the tests cannot be loaded.
@@ -95,15 +100,19 @@ class Runner:
         if process is not self._process:
             return None
         match message:
-            case {"testing": _, "pid": pid}:
+            case {"pid": pid}:
                 self._pid = pid
-                return message
-            case {"ended": _} if self._pid is None:  # the run before, which was stopped
                 return None
             case {"gone": _} if self._pid is None:
                 raise RuntimeError(f"The course's own tests cannot be loaded:\n{self._log()}")
+            case _ if self._pid is None:  # of the run before, which was stopped
+                return None
             case {"ended": code} | {"gone": code}:
                 message = {"ended": code, "log": self._log()}
+            case {"done": _}:
+                pass
+            case _:  # what the task tells meanwhile
+                return message
         self.is_busy, self._pid = False, None
         if not self._forks or process.poll() is not None:
             self._start()
@@ -123,6 +132,24 @@ class Runner:
             self._process, self.is_busy = None, False
 
 
+def results(task: str, requests: Iterable[dict[str, Any]]) -> Iterator[dict]:
+    """Yield for each request {"done": what the task returned}, or how else the run ended.
+
+    Raises:
+        RuntimeError: the task cannot be loaded.
+    """
+    told = queue.SimpleQueue()
+    warm = WarmProcess(task, lambda *message: told.put(message))
+    try:
+        for request in requests:
+            warm.run(request)
+            while warm.is_busy:
+                message = warm.receive(*told.get())
+            yield message
+    finally:
+        warm.close()
+
+
 def _kill_group(pid: int) -> None:
     """End a process that leads a group, and the group; Windows has none."""
     if os.name != "nt":
@@ -130,13 +157,13 @@ def _kill_group(pid: int) -> None:
             os.killpg(pid, signal.SIGKILL)
 
 
-def how_it_ended(code: int, log: str, exercise: str, module: Path) -> str:
+def how_it_ended(code: int, log: str, doing: str, module: Path) -> str:
     """Say how a process ended before its verdict, and at which line of the student's file.
 
     Args:
         code: its exit code; negative for the signal that ended it.
         log: what it left behind.
-        exercise: what it was testing; empty while it loaded the file.
+        doing: what it was doing, "While rotate_half was tested".
         module: the student's file.
     """
     if log.startswith("Timeout ("):
@@ -149,7 +176,6 @@ def how_it_ended(code: int, log: str, exercise: str, module: Path) -> str:
         what = f"crashed the Python process: {signal.strsignal(-code)}."
     else:
         what = f"ended the whole Python process, with status {code}: by os._exit, or by a crash."
-    doing = f"While {exercise} was tested" if exercise else "While it was loaded"
     said = f"{doing}, {module.parent.name}/{module.name} {what}"
     if deepest := re.search(r'exercises[\\/](\w+\.py)", line (\d+)', log):
         name, line = deepest[1], int(deepest[2])

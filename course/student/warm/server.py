@@ -1,0 +1,139 @@
+"""The process that waits with PyTorch loaded.
+
+    python -m course.student.warm.server fork|once TASK LESSON
+
+TASK is the name of a module with two functions. `warm_up(lesson)` loads what is slow to load, once
+for each lesson; `perform(run, warm, **request)` is given that and a request, which has a `lesson`.
+
+It reads requests, a line of JSON each, and writes what happens, a line of JSON each:
+
+    {"pid": 4711}               a run has begun, in this process
+    {"testing": "rope_tables"}  anything that the task tells meanwhile
+    {"done": {...}}             what the task returned
+    {"ended": -11}              the run ended before, with this exit code
+
+With "fork", each run is a fork of this process; with "once", this process itself makes its one
+run and ends. LESSON is the one that will probably be asked for first.
+"""
+
+import contextlib
+import faulthandler
+import importlib
+import json
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, NoReturn, TextIO
+
+import torch
+
+from course.syllabus import Lesson, find_lesson
+
+TOLD = 99
+"""The exit status of a run that told its result; a student's code may end it with 0."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a task may do in the process in which it runs.
+
+    Attributes:
+        tell: tells the process that asked, by keywords.
+        printed: returns what was printed since it was last called.
+    """
+
+    tell: Callable[..., None]
+    printed: Callable[[], str]
+    log: TextIO
+
+    def end_after(self, seconds: float) -> None:
+        """Set the time after which this process ends, even if it is stuck in one long call."""
+        faulthandler.dump_traceback_later(seconds, file=self.log, exit=True)
+
+
+def main(forks: bool, task: ModuleType, likely: Lesson) -> None:
+    """Serve requests until nobody is left to ask."""
+    torch.set_num_threads(1)  # as in `course check`; and threads do not live on in a fork
+    tell = _own_stdout()
+    warm = {likely: task.warm_up(likely)}
+    while line := sys.stdin.readline():
+        request = json.loads(line)
+        lesson = find_lesson(request["lesson"])
+        if lesson not in warm:
+            warm[lesson] = task.warm_up(lesson)
+        if not forks or (child := os.fork()) == 0:
+            if forks:
+                os.setsid()  # so that it can be ended together with all that it starts
+            _run(lambda run: task.perform(run, warm[lesson], **request), tell)  # noqa: B023
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code != TOLD:
+            tell(ended=code)
+
+
+def _own_stdout() -> Callable[..., None]:
+    """Keep stdout for what is told: whatever else is printed goes nowhere."""
+    pipe = open(os.dup(1), "wb", buffering=0)  # noqa: SIM115
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+    def tell(**message: object) -> None:
+        # the empty line ends what a process may have left unfinished that was killed
+        pipe.write(f"\n{json.dumps(message)}\n".encode())
+
+    return tell
+
+
+def _run(perform: Callable[[Run], Any], tell: Callable[..., None]) -> NoReturn:
+    """Perform a task, tell its result, and end this process."""
+    log = open(os.dup(2), "w", encoding="utf-8")  # noqa: SIM115
+    os.ftruncate(2, 0)
+    os.lseek(2, 0, os.SEEK_SET)
+    try:
+        faulthandler.enable(log)  # if the interpreter crashes, it says where
+        tell(pid=os.getpid())
+        tell(done=perform(Run(tell, _collect_printed(), log)))
+    except BaseException:  # ours, not the student's
+        traceback.print_exc(file=log)
+        log.flush()
+        os._exit(1)
+    os._exit(TOLD)  # to take PyTorch down would take longer than the run
+
+
+def _collect_printed() -> Callable[[], str]:
+    """Put what this process prints from now on into a file, and let it read nothing.
+
+    Returns:
+        A function that gives what was printed since it was last called.
+    """
+    file = tempfile.TemporaryFile(  # noqa: SIM115
+        "w+", encoding="utf-8", errors="replace", newline="\n"
+    )
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor, into in ((0, nothing), (1, file.fileno()), (2, nothing)):
+        os.dup2(into, descriptor)  # for whatever reads or prints without Python
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = file
+
+    def printed() -> str:
+        file.seek(0)
+        text = file.read()
+        file.seek(0)
+        file.truncate()
+        return text
+
+    return printed
+
+
+if __name__ == "__main__":
+    try:
+        with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+            main(
+                sys.argv[1] == "fork",
+                importlib.import_module(sys.argv[2]),
+                find_lesson(sys.argv[3]),
+            )
+    except RuntimeError as error:  # the tests cannot be loaded
+        sys.exit(str(error))
