@@ -28,10 +28,10 @@ def expect_small_normal(weight):
     expect.close(mean, 0.0, tolerance=0.0006, what="the mean of the weights")
     expect.that(
         abs(beyond - 0.0455) < 0.0065,
-        f"{beyond:.1%} of the weights lie beyond two standard deviations; normal is 4.6%",
+        f"{beyond:.1%} of the weights lie beyond ±0.04; of N(0, 0.02²) it is 4.6%",
     )
     least = min(weight.std(dim=0).min().item(), weight.std(dim=1).min().item())
-    expect.that(least > 0.01, "some rows or columns hold one number over and over")
+    expect.that(least > 0.01, f"a row or a column has the standard deviation {least:.2g}, not 0.02")
 
 
 def expect_drawn_by_seed(lesson, make):
@@ -41,10 +41,10 @@ def expect_drawn_by_seed(lesson, make):
         lesson.seed(seed)
         parameters = make().parameters
         drawn.append([parameters[name] for name in sorted(parameters)])
-    elsewhere = "they are not drawn from PyTorch's global generator"
+    elsewhere = "are they drawn from PyTorch's global generator?"
     for first, again, other in zip(*drawn, strict=True):
-        expect.that(first.equal(again), f"one seed gives different weights: {elsewhere}")
-        expect.that(not first.equal(other), f"two seeds give the same weights: {elsewhere}")
+        expect.that(first.equal(again), f"one seed gives different weights; {elsewhere}")
+        expect.that(not first.equal(other), f"two seeds give the same weights; {elsewhere}")
 
 
 def expect_not_reseeded(lesson, call):
@@ -364,7 +364,7 @@ class TestGPTEmbedding:
         gradients = module.gradients(ids, upstream=upstream)
         pos = gradients["pos_emb.weight"]
         expect.close(pos, (pos != 0) * upstream[0] / 0.5)
-        expect.that(0 < (pos == 0).sum().item() < 160, "all elements teach, or none")
+        expect.that(0 < (pos == 0).sum().item() < 160, "all elements pass a gradient, or none")
         expect.close(gradients["tok_emb.weight"][ids[0]], pos)
 
 
@@ -634,7 +634,7 @@ class TestScalarEmbedding:
         """A list, not a tuple, an iterator or a tensor."""
         got = lesson.scalar_embedding([[1.0, 2.0, 4.0]], [[8.0, 16.0, 32.0]], 0, 0)
         expect.equal(got, [9.0, 18.0, 36.0])
-        expect.that(isinstance(got, list), "the numbers come back in a tuple; a list is asked for")
+        expect.that(isinstance(got, list), "the numbers come back in a tuple, not in a list")
 
     @pytest.mark.parametrize("width", [1, 20])
     def test_every_pair_of_rows(self, lesson, draw, width):

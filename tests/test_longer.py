@@ -805,10 +805,10 @@ class TestRelativeBias:
         beyond = (weight.abs() > 0.04).double().mean().item()
         expect.that(
             abs(beyond - 0.0455) < 0.0065,
-            f"{beyond:.1%} of the weights lie beyond two standard deviations; normal is 4.6%",
+            f"{beyond:.1%} of the weights lie beyond ±0.04; of N(0, 0.02²) it is 4.6%",
         )
         least = min(weight.std(dim=0).min().item(), weight.std(dim=1).min().item())
-        expect.that(least > 0.01, "some rows or columns hold one number over and over")
+        expect.that(least > 0.01, f"a row or column has the standard deviation {least:.2g}")
 
     def test_the_seed_repeats_the_weights(self, lesson):
         """The draws come from PyTorch's global generator, which nobody seeds."""

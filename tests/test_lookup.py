@@ -1,5 +1,6 @@
 """Lesson 1: an embedding is a table, not a layer. Grades `exercises/lookup.py`."""
 
+import itertools
 import math
 
 import pytest
@@ -477,8 +478,9 @@ class TestTokenEmbedding:
         expect.close(
             weight.std(dim=1), std, tolerance=0.0023, what="the standard deviation of each row"
         )
-        alike = [(a, b) for a in range(12) for b in range(a) if torch.equal(weight[a], weight[b])]
-        expect.that(not alike, f"two rows are the same, {alike[:1]}: each token needs its own")
+        for a, b in itertools.combinations(range(12), 2):
+            same = torch.equal(weight[a], weight[b])
+            expect.that(not same, f"rows {a} and {b} are the same: each token needs its own")
 
     def test_start_is_a_bell_curve(self, lesson, draw):
         """Of normal numbers 4.55 % lie beyond two standard deviations and 0.27 %
@@ -498,10 +500,10 @@ class TestTokenEmbedding:
         for seed in 1, 1, 2:
             lesson.seed(seed)
             start.append(lesson.TokenEmbedding(7, 3).parameters["weight"])
-        elsewhere = "they are not drawn from PyTorch's global generator"
+        elsewhere = "are they drawn from PyTorch's global generator?"
         same, other = torch.equal(start[1], start[0]), torch.equal(start[2], start[0])
-        expect.that(same, f"one seed gives different numbers: {elsewhere}")
-        expect.that(not other, f"two seeds give the same numbers: {elsewhere}")
+        expect.that(same, f"one seed gives different numbers; {elsewhere}")
+        expect.that(not other, f"two seeds give the same numbers; {elsewhere}")
 
     def test_global_generator_is_not_reseeded(self, lesson):
         """Whoever seeds inside of a module makes all random numbers after it

@@ -20,7 +20,7 @@ def plain_message(result: LessonResult, exercise: ExerciseResult) -> str:
     told = message_about(result, exercise)
     parts = [
         filled(told.advice),
-        filled(f"{told.test}: {told.sentence}"),
+        filled(f"The test “{told.test}” fails: {told.sentence}"),
         textwrap.indent(told.details, "  "),
         textwrap.indent(told.why, "  "),
         _lines(told.commands),

@@ -10,6 +10,7 @@ expect.learns_after_inference(call, *args, upstream=...)
 """
 
 import contextlib
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator
@@ -60,14 +61,17 @@ def last_call() -> Call | None:
     return calls[-1] if calls else None
 
 
-def close(got: Any, want: Any, *, tolerance: float | None = None, what: str = "") -> None:
+def close(
+    got: Any, want: Any, *, tolerance: float | None = None, what: str | tuple[str, ...] = ""
+) -> None:
     """Expect a value within rounding of another; tensors also in shape, dtype and device.
 
     Args:
         got: what the student's code returned, or what was computed from that.
         want: a tensor, a number, a string, or a list or tuple of them.
         tolerance: how far off, per unit; by default what the dtype allows.
-        what: what was computed, "the mean of the table"; the message names it.
+        what: what was computed, "the mean of the table"; the message names it. For a list or
+            tuple, a tuple may name its items.
     """
     __tracebackhide__ = True
     with _noted(got):
@@ -145,7 +149,7 @@ def rejects(
         bad: positional arguments that are refused.
         good: positional arguments that are just accepted, if no other test tries them; tried first.
         mentions: alternatives, one of which the message must hold; a tuple among them must be
-            held whole. Numbers are found as numbers: 5 is not in "15".
+            held whole. Numbers are found by value: 5 is in "5.0", but not in "15".
     """
     __tracebackhide__ = True
     if good is not None:
@@ -186,7 +190,7 @@ def follows_device(function: Function, *args: Any) -> bool:
         if re.search("(same|expected) device", raised.message):
             raise Wrong(
                 message(
-                    "a tensor was made on the CPU while the arguments are on another device",
+                    "a tensor is on the CPU while the arguments are on another device",
                     calls[-1],
                     *(["at      " + raised.where] * bool(raised.where)),
                 )
@@ -217,8 +221,17 @@ def stays_on_device(function: Function, *args: Any) -> None:
     try:
         _compare(beside, want, beside, want, None)
     except Wrong:
+        if _device(beside) == _device(want):  # it was not the device that made it different
+            raise
         sentence = "a tensor is made on the default device instead of that of the arguments"
         raise Wrong(message(sentence, calls[-1])) from None
+
+
+def _device(value: Any) -> Any:
+    """Return where a result is: the device of a tensor, those of several."""
+    if isinstance(value, list | tuple):
+        return [_device(one) for one in value]
+    return value.device if isinstance(value, torch.Tensor) else None
 
 
 def learns_after_inference(function: Function, *args: Any, upstream: Any, **kwargs: Any) -> None:
@@ -235,8 +248,8 @@ def learns_after_inference(function: Function, *args: Any, upstream: Any, **kwar
         if "nference tensor" not in raised.message:
             raise
         sentence = (
-            "a tensor that an earlier call made inside torch.inference_mode() was kept, and no "
-            "gradient can pass through it"
+            "no gradient passes through a tensor that was made inside torch.inference_mode(): is "
+            "one kept from an earlier call?"
         )
         at = ["at      " + raised.where] * bool(raised.where)
         raise Wrong(message(sentence, calls[-1], *at)) from raised
@@ -313,10 +326,11 @@ def _compare(
     whole_got: Any,
     whole_want: Any,
     tolerance: float | None,
-    what: str = "",
+    what: str | tuple[str, ...] = "",
 ) -> None:
     """Compare part by part; a message shows the whole of what was returned."""
     __tracebackhide__ = True
+    names, what = (what, " and ".join(what)) if isinstance(what, tuple) else ((), what)
 
     def wrong(sentence: str, *details: str) -> Wrong:
         show_it = _show_with_type if show(whole_got) == show(whole_want) else show
@@ -339,10 +353,12 @@ def _compare(
             if of_got != of_want:
                 also = telling_difference(got, want) if trait == "shape" else None
                 note = [also] if also else []
+                seen_in = "" if what or _is_known(whole_got) else "in what follows from it, "
                 raise wrong(
-                    f"{named}the {trait} is {said(of_got)}, but should be {said(of_want)}", *note
+                    f"{named}{seen_in}the {trait} is {said(of_got)}, but should be {said(of_want)}",
+                    *note,
                 )
-        difference = _difference(got, want, tolerance)
+        difference = _difference(got, want, tolerance, bool(what) or _is_known(whole_got))
         if difference:
             sentence, place = difference
             raise wrong(f"{named}{sentence}", *place)
@@ -351,8 +367,11 @@ def _compare(
             raise wrong(f"{named}{len(got)} where there should be {len(want)}")
         if not isinstance(got, list | tuple) or len(got) != len(want):
             raise wrong(f"{named}{_kind(got)} came back where {_kind(want)} belongs")
-        for got_part, want_part in zip(got, want, strict=True):
-            _compare(got_part, want_part, whole_got, whole_want, tolerance, what)
+        for i, (got_part, want_part) in enumerate(zip(got, want, strict=True)):
+            is_tensor = isinstance(want_part, torch.Tensor) and len(want) > 1
+            part = f"{what or 'result'}[{i}]" if is_tensor and not names else what
+            part = names[i] if names else part
+            _compare(got_part, want_part, whole_got, whole_want, tolerance, part)
     elif isinstance(want, float):
         if type(got) is not float:
             raise wrong(f"{named}{_kind(got)} came back where a float belongs")
@@ -377,9 +396,13 @@ _TRAITS: dict[str, Callable[[Any], str]] = {
 
 
 def _difference(
-    got: torch.Tensor, want: torch.Tensor, tolerance: float | None
+    got: torch.Tensor, want: torch.Tensor, tolerance: float | None, is_whole: bool
 ) -> tuple[str, list[str]] | None:
-    """Return what to say about values that differ, and a line on where; or None."""
+    """Return what to say about values that differ, and a line on where; or None.
+
+    Args:
+        is_whole: whether `got` is what the student's code returned, or has a name.
+    """
     if want.is_meta or want.numel() == 0 or torch.equal(got, want):
         return None
     if not want.is_floating_point():
@@ -395,11 +418,13 @@ def _difference(
         return None
     if want.is_floating_point() and not torch.isfinite(wide_got[off]).all():
         return "some values are not finite", _first_place(got, want, off)
-    sentence = telling_difference(got, want) or (
-        "the values are not the ones they should be"
-        if want.dim()
-        else "the value is not the one it should be"
-    )
+    most = _TOLERANCE.get(want.dtype, 0.0)
+    rounding = most if tolerance is None else min(tolerance, most)
+    right = distance <= rounding * want.double().abs().clamp(min=1)
+    sentence = telling_difference(got, want, off, right) if is_whole else None
+    if sentence is None:
+        are = "values are not the ones they" if want.dim() else "value is not the one it"
+        sentence = f"the {are} should be"
     return sentence, _first_place(got, want, off)
 
 
@@ -467,6 +492,23 @@ def _call_that_gave(value: Any) -> Call | None:
     return last_call()
 
 
+def _is_known(value: Any) -> bool:
+    """Return whether a value is what a call returned, or part of it, or a gradient.
+
+    Of what a test has computed from these, a message would say what is not true of them.
+    """
+    results = [call.result for call in calls if call.result is not None]
+    return not results or any(
+        value is one
+        for call in calls
+        for one in (
+            call.result,
+            *(call.result if isinstance(call.result, list | tuple) else ()),
+            *(call.gradients or {}).values(),
+        )
+    )
+
+
 def _place_in_words(place: Any) -> str:
     """Return where a gradient belongs: to the second argument (1), or a parameter ("weight")."""
     if isinstance(place, str):
@@ -510,9 +552,29 @@ def _check_message(raised: StudentError, mentions: tuple) -> None:
 
 
 def _holds(text: str, part: Any) -> bool:
-    if isinstance(part, int | float):
-        return re.search(rf"(?<!\w)(?<!\d\.){re.escape(str(part))}(?!\w|\.\d)", text) is not None
-    return str(part).lower() in text.lower()
+    """Return whether a text holds another one, or a number: 4, 4.0, 4. and 4e0 are the same.
+
+    >>> _holds("got 4. and -0.50", 4), _holds("got 4. and -0.50", -0.5), _holds("0..4", 4.0)
+    (True, True, True)
+    >>> _holds("got 14 and 4.5", 4), _holds("got 4", -4), _holds("at most 4,096", 4096)
+    (False, False, True)
+    """
+    if not isinstance(part, int | float):
+        return str(part).lower() in text.lower()
+    found = [match for number in _NUMBERS for match in re.finditer(number, text)]
+    return any(
+        math.isclose(float(re.sub("[,_]", "", match["size"])), abs(part), rel_tol=1e-6)
+        and (part >= 0 or bool(match["minus"]))
+        for match in found
+    )
+
+
+_NUMBERS = [
+    r"(?P<minus>[-\u2212])?(?<![\w.])(?P<size>\d+(\.(?!\.)\d*)?(e[-+]?\d+)?|\.\d+)(?!\w)",
+    r"(?P<minus>[-\u2212])?(?<![\w.])(?P<size>\d{1,3}([,_]\d{3})+)(?!\w)",
+    r"(?<=\.\.)(?P<minus>[-\u2212])?(?P<size>\d+)(?!\w|\.\d)",
+]
+"""Numbers in a text: as Python writes them, with separators of thousands, and as in 0..4."""
 
 
 def _first_line(text: str) -> str:

@@ -1,6 +1,5 @@
 """The most telling difference between two tensors: what would turn one into the other."""
 
-import math
 from collections.abc import Iterator
 from itertools import pairwise, permutations
 
@@ -11,55 +10,70 @@ _LARGE = 20_000
 """Elements of a tensor in which to look for the difference would take too long."""
 
 
-def telling_difference(got: Tensor, want: Tensor) -> str | None:
+def telling_difference(
+    got: Tensor, want: Tensor, wrong: Tensor | None = None, right: Tensor | None = None
+) -> str | None:
     """Return what one change would make `got` right, in a sentence; None if nothing simple does.
+
+    Args:
+        wrong, right: which entries are outside of the tolerance, and which are right up to
+            rounding. An entry may be neither; it is called neither.
 
     >>> telling_difference(torch.tensor([-1.0, 2.0, -3.0]), torch.tensor([1.0, -2.0, 3.0]))
     'every sign is flipped'
     >>> telling_difference(torch.tensor([2.0, 4.0, 6.0]), torch.tensor([1.0, 2.0, 3.0]))
     'every value is 2 times what it should be'
     >>> telling_difference(torch.tensor([0.0, 5.0, 6.0]), torch.tensor([5.0, 6.0, 7.0]))
-    'every entry stands one place too far'
+    'the entries are one place too far'
     """
     if max(got.numel(), want.numel()) > _LARGE or want.is_meta or got.device != want.device:
         return None
     if len(want.unique()) < 3:  # too plain: many changes would do
         return None
     got, want = got.double(), want.double()
-    for explain in (_axes_swapped, _sign, _factor, _constant, _shifted, _reordered, _partly):
+    for explain in (_axes_swapped, _sign, _factor, _constant, _shifted, _reordered):
         sentence = explain(got, want)
         if sentence:
             return sentence
-    return None
+    if wrong is None or right is None:
+        return None
+    return _partly(want, wrong, right)
 
 
-_NEAR = {"rtol": 1e-3, "atol": 1e-5, "equal_nan": True}
+_ROUNDING = 1e-3
+"""How far apart two numbers that are the same may be, relative to the larger."""
+
+_LEFT = 0.02
+"""How much of a difference a change may leave, if it is to explain it."""
 
 
-def _near(a: Tensor, b: Tensor) -> bool:
-    return a.shape == b.shape and not _begins_apart(a, b) and torch.allclose(a, b, **_NEAR)
+def _near(a: Tensor, b: Tensor) -> Tensor:
+    """Return where two tensors of one shape hold the same number, up to rounding."""
+    return (a == b) | ((a - b).abs() <= _ROUNDING * torch.maximum(a.abs(), b.abs()))
 
 
-def _begins_apart(a: Tensor, b: Tensor) -> bool:
-    """Return whether the first entries lie far apart: most often that is so, and soon seen."""
-    if a.numel() == 0:
-        return False
-    first, other = a[(0,) * a.dim()].item(), b[(0,) * b.dim()].item()
-    return abs(first - other) > 2 * (_NEAR["atol"] + _NEAR["rtol"] * abs(other))
+def _removes(got: Tensor, changed: Tensor, want: Tensor) -> bool:
+    """Return whether a change of all entries leaves next to nothing of what is wrong with any."""
+    left, before = (changed - want).abs(), (got - want).abs()
+    return bool((left <= _LEFT * before + 1e-6 * want.abs()).all())
 
 
 def _axes_swapped(got: Tensor, want: Tensor) -> str | None:
-    for order in list(permutations(range(got.dim())))[1:] if got.dim() <= 4 else []:
+    if got.numel() != want.numel() or not 2 <= got.dim() <= 4:
+        return None
+    for order in list(permutations(range(got.dim())))[1:]:
         if torch.equal(got.permute(order), got):
             continue  # of an axis of one entry, say: nobody could swap these by mistake
-        if _near(got.permute(order), want):
-            moved = [str(axis) for axis, source in enumerate(order) if axis != source]
-            return f"the values are right, but axes {' and '.join(moved)} are swapped"
+        if got.permute(order).shape == want.shape and _near(got.permute(order), want).all():
+            *first, last = (str(axis) for axis, source in enumerate(order) if axis != source)
+            return f"the values are right, but axes {', '.join(first)} and {last} are swapped"
     return None
 
 
 def _sign(got: Tensor, want: Tensor) -> str | None:
-    return "every sign is flipped" if _near(-got, want) else None
+    if got.shape != want.shape:
+        return None
+    return "every sign is flipped" if _near(-got, want).all() else None
 
 
 def _factor(got: Tensor, want: Tensor) -> str | None:
@@ -67,7 +81,9 @@ def _factor(got: Tensor, want: Tensor) -> str | None:
         return None
     largest = want.abs().argmax()
     factor = (got.flatten()[largest] / want.flatten()[largest]).item()
-    if f"{abs(factor):.4g}" not in ("0", "1") and abs(factor) < 1e6 and _near(got, want * factor):
+    if f"{abs(factor):.4g}" in ("0", "1") or not abs(factor) < 1e6:
+        return None
+    if _removes(got, got / factor, want):
         return f"every value is {factor:.4g} times what it should be"
     return None
 
@@ -76,7 +92,7 @@ def _constant(got: Tensor, want: Tensor) -> str | None:
     if got.shape != want.shape:
         return None
     constant = (got - want).flatten()[0].item()
-    if abs(constant) > 1e-3 and _near(got, want + constant):
+    if abs(constant) > 1e-3 and _removes(got, got - constant, want):
         return f"every value is {abs(constant):.4g} too {'large' if constant > 0 else 'small'}"
     return None
 
@@ -86,9 +102,17 @@ def _shifted(got: Tensor, want: Tensor) -> str | None:
         size = want.shape[axis]
         head, tail = (0, size - 1), (1, size - 1)
         for source, target, where in ((tail, head, "far"), (head, tail, "early")):
-            if _near(got.narrow(axis, *source), want.narrow(axis, *target)):
-                return f"every {_names(want, axis)[0]} stands one place too {where}"
+            moved, wanted = got.narrow(axis, *source), want.narrow(axis, *target)
+            if _near(moved, wanted).all() and _n_wrong(got, want, axis) > size / 2:
+                return f"the {_names(want, axis)[1]} are one place too {where}"
     return None
+
+
+def _n_wrong(got: Tensor, want: Tensor, axis: int) -> int:
+    """Return how many of the slices along an axis are not what they should be."""
+    other_axes = [other for other in range(want.dim()) if other != axis]
+    near = _near(got, want)
+    return int((~(near.all(dim=other_axes) if other_axes else near)).sum())
 
 
 def _reordered(got: Tensor, want: Tensor) -> str | None:
@@ -97,26 +121,24 @@ def _reordered(got: Tensor, want: Tensor) -> str | None:
         if count > 64 or want.numel() == 0:
             continue
         of_got, of_want = (one.movedim(axis, 0).reshape(count, -1) for one in (got, want))
-        allowed = 1e-5 + 1e-3 * of_want.abs().amax(dim=1, keepdim=True)
-        fits = torch.cdist(of_want, of_got, p=math.inf) <= allowed
+        fits = torch.stack([_near(of_got, one).all(dim=1) for one in of_want])
         if not fits.any(dim=1).all():
             continue
-        order = fits.int().argmax(dim=1).tolist()  # the first that fits
+        fits = fits.int() + (fits & torch.eye(count, dtype=torch.bool)).int()  # rather its own
+        order = fits.argmax(dim=1).tolist()
         if len(set(order)) == len(order) and order != sorted(order):
             return f"the {_names(want, axis)[1]} are right, but in another order"
     return None
 
 
-def _partly(got: Tensor, want: Tensor) -> str | None:
-    """Return which slices are wrong, when most of them are right."""
-    if got.shape != want.shape:
-        return None
-    near = torch.isclose(got, want, **_NEAR)
-    for axis in reversed(list(_shared_axes(got, want, at_least=3))):
-        slices = near.movedim(axis, 0).reshape(want.shape[axis], -1)
-        wrong = (~slices.all(dim=1)).nonzero().flatten().tolist()
-        if 0 < len(wrong) <= want.shape[axis] // 2:
-            return f"only {_which(want, axis, wrong)}"
+def _partly(want: Tensor, wrong: Tensor, right: Tensor) -> str | None:
+    """Return which slices are wrong, when most of them are and these are right."""
+    for axis in reversed(list(_shared_axes(wrong, want, at_least=3))):
+        in_slices = [of.movedim(axis, 0).reshape(want.shape[axis], -1) for of in (wrong, right)]
+        is_wrong, is_right = in_slices[0].any(dim=1), in_slices[1].all(dim=1)
+        found = is_wrong.nonzero().flatten().tolist()
+        if bool((is_wrong | is_right).all()) and 0 < len(found) <= want.shape[axis] // 2:
+            return f"only {_which(want, axis, found)}"
     return None
 
 
@@ -126,26 +148,28 @@ def _shared_axes(got: Tensor, want: Tensor, at_least: int) -> Iterator[int]:
 
 
 def _names(tensor: Tensor, axis: int) -> tuple[str, str]:
-    """Return what to call one, and several, of the things that stand side by side along an axis."""
+    """Return what to call one, and several, of the things that are side by side along an axis."""
     if tensor.dim() == 1:
         return "entry", "entries"
     if tensor.dim() == 2:
         return (("row", "rows"), ("column", "columns"))[axis]
-    return f"slice along axis {axis}", f"slices along axis {axis}"
+    return f"entry of axis {axis}", f"entries of axis {axis}"
 
 
 def _which(tensor: Tensor, axis: int, wrong: list[int]) -> str:
-    """Return which of the entries, rows, columns or slices are wrong.
+    """Return which of the entries, rows or columns are wrong.
 
     >>> _which(torch.zeros(9), 0, [3]), _which(torch.zeros(9, 2), 0, [3, 4, 5])
     ('entry 3 is wrong', 'rows 3 to 5 are wrong')
-    >>> _which(torch.zeros(9, 9), 1, [2, 4])
-    'columns 2 and 4 are wrong'
+    >>> _which(torch.zeros(9, 9), 1, [2, 4]), _which(torch.zeros(2, 2, 9), 2, [4])
+    ('columns 2 and 4 are wrong', 'entry 4 of axis 2 is wrong')
     """
-    one, several = _names(tensor, axis)
+    name = _names(tensor, axis)[len(wrong) > 1]
+    thing, _, of_axis = name.partition(" ")
+    of_axis = f" {of_axis}" if of_axis else ""
     if len(wrong) == 1:
-        return f"{one} {wrong[0]} is wrong"
+        return f"{thing} {wrong[0]}{of_axis} is wrong"
     if len(wrong) > 2 and all(b - a == 1 for a, b in pairwise(wrong)):
-        return f"{several} {wrong[0]} to {wrong[-1]} are wrong"
-    *first, last = wrong if len(wrong) <= 6 else [*wrong[:6], "more"]
-    return f"{several} {', '.join(map(str, first))} and {last} are wrong"
+        return f"{thing} {wrong[0]} to {wrong[-1]}{of_axis} are wrong"
+    *first, last = wrong if len(wrong) <= 6 else [*wrong[:6], f"{len(wrong) - 6} more"]
+    return f"{thing} {', '.join(map(str, first))} and {last}{of_axis} are wrong"

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from course.testing import expect
+from course.testing.door import Call
 from course.testing.outcomes import StudentError, Wrong
 from course.testing.plain import Foreign
 
@@ -146,6 +147,68 @@ def test_what_was_measured_is_named_with_its_tolerance():
     assert text.startswith("the mean of each row: ")
 
 
+ROWS = torch.tensor([[1000.0, 1003.0], [2000.0, 2006.0], [3000.0, 3009.0], [4000.0, 4012.0]])
+NOISE = torch.tensor([[0.3, -0.1], [0.2, -0.3], [0.1, 0.0], [-0.2, 0.2]])
+ONE_ROW = torch.tensor([[1.0, 2.0, 4.0]]).repeat(4, 1)
+NEARLY = 1000 + torch.arange(8.0).reshape(4, 2) / 20
+
+
+@pytest.mark.parametrize(
+    ("got", "want"),
+    [
+        (1e-7 * TABLE.cumsum(0), 1e-7 * TABLE),  # small numbers are numbers
+        (ROWS * 1.0015 + NOISE, ROWS),  # a thousandth of a value is not rounding
+        (ROWS + 0.5 + NOISE, ROWS),
+        (NEARLY + NOISE, NEARLY),
+    ],
+)
+def test_a_change_that_does_not_mend_it_is_not_said(got, want):
+    assert message_of(expect.equal, got, want).startswith("the values are not the ones they should")
+
+
+def test_rows_that_are_equal_are_not_said_to_have_moved():
+    got = ONE_ROW + torch.eye(4)[:1].T
+    assert message_of(expect.equal, got, ONE_ROW).startswith("only row 0 is wrong")
+
+
+def test_only_what_is_right_up_to_rounding_is_said_to_be_right():
+    want = torch.arange(1.0, 5.0)
+    last, also_second = torch.tensor([0.0, 0, 0, 0.2]), torch.tensor([0.0, 0.01, 0, 0.2])
+    said = message_of(expect.close, want + last, want, tolerance=0.02)
+    assert said.startswith("only entry 3 is wrong")
+    said = message_of(expect.close, want + also_second, want, tolerance=0.02)
+    assert said.startswith("the values are not the ones")  # entry 1 is within the tolerance
+
+
+def test_more_wrong_rows_than_are_shown_are_counted():
+    want = torch.arange(60.0).reshape(30, 2)
+    got = want.clone()
+    got[::3] += torch.tensor([1.0, 7.0])
+    assert "only rows 0, 3, 6, 9, 12, 15 and 4 more are wrong" in message_of(
+        expect.close, got, want
+    )
+
+
+def test_the_item_that_differs_is_named():
+    text = message_of(expect.close, ([3, 1], -TABLE), ([3, 1], TABLE), what=("indices", "scores"))
+    assert text.startswith("scores: every sign is flipped")
+    text = message_of(expect.close, ([3, 2], -TABLE), ([3, 1], TABLE), what=("indices", "scores"))
+    assert text.startswith("indices: the value is not the one it should be")
+    text = message_of(expect.close, (TABLE, -TABLE), (TABLE, TABLE))
+    assert text.startswith("result[1]: every sign is flipped")
+
+
+def test_of_what_a_test_has_computed_no_change_is_said(monkeypatch):
+    call = Call("f", (), {}, result=TABLE)
+    monkeypatch.setattr(expect, "calls", [call])
+    assert "every sign is flipped" in message_of(expect.close, TABLE, -TABLE)
+    assert "every sign is flipped" not in message_of(expect.close, TABLE * 1, -TABLE)
+    assert "what is made of it: every sign is flipped" in message_of(
+        expect.close, TABLE * 1, -TABLE, what="what is made of it"
+    )
+    assert message_of(expect.close, TABLE[0], TABLE).startswith("in what follows from it, the sh")
+
+
 @pytest.mark.parametrize(
     ("got", "want", "facts"),
     [
@@ -239,8 +302,6 @@ def refuses(error_name, text):
 
 @pytest.fixture(autouse=True)
 def one_call(monkeypatch):
-    from course.testing.door import Call
-
     monkeypatch.setattr(expect, "calls", [Call("f", ("bad",), {})])
 
 
@@ -252,6 +313,18 @@ def test_a_refusal_in_words_is_accepted():
     rejects(refuses("ValueError", "n_embd must be even; got 5"), mentions=(5,))
     rejects(refuses("ValueError", "counts must not all be zero"), mentions=("all zero", "be zero"))
     rejects(refuses("ValueError", "at most 8 tokens fit; got 9"), mentions=((8, 9),))
+
+
+@pytest.mark.parametrize("number", ["4", "4.0", "4.", "4.00", "4e0", "0..4", "(4,", "T=4"])
+def test_a_number_is_named_by_its_value(number):
+    rejects(refuses("ValueError", f"it must be above {number}"), mentions=(4,))
+    rejects(refuses("ValueError", f"it must be above {number}"), mentions=(4.0,))
+
+
+@pytest.mark.parametrize("number", ["14", "4.5", "0.4", "x4", "4x", "1.4.4", "40", "-5"])
+def test_another_number_is_another_number(number):
+    words = message_of(rejects, refuses("ValueError", f"it must be above {number}"), mentions=(4,))
+    assert "should name the offending value" in words
 
 
 NO_REFUSALS = {

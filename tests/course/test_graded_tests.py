@@ -2,6 +2,7 @@
 
 import ast
 import sys
+import warnings
 
 import pytest
 
@@ -35,6 +36,13 @@ def test_every_mistake_is_explained_in_a_sentence(lesson):
 def test_every_edit_applies_to_the_reference(lesson):
     for entry in [*mistakes(lesson.stem), *alternatives(lesson.stem)]:
         compile(entry.variant.text, entry.variant.place, "exec")
+
+
+@each_lesson
+def test_no_warning_about_the_catalogue_reaches_a_student(lesson):
+    with warnings.catch_warnings(action="error"):
+        for entry in [*mistakes(lesson.stem), *alternatives(lesson.stem)]:
+            entry.variant.module()
 
 
 @each_lesson
