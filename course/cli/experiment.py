@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from course.messages.wording import counted, filled
+from course.schemes import LONGEST, SCHEMES, schemes_for
 from course.system.console import typed
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from course.experiments.positions import Result
     from course.experiments.real_words import Words
     from course.experiments.training import Settings
-
-NAMES = ("none", "learned", "sinusoidal", "rope", "alibi", "t5", "partial", "rnope")
 
 N_WRITTEN = 500
 """Characters that `course experiment gpt --prompt` writes."""
@@ -99,32 +98,38 @@ def _on_one_line(text: str) -> str:
 # --- positions ----------------------------------------------------------------------------------
 
 
-@experiment.command(short_help="Which position scheme wins, and which reads on?")
-@click.argument("schemes", nargs=-1, type=click.Choice(NAMES), metavar="[SCHEME]...")
+_LISTED = "\n".join(f"  {name:<12}{scheme.sentence}" for name, scheme in SCHEMES.items())
+
+_POSITIONS_HELP = f"""Train one small character model for each SCHEME, or for all, and compare them.
+
+Each learns from windows of 64 characters, of TinyShakespeare if it was fetched, and is then asked
+about 128 and 256. All take less than a minute on two processors. The result of each is kept, and
+shown at once the next time.
+
+\b
+SCHEME:
+{_LISTED}
+
+\b
+Examples:
+  course experiment positions
+  course experiment positions rope t5 --seed 1
+  course experiment positions --long
+"""
+
+
+@experiment.command(
+    help=_POSITIONS_HELP, short_help="Which position scheme wins, and which reads on?"
+)
+@click.argument("schemes", nargs=-1, type=click.Choice([*SCHEMES]), metavar="[SCHEME]...")
 @click.option("--long", is_flag=True, help="Larger models: some five times the work.")
 @a_seed
 def positions(schemes: tuple[str, ...], long: bool, seed: int) -> None:
-    """Train one small character model for each SCHEME, or for all, and compare them.
-
-    Each learns from windows of 64 characters, of TinyShakespeare if it was fetched, and is then
-    asked about 128 and 256. All take less than a minute on two processors. The result of each is
-    kept, and shown at once the next time.
-
-    SCHEME is none, learned, sinusoidal, rope or alibi; or, of lesson 7, t5 (a learned bias),
-    partial (a quarter of the features turned) or rnope (RoPE in every other layer, with --long).
-
-    \b
-    Examples:
-      course experiment positions
-      course experiment positions rope t5 --seed 1
-      course experiment positions --long
-    """
-    from course.experiments.character_gpt import schemes_for
     from course.experiments.positions import draw, shoot_out
     from course.experiments.training import LONG, QUICK, kept_in
 
     settings = dataclasses.replace(LONG if long else QUICK, seed=seed)
-    at_this_size = schemes_for(settings.size)
+    at_this_size = schemes_for(settings.size.n_layers)
     if unfit := set(schemes).difference(at_this_size):
         raise click.UsageError(f"{unfit.pop()} needs more than one layer; add --long")
     schemes = tuple(dict.fromkeys(schemes or at_this_size))
@@ -157,16 +162,13 @@ def _report(results: "Sequence[Result]", settings: "Settings") -> None:
         for name, losses in rows.items():
             seconds = f"{result.seconds:>7.1f} s" if name == result.scheme else ""
             click.echo(f"{name:<12}" + "".join(f"{losses[n]:>8.2f}" for n in lengths) + seconds)
-    told = {
-        "rope": "Below rope, the same model with its angles changed after the training: by "
-        "ntk_base, with positions divided (linear), and by yarn_frequencies with beta_fast 32 and "
-        "4.",
-        "t5": "t5 adds RelativeBias to the scores.",
-        "partial": "partial turns a quarter of the features.",
-        "rnope": "rnope is RoPE in every other layer.",
-    }
-    if of_those := [told[result.scheme] for result in results if result.scheme in told]:
-        click.echo(f"\n{filled(' '.join(of_those))}")
+    sentences = [f"{result.scheme} {SCHEMES[result.scheme].sentence}." for result in results]
+    if any(result.stretched for result in results):
+        sentences.append(
+            "Below rope is the same model with its angles changed after the training: by ntk_base, "
+            "with positions divided (linear), and by yarn_frequencies with beta_fast 32 and 4."
+        )
+    click.echo(f"\n{filled(' '.join(sentences))}")
     _tell_whose({name: whose for result in results for name, whose in result.whose.items()})
     for result in results:
         click.echo(f"\n{result.scheme} writes: {_on_one_line(result.sample)[:160]}")
@@ -192,7 +194,7 @@ def cache(seed: int) -> None:
 
     from course.data.corpus import load_corpus
     from course.experiments import cached
-    from course.experiments.character_gpt import ALWAYS, LONGEST
+    from course.experiments.character_gpt import ALWAYS
     from course.experiments.training import QUICK, whose
     from course.experiments.writing import first_difference
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course.experiments.character_gpt import ALWAYS, LONGEST, Cache, CharacterGPT
+from course.experiments.character_gpt import ALWAYS, Cache, CharacterGPT
 from course.experiments.training import (
     CONTEXT,
     Settings,
@@ -22,6 +22,7 @@ from course.experiments.training import (
     kept_in,
     kept_or_made,
 )
+from course.schemes import LONGEST
 from course.student.borrow import names_of
 
 PROMPT = CONTEXT // 2

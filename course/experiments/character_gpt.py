@@ -8,25 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from course.schemes import SCHEMES
 from course.student.borrow import Names, names_of
-
-CONTEXT = 64
-"""Characters that a model reads at once while it trains."""
-
-LONGEST = 256
-"""The longest text that a model is asked about; it trains on shorter ones."""
-
-SCHEMES = {
-    "none": (),
-    "learned": ("LearnedPositionalEmbedding",),
-    "sinusoidal": ("SinusoidalPositionalEmbedding",),
-    "rope": ("RotaryEmbedding", "apply_rope", "ntk_base", "yarn_frequencies"),
-    "alibi": ("alibi_bias",),
-    "t5": ("RelativeBias", "relative_buckets"),
-    "partial": ("PartialRotary", "RotaryEmbedding", "rope_tables", "apply_rope"),
-    "rnope": ("RotaryEmbedding",),
-}
-"""The schemes of the course, each with the exercises that its model is made and measured with."""
 
 ALWAYS = ("TokenEmbedding", "tied_logits")
 """The exercises that every model is made of."""
@@ -40,10 +23,10 @@ class Size:
     n_embd: int
     n_heads: int
 
-
-def schemes_for(size: Size) -> tuple[str, ...]:
-    """Return the schemes that differ at this size: in one layer "rnope" would be "rope"."""
-    return tuple(scheme for scheme in SCHEMES if size.n_layers > 1 or scheme != "rnope")
+    @property
+    def head_dim(self) -> int:
+        """Return D, the features of a head."""
+        return self.n_embd // self.n_heads
 
 
 class CharacterGPT(nn.Module):
@@ -54,9 +37,6 @@ class CharacterGPT(nn.Module):
         size: layers, features C and heads H.
         scheme: a key of `SCHEMES`.
         names: gives the exercises of a lesson, by its stem, that the model is made of.
-
-    "partial" turns a quarter of each head's features. "rnope" is RoPE in every other layer, from
-    the first on. The buckets of "t5" end at `CONTEXT`, so that training meets every one of them.
 
     `forward(ids)` gives (B, T, V). T may be up to `LONGEST`.
 
@@ -73,39 +53,26 @@ class CharacterGPT(nn.Module):
     ) -> None:
         super().__init__()
         n_embd, n_heads = size.n_embd, size.n_heads
-        head_dim = n_embd // n_heads
-        learned, rope, longer = names("learned"), names("rope"), names("longer")
-        self.tied_logits = learned.tied_logits
+        self.tied_logits = names("learned").tied_logits
         self.tokens = names("lookup").TokenEmbedding(vocab_size, n_embd)
-        self.loudness = self.bias_loudness = 1.0
+        self.token_scale = self.bias_scale = 1.0
         self.added = self.turned = self.penalty = self.relative = None
-        self.turns_every = 2 if scheme == "rnope" else 1  # layers
-        if scheme == "learned":
-            self.added = learned.LearnedPositionalEmbedding(LONGEST, n_embd)
-        elif scheme == "sinusoidal":
-            self.added = names("sinusoidal").SinusoidalPositionalEmbedding(LONGEST, n_embd)
-            self.loudness = math.sqrt(n_embd)  # Vaswani et al. (2017), section 3.4
-        elif scheme in ("rope", "rnope"):
-            self.turned = rope.RotaryEmbedding(LONGEST, head_dim)
-        elif scheme == "partial":
-            self.turned = longer.PartialRotary(LONGEST, head_dim, head_dim // 4)
-        elif scheme == "alibi":
-            self.penalty = rope.alibi_bias(n_heads, LONGEST)
-        elif scheme == "t5":  # one for all layers
-            self.relative = longer.RelativeBias(n_heads, max_distance=CONTEXT)
+        self.turns_every = 1  # layers
+        for name, part in SCHEMES[scheme].parts(names, size).items():
+            setattr(self, name, part)
         self.blocks = nn.ModuleList(Block(n_embd, n_heads) for _ in range(size.n_layers))
         self.last_norm = nn.RMSNorm(n_embd)
 
     def forward(self, ids: Tensor) -> Tensor:
         seq_len = ids.shape[1]
-        x = self.loudness * self.tokens(ids)  # (B, T, C)
+        x = self.token_scale * self.tokens(ids)  # (B, T, C)
         if self.added is not None:
             x = x + self.added(seq_len)
         mask = torch.full((seq_len, seq_len), -math.inf).triu(1)
         if self.penalty is not None:
             mask = mask + self.penalty[:, :seq_len, :seq_len]  # (H, T, T)
         if self.relative is not None:
-            mask = mask + self.bias_loudness * self.relative(seq_len, seq_len)  # (H, T, T)
+            mask = mask + self.bias_scale * self.relative(seq_len, seq_len)  # (H, T, T)
         for layer, block in enumerate(self.blocks):
             x = block(x, mask, self.turned if layer % self.turns_every == 0 else None)
         return self.tied_logits(self.last_norm(x), self.tokens.weight)

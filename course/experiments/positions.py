@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from course.data.corpus import load_corpus
-from course.experiments.character_gpt import ALWAYS, CONTEXT, LONGEST, SCHEMES, schemes_for
+from course.experiments.character_gpt import ALWAYS
 from course.experiments.processes import side_by_side
 from course.experiments.training import (
     QUICK,
@@ -25,6 +25,7 @@ from course.experiments.training import (
     kept_or_made,
     whose,
 )
+from course.schemes import CONTEXT, LONGEST, SCHEMES, schemes_for
 from course.student.borrow import names_of
 from course.system.files import write_whole_bytes
 
@@ -66,7 +67,7 @@ def shoot_out(
         schemes: keys of `SCHEMES`; all that differ at this size unless given.
         on_step: told how many steps a scheme has done.
     """
-    schemes = schemes or schemes_for(settings.size)
+    schemes = schemes or schemes_for(settings.size.n_layers)
     return side_by_side(result_of, schemes, (settings, kept_in("positions")), on_step)
 
 
@@ -83,7 +84,7 @@ def result_of(
     """
     torch.set_num_threads(1)
     corpus = load_corpus()
-    names = (*ALWAYS, *SCHEMES[scheme])
+    names = (*ALWAYS, *SCHEMES[scheme].exercises)
 
     def made() -> dict[str, Any]:
         training = Training(scheme, settings, corpus.text)

@@ -16,10 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course import root
+from course import root, schemes
 from course.data.batches import get_batch, train_val_split
 from course.data.tokenizers import CharTokenizer
-from course.experiments.character_gpt import CONTEXT, CharacterGPT, Size
+from course.experiments.character_gpt import CharacterGPT, Size
+from course.schemes import CONTEXT
 from course.student.borrow import names_of
 from course.syllabus import Lesson, lessons
 from course.system.files import write_whole_bytes
@@ -186,7 +187,7 @@ def fingerprint(settings: Settings, text: str, names: Iterable[str]) -> str:
     """
     digest = hashlib.sha256(repr(settings).encode("utf-8"))
     digest.update(text.encode("utf-8"))
-    for file in sorted(Path(__file__).parent.glob("*.py")):
+    for file in (Path(schemes.__file__), *sorted(Path(__file__).parent.glob("*.py"))):
         digest.update(file.read_bytes())
     for name, owner in whose(names).items():
         lesson = _lesson_of(name)

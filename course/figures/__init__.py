@@ -1,30 +1,25 @@
 """The figures of the course: a function each, from plain data to a picture.
 
-    from course.figures import position_table
+    from course import figures
 
-    position_table(pe)          the last line of a notebook's cell: the picture is shown
-    position_table(pe).png()    the same as an image
-    position_table(pe).alt      the same in words
+    figures.position_table(pe)          the last line of a notebook's cell: the picture is shown
+    figures.position_table(pe).png()    the same as an image
+    figures.position_table(pe).alt      the same in words
 
-Nothing here computes what a lesson asks for: a figure draws what your own code made.
+Nothing here computes what a lesson asks for: a figure draws what your own code made. Those of the
+notebooks are listed here; those of the lessons' texts are in `course/figures/texts/`.
 """
 
-from course.figures.notebooks.comparisons import losses_by_length, schemes_side_by_side
-from course.figures.notebooks.learned import learned_against_formula, token_position_sum
-from course.figures.notebooks.longer import (
-    bucket_of_distance,
-    frequency_ratios,
-    matrices_on_one_scale,
-    score_by_distance,
-)
+from course.figures.notebooks.learned import token_position_sum
+from course.figures.notebooks.longer import bucket_of_distance, frequency_ratios, score_by_distance
 from course.figures.notebooks.lookup import one_hot_times_table, row_gradients
-from course.figures.notebooks.permutation import attention_weights, shuffle_panels
-from course.figures.notebooks.rope import (
-    alibi_heads,
-    raw_and_projected,
-    scores_under_shift,
-    turned_pairs,
-    wavelengths,
+from course.figures.notebooks.permutation import shuffle_panels
+from course.figures.notebooks.rope import alibi_heads, scores_under_shift, turned_pairs, wavelengths
+from course.figures.notebooks.shared import (
+    attention_weights,
+    loss_curve,
+    losses_by_length,
+    matrices,
 )
 from course.figures.notebooks.sinusoidal import (
     clock_hands,
@@ -35,7 +30,6 @@ from course.figures.notebooks.sinusoidal import (
 )
 from course.figures.notebooks.skipgram import (
     analogy_arrows,
-    loss_curve,
     neighbors_by_cosine,
     scores_against_pmi,
     word_map,
@@ -52,16 +46,13 @@ __all__ = [
     "clock_hands",
     "dot_against_offset",
     "frequency_ratios",
-    "learned_against_formula",
     "loss_curve",
     "losses_by_length",
-    "matrices_on_one_scale",
+    "matrices",
     "neighbors_by_cosine",
     "one_hot_times_table",
     "position_table",
-    "raw_and_projected",
     "row_gradients",
-    "schemes_side_by_side",
     "score_by_distance",
     "scores_against_pmi",
     "scores_under_shift",

@@ -10,6 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+from course.figures.palette import CARD
 from course.figures.record import Record, decoded, encoded, record_of, same
 from course.figures.svg import svg_of
 
@@ -39,7 +40,7 @@ class Picture(Figure):
         super().__init__(
             figsize=(WIDTH, height),
             dpi=SHARPNESS * PIXELS_PER_INCH,
-            facecolor="white",
+            facecolor=CARD,
             layout="constrained",
         )
         self.get_layout_engine().set(w_pad=0.07, h_pad=0.07)  # inches: a margin on dark pages

@@ -15,8 +15,8 @@ def play(draw: Callable[..., Picture], **choices: Sequence[Any]) -> None:
     """Show a picture, and a slider for each of its arguments.
 
     The picture is an output like any other, so it also stays where no slider can move it: on
-    paper, on a web page, in a notebook that is only read. If it cannot be drawn for where the
-    sliders stand, the error is shown in its place.
+    paper, on a web page, in a notebook that is only read. If it cannot be drawn for the
+    values of the sliders, the error is shown instead.
 
     Args:
         draw: makes the picture; each argument starts with its default.

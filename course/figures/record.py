@@ -125,7 +125,7 @@ def _entry(artist: Artist, axes: Axes | None = None) -> tuple[str, list[float]]:
 
 
 def _places_of_text(text: Text, axes: Axes | None) -> Any:
-    """Return where a text stands and, of an annotation, what it points to."""
+    """Return the place of a text and, of an annotation, what it points to."""
     if not isinstance(text, Annotation):
         place = text.get_unitless_position()
         return _transformed(place, text.get_transform(), axes) if axes else place

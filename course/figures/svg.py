@@ -12,31 +12,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-INK = "#000000"  # what matplotlib draws axes and words with
-QUIET = "#5f6770"  # for what is context
-FAINT = "#c9ced6"  # edges of cells, lines of a grid
-CARD = "#ffffff"
-SHADE = "#eef0f3"  # fills of cells that are not meant
-
-ON_DARK = {
-    INK: "#e8ecf1",
-    QUIET: "#a3acb8",
-    FAINT: "#4a525e",
-    CARD: "#1b2027",
-    SHADE: "#2a3039",
-    "#fbdfcc": "#63300f",  # tints, behind words
-    "#cfe5f4": "#11405c",
-    "#cfebe1": "#0d473a",
-    "#c65300": "#ff8a3d",  # lines and words of the texts' figures
-    "#00694d": "#2fc79b",
-    "#0072b2": "#4fabe6",  # Okabe and Ito's colors
-    "#d55e00": "#ff8a3d",
-    "#009e73": "#2fc79b",
-    "#8a4a72": "#e39bc2",
-    "#cc79a7": "#e39bc2",
-    "#e69f00": "#f0b435",
-}
-"""Color on a light page -> on a dark one. All others, as of heatmaps, are the same on both."""
+from course.figures.palette import CARD, FAINT, INK, ON_DARK
 
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from course.experiments.character_gpt import CharacterGPT
-from course.figures.parts import SIGNED
+from course.figures.palette import SIGNED
 from course.lab.own import own_results, own_tables
 from course.lab.positions import EXERCISES, Added, Turned, table_of
 from course.lab.training import BINNED, FARTHEST, READ, SCHEMES, SIZE, corpus, losses, reference
@@ -82,7 +82,7 @@ def _weights(model: CharacterGPT) -> dict[str, Any]:
     (block,) = model.blocks
     norms = torch.stack([norm.weight for norm in (*block.norms, model.last_norm)])
     return {
-        "loudness": model.loudness,
+        "loudness": model.token_scale,
         "tokens": packed(model.tokens.weight),
         "qkv": packed(block.to_qkv.weight),
         "out": packed(block.from_heads.weight),

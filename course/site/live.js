@@ -39,7 +39,7 @@ function addSliders(figure, svg, sliders, draw) {
 
 // --- lesson 2: words move, and their new vectors move with them --------------------------------
 
-const LOOKS = { dog: "accent", bites: "quiet", man: "second" };
+const LOOKS = { dog: "what", bites: "quiet", man: "third" };
 
 /** The new vectors of words in this order, (T, C). */
 function attended(order) {
@@ -170,7 +170,7 @@ function positionMoves(figure) {
   const finding = ["The fast hand tells neighbors apart,", "the slow hands far positions"];
   const svg = card(figure, 420, finding);
   const [rates, rows] = [NUMBERS.rates, NUMBERS.rows].map(unpacked);
-  words(svg, [16, 46], "positions a turn", "quiet left");
+  words(svg, [16, 46], "positions per turn", "quiet left");
   rates.forEach((rate, pair) => {
     const turn = (2 * Math.PI) / rate;
     words(svg, [200 + 145 * pair, 20], `hand ${pair}`, "ink bold");
@@ -187,9 +187,9 @@ function positionMoves(figure) {
         const place = [200 + 145 * pair, y];
         const turned = ((shown - first) * rate) % (2 * Math.PI);
         const moved = Math.abs(Math.sin(turned / 2)) > Math.sin(0.1);
-        const tips = [first, shown].map((at) => rows[at].slice(2 * pair, 2 * pair + 2));
+        const tips = [first, shown].map((at) => [rows[at][2 * pair + 1], rows[at][2 * pair]]);
         dial(scene, place, 47);
-        if (moved) sector(scene, place, 47, Math.PI / 2 - first * rate, -turned, "of-accent");
+        if (moved) sector(scene, place, 47, first * rate, turned, "of-accent");
         if (row) hand(scene, place, 47, tips[0], "faint");
         hand(scene, place, 47, tips[1], moved ? "accent" : "quiet");
       });
@@ -227,8 +227,8 @@ function queryAndKeyMove(figure) {
         hand(scene, place, 62, [right, up], color);
         words(scene, [place[0] + 78 * right, place[1] - 78 * up], name, `${color} bold`);
       };
-      point(queries[m], "q", "second");
-      point(keys[n], "k", "third");
+      point(queries[m], "q", "query");
+      point(keys[n], "k", "key");
       const [turn, score] = [fixed(angle, 2), fixed(dot(queries[m], keys[n]), 3)];
       const ofNames = column === 1 ? "ink bold" : "quiet"; // the one that moves
       words(scene, [place[0], 9], `q at ${m}`, ofNames);

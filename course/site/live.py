@@ -5,11 +5,23 @@ import json
 from pathlib import Path
 
 from course import lab
-from course.figures.drawing import ACCENT, QUIET, SECOND, THIRD, TINTS
-from course.figures.svg import CARD, FAINT, INK, ON_DARK, SHADE
+from course.figures.palette import (
+    ACCENT,
+    CARD,
+    FAINT,
+    INK,
+    KEY,
+    ON_DARK,
+    QUERY,
+    QUIET,
+    SHADE,
+    THIRD,
+    TINTS,
+    WHAT,
+)
 from course.figures.texts import reference
 from course.figures.texts.permutation import VECTORS
-from course.figures.texts.rope import KEY, X
+from course.figures.texts.rope import KEY_VECTOR, X
 from course.lab.numbers import packed
 
 WIDTH, BASE, POSITIONS = 8, 10_000, 100
@@ -19,8 +31,8 @@ FARTHEST, APART = 300, 6
 """The last position of a query, and how far a key may stand behind it in the text."""
 
 COLORS = {"ink": INK, "quiet": QUIET, "faint": FAINT, "card": CARD, "shade": SHADE}
-COLORS |= {"accent": ACCENT, "second": SECOND, "third": THIRD}
-COLORS |= {"accent-tint": TINTS[ACCENT], "second-tint": TINTS[SECOND]}
+COLORS |= {"accent": ACCENT, "what": WHAT, "third": THIRD, "query": QUERY, "key": KEY}
+COLORS |= {f"{name}-tint": TINTS[COLORS[name]] for name in ("accent", "what", "third")}
 
 
 def write_live(path: Path) -> None:
@@ -44,6 +56,6 @@ def live_numbers() -> dict:
         "rows": packed(of_positions),
         "rates": packed(rates),
         "queries": packed(rotary(X.repeat(FARTHEST + 1, 1))),
-        "keys": packed(rotary(KEY.repeat(FARTHEST + APART + 1, 1))),
-        "colors": {name: [color, ON_DARK[color.lower()]] for name, color in COLORS.items()},
+        "keys": packed(rotary(KEY_VECTOR.repeat(FARTHEST + APART + 1, 1))),
+        "colors": {name: [color, ON_DARK[color]] for name, color in COLORS.items()},
     }

@@ -122,7 +122,10 @@ print(f"loss {loss.item():.2f} nats per character; knowing nothing: {math.log(27
 rows = F.normalize(tables[400][:32])
 neighbors, ends = (rows[1:] * rows[:-1]).sum(dim=1).mean().item(), (rows[0] @ rows[31]).item()
 print(f"neighbors, on average: {neighbors:.2f}, 0 and 31: {ends:.2f}")
-play(lambda step=400: figures.similarity_of_positions(tables[step]), step=list(tables))
+play(
+    lambda step=400: figures.similarity_of_positions({f"after {step} steps": tables[step]}),
+    step=list(tables),
+)
 
 # %% tags=["guess"]
 guess.compare(neighbors=neighbors, ends=ends)

@@ -191,7 +191,8 @@ guess.compare(percent_of_sinusoidal=misses["sinusoidal"], percent_of_fresh=misse
 
 # %%
 rows = sinusoidal.sinusoidal_encoding(107, 32)
-figures.scores_under_shift(rows[:7] @ rows[:7].T, rows[100:] @ rows[100:].T, shift=100)
+positions = {"positions": (rows[:7] @ rows[:7].T, rows[100:] @ rows[100:].T)}
+figures.scores_under_shift(positions, shift=100)
 
 # %% [markdown] tags=["prediction"]
 # The third panel is blank, because the products know the distance alone. Now add
@@ -204,7 +205,7 @@ guess = Guess(blank=...)
 # %%
 tokens = torch.randn(7, 32)
 here, there = tokens + rows[:7], tokens + rows[100:]
-figures.scores_under_shift(here @ here.T, there @ there.T, shift=100)
+figures.scores_under_shift({"tokens + positions": (here @ here.T, there @ there.T)}, shift=100)
 
 # %% tags=["guess"]
 guess.compare(blank=torch.allclose(here @ here.T, there @ there.T, atol=0.001))

@@ -66,7 +66,7 @@ guess.compare(
 # same. Pair 1 has turned by 71 radians, 11.3 times round, and pair 2 by 7.1, so together they
 # leave no doubt. The fast pairs tell neighbors apart, and the slow ones tell which round it is.
 #
-# All arrows of a pair end on one circle: a turn keeps the length.
+# All hands of a pair end on one circle: a rotation keeps the length.
 #
 # </details>
 
@@ -107,7 +107,7 @@ cases = {
     "RoPE, raw": (score(turn(x), turn(x)), score(turn(x, shift), turn(x, shift))),
     "RoPE, $W_q$ $W_k$": (score(turn(q), turn(k)), score(turn(q, shift), turn(k, shift))),
 }
-figures.raw_and_projected(cases)
+figures.scores_under_shift(cases, shift)
 
 # %% tags=["guess"]
 guess.compare(
@@ -149,7 +149,8 @@ guess = Guess(largest_change=...)
 
 # %%
 early, late = turn(x), turn(x, shift)
-figures.scores_under_shift(score(early @ w_q, early @ w_k), score(late @ w_q, late @ w_k), shift)
+turned_first = {"turned first": (score(early @ w_q, early @ w_k), score(late @ w_q, late @ w_k))}
+figures.scores_under_shift(turned_first, shift)
 
 # %% tags=["guess"]
 guess.compare(
@@ -230,7 +231,7 @@ for name, (one, other) in pairs.items():
     r = torch.corrcoef(torch.stack((score(queries, keys).flatten(), meant.flatten())))[0, 1]
     own, found[name] = errors[name].diagonal().abs().max(), r.item()
     print(f"{name:<10} correlation {r:5.2f}   error at distance 0 up to {own:.2f}")
-figures.schemes_side_by_side({f"error: {name}": errors[name] for name in ("neither", "W_q alone")})
+figures.matrices({f"error: {name}": errors[name] for name in ("neither", "W_q alone")})
 
 # %% tags=["guess"]
 guess.compare(both=found["both"], neither=found["neither"], W_q_alone=found["W_q alone"])
@@ -274,7 +275,7 @@ def one_by_one(mat, stop):  # where the two last words are said to stand
 at_once, kept, forgotten = score(turn(q), turn(k)).tril(), one_by_one(5, 6), one_by_one(0, 0)
 for name, scores in {"offset kept": kept, "offset forgotten": forgotten}.items():
     print(f"{name:<17} wrong: {int(((scores - at_once).abs() > 1e-4).sum())}")
-figures.schemes_side_by_side(
+figures.matrices(
     {"all at once": at_once, "offset forgotten": forgotten, "error": forgotten - at_once}, words
 )
 

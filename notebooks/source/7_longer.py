@@ -242,7 +242,7 @@ _ = torch.nn.init.normal_(bias.weight, std=1.0)  # as after some training: numbe
 whole, step = bias(7, 7)[0].detach(), bias(1, 7)[0].detach()
 counted_from_0 = whole[:1]
 rows = {"all seven at once": whole, "the step": step, "counted from 0": counted_from_0}
-figures.matrices_on_one_scale(rows, unit="bias")
+figures.matrices(rows, unit="bias", one_scale=True)
 
 # %% tags=["guess"]
 guess.compare(places=int((step != counted_from_0).sum()))
@@ -305,7 +305,7 @@ for name, turned in {"one line": in_line, "grid": on_grid}.items():
     beside = (rows[best] - 3).abs() + (cols[best] - 7).abs() == 1
     touching[name] = int(beside.sum())
 pictures = {name: of_name.reshape(side, side) for name, of_name in scores.items()}
-figures.matrices_on_one_scale(pictures, "column", "row")
+figures.matrices(pictures, x="column", y="row", one_scale=True)
 
 # %% tags=["guess"]
 guess.compare(in_one_line=touching["one line"], on_the_grid=touching["grid"])

@@ -75,7 +75,9 @@ guess = Guess(rows_9_and_10=..., rows_40_and_41=...)
 # %%
 for name, rows in {"0 to 15": table[:READ], "16 to 63": table[READ:]}.items():
     print(f"rows {name:<9} standard deviation {rows.std().item():.3f}")
-figures.learned_against_formula(table[:24], formula[:24])
+tables = {"learned": table[:24], "sinusoidal": formula[:24]}
+display(figures.similarity_of_positions(tables))
+figures.dot_against_offset(tables)
 
 # %% tags=["guess"]
 guess.compare(
@@ -89,7 +91,7 @@ guess.compare(
 # Neighboring rows have become alike, and the likeness fades with the distance. Neighboring places
 # do nearly the same job, so they get nearly the same row. Late rows differ less than early ones:
 # places 1 and 2 are less alike than places 10 and 12. So it is no copy of the formula. The wide
-# band below says the same: its products depend on the place, too. (Where the band touches 0, an
+# band says the same: its products depend on the place, too. (Where the band touches 0, an
 # untrained row takes part.)
 #
 # Rows 16 to 63 are the noise they were drawn from, 0.02 wide. Nothing longer than 16 words was
@@ -109,7 +111,7 @@ guess = Guess(resembles=...)
 # %%
 position_scores = (table[:READ] @ w_q) @ (table[:READ] @ w_k).T / math.sqrt(C)
 alibi = rope.alibi_bias(8, READ)[0]
-figures.schemes_side_by_side(
+figures.matrices(
     {
         "learned, through $W_q$ $W_k$": position_scores,
         "sinusoidal": formula[:READ] @ formula[:READ].T / math.sqrt(C),
@@ -128,7 +130,7 @@ hidden = torch.full((READ, READ), -math.inf).triu(1)
 for name, matrix in {"learned": position_scores, "ALiBi": alibi}.items():
     last = (matrix + hidden).softmax(-1)[-1, -4:]
     print(f"{name:<8} weights of the last four keys: {[round(w, 2) for w in last.tolist()]}")
-figures.schemes_side_by_side(
+figures.matrices(
     {"learned, less its own score": (position_scores - own).tril(), "ALiBi, head 1 of 8": alibi}
 )
 
@@ -232,7 +234,7 @@ for name in through:
 positions = formula @ formula.T / math.sqrt(C)
 moved = (positions[9:16, 9:16] - positions[:7, :7]).abs().max()
 print(f"sinusoidal positions alone, without tokens and projections: {moved:.6f}")
-figures.schemes_side_by_side(scores(0), sentence, through)
+figures.matrices(scores(0), sentence, change=through)
 
 # %% tags=["guess"]
 guess.compare(
@@ -267,7 +269,7 @@ guess = Guess(like=...)
 def draw(shift=9, base=10_000):
     now, moved = scores(shift, base=base), change(shift, base=base)
     shown = ("learned", "sinusoidal", "RoPE")
-    return figures.schemes_side_by_side({name: now[name] for name in shown}, sentence, moved)
+    return figures.matrices({name: now[name] for name in shown}, sentence, change=moved)
 
 
 play(draw, shift=[0, 1, 4, 9, 16, 32, 57], base=[10, 100, 10_000, 500_000])

@@ -22,10 +22,11 @@ import torch
 
 from course import figures
 from course.data.corpus import load_corpus
-from course.experiments.character_gpt import CONTEXT, Size
+from course.experiments.character_gpt import Size
 from course.experiments.positions import RopeAt, frequencies, shoot_out, smoothed
 from course.experiments.training import QUICK, Training, rate
 from course.figures.play import play
+from course.schemes import CONTEXT
 from course.student.guess import Guess
 
 torch.set_num_threads(1)  # batches this small are not worth sharing
@@ -183,7 +184,7 @@ def trained(scheme, settings=QUICK, **changes):
     return training
 
 
-unscaled = trained("sinusoidal", loudness=1.0)
+unscaled = trained("sinusoidal", token_scale=1.0)
 loss_of_unscaled = unscaled.held_out_loss(64)
 rows = unscaled.model.tokens.weight.detach()
 print(f"tokens times 8   loss {results['sinusoidal'].held_out[64]:.2f}")
@@ -434,13 +435,13 @@ guess.compare(slowed_at_256=by_change["slowed"][256], stopped_at_64=by_change["s
 guess = Guess(at_64=..., at_256=...)
 
 # %%
-fast = trained("t5", bias_loudness=16.0)
+fast = trained("t5", bias_scale=16.0)
 by_length = {length: fast.held_out_loss(length) for length in (64, 128, 256)}
 for name, losses in {"t5": results["t5"].held_out, "t5, times 16": by_length}.items():
     print(f"{name:<14}" + "".join(f"{loss:>8.2f}" for loss in losses.values()))
 steps = sum(QUICK.lr * rate(step, QUICK.steps) for step in range(QUICK.steps))
 print(f"all learning rates add up to {steps:.2f}")
-bias = fast.model.bias_loudness * fast.model.relative(1, CONTEXT)[:, 0].flip(-1)  # (H, T)
+bias = fast.model.bias_scale * fast.model.relative(1, CONTEXT)[:, 0].flip(-1)  # (H, T)
 shown = [0, 1, 2, 3, 4, 8, 16, 32, 63]
 print(f"{'characters back':<16}" + "".join(f"{distance:>7}" for distance in shown))
 for head, of_head in enumerate(bias[:, shown].tolist(), 1):

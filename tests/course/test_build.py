@@ -16,8 +16,8 @@ from course.building import build, figures
 from course.building.notebooks import stems
 from course.cli import main
 from course.figures import Picture
-from course.figures.drawing import TEXT as LEGIBLE
 from course.figures.texts import measured
+from course.figures.words import TEXT as LEGIBLE
 from course.student import backups
 from course.syllabus import find_lesson, lessons
 

@@ -14,23 +14,20 @@ import torch
 import torch.nn.functional as F
 from click.testing import CliRunner
 
-from course import figures
 from course.cli import main
-from course.cli.experiment import NAMES
 from course.data.glove import WordVectors, open_glove
 from course.data.kingdom import kingdom_text
 from course.experiments import analogies, block_skipgram, cached, positions, training
 from course.experiments.block_skipgram import train_in_blocks
 from course.experiments.character_gpt import (
     ALWAYS,
-    LONGEST,
-    SCHEMES,
     CharacterGPT,
     Size,
 )
 from course.experiments.positions import RopeAt, frequencies, stretched_losses
 from course.experiments.training import Settings, Training
 from course.experiments.twins import share_of_twins_found, with_twins
+from course.schemes import LONGEST, SCHEMES
 from course.student.borrow import names_of
 
 SMALL = Settings(Size(n_layers=2, n_embd=16, n_heads=2), steps=6, batch_size=2, lr=0.01)
@@ -150,8 +147,8 @@ def test_what_is_kept_is_not_made_again_unless_it_is_damaged(tmp_path, damage):
 def test_who_wrote_an_exercise_decides_which_result_is_found(monkeypatch):
     def found():
         return {
-            scheme: training.fingerprint(SMALL, TEXT, (*ALWAYS, *names))
-            for scheme, names in SCHEMES.items()
+            name: training.fingerprint(SMALL, TEXT, (*ALWAYS, *scheme.exercises))
+            for name, scheme in SCHEMES.items()
         }
 
     before, whose = found(), training.whose
@@ -196,8 +193,10 @@ def test_a_scheme_that_needs_two_layers_is_refused_in_a_sentence():
     assert "Error: rnope needs more than one layer; add --long\n" in ran.output
 
 
-def test_every_scheme_is_offered_and_has_a_color():
-    assert [*NAMES] == [*SCHEMES] == [*figures.parts.SCHEMES]
+def test_every_scheme_is_offered_and_told_in_the_help():
+    told = CliRunner().invoke(main, ["experiment", "positions", "--help"]).output
+    for name, scheme in SCHEMES.items():
+        assert re.search(rf"\n +{name} +{re.escape(scheme.sentence[:20])}", told), told
 
 
 # --- a checkpoint and a cache -------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The figures: the data drawn is the data given, and everybody can read them."""
 
+import ast
 import gc
 import io
 import itertools
@@ -14,15 +15,18 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
+from matplotlib.colors import CSS4_COLORS, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
 from course import ROOT, figures
-from course.figures import drawing
-from course.figures.parts import COLORS, SCHEMES
+from course.figures import palette
+from course.figures.charts import chart, curve
 from course.figures.record import decoded, same
+from course.figures.words import title_lines, write
+from course.schemes import SCHEMES
+from course.syllabus import lessons
 from course.testing.loading import load_module
 
 WORDS = ["the", "cat", "sat", "on", "the", "mat", "."]
@@ -132,19 +136,18 @@ CASES = {
     "clock_hands": Case(lambda: figures.clock_hands(PE, 23), [64, 32, 23]),
     "dot_against_offset": Case(lambda: figures.dot_against_offset({"a": PE, "b": FRESH}), [64, 32]),
     "similarity_of_positions": Case(
-        lambda: figures.similarity_of_positions(PE), [64, 32], [unit(PE) @ unit(PE).T], scales=1
+        lambda: figures.similarity_of_positions({"fresh": FRESH, "sinusoidal": PE}),
+        ["64 by 64", "sinusoidal"],
+        [unit(FRESH) @ unit(FRESH).T, unit(PE) @ unit(PE).T],
+        scales=1,
     ),
     "turned_pairs": Case(lambda: figures.turned_pairs(QUERY, TURNED, range(5)), [16]),
     "scores_under_shift": Case(
-        lambda: figures.scores_under_shift(SCORES, SCORES + 0.5, 100),
-        [7, 100, "0.5"],
-        [SCORES, SCORES + 0.5, ZEROS + 0.5],
-        scales=1,
-    ),
-    "raw_and_projected": Case(
-        lambda: figures.raw_and_projected({"raw": (SCORES, SCORES), "RoPE": (CAUSAL, CAUSAL - 1)}),
-        [7, "raw 0 and RoPE 1"],
-        [SCORES, SCORES, ZEROS, CAUSAL, CAUSAL - 1, ZEROS - 1],
+        lambda: figures.scores_under_shift(
+            {"raw": (SCORES, SCORES + 0.5), "RoPE": (CAUSAL, CAUSAL - 1)}, 100
+        ),
+        [7, 100, "raw 0.5 and RoPE 1"],
+        [SCORES, SCORES + 0.5, ZEROS + 0.5, CAUSAL, CAUSAL - 1, ZEROS - 1],
         scales=2,
     ),
     "wavelengths": Case(
@@ -168,12 +171,6 @@ CASES = {
     ),
     "bucket_of_distance": Case(
         lambda: figures.bucket_of_distance({"rule": BUCKETS}), [149, "32 for rule"], [BUCKETS]
-    ),
-    "matrices_on_one_scale": Case(
-        lambda: figures.matrices_on_one_scale({"whole": SCORES, "last": SCORES[-1:]}, unit="bias"),
-        ["7 by 7", "1 by 7", "bias"],
-        [SCORES, SCORES[-1:]],
-        scales=1,
     ),
     "losses_by_length": Case(
         lambda: figures.losses_by_length(
@@ -207,16 +204,18 @@ CASES = {
     "neighbors_by_cosine": Case(
         lambda: figures.neighbors_by_cosine(COSINES, NOUNS[:3]), [3, "woman 0.40"], [COSINES]
     ),
-    "schemes_side_by_side": Case(
-        lambda: figures.schemes_side_by_side(SCHEMES_SCORES, WORDS, {"none": 0.0, "learned": 1.25}),
-        [7, "learned 1.2"],
+    "matrices": Case(
+        lambda: figures.matrices(SCHEMES_SCORES, WORDS, change={"none": 0.0, "learned": 1.25}),
+        ["7 by 7", "learned 1.2"],
         [*SCHEMES_SCORES.values()],
         scales=3,
     ),
-    "learned_against_formula": Case(
-        lambda: figures.learned_against_formula(FRESH, PE),
-        [64, 32],
-        [unit(FRESH) @ unit(FRESH).T, unit(PE) @ unit(PE).T],
+    "matrices on one scale": Case(
+        lambda: figures.matrices(
+            {"whole": SCORES, "last": SCORES[-1:]}, unit="bias", one_scale=True
+        ),
+        ["7 by 7", "1 by 7", "bias"],
+        [SCORES, SCORES[-1:]],
         scales=1,
     ),
 }
@@ -252,7 +251,7 @@ def words_beside(axis) -> list[str]:
 
 
 def test_every_function_is_tried_here():
-    assert {*CASES, "Picture"} == set(figures.__all__)
+    assert {case.partition(" ")[0] for case in CASES} | {"Picture"} == set(figures.__all__)
 
 
 # --- what holds for every picture ----------------------------------------------------------------
@@ -275,7 +274,7 @@ def test_a_picture_shows_its_data_and_everybody_can_read_it(name):
 
 
 def assert_axes_are_named(picture):
-    assert any(axes.get_title() for axes in picture.axes)
+    assert any(axes.get_title() or axes.texts for axes in picture.axes)
     for axes in with_bars(picture):
         for text in (*axes.texts, axes.title, *axes.get_xticklabels()):
             assert text.get_fontsize() >= 9 or not text.get_text()
@@ -288,8 +287,8 @@ def assert_axes_are_named(picture):
 def assert_colors_have_a_meaning(picture):
     for image in images(picture):
         low, high = image.get_clim()
-        assert image.get_cmap().name in ("coolwarm", "viridis")
-        assert low == (-high if image.get_cmap().name == "coolwarm" else 0)
+        assert image.get_cmap().name in (palette.SIGNED, palette.AMOUNT)
+        assert low == (-high if image.get_cmap().name == palette.SIGNED else 0)
         assert np.abs(image.get_array()).max() <= high + 1e-6
 
 
@@ -333,9 +332,9 @@ def test_a_notebook_shows_the_image_with_its_alt_text(monkeypatch):
 
 
 def chart_record(change=lambda picture, axes: None):
-    picture, axes = drawing.chart(3, "Finding", "Alt.", x="x", y="y")
-    drawing.curve(axes, [0, 1, 2], [0.0, 1.0, 0.5], "name")
-    drawing.write(axes, (1, 0.2), "word")
+    picture, axes = chart(3, "Finding", "Alt.", x="x", y="y")
+    curve(axes, [0, 1, 2], [0.0, 1.0, 0.5], "name")
+    write(axes, (1, 0.2), "word")
     axes.barh(["a", "b"], [1, 2])
     axes.fill_between([0, 1], [0, 0], [1, 1])
     axes.imshow([[0.0, 0.5], [1.0, 0.2]], vmin=0, vmax=1, aspect="auto")
@@ -392,10 +391,8 @@ def test_the_svg_of_a_picture_keeps_its_record_and_turns_with_the_page():
 
 
 def test_a_title_is_broken_into_lines_of_like_length():
-    assert drawing.title_lines("Short") == ["Short"]
-    first, second = drawing.title_lines(
-        "One sentence that is somewhat longer than a page is wide, alas"
-    )
+    assert title_lines("Short") == ["Short"]
+    first, second = title_lines("A sentence that is somewhat longer than a page is wide, alas")
     assert abs(len(first) - len(second)) < 8
 
 
@@ -426,7 +423,7 @@ def test_what_a_mask_forbids_is_blank_and_has_not_changed():
     [weights] = images(CASES["attention_weights"].draw())
     assert weights.get_array().mask.sum() == 21
     masked = SCORES.masked_fill(FORBIDDEN, -math.inf)
-    picture = figures.scores_under_shift(masked, masked + 0.5, 10)
+    picture = figures.scores_under_shift({"masked": (masked, masked + 0.5)}, 10)
     assert picture.axes[2].get_title().endswith("largest 0.5")
     early, late, change = images(picture)
     assert early.get_array().mask.sum() == late.get_array().mask.sum() == 21
@@ -434,16 +431,25 @@ def test_what_a_mask_forbids_is_blank_and_has_not_changed():
     assert early.get_clim()[1] == pytest.approx((SCORES.tril() + 0.5).abs().max().item())
 
 
+def hands_of(picture):
+    """The tips of the hands of each clock, in radii from its center, to the right and up."""
+    [axes] = picture.axes
+    for dial in axes.patches:
+        lines = [one.get_xydata() for one in axes.lines if len(one.get_xdata()) == 2]
+        own = [(start, end) for start, end in lines if tuple(start) == pytest.approx(dial.center)]
+        yield [(end - start) / dial.radius * (1, -1) for start, end in own]
+
+
 def test_clock_hands():
-    faces = CASES["clock_hands"].draw().axes
+    picture = CASES["clock_hands"].draw()
     pairs = (0, 2, 4, 6, 9, 11, 13, 15)
-    assert [face.get_title() for face in faces] == [f"pair {pair}" for pair in pairs]
-    for face, pair in zip(faces, pairs, strict=True):
-        tip = face.lines[-1]
+    for hands, pair in zip(hands_of(picture), pairs, strict=True):
         sine, cosine = PE[23, 2 * pair : 2 * pair + 2].tolist()
-        assert (*tip.get_xdata(), *tip.get_ydata()) == pytest.approx((sine, cosine))
-    assert faces[0].get_xlabel() == "turn: 6.3 tokens"
-    assert faces[-1].get_xlabel() == "turn: 35,333 tokens"
+        assert tuple(hands[-1]) == pytest.approx((cosine, sine), abs=1e-5)
+        assert len(hands) == 7
+    told = [text.get_text() for text in picture.axes[0].texts]
+    assert told[:3] == ["position 23", "pair 0", "turn: 6.28 tokens"]
+    assert told[-1] == "turn: 35,333 tokens"
 
 
 def test_dot_against_offset():
@@ -462,18 +468,16 @@ def test_dot_against_offset():
 
 
 def test_a_row_of_zeros_is_like_nothing():
-    [image] = images(figures.similarity_of_positions([[0.0, 0.0], [3.0, 0.0]]))
+    [image] = images(figures.similarity_of_positions({"a": [[0.0, 0.0], [3.0, 0.0]]}))
     assert image.get_array().tolist() == [[0, 0], [0, 1]]
     assert image.get_clim() == (-1, 1)
 
 
 def test_turned_pairs():
-    planes = CASES["turned_pairs"].draw().axes
-    for plane, pair in zip(planes, (0, 2, 5, 7), strict=True):
-        assert plane.get_title() == f"pair {pair}"
-        for arrow, row in zip(plane.lines[:6], (QUERY, *TURNED), strict=True):
-            tip = (arrow.get_xdata()[1], arrow.get_ydata()[1])
-            assert tip == pytest.approx((row[pair].item(), row[8 + pair].item()))
+    for hands, pair in zip(hands_of(CASES["turned_pairs"].draw()), (0, 2, 5, 7), strict=True):
+        for tip, row in zip(hands, (QUERY, *TURNED), strict=True):
+            want = row[[pair, 8 + pair]] / QUERY[[pair, 8 + pair]].norm()
+            assert tuple(tip) == pytest.approx(want.tolist(), abs=1e-5)
 
 
 def test_scores_at_each_distance_and_their_means():
@@ -502,7 +506,8 @@ def test_a_scheme_looks_the_same_in_every_figure_and_like_no_other(draw):
     names = [*SCHEMES, "rope, ntk", "rope, yarn 4"]
     whole = styles(names)
     assert len(set(whole.values())) == len(names)
-    assert len({whole[name][0] for name in SCHEMES}) == len(SCHEMES)
+    colors = {color for color, _ in whole.values()}
+    assert len(colors) >= min(len(SCHEMES), len(palette.SERIES))
     assert whole["rope, ntk"][0] == whole["rope, yarn 4"][0] == whole["rope"][0]
     for few in (["rope, yarn 4", "alibi"], ["rnope"]):
         assert styles(few) == {name: whole[name] for name in few}
@@ -516,21 +521,63 @@ SEEN_AS = {  # linear RGB -> linear RGB; Machado et al. (2009), severity 1
 }
 
 
+@pytest.mark.parametrize("page", ["light", "dark"])
 @pytest.mark.parametrize("reader", SEEN_AS)
-def test_the_colors_of_schemes_stay_apart_for_every_reader(reader):
-    """Two colors differ by 2.3 in CIELAB when one just sees it; here by 15 or more."""
+def test_colors_stay_apart_for_every_reader(reader, page):
+    """Two colors differ by 2.3 in CIELAB when one just sees it; here by 12 or more."""
     to_xyz = np.array(
         [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
     )
     places = []
-    for index in SCHEMES.values():
-        rgb = np.array(to_rgb(COLORS[index]))
-        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    for color in palette.SERIES:
+        linear = linear_rgb(color if page == "light" else palette.ON_DARK[color])
         xyz = to_xyz @ (SEEN_AS[reader] @ linear).clip(0, 1) / to_xyz.sum(1)
         x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
         places.append(np.array([116 * y, 500 * (x - y), 200 * (y - z)]))
-    differences = [np.linalg.norm(a - b) for a, b in itertools.combinations(places, 2)]
-    assert len(places) == 8 and min(differences) > 15
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(places, 2)) > 12
+
+
+@pytest.mark.parametrize("color", palette.SERIES)
+def test_words_in_every_color_can_be_read_on_light_and_dark_pages(color):
+    """WCAG asks for a contrast of 4.5 to 1."""
+    dark, tint = palette.ON_DARK[color], palette.TINTS[color]
+    assert contrast(color, palette.CARD) >= 4.5
+    assert contrast(dark, palette.ON_DARK[palette.CARD]) >= 4.5
+    assert contrast(palette.INK, tint) >= 4.5
+    assert contrast(palette.ON_DARK[palette.INK], palette.ON_DARK[tint]) >= 4.5
+
+
+def linear_rgb(color):
+    rgb = np.array(to_rgb(color))
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one, other):
+    low, high = sorted(
+        0.05 + linear_rgb(color) @ [0.2126, 0.7152, 0.0722] for color in (one, other)
+    )
+    return high / low
+
+
+def test_no_figure_has_a_color_that_is_not_in_the_palette():
+    """No hex number, name or grey of a color is written in a file of figures."""
+    folder = ROOT / "course" / "figures"
+    for path in {*folder.rglob("*.py")} - {folder / "palette.py"}:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Constant(str(text)):
+                    named = text in CSS4_COLORS or text.startswith("tab:")
+                    assert not named and not re.fullmatch("#[0-9a-fA-F]{3,8}", text), (path, text)
+                case ast.keyword(arg=str(name), value=ast.Constant(str(text))) if "color" in name:
+                    assert text == "none", (path, text)
+
+
+def test_every_color_of_a_text_has_one_for_dark_pages(figures_of):
+    for lesson in lessons():
+        for name, picture in figures_of(lesson.stem).items():
+            drawn = {to_hex(text.get_color()) for text in picture.findobj(Text)}
+            drawn |= {to_hex(line.get_color()) for axes in picture.axes for line in axes.lines}
+            assert drawn <= {*palette.ON_DARK, palette.DARK_CELL, palette.LIGHT_CELL}, name
 
 
 def test_names_at_the_ends_of_lines_do_not_overlap():
@@ -614,8 +661,8 @@ def test_the_nearest_word_stands_on_top_and_a_negative_cosine_is_seen():
     assert low > high and axes.get_xlim()[0] < -0.2
 
 
-def test_schemes_side_by_side():
-    shown = [axes for axes in CASES["schemes_side_by_side"].draw().axes if axes.axison]
+def test_matrices_have_their_names_and_changes():
+    shown = [axes for axes in CASES["matrices"].draw().axes if axes.axison]
     assert [axes.get_title() for axes in shown] == ["none", "RoPE", "ALiBi", "learned"]
     change = [axes.get_xlabel().partition("change by a shift: ")[2] for axes in shown]
     assert change == ["0", "", "", "1.2"]
@@ -632,13 +679,13 @@ def test_the_smallest_data_can_be_drawn():
         figures.token_position_sum(one, one, ["a"]),
         figures.clock_hands(torch.ones(1, 2), 0),
         figures.dot_against_offset({"zero": 0 * one}),
-        figures.scores_under_shift(one, one, 0),
+        figures.scores_under_shift({"a": (one, one)}, 0),
         figures.alibi_heads(one[None]),
         figures.score_by_distance({"a": [1.0]}),
-        figures.matrices_on_one_scale({"a": one}),
+        figures.matrices({"a": one}, one_scale=True),
         figures.loss_curve([1.0]),
         figures.word_map(one, ["a"]),
-        figures.learned_against_formula(one, one),
+        figures.similarity_of_positions({"a": one}),
     ):
         picture.draw_without_rendering()
 
@@ -669,8 +716,11 @@ BAD = {
     "no tables": (lambda: figures.dot_against_offset({}), "at least one"),
     "an anchor too far": (lambda: figures.dot_against_offset({"x": PE}, [64]), "0..63.*64"),
     "an odd head": (lambda: figures.turned_pairs(QUERY[:5], TURNED[:, :5], range(5)), "even.*5"),
-    "two sentences": (lambda: figures.scores_under_shift(SCORES, SCORES[:5, :5], 1), r"\(7, 7\)"),
-    "two sizes": (lambda: figures.raw_and_projected({"x": (SCORES, PE)}), "shifted of x"),
+    "two sentences": (
+        lambda: figures.scores_under_shift({"x": (SCORES, SCORES[:5, :5])}, 1),
+        r"\(7, 7\)",
+    ),
+    "two sizes": (lambda: figures.scores_under_shift({"x": (SCORES, PE)}, 1), "shifted of x"),
     "a frequency of zero": (lambda: figures.wavelengths({"x": torch.zeros(3)}), "above 0"),
     "a trained frequency of zero": (lambda: figures.frequency_ratios([0.0], {"a": [1]}), "above 0"),
     "scores of two lengths": (
@@ -686,7 +736,7 @@ BAD = {
     ),
     "an unknown word": (lambda: figures.analogy_arrows(VECTORS, NOUNS, *NOUNS[:3], "cat"), "'cat'"),
     "schemes of two sizes": (
-        lambda: figures.schemes_side_by_side({"a": SCORES, "b": PE}),
+        lambda: figures.matrices({"b": PE}, WORDS),
         "b must",
     ),
 }

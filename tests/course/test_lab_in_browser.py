@@ -311,7 +311,7 @@ def test_what_is_displayed_is_what_torch_finds(opened, numbers):
 def test_a_color_is_that_of_the_notebooks(computing):
     import matplotlib
 
-    from course.figures.parts import SIGNED
+    from course.figures.palette import SIGNED
 
     for share in (0.0, 0.25, 0.5, 0.9, 1.0):
         color = matplotlib.colors.to_hex(matplotlib.colormaps[SIGNED](share))

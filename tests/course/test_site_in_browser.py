@@ -23,8 +23,8 @@ import pytest
 from PIL import Image
 
 from course.building.notebooks import stems
-from course.figures.parts import SMALL
 from course.figures.picture import PIXELS_PER_INCH
+from course.figures.words import SMALL
 from course.syllabus import lessons
 
 pytestmark = pytest.mark.browser
@@ -535,7 +535,7 @@ def test_the_hands_of_a_position_turn(opened):
         tips = tips_of(page, ":not(.faint)")[-4:]
         for pair, tip in enumerate(tips):
             angle = position * 10000 ** (-2 * pair / 8)
-            want = [200 + 145 * pair + 47 * math.sin(angle), 352 - 47 * math.cos(angle)]
+            want = [200 + 145 * pair + 47 * math.cos(angle), 352 - 47 * math.sin(angle)]
             assert tip == pytest.approx(want, abs=0.01)
         arcs = page.locator(".live path.of-accent").evaluate_all(
             "all => all.map(one => one.getAttribute('d').match(/[-\\d.e]+ [-\\d.e]+Z$/)[0])"

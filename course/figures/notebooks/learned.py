@@ -1,10 +1,9 @@
-"""Figures of lesson 3: token row plus position row, and what a learned table has learned."""
+"""A figure of lesson 3: token row plus position row."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from course.figures.notebooks.sinusoidal import draw_offsets, draw_similarity
-from course.figures.parts import equation, heatmap, largest, mark_rows, words_on
+from course.figures.charts import equation, heatmap, largest, mark_rows, tick_words
 from course.figures.picture import Picture
 from course.figures.shapes import Sizes
 
@@ -37,39 +36,10 @@ def token_position_sum(tokens: Any, positions: Any, words: Sequence[str]) -> Pic
     matrices = {"token rows": tokens, "position rows": positions, "sum": summed}
     for axes, (title, values) in zip(panels, matrices.items(), strict=True):
         y = "position (tokens)" if values is positions else "word"
-        bar = "value" if values is summed else ""  # beside the marks
+        bar = "value" if values is summed else ""  # next to the marks
         heatmap(axes, values, title, "feature", y, bar=bar, gap=0.14, limit=limit)
         for index, word in enumerate(repeated):
             mark_rows(axes, [row for row, other in enumerate(words) if other == word], index)
-    words_on(panels[0].yaxis, words)
-    words_on(panels[2].yaxis, words)
-    return picture
-
-
-def learned_against_formula(learned: Any, formula: Any) -> Picture:
-    """Draw a table of positions after its training, next to the sinusoidal one.
-
-    Args:
-        learned: a trained table, (T, C).
-        formula: the sinusoidal table, (T, C).
-
-    Look for: a bright diagonal that fades means that near places got similar rows; nobody told
-    the table to. A wide band below means that the product depends on the place, not on the
-    distance alone.
-    """
-    sizes = Sizes()
-    tables = {
-        "learned": sizes.numbers("learned", learned, "T C"),
-        "formula": sizes.numbers("formula", formula, "T C"),
-    }
-    picture = Picture(
-        5.6,
-        alt=f"A learned and a sinusoidal table of {sizes['T']} positions by {sizes['C']} features: "
-        "above, the cosine of every position with every other; below, the mean dot product "
-        "against the offset, with its band.",
-    )
-    axes = picture.subplot_mosaic([list(tables), ["offsets"] * 2], height_ratios=(1.5, 1))
-    for name, table in tables.items():
-        draw_similarity(axes[name], table, name, bar="" if name == "learned" else "cosine")
-    draw_offsets(axes["offsets"], tables)
+    tick_words(panels[0].yaxis, words)
+    tick_words(panels[2].yaxis, words)
     return picture

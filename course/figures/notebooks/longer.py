@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from course.figures.parts import heatmap, label, largest, legend, line, line_style, lines, listing
+from course.figures.charts import label, line, lines, names_at_ends
+from course.figures.palette import QUIET, style_of
 from course.figures.picture import Picture
 from course.figures.shapes import Array, Sizes, read_all
+from course.figures.words import listing
 
 
 def frequency_ratios(trained: Any, stretched: Mapping[str, Any]) -> Picture:
@@ -36,7 +38,7 @@ def frequency_ratios(trained: Any, stretched: Mapping[str, Any]) -> Picture:
     y = "new frequency / trained frequency"
     axes = lines(picture, ratios, "what is left of each frequency", "pair", y)
     axes.set_ylim(bottom=0)
-    legend(axes)
+    names_at_ends(axes)
     return picture
 
 
@@ -64,14 +66,14 @@ def score_by_distance(scores: Mapping[str, Any], trained_on: int | None = None) 
     axes = picture.subplots()
     places = np.unique(np.geomspace(1, sizes["T"], 300).round().astype(int))
     for index, (name, values) in enumerate(read.items()):
-        thin = {"color": line_style(index)["color"], "linewidth": 0.6, "alpha": 0.4}
+        thin = {"color": style_of(name, index)["color"], "linewidth": 0.6, "alpha": 0.4}
         axes.plot(places, values[places - 1], **thin)
         line(axes, index, places, means_nearby(values, places), name)
     if trained_on is not None:
-        axes.axvline(trained_on, color="0.3", linestyle=(0, (6, 3)), linewidth=1)
+        axes.axvline(trained_on, color=QUIET, linestyle="--", linewidth=1)
     axes.set_xscale("log")
     label(axes, "one query, one key, further and further apart", "distance (tokens)", "score")
-    legend(axes)
+    names_at_ends(axes)
     return picture
 
 
@@ -107,37 +109,5 @@ def bucket_of_distance(buckets: Mapping[str, Any]) -> Picture:
     axes = lines(picture, read, "one step up, one bucket further", "distance (tokens)", "bucket")
     for stairs in axes.lines:
         stairs.set(drawstyle="steps-post", marker="")
-    legend(axes)
-    return picture
-
-
-def matrices_on_one_scale(
-    matrices: Mapping[str, Any], x: str = "key", y: str = "query", unit: str = "score"
-) -> Picture:
-    """Draw matrices side by side, on one color scale.
-
-    Args:
-        matrices: name -> numbers, (R, C), each of its own size.
-        x, y: what columns and rows are.
-        unit: what the numbers are.
-
-    Look for: equal colors are equal numbers, in all of them. Where do the brightest cells lie?
-    """
-    read = read_all("matrices", matrices, "R C")
-    told = listing(f"{name} ({len(v)} by {v.shape[1]})" for name, v in read.items())
-    lowest, highest = (pick([pick(v) for v in read.values()]) for pick in (np.min, np.max))
-    tallest = max(len(values) / values.shape[1] for values in read.values())
-    picture = Picture(
-        1.35 + 5.0 / len(read) * min(tallest, 1.5),
-        alt=f"Numbers as colors, the {unit}, from {lowest:.2g} to {highest:.2g}: {told}.",
-    )
-    panels = picture.subplots(1, len(read), squeeze=False)[0]
-    how = {"limit": largest(*read.values()), "signed": lowest < 0, "aspect": "equal"}
-    most = max(map(len, read.values()))
-    tall = [number for number, values in enumerate(read.values()) if len(values) == most]
-    for number, (axes, (name, values)) in enumerate(zip(panels, read.items(), strict=True)):
-        heatmap(axes, values, name, x, y, bar=unit if number == tall[-1] else "", **how)
-        if number in tall[1:]:
-            axes.set_yticks([])  # as on the left
-            axes.set_ylabel("")
+    names_at_ends(axes)
     return picture

@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from course.figures.parts import (
-    COLORS,
+from course.figures.charts import (
     equation,
     heatmap,
     label,
     largest,
     mark_rows,
-    words_on,
+    tick_words,
     write_values,
 )
+from course.figures.palette import ACCENT
 from course.figures.picture import WIDTH, Picture
 from course.figures.shapes import Sizes
 
@@ -34,7 +34,7 @@ def one_hot_times_table(weight: Any, ids: Any, words: Sequence[str] | None = Non
     table, ids = sizes.numbers("weight", weight, "V C"), sizes.numbers("ids", ids, "T").astype(int)
     n_tokens, n_words, width = sizes["T"], sizes["V"], sizes["C"]
     if ids.min() < 0 or ids.max() >= n_words:
-        raise ValueError(f"ids must lie in 0..{n_words - 1}, as rows of weight; got {ids.tolist()}")
+        raise ValueError(f"ids must be in 0..{n_words - 1}, as rows of weight; got {ids.tolist()}")
     names = sizes.words("words", words or map(str, range(n_words)), "V")
     used = sorted(set(ids.tolist()))
     narrow = max(width, n_words / 3)  # room for a title
@@ -63,7 +63,7 @@ def one_hot_times_table(weight: Any, ids: Any, words: Sequence[str] | None = Non
         (whole.yaxis, names),
         (rows.yaxis, looked_up),
     ):
-        words_on(axis, texts, inches=cell * len(texts))
+        tick_words(axis, texts, inches=cell * len(texts))
     return picture
 
 
@@ -92,9 +92,9 @@ def row_gradients(grad_weight: Any, words: Sequence[str] | None = None) -> Pictu
     image = heatmap(cells, gradient, title, "feature", bar="gradient")
     image.set_data(np.ma.masked_equal(gradient, 0.0))
     write_values(image, ".2g", cell=3.6 / width)
-    bars.barh(range(n_words), lengths, color=COLORS[0], height=0.7)
+    bars.barh(range(n_words), lengths, color=ACCENT, height=0.7)
     bars.margins(y=0)
     label(bars, f"{resting} of {n_words} rows are zero", "length of the row", "row of the table")
     if words is not None:
-        words_on(bars.yaxis, sizes.words("words", words, "V"))
+        tick_words(bars.yaxis, sizes.words("words", words, "V"))
     return picture

@@ -5,18 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from course.figures.parts import (
+from course.figures.charts import (
     difference,
-    heatmap,
-    in_words,
     largest,
-    outer_ticks,
+    outer_labels_only,
+    tick_words,
     with_difference,
-    words_on,
-    write_values,
 )
 from course.figures.picture import Picture
 from course.figures.shapes import Sizes
+from course.figures.words import size_of_change
 
 
 def shuffle_panels(before: Any, after: Any, perm: Any, words: Sequence[str]) -> Picture:
@@ -29,7 +27,7 @@ def shuffle_panels(before: Any, after: Any, perm: Any, words: Sequence[str]) -> 
         words: the T words in their original order.
 
     Look for: two equal panels and a blank third one, drawn on the same color scale. Then the layer
-    knows *which* words there are and not *where* they stand. With positions, or a mask, the third
+    knows *which* words there are and not *where* they are. With positions, or a mask, the third
     panel fills.
     """
     sizes = Sizes()
@@ -50,43 +48,10 @@ def shuffle_panels(before: Any, after: Any, perm: Any, words: Sequence[str]) -> 
     titles = (
         "shuffled output\nlayer(x)[perm]",
         "output of the shuffle\nlayer(x[perm])",
-        f"difference\n{in_words(change, largest(shuffled, after))}",
+        f"difference\n{size_of_change(change, largest(shuffled, after))}",
     )
     y = "word, in the shuffled order"
     with_difference(panels, shuffled, after, titles, "feature", y, "value")
-    outer_ticks(panels[None])
-    words_on(panels[0].yaxis, [words[place] for place in order])
-    return picture
-
-
-def attention_weights(weights: Any, words: Sequence[str]) -> Picture:
-    """Draw whom each token looks at: a row of weights per query, which sums to 1.
-
-    Args:
-        weights: (T, T), queries in rows, keys in columns, from 0 to 1.
-        words: the T words.
-
-    Look for: the brightest cell of a row is the token that it takes most from. Equal words have
-    equal rows and columns until something tells their places apart. Cells that are exactly zero,
-    as a mask makes them, are blank.
-    """
-    sizes = Sizes()
-    weights = sizes.numbers("weights", weights, "T T")
-    words = sizes.words("words", words, "T")
-    if weights.min() < 0:
-        raise ValueError(f"weights must not be negative; the smallest is {weights.min():.3g}")
-    n_zero = int((weights == 0).sum())
-    picture = Picture(
-        4.6,
-        alt=f"A heatmap of attention weights, {sizes['T']} queries by {sizes['T']} keys, the "
-        f"largest {weights.max():.2f}; {n_zero} of {weights.size} are exactly zero.",
-    )
-    axes = picture.subplots()
-    title = "attention weights" + (" (blank: zero)" if n_zero else "")
-    how = {"bar": "weight (each row sums to 1)", "signed": False, "aspect": "equal"}
-    image = heatmap(axes, weights, title, "key", "query", **how)
-    image.set_data(np.ma.masked_equal(weights, 0.0))
-    write_values(image, ".2f", cell=3.6 / len(words))
-    words_on(axes.xaxis, words, inches=3.6)
-    words_on(axes.yaxis, words, inches=3.6)
+    outer_labels_only(panels[None])
+    tick_words(panels[0].yaxis, [words[place] for place in order])
     return picture

@@ -5,25 +5,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.patches import Circle
 
-from course.figures.parts import (
-    COLORS,
-    SMALL,
-    heatmap,
-    label,
-    legend,
-    line,
-    line_style,
-    lines,
-    listing,
-    spread,
-)
-from course.figures.picture import Picture
-from course.figures.shapes import Array, Sizes, read_all
+from course.figures.charts import evenly, heatmap, label, line, lines, names_at_ends
+from course.figures.diagrams import diagram, dial, hand
+from course.figures.notebooks.shared import matrices
+from course.figures.palette import ACCENT, FAINT, style_of
+from course.figures.picture import WIDTH, Picture
+from course.figures.shapes import Sizes, read_all
+from course.figures.words import SMALL, listing, rounded, write
 
 MOST_CLOCKS = 8
+RADIUS = 0.64  # inches
 TRACE = 6
 """Earlier positions that a clock still shows, faintly."""
 
@@ -70,13 +62,13 @@ def wave_columns(table: Any, columns: Sequence[int]) -> Picture:
         f"{sizes['C']} features, each as a curve against the position.",
     )
     waves = {f"feature {column}": table[:, column] for column in columns}
-    lines(picture, waves, "columns of the table", "position (tokens)", "value")
-    picture.legend(fontsize=SMALL, loc="outside right upper")
+    axes = lines(picture, waves, "columns of the table", "position (tokens)", "value")
+    names_at_ends(axes)
     return picture
 
 
 def clock_hands(table: Any, position: int, base: float = 10000.0) -> Picture:
-    """Draw one row of a sinusoidal table as clocks: a hand per pair, sine to the right, cosine up.
+    """Draw one row of a sinusoidal table as clocks: a hand per pair, cosine to the right, sine up.
 
     Args:
         table: sines in even columns, cosines in odd ones, (T, C).
@@ -92,40 +84,27 @@ def clock_hands(table: Any, position: int, base: float = 10000.0) -> Picture:
     if width % 2:
         raise ValueError(f"table must have an even number of columns, a pair per hand; got {width}")
     if not 0 <= position < sizes["T"]:
-        raise ValueError(f"position must lie in 0..{sizes['T'] - 1}; got {position}")
-    pairs = spread(width // 2, at_most=MOST_CLOCKS)
-    rows = math.ceil(len(pairs) / 4)
-    picture = Picture(
-        2.35 * rows + 0.3,
+        raise ValueError(f"position must be in 0..{sizes['T'] - 1}; got {position}")
+    pairs = evenly(width // 2, at_most=MOST_CLOCKS)
+    picture, axes = diagram(
+        1.95 * math.ceil(len(pairs) / 4),
+        f"position {position}",
         alt=f"Clock faces for pairs {listing(pairs)} of a table of {sizes['T']} positions by "
-        f"{width} features, their hands as they stand at position {position}.",
+        f"{width} features, with their hands at position {position}.",
     )
-    picture.suptitle(f"position {position}", fontsize=SMALL + 2)
-    faces = picture.subplots(rows, min(len(pairs), 4), squeeze=False).flat
-    for pair, face in zip(pairs, faces, strict=False):
-        tips = table[max(0, position - TRACE) : position + 1, 2 * pair : 2 * pair + 2]
-        _draw_clock(face, tips)
-        wavelength = 2 * math.pi * base ** (2 * pair / width)
-        label(face, f"pair {pair}", f"turn: {wavelength:,.{1 if wavelength < 100 else 0}f} tokens")
-    for face in list(faces):
-        face.axis("off")
+    earlier = range(max(0, position - TRACE), position)
+    for number, pair in enumerate(pairs):
+        center = (WIDTH / 4 * (number % 4 + 0.5), 0.98 + 1.95 * (number // 4))
+        dial(axes, center, RADIUS)
+        for place in (*earlier, position):
+            sine, cosine = table[place, 2 * pair : 2 * pair + 2]
+            color, width_of_line = (ACCENT, 2.4) if place == position else (FAINT, 1.6)
+            angle, length = math.atan2(sine, cosine), RADIUS * math.hypot(sine, cosine)
+            hand(axes, center, length, angle, color, width_of_line)
+        turn = rounded(2 * math.pi * base ** (2 * pair / width))
+        for above, text in ((0.83, f"pair {pair}"), (-0.83, f"turn: {turn} tokens")):
+            write(axes, (center[0], center[1] - above), text, align="center", size=SMALL + 1)
     return picture
-
-
-def _draw_clock(face: Axes, tips: Array) -> None:
-    """Draw a face with a hand to the last of the tips, and the earlier ones fading."""
-    face.add_patch(Circle((0, 0), 1, fill=False, edgecolor="0.6"))
-    for hour in np.arange(12) * math.pi / 6:
-        reach = np.array([0.92, 1.0])
-        face.plot(reach * math.sin(hour), reach * math.cos(hour), color="0.6", linewidth=1)
-    for age, (sine, cosine) in enumerate(tips[:-1][::-1], start=1):
-        fading = 0.5 * (1 - age / (TRACE + 1))
-        face.plot([0, sine], [0, cosine], color=COLORS[5], alpha=fading, linewidth=2)
-    sine, cosine = tips[-1]
-    face.plot([0, sine], [0, cosine], color=COLORS[0], linewidth=2.5, solid_capstyle="round")
-    face.plot(sine, cosine, "o", color=COLORS[1])
-    face.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), aspect="equal", xticks=[], yticks=[])
-    face.spines[:].set_visible(False)
 
 
 def dot_against_offset(tables: Mapping[str, Any], anchors: Sequence[int] | None = None) -> Picture:
@@ -149,14 +128,7 @@ def dot_against_offset(tables: Mapping[str, Any], anchors: Sequence[int] | None 
         alt=f"The mean dot product of positions k apart against k, for {listing(shapes)}, each "
         "with a band from the smallest to the largest product.",
     )
-    draw_offsets(picture.subplots(), tables, anchors)
-    return picture
-
-
-def draw_offsets(
-    axes: Axes, tables: Mapping[str, Array], anchors: Sequence[int] | None = None
-) -> None:
-    """Draw lines and bands of `dot_against_offset`."""
+    axes = picture.subplots()
     for index, (name, table) in enumerate(tables.items()):
         last = len(table) - 1
         starts = np.arange((last + 1) // 2 or 1) if anchors is None else np.array(anchors)
@@ -166,39 +138,31 @@ def draw_offsets(
         products = (table @ table.T)[starts[:, None], starts[:, None] + offsets]  # (anchors, k)
         products = products / (products[:, 0].mean() or 1.0)
         line(axes, index, offsets, products.mean(axis=0), name)
-        band = {"color": line_style(index)["color"], "alpha": 0.2, "linewidth": 0}
+        band = {"color": style_of(name, index)["color"], "alpha": 0.2, "linewidth": 0}
         axes.fill_between(offsets, products.min(axis=0), products.max(axis=0), **band)
-    axes.axhline(0, color="0.6", linewidth=0.8)
+    axes.axhline(0, color=FAINT, linewidth=0.8)
     title = "mean dot product, with a band from the smallest to the largest"
     if anchors is not None and len(anchors) == 1:
         title = f"dot product of position {anchors[0]} with position {anchors[0]} + k"
     label(axes, title, "offset k (tokens)", "pe[p] · pe[p + k],\nrelative to k = 0")
-    legend(axes)
-
-
-def similarity_of_positions(table: Any) -> Picture:
-    """Draw the cosine of every position with every other.
-
-    Args:
-        table: (T, C).
-
-    Look for: stripes along the diagonal mean that the similarity depends on the distance alone. A
-    fresh learned table has a diagonal and nothing else.
-    """
-    sizes = Sizes()
-    table = sizes.numbers("table", table, "T C")
-    picture = Picture(
-        4.4,
-        alt=f"A heatmap of the cosine similarity of {sizes['T']} positions with each other, from "
-        f"{sizes['C']} features each.",
-    )
-    draw_similarity(picture.subplots(), table, "cosine of two positions", bar="cosine")
+    names_at_ends(axes)
     return picture
 
 
-def draw_similarity(axes: Axes, table: Array, title: str, bar: str) -> None:
-    """Draw the heatmap of `similarity_of_positions`; a row of zeros has similarity 0."""
-    lengths = np.linalg.norm(table, axis=1, keepdims=True)
-    directions = table / np.where(lengths == 0, 1.0, lengths)
-    cosines, places = directions @ directions.T, ["position (tokens)"] * 2
-    heatmap(axes, cosines, title, *places, bar=bar, limit=1.0, aspect="equal")
+def similarity_of_positions(tables: Mapping[str, Any]) -> Picture:
+    """Draw the cosine of every position with every other, for one table or several.
+
+    Args:
+        tables: name -> (T, C).
+
+    Look for: stripes along the diagonal mean that the similarity depends on the distance alone. A
+    fresh learned table has a diagonal and nothing else. A diagonal that fades slowly means that
+    positions near each other got similar rows.
+    """
+    cosines = {}
+    for name, table in read_all("tables", tables, "T C").items():
+        lengths = np.linalg.norm(table, axis=1, keepdims=True)
+        directions = table / np.where(lengths == 0, 1.0, lengths)  # a row of zeros: cosine 0
+        cosines[name] = directions @ directions.T
+    places = "position (tokens)"
+    return matrices(cosines, x=places, y=places, unit="cosine", limit=1.0)

@@ -1,61 +1,16 @@
 """Figures of lesson 6: the loss, and what the table has learned."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from course.figures.parts import (
-    COLORS,
-    MARKERS,
-    SMALL,
-    label,
-    lines,
-    listing,
-    names_at_ends,
-    spread,
-)
-from course.figures.picture import WIDTH, Picture
-from course.figures.shapes import Array, Sizes, read_all
-
-
-def loss_curve(
-    losses: Sequence[float] | Mapping[str, Sequence[float]],
-    untrained: float | None = None,
-    *,
-    unit: str = "nats per pair",
-    step: str = "epoch",
-) -> Picture:
-    """Draw the loss as training goes on.
-
-    Args:
-        losses: one loss per step, or name -> such a list.
-        untrained: the loss of a model that knows nothing.
-        unit: of the loss, such as "nats per character".
-        step: what is counted to the right; from 0.
-
-    Look for: does it start at the dashed line, and end well below it? A curve that stays on the
-    line has learned nothing.
-    """
-    read = read_all("losses", losses if isinstance(losses, Mapping) else {"": losses}, "N")
-    told = listing(
-        f"{name} from {curve[0]:.3f} to {curve[-1]:.3f}".strip() for name, curve in read.items()
-    )
-    lengths = " and ".join(sorted({str(len(curve)) for curve in read.values()}))
-    picture = Picture(
-        max(3.0, 1.2 + 0.3 * len(read)),
-        alt=f"The loss in {unit} over {lengths} {step}s: {told}."
-        + (f" A dashed line marks the untrained {untrained:.3f}." if untrained else ""),
-    )
-    axes = lines(picture, read, f"loss by {step}", step, f"loss ({unit})")
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    if untrained is not None:
-        name = f"untrained, {untrained:.3f}"
-        axes.axhline(untrained, color="0.3", linestyle=(0, (6, 3)), label=name)
-    names_at_ends(axes)
-    return picture
+from course.figures.charts import evenly, label
+from course.figures.palette import ACCENT, INK, QUIET, SECOND, THIRD, style_of
+from course.figures.picture import Picture
+from course.figures.shapes import Array, Sizes
+from course.figures.words import SMALL, listing, name_points
 
 
 def word_map(
@@ -153,9 +108,8 @@ def _draw_map(
         members = [row for row, other in enumerate(kinds) if other == kind]
         axes.plot(
             *points[members].T,
-            linestyle="none",
-            marker=MARKERS[index % len(MARKERS)] if kind else ".",
-            color=COLORS[index % len(COLORS)] if kind else "black",
+            **(style_of("", index) | {"linestyle": "none"} if kind else {"marker": "."}),
+            **({} if kind else {"color": INK, "linestyle": "none"}),
             label=kind or None,
         )
     axes.margins(0.1, 0.06)
@@ -198,9 +152,9 @@ def scores_against_pmi(
             r = "no correlation"
             if len(among) > 2:
                 r = f"r = {np.corrcoef(wanted[among], scores[among])[0, 1]:.2f}"
-            shown = among[spread(len(among), 500)] if len(among) else among
-            axes.plot(wanted[shown], scores[shown], ".", color=COLORS[0], markersize=3, alpha=0.5)
-            axes.axline((0, 0), slope=1, color="0.3", linestyle=(0, (6, 3)), linewidth=1)
+            shown = among[evenly(len(among), 500)] if len(among) else among
+            axes.plot(wanted[shown], scores[shown], ".", color=SECOND, markersize=3, alpha=0.5)
+            axes.axline((0, 0), slope=1, color=QUIET, linestyle="--", linewidth=1)
             head = f"{column}\n" if number == 0 else ""
             label(axes, f"{head}{r}, {len(among):,} pairs", "PMI − log K", f"{name}\nscore")
             axes.label_outer()
@@ -244,12 +198,12 @@ def analogy_arrows(
         f"plane that holds {share:.0%} of the four words' variance.",
     )
     axes = picture.subplots()
-    for start, end, color in ((0, 1, COLORS[0]), (2, 3, COLORS[1])):
+    for start, end, color in ((0, 1, SECOND), (2, 3, ACCENT)):
         how = {"arrowstyle": "-|>", "color": color, "linewidth": 2, "shrinkB": 4}
         axes.annotate("", points[end], points[start], arrowprops=how)
-    axes.plot(*points[[2, 4]].T, color=COLORS[0], linestyle=":", linewidth=1.5)
-    axes.plot(*points[:4].T, "o", color="black")
-    axes.plot(*points[4], "X", color=COLORS[2], markersize=11)
+    axes.plot(*points[[2, 4]].T, color=SECOND, linestyle=":", linewidth=1.5)
+    axes.plot(*points[:4].T, "o", color=INK)
+    axes.plot(*points[4], "X", color=THIRD, markersize=11)
     x = f"first principal component of the four ({share:.0%} of the variance in the plane)"
     label(axes, f"{a} is to {b} as {c} is to {answer}", x, "second principal component")
     axes.margins(0.2)
@@ -290,71 +244,10 @@ def neighbors_by_cosine(similarities: Any, words: Sequence[str]) -> Picture:
         f"{listing(f'{word} {cosine:.2f}' for word, cosine in zip(words, cosines, strict=True))}.",
     )
     axes = picture.subplots()
-    bars = axes.barh(range(len(words)), cosines, color=COLORS[0], height=0.7)
+    bars = axes.barh(range(len(words)), cosines, color=SECOND, height=0.7)
     axes.bar_label(bars, fmt="%.2f", padding=3, fontsize=SMALL)
     axes.set_yticks(range(len(words)), words)
     axes.invert_yaxis()
     axes.set_xlim(min(0.0, 1.2 * cosines.min()), 1.08)
     label(axes, "nearest words", "cosine", "word")
     return picture
-
-
-def name_points(
-    axes: Axes,
-    points: Array,
-    words: Sequence[str],
-    avoid: Array | None = None,
-    *,
-    size: float = SMALL,
-    colors: Sequence[str] | None = None,
-    page: Array | None = None,
-) -> None:
-    """Write a word beside each point, where it covers least of other words, points and `avoid`.
-
-    Args:
-        axes, points, words: where, (N, 2), and the N words.
-        avoid: more points, (M, 2), to keep free.
-        size: of the letters.
-        colors: of the words; black if not given.
-        page: width and height of the axes, in inches, as far as is known; else those of axes that
-            have the figure for themselves.
-
-    For each word in turn, eight places around its point are tried. Distances are estimated in
-    typographic points, before the page is laid out; good enough to keep words apart.
-    """
-    axes.autoscale_view()
-    left, right = axes.get_xlim()
-    low, high = axes.get_ylim()
-    if page is None:
-        page = np.array([WIDTH - 0.8, axes.figure.get_figheight() - 1.1])
-    page = 72 * page
-
-    def on_page(where: Array) -> Array:
-        return (where - (left, low)) / (right - left, high - low) * page
-
-    everything = points if avoid is None else np.vstack((points, avoid))
-    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in on_page(everything)]
-    colors = colors or ["black"] * len(words)
-    for word, color, point, (x, y) in zip(words, colors, points, on_page(points), strict=True):
-        width, height = 0.58 * size * len(word), 1.15 * size
-        boxes = [
-            (x + dx, y + dy, x + dx + width, y + dy + height)
-            for dx in (5, -width / 2, -width - 5)
-            for dy in (-height / 2, 5, -height - 5)
-            if (dx, dy) != (-width / 2, -height / 2)
-        ]
-        best = min(boxes, key=partial(_covered, taken=np.array(taken), page=page))
-        taken.append(best)
-        offset = (best[0] - x, best[1] - y)
-        how = {"textcoords": "offset points", "fontsize": size, "color": color}
-        axes.annotate(word, point, offset, **how)
-
-
-def _covered(box: tuple[float, ...], taken: Array, page: Array) -> float:
-    """Return the area of a box that others have taken, or that lies off the page."""
-    left, low, right, high = taken.T
-    across = np.minimum(box[2], right) - np.maximum(box[0], left)
-    along = np.minimum(box[3], high) - np.maximum(box[1], low)
-    inside = (min(box[2], page[0]) - max(box[0], 0)) * (min(box[3], page[1]) - max(box[1], 0))
-    area = (box[2] - box[0]) * (box[3] - box[1])
-    return float((across.clip(0) * along.clip(0)).sum() + area - inside)

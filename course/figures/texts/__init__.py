@@ -21,7 +21,7 @@ def reference(stem: str) -> ModuleType:
 
 
 def measured(stem: str, name: str) -> dict:
-    """Return what `course/lessons/figures/<stem>/<name>.json` holds: numbers too dear to make anew.
+    """Return `course/lessons/figures/<stem>/<name>.json`: numbers too expensive to recompute.
 
     Its first key, `how`, says how to measure them again.
 

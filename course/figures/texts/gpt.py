@@ -6,31 +6,37 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Rectangle
 
-from course.figures import Picture
-from course.figures.drawing import (
-    ACCENT,
-    QUIET,
-    SECOND,
-    TEXT,
-    THIRD,
-    TINTS,
+from course.figures.charts import chart, curve
+from course.figures.diagrams import (
     Cells,
-    Point,
     arrow,
-    beside,
     box,
     cells,
-    chart,
     clock,
-    curve,
     diagram,
-    frame,
-    note,
-    over,
-    write,
+    name_column,
+    name_row,
+    outline,
 )
-from course.figures.svg import CARD, FAINT, INK
+from course.figures.palette import (
+    ACCENT,
+    CARD,
+    FAINT,
+    INK,
+    KEY,
+    QUERY,
+    QUIET,
+    SECOND,
+    THIRD,
+    TINTS,
+    VALUE,
+    WHAT,
+    WHERE,
+    WRONG,
+)
+from course.figures.picture import Picture
 from course.figures.texts import measured, reference
+from course.figures.words import TEXT, Point, note, write
 
 WORDS = ["dog", "bites", "man"]
 
@@ -44,7 +50,7 @@ CHANCES = {"bites": 0.5, "man": 0.25, ".": 0.8}
 def map() -> Picture:
     picture, axes = diagram(
         4.2,
-        "What a token is (blue) and where it stands (orange): eight lessons, one model",
+        "What a token is (blue) and where it is (orange): eight lessons, one model",
         alt="A language model from left to right, with the numbers of the lessons. The token dog "
         "picks a row of the token table: lesson 1, and lesson 6 for what rows learn. The row runs "
         "through a block, which comes several times, lesson 8: attention, then an MLP, each added "
@@ -54,7 +60,7 @@ def map() -> Picture:
         "beginning, to be read next: generating, lesson 8.",
     )
     stream = 2.95
-    frame(axes, (2.12, 0.28), (3.27, 3.12), THIRD, 1.4)
+    outline(axes, (2.12, 0.28), (3.27, 3.12), THIRD, 1.4)
     table, again = (
         box(axes, x, stream - 0.35, "token\ntable", SECOND, (0.83, 0.7)) for x in (0.78, 5.5)
     )
@@ -106,8 +112,8 @@ def who_looks_at_whom() -> Picture:
         write(axes, (table.middle, 0.2), name, align="center", bold=True)
         for place, word in enumerate(WORDS):
             color = ACCENT if name.startswith("query") and word == "bites" else QUIET
-            beside(axes, table, place, word, color)
-            over(axes, table, place, word)
+            name_row(axes, table, place, word, color)
+            name_column(axes, table, place, word)
     write(axes, (2.06, 2.37), "the same both ways", QUIET, align="center")
     write(axes, (5.46, 2.37), "a verb asks, a noun answers", ACCENT, align="center")
     return picture
@@ -132,13 +138,13 @@ def heads_of_tokens() -> Picture:
 
     whole = draw((0.9, 1.3), x[0])
     for row in range(3):
-        beside(axes, whole, row, f"token {row + 1}", colors[row + 1])
+        name_row(axes, whole, row, f"token {row + 1}", colors[row + 1])
     write(axes, (whole.middle, 1.1), "x", QUIET, align="center")
     ways = ((right, 0.45, "split C, then swap T and H"), (wrong, 2.15, "view (B, H, T, D) alone"))
     for heads, y, name in ways:
         write(axes, (3.44, y - 0.27), name, bold=True)
         for head, left in enumerate((4.15, 5.92)):
-            beside(axes, draw((left, y), heads[head]), 1, f"head {head}")
+            name_row(axes, draw((left, y), heads[head]), 1, f"head {head}")
         end = (3.36, y + 0.54)
         arrow(axes, whole.right(1), end, QUIET if y > 1 else INK)
     return picture
@@ -156,7 +162,7 @@ def mask_of_last_queries() -> Picture:
     )
     whole = _mask(axes, (0.95, 0.75), 0, length, 0, new)
     last = _mask(axes, (4.65, 0.75), length - new, length, length - new, new)
-    first = _mask(axes, (4.65, 2.3), length - new, length, 0, 0)
+    first = _mask(axes, (4.65, 2.3), length - new, length, 0, new, WRONG)
     for block, y, name in (
         (whole, 0.15, "read at once"),
         (last, 0.15, "read after a cache of 3"),
@@ -166,7 +172,7 @@ def mask_of_last_queries() -> Picture:
     for block in (whole, last):
         write(axes, (block.x - 0.1, 0.55), "key", QUIET, align="right")
         for key in range(length):
-            over(axes, block, key, str(key))
+            name_column(axes, block, key, str(key))
     start, end = whole.right(3), last.left(0)
     arrow(axes, (start[0], start[1] + 0.21), (end[0] - 0.85, end[1] + 0.21), ACCENT)
     return picture
@@ -181,27 +187,27 @@ def cache_keeps_turned_keys() -> Picture:
         "clock at angles 0, 1 and 2, the value behind three values. The query meets all four keys "
         "and is not kept.",
     )
-    token = box(axes, 0.12, 1.42, "token 3", THIRD, (0.98, 0.5))
-    names = (("query", 0.2, ACCENT), ("key", 1.42, SECOND), ("value", 2.6, SECOND))
+    token = box(axes, 0.12, 1.42, "token 3", WHAT, (0.98, 0.5))
+    names = (("query", 0.2, QUERY), ("key", 1.42, KEY), ("value", 2.6, VALUE))
     boxes = [box(axes, 1.55, y, name, color, (0.85, 0.5)) for name, y, color in names]
-    frame(axes, (3.92, 1.05), (2.95, 2.33), SECOND, 1.4)
-    write(axes, (5.4, 1.3), "cache of this block", SECOND, align="center", bold=True)
+    outline(axes, (3.92, 1.05), (2.95, 2.33), QUIET, 1.4)
+    write(axes, (5.4, 1.3), "cache of this block", QUIET, align="center", bold=True)
     write(axes, (3.0, 1.06), "turned by 3", QUIET, align="center")
     write(axes, (5.4, 2.37), "keys, turned when they came", QUIET, align="center")
-    used = box(axes, 3.92, 0.2, "meets all keys, is not kept", ACCENT, (2.95, 0.5))
+    used = box(axes, 3.92, 0.2, "meets all keys, is not kept", QUERY, (2.95, 0.5))
     for one in boxes:
         arrow(axes, token.right(0), one.left(0))
-    for one, end, color in ((boxes[0], used.left(0), ACCENT), (boxes[1], (3.92, 1.67), SECOND)):
+    for one, end, color in ((boxes[0], used.left(0), QUERY), (boxes[1], (3.92, 1.67), KEY)):
         dial = (3.0, one.center(0, 0)[1])
         clock(axes, dial, 0.26, 3.0, color)
         arrow(axes, one.right(0), (dial[0] - 0.26, dial[1]), color)
         arrow(axes, (dial[0] + 0.26, dial[1]), end, color)
-    arrow(axes, boxes[2].right(0), (3.92, 2.85), SECOND)
+    arrow(axes, boxes[2].right(0), (3.92, 2.85), VALUE)
     for position in range(4):
-        x, color = 4.3 + 0.73 * position, SECOND if position == 3 else QUIET
-        clock(axes, (x, 1.87), 0.26, float(position), color)
-        cells(axes, x - 0.25, 2.64, [[f"v{position}"]], colors=[color])
-        write(axes, (x, 3.18), str(position), color, align="center", bold=position == 3)
+        x, is_new = 4.3 + 0.73 * position, position == 3
+        clock(axes, (x, 1.87), 0.26, float(position), KEY if is_new else QUIET)
+        cells(axes, x - 0.25, 2.64, [[f"v{position}"]], colors=[VALUE if is_new else QUIET])
+        write(axes, (x, 3.18), str(position), WHERE if is_new else QUIET, align="center")
     return picture
 
 
@@ -211,7 +217,7 @@ def sums_let_depth_learn() -> Picture:
     added, replaced = losses["added"], losses["not added"]
     picture, axes = chart(
         3.5,
-        "Without the two sums, eight blocks learn how frequent each word is, and no more",
+        "Without the two sums, eight blocks learn only how frequent each word is",
         alt=f"The loss over 300 steps on the toy kingdom's words, for eight blocks. With both sums "
         f"it falls from {added[0]:.1f} to {added[-1]:.1f}. Where each part replaces what came in "
         f"it stays at {replaced[-1]:.1f}, on a dashed line at {frequencies}: what guessing by "
@@ -291,20 +297,20 @@ def tokens_read() -> Picture:
     longest = 256
     with_caches = [_read_by_generate(n) for n in (1, longest)]
     lengths = range(1, longest + 1)
-    anew = [n * (n + 1) // 2 for n in lengths]
+    without = [n * (n + 1) // 2 for n in lengths]
     picture, axes = chart(
         3.6,
-        f"{longest} new tokens: with caches {with_caches[1]} reads, without {anew[-1]:,}",
+        f"{longest} new tokens: with caches {with_caches[1]} reads, without {without[-1]:,}",
         alt=f"Tokens that the model reads against tokens that it writes, from 1 to {longest}, "
-        f"after a prompt of one. Reading the whole text anew each time grows as a parabola to "
-        f"{anew[-1]:,}. With caches it is a line that hardly leaves the bottom, {with_caches[1]} "
-        "at the end.",
+        f"after a prompt of one. Reading the whole text again each time grows as a parabola to "
+        f"{without[-1]:,}. With caches it is a line that hardly leaves the bottom, "
+        f"{with_caches[1]} at the end.",
         x="tokens written, after a prompt of one",
         y="tokens read",
     )
-    curve(axes, lengths, anew, color=QUIET)
+    curve(axes, lengths, without, color=QUIET)
     curve(axes, (1, longest), with_caches, color=ACCENT)
-    write(axes, (100, 17500), "the whole text,\nanew for each: T²/2", QUIET, align="center")
+    write(axes, (100, 17500), "the whole text,\nagain for each: T²/2", QUIET, align="center")
     note(axes, "with caches: T", (200, 200), (190, 6000), ACCENT)
     axes.set(xlim=(0, longest), ylim=(0, 35000), xticks=range(0, longest + 1, 64))
     axes.yaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
@@ -345,17 +351,25 @@ def _lessons(
     write(axes, (x - 0.1, y), words, ink or color)
 
 
-def _mask(axes: Axes, place: Point, first: int, n_keys: int, diagonal: int, marked: int) -> Cells:
+def _mask(
+    axes: Axes,
+    place: Point,
+    first: int,
+    n_keys: int,
+    diagonal: int,
+    marked: int,
+    color: str = ACCENT,
+) -> Cells:
     """Draw which keys the queries from `first` on see; the last `marked` rows in color."""
     seen = torch.ones(n_keys - first, n_keys).tril(diagonal).bool().tolist()
     block = cells(axes, *place, [[None] * n_keys] * len(seen), size=(0.42, 0.42))
     for row, of_row in enumerate(seen):
         mine = row >= len(seen) - marked
         for column, sees in enumerate(of_row):
-            fill = (TINTS[ACCENT] if mine else FAINT) if sees else CARD
+            fill = (TINTS[color] if mine else FAINT) if sees else CARD
             corner = (place[0] + 0.42 * column, place[1] + 0.42 * row)
             axes.add_patch(Rectangle(corner, 0.42, 0.42, facecolor=fill, edgecolor=QUIET))
-        beside(axes, block, row, f"query {first + row}", ACCENT if mine else QUIET)
+        name_row(axes, block, row, f"query {first + row}", color if mine else QUIET)
     return block
 
 

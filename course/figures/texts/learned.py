@@ -8,25 +8,12 @@ import torch.nn.functional as F
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from course.figures import Picture
-from course.figures.drawing import (
-    ACCENT,
-    QUIET,
-    SECOND,
-    TEXT,
-    TINTS,
-    arrow,
-    beside,
-    box,
-    cells,
-    chart,
-    curve,
-    diagram,
-    note,
-    write,
-)
-from course.figures.parts import SIGNED
+from course.figures.charts import chart, curve
+from course.figures.diagrams import arrow, box, cells, diagram, name_row
+from course.figures.palette import ACCENT, QUIET, SECOND, SIGNED, THIRD, TINTS, WHAT, WHERE
+from course.figures.picture import Picture
 from course.figures.texts import measured, reference
+from course.figures.words import TEXT, listed, note, percent, write
 
 WORDS = ["dog", "bites", "man"]
 TOKENS = torch.tensor([[10.0, 0], [0, 10], [10, 10]])
@@ -45,20 +32,20 @@ def token_row_plus_position_row() -> Picture:
     places = [rows[ids.index(0)] for ids, rows in zip(sentences, sums, strict=True)]
     picture, axes = diagram(
         3.25,
-        "The same dog, in another place, is another vector",
+        "The same dog at another position is another vector",
         alt="Two sentences. In each, three token rows plus position rows 0, 1 and 2 give what the "
         f"model reads. Dog's token row is 10, 0 in both. In dog bites man its sum is "
-        f"{_pair(places[0])}, in man bites dog {_pair(places[1])}. Bites stands at place 1 in "
-        "both, and its sum is the same.",
+        f"{listed(places[0])}, in man bites dog {listed(places[1])}. Bites is at position 1 "
+        "in both, and its sum is the same.",
     )
     for ids, rows, y in zip(sentences, sums, (0.45, 1.95), strict=True):
-        of_dog = [ACCENT if word == 0 else None for word in ids]
+        of_dog, sums_of_dog = ([c if word == 0 else None for word in ids] for c in (WHAT, THIRD))
         left = cells(axes, 1.0, y, TOKENS[ids].tolist(), colors=of_dog)
-        middle = cells(axes, 3.25, y, POSITIONS.tolist(), colors=[SECOND] * 3)
-        right = cells(axes, 5.2, y, rows, colors=of_dog, size=(0.6, 0.36))
+        middle = cells(axes, 3.25, y, POSITIONS.tolist(), colors=[WHERE] * 3)
+        right = cells(axes, 5.2, y, rows, colors=sums_of_dog, size=(0.6, 0.36))
         for row, word in enumerate(ids):
-            beside(axes, left, row, WORDS[word], ACCENT if word == 0 else QUIET)
-            beside(axes, middle, row, str(row), SECOND)
+            name_row(axes, left, row, WORDS[word], WHAT if word == 0 else QUIET)
+            name_row(axes, middle, row, str(row), WHERE)
         for x, sign in ((2.45, "+"), (4.73, "=")):
             write(axes, (x, left.center(1, 0)[1]), sign, align="center", size=TEXT + 5)
     names = ((left, "token rows"), (middle, "position rows"), (right, "the model reads"))
@@ -93,7 +80,7 @@ def positions_after_training() -> Picture:
     scale = picture.colorbar(image, cax=bar, orientation="horizontal", ticks=[-1, 0, 1])
     scale.set_label("cosine of two rows", fontsize=TEXT)
     scale.ax.tick_params(labelsize=TEXT)
-    note(axes, "trained: neighbors\nare alike", (trained, 20), (143, 18), ACCENT, ha="left")
+    note(axes, "trained: neighbors\nare similar", (trained, 20), (143, 18), ACCENT, ha="left")
     note(axes, "never reached:\nrandom, as at the start", (110, 84), (143, 62), QUIET, ha="left")
     return picture
 
@@ -153,13 +140,13 @@ def parameters_of_gpt2() -> Picture:
     tokens, positions, _ = shares["GPT-2 small"]
     picture, axes = diagram(
         3.5,
-        f"In GPT-2 small, tokens take {_share(tokens)} of the parameters, "
-        f"positions {_share(positions)}",
+        f"In GPT-2 small, tokens take {percent(tokens, 1)} of the parameters, "
+        f"positions {percent(positions, 1)}",
         alt="Two bars, each 100 % of a model. "
         + " ".join(
             f"{name}: {sum(ns) / 1e6:,.0f} million parameters, of these "
-            f"{_share(shares[name][0])} token table, {_share(shares[name][1])} position table, "
-            f"{_share(shares[name][2])} blocks."
+            f"{percent(shares[name][0], 1)} token table, {percent(shares[name][1], 1)} position "
+            f"table, {percent(shares[name][2], 1)} blocks."
             for name, ns in parts.items()
         )
         + " A dashed box at the end of each bar shows the second token table that tying saves.",
@@ -173,7 +160,7 @@ def parameters_of_gpt2() -> Picture:
         for share, color in zip(shares[name], colors, strict=True):
             wide = share * full
             fill = ACCENT if color == ACCENT else TINTS[color]
-            above = 2 if color == ACCENT else 1  # a narrow part, beside the edges of others
+            above = 2 if color == ACCENT else 1  # a narrow part, above the edges of others
             patch = {"facecolor": fill, "edgecolor": color, "linewidth": 1, "zorder": above}
             axes.add_patch(Rectangle((x, y), wide, height, **patch))
             x += wide
@@ -181,11 +168,11 @@ def parameters_of_gpt2() -> Picture:
         ghost = {"fill": False, "edgecolor": SECOND, "linestyle": "--", "linewidth": 1.4}
         axes.add_patch(Rectangle((x, y), token, height, **ghost))
         of_blocks = (left + token + position + x) / 2
-        write(axes, (of_blocks, y + 0.25), f"blocks {_share(shares[name][2])}", align="center")
-        write(axes, (left, y - 0.2), f"tokens {_share(shares[name][0])}", SECOND)
+        write(axes, (of_blocks, y + 0.25), f"blocks {percent(shares[name][2], 1)}", align="center")
+        write(axes, (left, y - 0.2), f"tokens {percent(shares[name][0], 1)}", SECOND)
         end = (left + token + position / 2, y + height)
         words = (end[0] + 1.1, end[1] + 0.3)
-        note(axes, f"positions {_share(shares[name][1])}", end, words, ACCENT)
+        note(axes, f"positions {percent(shares[name][1], 1)}", end, words, ACCENT)
         write(axes, (x + 0.1, y - 0.2), "not needed: tied", SECOND)
     return picture
 
@@ -198,7 +185,7 @@ def table_used_twice() -> Picture:
         2.45,
         "One table at both ends: a row goes in, dot products with all rows come out",
         alt="From left to right: the id 2, man, picks row 10, 10 of the token table. That goes "
-        f"through the blocks, which give {_pair(x[0, 0].tolist())}. The same table once more: its "
+        f"through the blocks, which give {listed(x[0, 0].tolist())}. The same table once more: its "
         f"dot products with that are the scores {', '.join(f'{s:g}' for s in scores)} of dog, "
         f"bites and man. {WORDS[best].capitalize()} has the highest.",
     )
@@ -207,16 +194,16 @@ def table_used_twice() -> Picture:
     ids = cells(axes, 0.2, y + 2 * size[1], [["2"]], colors=[SECOND], size=size)
     first = cells(axes, 1.0, y, TOKENS.tolist(), colors=[None, None, SECOND], size=size)
     blocks = box(axes, 2.16, middle - 0.36, "blocks", size=(0.74, 0.72))
-    hidden = cells(axes, 3.2, middle - 0.18, x[0].tolist(), colors=[ACCENT])
-    second = cells(axes, 4.56, y, TOKENS.tolist(), colors=[ACCENT] * 3, size=size)
-    marks = [ACCENT if word == best else None for word in range(len(WORDS))]
+    hidden = cells(axes, 3.2, middle - 0.18, x[0].tolist(), colors=[THIRD])
+    second = cells(axes, 4.56, y, TOKENS.tolist(), colors=[WHAT] * 3, size=size)
+    marks = [THIRD if word == best else None for word in range(len(WORDS))]
     out = cells(axes, 5.8, y, [[score] for score in scores], colors=marks, size=size)
     arrow(axes, ids.right(0), first.left(2), SECOND)
     arrow(axes, first.right(2), (2.16, middle + 0.15), SECOND)
-    arrow(axes, blocks.right(0), hidden.left(0), ACCENT)
-    arrow(axes, hidden.right(0), second.left(1), ACCENT)
+    arrow(axes, blocks.right(0), hidden.left(0), THIRD)
+    arrow(axes, hidden.right(0), second.left(1), THIRD)
     for row, word in enumerate(WORDS):
-        color = ACCENT if row == best else QUIET
+        color = THIRD if row == best else QUIET
         arrow(axes, second.right(row), out.left(row), color)
         end = out.right(row)
         write(axes, (end[0] + 0.08, end[1]), word, color)
@@ -290,11 +277,3 @@ def _density(cosines: np.ndarray, width: int) -> np.ndarray:
 
 def _spread(width: int) -> str:
     return f"{1 / math.sqrt(width):.2f}"
-
-
-def _pair(numbers: list[float]) -> str:
-    return ", ".join(f"{number:g}" for number in numbers)
-
-
-def _share(of: float) -> str:
-    return f"{100 * of:.1f} %"

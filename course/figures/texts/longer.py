@@ -5,30 +5,14 @@ import math
 import torch
 from matplotlib.patches import Rectangle
 
-from course.figures import Picture, matrices_on_one_scale
-from course.figures.drawing import (
-    ACCENT,
-    QUIET,
-    SECOND,
-    THIRD,
-    TINTS,
-    arrow,
-    beside,
-    bow,
-    cells,
-    chart,
-    clock,
-    curve,
-    diagram,
-    in_text,
-    log_axis,
-    note,
-    over,
-    write,
-)
+from course.figures.charts import chart, curve, in_text, log_axis
+from course.figures.diagrams import arrow, cells, clock, diagram, join_by_arc, name_column, name_row
 from course.figures.notebooks.longer import means_nearby
-from course.figures.svg import INK
+from course.figures.notebooks.shared import matrices
+from course.figures.palette import ACCENT, INK, QUIET, SECOND, THIRD, TINTS, WRONG
+from course.figures.picture import Picture
 from course.figures.texts import reference
+from course.figures.words import note, write
 
 HEAD_DIM, BASE, TRAINED, FACTOR = 128, 10000.0, 4096, 4.0
 """Llama 2, for a text four times as long as those of its training."""
@@ -45,7 +29,7 @@ def turns_in_training() -> Picture:
     between = len(turns) - fast - slow
     picture, axes = chart(
         3.7,
-        f"In training pair 0 turned {turns[0]:.0f} times, pair 63 not a tenth of once",
+        f"In training pair 0 turned {turns[0]:.0f} times, pair 63 made less than a tenth of a turn",
         alt="How often each of 64 pairs turns within 4,096 positions, on a logarithmic axis: a "
         f"straight line from {turns[0]:.0f} for pair 0 to {turns[-1]:.3f} for pair 63. {fast} "
         f"pairs turn 32 times or more, {slow} at most once, {between} lie between.",
@@ -99,7 +83,7 @@ def near_and_far() -> Picture:
         "Near, YaRN scores as in training; far, as with positions divided",
         alt="The score of a token with itself, against the distance from 1 to 16,384, on a "
         "logarithmic axis. As trained it falls steadily, and goes on falling beyond the trained "
-        "4,096. With positions divided the same curve stands four times further right. YaRN "
+        "4,096. With positions divided the same curve is four times further right. YaRN "
         "follows the first up to about twenty steps, and the second from about four hundred on.",
         x="steps from the query back to the key",
         y="score / its value at 0",
@@ -133,7 +117,7 @@ def a_part_turns() -> Picture:
     before = cells(axes, left, 0.85, [list(range(1, 9))], colors=[colors], size=size)
     after = cells(axes, left, 1.95, [shown], colors=[colors], size=size)
     for one, other, height, color in ((0, 2, 0.3, ACCENT), (1, 3, 0.3, SECOND)):
-        bow(axes, before.above(one)[0], before.above(other)[0], 0.8, -height, color)
+        join_by_arc(axes, before.above(one)[0], before.above(other)[0], 0.8, -height, color)
     write(axes, (before.above(1)[0], 0.28), "pair 0: 3 radians", ACCENT, align="center")
     write(axes, (before.left(0)[0] + 3 * size[0], 0.28), "pair 1: 0.03 radians", SECOND)
     for feature, color in enumerate(colors):
@@ -209,17 +193,17 @@ def last_rows() -> Picture:
     )
     size = (0.4, 0.36)
     colors = [[None if key > query else QUIET for key in range(length)] for query in range(length)]
-    for color, query in ((SECOND, 0), (ACCENT, length - 1)):
+    for color, query in ((WRONG, 0), (ACCENT, length - 1)):
         colors[query] = [color] * length
     x, y = 1.05, 0.62
     whole = cells(axes, x, y, buckets, colors=colors, size=size)
     for place in range(length):
-        over(axes, whole, place, str(place))
-        beside(axes, whole, place, str(place))
+        name_column(axes, whole, place, str(place))
+        name_row(axes, whole, place, str(place))
     write(axes, (x + 1.2, 0.14), "key", QUIET, align="center")
     write(axes, (0.14, whole.left(2)[1] + 0.18), "query", QUIET)
     for row, color, name, said in (
-        (0, SECOND, "wrong: query at 0", "all keys seem 0 back"),
+        (0, WRONG, "wrong: query at 0", "all keys seem 0 back"),
         (length - 1, ACCENT, "right: query at 5", "keys 5 back to 0 back"),
     ):
         middle = whole.left(row)[1]
@@ -281,15 +265,17 @@ def patches() -> Picture:
         for name, (turned, r, c) in asked.items()
     }
     below, edge = ([scores[name][4, c].item() for name in ("one line", "grid")] for c in (6, 0))
-    picture = matrices_on_one_scale(scores, "column", "row", "score")
+    picture = matrices(scores, x="column", y="row", one_scale=True)
     picture.alt = (
         "The score of a patch with all 64 patches of an image, as colors, three times; 1 is its "
         "score with itself. Numbered in one line, the patch in row 3 and column 6 scores high "
         f"along its row and at the left edge of the next one, {edge[0]:.2f}, and low with the "
         f"patch below, {below[0]:.2f}. On a grid it scores high on all sides, {below[1]:.2f} "
-        f"below, and {edge[1]:.2f} at that edge. Around another patch stands the same pattern."
+        f"below, and {edge[1]:.2f} at that edge. Around another patch the pattern is the same."
     )
-    return in_text(picture, "In one line the other edge is near; on a grid the neighbors are")
+    return in_text(
+        picture, "Numbered in one line, opposite edges look close; on a grid, the true neighbors do"
+    )
 
 
 # --- parts ----------------------------------------------------------------------------------

@@ -1,37 +1,23 @@
 """Figures of lesson 1."""
 
 import math
-from collections.abc import Iterable
 
 import torch
 from matplotlib.patches import Circle, Rectangle
 
-from course.figures import Picture
-from course.figures.drawing import (
-    ACCENT,
-    QUIET,
-    SECOND,
-    TEXT,
-    TINTS,
-    arrow,
-    beside,
-    box,
-    cells,
-    chart,
-    curve,
-    diagram,
-    log_axis,
-    note,
-    write,
-)
+from course.figures.charts import chart, curve, log_axis
+from course.figures.diagrams import arrow, box, cells, diagram, name_row
+from course.figures.palette import ACCENT, QUIET, SECOND, THIRD, TINTS, WHAT, WRONG
+from course.figures.picture import Picture
 from course.figures.texts import measured, reference
+from course.figures.words import TEXT, listed, note, percent, write
 
 TABLE = torch.arange(1.0, 13.0).reshape(4, 3)
 IDS = torch.tensor([2, 0, 2])
 GRADIENTS = torch.tensor([[1.0, 2, 3], [4, 5, 6], [10, 20, 30]])
 """The numbers of the lesson's text."""
 
-COLOR = {0: SECOND, 2: ACCENT}
+COLOR = {0: THIRD, 2: WHAT}
 """Id -> its color, in every figure; the other rows rest."""
 
 OF_IDS = [COLOR[row] for row in IDS.tolist()]
@@ -52,13 +38,13 @@ def words_become_rows() -> Picture:
         3.1,
         "A word becomes an id, and the id becomes a row of numbers",
         alt=f"The sentence '{' '.join(SENTENCE)}' in three steps from top to bottom: its five "
-        f"tokens, their ids {_listed(ids)}, and below each id a column of four numbers, its row "
+        f"tokens, their ids {listed(ids)}, and below each id a column of four numbers, its row "
         "of the table. The two tokens 'the' have the same id and the same four numbers.",
     )
     for y, name in ((0.42, "tokens"), (1.17, "ids"), (2.22, "rows of\nthe table")):
         write(axes, (0.16, y), name, QUIET)
     for n, (word, row, numbers) in enumerate(zip(SENTENCE, ids.tolist(), rows, strict=True)):
-        color = ACCENT if word == "the" else QUIET
+        color = WHAT if word == "the" else QUIET
         x = 1.45 + 1.1 * n
         box(axes, x, 0.22, word, color, size=(0.9, 0.4))
         number = cells(axes, x + 0.2, 0.98, [[row]], size=(0.5, 0.36), colors=[color])
@@ -74,7 +60,7 @@ def ids_pick_rows() -> Picture:
     picture, axes = diagram(
         2.05,
         "Each id is replaced by its row of the table",
-        alt=f"The ids {_listed(IDS)} stand left of a table with rows 0 to 3. An arrow leads from "
+        alt=f"The ids {listed(IDS)} are left of a table with rows 0 to 3. An arrow leads from "
         "each id to the row with its number, and from there to the result: row 2, row 0, row 2 "
         "again. Rows 1 and 3 are not read.",
     )
@@ -82,7 +68,7 @@ def ids_pick_rows() -> Picture:
     table = cells(axes, 2.6, 0.4, TABLE.tolist(), colors=OF_ROWS)
     result = cells(axes, 5.3, 0.58, rows, colors=OF_IDS)
     for row, color in enumerate(OF_ROWS):
-        beside(axes, table, row, f"row {row}", color or QUIET)
+        name_row(axes, table, row, f"row {row}", color or QUIET)
     for n, row in enumerate(IDS.tolist()):
         x, y = table.left(row)
         arrow(axes, ids.right(n), (x - 0.7, y), COLOR[row])
@@ -98,7 +84,7 @@ def one_hot_product() -> Picture:
     picture, axes = diagram(
         2.0,
         "A one-hot row keeps one row of the table, and multiplies all others by zero",
-        alt=f"One-hot rows of the ids {_listed(IDS)}, times the table with rows 0 to 3, gives rows "
+        alt=f"One-hot rows of the ids {listed(IDS)}, times the table with rows 0 to 3, gives rows "
         "2, 0 and 2 of the table. Each one-hot row has its single 1 in the column of its id.",
     )
     ones = [
@@ -123,8 +109,8 @@ def uint8_ids_are_a_mask() -> Picture:
     picture, axes = diagram(
         2.5,
         "Four uint8 ids give three rows: PyTorch takes them for a mask",
-        alt=f"Left the ids {_listed(ids)} in int64: weight[ids] gives rows 1, 0, 1 and 1, four "
-        "rows for four ids. Right the same ids in uint8: each stands beside a row of the table "
+        alt=f"Left the ids {listed(ids)} in int64: weight[ids] gives rows 1, 0, 1 and 1, four "
+        "rows for four ids. Right the same ids in uint8: each one is next to a row of the table "
         "and says whether to keep it. Row 1 is left out, and rows 0, 2 and 3 come back, three "
         "rows for four ids.",
     )
@@ -132,16 +118,16 @@ def uint8_ids_are_a_mask() -> Picture:
     result = cells(axes, 1.75, 0.62, rows, colors=[SECOND] * 4)
     for n, row in enumerate(ids.tolist()):
         write(axes, (1.22, numbers.left(n)[1]), f"row {row}", SECOND, align="center")
-    mask = cells(axes, 3.72, 0.62, ids[:, None].tolist(), colors=[ACCENT] * 4)
-    marks = [ACCENT if keep else None for keep in kept]
+    mask = cells(axes, 3.72, 0.62, ids[:, None].tolist(), colors=[WRONG] * 4)
+    marks = [WRONG if keep else None for keep in kept]
     table = cells(axes, 5.27, 0.62, TABLE.tolist(), colors=marks)
     for n, keep in enumerate(kept):
-        said, color = ("keep", ACCENT) if keep else ("leave out", QUIET)
+        said, color = ("keep", WRONG) if keep else ("leave out", QUIET)
         write(axes, (4.745, mask.left(n)[1]), said, color, align="center")
     middles = (numbers.x + result.right(0)[0]) / 2, (mask.x + table.right(0)[0]) / 2
     for x, above, below, color in (
         (middles[0], "int64: numbers of rows", "4 ids, 4 rows", SECOND),
-        (middles[1], "uint8: a mask", f"4 ids, {sum(kept)} rows", ACCENT),
+        (middles[1], "uint8: a mask", f"4 ids, {sum(kept)} rows", WRONG),
     ):
         write(axes, (x, 0.32), above, color, align="center", bold=True)
         write(axes, (x, 2.27), below, color, align="center")
@@ -189,13 +175,13 @@ def tables_of_models() -> Picture:
     first, *later = shares.values()
     seen = "; ".join(
         f"{model['name']}, {model['vocab_size']:,} × {model['n_embd']:,}, "
-        f"{'one table' if model['tied'] else 'two tables'}, {_percent(shares[model['name']])}"
+        f"{'one table' if model['tied'] else 'two tables'}, {percent(shares[model['name']])}"
         for model in models
     )
     picture, axes = diagram(
         3.85,
-        f"The tables are {_percent(first)} of GPT-2 small, and {_percent(min(later))} to "
-        f"{_percent(max(later))} of these later models",
+        f"The tables are {percent(first)} of GPT-2 small, and {percent(min(later))} to "
+        f"{percent(max(later))} of these later models",
         alt=f"Five bars of equal length, each 100 % of one model's numbers, and how much of it are "
         f"tables of tokens. {seen}.",
     )
@@ -215,7 +201,7 @@ def tables_of_models() -> Picture:
         table = {"facecolor": TINTS[ACCENT], "edgecolor": ACCENT, "linewidth": 1.4}
         for part in range(n_tables):
             axes.add_patch(Rectangle((left + part * width, y), width, 0.44, **table))
-        write(axes, (left + whole + 0.12, y + 0.22), _percent(share), ACCENT, bold=True)
+        write(axes, (left + whole + 0.12, y + 0.22), percent(share), ACCENT, bold=True)
         words = (left + whole * share + 0.12, y + 0.22)
         write(axes, words, f"of {_short(model['parameters'])}", QUIET)
     return picture
@@ -223,23 +209,23 @@ def tables_of_models() -> Picture:
 
 def gradients_add_up() -> Picture:
     gradient = reference("lookup").lookup_backward(GRADIENTS, IDS, len(TABLE)).tolist()
-    received = "; ".join(map(_listed, GRADIENTS.tolist()))
+    received = "; ".join(map(listed, GRADIENTS.tolist()))
     picture, axes = diagram(
         2.0,
         "Gradients go back to the row they came from, and add up there",
         alt=f"Left the gradients of the output rows 0, 1 and 2: {received}. Arrows lead from "
         "output rows 0 and 2 to row 2 of the table's gradient, where they add up to "
-        f"{_listed(gradient[2])}, and from output row 1 to row 0. No arrow leads to rows 1 and 3: "
+        f"{listed(gradient[2])}, and from output row 1 to row 0. No arrow leads to rows 1 and 3: "
         "they are zero.",
     )
     incoming = cells(axes, 1.1, 0.58, GRADIENTS.tolist(), colors=OF_IDS)
     table = cells(axes, 4.4, 0.4, gradient, colors=OF_ROWS)
     for n, row in enumerate(IDS.tolist()):
-        beside(axes, incoming, n, f"output {n}", COLOR[row])
+        name_row(axes, incoming, n, f"output {n}", COLOR[row])
         x, y = table.left(row)
         arrow(axes, incoming.right(n), (x - 0.7, y), COLOR[row])
     for row, color in enumerate(OF_ROWS):
-        beside(axes, table, row, f"row {row}", color or QUIET)
+        name_row(axes, table, row, f"row {row}", color or QUIET)
         x, y = table.right(row)
         said = "added up" if row == 2 else "" if color else "all zero"
         write(axes, (x + 0.12, y), said, color or QUIET)
@@ -285,7 +271,7 @@ def first_loss() -> Picture:
         3.7,
         "Drawn at 0.02, a table starts with the loss of a guess; drawn at 1, far above it",
         alt="The loss to expect before training, for GPT-2's sizes, against the standard "
-        f"deviation of the table's rows, from {sigmas[0]:g} to 1. Up to 0.02 it lies on "
+        f"deviation of the table's rows, from {sigmas[0]:g} to 1. Up to 0.02 it is on "
         f"the line ln 50,257 = {knows_nothing:.1f}; at 0.1 it is {loss_at[0.1]:.0f}, and at 1, "
         f"as nn.Embedding draws, about {round(loss_at[1], -1):.0f}.",
         x="standard deviation σ of the first rows",
@@ -305,12 +291,8 @@ def first_loss() -> Picture:
 
 
 def _in_tables(model: dict) -> int:
-    """Return how many of a model's parameters stand in its tables of tokens."""
+    """Return how many of a model's parameters are in its tables of tokens."""
     return model["vocab_size"] * model["n_embd"] * (1 if model["tied"] else 2)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
 
 
 def _short(number: int) -> str:
@@ -331,10 +313,6 @@ def _two_steps(optimizer: type[torch.optim.Optimizer]) -> list[list[float]]:
         steps.step()
         tables.append(table.flatten().tolist())
     return tables
-
-
-def _listed(numbers: Iterable[float]) -> str:
-    return ", ".join(f"{float(number):g}" for number in numbers)
 
 
 def _size(n_bytes: int) -> str:

@@ -7,28 +7,17 @@ import torch
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from course.figures import Picture
-from course.figures.drawing import (
-    ACCENT,
-    QUIET,
-    SECOND,
-    TEXT,
-    arrow,
-    beside,
-    box,
-    cells,
-    chart,
-    curve,
-    diagram,
-    over,
-    write,
-)
+from course.figures.charts import chart, curve
+from course.figures.diagrams import arrow, box, cells, diagram, name_column, name_row
+from course.figures.palette import ACCENT, QUIET, THIRD, WHAT, WHERE
+from course.figures.picture import Picture
 from course.figures.texts import reference
+from course.figures.words import TEXT, listed, signed, write
 
 VECTORS = {"dog": (1.0, 1, 0, 0), "bites": (1.0, 0, 1, 0), "man": (1.0, -1, 1, 1)}
 """The numbers of the lesson's text."""
 
-COLOR = {"dog": ACCENT, "man": SECOND}
+COLOR = {"dog": WHAT, "man": THIRD}
 """Word -> its color, in every figure; "bites" rests."""
 
 DOG_BITES_MAN = ("dog", "bites", "man")
@@ -46,24 +35,24 @@ def dog_averages_all() -> Picture:
     picture, axes = diagram(
         2.6,
         "Dog's new vector is an average of all words, and half of it is dog",
-        alt="The vectors of dog, bites and man below each other. Beside each stand its score with "
-        f"dog, {_listed(scores, 'g')}, and its weight as a bar, {_listed(weights)}. Below stands "
-        f"the average by these weights, the new vector of dog: {_listed(new)}.",
+        alt="The vectors of dog, bites and man below each other. Next to each are its score with "
+        f"dog, {listed(scores)}, and its weight as a bar, {listed(weights, '.2f')}. Below is "
+        f"the average by these weights, the new vector of dog: {listed(new, '.2f')}.",
     )
     rows, colors = [_entries(VECTORS[word], "g") for word in VECTORS], list(map(COLOR.get, VECTORS))
     block = cells(axes, 1.05, 0.5, rows, colors=colors, size=(0.58, 0.36))
     for row, (word, score, weight) in enumerate(zip(VECTORS, scores, weights, strict=True)):
         x, y = block.right(row)
         color = COLOR.get(word, QUIET)
-        beside(axes, block, row, word, color)
+        name_row(axes, block, row, word, color)
         write(axes, (x + 0.75, y), f"{score:g}", align="center")
         bar = Rectangle((4.85, y - 0.13), 2.6 * weight, 0.26, facecolor=color, linewidth=0)
         axes.add_patch(bar)
         write(axes, (4.93 + 2.6 * weight, y), f"{weight:.2f}", color, bold=True)
     for x, name in ((2.21, "vectors"), (4.12, "score of dog"), (5.4, "weight")):
         write(axes, (x, 0.24), name, QUIET, align="center")
-    result = cells(axes, 1.05, 2.08, [_entries(new)], colors=[ACCENT], size=(0.58, 0.36))
-    beside(axes, result, 0, "new dog", ACCENT)
+    result = cells(axes, 1.05, 2.08, [_entries(new)], colors=[WHAT], size=(0.58, 0.36))
+    name_row(axes, result, 0, "new dog", WHAT)
     for column in range(4):
         arrow(axes, block.below(column), result.above(column))
     write(axes, (3.5, result.left(0)[1]), f"= {parts}")
@@ -105,7 +94,7 @@ def same_vectors_moved() -> Picture:
         alt="Left the sentence dog bites man, right the sentence man bites dog; above the vectors "
         "that go into attention, below those that come out. Lines join each word with itself: "
         "they cross in the same way above and below. Dog comes out as "
-        f"{_listed(_attended(DOG_BITES_MAN)[0].tolist())} in both sentences.",
+        f"{listed(_attended(DOG_BITES_MAN)[0].tolist(), '.2f')} in both sentences.",
     )
     blocks = []
     for x, words in ((0.75, DOG_BITES_MAN), (3.85, MAN_BITES_DOG)):
@@ -125,7 +114,7 @@ def same_vectors_moved() -> Picture:
             color = COLOR.get(word, QUIET)
             other = MAN_BITES_DOG.index(word)
             arrow(axes, left.right(row), right.left(other), color)
-            beside(axes, left, row, word, color)
+            name_row(axes, left, row, word, color)
             x, y = right.right(other)
             write(axes, (x + 0.1, y), word, color)
     return picture
@@ -139,13 +128,13 @@ def gather_and_scatter() -> Picture:
     picture, axes = diagram(
         2.45,
         "Gather reads from the places in perm; scatter writes to them, and undoes it",
-        alt=f"Left a, b, c at the places 0, 1, 2. In the middle {', '.join(read)}, each beside its "
-        f"entry of perm, {_listed(perm, 'd')}. Right {', '.join(back)} again. Arrows lead from the "
+        alt=f"Left a, b, c at the places 0, 1, 2. In the middle {', '.join(read)}, each next to "
+        f"its entry of perm, {listed(perm)}. Right {', '.join(back)} again. Arrows lead from the "
         "left place that perm names to the middle, and from there to the right place that perm "
         "names. The letter c goes from place 2 to place 0 and back to place 2.",
     )
     y, size = 0.62, (0.5, 0.4)
-    colors = {letter: ACCENT if letter == "c" else None for letter in letters}
+    colors = {letter: WHAT if letter == "c" else None for letter in letters}
     start = cells(axes, 1.1, y, list(letters), colors=[colors[c] for c in letters], size=size)
     middle = cells(axes, 3.65, y, read, colors=[colors[c] for c in read], size=size)
     end = cells(axes, 5.75, y, back, colors=[colors[c] for c in back], size=size)
@@ -153,13 +142,13 @@ def gather_and_scatter() -> Picture:
         color = colors[read[row]] or QUIET
         x, height = middle.left(row)
         arrow(axes, start.right(place), (x - 0.5, height), color)
-        write(axes, (x - 0.3, height), f"{place}", color, align="center", bold=color == ACCENT)
+        write(axes, (x - 0.3, height), f"{place}", color, align="center", bold=color == WHAT)
         arrow(axes, middle.right(row), end.left(place), color)
-        beside(axes, start, row, f"place {row}")
+        name_row(axes, start, row, f"place {row}")
     for x, name in ((1.35, "x"), (3.35, "perm"), (3.9, "y"), (6.0, "z")):
         write(axes, (x, 0.4), name, align="center")
     for x, name, code in ((2.38, "gather", "y = x[perm]"), (4.95, "scatter", "z[perm] = y")):
-        write(axes, (x, 0.12), name, ACCENT, align="center", bold=True)
+        write(axes, (x, 0.12), name, WHAT, align="center", bold=True)
         write(axes, (x, 2.15), code, align="center")
     return picture
 
@@ -168,8 +157,8 @@ def scores_shuffled_alike() -> Picture:
     orders = (DOG_BITES_MAN, tuple(DOG_BITES_MAN[place] for place in PERM))
     picture, axes = diagram(
         2.6,
-        "Rows and columns are shuffled alike: dog keeps its three scores, and the sum of "
-        "their exponentials",
+        "Rows and columns are shuffled in the same way: dog keeps its three scores, and the "
+        "sum of their exponentials",
         alt="Two tables of scores, of dog bites man and of man dog bites. The row of dog is "
         "marked: 1, 0.5, 0 in the first table; 0, 1, 0.5 in the second, one row lower. The sum of "
         "the exponentials is 5.37 in both.",
@@ -178,21 +167,21 @@ def scores_shuffled_alike() -> Picture:
     names = ("scores of x", "scores of x[perm]")
     for x, words, name in zip((1.0, 4.55), orders, names, strict=True):
         scores = _tokens(words) @ _tokens(words).T / 2
-        colors = [ACCENT if word == "dog" else None for word in words]
+        colors = [WHAT if word == "dog" else None for word in words]
         block = cells(axes, x, 0.62, scores.tolist(), colors=colors, size=(0.6, 0.42))
         for place, word in enumerate(words):
-            color = ACCENT if word == "dog" else QUIET
-            beside(axes, block, place, word, color)
-            over(axes, block, place, word, color)
+            color = WHAT if word == "dog" else QUIET
+            name_row(axes, block, place, word, color)
+            name_column(axes, block, place, word, color)
         row = scores[words.index("dog")]
         terms = " + ".join(f"e^{{{score:g}}}" for score in row.tolist())
         total = row.exp().sum().item()
-        write(axes, (x + 0.9, 2.25), f"${terms} = {total:.2f}$", ACCENT, align="center")
+        write(axes, (x + 0.9, 2.25), f"${terms} = {total:.2f}$", WHAT, align="center")
         write(axes, (x + 0.9, 0.12), name, QUIET, align="center")
         blocks.append((block, words.index("dog")))
     (left, row), (right, other) = blocks
     x, y = right.left(other)
-    arrow(axes, left.right(row), (x - 0.5, y), ACCENT)
+    arrow(axes, left.right(row), (x - 0.5, y), WHAT)
     return picture
 
 
@@ -212,11 +201,11 @@ def bag_of_words() -> Picture:
         f"same mean vector: {', '.join(mean)}.",
     )
     middle = 0.25 + 0.38 * 2.5
-    result = cells(axes, 4.15, middle - 0.2, [list(mean)], colors=[ACCENT], size=(0.66, 0.4))
+    result = cells(axes, 4.15, middle - 0.2, [list(mean)], colors=[WHAT], size=(0.66, 0.4))
     write(axes, (5.47, middle - 0.4), "mean of the outputs", align="center")
     for row, words in enumerate(orders):
         y = 0.25 + 0.38 * row
-        color = {DOG_BITES_MAN: ACCENT, MAN_BITES_DOG: SECOND}.get(words, QUIET)
+        color = {DOG_BITES_MAN: WHAT, MAN_BITES_DOG: THIRD}.get(words, QUIET)
         write(axes, (0.35, y), " ".join(words), color, bold=color != QUIET)
         arrow(axes, (1.9, y), result.left(0), color)
     write(axes, (5.47, middle + 0.4), "who bit whom is lost", QUIET, align="center")
@@ -229,25 +218,25 @@ def mask_stays_in_place() -> Picture:
         "The mask stays in place: in first place dog sees one word, in last place three",
         alt="Two triangles of attention weights under a causal mask, a row for each word, above "
         "the diagonal all hidden. In dog bites man dog's row holds a single 1. In man bites dog "
-        "dog stands last, and its row holds three weights. So dog's new vector is "
-        f"{_listed(_attended(DOG_BITES_MAN, causal=True)[0].tolist())} in the first and "
-        f"{_listed(_attended(MAN_BITES_DOG, causal=True)[2].tolist())} in the second.",
+        "dog is last, and its row holds three weights. So dog's new vector is "
+        f"{listed(_attended(DOG_BITES_MAN, causal=True)[0].tolist(), '.2f')} in the first and "
+        f"{listed(_attended(MAN_BITES_DOG, causal=True)[2].tolist(), '.2f')} in the second.",
     )
     for x, words in ((0.98, DOG_BITES_MAN), (4.5, MAN_BITES_DOG)):
         weights = _weights(words, causal=True).tolist()
         size = (0.68, 0.44)
         shown = [[f"{row[key]:.2f}" for key in range(t + 1)] for t, row in enumerate(weights)]
-        colors = [ACCENT if word == "dog" else None for word in words]
+        colors = [WHAT if word == "dog" else None for word in words]
         block = cells(axes, x, 0.7, shown, colors=colors, size=size)
         write(axes, (x + 1.02, 0.16), " ".join(words), align="center", bold=True)
         for place, word in enumerate(words):
-            color = ACCENT if word == "dog" else QUIET
-            beside(axes, block, place, word, color)
-            over(axes, block, place, word, color)
+            color = WHAT if word == "dog" else QUIET
+            name_row(axes, block, place, word, color)
+            name_column(axes, block, place, word, color)
         write(axes, (block.above(2)[0], block.left(0)[1]), "hidden", QUIET, align="center")
         new = _attended(words, causal=True)[words.index("dog")].tolist()
-        result = cells(axes, x, 2.42, [_entries(new)], colors=[ACCENT], size=(0.57, 0.4))
-        beside(axes, result, 0, "new dog", ACCENT)
+        result = cells(axes, x, 2.42, [_entries(new)], colors=[WHAT], size=(0.57, 0.4))
+        name_row(axes, result, 0, "new dog", WHAT)
     return picture
 
 
@@ -266,10 +255,10 @@ def second_layer_sees_order() -> Picture:
     for row, name in enumerate(("1 layer", "2 layers")):
         outputs = [layer(tokens) for tokens in outputs]
         left, right = (_entries(tokens[0, 2].tolist()) for tokens in outputs)
-        y, colors = 0.45 + 0.6 * row, [SECOND if left == right else ACCENT]
+        y, colors = 0.45 + 0.6 * row, [QUIET if left == right else ACCENT]
         block = cells(axes, 1.5, y, [left], colors=colors, size=(0.59, 0.4))
         cells(axes, 4.45, y, [right], colors=colors, size=(0.59, 0.4))
-        beside(axes, block, 0, f"man, {name}", *colors)
+        name_row(axes, block, 0, f"man, {name}", *colors)
         sign = "=" if left == right else "≠"
         write(axes, (4.155, y + 0.2), sign, *colors, align="center", bold=True, size=TEXT + 5)
     return picture
@@ -283,7 +272,7 @@ def mask_numbers_the_places() -> Picture:
     open_ = lesson.toy_attention(marker).flatten().tolist()
     picture, grid = chart(
         3.5,
-        "With the mask every place gets a number of its own; without it, only the first does",
+        "With the mask every position gets its own number; without it, only the first does",
         alt=f"Two charts of the outputs of {n_places} tokens, the first marked with a 1. With the "
         f"mask they fall as 1, 1/2, 1/3 to 1/{n_places}. Without it the first is {open_[0]:.2f}, "
         f"and all others are {open_[1]:.2f}.",
@@ -292,7 +281,7 @@ def mask_numbers_the_places() -> Picture:
         sharey=True,
     )
     dots = {"marker": "o", "linestyle": "", "markersize": 7}
-    panels = (("with the causal mask", masked, ACCENT), ("without a mask", open_, QUIET))
+    panels = (("with the causal mask", masked, WHERE), ("without a mask", open_, QUIET))
     for axes, (name, outputs, color) in zip(grid[0], panels, strict=True):
         axes.set_title(name, loc="left", fontsize=TEXT, color=color, fontweight="bold")
         curve(axes, range(n_places), outputs, color=color, **dots)
@@ -300,7 +289,7 @@ def mask_numbers_the_places() -> Picture:
     left, right = grid[0]
     for place in (1, 2, n_places - 1):
         words = (place + 0.5, masked[place] + 0.1)
-        write(left, words, f"1/{place + 1}", ACCENT, align="center")
+        write(left, words, f"1/{place + 1}", WHERE, align="center")
     write(right, (0.4, open_[0] + 0.04), f"{open_[0]:.2f}", QUIET)
     write(right, (5.5, open_[1] + 0.1), f"all others {open_[1]:.2f}", QUIET, align="center")
     left.set(ylabel="output", ylim=(0, 1.08), yticks=[0, 0.25, 0.5, 0.75, 1])
@@ -324,9 +313,5 @@ def _weights(words: Sequence[str], causal: bool = False) -> Tensor:
     return _attended(words, causal) @ torch.linalg.pinv(_tokens(words))
 
 
-def _entries(numbers: Iterable[float], pattern: str = ".2f") -> list[str]:
-    return [format(number, pattern).replace("-", "−") for number in numbers]
-
-
-def _listed(numbers: Iterable[float], pattern: str = ".2f") -> str:
-    return ", ".join(_entries(numbers, pattern))
+def _entries(values: Iterable[float], pattern: str = ".2f") -> list[str]:
+    return [signed(one, pattern) for one in values]

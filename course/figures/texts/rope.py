@@ -1,47 +1,48 @@
 """Figures of lesson 5."""
 
 import math
-from collections.abc import Iterable
 
 import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
-from course.figures import Picture
-from course.figures.drawing import (
-    ACCENT,
-    QUIET,
-    SECOND,
-    TEXT,
-    THIRD,
-    TINTS,
-    Point,
+from course.figures.charts import chart, curve, heatmap, in_text
+from course.figures.diagrams import (
     arrow,
-    beside,
-    bow,
     box,
     cells,
-    chart,
-    curve,
     diagram,
     dial,
-    frame,
     hand,
-    in_text,
-    note,
-    over,
+    join_by_arc,
+    name_column,
+    name_row,
+    outline,
     sector,
     tip_of,
-    write,
 )
-from course.figures.parts import heatmap
-from course.figures.svg import FAINT
+from course.figures.palette import (
+    ACCENT,
+    DARK_CELL,
+    FAINT,
+    KEY,
+    QUERY,
+    QUIET,
+    SECOND,
+    THIRD,
+    TINTS,
+    WRONG,
+    color_of,
+    style_of,
+)
+from course.figures.picture import Picture
 from course.figures.texts import measured, reference
+from course.figures.words import TEXT, Point, listed, note, signed, write
 
 X = torch.tensor([1.0, 2.0, 3.0, 4.0])
 """The vector of the text, also its query."""
 
-KEY = torch.tensor([4.0, -3.0, 2.0, 1.0])
+KEY_VECTOR = torch.tensor([4.0, -3.0, 2.0, 1.0])
 
 TURN = 2 * math.pi
 
@@ -55,14 +56,14 @@ def pair_turns() -> Picture:
         alt="Features 0 to 3 hold 1, 2, 3, 4. Features 0 and 2 are the point (1, 3) on the first "
         "dial; its hand turns by 3 radians, nearly half a circle. Features 1 and 3 are the point "
         "(2, 4) on the second dial; its hand turns by 0.03 radians and hardly moves. The tips go "
-        f"back to their places: {', '.join(map(_signed, turned))}.",
+        f"back to their places: {', '.join(signed(one, '.3f') for one in turned)}.",
     )
     colors = [ACCENT, SECOND, ACCENT, SECOND]
     before = cells(axes, 1.03, 0.5, X[:, None].tolist(), colors=colors, size=(0.5, 0.38))
-    results = [[_signed(entry)] for entry in turned]
+    results = [[signed(entry, ".3f")] for entry in turned]
     after = cells(axes, 5.87, 0.5, results, colors=colors, size=(0.8, 0.38))
     for feature, color in enumerate(colors):
-        beside(axes, before, feature, f"feature {feature}", color)
+        name_row(axes, before, feature, f"feature {feature}", color)
     for pair, (x, color) in enumerate(((2.6, ACCENT), (4.6, SECOND))):
         center, radius = (x, 1.26), 0.66
         start = math.atan2(X[2 + pair], X[pair])
@@ -76,8 +77,8 @@ def pair_turns() -> Picture:
         write(axes, (x, 2.1), f"turned by {angle:g}", color, align="center")
     arrow(axes, (before.right(1)[0], 1.26), (1.94, 1.26))
     arrow(axes, (5.28, 1.26), (after.x, 1.26))
-    over(axes, before, 0, "x")
-    over(axes, after, 0, "at position 3")
+    name_column(axes, before, 0, "x")
+    name_column(axes, after, 0, "at position 3")
     return picture
 
 
@@ -85,29 +86,30 @@ def both_hands_turn() -> Picture:
     rotary = reference("rope").RotaryEmbedding(512, 4)
     places = ((0, 2), (1, 3), (300, 302), (2, 0))
     scores = [
-        (rotary(X[None], offset=m) * rotary(KEY[None], offset=n)).sum().item() for m, n in places
+        (rotary(X[None], offset=m) * rotary(KEY_VECTOR[None], offset=n)).sum().item()
+        for m, n in places
     ]
-    q, k = (math.atan2(v[2], v[0]) for v in (X, KEY))
+    q, k = (math.atan2(v[2], v[0]) for v in (X, KEY_VECTOR))
     picture, axes = diagram(
         2.75,
         "Both hands turn, and the angle between them stays",
         alt="Four dials show pair 0 of a query and of a key. With the query at 0 and the key at 2, "
         "at 1 and 3, at 300 and 302, both hands point elsewhere each time; the angle from query "
         f"to key is {k + 2 - q:.2f} radians in all three, and the score {scores[0]:.3f}. With the "
-        f"query at 2 and the key at 0 the angle is {_signed(k - 2 - q, 2)}, the score "
-        f"{_signed(scores[3])}.",
+        f"query at 2 and the key at 0 the angle is {signed(k - 2 - q, '.2f')}, the score "
+        f"{signed(scores[3], '.3f')}.",
     )
     for (m, n), score, x in zip(places, scores, (0.95, 2.6, 4.25, 6.1), strict=True):
         center, radius = (x, 1.28), 0.62
         color = ACCENT if n > m else QUIET
         dial(axes, center, radius)
         sector(axes, center, 0.36, *sorted((q + m, k + n)), color, 1.4)
-        for angle, name, of_hand in ((q + m, "q", SECOND), (k + n, "k", THIRD)):
+        for angle, name, of_hand in ((q + m, "q", QUERY), (k + n, "k", KEY)):
             hand(axes, center, radius, angle, of_hand)
             beyond = tip_of(center, radius + 0.16, angle)
             write(axes, beyond, name, of_hand, align="center", bold=True)
-        write(axes, (x, 2.23), f"angle {_signed(k + n - q - m, 2)} rad", color, align="center")
-        write(axes, (x, 2.53), f"score {_signed(score)}", color, align="center", bold=True)
+        write(axes, (x, 2.23), f"angle {signed(k + n - q - m, '.2f')} rad", color, align="center")
+        write(axes, (x, 2.53), f"score {signed(score, '.3f')}", color, align="center", bold=True)
         write(axes, (x, 0.22), f"q at {m}, k at {n}", QUIET, align="center")
     axes.plot((5.18, 5.18), (0.1, 2.65), color=FAINT, linewidth=1.2)
     return picture
@@ -116,14 +118,14 @@ def both_hands_turn() -> Picture:
 def cache_offset() -> Picture:
     picture, axes = diagram(
         2.75,
-        "The new token stands behind the cache, and only the offset says so",
+        "The new token comes after the cache, and only the offset tells",
         alt="Five keys in a cache, at positions 0 to 4, each a hand turned by its position, and a "
         "new token at position 5. With offset=5 the keys lie 5, 4, 3, 2 and 1 steps back. With "
-        "offset=0 the new token stands where the first key does, and the others lie 1 to 4 steps "
+        "offset=0 the new token is where the first key is, and the others are 1 to 4 steps "
         "ahead of it.",
     )
     pitch, first, radius, y = 0.9, 1.85, 0.33, 0.9
-    frame(axes, (first - 0.5, y - 0.5), (4 * pitch + 1, 1))
+    outline(axes, (first - 0.5, y - 0.5), (4 * pitch + 1, 1))
     write(axes, (first - 0.45, 0.2), "cache: keys, turned when they came", QUIET)
     for position in range(6):
         new = position == 5
@@ -134,7 +136,7 @@ def cache_offset() -> Picture:
     rows = (
         ("position", [*map(str, range(6))], None, 1.62),
         ("offset=5", [f"{5 - n} back" for n in range(5)] + ["here"], ACCENT, 2.02),
-        ("offset=0", ["here", "1 ahead", "2 ahead", "3 ahead", "4 ahead"], SECOND, 2.42),
+        ("offset=0", ["here", "1 ahead", "2 ahead", "3 ahead", "4 ahead"], WRONG, 2.42),
     )
     for name, entries, color, line in rows:
         write(axes, (0.12, line), name, color or QUIET, bold=bool(color))
@@ -153,7 +155,7 @@ def two_layouts() -> Picture:
         "Rows move within their head, so that partners end up D/2 apart",
         alt="Twelve rows, two heads of width 6. Above, interleaved: rows 0 and 1, 2 and 3, 4 and 5 "
         "are pairs, in head 1 likewise. Arrows lead each row to its new place below, where the "
-        f"order is {_listed(after[:6])} in head 0 and {_listed(after[6:])} in head 1. There a pair "
+        f"order is {listed(after[:6])} in head 0 and {listed(after[6:])} in head 1. There a pair "
         "lies three places apart. No arrow crosses from one head to the other.",
     )
     width, gap, first, top, bottom = 0.5, 0.4, 0.3, 1.0, 2.1
@@ -171,9 +173,9 @@ def two_layouts() -> Picture:
         write(axes, (x + 1.5, 0.56), f"head {head}", QUIET, align="center")
         for pair, color in enumerate(of_pair):
             one, other = (center(head * head_dim + 2 * pair + n) for n in (0, 1))
-            bow(axes, one, other, top - 0.03, -0.22, color)
+            join_by_arc(axes, one, other, top - 0.03, -0.22, color)
             one, other = (center(head * head_dim + pair + n) for n in (0, head_dim // 2))
-            bow(axes, one, other, bottom + 0.41, 0.3, color)
+            join_by_arc(axes, one, other, bottom + 0.41, 0.3, color)
     write(axes, (first, 0.22), "interleaved: neighbors are a pair", bold=True)
     write(axes, (first, 3.05), "split halves: i and D/2 + i are a pair", bold=True)
     for place, row in enumerate(after):
@@ -245,8 +247,8 @@ def alibi_horizons() -> Picture:
     axes.set_yticks(range(n_heads), names)
     for head, place in enumerate(far):
         if place < length:
-            axes.plot((place, place), (head - 0.42, head + 0.42), color="white", linewidth=2)
-    axes.text(far[3] + 6, 3, "1% at the white mark", color="white", va="center", fontsize=TEXT)
+            axes.plot((place, place), (head - 0.42, head + 0.42), color=DARK_CELL, linewidth=2)
+    axes.text(far[3] + 6, 3, "1% at the mark", color=DARK_CELL, va="center", fontsize=TEXT)
     axes.set_xlim(-0.5, length - 0.5)
     return in_text(picture, "One formula, eight horizons: steep heads read near, flat ones far")
 
@@ -272,22 +274,23 @@ def score_by_distance() -> Picture:
     lowered = [(plain + bias[s : s + reach + 1, s]).tolist() for s in places]
     picture, axes = chart(
         4.0,
-        "RoPE and ALiBi score the distance alone, wherever the two tokens stand",
+        "RoPE and ALiBi score the distance alone, wherever the two tokens are",
         alt="The score of the same two tokens over 0 to 64 steps back, at five places of a text. "
         "Sinusoidal rows, added: five different curves. RoPE: the five curves are one, which goes "
         "up and down. ALiBi, head 5 of 8: one straight line, falling by 2.",
         x="steps from the query back to the key",
         y="score",
     )
+    of_rope, of_alibi, of_sines = map(color_of, ("rope", "alibi", "sinusoidal"))
     for one in added:
-        curve(axes, steps, one, color=QUIET, linewidth=1.1)
+        curve(axes, steps, one, color=of_sines, linewidth=1.1)
     for one in turned:
-        curve(axes, steps, one, color=ACCENT)
+        curve(axes, steps, one, color=of_rope)
     for one in lowered:
-        curve(axes, steps, one, color=SECOND)
-    note(axes, "RoPE: one curve", (13.5, 2.2), (24, 2.4), ACCENT)
-    note(axes, "ALiBi: one line", (44, -1.07), (33, -1.6), SECOND)
-    note(axes, "sinusoidal: five places,\nfive curves", (55, 1.7), (49, 2.5), QUIET)
+        curve(axes, steps, one, color=of_alibi)
+    note(axes, "RoPE: one curve", (13.5, 2.2), (24, 2.4), of_rope)
+    note(axes, "ALiBi: one line", (44, -1.07), (33, -1.6), of_alibi)
+    note(axes, "sinusoidal: five places,\nfive curves", (55, 1.7), (49, 2.5), of_sines)
     axes.set(xlim=(0, reach), ylim=(-2, 2.9))
     return picture
 
@@ -298,14 +301,15 @@ def where_each_acts() -> Picture:
         "A position can come in at three places: a sum, a turn or a penalty",
         alt="The way of tokens through a transformer. Learned and sinusoidal rows are added to the "
         "token rows, once. In each layer the sum becomes queries, keys and values. RoPE turns "
-        "queries and keys. Their products are the scores, from which ALiBi takes a penalty. "
+        "queries and keys. Their products are the scores, from which ALiBi subtracts a penalty. "
         "Softmax makes weights of the scores, and the weights mix the values.",
     )
-    frame(axes, (2.62, 0.08), (4.26, 3.02))
+    of_rows, of_rope, of_alibi = map(color_of, ("sinusoidal", "rope", "alibi"))
+    outline(axes, (2.62, 0.08), (4.26, 3.02))
     write(axes, (4.75, 2.2), "attention, layer by layer", QUIET, align="center")
-    added = box(axes, 0.14, 0.3, "learned or sinusoidal\nrow, once", SECOND, (2.25, 0.68))
-    turned = box(axes, 2.8, 0.3, "RoPE turns\nboth", ACCENT, (1.5, 0.68))
-    lowered = box(axes, 4.5, 0.3, "ALiBi takes\na penalty", THIRD, (1.5, 0.68))
+    added = box(axes, 0.14, 0.3, "learned or sinusoidal\nrow, once", of_rows, (2.25, 0.68))
+    turned = box(axes, 2.8, 0.3, "RoPE turns\nboth", of_rope, (1.5, 0.68))
+    lowered = box(axes, 4.5, 0.3, "ALiBi subtracts\na penalty", of_alibi, (1.5, 0.68))
     tokens = box(axes, 0.14, 1.42, "token\nrows", size=(0.95, 0.62))
     queries = box(axes, 2.95, 1.42, "queries,\nkeys", size=(1.2, 0.62))
     scores = box(axes, 4.75, 1.42, "scores", size=(1.0, 0.62))
@@ -313,14 +317,14 @@ def where_each_acts() -> Picture:
     values = box(axes, 2.95, 2.42, "values", size=(1.2, 0.5))
     mixed = box(axes, 6.0, 2.42, "mix", size=(0.75, 0.5))
     plus = (1.85, 1.73)
-    axes.add_patch(Circle(plus, 0.19, facecolor=TINTS[SECOND], edgecolor=SECOND))
+    axes.add_patch(Circle(plus, 0.19, facecolor=TINTS[of_rows], edgecolor=of_rows))
     write(axes, plus, "+", align="center", size=TEXT + 4)
     arrow(axes, tokens.right(0), (plus[0] - 0.19, plus[1]))
-    arrow(axes, (plus[0], added.below(0)[1]), (plus[0], plus[1] - 0.19), SECOND)
+    arrow(axes, (plus[0], added.below(0)[1]), (plus[0], plus[1] - 0.19), of_rows)
     arrow(axes, (plus[0] + 0.19, plus[1]), queries.left(0))
     arrow(axes, (plus[0] + 0.13, plus[1] + 0.13), values.left(0))
-    arrow(axes, turned.below(0), queries.above(0), ACCENT)
-    arrow(axes, lowered.below(0), scores.above(0), THIRD)
+    arrow(axes, turned.below(0), queries.above(0), of_rope)
+    arrow(axes, lowered.below(0), scores.above(0), of_alibi)
     arrow(axes, queries.right(0), scores.left(0))
     arrow(axes, scores.right(0), softmax.left(0))
     arrow(axes, values.right(0), mixed.left(0))
@@ -343,12 +347,10 @@ def reading_on() -> Picture:
         x="length of the text (characters); trained on 64",
         y="loss (nats per character)",
     )
-    colors = {"RoPE": ACCENT, "RoPE, ntk_base": ACCENT, "ALiBi": SECOND}
     aside = {"learned": 7, "sinusoidal": -7, "RoPE, ntk_base": 8, "ALiBi": -8}  # points
     for name, of_name in losses.items():
-        how = {"marker": "o", "markersize": 5, "linestyle": "--" if "base" in name else "-"}
-        offset = (8, aside.get(name, 0))
-        curve(axes, lengths, of_name, name, colors.get(name, QUIET), offset=offset, **how)
+        how = style_of(name, 0) | {"markersize": 6}
+        curve(axes, lengths, of_name, name, offset=(8, aside.get(name, 0)), **how)
     axes.set_xscale("log", base=2)
     axes.set_xticks(lengths, [str(length) for length in lengths])
     axes.minorticks_off()
@@ -357,14 +359,6 @@ def reading_on() -> Picture:
 
 
 # --- parts ----------------------------------------------------------------------------------
-
-
-def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, numbers))
-
-
-def _signed(number: float, digits: int = 3) -> str:
-    return f"{number:.{digits}f}".replace("-", "−")
 
 
 def _arc(axes: Axes, center: Point, radius: float, start: float, end: float, color: str) -> None:

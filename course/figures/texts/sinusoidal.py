@@ -1,59 +1,42 @@
-"""Figures of lesson 4. A hand points up at angle 0, and turns clockwise."""
+"""Figures of lesson 4. A hand points to the right at angle 0, and turns counterclockwise."""
 
 import math
 
 import torch
 
-from course.figures import Picture
-from course.figures.drawing import (
-    ACCENT,
-    FAINT,
-    INK,
-    QUIET,
-    SECOND,
-    TEXT,
-    THIRD,
-    TINTS,
-    beside,
+from course.figures.charts import chart, curve, heatmap, log_axis
+from course.figures.diagrams import (
     cells,
-    chart,
-    curve,
     diagram,
     dial,
     hand,
-    log_axis,
-    note,
-    over,
+    name_column,
+    name_row,
     sector,
     tip_of,
-    write,
 )
-from course.figures.parts import heatmap
+from course.figures.palette import ACCENT, FAINT, INK, LIGHT_CELL, QUIET, SECOND, THIRD, TINTS
+from course.figures.picture import Picture
 from course.figures.texts import reference
-
-UP = math.pi / 2
-"""Where a hand points at angle 0."""
-
-ON_COLOR = "#fdfdfd"
-"""For words on a heatmap, whose colors are the same on a dark page; pure white would change."""
+from course.figures.words import TEXT, note, rounded, write
 
 
 def hands_of_three_positions() -> Picture:
     width, first, others = 8, 7, (8, 51)
     rates = reference("sinusoidal").inverse_frequencies(width).tolist()
-    turns = [_short(2 * math.pi / rate) for rate in rates]
+    turns = [rounded(2 * math.pi / rate) for rate in rates]
     next_to_it, far = ([math.degrees(rate * (other - first)) for rate in rates] for other in others)
     picture, axes = diagram(
         4.2,
         "The fast hand tells 7 from 8, but not from 51: there the slower hands help",
         alt="Four clocks for each of the positions 7, 8 and 51, from a fast hand that turns once "
         f"in {turns[0]} positions to a slow one that takes {turns[-1]}. From 7 to 8 the first hand "
-        f"has moved by {next_to_it[0]:.0f} degrees, the others hardly. At 51 the first hand stands "
-        f"where it stood at 7, and the second has moved by {far[1]:.0f} degrees, the third by "
+        f"has moved by {next_to_it[0]:.0f} degrees, the others hardly. At 51 the first hand is "
+        f"back where it was at 7, and the second has moved by {far[1]:.0f} degrees, the third by "
         f"{far[2]:.0f}.",
     )
     radius, columns = 0.47, [2.0, 3.45, 4.9, 6.35]
-    write(axes, (0.16, 0.46), "positions a turn", QUIET)
+    write(axes, (0.16, 0.46), "positions per turn", QUIET)
     for pair, (x, turn) in enumerate(zip(columns, turns, strict=True)):
         write(axes, (x, 0.2), f"hand {pair}", align="center", bold=True)
         write(axes, (x, 0.46), turn, QUIET, align="center")
@@ -65,12 +48,13 @@ def hands_of_three_positions() -> Picture:
             if row:
                 turned = (position - first) * rate
                 moved = abs(math.remainder(turned, 2 * math.pi)) > 0.2
-                hand(axes, (x, y), radius, UP - first * rate, FAINT)
+                start = first * rate
+                hand(axes, (x, y), radius, start, FAINT)
                 if moved:
-                    end = UP - first * rate
-                    sector(axes, (x, y), radius, end - math.fmod(turned, 2 * math.pi), end, ACCENT)
+                    end = start + math.fmod(turned, 2 * math.pi)
+                    sector(axes, (x, y), radius, start, end, ACCENT)
             color = QUIET if row == 0 or not moved else ACCENT
-            hand(axes, (x, y), radius, UP - position * rate, color)
+            hand(axes, (x, y), radius, position * rate, color)
     return picture
 
 
@@ -80,33 +64,32 @@ def row_notes_the_tips() -> Picture:
     rates = reference("sinusoidal").inverse_frequencies(width).tolist()
     picture, axes = diagram(
         3.3,
-        "A row notes where the tip of each hand is: sine to the right, cosine up",
+        "A row notes where the tip of each hand is: cosine to the right, sine up",
         alt="Two clocks for position 1 and C = 4, above the four numbers of row 1. Hand 0 has "
-        f"turned by 1 radian: its tip lies {row[0]:.4f} to the right and {row[1]:.4f} up. Hand 1 "
-        f"has turned by 0.01: its tip lies {row[2]:.4f} to the right and {row[3]:.4f} up.",
+        f"turned by 1 radian: its tip is {row[0]:.4f} up and {row[1]:.4f} to the right. Hand 1 has "
+        f"turned by 0.01: its tip is {row[2]:.4f} up and {row[3]:.4f} to the right.",
     )
     left, cell, radius, y = 1.5, 1.25, 0.9, 1.3
     names = [f"{name} {position * rate:g}" for rate in rates for name in ("sin", "cos")]
     colors = [ACCENT, SECOND] * (width // 2)
     for pair, angle in enumerate(position * rate for rate in rates):
         x = left + (2 * pair + 1) * cell
-        side, height = tip_of((x, y), radius, UP - angle)
+        side, height = tip_of((x, y), radius, angle)
         write(axes, (x, 0.16), f"hand {pair}", align="center", bold=True)
         dial(axes, (x, y), radius)
-        axes.plot([x, side], [height, height], color=ACCENT, linewidth=4)
-        axes.plot([x, x], [y, height], color=SECOND, linewidth=4)
-        hand(axes, (x, y), radius, UP - angle, INK)
+        axes.plot([side, side], [y, height], color=ACCENT, linewidth=4)
+        axes.plot([x, side], [y, y], color=SECOND, linewidth=4)
+        hand(axes, (x, y), radius, angle, INK)
         if pair == 0:
-            write(axes, (x + 0.1, height - 0.17), names[0], ACCENT)
+            write(axes, (side + 0.08, (y + height) / 2), names[0], ACCENT)
         else:
-            for line, words in enumerate((f"{names[2]}:", "too short", "to see")):
-                write(axes, (x + 0.07, height + 0.64 + 0.26 * line), words, ACCENT)
-        middle = (x - 0.1, (y + height) / 2 + 0.1 * pair)
-        write(axes, middle, names[2 * pair + 1], SECOND, align="right")
+            write(axes, (x + 0.1, y - 0.42), f"{names[2]}:", ACCENT)
+            write(axes, (x + 0.1, y - 0.16), "too short to see", ACCENT)
+        write(axes, ((x + side) / 2, y + 0.17), names[2 * pair + 1], SECOND, align="center")
     block = cells(axes, left, 2.7, [row], size=(cell, 0.42), pattern=".4f", colors=[colors])
     write(axes, (0.16, block.left(0)[1]), f"row {position}", bold=True)
     for column, (name, color) in enumerate(zip(names, colors, strict=True)):
-        over(axes, block, column, name, color)
+        name_column(axes, block, column, name, color)
     return picture
 
 
@@ -137,13 +120,13 @@ def columns_slow_down_like_bits() -> Picture:
     for bit in range(1, bits):
         for first in range(0, length, 2**bit):
             place = (bit, first + 2 ** (bit - 1) - 0.5)
-            write(counter, place, str(int(digits[first, bit])), ON_COLOR, align="center")
-    write(table, (2, 30), "−1", ON_COLOR, align="center")
-    write(table, (6, 15), "still near +1", ON_COLOR, align="center")
+            write(counter, place, str(int(digits[first, bit])), LIGHT_CELL, align="center")
+    write(table, (2, 30), "−1", LIGHT_CELL, align="center")
+    write(table, (6, 15), "still near +1", LIGHT_CELL, align="center")
     counter.set(xticks=range(bits), xticklabels=[str(2**bit) for bit in range(bits)])
     counter.set(yticks=[0, 8, 16, 24, 31])
     counter.set_ylabel("number, or position", fontsize=TEXT)
-    counter.set_xlabel("worth of the bit", fontsize=TEXT)
+    counter.set_xlabel("bit value", fontsize=TEXT)
     table.set(xticks=range(width // 2))
     table.set_xlabel("hand", fontsize=TEXT)
     return picture
@@ -185,10 +168,10 @@ def equal_steps_are_equal_turns() -> Picture:
     rates = reference("sinusoidal").inverse_frequencies(width).tolist()[:2]
     picture, axes = diagram(
         3.4,
-        f"{k} positions further on is the same turn, wherever one starts",
+        f"{k} positions later is the same turn, wherever one starts",
         alt=f"Two rows of three clocks: from position {starts[0]}, {starts[1]} and {starts[2]} to "
-        f"{k} further on. Hand 0 sweeps {math.degrees(k * rates[0]):.0f} degrees clockwise each "
-        f"time, hand 1 {math.degrees(k * rates[1]):.0f} degrees.",
+        f"{k} later. Hand 0 sweeps {math.degrees(k * rates[0]):.0f} degrees counterclockwise "
+        f"each time, hand 1 {math.degrees(k * rates[1]):.0f} degrees.",
     )
     radius = 0.62
     for pair, rate in enumerate(rates):
@@ -200,8 +183,8 @@ def equal_steps_are_equal_turns() -> Picture:
             if pair == 0:
                 write(axes, (center[0], 0.2), f"{start} to {start + k}", align="center", bold=True)
             dial(axes, center, radius)
-            begin, end = (UP - place * rate for place in (start, start + k))
-            sector(axes, center, radius, end, begin, ACCENT)
+            begin, end = (place * rate for place in (start, start + k))
+            sector(axes, center, radius, begin, end, ACCENT)
             hand(axes, center, radius, begin, QUIET)
             hand(axes, center, radius, end, ACCENT)
     return picture
@@ -218,7 +201,7 @@ def product_depends_on_the_distance() -> Picture:
         4.2,
         "The dot product falls with the distance, in ripples, and is the same from every position",
         alt=f"Left the dot products of positions 100, 700 and 1500 with those up to {reach} before "
-        f"and behind, for C = {width}: all lie on one curve, which falls from {at[0]:.0f} at "
+        f"and behind, for C = {width}: all are on one curve, which falls from {at[0]:.0f} at "
         f"distance 0 to {at[5]:.1f} at 5 and {at[reach]:.1f} at {reach}, the same on both sides. "
         f"Right a part of it, enlarged: it falls in steps that are about 6 positions long.",
         columns=2,
@@ -235,11 +218,11 @@ def product_depends_on_the_distance() -> Picture:
     wide.plot([-5, 5], [at[5]] * 2, "o", color=ACCENT, markersize=9, markerfacecolor="none")
     note(wide, f"{at[5]:.1f}", (-7, at[5]), (-50, at[5] + 12), ACCENT)
     wide.set(xlim=(-106, 106), ylim=(60, 202), xticks=[-100, -50, 0, 50, 100])
-    wide.set(xlabel="places back or further on", ylabel="dot product")
+    wide.set(xlabel="positions back or ahead", ylabel="dot product")
     part = list(range(12, 39))
     curve(near, part, [at[k] for k in part], color=ACCENT, marker="o", markersize=3.5)
     near.set_title("a part, enlarged", loc="left", fontsize=TEXT)
-    near.set(xlabel="places further on", xticks=[12, 18, 24, 30, 36])
+    near.set(xlabel="positions ahead", xticks=[12, 18, 24, 30, 36])
     note(near, "25 is not\nlower than 24", (25, at[25]), (29.5, at[25] + 8.5))
     return picture
 
@@ -304,7 +287,7 @@ def biases_follow_diagonals() -> Picture:
     write(axes, (left, below), f"b(−{largest}): three or more back", SECOND)
     write(axes, (right, below), "b(−1): one back", ACCENT, align="right", bold=True)
     for row, name in enumerate(("query at 0", "1", "2", "…")):
-        beside(axes, block, row, name)
+        name_row(axes, block, row, name)
     return picture
 
 
@@ -342,7 +325,3 @@ def formulas_agree_at_first() -> Picture:
     write(axes, (right, paper[-1] / 2.5), f"2i/C: {paper[-1]:,.0f}", ACCENT, bold=True)
     write(axes, (right, ends["i/C"]), f"i/C: {ends['i/C']:,.0f}", QUIET)
     return picture
-
-
-def _short(number: float) -> str:
-    return f"{number:,.{2 if number < 10 else 1 if number < 100 else 0}f}"

@@ -6,27 +6,12 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 
-from course.figures import Picture
-from course.figures.drawing import (
-    ACCENT,
-    QUIET,
-    SECOND,
-    TEXT,
-    THIRD,
-    arrow,
-    beside,
-    cells,
-    chart,
-    curve,
-    diagram,
-    log_axis,
-    note,
-    over,
-    write,
-)
-from course.figures.notebooks.skipgram import name_points
-from course.figures.svg import INK
+from course.figures.charts import chart, curve, log_axis
+from course.figures.diagrams import arrow, cells, diagram, name_column, name_row
+from course.figures.palette import ACCENT, CARD, INK, PURPLE, QUIET, SECOND, THIRD
+from course.figures.picture import Picture
 from course.figures.texts import measured, reference
+from course.figures.words import TEXT, name_points, note, write
 
 WORDS = ["the", "king", "rules", "the", "queen", "rules"]
 VOCABULARY = ["the", "king", "rules", "queen"]
@@ -34,9 +19,6 @@ IDS = torch.tensor([VOCABULARY.index(word) for word in WORDS])
 COUNTS = torch.tensor([90, 9, 1])
 N_NEGATIVES = 5
 """The numbers of the lesson's text."""
-
-FOURTH = "#8a4a72"
-"""Purple, for a fourth kind."""
 
 
 def pairs_in_a_window() -> Picture:
@@ -62,8 +44,8 @@ def pairs_in_a_window() -> Picture:
     marks = [colors.get(word) for word in VOCABULARY]
     table = cells(axes, 1.9, 1.83, company.tolist(), size=(0.75, 0.36), colors=marks)
     for row, word in enumerate(VOCABULARY):
-        beside(axes, table, row, word, colors.get(word, QUIET))
-        over(axes, table, row, word)
+        name_row(axes, table, row, word, colors.get(word, QUIET))
+        name_column(axes, table, row, word)
     write(axes, (0.2, 1.63), "center", QUIET)
     write(axes, (5.02, 1.63), "context", QUIET)
     equal = (table.right(1)[1] + table.right(3)[1]) / 2
@@ -247,8 +229,8 @@ def _bars(axes: Axes, nearest: dict[str, float]) -> None:
         axes.barh(row, cosine, color=color, height=0.62)
         write(axes, (-0.03, row), word, color, align="right")
         write(axes, (cosine + 0.02, row), f"{cosine:.4f}", color)
-    write(axes, (0.03, 0), "left out", "white")
-    write(axes, (0.03, 1), "the answer", "white")
+    write(axes, (0.03, 0), "left out", CARD)
+    write(axes, (0.03, 1), "the answer", CARD)
     axes.set(xlim=(-0.42, 1.22), ylim=(len(nearest) - 0.4, -0.6), xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
 
@@ -266,7 +248,7 @@ def shakespeare_map() -> Picture:
     return _map(
         "shakespeare_map",
         "A million letters of Shakespeare tell who belongs with whom; kin and body overlap",
-        colors | {"kin": QUIET, "thou": THIRD, "body": FOURTH},
+        colors | {"kin": QUIET, "thou": THIRD, "body": PURPLE},
     )
 
 

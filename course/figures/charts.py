@@ -1,4 +1,11 @@
-"""The parts of figures: heatmaps, words on an axis, lines that differ."""
+"""Charts: axes with lines and heatmaps.
+
+    picture, axes = chart(3.0, "The loss falls", alt="...", x="step", y="loss (nats)")
+    curve(axes, steps, losses, "RoPE", ACCENT)
+
+In a lesson's text the title is the finding, in a sentence. In a notebook, which a reader changes,
+it says what is drawn. Lines have their names at their ends, so no legend is needed.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,88 +15,115 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.image import AxesImage
+from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
-from course.figures.picture import Picture
+from course.figures.palette import AMOUNT, DARK_CELL, LIGHT_CELL, QUIET, SHADE, SIGNED, style_of
+from course.figures.picture import WIDTH, Picture
 from course.figures.shapes import Array
+from course.figures.words import SMALL, TEXT, title_lines
 
-SIGNED = "coolwarm"
-"""For values of both signs: its ends stay apart for color-blind readers."""
+_MARGIN = 0.16  # inches
 
-AMOUNT = "viridis"
-"""For values from zero upwards."""
 
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
-"""Okabe and Ito's palette, with Tol's wine for its yellow, which is too faint on white."""
+# --- in a lesson's text ---------------------------------------------------------------------
 
-MARKERS = "osD^vPX*"
-LINES = ("-", "--", "-.", ":")
-DASHES = ("--", "-.", ":", (0, (6, 2, 1, 2, 1, 2)))
 
-SCHEMES = {  # name -> its number in COLORS and MARKERS
-    "none": 6,
-    "learned": 3,
-    "sinusoidal": 2,
-    "rope": 1,
-    "alibi": 0,
-    "t5": 5,
-    "partial": 4,
-    "rnope": 7,
-}
-"""The schemes of positions: each has one color and one marker in all figures."""
+def chart(
+    height: float,
+    finding: str,
+    alt: str,
+    *,
+    x: str = "",
+    y: str = "",
+    rows: int = 1,
+    columns: int = 1,
+    **how: Any,
+) -> tuple[Picture, Any]:
+    """Return a page for data, with axes; for several rows or columns an array of axes.
 
-VARIANTS = ("ntk", "linear", "yarn 32", "yarn 4")
-"""Ways to change RoPE's angles after the training: each has one marker and dashes of its own."""
+    Args:
+        height: in inches, with the title.
+        finding, alt: as for `diagram`.
+        x, y: what the axes count, with the unit.
+        how: for `subplots`, `sharey=True`.
+    """
+    picture = Picture(height, alt)
+    grid = picture.subplots(rows, columns, squeeze=False, **how)
+    for axes in grid.flat:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_xlabel(x)
+        axes.set_ylabel(y)
+    in_text(picture, finding)
+    return picture, grid[0, 0] if rows == columns == 1 else grid
 
-SMALL = 9  # points: the smallest text of a figure
+
+def in_text(picture: Picture, finding: str) -> Picture:
+    """Put the finding above a picture, make small words legible on a phone, and return it.
+
+    So a text can show a picture made for a notebook.
+    """
+    for text in picture.findobj(Text):
+        text.set_fontsize(max(text.get_fontsize(), TEXT))
+    for axes in picture.axes:
+        for shown in (axes, *axes.child_axes):
+            shown.tick_params(labelsize=TEXT)  # also those that are made later
+    lines = "\n".join(title_lines(finding))
+    title = {"fontsize": TEXT + 1, "fontweight": "bold", "ha": "left"}
+    picture.suptitle(lines, x=_MARGIN / WIDTH, **title)
+    picture.get_layout_engine().set(w_pad=_MARGIN, h_pad=_MARGIN)
+    return picture
+
+
+def curve(
+    axes: Axes,
+    x: Any,
+    y: Any,
+    name: str = "",
+    color: str = QUIET,
+    *,
+    at: int = -1,
+    offset: tuple[float, float] = (6, 0),
+    **how: Any,
+) -> None:
+    """Draw a line with its name next to one of its points, in its color.
+
+    Args:
+        at: the number of that point.
+        offset: from the point to the name, in points of type.
+        how: for `plot` and its line, `linestyle="--"`.
+    """
+    how = {"color": color, "linewidth": 2.4 if color != QUIET else 1.6} | how
+    axes.plot(x, y, **how)
+    if name:
+        align = "left" if offset[0] >= 0 else "right"
+        place = {"xytext": offset, "textcoords": "offset points", "ha": align, "va": "center"}
+        axes.annotate(name, (x[at], y[at]), color=how["color"], fontsize=TEXT, **place)
+
+
+def log_axis(axis: Axis, ticks: Sequence[float], names: Sequence[str] = ()) -> None:
+    """Make an axis logarithmic, with ticks at these numbers alone."""
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    axis.set_ticks(ticks, names or [f"{tick:,g}" for tick in ticks])
+    axis.axes.minorticks_off()
+
+
+# --- lines ----------------------------------------------------------------------------------
 
 
 def label(axes: Axes, title: str = "", x: str = "", y: str = "") -> None:
     """Write what is drawn, and what the axes count."""
+    axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(title, fontsize=SMALL + 1.5)
     axes.set_xlabel(x, fontsize=SMALL + 0.5)
     axes.set_ylabel(y, fontsize=SMALL + 0.5)
     axes.tick_params(labelsize=SMALL)
 
 
-def legend(axes: Axes, **how: Any) -> None:
-    """Name the lines."""
-    axes.legend(fontsize=SMALL, framealpha=0.85, **how)
-
-
-def line_style(index: int) -> dict[str, Any]:
-    """Return color, dashes and marker of the line with this number: each tells it apart."""
-    return {
-        "color": COLORS[index % len(COLORS)],
-        "linestyle": LINES[index % len(LINES)],
-        "marker": MARKERS[index % len(MARKERS)],
-        "markersize": 4.5,
-        "linewidth": 1.6,
-    }
-
-
-def style_of(name: str, index: int) -> dict[str, Any]:
-    """Return the style of a named line: a scheme's own, or that of a number.
-
-    Args:
-        name: "rope", or "rope, ntk" for a variant: it has its scheme's color, and other dashes.
-        index: the number, for lines that are no schemes.
-    """
-    scheme, _, variant = name.partition(", ")
-    if scheme not in SCHEMES:
-        return line_style(index)
-    style = line_style(SCHEMES[scheme]) | {"linestyle": "-"}
-    if variant:
-        number = VARIANTS.index(variant) if variant in VARIANTS else index
-        dashes, marker = DASHES[number % len(DASHES)], MARKERS[number % len(MARKERS)]
-        style |= {"linestyle": dashes, "marker": marker, "markerfacecolor": "white"}
-    return style
-
-
 def line(axes: Axes, index: int, x: Any, y: Any, name: str = "") -> None:
     """Draw the line with this number, with at most about 16 markers."""
-    every = math.ceil(len(y) / 16)
-    axes.plot(x, y, label=name or None, markevery=every, **style_of(name, index))
+    how = {"markersize": 4.5, "linewidth": 1.6, "markevery": math.ceil(len(y) / 16)}
+    axes.plot(x, y, label=name or None, **how, **style_of(name, index))
 
 
 def lines(
@@ -103,21 +137,23 @@ def lines(
     return axes
 
 
-def names_at_ends(axes: Axes, pattern: str = "{name}") -> None:
+def names_at_ends(axes: Axes, pattern: str = "{name}", inches: float | None = None) -> None:
     """Write the name of each line to the right of the axes, as high as its end as far as they fit.
 
     To be called when all lines are drawn: the limits of y stay as they are now.
 
     Args:
         pattern: what is written, of a line's `name` and its `last` value.
+        inches: the height of the axes; that of the figure, less its title and ticks, by default.
     """
     lines = [one for one in axes.get_lines() if not one.get_label().startswith("_")]
     lines.sort(key=lambda one: one.get_ydata()[-1])
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high)
-    ends = [float((one.get_ydata()[-1] - low) / (high - low)) for one in lines]
-    inches = axes.figure.get_size_inches()[1] - 1  # about 1 for title and ticks
-    for one, place in zip(lines, apart(ends, 1.25 * SMALL / 72 / inches), strict=True):
+    axes.set_ylim(*axes.get_ylim())
+    scaled = axes.yaxis.get_transform().transform
+    low, high = scaled(axes.get_ylim())
+    ends = [float((scaled(one.get_ydata()[-1]) - low) / (high - low)) for one in lines]
+    inches = inches or axes.figure.get_figheight() - 1  # about 1 for title and ticks
+    for one, place in zip(lines, spread_out(ends, 1.25 * SMALL / 72 / inches), strict=True):
         x, last = one.get_xdata()[-1], one.get_ydata()[-1]
         thin = {"arrowstyle": "-", "color": one.get_color(), "linewidth": 1, "relpos": (0, 0.5)}
         axes.annotate(
@@ -132,10 +168,10 @@ def names_at_ends(axes: Axes, pattern: str = "{name}") -> None:
         )
 
 
-def apart(places: Sequence[float], gap: float) -> list[float]:
+def spread_out(places: Sequence[float], gap: float) -> list[float]:
     """Move places, in ascending order, as little as needed for a gap between each two, within 0..1.
 
-    >>> [round(place, 2) for place in apart([0.1, 0.5, 0.5, 0.97], gap=0.1)]
+    >>> [round(place, 2) for place in spread_out([0.1, 0.5, 0.5, 0.97], gap=0.1)]
     [0.1, 0.45, 0.55, 0.97]
     """
     groups: list[list[float]] = []  # of places that touch, each less the gaps before it
@@ -148,32 +184,7 @@ def apart(places: Sequence[float], gap: float) -> list[float]:
     return [mean + number * gap for number, mean in enumerate(means)]
 
 
-def largest(*arrays: Array) -> float:
-    """Return the largest absolute value that is finite, to end a color scale; 1 if all is zero.
-
-    >>> largest(np.array([1.0, -3.0]), np.array([2.0, -np.inf]))
-    3.0
-    """
-    finite = np.concatenate([array[np.isfinite(array)] for array in arrays])
-    return float(np.abs(finite).max(initial=0)) or 1.0
-
-
-def difference(after: Array, before: Array) -> Array:
-    """Return after - before, where a score that a mask made -inf in both has not changed.
-
-    >>> difference(np.array([2.0, -np.inf]), np.array([0.5, -np.inf]))
-    array([1.5, 0. ])
-    """
-    return np.subtract(after, before, out=np.zeros_like(after), where=after != before)
-
-
-def in_words(change: float, limit: float) -> str:
-    """Return how large a change is, beside numbers up to `limit`.
-
-    >>> in_words(0.5, 2.0), in_words(4.8e-07, 2.0)
-    ('largest 0.5', 'none but rounding')
-    """
-    return "none but rounding" if 0 < change < 1e-5 * limit else f"largest {change:.2g}"
+# --- heatmaps -------------------------------------------------------------------------------
 
 
 def heatmap(
@@ -208,6 +219,8 @@ def heatmap(
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
     label(axes, title, x, y)
+    axes.spines[:].set_visible(False)
+    axes.set_facecolor(SHADE)  # behind what is masked
     if bar:
         scale = axes.figure.colorbar(image, cax=axes.inset_axes((1 + gap, 0, 0.05, 1)))
         scale.set_label(bar, fontsize=SMALL)
@@ -232,6 +245,25 @@ def with_difference(
         heatmap(axes, values, title, x, y, bar=scale, limit=limit, aspect=aspect)
 
 
+def difference(after: Array, before: Array) -> Array:
+    """Return after - before, where a score that a mask made -inf in both has not changed.
+
+    >>> difference(np.array([2.0, -np.inf]), np.array([0.5, -np.inf]))
+    array([1.5, 0. ])
+    """
+    return np.subtract(after, before, out=np.zeros_like(after), where=after != before)
+
+
+def largest(*arrays: Array) -> float:
+    """Return the largest absolute value that is finite, to end a color scale; 1 if all is zero.
+
+    >>> largest(np.array([1.0, -3.0]), np.array([2.0, -np.inf]))
+    3.0
+    """
+    finite = np.concatenate([array[np.isfinite(array)] for array in arrays])
+    return float(np.abs(finite).max(initial=0)) or 1.0
+
+
 def write_values(image: AxesImage, pattern: str, cell: float) -> None:
     """Write the numbers themselves, if all fit into cells so many inches wide."""
     values = np.ma.filled(image.get_array(), np.nan)
@@ -243,19 +275,18 @@ def write_values(image: AxesImage, pattern: str, cell: float) -> None:
         red, green, blue, _ = image.cmap(image.norm(value))
         is_dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
         style = {"ha": "center", "va": "center", "fontsize": SMALL}
-        # neither is black or white exactly: a cell's color is the same on a dark page
-        color = "#fdfdfd" if is_dark else "#111111"
+        color = LIGHT_CELL if is_dark else DARK_CELL
         image.axes.text(column, row, format(value, pattern), color=color, **style)
 
 
 def mark_rows(axes: Axes, rows: Sequence[int], index: int) -> None:
     """Draw the marker with this number to the right of some rows of a heatmap."""
     across = axes.get_yaxis_transform()  # x counts widths of the panel, y rows
-    style = line_style(index) | {"linestyle": "none", "markersize": 6}
+    style = style_of("", index) | {"linestyle": "none", "markersize": 6}
     axes.plot([1.05] * len(rows), rows, transform=across, clip_on=False, **style)
 
 
-def words_on(axis: Axis, words: Sequence[str], inches: float = 4.5) -> None:
+def tick_words(axis: Axis, words: Sequence[str], inches: float = 4.5) -> None:
     """Write a word per row or column of a heatmap; every n-th if the axis is too short."""
     step = math.ceil(0.17 * len(words) / inches)
     tilt = axis.axis_name == "x" and max(map(len, words)) > 2
@@ -263,7 +294,7 @@ def words_on(axis: Axis, words: Sequence[str], inches: float = 4.5) -> None:
     axis.set_ticks(range(0, len(words), step), words[::step], **how)
 
 
-def outer_ticks(grid: Array) -> None:
+def outer_labels_only(grid: Array) -> None:
     """Leave ticks on the left and below only, in a grid (rows, columns) of like panels."""
     for axes in grid[:, 1:].flat:
         axes.set_yticks([])
@@ -284,20 +315,10 @@ def equation(picture: Picture, widths: Sequence[float], signs: str) -> list[Axes
     return list(axes[::2])
 
 
-def spread(count: int, at_most: int) -> list[int]:
+def evenly(count: int, at_most: int) -> list[int]:
     """Return numbers of 0..count-1, evenly spread, the first and the last among them.
 
-    >>> spread(3, at_most=8), spread(16, at_most=4)
+    >>> evenly(3, at_most=8), evenly(16, at_most=4)
     ([0, 1, 2], [0, 5, 10, 15])
     """
     return [round(place) for place in np.linspace(0, count - 1, min(count, at_most))]
-
-
-def listing(names: Iterable[object]) -> str:
-    """Join names as in a sentence.
-
-    >>> listing("abc"), listing(["one"])
-    ('a, b and c', 'one')
-    """
-    *first, last = map(str, names)
-    return f"{', '.join(first)} and {last}" if first else last
