@@ -101,6 +101,7 @@ class LessonResult:
         student: whose it is, if it was handed in.
         key: a hash of all that the result depends on; empty if it was not graded.
         module: a hash of what was handed in.
+        attempts: what the module tried that the sandbox refuses, as "run a program".
     """
 
     lesson: str
@@ -111,6 +112,7 @@ class LessonResult:
     student: str = ""
     key: str = ""
     module: str = ""
+    attempts: tuple[str, ...] = ()
 
     @property
     def handed_in(self) -> bool:
@@ -163,7 +165,8 @@ def from_text(text: str) -> LessonResult:
         if fields.pop("version") != VERSION:
             raise ValueError("a result of another version")
         exercises = tuple(_exercise(one) for one in fields.pop("exercises", ()))
-        return LessonResult(**fields, exercises=exercises)
+        attempts = tuple(fields.pop("attempts", ()))
+        return LessonResult(**fields, exercises=exercises, attempts=attempts)
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise ValueError(f"not a result: {error}") from None
 

@@ -16,6 +16,7 @@ from hostile import SOLUTION as LOOKUP
 from course.grading.judge.judge import MAX_OTHER_MESSAGE, Judge, RemoteExamination
 from course.grading.judge.unit import Unit, key_of
 from course.grading.sandbox import remote
+from course.grading.sandbox.attempts import FILES, NETWORK, PROGRAM
 from course.grading.sandbox.remote import RemoteExecutor, RemoteModule
 from course.grading.sandbox.sandbox import Limits, SandboxError
 from course.stubs import solution_of, stub_from
@@ -559,3 +560,30 @@ def test_a_busy_machine_costs_nobody_a_point(monkeypatch):
             hog.kill()
             hog.wait()
         os.sched_setaffinity(0, processors)
+
+
+# --- what no exercise needs -----------------------------------------------------------------
+
+ATTEMPTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "runs a program": ("import os\nos.system('true')", (PROGRAM,)),
+    "starts a process": ("import subprocess\nsubprocess.run(['true'])", (PROGRAM,)),
+    "connects": ("import socket\nsocket.create_connection(('127.0.0.1', 9))", (NETWORK,)),
+    "writes a file": ("open('/tmp/found', 'w')", (FILES,)),
+    "removes files": ("import shutil\nshutil.rmtree('/tmp')", (FILES,)),
+    "both": ("import os\nos.system('true')\nos.remove('/etc/passwd')", (PROGRAM, FILES)),
+    "imports a library that looks for a place for its cache": ("import matplotlib.pyplot", ()),
+    "reads, and writes nowhere": ("import os\nopen(os.__file__)\nopen(os.devnull, 'w')", ()),
+}
+
+
+@pytest.mark.parametrize("name", ATTEMPTS)
+@pytest.mark.parametrize("when", ["at import", "in a call"])
+def test_what_the_sandbox_refused_is_told_to_the_instructor(judge, name, when):
+    code, attempts = ATTEMPTS[name]
+    code = f"try:\n    {code.replace(chr(10), chr(10) + '    ')}\nexcept Exception:\n    pass\n"
+    if when == "in a call":
+        body = code.replace("\n", "\n    ")
+        code = f"def rotate_half(x):\n    {body}\n    a, b = x.chunk(2, -1)\n"
+        code += "    return torch.cat((-b, a), -1)\n"
+    result = judge.grade(Unit("eve", "rope", f"{ROPE}\n\n{code}".encode()))
+    assert (result.attempts, result.points) == (attempts, result.worth)

@@ -71,7 +71,7 @@ class Judge:
         self._lessons = {lesson.stem: lesson for lesson in lessons()}
         self.cases = cases()
         self._known_mistakes: dict[tuple[str, str], KnownMistakes] = {}
-        self._graded: dict[tuple[str, str], tuple[ExerciseResult, ...]] = {}
+        self._graded: dict[tuple[str, str], LessonResult] = {}
 
     def __enter__(self) -> "Judge":
         return self
@@ -106,27 +106,20 @@ class Judge:
 
     def _grade(self, unit: Unit) -> LessonResult:
         start = time.monotonic()
-        exercises, trouble = self._exercises_and_trouble(unit)
-        return LessonResult(
-            student=unit.student,
-            lesson=unit.lesson,
-            key=key_of(unit, self.seed),
-            exercises=exercises,
-            trouble=trouble,
-            seconds=round(time.monotonic() - start, 3),
-            module=module_key(unit),
-        )
+        result = self._result(unit)
+        seconds = round(time.monotonic() - start, 3)
+        return replace(result, student=unit.student, key=key_of(unit, self.seed), seconds=seconds)
 
-    def _exercises_and_trouble(self, unit: Unit) -> tuple[tuple[ExerciseResult, ...], str]:
-        """Return the results of the exercises, and what is wrong with the module as a whole.
+    def _result(self, unit: Unit) -> LessonResult:
+        """Return the result of what was handed in, whoever did it.
 
         Many students submit the module as it was given out: the same text is graded once.
         """
         text = unit.lesson, module_key(unit)
         if text in self._graded:
-            return self._graded[text], ""
+            return self._graded[text]
         lesson = self._lessons[unit.lesson]
-        trouble, findings = "", {}
+        trouble, findings, attempts = "", {}, ()
         if unit.source is None:
             why = f"{unit.refused}." if unit.refused else NOT_HANDED_IN
             trouble = f"{unit.lesson}.py {why}"
@@ -136,6 +129,7 @@ class Judge:
             try:
                 module.load()
                 findings = self._findings(lesson, unit.source, module)
+                attempts = module.attempts()
             except Wrong as wrong:
                 trouble = printable(str(wrong))
             finally:
@@ -144,13 +138,20 @@ class Judge:
             self._exercise_result(lesson, exercise, findings.get(exercise.name, ()))
             for exercise in lesson.exercises
         )
+        result = LessonResult(
+            lesson=unit.lesson,
+            exercises=results,
+            trouble=trouble,
+            module=module_key(unit),
+            attempts=attempts,
+        )
         failures = {type(one.failure) for found in findings.values() for one in found}
         # a module that was stopped may get further another time
         if findings and not failures.intersection((Stopped, TimedOut, NotRun)):
             if len(self._graded) >= MAX_RESULTS:
                 self._graded.clear()
-            self._graded[text] = results
-        return results, trouble
+            self._graded[text] = result
+        return result
 
     def _findings(
         self, lesson: Lesson, source: bytes, module: RemoteModule

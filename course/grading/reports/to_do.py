@@ -64,6 +64,12 @@ def for_instructor(
         for one in student.lessons
         if one.status == LessonStatus.NOT_GRADED
     ]
+    tried = [
+        (f"`{one.lesson.stem}.py` tried to {' and to '.join(one.result.attempts)}", student)
+        for student in grades.students
+        for one in student.lessons
+        if one.result and one.result.attempts
+    ]
     unknown = [(note, None) for note in about_class]
     students = {one.student: one for one in grades.students}
     found = [(str(one), students.get(one.student)) for one in published]
@@ -71,6 +77,7 @@ def for_instructor(
         unknown += [(note, student) for note in student.notes if note not in student.own_notes]
     return _tasks(
         (failed, "module", "not graded", "run the same command again"),
+        (tried, "module", "that tried what no exercise needs", "it was refused; read the file"),
         (unknown, "note", "on whose work something is", "give it a name and grade again"),
         (found, "module", "with published answers", "look at it; this is never a verdict"),
     )

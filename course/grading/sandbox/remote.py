@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from course.grading.sandbox.attempts import KINDS
 from course.grading.sandbox.deadline import Clock
 from course.grading.sandbox.fork_server import ForkServer, Worker
 from course.grading.sandbox.wire import (
@@ -29,6 +30,7 @@ from course.testing.outcomes import Stopped, StudentError, ToDo, Wrong
 from course.testing.source import sources_of_earlier
 
 SECONDS_TO_LOAD = 30
+_SECONDS_TO_TELL = 5
 MAX_BYTES = 256 * 2**20
 """Of all answers of a module together; the judge keeps them to find out what went wrong."""
 MAX_TEXT = 5000
@@ -94,6 +96,16 @@ class RemoteModule:
             said = str(error)
             what = "Not loaded" if said.startswith(self._name) else f"{self._name} was not loaded"
             raise Wrong(f"{what}; {quoted(said)}") from None
+
+    def attempts(self) -> tuple[str, ...]:
+        """Return which kinds of things the module tried that the sandbox refuses, if it tells."""
+        if self._worker is None:
+            return ()
+        try:
+            told = self.take([["attempts", []]], self.clock.now() + _SECONDS_TO_TELL)
+        except (TimeIsUp, Stopped, StudentError, ToDo, Wrong, WorkerLost):
+            return ()
+        return tuple(kind for kind in KINDS if isinstance(told, list) and kind in told)
 
     def take(self, steps: list[list], deadline: float) -> Any:
         """Have steps taken, one after the other; return the result of the last one.

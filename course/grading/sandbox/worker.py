@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from course.grading.sandbox.attempts import note_attempts
 from course.grading.sandbox.wire import Closed, WireError, receive, send
 from course.system.memory import ran_out_of_memory
 from course.testing.earlier import made_from, modules
@@ -51,6 +52,7 @@ class _Actor:
 
     def __init__(self) -> None:
         self.executor: Executor | None = None
+        self._attempts: set[str] = set()
 
     def load(self, source: bytes, name: str, sources: dict[str, str]) -> None:
         """Run the text of a module, whose lines error messages can then show.
@@ -61,9 +63,14 @@ class _Actor:
         earlier = made_from(sources)
         sys.modules.update(modules(earlier))  # for what is imported while a function runs
         path = Path(name)
+        note_attempts(str(path), self._attempts.add)
         text = source.decode("utf-8", errors="replace")
         linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
         self.executor = Executor(run_module(source, path, earlier))
+
+    def attempts(self) -> list[str]:
+        """Return what the module has tried so far that the sandbox refuses."""
+        return sorted(self._attempts)
 
     def fresh(self) -> None:
         """Begin a test: nothing is lent, and no objects of an earlier one are left."""
