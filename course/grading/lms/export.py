@@ -176,7 +176,7 @@ def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[
     """
     columns = {column.lesson: column for column in export.columns}
     numbers: dict[tuple[int, int], float] = {}
-    n_replaced, kept = 0, []
+    n_same, n_replaced, kept = 0, 0, []
     for student in grades.students:
         row = rows.get(student.student)
         for grade in student.lessons if row else ():
@@ -188,10 +188,13 @@ def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[
             points = round(column.maximum * grade.points / grade.worth, 2)
             if row in column.locked or (number is None and text not in BLANK):
                 kept.append(student.student)
-            elif points != number:
+            elif points == number:
+                n_same += 1
+            else:
                 numbers[row, column.index] = points
                 n_replaced += number is not None
-    about = [f"{counted(len(numbers), 'grade')} filled in, {n_replaced} of them over another one."]
+    n_new = counted(len(numbers) - n_replaced, "grade")
+    about = [f"{n_new} filled in, {n_replaced} replaced, {n_same} already there."]
     if kept:
         about.append(f"locked or excused, and left as they were: {', '.join(dict.fromkeys(kept))}.")
     graded = {lesson.stem for lesson in grades.lessons}

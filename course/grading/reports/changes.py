@@ -1,7 +1,4 @@
-"""Gains and losses of points where a class is graded anew: to be read before it is published.
-
-A test was mended, say, or a contract made clearer; the modules may be the same.
-"""
+"""Compare two runs: who gains or loses points, and why, to be read before grades are published."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

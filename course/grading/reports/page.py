@@ -1,6 +1,6 @@
 """Pages from templates: one file each, nothing fetched; whatever is filled in, escaped.
 
-The templates are the `.html` files beside this one; all extend `page.html`. A browser runs no
+The templates are the `.html` files in this folder; all extend `page.html`. A browser runs no
 script but the one that is given here, and takes no style from elsewhere, by their hashes.
 """
 
@@ -16,8 +16,6 @@ import jinja2
 import markupsafe
 
 from course.grading.names import feedback_path, printable
-from course.messages.message import message_about
-from course.syllabus import find_lesson
 
 _HERE = Path(__file__).parent
 
@@ -62,11 +60,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals.update(
-        feedback_path=feedback_path,
-        find_lesson=find_lesson,
-        message_about=message_about,
-    )
+    templates.globals.update(feedback_path=feedback_path)
     templates.filters.update(dedent=textwrap.dedent, with_code=_with_code)
     return templates
 
@@ -77,6 +71,6 @@ def _printable(value: Any) -> Any:
 
 
 def _with_code(text: str) -> markupsafe.Markup:
-    """Escape a text, and mark what stands between `backticks` in it as code."""
+    """Escape a text, and mark the words in `backticks` as code."""
     escaped = str(markupsafe.escape(printable(text)))
     return markupsafe.Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escaped))

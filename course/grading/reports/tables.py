@@ -9,7 +9,7 @@ from course.grading.names import feedback_path, printable
 from course.syllabus import lessons
 
 _FORMULA = tuple("=+-@\t\r＝＋－＠")
-"""A spreadsheet computes what begins so, whoever wrote it."""
+"""A spreadsheet computes a text that begins with one of these."""
 Cell = int | float | str
 """A number, or a text."""
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"

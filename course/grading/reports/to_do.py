@@ -9,14 +9,14 @@ from course.grading.published import Published
 from course.messages.wording import counted
 
 MAX_SENTENCE = 300
-"""Its characters."""
+"""The characters of a sentence."""
 
 
 @dataclass(frozen=True)
-class Said:
-    """A sentence, and of whom it is said."""
+class Sentence:
+    """A sentence, and the students whom it is about."""
 
-    sentence: str
+    text: str
     students: tuple[StudentGrade, ...]
 
 
@@ -26,24 +26,24 @@ class Task:
 
     Attributes:
         title, advice: what it is, with how many it concerns, and what to do.
-        said: the details, those that concern most students first.
+        sentences: the details, those about most students first.
     """
 
     title: str
     advice: str
-    said: tuple[Said, ...]
+    sentences: tuple[Sentence, ...]
 
 
-def by_sentence(said: Iterable[tuple[str, StudentGrade | None]]) -> tuple[Said, ...]:
+def _by_sentence(pairs: Iterable[tuple[str, StudentGrade | None]]) -> tuple[Sentence, ...]:
     """Return sentences with their students, the most frequent first; nobody counts twice."""
     students: dict[str, dict[str, StudentGrade]] = defaultdict(dict)
-    for sentence, student in said:
+    for sentence, student in pairs:
         first_line = sentence.strip().partition("\n")[0]
         short = first_line if len(first_line) <= MAX_SENTENCE else f"{first_line[:297]}..."
         own = students[short]
         if student:
             own[student.student] = student
-    grouped = [Said(sentence, tuple(own.values())) for sentence, own in students.items()]
+    grouped = [Sentence(text, tuple(own.values())) for text, own in students.items()]
     return tuple(sorted(grouped, key=lambda one: -len(one.students)))
 
 
@@ -101,9 +101,8 @@ def for_students(grades: Grades) -> list[Task]:
 
 
 def _tasks(*kinds: tuple[list[tuple[str, StudentGrade | None]], str, str, str]) -> list[Task]:
-    tasks = []
-    for told, noun, rest, advice in kinds:
-        if told:
-            title = f"{counted(len(told), noun)} {rest}"
-            tasks.append(Task(title, advice, by_sentence(told)))
-    return tasks
+    return [
+        Task(f"{counted(len(pairs), noun)} {rest}", advice, _by_sentence(pairs))
+        for pairs, noun, rest, advice in kinds
+        if pairs
+    ]
