@@ -13,7 +13,7 @@ from course import root
 
 
 class Status(StrEnum):
-    """How a test or an exercise stands."""
+    """The status of a test or an exercise."""
 
     PASSED = "passed"
     WRONG = "wrong"
@@ -131,12 +131,12 @@ def counted_lessons() -> tuple[Lesson, ...]:
 
 @cache
 def find_lesson(name: str) -> Lesson:
-    """Return the lesson of this name, or of the exercise of this name; see `exercises_called`.
+    """Return the lesson of this name, or of the exercise of this name; see `find_exercises`.
 
     >>> find_lesson("5").stem, find_lesson("Rope.py").stem, find_lesson("rotate_half").stem
     ('rope', 'rope', 'rope')
     """
-    stem = exercises_called(name)[0].lesson
+    stem = find_exercises(name)[0].lesson
     return next(lesson for lesson in lessons() if lesson.stem == stem)
 
 
@@ -150,19 +150,19 @@ def chosen_lessons(names: Iterable[str]) -> list[Lesson]:
     return [lesson for lesson in lessons() if lesson in chosen]
 
 
-def exercises_called(name: str) -> tuple[Exercise, ...]:
+def find_exercises(name: str) -> tuple[Exercise, ...]:
     """Return one exercise by its name, or all of a lesson by its name, number or one of its files.
 
     `lookup` is a lesson and an exercise; here it is the lesson, and `lookup.lookup` the exercise.
     Capitals count only where they tell two names apart.
 
-    >>> [exercise.name for exercise in exercises_called("lookup.lookup")]
+    >>> [exercise.name for exercise in find_exercises("lookup.lookup")]
     ['lookup']
-    >>> len({exercises_called(name) for name in ("5", "ROPE", "5_rope", "tests/test_rope.py")})
+    >>> len({find_exercises(name) for name in ("5", "ROPE", "5_rope", "tests/test_rope.py")})
     1
-    >>> len(exercises_called("gpt")), len(exercises_called("GPT"))
+    >>> len(find_exercises("gpt")), len(find_exercises("GPT"))
     (8, 1)
-    >>> exercises_called("rotate_hlaf")
+    >>> find_exercises("rotate_hlaf")
     Traceback (most recent call last):
     course.syllabus.UnknownName: there is no ... "rotate_hlaf"; did you mean "rotate_half"?
     """

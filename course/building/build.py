@@ -20,7 +20,7 @@ from course.building.notebooks import notebook_from, notebook_of, source_of, ste
 from course.building.repository import BRANCH, COLAB, GITHUB, address
 from course.stubs import stub_from
 from course.syllabus import Exercise, Lesson, lessons
-from course.system.files import write_whole
+from course.system.files import write_atomically
 
 
 def record() -> Path:
@@ -94,7 +94,7 @@ def build(keep: Callable[[list[Path]], str] | None = None) -> list[str]:
     if edited:
         report.append(f"kept your {' and '.join(map(_shown, edited))} as {keep(edited)}")
     for product in stale:
-        write_whole(product.path, product.text)
+        write_atomically(product.path, product.text)
         report.append(f"built {_shown(product.path)}")
     hashes = "".join(
         record_line(product.path.name, product.text.encode("utf-8"))
@@ -102,7 +102,7 @@ def build(keep: Callable[[list[Path]], str] | None = None) -> list[str]:
         if product.edited_by_students
     )
     if hashes.encode() != _read(record()):
-        write_whole(record(), hashes)
+        write_atomically(record(), hashes)
     return report or ["everything is up to date"]
 
 

@@ -10,7 +10,7 @@ import click
 
 from course import IS_WHOLE, __version__, root
 from course.syllabus import UnknownName, closest
-from course.system.console import readable_anywhere, typed
+from course.system.console import replace_unprintable, typed
 
 _GROUPS = {
     "To learn": {
@@ -44,7 +44,7 @@ class _Commands(click.Group):
     """A group whose commands are imported late."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
-        readable_anywhere()
+        replace_unprintable()
         if not IS_WHOLE:
             sys.exit(
                 f"The exercises are not in {root()}, where this `course` lies: in the folder that "

@@ -6,7 +6,7 @@ import sys
 import click
 
 from course import root
-from course.syllabus import Exercise, exercises_called, find_lesson, lessons
+from course.syllabus import Exercise, find_exercises, find_lesson, lessons
 
 
 @click.command(
@@ -30,7 +30,7 @@ def check(words: tuple[str, ...], exit_zero: bool) -> None:
       course check 5 lookup.lookup
     """
     names = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
-    chosen = [exercise for name in names for exercise in exercises_called(name)]
+    chosen = [exercise for name in names for exercise in find_exercises(name)]
     import pytest
 
     graded = dict.fromkeys(find_lesson(exercise.lesson) for exercise in chosen) or lessons()
@@ -92,7 +92,7 @@ def next(name: str | None) -> None:
     from course.student.board import next_steps_and_why
     from course.student.progress import status_of_all
 
-    preferred = exercises_called(name) if name else ()
+    preferred = find_exercises(name) if name else ()
     click.echo(next_steps_and_why(status_of_all(), tuple(one.name for one in preferred)))
 
 

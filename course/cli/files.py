@@ -8,9 +8,9 @@ import click
 from course import root
 from course.building.notebooks import UNGRADED, notebook_of, stems
 from course.messages.wording import filled
-from course.syllabus import exercises_called, find_lesson, lessons
+from course.syllabus import find_exercises, find_lesson, lessons
 from course.system.console import typed
-from course.system.files import write_whole_bytes
+from course.system.files import write_bytes_atomically
 
 
 def _files_of(name: str) -> tuple[Path, ...]:
@@ -117,7 +117,7 @@ def _whole(name: str) -> tuple[Path, ...]:
     """
     files = _files_of(name)
     named = tuple(path for path in files if path.name == Path(name).name)
-    if not named and len(files) == 2 and len(exercises_called(name)) == 1:
+    if not named and len(files) == 2 and len(find_exercises(name)) == 1:
         stem = find_lesson(name).stem
         whole = typed(f"course reset {stem}")
         raise ValueError(f"{name} is one exercise; {whole} starts all of {stem} afresh")
@@ -157,7 +157,7 @@ def submit(out: Path, name: str) -> None:
                 "there is nothing to hand in: no module and no notebook is here."
             )
         data = submission.pack(files, name)
-        write_whole_bytes(out, data)
+        write_bytes_atomically(out, data)
     except submission.SubmissionError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:

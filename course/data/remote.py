@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from course.system.files import write_whole_bytes
+from course.system.files import write_bytes_atomically
 
 BLOCK = 1 << 21
 WAITS = (1, 2, 4, 8)  # seconds between one try and the next
@@ -79,7 +79,7 @@ class RemoteFile(io.RawIOBase):
     def _block(self, number: int) -> bytes:
         path = self._folder / str(number)
         if not path.exists():
-            write_whole_bytes(path, _patiently(lambda: self._fetched(number * BLOCK)))
+            write_bytes_atomically(path, _patiently(lambda: self._fetched(number * BLOCK)))
         return path.read_bytes()
 
     def _fetched(self, start: int) -> bytes:

@@ -27,7 +27,7 @@ from course.experiments.training import (
 )
 from course.schemes import CONTEXT, LONGEST, SCHEMES, schemes_for
 from course.student.borrow import names_of
-from course.system.files import write_whole_bytes
+from course.system.files import write_bytes_atomically
 
 LENGTHS = (64, 128, 256)
 """Characters that a model is asked about after its training."""
@@ -118,7 +118,7 @@ def draw(results: Sequence[Result], folder: Path) -> list[Path]:
         folder / "lengths.png": losses_by_length(losses, CONTEXT),
     }
     for path, picture in pictures.items():
-        write_whole_bytes(path, picture.png())
+        write_bytes_atomically(path, picture.png())
     return [*pictures]
 
 

@@ -23,7 +23,7 @@ from course.experiments.character_gpt import CharacterGPT, Size
 from course.schemes import CONTEXT
 from course.student.borrow import names_of
 from course.syllabus import Lesson, lessons
-from course.system.files import write_whole_bytes
+from course.system.files import write_bytes_atomically
 
 N_EVALUATED = 16_384
 """Characters of the held-out text on which a loss is measured."""
@@ -212,7 +212,7 @@ def save(path: Path, state: dict[str, Any]) -> None:
     data = io.BytesIO()
     torch.save(state, data)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole_bytes(path, data.getvalue())
+    write_bytes_atomically(path, data.getvalue())
 
 
 def load_or_none(path: Path) -> dict[str, Any] | None:

@@ -25,7 +25,7 @@ from course.grading.sandbox.sandbox import SandboxMissing, missing
 from course.grading.submissions import Submission
 from course.grading.submissions.process import read_class
 from course.syllabus import Lesson, counted_lessons, lessons
-from course.system.files import write_whole, write_whole_bytes
+from course.system.files import write_atomically, write_bytes_atomically
 from course.testing.result import LessonResult
 
 Graded = Iterator[tuple[LessonResult, bool]]
@@ -125,17 +125,17 @@ def grade_class(
             (result for result, _ in watch(graded, len(units))),
             key=lambda result: (result.student, order[result.lesson]),
         )
-        before = list(Store(request.compare).kept()) if request.compare else []
+        before = list(Store(request.compare).results()) if request.compare else []
         found = changes(before, results) if request.compare else None
         grades = grades_of(results, submissions, now=datetime.now(UTC))
         published = _published(submissions, wanted)
         written = write_reports(grades, request.out, published, notes, found)
         if found is not None:
-            write_whole(request.out / "changes.csv", changes_csv(found))
+            write_atomically(request.out / "changes.csv", changes_csv(found))
             written.append(request.out / "changes.csv")
         if export:
             data, about_export = filled_in(export, rows, grades)
-            write_whole_bytes(_export_path(request), data)
+            write_bytes_atomically(_export_path(request), data)
             written.append(_export_path(request))
             notes += about_export
     others = pages_of_others(grades, request.out)

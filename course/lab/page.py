@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from course.lab.numbers import export_numbers
-from course.system.files import write_whole
+from course.system.files import write_atomically
 
 SCRIPTS = (
     *("maths.js", "shapes.js"),  # which the lessons' live figures share
@@ -33,7 +33,7 @@ def write_page(
         OSError: the file cannot be written.
     """
     numbers = export_numbers(mine, tell)
-    write_whole(Path(path), page_with(numbers))
+    write_atomically(Path(path), page_with(numbers))
     return numbers
 
 

@@ -26,7 +26,7 @@ class Message:
         details: the call, what it gave, what it should have given: lines to be kept as they are.
         why: what the test says for itself.
         printed: what the student's code printed meanwhile.
-        commands: where the exercise stands, and what helps, by what it is for.
+        commands: the place of the exercise, and commands that help, by purpose.
         also_wrong: the other wrong tests, in words.
         not_run: which tests were left out, and why; or nothing.
     """
@@ -76,11 +76,11 @@ def _begin_with(result: LessonResult, exercise: ExerciseResult) -> str:
     return f"{exercise.name} uses your {wrong[0]}, which is wrong: begin there." if wrong else ""
 
 
-_FIRST = "Fix this first: there may be another mistake beside it."
+_FIRST = "Fix this first: there may be another mistake as well."
 
 
 def commands_for(lesson: str, exercise: ExerciseResult) -> dict[str, str]:
-    """Return where an exercise stands, and the commands that help, by what they are for."""
+    """Return the place of an exercise, and commands that help, by purpose."""
     return {
         "look at": exercise.where or f"exercises/{lesson}.py",
         "hint": f"course hint {exercise.name}",

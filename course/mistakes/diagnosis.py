@@ -32,7 +32,7 @@ from course.mistakes import Mistake, errors, mistakes
 from course.mistakes.variant import EditError, Variant
 from course.syllabus import Status
 from course.testing.case import Case
-from course.testing.examine import Examination, Finding, forget_frames
+from course.testing.examine import Examination, Finding, drop_tracebacks
 from course.testing.executor import Executor
 from course.testing.outcomes import NotRun, Stopped, StudentError
 from course.testing.run import Diagnose, Diagnosis
@@ -101,15 +101,15 @@ class KnownMistake:
         # what a test compares may lie closer together: pairs in another order are the same, sorted
         return found.status == Status.WRONG and (
             (same_values(found.trace, seen.trace) and found.text == _held_instead(seen.text))
-            or bool(seen.refused and same_values(found.refused, seen.refused))
+            or bool(seen.mismatches and same_values(found.mismatches, seen.mismatches))
         )
 
 
 def _what_counts(found: Finding) -> Finding:
     """Return a finding without what nobody compares: a judge keeps thousands of them."""
     if found.status == "passed":
-        return replace(found, failure=None, text="", trace=[], refused=[])
-    forget_frames(found)
+        return replace(found, failure=None, text="", trace=[], mismatches=[])
+    drop_tracebacks(found)
     return replace(found, failure=None, text=_held_instead(found.text))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from course import root
 from course.building.build import modules_and_notebooks
-from course.system.files import write_whole, write_whole_bytes
+from course.system.files import write_atomically, write_bytes_atomically
 
 
 def folder() -> Path:
@@ -76,7 +76,7 @@ def restore(name: str) -> str | None:
     replaced = keep(here) if here else None
     for path in files:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole_bytes(path, (folder() / name / path.relative_to(root())).read_bytes())
+        write_bytes_atomically(path, (folder() / name / path.relative_to(root())).read_bytes())
     return replaced
 
 
@@ -93,5 +93,5 @@ def reset(*paths: Path) -> str | None:
     here = [product.path for product in stale if product.path.exists()]
     kept = keep(here) if here else None
     for product in stale:
-        write_whole(product.path, product.text)
+        write_atomically(product.path, product.text)
     return kept

@@ -17,7 +17,7 @@ from IPython.display import display
 from course import root
 from course.student.borrow import Names, borrowed_from_earlier, reference_of, written_in
 from course.student.progress import status_of_all
-from course.syllabus import Lesson, Status, exercises_called, find_lesson
+from course.syllabus import Lesson, Status, find_exercises, find_lesson
 from course.testing.outcomes import Wrong
 from course.testing.source import names_reached
 
@@ -153,7 +153,7 @@ def check(name: str) -> int:
 
     from course.student.summary import Results
 
-    exercise, *others = exercises_called(name)
+    exercise, *others = find_exercises(name)
     if others:
         raise ValueError(f"{name} is a whole lesson; name one exercise, such as {others[0].name}")
     lesson, found = find_lesson(exercise.lesson), Results()

@@ -16,8 +16,8 @@ from typing import Any
 import click
 
 from course import root
-from course.syllabus import Exercise, Lesson, Status, exercises_called, find_lesson, lessons
-from course.system.files import write_whole
+from course.syllabus import Exercise, Lesson, Status, find_exercises, find_lesson, lessons
+from course.system.files import write_atomically
 from course.testing.result import LessonResult
 
 PASSED, WRONG, TO_DO, UNCHECKED = Status.PASSED, Status.WRONG, Status.TO_DO, Status.UNCHECKED
@@ -40,7 +40,7 @@ def load(name: str) -> dict[str, Any]:
 def save(name: str, content: dict[str, Any]) -> None:
     """Write such a file, or say that it cannot be: whoever asked for something else gets that."""
     try:
-        write_whole(file(name), json.dumps(content, indent=1))
+        write_atomically(file(name), json.dumps(content, indent=1))
     except OSError as error:
         reason = f"{file(name).parent.name}/ cannot be written: {error.strerror}"
         click.echo(f"(What you do here is not remembered, because {reason}.)", err=True)
@@ -160,7 +160,7 @@ def chosen_exercise(name: str | None) -> Exercise | None:
     """
     among = [one for lesson in lessons() for one in lesson.exercises]
     if name:
-        among = exercises_called(name)
+        among = find_exercises(name)
         named = [one for one in among if len(among) == 1 or one.name == name.lower()]
         if named:
             return named[0]

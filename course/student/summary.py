@@ -15,8 +15,8 @@ from course.student import progress
 from course.student.board import course_board, lesson_board, next_steps
 from course.syllabus import Status, lessons
 from course.testing.plugin import FINDING, result_in, tests_own_exercises
-from course.testing.result import LessonResult, merged
-from course.testing.run import explained
+from course.testing.result import LessonResult, merge_results
+from course.testing.run import with_diagnosis
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -37,7 +37,7 @@ class Results:
 
     def results(self) -> list[LessonResult]:
         """Return what was found so far, lesson by lesson."""
-        return merged(self._parts)
+        return merge_results(self._parts)
 
 
 class Summary(Results):
@@ -63,7 +63,7 @@ class Summary(Results):
                     if (finding.case.lesson, finding.case.exercise) == (result.lesson, one.name)
                 ]
                 if own and one.status == Status.WRONG:
-                    exercises[number] = explained(one, diagnose(own))
+                    exercises[number] = with_diagnosis(one, diagnose(own))
             self.explained[place] = replace(result, exercises=tuple(exercises))
 
 

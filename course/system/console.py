@@ -13,7 +13,7 @@ from pathlib import Path
 from course import root
 
 
-def readable_anywhere() -> None:
+def replace_unprintable() -> None:
     """Write "?" for what the console cannot show, from now on, instead of stopping."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not where a notebook or a test took its place
@@ -34,15 +34,15 @@ def open_closed_streams() -> None:
 # --- commands -----------------------------------------------------------------------------------
 
 PREFIX = "COURSE_COMMAND_PREFIX"
-"""The environment variable with what stands before each command, for whom another process shows
-what this one says; if it is not set, the prefix is found out."""
+"""The environment variable with the prefix of commands, set by a process that shows the output of
+this one; without it, the prefix is computed."""
 
 
 def typed(command: str) -> str:
     """Return a command of this environment as it is to be typed, whether it is activated or not.
 
     `course hint rope` stays as it is where PATH finds this environment's `course`. Else the path
-    stands before it, from the current folder: `.venv/bin/course hint rope`.
+    comes before it, from the current folder: `.venv/bin/course hint rope`.
     """
     program, *words = command.split(" ", 1)
     program = f"{command_prefix()}{program}"
@@ -50,7 +50,7 @@ def typed(command: str) -> str:
 
 
 def command_prefix() -> str:
-    """Return what has to stand before the name of a program of this environment."""
+    """Return the path that makes the name of a program of this environment a command."""
     if PREFIX in os.environ:
         return os.environ[PREFIX]
     scripts = Path(sysconfig.get_path("scripts"))

@@ -1,4 +1,4 @@
-"""Files that are never half-written, and zips that are alike if what they hold is."""
+"""Files that are never half-written, and zips that are identical if their files are."""
 
 import os
 import zipfile
@@ -10,16 +10,16 @@ MAX_MODULE_BYTES = 1 << 20
 """A larger module is neither packed nor graded."""
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""When all files of a zip are said to be made, so that the same files give the same zip."""
+"""The date of all files in a zip, so that the same files give the same zip."""
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Replace a file in one step, so that a crash leaves the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole_bytes(path, text.encode("utf-8"))
+    write_bytes_atomically(path, text.encode("utf-8"))
 
 
-def write_whole_bytes(path: Path, data: bytes) -> None:
+def write_bytes_atomically(path: Path, data: bytes) -> None:
     """Do the same for bytes, into a folder that is there."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -10,23 +10,23 @@ _OF_CONTAINER = (  # limit and use of the memory of a container: cgroups of vers
 
 
 def ran_out_of_memory(error: BaseException) -> bool:
-    """Test that this is Python's or PyTorch's way to say so."""
+    """Return whether an exception is an out-of-memory error of Python or PyTorch."""
     if isinstance(error, MemoryError):
         return True
     if not isinstance(error, RuntimeError):
         return False
     try:
-        said = str(error)
-    except Exception:  # of a class of a student's own
+        message = str(error)
+    except Exception:  # of a student's class
         return False
-    return "can't allocate memory" in said or "std::bad_alloc" in said
+    return "can't allocate memory" in message or "std::bad_alloc" in message
 
 
 def available_memory(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> int:
     """Return the bytes of memory that are free, here and in the container around it, on Linux.
 
     Raises:
-        OSError: the system does not tell.
+        OSError: the system has no such numbers.
     """
     lines = (proc / "meminfo").read_text(encoding="ascii").splitlines()
     free = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]

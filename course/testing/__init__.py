@@ -7,7 +7,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Return a mark of pytest, which whoever only reads results need not import.
+    """Return a mark of pytest, imported only when a test file asks for it.
 
     `@exercise("rotate_half")` on a test class names the exercise that its tests grade, and
     `@limit(60)` on a test gives the seconds that it may take.

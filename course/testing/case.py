@@ -43,7 +43,7 @@ class Case:
         return inspect.cleandoc(self.function.__doc__ or "")
 
     def seed(self, seed_of_run: int, purpose: str) -> int:
-        """Return a seed of its own, so that no test depends on another.
+        """Return the test's own seed, so that no test depends on another.
 
         The seed of the run cannot be found from it, nor from the seed for another purpose: what
         the student's process is seeded with tells nothing of the inputs to come.

@@ -84,7 +84,7 @@ _LONGEST_WAIT = 3600.0
 
 @functools.cache
 def _watcher_of(process: int) -> _Watcher:
-    """Return the watcher of a process; one that was forked has to have a thread of its own."""
+    """Return the watcher of a process; a forked process needs its own thread."""
     return _Watcher()
 
 

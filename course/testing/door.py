@@ -71,7 +71,7 @@ class Lesson:
         """Return the next number of PyTorch's global generator where the student's code runs."""
         return self.executor.random_number()
 
-    def trace_only_where(self) -> None:
+    def trace_placement_only(self) -> None:
         """Keep shape and device of the latest result: without data its numbers are arbitrary."""
         result, _ = self.trace[-1]
         if isinstance(result, torch.Tensor):
@@ -149,7 +149,7 @@ class Handle(Function):
 
     @property
     def parameters(self) -> dict[str, torch.Tensor]:
-        """Return copies of the parameters, by name; one that is shared stands there once."""
+        """Return copies of the parameters, by name; a shared one is listed once."""
         return self._inspect("parameters")
 
     @property

@@ -13,7 +13,7 @@ Earlier = Mapping[str, Mapping[str, Any]]
 """What can be imported, by lesson and by name: {"lookup": {"TokenEmbedding": ...}}."""
 
 
-def made_from(sources: Mapping[str, str]) -> Earlier:
+def names_defined_by(sources: Mapping[str, str]) -> Earlier:
     """Return what the texts of some lessons define."""
     return {stem: vars(_module(f"exercises.{stem}", source)) for stem, source in sources.items()}
 

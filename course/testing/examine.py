@@ -1,4 +1,4 @@
-"""Run graded tests on a module, one after another, and say how each ended."""
+"""Run graded tests on a module, one after another, and return the finding of each."""
 
 import re
 import time
@@ -16,7 +16,7 @@ from course.testing.executor import Executor
 from course.testing.inputs import Draw
 from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.show import show
-from course.testing.source import definitions, ends_in_its_stub, source_of, used_exercises
+from course.testing.source import definitions, is_still_a_stub, reference_source, used_exercises
 
 SECONDS_ONCE_WRONG = 10
 """How long the tests of an exercise may have taken for more of them to be run after one failed."""
@@ -30,7 +30,7 @@ class Finding:
         failure: the exception behind it, if it did not pass.
         text: the message for the student: a sentence, then the details.
         trace: what came back through the door while the test ran, in order.
-        refused: the value that did not compare as it should, if one did not.
+        mismatches: the value that did not compare as it should, if one did not.
         seconds: how long it took.
     """
 
@@ -39,15 +39,12 @@ class Finding:
     failure: Exception | None
     text: str
     trace: list[Any] = field(default_factory=list)
-    refused: list[Any] = field(default_factory=list)
+    mismatches: list[Any] = field(default_factory=list)
     seconds: float = 0.0
 
 
-def forget_frames(finding: Finding) -> None:
-    """Cut from its errors the frames that they passed through, which hold all of a test's tensors.
-
-    For whoever keeps many findings.
-    """
+def drop_tracebacks(finding: Finding) -> None:
+    """Drop the frames that its errors passed through, which keep all tensors of a test alive."""
     for error in [finding.failure, *finding.trace]:
         while isinstance(error, BaseException):
             before = error.__cause__ or error.__context__
@@ -88,9 +85,9 @@ class Examination:
         of an exercise have to pass in the same way: all with its own, or all with those lent.
         """
         if case.exercise in self._stopped or self._is_wrong_and_slow(case.exercise):
-            return Finding(case, *_told(NotRun(case.exercise), case.exercise))
+            return Finding(case, *_outcome(NotRun(case.exercise), case.exercise))
         if case.exercise in self._to_do:
-            return Finding(case, *_told(self._to_do[case.exercise], case.exercise))
+            return Finding(case, *_outcome(self._to_do[case.exercise], case.exercise))
         start = time.perf_counter()
         finding = self._find(case)
         spent = time.perf_counter() - start
@@ -99,7 +96,7 @@ class Examination:
             self._failed.add(case.exercise)
         if isinstance(finding.failure, Stopped):
             self._stopped.add(case.exercise)
-        elif _is_its_own_stub(finding) and ends_in_its_stub(self._source, case.exercise):
+        elif _is_its_own_stub(finding) and is_still_a_stub(self._source, case.exercise):
             self._to_do[case.exercise] = finding.failure
         return finding
 
@@ -156,13 +153,13 @@ class Examination:
         """Run a test once, with these exercises lent."""
         start = time.perf_counter()
         expect.calls.clear()
-        expect.refused.clear()
+        expect.mismatches.clear()
         executor = self._executor()
         door = Lesson(executor, expect.calls)
         failure = self._failure(case, lent, executor, door)
-        refused = [excerpt(one) for one in expect.refused] if failure else []
-        told = _told(failure, case.exercise)
-        return Finding(case, *told, door.trace, refused, time.perf_counter() - start)
+        mismatches = [excerpt(one) for one in expect.mismatches] if failure else []
+        outcome = _outcome(failure, case.exercise)
+        return Finding(case, *outcome, door.trace, mismatches, time.perf_counter() - start)
 
     def _failure(
         self, case: Case, lent: tuple[str, ...], executor: Executor, door: Lesson
@@ -174,10 +171,10 @@ class Examination:
             given["lesson"] = door
         try:
             with executor.limited(case.seconds):
-                # what starts at random starts alike in every run
+                # random weights are the same in every run
                 executor.seed(case.seed(self.seed, "module"))
                 if lent:
-                    executor.lend(source_of(case.lesson, lent), lent)
+                    executor.lend(reference_source(case.lesson, lent), lent)
                 case.function(**given)
         except TimeIsUp as error:
             sentence = f"{case.exercise} did not come to an end in {case.seconds} s"
@@ -196,7 +193,7 @@ def _is_its_own_stub(finding: Finding) -> bool:
     return isinstance(failure, ToDo) and failure.name == f"{case.lesson}.{case.exercise}"
 
 
-def _told(failure: Exception | None, exercise: str) -> tuple[Status, Exception | None, str]:
+def _outcome(failure: Exception | None, exercise: str) -> tuple[Status, Exception | None, str]:
     """Return the status, the failure, and its message."""
     if failure is None:
         return Status.PASSED, None, ""

@@ -2,7 +2,7 @@
 
 An executor understands a few requests, each with plain values in and out (`plain.py`). The objects
 that a student's code makes (modules, mostly) stay in it and are known outside by a number.
-An executor can therefore stand in this process or in another one; the tests cannot tell.
+So an executor can run in this process or in another one; the tests cannot tell the difference.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from torch import nn
 
 from course.testing.clock import TimeIsUp, time_limit
 from course.testing.errors import location, message_of, short_path
-from course.testing.integrity import honest, settings_unchanged
+from course.testing.integrity import guarded, settings_unchanged
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.plain import Foreign, plain
 
@@ -219,7 +219,7 @@ class Executor:
     def _student(self, target: str | Ref) -> Iterator[None]:
         """Turn whatever the student's code raises into one of the three outcomes."""
         try:
-            with honest(_title(target)):
+            with guarded(_title(target)):
                 yield
         except (Wrong, TimeIsUp, KeyboardInterrupt):
             raise

@@ -1,4 +1,4 @@
-"""The expectations of graded tests, said so that a failure explains itself.
+"""The expectations of graded tests; a failure explains itself.
 
 expect.close(got, want)        values, shape, dtype and device
 expect.equal(got, want)        the same, exactly
@@ -43,16 +43,16 @@ calls: list[Call] = []
 """The calls of the running test; the messages show the one that a value came from."""
 
 
-refused: list[Any] = []
+mismatches: list[Any] = []
 """What did not compare as it should in the running test: at most one value."""
 
 
 @contextlib.contextmanager
-def _noted(got: Any) -> Iterator[None]:
+def _recording_mismatch(got: Any) -> Iterator[None]:
     try:
         yield
     except Wrong:
-        refused.append(got)
+        mismatches.append(got)
         raise
 
 
@@ -74,14 +74,14 @@ def close(
             tuple, a tuple may name its items.
     """
     __tracebackhide__ = True
-    with _noted(got):
+    with _recording_mismatch(got):
         _compare(got, want, got, want, tolerance, what)
 
 
 def equal(got: Any, want: Any, *, what: str = "") -> None:
     """Expect exactly the same value, shape, dtype and device; the message names `what` it is of."""
     __tracebackhide__ = True
-    with _noted(got):
+    with _recording_mismatch(got):
         _compare(got, want, got, want, 0.0, what)
 
 
@@ -118,7 +118,7 @@ def floats(got: Any, count: int) -> Any:
 
 
 def _wrong_kind(got: Any, sentence: str) -> Wrong:
-    refused.append(got)
+    mismatches.append(got)
     return Wrong(message(sentence, _call_that_gave(got), f"got     {_show_with_type(got)}"))
 
 
@@ -196,7 +196,7 @@ def follows_device(function: Function, *args: Any) -> bool:
                 )
             ) from raised
         return False
-    function.lesson.trace_only_where()
+    function.lesson.trace_placement_only()
     _compare(there, _on_meta(here), there, _on_meta(here), None)
     return True
 
@@ -211,17 +211,17 @@ def stays_on_device(function: Function, *args: Any) -> None:
     __tracebackhide__ = True
     with function.lesson.default_device("meta"):
         try:
-            beside = function(*args)
+            elsewhere = function(*args)
         except StudentError as raised:
             if "meta" not in raised.message:
                 raise
             return
-    function.lesson.trace_only_where()
+    function.lesson.trace_placement_only()
     want = function(*args)
     try:
-        _compare(beside, want, beside, want, None)
+        _compare(elsewhere, want, elsewhere, want, None)
     except Wrong:
-        if _device(beside) == _device(want):  # it was not the device that made it different
+        if _device(elsewhere) == _device(want):  # it was not the device that made it different
             raise
         sentence = "a tensor is made on the default device instead of that of the arguments"
         raise Wrong(message(sentence, calls[-1])) from None

@@ -1,4 +1,4 @@
-"""Fresh inputs for graded tests, drawn from a seed of their own."""
+"""Fresh inputs for graded tests, drawn from a seed."""
 
 import torch
 from torch import Tensor

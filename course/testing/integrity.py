@@ -22,7 +22,7 @@ from course.testing.outcomes import Wrong
 
 
 @contextlib.contextmanager
-def honest(who: str) -> Iterator[None]:
+def guarded(who: str) -> Iterator[None]:
     """Keep the process alive, and the solutions closed, while a student's code runs.
 
     Args:
@@ -48,7 +48,7 @@ def honest(who: str) -> Iterator[None]:
         _watched.pop()
         os._exit = leave
     if len(sys.modules) > n_modules:
-        loaded = list(sys.modules)[n_modules:]  # they stand in the order of loading
+        loaded = list(sys.modules)[n_modules:]  # in the order of loading
         if any(name.partition(".")[0] == "solutions" for name in loaded):
             raise Wrong(_BORROWS.format(who=who, place=""))
 
@@ -80,7 +80,7 @@ def refuse_borrowed_answers(
 ) -> None:
     """Expect a student's file to import neither the solutions nor the tools that test it.
 
-    Nor what is not there when it is graded, or what passes here would earn nothing there.
+    It may not import what is missing where it is graded, either: it would pass here alone.
 
     Args:
         code: what the source compiles to.
@@ -99,8 +99,8 @@ def refuse_borrowed_answers(
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            beside = ["exercises"] if node.level else []
-            module = ".".join([*beside, *filter(None, [node.module])])
+            package = ["exercises"] if node.level else []
+            module = ".".join([*package, *filter(None, [node.module])])
             names = [f"{module}.{alias.name}" for alias in node.names]
         for name in names:
             if name.partition(".")[0] == "solutions":

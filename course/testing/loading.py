@@ -10,9 +10,9 @@ from course.stubs import importing_exercises
 from course.system.console import typed
 from course.system.memory import ran_out_of_memory
 from course.testing.clock import TimeIsUp
-from course.testing.earlier import Earlier, importable, made_from
+from course.testing.earlier import Earlier, importable, names_defined_by
 from course.testing.errors import asks_for_input, location, message_of, short_path
-from course.testing.integrity import honest, refuse_borrowed_answers, settings_unchanged
+from course.testing.integrity import guarded, refuse_borrowed_answers, settings_unchanged
 from course.testing.outcomes import Wrong
 from course.testing.source import sources_of_earlier
 
@@ -37,7 +37,7 @@ def load_module(path: Path, earlier: Earlier | None = None) -> types.ModuleType:
     if path.parent == root() / "solutions":  # its lines stay where they are
         source = importing_exercises(source.decode("utf-8")).encode("utf-8")
     if earlier is None:
-        earlier = made_from(sources_of_earlier(path.stem))
+        earlier = names_defined_by(sources_of_earlier(path.stem))
     return run_module(source, path, earlier)
 
 
@@ -58,7 +58,7 @@ def run_module(source: bytes, path: Path, earlier: Earlier | None = None) -> typ
     try:
         code = compile(source, str(path), "exec")
         refuse_borrowed_answers(source, code, shown, earlier or {})
-        with importable(earlier or {}), settings_unchanged(shown), honest(shown):
+        with importable(earlier or {}), settings_unchanged(shown), guarded(shown):
             exec(code, module.__dict__)
     except (Wrong, TimeIsUp, KeyboardInterrupt):
         raise

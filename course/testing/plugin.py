@@ -20,7 +20,7 @@ import torch
 
 from course import root
 from course.syllabus import Status, closest, lessons
-from course.system.console import readable_anywhere, typed
+from course.system.console import replace_unprintable, typed
 from course.testing.case import SECONDS_PER_TEST, Case, case_of
 from course.testing.errors import short_path
 from course.testing.examine import Finding
@@ -68,7 +68,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    readable_anywhere()
+    replace_unprintable()
     torch.set_num_threads(1)  # tensors are small here: handing them to threads costs more
     config.addinivalue_line("markers", "exercise(name): the exercise that these tests grade")
     config.addinivalue_line("markers", "limit(seconds): how long the test may take")
@@ -77,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_FIRST_TO_DO] = {}
     config.stash[_LETTERS] = {}
     if config.option.verbose == 0 and _only_graded(config.args):
-        config.option.verbose = -1  # as with `-q`: no titles stand above what is wrong
+        config.option.verbose = -1  # as with `-q`: no titles above the messages
     if not hasattr(config, "workerinput"):  # under xdist, stdout is for what workers tell
         with contextlib.suppress(OSError, ValueError, io.UnsupportedOperation):
             config.stash[_STDOUT] = os.dup(sys.stdout.fileno())
@@ -150,7 +150,7 @@ def _module(config: pytest.Config, test_file: Path) -> Module:
     known = config.stash[_MODULES]
     if path not in known:
         shown = short_path(path)
-        with _said_if_it_takes_long(config, f"{shown} has been loading", SECONDS_PER_TEST):
+        with _announce_if_slow(config, f"{shown} has been loading", SECONDS_PER_TEST):
             known[path] = open_module(path, config.option.seed, _printed_by(config))
     return known[path]
 
@@ -200,7 +200,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     module = _loaded(pyfuncitem.config, pyfuncitem.path)
     what = f"{case.exercise} has been running"
-    with _said_if_it_takes_long(pyfuncitem.config, what, case.seconds):
+    with _announce_if_slow(pyfuncitem.config, what, case.seconds):
         finding = module.examination.run(case)
     pyfuncitem.stash[FINDING] = finding
     if finding.failure is not None:
@@ -208,19 +208,24 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-LONG = 3
-"""Seconds after which it is said what is waited for."""
+SECONDS_BEFORE_NOTICE = 3
+"""How long a test runs before a line tells what takes so long."""
 
 
 @contextlib.contextmanager
-def _said_if_it_takes_long(config: pytest.Config, what: str, limit: float) -> Iterator[None]:
-    """Say so, once, if the block goes on for long; pytest itself says nothing before its end."""
+def _announce_if_slow(config: pytest.Config, what: str, limit: float) -> Iterator[None]:
+    """Write a line if the block takes long; pytest itself writes nothing before its end."""
     stdout = config.stash.get(_STDOUT, None)
     if stdout is None:
         yield
         return
-    text = f"\n{what} for {LONG} s; a test that takes {limit:g} s is stopped, Ctrl+C stops all\n"
-    timer = threading.Timer(LONG, os.write, (stdout, text.encode("ascii", "replace")))
+    text = (
+        f"\n{what} for {SECONDS_BEFORE_NOTICE} s; a test that takes {limit:g} s is stopped, "
+        "Ctrl+C stops all\n"
+    )
+    timer = threading.Timer(
+        SECONDS_BEFORE_NOTICE, os.write, (stdout, text.encode("ascii", "replace"))
+    )
     timer.daemon = True
     timer.start()
     try:
@@ -281,7 +286,7 @@ def pytest_report_from_serializable() -> Generator:
 
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config):
-    """Return the words for an outcome. What is to do is counted by exercise, not by test."""
+    """Return the words for an outcome; exercises still to do are counted, not their tests."""
     result = result_in(report)
     if result is None:
         return None

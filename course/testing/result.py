@@ -43,7 +43,7 @@ class ExerciseResult:
         worth: the points that it earns if all its tests pass.
         tests: those that ran, in order, of `n_tests`.
         says, look: the known mistake that was recognized, and where to look, if one was.
-        another: whether there may be another mistake beside it.
+        another: whether there may be another mistake as well.
         shown: the name of the wrong test that shows best what is wrong, if any is.
         where: the file, with the line of the definition if known, as "exercises/rope.py:31".
         remark: what the file tells about the exercise and its tests do not, in a sentence.
@@ -135,7 +135,7 @@ class LessonResult:
         return {exercise.name: exercise.status for exercise in self.exercises}
 
 
-def merged(parts: Iterable[LessonResult]) -> list[LessonResult]:
+def merge_results(parts: Iterable[LessonResult]) -> list[LessonResult]:
     """Return one result for each lesson, of results that hold some of its tests each."""
     whole: dict[str, LessonResult] = {}
     for part in parts:

@@ -14,7 +14,7 @@ from course.testing.executor import Executor
 from course.testing.loading import load_module
 from course.testing.outcomes import Wrong
 from course.testing.result import ExerciseResult, LessonResult, TestResult
-from course.testing.source import lines_of_definitions, lines_to_do_once_begun
+from course.testing.source import lines_of_definitions, todo_lines_once_started
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Diagnosis:
     Attributes:
         says, look: what the code does, and where to look, in its sentences.
         explains: the names of the tests whose failure it explains.
-        another: whether there may be another mistake beside it.
+        another: whether there may be another mistake as well.
     """
 
     says: str
@@ -98,7 +98,7 @@ def run(
             tests.append(test_result(module, case, finding, printed()))
         result = exercise_result(module, own[0].lesson, name, tests, len(own))
         diagnosis = diagnose(findings) if result.status == Status.WRONG and findings else None
-        exercises.append(explained(result, diagnosis))
+        exercises.append(with_diagnosis(result, diagnosis))
     return lesson_result(module, exercises)
 
 
@@ -119,7 +119,7 @@ def test_result(module: Module, case: Case, finding: Finding | None, printed: st
 def exercise_result(
     module: Module, lesson: str, name: str, tests: Sequence[TestResult], n_tests: int
 ) -> ExerciseResult:
-    """Return how an exercise stands in a file after these of its tests."""
+    """Return the result of an exercise of a file after some of its tests."""
     result = ExerciseResult(name, find_lesson(lesson).exercise(name).points, tuple(tests), n_tests)
     source = module.path.read_bytes() if module.path.exists() else b""
     file = short_path(module.path)
@@ -141,7 +141,7 @@ def _remark(
     if len(lines) > 1:
         on = " and ".join(map(str, lines))
         return f"{file} defines {result.name} on lines {on}: Python uses only the last one"
-    begun = Status.TO_DO in statuses and lines_to_do_once_begun(source, lesson, result.name)
+    begun = Status.TO_DO in statuses and todo_lines_once_started(source, lesson, result.name)
     if begun:
         raises = "raise" if len(begun) > 1 else "raises"
         place = f"{file}:{' and '.join(map(str, begun))}"
@@ -149,7 +149,7 @@ def _remark(
     return ""
 
 
-def explained(result: ExerciseResult, diagnosis: Diagnosis | None) -> ExerciseResult:
+def with_diagnosis(result: ExerciseResult, diagnosis: Diagnosis | None) -> ExerciseResult:
     """Return a result with its mistake, and the test that shows it best."""
     if diagnosis is None:
         return result

@@ -57,7 +57,7 @@ def _listed(items: Iterable[str]) -> str:
 
 
 def show_call(call: Call, made_by: Call | None = None) -> str:
-    """Return a call as one would type it; of a module as `Name(2, 3)(x)` if its maker is known.
+    """Return a call as it is typed; a call of a module as `Name(2, 3)(x)` if its maker is known.
 
     >>> show_call(Call("f", (1,), {"x": 2.5}))
     'f(1, x=2.5)'

@@ -42,7 +42,7 @@ def names_reached(source: bytes, exercise: str) -> set[str]:
     return reached
 
 
-def ends_in_its_stub(source: bytes, exercise: str) -> bool:
+def is_still_a_stub(source: bytes, exercise: str) -> bool:
     """Return whether each function of an exercise can only end where it says that it is to do."""
     node = _definition(source, exercise)
     functions = [one for one in ast.walk(node) if isinstance(one, ast.FunctionDef)] if node else []
@@ -50,7 +50,7 @@ def ends_in_its_stub(source: bytes, exercise: str) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def lines_to_do_once_begun(source: bytes, lesson: str, exercise: str) -> list[int]:
+def todo_lines_once_started(source: bytes, lesson: str, exercise: str) -> list[int]:
     """Return the lines where an exercise says that it is to do; none if it is as it was built."""
     of_student, as_built = (_definition(text, exercise) for text in (source, stub_of(lesson)))
     if of_student is None or as_built is None or ast.dump(of_student) == ast.dump(as_built):
@@ -111,10 +111,10 @@ def _names_in(source: bytes) -> dict[str, set[str]]:
 
 
 @functools.cache
-def source_of(lesson: str, names: tuple[str, ...]) -> str:
+def reference_source(lesson: str, names: tuple[str, ...]) -> str:
     """Return the reference's text of these exercises, with whatever is no exercise around them.
 
-    What it imports from earlier lessons stands in it.
+    It includes the exercises of earlier lessons that they import.
     """
     return ast.unparse(_reference_of(lesson, names))
 
@@ -133,7 +133,7 @@ def _reference_of(lesson: str, names: tuple[str, ...]) -> ast.Module:
 def sources_of_earlier(lesson: str) -> dict[str, str]:
     """Return what a lesson's module imports from earlier ones: by lesson, the reference's text."""
     return {
-        stem: source_of(stem, _with_called(stem, names))
+        stem: reference_source(stem, _with_called(stem, names))
         for stem, names in imported_from_earlier(lesson).items()
     }
 

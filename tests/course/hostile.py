@@ -174,7 +174,7 @@ attack(
     "executor.Executor.call = lambda self, target, args, kwargs, **o: (args[0][:1], {})\n"
     "executor.Executor.inspect = lambda self, ref, what: {}\n"
     "for found in gc.get_objects():\n"
-    "    if type(found).__name__ == '_Actor':\n"
+    "    if type(found).__name__ == '_Session':\n"
     "        found.fresh = lambda: None",
     "shape",
 )

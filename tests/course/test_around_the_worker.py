@@ -241,7 +241,7 @@ end = clock.now() + 1
 print("begun", flush=True)
 for _ in range(4):
     time.sleep(clock.seconds_until(end))
-print(clock.has_struck(end))
+print(clock.has_passed(end))
 """
 
 

@@ -14,7 +14,7 @@ from course import ROOT, __version__
 from course.building.notebooks import UNGRADED
 from course.cli import main
 from course.student import notebook_server
-from course.syllabus import counted_lessons, exercises_called, lessons
+from course.syllabus import counted_lessons, find_exercises, lessons
 
 
 def course(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
@@ -24,7 +24,7 @@ def course(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
 
 def earned(*names: str) -> str:
     """Return the line of points of one who passes these exercises and lessons, and no others."""
-    passed = {exercise for name in names for exercise in exercises_called(name)}
+    passed = {exercise for name in names for exercise in find_exercises(name)}
     stems = {exercise.lesson for exercise in passed}
     graded = [lesson for lesson in lessons() if lesson.stem in stems]
     what = f"{graded[0].number} {graded[0].stem}"

@@ -15,7 +15,7 @@ from course.testing.loading import load_module, run_module
 from course.testing.outcomes import Wrong
 
 GPT = ROOT / "exercises" / "gpt.py"
-LENT = earlier.made_from(source.sources_of_earlier("gpt"))
+LENT = earlier.names_defined_by(source.sources_of_earlier("gpt"))
 BUILDING = [lesson.stem for lesson in lessons() if source.imported_from_earlier(lesson.stem)]
 
 
@@ -76,7 +76,7 @@ def test_the_reference_is_what_a_student_hands_in_who_has_done_everything(stem):
 
 
 def _lent(stem):
-    return earlier.made_from(source.sources_of_earlier(stem))
+    return earlier.names_defined_by(source.sources_of_earlier(stem))
 
 
 def test_yours_is_used_where_it_passes_and_the_rest_is_borrowed(repository, monkeypatch):

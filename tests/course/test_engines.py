@@ -23,7 +23,7 @@ from course.grading.engines import gradescope
 from course.grading.judge import cluster
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
 from course.grading.judge.judge import Judge
-from course.grading.judge.schedule import judged
+from course.grading.judge.schedule import judge_units
 from course.grading.judge.unit import Unit
 from course.syllabus import find_lesson
 
@@ -38,7 +38,7 @@ NOBODY = "tcp://127.0.0.1:9"
 
 
 def judged_on_cluster(units, address):
-    return judged(iter(units), lambda: cluster.cluster_judges(Settings(), address))
+    return judge_units(iter(units), lambda: cluster.cluster_judges(Settings(), address))
 
 
 def test_without_a_cluster_it_says_so(monkeypatch):

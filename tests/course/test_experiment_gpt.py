@@ -247,12 +247,12 @@ def test_without_a_cache_the_whole_text_is_read_each_time(model):
 HELPERS = """
 import os, time
 from pathlib import Path
-from course.system.files import write_whole
+from course.system.files import write_atomically
 
 def work(name, folder, tell):
     for step in range(10_000):
         tell(step)
-        write_whole(Path(folder, name), str(os.getpid()))
+        write_atomically(Path(folder, name), str(os.getpid()))
         if name == "fails" and step == 3:
             raise ValueError("three")
         if name == "vanishes" and step == 3:

@@ -16,7 +16,7 @@ from course.cli.grade import grade
 from course.grading.judge import grade as grading
 from course.grading.judge import unit as units
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
-from course.grading.judge.reference_check import checks, expect_right
+from course.grading.judge.reference_check import check_units, verify_check
 from course.grading.judge.sources import with_imported
 from course.grading.judge.unit import Unit, key_of, not_graded
 from course.grading.reports.changes import changes, changes_csv
@@ -43,10 +43,10 @@ def result_of(unit: Unit, outcome: str, **others: str):
 
 
 def test_only_the_reference_with_all_points_and_the_stub_with_none_are_fit():
-    reference, stub = checks("learned")
+    reference, stub = check_units("learned")
     assert (reference.source, stub.source) == (REFERENCE, stub_of("learned"))
-    expect_right(reference, result_of(reference, PASSED))
-    expect_right(stub, result_of(stub, TO_DO))
+    verify_check(reference, result_of(reference, PASSED))
+    verify_check(stub, result_of(stub, TO_DO))
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_only_the_reference_with_all_points_and_the_stub_with_none_are_fit():
     ],
 )
 def test_what_is_not_fit_is_a_sentence(which, outcome, of_one, sentence):
-    unit = checks("learned")[which]
+    unit = check_units("learned")[which]
     with pytest.raises(GradingError, match=r"^nothing was graded, for test_learned\.py") as caught:
-        expect_right(unit, result_of(unit, outcome, tied_logits=of_one))
+        verify_check(unit, result_of(unit, outcome, tied_logits=of_one))
     assert sentence in str(caught.value)
 
 
@@ -129,11 +129,11 @@ def graded_once(submissions, tmp_path_factory) -> Path:
 
 
 def test_an_unfit_grader_stops_at_once(tmp_path, monkeypatch):
-    def judged(units, _):
+    def judge_units(units, _):
         for unit in units:
             yield unit, result_of(unit, WRONG)
 
-    monkeypatch.setattr(grading, "judged", judged)
+    monkeypatch.setattr(grading, "judge_units", judge_units)
     ann = Unit("ann", "learned", REFERENCE)
     with pytest.raises(GradingError, match="refuses the reference"):
         list(grade_all([ann], Store(tmp_path), Settings(), 1))

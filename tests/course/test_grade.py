@@ -43,8 +43,8 @@ from course.grading.sandbox.remote import SECONDS_TO_LOAD
 from course.grading.submissions import Submission
 from course.grading.summary import summary
 from course.syllabus import find_lesson
-from course.system.files import write_whole
-from course.testing.integrity import honest
+from course.system.files import write_atomically
+from course.testing.integrity import guarded
 from course.testing.result import from_text
 
 pytestmark = needs_sandbox
@@ -174,8 +174,8 @@ def test_what_was_not_graded_is_not_kept(tmp_path):
     result = not_graded(unit, "The grader itself was killed.")
     assert result.key == ""
     store = Store(tmp_path)
-    store.keep(unit, result)
-    assert store.find(unit, key_of(unit, 0)) is None
+    store.write(unit, result)
+    assert store.read(unit, key_of(unit, 0)) is None
 
 
 def test_a_seed_is_secret_until_it_is_drawn_and_then_kept(tmp_path):
@@ -198,8 +198,8 @@ def test_results_that_another_user_wrote_are_not_believed(tmp_path, monkeypatch)
 
     def fill(store):
         store.seed(7)
-        store.note_examined("all")
-        store.keep(unit, result)
+        store.add_passed_check("all")
+        store.write(unit, result)
 
     fill(ours)
     monkeypatch.setattr(signing, "own_secret", lambda: b"another's")
@@ -287,7 +287,7 @@ def test_what_canvas_says_is_told_though_the_module_was_graded_before(out, tmp_p
     """Who is late: as in the latest download."""
     for number, mark, cell in ((123, "", ""), (124, "_LATE", "yes"), (125, "", "")):
         name = f"ann{mark}_{number}_700_learned.py"
-        write_whole(tmp_path / f"class {number}" / name, SOLUTION)
+        write_atomically(tmp_path / f"class {number}" / name, SOLUTION)
         result = run(tmp_path / f"class {number}", out=out)
         assert result.exit_code == 0, result.output
         assert f"\nann,15,15,{cell}," in (out / "grades.csv").read_text("utf-8")
@@ -307,7 +307,7 @@ def test_modules_beside_the_students_folders_are_named(submissions, tmp_path, mo
 
 def test_pages_of_those_who_left_are_spoken_of(tmp_path):
     for student in ("ann", "bob"):
-        write_whole(tmp_path / "feedback" / f"{student}.html", "")
+        write_atomically(tmp_path / "feedback" / f"{student}.html", "")
     graded = grades_of([not_graded(Unit("ann", "rope", b""), "")], now=datetime.now(UTC))
     left = pages_of_others(graded, tmp_path)
     assert left == [tmp_path / "feedback" / "bob.html"]
@@ -541,7 +541,7 @@ def test_ctrl_c_counts_once_what_was_begun_is_done():
 
 def test_a_judge_can_leave_while_a_mistake_is_tried_out():
     leave = os._exit
-    with honest("a known mistake"):
+    with guarded("a known mistake"):
         assert os._exit is not leave
         assert local.leave_process is leave
 

@@ -10,10 +10,10 @@ from course.cli import main
 from course.stubs import stub_of
 from course.student import progress
 from course.student.progress import PASSED, WRONG
-from course.syllabus import exercises_called, find_lesson, lessons
+from course.syllabus import find_exercises, find_lesson, lessons
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
-[ROTATE_HALF] = exercises_called("rotate_half")
+[ROTATE_HALF] = find_exercises("rotate_half")
 
 each_exercise = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda one: one.name)
 

@@ -26,7 +26,15 @@ from course.grading.judge.unit import Unit
 from course.grading.sandbox import remote, wire
 from course.grading.sandbox.remote import RemoteExecutor
 from course.grading.sandbox.sandbox import Limits, mapped_bytes
-from course.grading.sandbox.wire import Closed, Silence, WireError, dumps, loads, receive, send
+from course.grading.sandbox.wire import (
+    ConnectionClosed,
+    ReceiveTimeout,
+    WireError,
+    dumps,
+    loads,
+    receive,
+    send,
+)
 from course.stubs import stub_from
 from course.syllabus import Status, find_lesson
 from course.testing import case
@@ -62,7 +70,7 @@ def judge():
         patch.setenv("SECRET", SECRET)
         patch.setattr(case, "SECONDS_PER_TEST", 2)
         patch.setattr(
-            judging, "collected_cases", judging.collected_cases.__wrapped__
+            judging, "collect_once", judging.collect_once.__wrapped__
         )  # others wait longer
         patch.setattr(remote, "SECONDS_TO_LOAD", 4)
         patch.setattr(judging, "SECONDS_PER_EXERCISE", SECONDS_PER_EXERCISE)
@@ -494,21 +502,21 @@ def pair():
 
 def test_nobody_reads(pair):
     start = time.monotonic()
-    with pytest.raises(Silence):
+    with pytest.raises(ReceiveTimeout):
         send(pair[0], bytes(10**7), within(0.2))
     assert time.monotonic() - start < 2
 
 
 def test_nobody_is_there(pair):
     pair[1].close()
-    with pytest.raises(Closed):
+    with pytest.raises(ConnectionClosed):
         send(pair[0], 1, within(1))
-    with pytest.raises(Closed):
+    with pytest.raises(ConnectionClosed):
         receive(pair[0], within(1))
 
 
 def test_nobody_answers(pair):
-    with pytest.raises(Silence):
+    with pytest.raises(ReceiveTimeout):
         receive(pair[0], within(0.05))
 
 

@@ -18,7 +18,7 @@ from course.testing.result import (
     LessonResult,
     TestResult,
     from_text,
-    merged,
+    merge_results,
     to_text,
 )
 
@@ -97,7 +97,7 @@ def test_no_window_speaks_of_what_is_not_there(window):
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_of_two_mistakes_the_one_to_fix_first_is_told_as_such(window):
-    first = "Fix this first: there may be another mistake beside it."
+    first = "Fix this first: there may be another mistake as well."
     both = " ".join(WINDOWS[window](lesson(replace(WRONG, another=True))).split())
     assert f"{SAID['mistake']} {first}" in both
     assert first not in " ".join(WINDOWS[window](lesson(WRONG)).split())
@@ -167,8 +167,8 @@ def test_a_damaged_text_is_no_result(text):
 
 def test_parts_of_a_result_are_merged_in_order():
     parts = [lesson(replace(WRONG, tests=(test,))) for test in WRONG.tests]
-    assert merged(parts) == [lesson(WRONG)]
-    assert merged([]) == []
+    assert merge_results(parts) == [lesson(WRONG)]
+    assert merge_results([]) == []
 
 
 def test_an_exercise_that_needs_a_wrong_one_of_the_module_says_so():

@@ -28,7 +28,7 @@ IS_ROOT = getattr(os, "geteuid", lambda: -1)() == 0
 
 MAY_BE_CLOSED_ANYWAY = {
     "trace the parent",
-    "become root of a namespace of its own",
+    "become root of its own namespace",
     "open a file of the installed Python for writing",
     "change the permissions of the installed Python",
     "write to shared memory",
@@ -47,7 +47,7 @@ def end_of(run, limits=None) -> str:
     """What ended a worker that does nothing but `run`."""
     with spawn(lambda _: run(), limits) as worker:
         worker.connection.recv(1)  # until it is closed
-    return worker.why_it_died()
+    return worker.why_it_ended()
 
 
 def in_a_process(act) -> str:
@@ -147,7 +147,7 @@ def said_by(worker):
     if said := worker.connection.recv(5).decode():
         return said
     worker.kill()
-    return worker.why_it_died()
+    return worker.why_it_ended()
 
 
 def test_what_the_kernel_says_about_a_worker():
@@ -191,7 +191,7 @@ def test_a_worker_ends_when_the_other_side_hangs_up(confined):
     select.select([ended], [], [], 10)
     os.close(ended)
     worker.kill()
-    assert worker.why_it_died() == "left its process (exit status 0)"
+    assert worker.why_it_ended() == "left its process (exit status 0)"
 
 
 # --- each layer alone -----------------------------------------------------------------------
@@ -304,7 +304,7 @@ def test_a_container_may_have_less_memory_than_its_machine(tmp_path, version):
 def test_killed_while_it_waits():
     with spawn(lambda connection: connection.recv(1) and time.sleep(60)) as worker:
         worker.connection.sendall(b"x")
-    assert worker.why_it_died() == "did not end by itself and was stopped"
+    assert worker.why_it_ended() == "did not end by itself and was stopped"
 
 
 def test_killed_by_the_system():
@@ -312,7 +312,7 @@ def test_killed_by_the_system():
         os.kill(worker.pid, signal.SIGKILL)
         assert worker.connection.recv(1) == b""
         os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
-    assert "most likely because the machine ran out of memory" in worker.why_it_died()
+    assert "most likely because the machine ran out of memory" in worker.why_it_ended()
 
 
 def spin():
@@ -375,7 +375,7 @@ def test_nothing_runs_where_a_step_fails(monkeypatch, step):
     monkeypatch.setattr(f"course.grading.sandbox.sandbox.{step}", fail)
     with spawn(lambda connection: connection.sendall(b"ran")) as worker:
         assert worker.connection.recv(3) == b""
-    assert worker.why_it_died() == "was not run: its process could not be confined"
+    assert worker.why_it_ended() == "was not run: its process could not be confined"
 
 
 # --- namespaces, and the judge --------------------------------------------------------------

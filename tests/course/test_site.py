@@ -15,7 +15,7 @@ from course.cli import site as command
 from course.site import build, executed, pages
 from course.stubs import stub_from
 from course.syllabus import lessons
-from course.system.files import write_whole
+from course.system.files import write_atomically
 
 
 @pytest.fixture
@@ -122,7 +122,9 @@ def written(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "executed_notebooks", not_run)
-        patch.setattr(pages, "write_page", lambda path: write_whole(path, "<title>Lab</title>"))
+        patch.setattr(
+            pages, "write_page", lambda path: write_atomically(path, "<title>Lab</title>")
+        )
         pages.write_pages(folder)
     return folder
 

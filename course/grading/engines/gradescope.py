@@ -16,7 +16,7 @@ import click
 
 from course import root
 from course.syllabus import Lesson, chosen_lessons, counted_lessons
-from course.system.files import add_to_zip, write_whole_bytes
+from course.system.files import add_to_zip, write_bytes_atomically
 
 _SCRIPTS = Path(__file__).with_name("autograder")
 _NEEDED = ("pyproject.toml", "README.md", "LICENSE", "course/**/*", "solutions/*", "tests/test_*")
@@ -51,7 +51,7 @@ def gradescope(chosen: tuple[str, ...], out: Path, torch_index: str) -> None:
     """
     try:
         wanted = chosen_lessons(chosen) or counted_lessons()
-        write_whole_bytes(out, autograder(wanted, torch_index))
+        write_bytes_atomically(out, autograder(wanted, torch_index))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except OSError as error:

@@ -1,8 +1,8 @@
 """Grade on many machines: the same units, judged by the workers of a `dask.distributed` cluster.
 
 The cluster carries units there and results back, and does again what was lost with a worker. Each
-worker is a process with a judge of its own, and keeps students' code in sandboxes of its own
-machine, so the cluster itself never meets it. On every machine there must be this course, at the
+worker is a process with its own judge, which runs students' code in sandboxes of that machine, so
+the cluster itself never meets it. On every machine there must be this course, at the
 same version:
 
     dask scheduler
@@ -61,7 +61,7 @@ def cluster_judges(settings: Settings, address: str) -> Iterator[Judges]:
                     _grade, unit, key_of(unit, settings.seed), settings
                 ),
                 count=1,
-                room=lambda: 2 * max(1, len(client.nthreads())),
+                capacity=lambda: 2 * max(1, len(client.nthreads())),
                 losses=(KilledWorker, SandboxError),
                 seconds=SECONDS_WITHOUT_WORKER,
                 check=check,
@@ -124,8 +124,8 @@ def _grade(unit: Unit, key: str, settings: Settings) -> LessonResult:
             trouble = f"cannot grade: {error}"
         if not trouble and key_of(unit, settings.seed) != key:
             trouble = (
-                "has another version of the course: install the same everywhere, and start the "
-                "workers anew"
+                "has another version of the course: install the same everywhere, and restart the "
+                "workers"
             )
         if trouble:
             from distributed import get_worker

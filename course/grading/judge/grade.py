@@ -15,12 +15,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from course.grading.judge.local import local_judges
-from course.grading.judge.reference_check import NOBODY, checks, expect_right
-from course.grading.judge.schedule import judged
+from course.grading.judge.reference_check import NOBODY, check_units, verify_check
+from course.grading.judge.schedule import judge_units
 from course.grading.judge.signing import is_signed, sign
 from course.grading.judge.unit import GradingError, Settings, Unit, judging_key, key_of
 from course.grading.names import file_stem
-from course.system.files import write_whole
+from course.system.files import write_atomically
 from course.testing.result import LessonResult, from_text, to_text
 
 _SIGNATURE = re.compile(r'"key": "[0-9a-f]+(\.[0-9a-f]+)"')
@@ -61,7 +61,7 @@ class Store:
         seed = self.kept_seed() if chosen is None else chosen
         if seed is None:
             seed = secrets.randbits(128)  # so many cannot be tried, whatever is seen of the inputs
-        write_whole(self._out / "seed.txt", f"{seed}\n{sign(f'seed {seed}')}\n")
+        write_atomically(self._out / "seed.txt", f"{seed}\n{sign(f'seed {seed}')}\n")
         return seed
 
     def kept_seed(self) -> int | None:
@@ -72,13 +72,13 @@ class Store:
                 return int(seed)
         return None
 
-    def kept(self) -> Iterator[LessonResult]:
+    def results(self) -> Iterator[LessonResult]:
         """Yield all results that this user's grader wrote, up to date or not."""
         for path in sorted((self._out / "results").glob("*/*.json")):
             with suppress(OSError, ValueError):
                 yield _signed_result(path)
 
-    def examined(self) -> list[str]:
+    def passed_checks(self) -> list[str]:
         """Return the keys of the lessons whose integrity checks were passed."""
         with suppress(OSError, ValueError):
             lines = (self._out / "examined.txt").read_text(encoding="utf-8").splitlines()
@@ -86,12 +86,12 @@ class Store:
             return [key for key, signature in signed if is_signed(f"examined {key}", signature)]
         return []
 
-    def note_examined(self, key: str) -> None:
+    def add_passed_check(self, key: str) -> None:
         """Keep one more of these keys."""
-        lines = [f"{one} {sign(f'examined {one}')}" for one in [*self.examined()[-99:], key]]
-        write_whole(self._out / "examined.txt", "\n".join([*lines, ""]))
+        lines = [f"{one} {sign(f'examined {one}')}" for one in [*self.passed_checks()[-99:], key]]
+        write_atomically(self._out / "examined.txt", "\n".join([*lines, ""]))
 
-    def find(self, unit: Unit, key: str) -> LessonResult | None:
+    def read(self, unit: Unit, key: str) -> LessonResult | None:
         """Return the result of a unit, if it is there, whole and up to date."""
         try:
             result = _signed_result(self._file(unit))
@@ -101,10 +101,10 @@ class Store:
             return None
         return result
 
-    def keep(self, unit: Unit, result: LessonResult) -> None:
+    def write(self, unit: Unit, result: LessonResult) -> None:
         """Write a result, signed."""
         text, key = to_text(result), f'"key": "{result.key}'
-        write_whole(self._file(unit), text.replace(key, f"{key}.{sign(text)}", 1))
+        write_atomically(self._file(unit), text.replace(key, f"{key}.{sign(text)}", 1))
 
     def _file(self, unit: Unit) -> Path:
         return self._out / "results" / unit.lesson / f"{file_stem(unit.student)}.json"
@@ -148,11 +148,11 @@ def grade_all(
     def missing() -> Iterator[Unit]:
         for unit in units:
             key = judging_key(unit.lesson, settings.seed)
-            if unit.lesson not in unchecked and (fresh or key not in store.examined()):
-                both = checks(unit.lesson)
+            if unit.lesson not in unchecked and (fresh or key not in store.passed_checks()):
+                both = check_units(unit.lesson)
                 unchecked[unit.lesson] = set(both)
                 yield from both
-            known = None if fresh else store.find(unit, key_of(unit, settings.seed))
+            known = None if fresh else store.read(unit, key_of(unit, settings.seed))
             if known is None:
                 yield unit
             else:
@@ -163,16 +163,16 @@ def grade_all(
         from course.grading.judge.cluster import cluster_judges  # with PyTorch
 
         start = partial(cluster_judges, settings, scheduler)
-    for unit, result in judged(missing(), start):
+    for unit, result in judge_units(missing(), start):
         if unit.student == NOBODY:
-            expect_right(unit, result)
+            verify_check(unit, result)
             unchecked[unit.lesson].discard(unit)
             if not unchecked[unit.lesson]:
-                store.note_examined(judging_key(unit.lesson, settings.seed))
+                store.add_passed_check(judging_key(unit.lesson, settings.seed))
             continue
         yield from ((known, True) for known in found)
         found.clear()
         if result.key:
-            store.keep(unit, result)
+            store.write(unit, result)
         yield result, False
     yield from ((known, True) for known in found)

@@ -27,7 +27,7 @@ def safe_import_path(submissions: Path | None = None) -> Iterator[None]:
     """Import nothing from the current folder, in this process and all that it starts meanwhile.
 
     Args:
-        submissions: what is to be graded; no code of the grader's own may lie in there.
+        submissions: what is to be graded; it must not contain code of the grader.
 
     Raises:
         UnsafePlace: some does.
@@ -87,7 +87,7 @@ def _expect_outside(submissions: Path) -> None:
     for own in (root(), sys.prefix, *filter(_is_safe, sys.path)):
         if Path(own).resolve().is_relative_to(submissions.resolve()):
             raise UnsafePlace(
-                f"{shown(own)}, from where the grader runs, lies in {shown(submissions)}, where it "
-                "would be a student's to write: keep it elsewhere, or name the folder of the "
+                f"{shown(own)}, from where the grader runs, is in {shown(submissions)}, where a "
+                "student could write to it: keep it elsewhere, or name the folder of the "
                 "submissions alone"
             )

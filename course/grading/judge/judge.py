@@ -28,10 +28,10 @@ from course.mistakes.diagnosis import SECONDS_FOR_TWO, KnownMistakes, diagnose
 from course.syllabus import Exercise, Lesson, Status, lessons
 from course.system.memory import ran_out_of_memory
 from course.testing.case import Case, by_exercise, collect
-from course.testing.examine import Examination, Finding, forget_frames
+from course.testing.examine import Examination, Finding, drop_tracebacks
 from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.result import NOT_HANDED_IN, ExerciseResult, LessonResult, TestResult
-from course.testing.run import explained
+from course.testing.run import with_diagnosis
 
 SECONDS_PER_EXERCISE = 90
 """How long the tests of one exercise may keep the judge waiting, whatever others took."""
@@ -173,7 +173,7 @@ class Judge:
             n_tests=len(findings),
         )
         if result.status == Status.WRONG:
-            result = explained(result, diagnose(findings, known(), _PATIENCE))
+            result = with_diagnosis(result, diagnose(findings, known(), _PATIENCE))
         tests = (_shortened(test, result.first_wrong) for test in result.tests)
         return replace(result, tests=tuple(tests))
 
@@ -211,7 +211,7 @@ class RemoteExamination(Examination):
         is_workers = isinstance(finding.failure, Wrong | ToDo | StudentError)
         if finding.failure and not is_workers and ran_out_of_memory(finding.failure):
             return _stopped(case, TOO_LARGE)
-        forget_frames(finding)
+        drop_tracebacks(finding)
         return finding
 
 
@@ -225,7 +225,7 @@ def cases() -> dict[str, dict[str, list[Case]]]:
     Raises:
         RuntimeError: they cannot be read.
     """
-    found, trouble = collected_cases()
+    found, trouble = collect_once()
     if trouble:
         raise RuntimeError(trouble)
     return {
@@ -235,7 +235,7 @@ def cases() -> dict[str, dict[str, list[Case]]]:
 
 
 @functools.cache
-def collected_cases() -> tuple[list[Case], str]:
+def collect_once() -> tuple[list[Case], str]:
     """Return all graded tests, or why there are none; a second try would find some of them."""
     try:
         return collect(lesson.tests for lesson in lessons()), ""

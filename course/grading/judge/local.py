@@ -60,7 +60,7 @@ def local_judges(settings: Settings, jobs: int) -> Iterator[Judges]:
         judges = [new_judge() for _ in range(jobs)]
         try:
             # one unit in advance, so that no judge waits
-            yield Judges(submit, jobs, room=lambda: 2, losses=(BrokenProcessPool,))
+            yield Judges(submit, jobs, capacity=lambda: 2, losses=(BrokenProcessPool,))
         except BaseException:  # the user has had enough: nobody waits for what was begun
             until_closed.close()
             for judge in judges:

@@ -15,7 +15,7 @@ gc.disable()  # nothing is garbage while PyTorch is loaded; to look for some tak
 
 from course.grading.judge.judge import cases  # noqa: E402
 
-with contextlib.suppress(RuntimeError):  # tests that cannot be read: each judge says so
+with contextlib.suppress(RuntimeError):  # tests that cannot be read: each judge reports it
     cases()
 gc.freeze()  # or each judge's collector would copy all of this memory, by touching it
 gc.enable()

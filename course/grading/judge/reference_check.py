@@ -13,14 +13,14 @@ NOBODY = ""
 """The student of the units that are checks."""
 
 
-def checks(lesson: str) -> list[Unit]:
+def check_units(lesson: str) -> list[Unit]:
     """Return the reference and the stub of a lesson, to be judged before anybody's module."""
     solution = find_lesson(lesson).module("solutions").read_text(encoding="utf-8")
     texts = importing_exercises(solution).encode("utf-8"), stub_of(lesson)
     return [Unit(NOBODY, lesson, text) for text in texts]
 
 
-def expect_right(unit: Unit, result: LessonResult) -> None:
+def verify_check(unit: Unit, result: LessonResult) -> None:
     """Refuse to grade with tests that judge the reference or the stub wrongly.
 
     Raises:

@@ -26,7 +26,7 @@ class Judges:
     Attributes:
         submit: gives a unit to the executor of this number.
         count: how many executors there are.
-        room: returns how many units an executor may have at a time.
+        capacity: returns how many units an executor may have at a time.
         losses: what a future raises whose judge came to an end.
         seconds: how long to wait for a result before `check` is called, if it is to be.
         check: raises a `GradingError` if no result can come.
@@ -34,13 +34,13 @@ class Judges:
 
     submit: Callable[[int, Unit], Future]
     count: int
-    room: Callable[[], int]
+    capacity: Callable[[], int]
     losses: tuple[type[Exception], ...]
     seconds: float | None = None
     check: Callable[[], object] = lambda: None
 
 
-def judged(
+def judge_units(
     units: Iterator[Unit], start: Callable[[], AbstractContextManager[Judges]]
 ) -> Iterator[tuple[Unit, LessonResult]]:
     """Yield every unit with its result, as they come.
@@ -50,13 +50,13 @@ def judged(
     """
     lost: list[Unit] = []
     for unit in units:
-        lost += [one for one, _ in (yield from _judged(chain([unit], units), start))]
+        lost += [one for one, _ in (yield from _judge_units(chain([unit], units), start))]
     for unit in lost:  # one by one, so that it is clear whose fault it is
-        for _, why in (yield from _judged(iter([unit]), start)):
+        for _, why in (yield from _judge_units(iter([unit]), start)):
             yield unit, not_graded(unit, f"It could not be graded: {why}.")
 
 
-def _judged(
+def _judge_units(
     units: Iterator[Unit], start: Callable[[], AbstractContextManager[Judges]]
 ) -> Generator[tuple[Unit, LessonResult], None, list[tuple[Unit, str]]]:
     """Judge all units; return those that were with a judge that came to an end, and why."""
@@ -64,9 +64,9 @@ def _judged(
     busy: dict[Future, tuple[int, Unit]] = {}
     load: Counter[int] = Counter()
     with start() as judges:
-        waiting = Waiting(units, UNITS_AHEAD * judges.count)
+        waiting = UnitQueue(units, UNITS_AHEAD * judges.count)
         while True:
-            for most in range(1, judges.room() + 1):  # one for each, then another one for each
+            for most in range(1, judges.capacity() + 1):  # one for each, then another one for each
                 for number in range(judges.count):
                     if load[number] < most and (unit := waiting.next_for(number)):
                         busy[judges.submit(number, unit)] = number, unit
@@ -88,7 +88,7 @@ def _judged(
                     yield unit, result
 
 
-class Waiting:
+class UnitQueue:
     """A queue. A judge gets units of a lesson that it knows, rather than of one that another knows.
 
     A judge tries the known mistakes of a lesson once, and grades the same text once, so each unit

@@ -33,7 +33,7 @@ from course.grading.nbgrader.submissions import (
     submitted,
 )
 from course.syllabus import Lesson
-from course.system.files import write_whole
+from course.system.files import write_atomically
 from course.testing.result import LessonResult
 
 
@@ -159,7 +159,7 @@ class Autograde(converters.Autograde):
             rmtree(done)
         self._save(student, notebook, handed_in.texts.get(TIME))
         for name, text in files.items():
-            write_whole(done / name, text)
+            write_atomically(done / name, text)
         self.set_permissions(assignment, student)
 
     def _save(self, student: str, notebook: NotebookNode, time: str | None) -> None:

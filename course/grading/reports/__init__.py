@@ -19,7 +19,7 @@ from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.overview import overview_page
 from course.grading.reports.tables import grades_csv
-from course.system.files import write_whole
+from course.system.files import write_atomically
 
 
 def write_reports(
@@ -50,10 +50,10 @@ def write_reports(
         out / "grades.csv": grades_csv(grades),
     }
     for one in grades.students:
-        write_whole(out / feedback_path(one.student), feedback_page(one))
-        write_whole(gradescope / f"{file_stem(one.student)}.json", gradescope_results(one))
+        write_atomically(out / feedback_path(one.student), feedback_page(one))
+        write_atomically(gradescope / f"{file_stem(one.student)}.json", gradescope_results(one))
     for path, text in of_class.items():
-        write_whole(path, text)
+        write_atomically(path, text)
     return [*of_class, feedback, gradescope]
 
 

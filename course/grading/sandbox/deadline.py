@@ -1,4 +1,4 @@
-"""A clock for deadlines that does not run while the machine is busy with others, or stands still.
+"""A clock for deadlines that stops while the machine is busy with others, or suspended.
 
 Where more processes want to run than there are processors, each waits its turn. Linux counts how
 long; see `schedstat` in https://docs.kernel.org/scheduler/sched-stats.html. It does not count how
@@ -13,7 +13,7 @@ class Clock:
     """Seconds, less those that the process in question and this one waited for a processor.
 
     What is waited is looked up only when a deadline seems to be reached: it takes 20 microseconds.
-    Nor do the seconds count while this process was stopped, if it is asked before each wait.
+    Seconds while this process was stopped do not count either, if it is asked before each wait.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Clock:
             self._excused += idle - SECONDS_AT_A_TIME
         return now - self._excused
 
-    def has_struck(self, deadline: float) -> bool:
+    def has_passed(self, deadline: float) -> bool:
         """Test that a deadline is over."""
         return self.seconds_until(deadline) <= 0
 

@@ -56,7 +56,7 @@ def _inherited(_: str) -> list[int]:
         with contextlib.suppress(OSError):
             os.fstat(number)
             usable.append(number)
-    # nothing stands behind the first three; a fourth is the connection
+    # the first three lead nowhere; a fourth is the connection
     if len(usable) <= 4:
         raise PermissionError(f"only {len(usable)} are open")
     return usable
@@ -65,13 +65,13 @@ def _inherited(_: str) -> list[int]:
 def _environment_in_memory(course: str) -> set[str]:
     libc = ctypes.CDLL(None)
     libc.getauxval.restype = ctypes.c_void_p
-    name_of_program = libc.getauxval(31)  # the environment stands right below it on the stack
+    name_of_program = libc.getauxval(31)  # the environment is right below it on the stack
     strings = ctypes.string_at(name_of_program - 1000, 1000).split(b"\0")
     names = {string.split(b"=")[0].decode(errors="replace") for string in strings if b"=" in string}
-    # random bytes stand there, too: by chance they look like a variable with a short name
+    # random bytes are there, too: by chance they look like a variable with a short name
     unknown = {name for name in names if name.isidentifier() and len(name) > 2} - _environment()
     if not unknown:
-        raise PermissionError("nothing but the variables that everyone has")
+        raise PermissionError("only the variables that everyone has")
     return unknown
 
 
@@ -223,6 +223,6 @@ ATTEMPTS = {
     "ask the kernel about the network": lambda _: _bind(socket.AF_NETLINK, socket.SOCK_RAW, (0, 0)),
     "map 100 GB of memory": _memory,
     "raise its own limit on processor time": _raise_limit,
-    "become root of a namespace of its own": lambda _: _system_call("unshare", _NEW_USER),
+    "become root of its own namespace": lambda _: _system_call("unshare", _NEW_USER),
     "call what no exercise needs": _rare_calls,
 }

@@ -1,7 +1,8 @@
 """The process that workers are forked from: PyTorch is loaded, and nothing worth knowing.
 
-It is a program of its own, forked for each judge that comes, so that PyTorch is loaded only once.
-Each fork does as its judge says over one connection: spawn a worker, kill it, say what ended it.
+It is a separate program, forked for each judge that comes, so that PyTorch is loaded only once.
+Each fork serves its judge over one connection: it spawns workers, kills them, and tells how they
+ended.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ import torch
 from course.grading.sandbox.namespaces import end_with_parent
 from course.grading.sandbox.sandbox import Limits, SandboxError, enter_namespaces, spawn
 from course.grading.sandbox.start import ENDED, start_fork_server, stop_fork_server
-from course.grading.sandbox.wire import Closed, receive, send
+from course.grading.sandbox.wire import ConnectionClosed, receive, send
 from course.grading.sandbox.worker import serve
 
 SECONDS_TO_END = 2.0
@@ -73,7 +74,7 @@ class ForkServer:
 
     def spawn(self) -> Worker:
         """Return a new worker."""
-        with contextlib.suppress(Closed):  # then there is no answer either
+        with contextlib.suppress(ConnectionClosed):  # then there is no answer either
             send(self._connection, "spawn")
         number, worker = _received_socket(self._connection, 16)
         if worker is None:
@@ -81,17 +82,17 @@ class ForkServer:
         return int(number), worker
 
     def kill(self, worker: Worker, has_hung_up: bool = False) -> tuple[str, bool]:
-        """End a worker; say what ended it, and whether that was the machine's doing.
+        """End a worker; return what ended it, and whether the machine did.
 
-        What ended it is the rest of a sentence about "the code". Who has hung up is about to end:
-        it is given the time for that.
+        What ended it is the rest of a sentence that begins "the code". A worker that has hung up is
+        about to end: it gets the time for that.
         """
         number, connection = worker
         connection.close()
         try:
             send(self._connection, [number, has_hung_up])
             why, was_lost = receive(self._connection)
-        except Closed:
+        except ConnectionClosed:
             raise SandboxError(ENDED) from None
         return why, was_lost
 
@@ -113,7 +114,7 @@ def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) ->
     if confined:
         enter_namespaces()
     workers = {}
-    with contextlib.suppress(Closed, ConnectionError):  # the judge has gone
+    with contextlib.suppress(ConnectionClosed, ConnectionError):  # the judge has gone
         while True:
             request = receive(connection)
             if request == "spawn":
@@ -129,7 +130,7 @@ def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) ->
                 pid, has_hung_up = request
                 worker = workers.pop(pid)
                 worker.kill(SECONDS_TO_END if has_hung_up else 0.0)
-                send(connection, [worker.why_it_died(), worker.was_lost])
+                send(connection, [worker.why_it_ended(), worker.was_lost])
     for worker in workers.values():
         worker.kill()
     os._exit(0)
@@ -143,7 +144,7 @@ def _trouble(limits: Limits, confined: bool) -> str:
             if worker.connection.recv(4) == b"here":
                 return ""
             worker.kill(SECONDS_TO_END)
-        return f"No worker came to life here: the code {worker.why_it_died()}."
+        return f"No worker came to life here: the code {worker.why_it_ended()}."
     except (SandboxError, OSError) as error:
         return f"No worker could be started here: {error}."
 
@@ -176,7 +177,9 @@ def _warm_up() -> None:
     """Do now what each worker would do for the first time, and make it cheap to fork."""
     import resource  # noqa: F401
 
-    tempfile.tempdir = "/tmp"  # or whoever asks for it looks for one to write to, and finds none
+    tempfile.tempdir = (
+        "/tmp"  # or `tempfile` looks for a folder that it can write to, and finds none
+    )
     torch.set_num_threads(1)
     torch.empty(2, device="meta") + 1
     _rehearse()

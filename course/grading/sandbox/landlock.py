@@ -1,6 +1,6 @@
 """Landlock: the Linux kernel lets a process give up, for good, all files but those that it names.
 
-It needs no privileges. What is used here: https://docs.kernel.org/userspace-api/landlock.html
+It needs no privileges. See https://docs.kernel.org/userspace-api/landlock.html
 """
 
 import ctypes

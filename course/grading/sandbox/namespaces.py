@@ -17,11 +17,11 @@ _ALL_BUT_USER = _MOUNTS | _IPC | _PROCESSES | _NETWORK
 _BIND, _RECURSIVE, _PRIVATE = 1 << 12, 1 << 14, 1 << 18
 _DETACH = 2  # of umount2(2)
 _NEW_ROOT = "/proc"
-"""Where the new root is put together: no file that is needed lies in there."""
+"""Where the new root is put together: it must contain no file that is needed."""
 
 
 def enter(readable: Iterable[str]) -> bool:
-    """Enter namespaces of one's own, in which these files and folders are all that there is.
+    """Enter new namespaces, in which these files and folders are all that there is.
 
     Processes that are started from now on see one another alone. This process must have a single
     thread.

@@ -16,8 +16,8 @@ from course.grading.sandbox.attempts import KINDS
 from course.grading.sandbox.deadline import Clock
 from course.grading.sandbox.fork_server import ForkServer, Worker
 from course.grading.sandbox.wire import (
-    Closed,
-    Silence,
+    ConnectionClosed,
+    ReceiveTimeout,
     WireError,
     dumps,
     loads,
@@ -36,7 +36,7 @@ MAX_BYTES = 256 * 2**20
 MAX_TEXT = 5000
 """Of each text in an answer that is neither result nor argument."""
 MAX_NAME = 100
-"""Of what is said to be still to do: the name of an exercise."""
+"""Of the name of an exercise that a worker reports as still to do."""
 
 TOO_LARGE = "the code gave larger answers than anybody needs"
 
@@ -131,7 +131,7 @@ class RemoteModule:
 
     def _answer_to(self, request: bytes, deadline: float) -> tuple[bytes, bytes]:
         """Return text and memory of the answer to a message."""
-        if self.clock.has_struck(self._end):
+        if self.clock.has_passed(self._end):
             raise Stopped(TOO_LONG)
         if self._bytes_left <= 0:
             raise Stopped(TOO_LARGE)
@@ -143,10 +143,10 @@ class RemoteModule:
         try:
             send_message(connection, request, seconds_left)
             text, memory = receive_message(connection, seconds_left)
-        except Silence:
+        except ReceiveTimeout:
             self.end()
             raise (TimeIsUp() if until == deadline else Stopped(TOO_LONG)) from None
-        except Closed:
+        except ConnectionClosed:
             why = self.end(has_hung_up=True)
             raise (WorkerLost(why) if self._lost else Stopped(f"the code {why}")) from None
         except WireError:
@@ -242,7 +242,11 @@ def _source_of(thing: type | Callable) -> str:
 
 
 def checked_answer(answer: Any) -> tuple[str, Any]:
-    """Return an answer as it has to be, whoever wrote it."""
+    """Return the kind and the content of an answer, which a stranger may have written.
+
+    Raises:
+        WireError: it is not of a known form.
+    """
     if type(answer) is not list or len(answer) != 2:
         raise WireError("not an answer")
     kind, said = _text(answer[0]), answer[1]

@@ -1,4 +1,4 @@
-"""A process for a stranger's code: it can compute, answer its one connection, and no more.
+"""A process for a stranger's code, which can only compute and answer its one connection.
 
 A *fork server* is a process with a single thread that has imported what workers need and that knows
 no secrets. `spawn` forks a worker from it. Before the worker runs anything of a student's, it
@@ -42,7 +42,7 @@ ENVIRONMENT = {
     "HOME": "/",
     "LANG": "C.UTF-8",
     "MALLOC_MMAP_THRESHOLD_": str(2**30),  # memory that is freed is used again, not given
-    "MALLOC_TRIM_THRESHOLD_": str(2**30),  # back to be asked for anew, page by page
+    "MALLOC_TRIM_THRESHOLD_": str(2**30),  # back to be requested again, page by page
     "MPLCONFIGDIR": "/tmp",  # or a module that imports Matplotlib could not be loaded
     "OMP_THREAD_LIMIT": "1",  # PyTorch would die of the threads that it cannot start
     "PATH": "/usr/bin:/bin",
@@ -157,11 +157,11 @@ class Worker:
             os.kill(self.pid, signal.SIGKILL)  # not yet waited for, so the number is still its own
             self._has_ended()
 
-    def why_it_died(self) -> str:
+    def why_it_ended(self) -> str:
         """Say what ended it, after a `kill`: the rest of a sentence that begins "The code"."""
         status, _ = self._ending
         if os.WIFEXITED(status):
-            return self._why_it_left(os.WEXITSTATUS(status))
+            return self._why_it_exited(os.WEXITSTATUS(status))
         number = os.WTERMSIG(status)
         if number == signal.SIGXCPU or (number == signal.SIGKILL and self._is_spent()):
             return f"used more than {self._limits.cpu_seconds} s of processor time"
@@ -184,7 +184,7 @@ class Worker:
     def _is_spent(self) -> bool:
         return self._ending[1] >= self._limits.cpu_seconds
 
-    def _why_it_left(self, code: int) -> str:
+    def _why_it_exited(self, code: int) -> str:
         if code == _OUT_OF_MEMORY:
             return f"needed more than {self._limits.memory_bytes / 1e9:g} GB of memory"
         if self._was_confined:
@@ -216,7 +216,7 @@ def spawn(
     """Fork a worker that is confined first and then calls `run` with its end of a connection.
 
     When `run` returns or raises, the worker ends. What it prints goes nowhere. If memory runs out
-    where nobody handles it, `why_it_died` says so.
+    where nobody handles it, `why_it_ended` says so.
 
     Args:
         confined: False for code that one trusts as one's own, where there is no sandbox.
@@ -339,7 +339,9 @@ def _confine(kept: tuple[int, ...], limits: Limits, rules: _Rules, parent: int) 
     landlock.enter(rules.files)
     os.close(rules.files)
     _drop_capabilities()
-    seccomp.system_call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)  # no core dump, whoever collects them
+    seccomp.system_call(
+        "prctl", _SET_DUMPABLE, 0, 0, 0, 0
+    )  # no core dump for programs that collect them
     seccomp.enter(rules.system_calls)
 
 

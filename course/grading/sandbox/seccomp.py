@@ -1,6 +1,6 @@
 """seccomp: the Linux kernel lets a process give up, for good, all system calls but a few.
 
-What is listed here is what arithmetic in Python and PyTorch needs; everything else, and whatever a
+The list has what arithmetic in Python and PyTorch needs; everything else, and whatever a
 later kernel invents, is refused as "Operation not permitted". The filter is put together by
 libseccomp (https://github.com/seccomp/libseccomp), which knows the numbers of the calls on every
 architecture and closes the side doors (32-bit calls, x32).

@@ -13,9 +13,9 @@ import torch
 from torch import nn
 
 from course.grading.sandbox.attempts import note_attempts
-from course.grading.sandbox.wire import Closed, WireError, receive, send
+from course.grading.sandbox.wire import ConnectionClosed, WireError, receive, send
 from course.system.memory import ran_out_of_memory
-from course.testing.earlier import made_from, modules
+from course.testing.earlier import modules, names_defined_by
 from course.testing.executor import Executor, compiled
 from course.testing.loading import run_module
 from course.testing.outcomes import StudentError, ToDo, Wrong
@@ -31,11 +31,11 @@ def serve(connection: socket.socket) -> None:
     The answer is that of the last step, or of the first that goes wrong: "result", "to do",
     "wrong" or "student", then what there is to say.
     """
-    actor = _Actor()
+    actor = _Session()
     while True:
         try:
             steps = receive(connection)
-        except Closed:
+        except ConnectionClosed:
             return
         for step in steps:
             answer = _answer(actor, *step)
@@ -47,7 +47,7 @@ def serve(connection: socket.socket) -> None:
             send(connection, ["wrong", "what came back is too large to be looked at"])
 
 
-class _Actor:
+class _Session:
     """An executor, and the verbs that it has in a worker alone."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class _Actor:
         Args:
             sources: right code for what it may import from earlier lessons.
         """
-        earlier = made_from(sources)
+        earlier = names_defined_by(sources)
         sys.modules.update(modules(earlier))  # for what is imported while a function runs
         path = Path(name)
         note_attempts(str(path), self._attempts.add)
@@ -84,7 +84,7 @@ class _Actor:
         return self.executor.prop(names[name], args, kwargs, number)
 
 
-def _answer(actor: _Actor, verb: str, args: list, kwargs: dict | None = None) -> list:
+def _answer(actor: _Session, verb: str, args: list, kwargs: dict | None = None) -> list:
     act = getattr(actor, verb, None) or getattr(actor.executor, verb)
     try:
         return ["result", act(*args, **(kwargs or {}))]
