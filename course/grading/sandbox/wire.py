@@ -49,12 +49,12 @@ class WireError(Exception):
     """An error of what arrived, or was to be sent: it is no message."""
 
 
-class Silence(Exception):
-    """A silence: nothing arrived in time."""
+class ReceiveTimeout(Exception):
+    """Nothing arrived, or could be sent, in time."""
 
 
-class Closed(Exception):
-    """An end of the connection, closed by the other side."""
+class ConnectionClosed(Exception):
+    """The other side closed the connection."""
 
 
 # --- messages -------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def send(connection: socket.socket, value: Any, seconds_left: SecondsLeft | None
     """Send a plain value; it must be on its way before no seconds are left.
 
     Raises:
-        WireError, Silence, Closed.
+        WireError, ReceiveTimeout, ConnectionClosed.
     """
     send_message(connection, dumps(value), seconds_left)
 
@@ -85,14 +85,14 @@ def send_message(
         except TimeoutError:
             continue
         except (BrokenPipeError, ConnectionResetError):
-            raise Closed from None
+            raise ConnectionClosed from None
 
 
 def receive(connection: socket.socket, seconds_left: SecondsLeft | None = None) -> Any:
     """Return the next value; it must have arrived whole before no seconds are left.
 
     Raises:
-        WireError, Silence, Closed.
+        WireError, ReceiveTimeout, ConnectionClosed.
     """
     return loads(*receive_message(connection, seconds_left))
 
@@ -125,9 +125,9 @@ def _some(connection: socket.socket, seconds_left: SecondsLeft | None) -> bytes:
         except TimeoutError:
             continue
         except ConnectionResetError:
-            raise Closed from None
+            raise ConnectionClosed from None
         if not data:
-            raise Closed
+            raise ConnectionClosed
         return data
 
 
@@ -137,7 +137,7 @@ def _wait_at_most(seconds_left: SecondsLeft | None, connection: socket.socket) -
         return
     seconds = seconds_left()
     if seconds <= 0:
-        raise Silence
+        raise ReceiveTimeout
     connection.settimeout(seconds)
 
 
