@@ -35,7 +35,7 @@ from course.grading.grades import grades_of
 from course.grading.judge import grade as grading
 from course.grading.judge import local, signing
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
-from course.grading.judge.schedule import Waiting
+from course.grading.judge.schedule import UnitQueue
 from course.grading.judge.unit import Unit, key_of, not_graded
 from course.grading.reports import pages_of_others
 from course.grading.run import Outcome, Request
@@ -512,7 +512,7 @@ def test_ctrl_c_stops_everybody_with_a_sentence(submissions, tmp_path, count):
 def test_a_judge_gets_the_lessons_that_it_knows():
     """Two judges in turn: none begins a lesson that the other one knows while there is another."""
     units = [Unit(f"student {n}", stem, b"") for n in range(5) for stem in ("rope", "lookup")]
-    waiting = Waiting(iter(units), at_most=6)
+    waiting = UnitQueue(iter(units), at_most=6)
     given = [(judge, waiting.next_for(judge)) for _ in range(4) for judge in (0, 1)]
     assert [unit.lesson for judge, unit in given if judge == 0] == ["rope"] * 4
     assert [unit.lesson for judge, unit in given if judge == 1] == ["lookup"] * 4
