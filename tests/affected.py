@@ -21,7 +21,7 @@ from pathlib import Path, PurePath
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFTEST = "tests/course/conftest.py"
-PLUGINS = {"course/testing/plugin.py", "course/student/summary.py"}
+PLUGINS = {"course/testing/plugin.py", "course/student/pytest_summary.py"}
 TESTS = ("tests", "tests/course")
 READ_ONLY = r"(solutions|exercises|notebooks|tests)/"
 OF_A_LESSON = r"(solutions|exercises|notebooks|course/(mistakes|lessons|figures/texts))/|tests/t"

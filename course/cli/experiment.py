@@ -82,9 +82,9 @@ def _bar(names: Sequence[str], steps: int) -> Iterator[Callable[..., None]]:
         yield tell
 
 
-def _tell_whose(whose: Mapping[str, str]) -> None:
+def _print_borrowed(sources: Mapping[str, str]) -> None:
     """Print which exercises are yours and which are borrowed."""
-    if borrowed := [name for name in whose if whose[name] == "borrowed"]:
+    if borrowed := [name for name in sources if sources[name] == "borrowed"]:
         said = f"Borrowed, because yours did not pass a check yet: {', '.join(borrowed)}."
         click.echo(f"\n{filled(said)}")
     else:
@@ -169,7 +169,7 @@ def _report(results: "Sequence[Result]", settings: "Settings") -> None:
             "with positions divided (linear), and by yarn_frequencies with beta_fast 32 and 4."
         )
     click.echo(f"\n{filled(' '.join(sentences))}")
-    _tell_whose({name: whose for result in results for name, whose in result.whose.items()})
+    _print_borrowed({name: source for result in results for name, source in result.sources.items()})
     for result in results:
         click.echo(f"\n{result.scheme} writes: {_on_one_line(result.sample)[:160]}")
 
@@ -195,7 +195,7 @@ def cache(seed: int) -> None:
     from course.data.corpus import load_corpus
     from course.experiments import cached
     from course.experiments.character_gpt import ALWAYS
-    from course.experiments.training import QUICK, whose
+    from course.experiments.training import QUICK, sources
     from course.experiments.writing import first_difference
 
     torch.set_num_threads(1)  # products this small are not worth sharing
@@ -227,7 +227,7 @@ def cache(seed: int) -> None:
         f"Largest difference of a logit: {largest:.1e}. Seconds: {seconds:.2f} with the cache, "
         f"{other_seconds:.2f} without."
     )
-    _tell_whose(whose((*ALWAYS, "interleaved_to_half", "RotaryEmbedding")))
+    _print_borrowed(sources((*ALWAYS, "interleaved_to_half", "RotaryEmbedding")))
 
 
 # --- gpt ----------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def gpt(long: bool, prompt: str | None, seed: int) -> None:
 def _report_of_gpts(results: "Mapping[str, GPTResult]", settings: "Settings", corpus: str) -> None:
     """Print what both models reach, what they are made of, and what they write."""
     from course.experiments.gpt import TEMPERATURE
-    from course.student.borrow import names_of
+    from course.student.exercises import passing_exercises
 
     size, any_result = settings.size, next(iter(results.values()))
     click.echo(
@@ -296,8 +296,8 @@ def _report_of_gpts(results: "Mapping[str, GPTResult]", settings: "Settings", co
             f"\nCounted in texts drawn at temperature {TEMPERATURE}. New: lines that the grammar "
             "can write\nand the training text does not hold."
         )
-    _tell_whose(any_result.whose)
-    if why := names_of("gpt").why_none_is_own:
+    _print_borrowed(any_result.sources)
+    if why := passing_exercises("gpt").load_error:
         click.echo(filled(why))
     texts = {"before its training": any_result.untrained}
     for title, text in (texts | {way: result.sample for way, result in results.items()}).items():
@@ -312,7 +312,7 @@ def _write_on(training: "GPTTraining", ids: list[int]) -> None:
     import torch
 
     from course.experiments.gpt import TEMPERATURE, all_names, students_code
-    from course.experiments.training import whose
+    from course.experiments.training import sources
     from course.experiments.writing import first_difference, go_on, tokens_per_second
 
     generate, model = training.exercises.generate, training.model
@@ -335,7 +335,7 @@ def _write_on(training: "GPTTraining", ids: list[int]) -> None:
         f"\n{speed:,.0f} characters a second with the cache, {slower:,.0f} without, where the "
         f"whole text is read\nanew for each of {len(one) - 1}. Both write {told}."
     )
-    _tell_whose(whose(all_names()))
+    _print_borrowed(sources(all_names()))
 
 
 # --- analogies ----------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def analogies(questions: Path | None, dim: str, words: int | None) -> None:
     from course.data import data_folder
     from course.data.glove import open_glove
     from course.experiments import analogies
-    from course.student.borrow import names_of
+    from course.student.exercises import passing_exercises
 
     path = questions or data_folder() / "questions-words.txt"
     if not path.exists():
@@ -378,14 +378,14 @@ def analogies(questions: Path | None, dim: str, words: int | None) -> None:
         answers = analogies.answer_all(sections, vectors)
     click.echo(f"\n{len(vectors):,} words of glove.6B.{dim}d.txt, questions of {path.name}\n")
     _answers_table(answers)
-    names = names_of("skipgram")
+    names = passing_exercises("skipgram")
     n_agreed = analogies.n_agreed(answers, vectors, names.analogy)
     n_asked = sum(len(one.best) > 0 for one in answers.values())
     click.echo(
         "\nThese are answers by the rule of `analogy`, computed in blocks. Asked for the first "
         f"question\nof each section, it says the same {n_agreed} times of {n_asked}."
     )
-    _tell_whose({"analogy": names.whose("analogy")})
+    _print_borrowed({"analogy": names.source_of("analogy")})
 
 
 def _answers_table(answers: "Mapping[str, Answers]") -> None:
@@ -435,7 +435,7 @@ def words(seed: int) -> None:
     from course.data.kingdom import ANALOGIES, kingdom_text
     from course.experiments.analogies import read_questions
     from course.experiments.real_words import every_way, tokens_of, trained, words_of
-    from course.student.borrow import names_of
+    from course.student.exercises import passing_exercises
 
     torch.set_num_threads(1)  # products this small are not worth sharing
     corpus, path, questions = load_corpus(), data_folder() / "questions-words.txt", []
@@ -462,14 +462,16 @@ def words(seed: int) -> None:
     click.echo(f"\n{corpus.name} in {len(tokens.words):,} byte-pair tokens")
     rows = {"skip-gram, 3 epochs": trained(tokens, (3,), seed)[3].center}
     _nearest(tokens, rows, (" king", "KING", " he", "ing"))
-    _tell_whose({"nearest_by_cosine": names_of("skipgram").whose("nearest_by_cosine")})
+    _print_borrowed(
+        {"nearest_by_cosine": passing_exercises("skipgram").source_of("nearest_by_cosine")}
+    )
 
 
 def _nearest(text: "Words", tables: "Mapping[str, Tensor]", asked: Sequence[str]) -> None:
     """Print the nearest rows of those words that are there, in each table."""
-    from course.student.borrow import names_of
+    from course.student.exercises import passing_exercises
 
-    nearest_by_cosine = names_of("skipgram").nearest_by_cosine
+    nearest_by_cosine = passing_exercises("skipgram").nearest_by_cosine
     for word in filter(text.words.__contains__, asked):
         click.echo(f"\nnearest to {word!r}")
         for way, rows in tables.items():

@@ -50,7 +50,7 @@ def export(mine: bool, out: Path) -> None:
     if not mine:
         return
     exercises = numbers["mine"]["exercises"]
-    yours = [one for one in exercises if one["whose"] == "yours"]
+    yours = [one for one in exercises if one["source"] == "yours"]
     for said, names in (
         ("yours", [one["name"] for one in yours]),
         ("borrowed from the reference", [one["name"] for one in exercises if one not in yours]),

@@ -23,7 +23,7 @@ from course.experiments.training import (
     kept_or_made,
 )
 from course.schemes import LONGEST
-from course.student.borrow import names_of
+from course.student.exercises import passing_exercises
 
 PROMPT = CONTEXT // 2
 """Characters that a model reads at once before it goes on one by one."""
@@ -109,7 +109,7 @@ def loaded(published: Training, convert: Callable[[Tensor, int], Tensor]) -> Cha
 
 def ways_to_read(published: Training) -> dict[str, Callable[[], Reader]]:
     """Return ways to read a checkpoint, right and wrong; each makes a new reader."""
-    convert = names_of("rope").interleaved_to_half
+    convert = passing_exercises("rope").interleaved_to_half
     right, plain = loaded(published, convert), loaded(published, lambda weight, n_heads: weight)
     as_one_head = loaded(published, lambda weight, n_heads: convert(weight, 1))
     return {

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course.schemes import SCHEMES
-from course.student.borrow import Names, names_of
+from course.student.exercises import LessonExercises, passing_exercises
 
 ALWAYS = ("TokenEmbedding", "tied_logits")
 """The exercises that every model is made of."""
@@ -49,7 +49,7 @@ class CharacterGPT(nn.Module):
         vocab_size: int,
         size: Size,
         scheme: str,
-        names: Callable[[str], Names] = names_of,
+        names: Callable[[str], LessonExercises] = passing_exercises,
     ) -> None:
         super().__init__()
         n_embd, n_heads = size.n_embd, size.n_heads

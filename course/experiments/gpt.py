@@ -31,10 +31,10 @@ from course.experiments.training import (
     kept_in,
     load_or_none,
     save,
-    whose,
+    sources,
 )
 from course.experiments.writing import go_on
-from course.student.borrow import Names, names_of, names_with
+from course.student.exercises import LessonExercises, passing_exercises, passing_exercises_with
 from course.syllabus import find_lesson
 from course.system.console import typed
 from course.testing.source import imported_from_earlier
@@ -88,9 +88,13 @@ class Unturned(nn.Module):
 
 
 @cache
-def exercises_of(way: str) -> Names:
+def exercises_of(way: str) -> LessonExercises:
     """Return the exercises of lesson 8, those that pass yours: with positions, or without."""
-    return names_of("gpt") if way == WITH else names_with("gpt", {"RotaryEmbedding": Unturned})
+    return (
+        passing_exercises("gpt")
+        if way == WITH
+        else passing_exercises_with("gpt", {"RotaryEmbedding": Unturned})
+    )
 
 
 def all_names() -> list[str]:
@@ -195,7 +199,7 @@ class Result:
         untrained: what the model wrote before its first step.
         sample: what it writes.
         lines: what the lines of the toy kingdom that it writes are worth.
-        whose: by exercise, "yours" or "borrowed".
+        sources: by exercise, "yours" or "borrowed".
         seconds: of processor time, for the steps.
     """
 
@@ -204,7 +208,7 @@ class Result:
     untrained: str
     sample: str
     lines: Tally | None
-    whose: dict[str, str]
+    sources: dict[str, str]
     seconds: float
 
 
@@ -304,7 +308,7 @@ def _trained(
         untrained=untrained,
         sample=training.sample(),
         lines=lines,
-        whose=whose(all_names()),
+        sources=sources(all_names()),
         seconds=training.seconds,
     )
     return {"model": training.model.state_dict(), "result": dataclasses.asdict(result)}

@@ -23,10 +23,10 @@ from course.experiments.training import (
     fingerprint,
     kept_in,
     kept_or_made,
-    whose,
+    sources,
 )
 from course.schemes import CONTEXT, LONGEST, SCHEMES, schemes_for
-from course.student.borrow import names_of
+from course.student.exercises import passing_exercises
 from course.system.files import write_bytes_atomically
 
 LENGTHS = (64, 128, 256)
@@ -42,7 +42,7 @@ class Result:
         held_out: by length, on text that it never saw.
         stretched: RoPE only: the same with its angles changed after the training, by way.
         sample: what it writes.
-        whose: by exercise, "yours" or "borrowed".
+        sources: by exercise, "yours" or "borrowed".
         seconds: of processor time.
     """
 
@@ -52,7 +52,7 @@ class Result:
     held_out: dict[int, float]
     stretched: dict[str, dict[int, float]]
     sample: str
-    whose: dict[str, str]
+    sources: dict[str, str]
     seconds: float
 
 
@@ -96,7 +96,7 @@ def result_of(
             held_out={length: training.held_out_loss(length) for length in LENGTHS},
             stretched=stretched_losses(training, LENGTHS) if scheme == "rope" else {},
             sample=training.sample(),
-            whose=whose(names),
+            sources=sources(names),
             seconds=training.seconds,
         )
         return dataclasses.asdict(result)
@@ -155,7 +155,7 @@ def stretched_losses(training: Training, lengths: Sequence[int]) -> dict[str, di
     "Extending Context Window of Large Language Models via Positional Interpolation",
     arXiv:2306.15595.
     """
-    model, rope, size = training.model, names_of("rope"), training.settings.size
+    model, rope, size = training.model, passing_exercises("rope"), training.settings.size
     trained, head_dim = model.turned, size.n_embd // size.n_heads
     losses: dict[str, dict[int, float]] = {}
     for length in lengths:
@@ -166,7 +166,7 @@ def stretched_losses(training: Training, lengths: Sequence[int]) -> dict[str, di
             "linear": RopeAt(frequencies(head_dim) / factor),
         }
         for beta_fast in YARN_TURNS:
-            by_parts = names_of("longer").yarn_frequencies(
+            by_parts = passing_exercises("longer").yarn_frequencies(
                 head_dim, BASE, factor, CONTEXT, beta_fast
             )
             turns[f"yarn {beta_fast:g}"] = RopeAt(by_parts)
@@ -198,5 +198,5 @@ class RopeAt(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         seq_len, width = x.shape[-2], self.cos.shape[-1]
         cos, sin = self.cos[:seq_len], self.sin[:seq_len]
-        turned = names_of("rope").apply_rope(x[..., :width], cos, sin)
+        turned = passing_exercises("rope").apply_rope(x[..., :width], cos, sin)
         return torch.cat((turned, x[..., width:]), dim=-1)

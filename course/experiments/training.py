@@ -21,7 +21,7 @@ from course.data.batches import get_batch, train_val_split
 from course.data.tokenizers import CharTokenizer
 from course.experiments.character_gpt import CharacterGPT, Size
 from course.schemes import CONTEXT
-from course.student.borrow import names_of
+from course.student.exercises import passing_exercises
 from course.syllabus import Lesson, lessons
 from course.system.files import write_bytes_atomically
 
@@ -189,7 +189,7 @@ def fingerprint(settings: Settings, text: str, names: Iterable[str]) -> str:
     digest.update(text.encode("utf-8"))
     for file in (Path(schemes.__file__), *sorted(Path(__file__).parent.glob("*.py"))):
         digest.update(file.read_bytes())
-    for name, owner in whose(names).items():
+    for name, owner in sources(names).items():
         lesson = _lesson_of(name)
         folders = ("exercises", "solutions") if owner == "yours" else ("solutions",)
         digest.update(f"{name} {owner}".encode())
@@ -198,9 +198,9 @@ def fingerprint(settings: Settings, text: str, names: Iterable[str]) -> str:
     return digest.hexdigest()[:16]
 
 
-def whose(names: Iterable[str]) -> dict[str, str]:
+def sources(names: Iterable[str]) -> dict[str, str]:
     """Return for each exercise "yours" or "borrowed"."""
-    return {name: names_of(_lesson_of(name).stem).whose(name) for name in names}
+    return {name: passing_exercises(_lesson_of(name).stem).source_of(name) for name in names}
 
 
 def _lesson_of(name: str) -> Lesson:

@@ -12,7 +12,7 @@ function troubleWith(scheme) {
 }
 
 /** Whose functions the page draws with, where some of them are a student's. */
-function whose() {
+function source() {
   if (!NUMBERS.mine) return "";
   const own = SHOWN_SCHEMES.filter(isOwn).map((scheme) => CALLED[scheme]);
   if (own.length === 0) return "Nothing of yours is here yet: all is the reference's.";
@@ -129,7 +129,7 @@ function judgedClaims() {
 const isBroken = (scheme) => judgedClaims().some((one) => one.scheme === scheme && one.sentence);
 
 function drawBroken() {
-  say($("whose"), state.step < 7 ? whose() : "");
+  say($("source"), state.step < 7 ? source() : "");
   const broken = judgedClaims().filter(
     ({ steps, sentence }) => steps.includes(state.step) && sentence,
   );
@@ -168,16 +168,16 @@ function addMine() {
 
 function panelOf(scheme) {
   const own = NUMBERS.mine.exercises.filter((exercise) => exercise.scheme === scheme);
-  const items = own.map(({ name, whose, status, says, look }) => {
+  const items = own.map(({ name, source, status, says, look }) => {
     const said =
-      whose === "borrowed" ? "still to do: borrowed from the reference" : (WORDS[status] ?? status);
+      source === "borrowed" ? "still to do: borrowed from the reference" : (WORDS[status] ?? status);
     const item = element(
       "li",
       { className: status },
       element("code", { textContent: name }),
       ` ${said}`,
     );
-    if (whose !== "borrowed" && says)
+    if (source !== "borrowed" && says)
       item.append(element("p", { textContent: `${says} ${look}`.trim() }));
     return item;
   });

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from course.lab.positions import EXERCISES, NotShown, table_of
 from course.mistakes.diagnosis import diagnoser
-from course.student.borrow import written_in
+from course.student.exercises import written_exercises
 from course.student.progress import stubs_in
 from course.student.warm.process import how_it_ended, results
 from course.student.warm.server import Run
@@ -61,7 +61,7 @@ def own_exercises(scheme: str) -> list[str]:
 
 
 def own_results() -> list[dict[str, Any]]:
-    """Return for each exercise of the page whose it is, its status, and the mistake if it is known.
+    """Return for each exercise of the page its source, its status, and the mistake if it is known.
 
     The graded tests of each lesson that was begun are run.
     """
@@ -74,7 +74,7 @@ def own_results() -> list[dict[str, Any]]:
             "name": name,
             "scheme": scheme,
             "lesson": stem,
-            "whose": "yours" if name in own_exercises(scheme) else "borrowed",
+            "source": "yours" if name in own_exercises(scheme) else "borrowed",
             **tested.get(stem, {}).get(name, {"status": Status.NOT_RUN, "says": "", "look": ""}),
         }
         for scheme, (stem, names) in EXERCISES.items()
@@ -103,7 +103,7 @@ def perform(
         return _tested(run, cases, path)
     run.end_after(given["seconds"])
     try:
-        names = written_in(path, find_lesson(lesson))
+        names = written_exercises(path, find_lesson(lesson))
         learned = torch.tensor(given["learned"])
         return {"table": table_of(scheme, names, given["length"], learned).tolist()}
     except (NotShown, Wrong) as wrong:

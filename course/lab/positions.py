@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from course.lab.training import SIZE
-from course.student.borrow import Names
+from course.student.exercises import LessonExercises
 from course.syllabus import find_lesson
 from course.testing.errors import location
 
@@ -26,7 +26,7 @@ class NotShown(Exception):
     """A function that gives nothing to show; the message is one sentence."""
 
 
-def table_of(scheme: str, names: Names, length: int, learned: Tensor) -> Tensor:
+def table_of(scheme: str, names: LessonExercises, length: int, learned: Tensor) -> Tensor:
     """Return what a scheme does at the first `length` positions.
 
     Args:
@@ -52,7 +52,7 @@ def table_of(scheme: str, names: Names, length: int, learned: Tensor) -> Tensor:
     return _rotations(names, length)
 
 
-def _rows_of(names: Names, learned: Tensor, length: int) -> Tensor:
+def _rows_of(names: LessonExercises, learned: Tensor, length: int) -> Tensor:
     with torch.random.fork_rng(devices=[]):  # it draws its first rows
         module = names.LearnedPositionalEmbedding(*learned.shape)
     tables = [one for one in module.parameters() if one.shape == learned.shape]
@@ -66,7 +66,7 @@ def _rows_of(names: Names, learned: Tensor, length: int) -> Tensor:
     return module(length)
 
 
-def _rotations(names: Names, length: int) -> Tensor:
+def _rotations(names: LessonExercises, length: int) -> Tensor:
     """Return what `apply_rope` does to any x: it is linear, so unit vectors tell everything."""
     shape = (length, HEAD_DIM)
 

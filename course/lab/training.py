@@ -22,7 +22,7 @@ from course.experiments import character_gpt
 from course.experiments import training as experiments_training
 from course.experiments.character_gpt import CharacterGPT, Size
 from course.experiments.training import load_or_none, rate, save
-from course.student.borrow import Names, reference_of
+from course.student.exercises import LessonExercises, reference_exercises
 from course.syllabus import find_lesson
 
 SCHEMES = ("none", "learned", "sinusoidal", "rope", "alibi")
@@ -46,9 +46,9 @@ def corpus() -> tuple[WordTokenizer, Tensor, Tensor]:
 
 
 @cache
-def reference(stem: str) -> Names:
+def reference(stem: str) -> LessonExercises:
     """Return the exercises of a lesson, all of them the reference's."""
-    return reference_of(find_lesson(stem))
+    return reference_exercises(find_lesson(stem))
 
 
 def trained(scheme: str) -> CharacterGPT:

@@ -15,7 +15,12 @@ from IPython import get_ipython
 from IPython.display import display
 
 from course import root
-from course.student.borrow import Names, borrowed_from_earlier, reference_of, written_in
+from course.student.exercises import (
+    LessonExercises,
+    borrowed_from_earlier,
+    reference_exercises,
+    written_exercises,
+)
 from course.student.progress import status_of_all
 from course.syllabus import Lesson, Status, find_exercises, find_lesson
 from course.testing.outcomes import Wrong
@@ -32,7 +37,7 @@ def exercises(stem: str) -> "Exercises":
 
 
 class Exercises:
-    """Names of a lesson: yours as soon as you have written them, the reference's until then.
+    """Exercises of a lesson: yours as soon as you have written them, else the reference's.
 
     What you save in the module counts from the next cell on. Every cell that uses something
     borrowed says so.
@@ -41,7 +46,7 @@ class Exercises:
     def __init__(self, lesson: Lesson) -> None:
         self._lesson = lesson
         self._source: bytes | None = None
-        self._names = Names({}, {})
+        self._names = LessonExercises({}, {})
         self._trouble = ""
         self._told: set[tuple[int, str]] = set()
         """Which names were asked for in which cells."""
@@ -67,10 +72,10 @@ class Exercises:
             return
         self._source, self._trouble = source, ""
         try:
-            self._names = written_in(path, self._lesson)
+            self._names = written_exercises(path, self._lesson)
         except Wrong as wrong:
             self._trouble = str(wrong).partition("\n")[0]
-            self._names = reference_of(self._lesson)
+            self._names = reference_exercises(self._lesson)
 
     def _tell_about(self, name: str) -> None:
         """Say what is odd about a name, or about the whole file; looked at once a cell."""
@@ -83,10 +88,10 @@ class Exercises:
     def _oddity(self, name: str) -> str:
         if self._trouble:
             return f"{self._trouble}. So all of it is borrowed from the reference."
-        if self._names.whose(name) == "borrowed":
+        if self._names.source_of(name) == "borrowed":
             return f"{name} is borrowed from the reference: yours is still to do."
         called = self._called_by(name)
-        lent = [one for one in called if self._names.whose(one) == "borrowed"]
+        lent = [one for one in called if self._names.source_of(one) == "borrowed"]
         lent += self._borrowed_of_earlier(name)
         status = self._status()
         wrong = [one for one in (name, *called) if status.get(one) == Status.WRONG]
@@ -151,7 +156,7 @@ def check(name: str) -> int:
     """
     import pytest
 
-    from course.student.summary import Results
+    from course.student.pytest_summary import Results
 
     exercise, *others = find_exercises(name)
     if others:

@@ -50,8 +50,10 @@ print(f"loss on held-out text of {corpus.name}, in nats per character")
 print(f"{'characters read':<16}" + "".join(f"{length:>8}" for length in (64, 128, 256)))
 for scheme, result in results.items():
     print(f"{scheme:<16}" + "".join(f"{loss:>8.2f}" for loss in result.held_out.values()))
-whose = {name: whose for result in results.values() for name, whose in result.whose.items()}
-borrowed = [name for name in whose if whose[name] == "borrowed"]
+sources = {}
+for result in results.values():
+    sources |= result.sources
+borrowed = [name for name in sources if sources[name] == "borrowed"]
 borrowed = textwrap.wrap(", ".join(borrowed) or "nothing", width=90)
 print("\nborrowed, because yours did not pass a check yet:", *borrowed, sep="\n")
 

@@ -8,7 +8,7 @@ from classes import needs_sandbox
 
 from course import ROOT
 from course.stubs import solution_of, stub_of
-from course.student import borrow, progress
+from course.student import exercises, progress
 from course.syllabus import Status, find_lesson, lessons
 from course.testing import earlier, source
 from course.testing.loading import load_module, run_module
@@ -86,18 +86,18 @@ def test_yours_is_used_where_it_passes_and_the_rest_is_borrowed(repository, monk
         path.parent.mkdir(exist_ok=True)
         path.write_text(written or stub_of(stem).decode(), encoding="utf-8")
     status = {one.name: Status.TO_DO for lesson in lessons() for one in lesson.exercises}
-    monkeypatch.setattr(borrow, "status_of_all", lambda: status | {"TokenEmbedding": "passed"})
-    monkeypatch.setattr(progress, "status_of_all", borrow.status_of_all)
-    borrow.names_of.cache_clear()
+    monkeypatch.setattr(exercises, "status_of_all", lambda: status | {"TokenEmbedding": "passed"})
+    monkeypatch.setattr(progress, "status_of_all", exercises.status_of_all)
+    exercises.passing_exercises.cache_clear()
     try:
-        names = borrow.names_of("gpt")
+        names = exercises.passing_exercises("gpt")
         model = names.GPT(50, 32, 2, 1, 8)
-        assert names.whose("GPT") == "borrowed"
-        assert type(model.tokens) is borrow.names_of("lookup").TokenEmbedding
+        assert names.source_of("GPT") == "borrowed"
+        assert type(model.tokens) is exercises.passing_exercises("lookup").TokenEmbedding
         assert 0.027 < model.tokens.weight.std().item() < 0.033  # yours
-        assert borrow.borrowed_from_earlier("gpt") == ["tied_logits", "RotaryEmbedding"]
+        assert exercises.borrowed_from_earlier("gpt") == ["tied_logits", "RotaryEmbedding"]
     finally:
-        borrow.names_of.cache_clear()
+        exercises.passing_exercises.cache_clear()
 
 
 @needs_sandbox

@@ -26,7 +26,7 @@ from course.experiments.character_gpt import Size
 from course.experiments.gpt import WITH, WITHOUT, GPTTraining
 from course.experiments.grammar import is_sentence, tally
 from course.experiments.training import Settings
-from course.student.borrow import names_of
+from course.student.exercises import passing_exercises
 
 SMALL = Settings(
     Size(n_layers=2, n_embd=16, n_heads=2), steps=6, batch_size=2, lr=0.01, context=24, warm_up=2
@@ -178,7 +178,7 @@ def test_what_a_student_s_code_raises_becomes_a_sentence_that_names_it(kept, mon
     def broken(self, x):
         raise ValueError("seven\nlines")
 
-    attention = names_of("gpt").GPT(11, 16, 2, 1, 24).blocks[0].attention
+    attention = passing_exercises("gpt").GPT(11, 16, 2, 1, 24).blocks[0].attention
     monkeypatch.setattr(type(attention.out_proj), "forward", broken)
     with pytest.raises(gpt.Stopped, match=r"ValueError: seven; it was raised in Causal") as stopped:
         gpt.result_of(WITH, SMALL, CORPUS)
@@ -186,7 +186,7 @@ def test_what_a_student_s_code_raises_becomes_a_sentence_that_names_it(kept, mon
 
 
 def test_a_loss_that_is_no_number_is_a_sentence(kept, monkeypatch):
-    monkeypatch.setattr(gpt, "exercises_of", lambda way: Nameless(names_of("gpt")))
+    monkeypatch.setattr(gpt, "exercises_of", lambda way: Nameless(passing_exercises("gpt")))
     with pytest.raises(gpt.Stopped, match=r"the loss is nan; look at what your modules return"):
         gpt.result_of(WITH, SMALL, CORPUS)
 
@@ -210,7 +210,7 @@ class Nameless:
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(0)
-    made = names_of("gpt").GPT(11, 16, 2, 2, 24)
+    made = passing_exercises("gpt").GPT(11, 16, 2, 2, 24)
     for weights in made.blocks.parameters():
         nn.init.normal_(weights, std=0.3)
     return made
@@ -219,7 +219,7 @@ def model():
 @pytest.mark.parametrize(("n_prompt", "n_new"), [(1, 0), (1, 60), (12, 13), (13, 12), (40, 1)])
 def test_a_text_goes_on_beyond_the_positions_that_there_are(model, n_prompt, n_new):
     ids, told = torch.arange(n_prompt)[None] % 11, []
-    generate, generator = names_of("gpt").generate, torch.Generator().manual_seed(0)
+    generate, generator = passing_exercises("gpt").generate, torch.Generator().manual_seed(0)
     text = writing.go_on(generate, model, ids, n_new, 1.0, generator, told.append)
     assert torch.equal(text[:, :n_prompt], ids)
     assert text.shape == (1, n_prompt + n_new)
@@ -227,7 +227,7 @@ def test_a_text_goes_on_beyond_the_positions_that_there_are(model, n_prompt, n_n
 
 
 def test_with_the_cache_and_without_the_same_is_written(model):
-    found = writing.tokens_per_second(names_of("gpt").generate, model, first=3, n_rounds=1)
+    found = writing.tokens_per_second(passing_exercises("gpt").generate, model, first=3, n_rounds=1)
     (text, speed), (other, slower) = found["with the cache"], found["without"]
     assert text == other and len(text) == 25 and len({*text}) > 3
     assert speed > 0 and slower > 0
@@ -236,8 +236,8 @@ def test_with_the_cache_and_without_the_same_is_written(model):
 def test_without_a_cache_the_whole_text_is_read_each_time(model):
     lengths = []
     seen = model.register_forward_pre_hook(lambda _, inputs: lengths.append(inputs[0].shape[1]))
-    names_of("gpt").generate(writing.WithoutCache(model), torch.tensor([[1, 2, 3]]), 4)
-    names_of("gpt").generate(model, torch.tensor([[1, 2, 3]]), 4)
+    passing_exercises("gpt").generate(writing.WithoutCache(model), torch.tensor([[1, 2, 3]]), 4)
+    passing_exercises("gpt").generate(model, torch.tensor([[1, 2, 3]]), 4)
     seen.remove()
     assert lengths == [3, 4, 5, 6, 3, 1, 1, 1]
 

@@ -28,7 +28,7 @@ from course.experiments.positions import RopeAt, frequencies, stretched_losses
 from course.experiments.training import Settings, Training
 from course.experiments.twins import share_of_twins_found, with_twins
 from course.schemes import LONGEST, SCHEMES
-from course.student.borrow import names_of
+from course.student.exercises import passing_exercises
 
 SMALL = Settings(Size(n_layers=2, n_embd=16, n_heads=2), steps=6, batch_size=2, lr=0.01)
 TEXT = kingdom_text()[:8000]
@@ -151,12 +151,12 @@ def test_who_wrote_an_exercise_decides_which_result_is_found(monkeypatch):
             for name, scheme in SCHEMES.items()
         }
 
-    before, whose = found(), training.whose
+    before, sources = found(), training.sources
 
     def mine(names):
-        return whose(names) | ({"RotaryEmbedding": "yours"} if "RotaryEmbedding" in names else {})
+        return sources(names) | ({"RotaryEmbedding": "yours"} if "RotaryEmbedding" in names else {})
 
-    monkeypatch.setattr(training, "whose", mine)
+    monkeypatch.setattr(training, "sources", mine)
     after = found()
     assert [scheme for scheme in SCHEMES if after[scheme] != before[scheme]] == [
         "rope",
@@ -308,7 +308,7 @@ def test_answers_in_blocks_are_those_of_analogy(block, monkeypatch):
     draw = random.Random(0)
     asked = {"some": [draw.choices(words, k=4) for _ in range(40)], "none": []}
     answers = analogies.answer_all(asked, glove)
-    units, analogy = F.normalize(glove.tensor(), dim=1), names_of("skipgram").analogy
+    units, analogy = F.normalize(glove.tensor(), dim=1), passing_exercises("skipgram").analogy
     for row, best, unruly in zip(
         answers["some"].questions, answers["some"].best, answers["some"].unruly, strict=True
     ):

@@ -19,7 +19,7 @@ from course.lab.page import page_with, write_page
 from course.lab.positions import HEAD_DIM, NotShown, table_of
 from course.lab.training import FARTHEST, SIZE
 from course.stubs import stub_from
-from course.student.borrow import names_of
+from course.student.exercises import passing_exercises
 from course.testing.loading import load_module
 
 STEMS = ("learned", "sinusoidal", "rope")
@@ -54,7 +54,7 @@ def student(repository):
     A module is the reference with one text replaced by another, or given as a whole. Nothing is
     loaded yet: what an earlier test loaded does not count.
     """
-    for loaded in (training.reference, names_of):
+    for loaded in (training.reference, passing_exercises):
         loaded.cache_clear()
 
     def write(**modules):
@@ -160,7 +160,7 @@ def mine(scheme, module):
     """The table of a scheme from a module of a student's."""
     stem, _ = own.EXERCISES[scheme]
     names = vars(load_module(module(stem)))
-    return table_of(scheme, type("Names", (), names), LONGEST, LEARNED)
+    return table_of(scheme, type("LessonExercises", (), names), LONGEST, LEARNED)
 
 
 @pytest.fixture
@@ -289,7 +289,7 @@ def test_what_the_course_knows_of_a_mistake_stands_on_the_page(student, tmp_path
     assert about["rotate_half"]["status"] == "wrong"
     assert "minus sign" in about["rotate_half"]["says"] and about["rotate_half"]["look"]
     assert about["rope_tables"]["status"] == "passed" and about["rope_tables"]["says"] == ""
-    assert about["sinusoidal_encoding"]["whose"] == "borrowed"
+    assert about["sinusoidal_encoding"]["source"] == "borrowed"
     assert "wrong: rotate_half" in output
     assert "yours: rope_tables, rotate_half, apply_rope, alibi_bias" in output
 

@@ -825,7 +825,7 @@ def test_right_functions_break_no_claim(opened, numbers):
 
 def test_a_lost_sign_is_marked_where_the_story_breaks(opened):
     says = {"says": "rotate_half loses a sign.", "look": "Where?", "status": "wrong"}
-    exercise = {"name": "rotate_half", "scheme": "rope", "lesson": "rope", "whose": "yours"} | says
+    exercise = {"name": "rotate_half", "scheme": "rope", "lesson": "rope", "source": "yours"} | says
     page = opened(mine={"positions": {"rope": rotations(mirrored)}, "exercises": [exercise]})
     panel = page.locator('#mine [data-scheme="rope"]')
     told = panel.inner_text()

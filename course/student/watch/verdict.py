@@ -7,7 +7,7 @@ from course.messages.terminal import report
 from course.mistakes.diagnosis import KnownMistakes, diagnoser
 from course.student.board import next_steps
 from course.student.progress import found_in, next_exercise, remember, status_of_all
-from course.student.summary import board_of
+from course.student.pytest_summary import board_of
 from course.student.warm.server import Run
 from course.syllabus import Lesson, Status, find_lesson
 from course.testing.case import SECONDS_PER_TEST, Case, collect

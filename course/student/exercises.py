@@ -15,13 +15,13 @@ from course.testing.outcomes import Wrong
 from course.testing.source import imported_from_earlier
 
 
-class Names:
+class LessonExercises:
     """The exercises of a lesson, each an attribute: yours, or the reference's."""
 
     def __init__(self, own: dict[str, Any], borrowed: dict[str, Any]) -> None:
         self._own = own
         self._borrowed = borrowed
-        self.why_none_is_own = ""
+        self.load_error = ""
         """Why the student's file could not be loaded; empty if it could."""
 
     def __getattr__(self, name: str) -> Any:
@@ -29,22 +29,22 @@ class Names:
             raise AttributeError(f"no exercise of this lesson is called {name}")
         return self._own[name] if name in self._own else self._borrowed[name]
 
-    def whose(self, name: str) -> str:
+    def source_of(self, name: str) -> str:
         """Return "yours" or "borrowed"."""
         return "yours" if name in self._own else "borrowed"
 
 
 @cache
-def names_of(stem: str) -> Names:
+def passing_exercises(stem: str) -> LessonExercises:
     """Return all exercises of a lesson; those that did not pass their last check are borrowed.
 
     For runs that are to come to an end with numbers that mean something. What is borrowed also
     serves the student's functions that call it.
     """
-    return names_with(stem, {})
+    return passing_exercises_with(stem, {})
 
 
-def names_with(stem: str, others: Mapping[str, Any]) -> Names:
+def passing_exercises_with(stem: str, others: Mapping[str, Any]) -> LessonExercises:
     """Return the same, with others in place of some that its module imports from earlier lessons.
 
     Args:
@@ -60,14 +60,14 @@ def names_with(stem: str, others: Mapping[str, Any]) -> Names:
         return _loaded(lesson, lesson.module(), earlier, passed)
     except Wrong as wrong:  # a file that cannot be imported: all of it is borrowed
         names = _loaded(lesson, None, earlier, passed)
-        names.why_none_is_own = str(wrong).partition("\n")[0]
+        names.load_error = str(wrong).partition("\n")[0]
         return names
 
 
 def _earlier(stem: str) -> dict[str, dict[str, Any]]:
     """Return what a lesson's module imports from earlier lessons: yours where they pass."""
     return {
-        earlier: {name: getattr(names_of(earlier), name) for name in names}
+        earlier: {name: getattr(passing_exercises(earlier), name) for name in names}
         for earlier, names in imported_from_earlier(stem).items()
     }
 
@@ -78,11 +78,11 @@ def borrowed_from_earlier(stem: str) -> list[str]:
         name
         for earlier, names in imported_from_earlier(stem).items()
         for name in names
-        if names_of(earlier).whose(name) == "borrowed"
+        if passing_exercises(earlier).source_of(name) == "borrowed"
     ]
 
 
-def written_in(path: Path, lesson: Lesson) -> Names:
+def written_exercises(path: Path, lesson: Lesson) -> LessonExercises:
     """Return all exercises of a lesson; those that are stubs or missing in a file are borrowed.
 
     For looking at one's own code, right or wrong. What is borrowed also serves the functions of
@@ -96,14 +96,14 @@ def written_in(path: Path, lesson: Lesson) -> Names:
     return _loaded(lesson, path, _earlier(lesson.stem), written)
 
 
-def reference_of(lesson: Lesson) -> Names:
+def reference_exercises(lesson: Lesson) -> LessonExercises:
     """Return all exercises of a lesson, borrowed; no file of the student is run."""
     return _loaded(lesson, None, None, set())
 
 
 def _loaded(
     lesson: Lesson, path: Path | None, earlier: dict[str, dict[str, Any]] | None, theirs: set[str]
-) -> Names:
+) -> LessonExercises:
     """Load a student's module, for those names that are theirs, and the reference for the rest."""
     mine = vars(load_module(path, earlier)) if path else {}
     reference = vars(load_module(lesson.module("solutions"), earlier))
@@ -111,4 +111,4 @@ def _loaded(
     own = {name: mine[name] for name in names if name in mine and name in theirs}
     borrowed = {name: reference[name] for name in names if name not in own}
     mine.update(borrowed)  # for those of the student's functions that call them
-    return Names(own, borrowed)
+    return LessonExercises(own, borrowed)
