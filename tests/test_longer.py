@@ -988,8 +988,7 @@ class TestRope2d:
         want = turned_2d(q, rows, cols) @ turned_2d(k, rows, cols).T
         q, k = (lesson.rope_2d(x, rows + 3, cols - 7) for x in (q, k))
         for got in (q, k):
-            shape = tuple(expect.tensors(got, "x").shape)
-            expect.that(shape == (4, 8), f"the shape is {shape}, but should be (4, 8)")
+            expect.shape(got, 4, 8)
         expect.close(q @ k.T, want, tolerance=1e-3)
 
     def test_gradient_turns_backwards(self, lesson, draw):

@@ -305,7 +305,7 @@ class TestLookupBackward:
         """The loss does not depend on a row that nobody looked up. The table
         has V rows, however small the ids in this batch are."""
         got = lesson.lookup_backward(draw.normal(2, 4, 3), draw.ids(4, 2, 4) + 3, 9)
-        expect.that(tuple(got.shape) == (9, 3), f"the shape is {tuple(got.shape)}, not (9, 3)")
+        expect.shape(got, 9, 3)
         expect.equal(got[:3], torch.zeros(3, 3))
         expect.equal(got[7:], torch.zeros(2, 3))
 

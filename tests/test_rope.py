@@ -278,8 +278,7 @@ class TestApplyRope:
         want = turned(q, start=2) @ turned(k, start=2).T
         q, k = lesson.apply_rope(q, *there), lesson.apply_rope(k, *there)
         for got in (q, k):
-            shape = tuple(expect.tensors(got, "x").shape)
-            expect.that(shape == (4, 6), f"the shape is {shape}, but should be (4, 6)")
+            expect.shape(got, 4, 6)
         expect.close(q @ k.T, want, tolerance=1e-4)
 
     def test_gradient_turns_backwards(self, lesson, draw):

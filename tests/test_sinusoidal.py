@@ -285,8 +285,7 @@ class TestOffsetRotation:
     @pytest.mark.parametrize("k", [1, -1, 7, -40])
     def test_position_p_becomes_position_p_plus_k(self, lesson, k):
         """R @ pe[p] == pe[p + k] for all p; a column vector, so pe @ R.T for a table."""
-        matrix = lesson.offset_rotation(k, 6)
-        expect.that(tuple(matrix.shape) == (6, 6), f"R has shape {tuple(matrix.shape)}, not (6, 6)")
+        matrix = expect.shape(lesson.offset_rotation(k, 6), 6, 6)
         before, after = encoding(range(1000, 1020), 6), encoding(range(1000 + k, 1020 + k), 6)
         expect.close(before @ matrix.T, after, tolerance=1e-4)
 

@@ -3,7 +3,8 @@
 expect.close(got, want)        values, shape, dtype and device
 expect.equal(got, want)        the same, exactly
 expect.that(fact, sentence)    anything else; the sentence says what went wrong
-expect.tensors(got, "rows"), expect.floats(got, 5)   the kind of a result, before it is taken apart
+expect.tensors(got, "rows"), expect.shape(got, 4, 6), expect.floats(got, 5)
+                               the kind of a result, before a test takes it apart
 expect.rejects(call, ValueError, bad=..., mentions=...)
 expect.follows_device(call, *args), expect.stays_on_device(call, *args)
 expect.learns_after_inference(call, *args, upstream=...)
@@ -102,6 +103,16 @@ def tensors(got: Any, *names: str) -> Any:
         if not isinstance(part, torch.Tensor):
             of_which = f"{_kind(part)} as {name}" if are_two else _kind(part)
             raise _wrong_kind(got, f"{of_which} came back where a tensor belongs")
+    return got
+
+
+def shape(got: Any, *sizes: int) -> Any:
+    """Expect a tensor of this shape, and give it back."""
+    __tracebackhide__ = True
+    found = tuple(tensors(got, "it").shape)
+    if found != sizes:
+        sentence = f"the shape is {found}, but should be {sizes}"
+        raise Wrong(message(sentence, _call_that_gave(got)))
     return got
 
 

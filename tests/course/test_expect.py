@@ -291,6 +291,20 @@ def test_what_can_be_taken_apart_is_given_back():
     assert expect.floats([1.0, 2.0], 2) == [1.0, 2.0]
 
 
+@pytest.mark.parametrize(
+    ("got", "words"),
+    [
+        (torch.zeros(3, 2), "(3, 2), but should be (2, 3)"),
+        (torch.zeros(3), "(3,), but should be (2, 3)"),
+        ([1.0], "a list of 1"),
+    ],
+)
+def test_a_wrong_shape_is_told_with_the_right_one(got, words):
+    right = torch.zeros(2, 3)
+    assert expect.shape(right, 2, 3) is right
+    assert words in message_of(expect.shape, got, 2, 3)
+
+
 def refuses(error_name, text):
     def call(*args):
         if args == ("bad",):
