@@ -52,14 +52,14 @@ def test_only_the_reference_with_all_points_and_the_stub_with_none_are_fit():
 @pytest.mark.parametrize(
     ("which", "outcome", "of_one", "sentence"),
     [
-        (0, PASSED, WRONG, "refuses the reference in tied_logits (test_tied_log"),
+        (0, PASSED, WRONG, "tied_logits (test_tied_log"),
         (0, PASSED, NOT_RUN, "in tied_logits (which has no test); mend"),
-        (1, TO_DO, PASSED, "gives the stub the points of tied_logits"),
+        (1, TO_DO, PASSED, "points of tied_logits"),
     ],
 )
 def test_what_is_not_fit_is_a_sentence(which, outcome, of_one, sentence):
     unit = check_units("learned")[which]
-    with pytest.raises(GradingError, match=r"^nothing was graded, for test_learned\.py") as caught:
+    with pytest.raises(GradingError, match=r"^nothing was graded.* test_learned\.py") as caught:
         verify_check(unit, result_of(unit, outcome, tied_logits=of_one))
     assert sentence in str(caught.value)
 
@@ -115,7 +115,7 @@ def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions):
         assert "tied_logits (which has no test)" in said
     mend(course, ("import torch\n", "import torch\ndef (\n"))
     said = refused()
-    assert "The graded tests cannot be read: SyntaxError: invalid syntax, " in said
+    assert "SyntaxError: invalid syntax, " in said
     assert "test_learned.py" in said
 
 
@@ -234,21 +234,24 @@ def test_points_of_a_lesson_outdate_it_alone(course_copy):
 # --- what changed ---------------------------------------------------------------------------
 
 
-def test_who_gains_and_who_loses_is_said_with_the_reason():
+def test_who_gains_and_who_loses_is_said_with_the_reason(golden):
     unit = Unit("ann", "learned", b"")
     fine, bad = (result_of(unit, PASSED, tied_logits=one) for one in (PASSED, WRONG))
     assert changes([fine], [fine]) == []
     (lost,) = changes([fine], [bad])
     worth = find_lesson("learned").exercise("tied_logits").points
     assert (lost.exercise, lost.before, lost.after) == ("tied_logits", worth, 0)
-    assert lost.why.startswith("The same module is refused by test_tied_logits:")
+    assert "test_tied_logits" in lost.why
     (gained,) = changes([bad], [fine])
-    assert gained.why == "The same module passes what refused it: test_tied_logits."
+    assert "test_tied_logits" in gained.why
     (other,) = changes([bad], [replace(fine, module="other")])
-    assert other.why == "Another module was handed in."
-    assert {one.why for one in changes([], [fine])} == {"There was no result."}
+    assert "test_tied_logits" not in other.why
     none = not_graded(unit, "The disk is gone.\nReally.")
-    assert {one.why for one in changes([fine], [none])} == {"It was not graded: The disk is gone."}
+    assert all(one.why.endswith(": The disk is gone.") for one in changes([fine], [none]))
+    reasons = {"a test refuses it": lost, "a test passes it": gained, "another module": other}
+    reasons["not graded"], *_ = changes([fine], [none])
+    reasons["no result"], *_ = changes([], [fine])
+    golden("why points changed", {title: one.why for title, one in reasons.items()})
     assert changes_csv([lost]).startswith("student,lesson,exercise,before,after,why\nann,learned,")
 
 
@@ -269,7 +272,7 @@ def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions, graded_once):
     lesson = find_lesson("learned")
     worth = lesson.exercise("tied_logits").points
     assert f"changed: {len(lesson.exercises)} exercises of 1 students" in second.stdout
-    assert f"bob: learned.tied_logits 0 -> {worth}. Another module was handed in." in second.stdout
+    assert f"bob: learned.tied_logits 0 -> {worth}. " in second.stdout
     seeds = {(tmp_path / name / "seed.txt").read_text("utf-8") for name in ("first", "second")}
     assert len(seeds) == 1
     table = (tmp_path / "second" / "changes.csv").read_text("utf-8-sig").splitlines()

@@ -9,6 +9,7 @@ import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import PurePosixPath
 
@@ -208,6 +209,37 @@ def table(text: str) -> list[list[str]]:
     return list(csv.reader(text.removeprefix("\ufeff").splitlines()))
 
 
+def as_text(page: str) -> str:
+    """Return what a page says, a line for each of its parts."""
+    page = re.sub(r"(?s)<(style|script|head|svg)\b.*?</\1>", "", page)
+    page = re.sub(
+        r"</?(p|h\d|li|ul|tr|div|section|d[ltd]|pre|summary|details|nav)\b[^>]*>", "\n", page
+    )
+    lines = unescape(re.sub(r"<[^>]+>", " ", page)).splitlines()
+    return "\n".join(" ".join(line.split()) for line in lines if line.strip())
+
+
+def test_the_words_of_the_pages(golden):
+    own = {
+        "a known mistake": [KNOWN_MISTAKE],
+        "all passes": [result(), result(lesson="lookup")],
+        "to do": [result(rotate_half=TO_DO, ntk_base=TO_DO)],
+        "cannot be loaded": [not_tested(trouble=f"{BROKEN}\n  exercises/rope.py:3: x")],
+        "one not handed in": [
+            not_tested(lesson="lookup", trouble="lookup.py was not handed in."),
+            result(),
+        ],
+    }
+    of_all = {title: grades(*results, notes={"ann": (RENAMED,)}) for title, results in own.items()}
+    golden("student page", {t: as_text(feedback_page(g.students[0])) for t, g in of_all.items()})
+    of_class = grades(
+        KNOWN_MISTAKE, result("bob", rotate_half=WRONG), not_tested("cy"), late=["bob"]
+    )
+    changes = [Change("ann", "rope", "rotate_half", 0, 3, "Another module.")]
+    page = overview_page(of_class, (), (f"{RENAMED}.",), changes)
+    golden("overview page", {"a class": as_text(page), "nobody": as_text(overview_page(grades()))})
+
+
 # --- what a student is told -----------------------------------------------------------------
 
 
@@ -215,7 +247,7 @@ def test_a_wrong_exercise_is_told_as_in_the_terminal():
     (wrong,) = (one for one in KNOWN_MISTAKE.exercises if one.status == WRONG)
     text = plain_message(KNOWN_MISTAKE, wrong)
     assert text.startswith("rotate_half negates the first half.")
-    assert "test “one pair makes a quarter turn” fails: the values" in " ".join(text.split())
+    assert "one pair makes a quarter turn" in " ".join(text.split())
     assert "  called  rotate_half([3, 4])\n  got     [4, -3]" in text
     assert "course hint rotate_half" in text
     assert max(map(len, text.splitlines())) <= 80
@@ -232,7 +264,6 @@ def test_what_the_test_says_is_found_in_its_file():
 def test_the_page_shows_advice_message_and_hint():
     page = feedback(KNOWN_MISTAKE)
     assert page.says(ADVICE)
-    assert page.says("the values are not the ones they should be")
     assert "called  rotate_half([3, 4])\ngot     [4, -3]\nwant    [-4, 3]" in page.text("pre")
     assert "course hint rotate_half" in page.text("kbd")
     assert page.says(f"{BUT_ONE} of {ALL} points")
@@ -281,18 +312,18 @@ def test_lessons_that_were_not_handed_in_come_later_and_in_one_line_each():
     page = feedback(missing, result(rotate_half=WRONG))
     text = " ".join(page.words)
     assert text.index("exercises/rope.py") < text.index("Not handed in")
-    assert page.says("1 An embedding is a table, not a layer: lookup.py was not handed in.")
+    assert page.says(f"1 {find_lesson('lookup').title}: lookup.py ")
 
 
 def test_what_could_not_be_used_is_not_called_missing():
-    missing = not_tested(trouble="rope.py was not handed in.")
-    assert feedback(missing).says("rope.py was not handed in.")
+    missing = not_tested(trouble="rope.py was missing.")
+    assert feedback(missing).says("rope.py was missing.")
     notes = ("rope.py is larger than 1 MB",)
     page, document = feedback(missing, notes=notes), json.dumps(gradescope(missing, notes=notes))
     for said in (page.says, document.__contains__):
-        assert said("No rope.py that can be graded was handed in.")
+        assert said("No rope.py that can be graded")
         assert said("rope.py is larger than 1 MB")
-        assert not said("rope.py was not handed in")
+        assert not said("rope.py was missing")
 
 
 def test_what_is_for_the_instructor_is_not_on_the_students_page():
@@ -455,7 +486,7 @@ def test_the_overview_counts_how_every_exercise_ended():
     assert page.says("rotate_half 1 1 1 1")
     (histogram,) = page.labels
     tenth = min(10 * BUT_ONE // ALL, 9)
-    assert histogram.startswith(f"Students by their share of {ALL} points: 1 with 0 to 10 %,")
+    assert f" {ALL} points: 1 with 0 to 10 %," in histogram
     assert f"{3 if tenth == 9 else 2} with {10 * tenth} to {10 * tenth + 10} %" in histogram
 
 
@@ -470,7 +501,7 @@ def test_the_most_frequent_misconception_comes_first_with_an_example():
     page = overview(rare, *frequent, result("gus", rotate_half=WRONG))
     example = "called rotate_half([3, 4]) got [4, -3] want [-4, 3]"
     assert page.says(f"3 a frequent one. rope {example} Who bob ; cy ; dee 1")
-    assert page.says("the test “one pair makes a quarter turn” does not pass")
+    assert page.says("“one pair makes a quarter turn”")
 
 
 @pytest.mark.parametrize(
@@ -556,7 +587,7 @@ def test_changes_are_told_by_what_made_them():
     found = [Change(one, "rope", "rotate_half", 0, 3, why) for one in ("ann", "bob")]
     page = overview(result("ann"), result("bob"), changes=[*found])
     assert page.says(f"rope.rotate_half +3 {why} ann ; bob")
-    assert overview(result("ann"), changes=[]).says("Nobody gained or lost anything.")
+    assert overview(result("ann"), changes=[]).says("Nobody gained")
     assert not overview(result("ann")).says("earlier run")
 
 
@@ -582,7 +613,7 @@ def test_published_answers_are_named_on_the_page_of_the_class_alone(tmp_path):
     page = Page((tmp_path / "index.html").read_text(encoding="utf-8"))
     assert page.says("4 modules with published answers")
     assert page.says("never a verdict")
-    assert page.says("rope.py has published answers: rope_tables")
+    assert page.says("published answers: rope_tables")
     assert page.says("word for word")
 
 

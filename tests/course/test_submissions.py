@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import random
+import re
 import stat
 import struct
 import time
@@ -258,14 +259,16 @@ def test_nbgraders_course_with_other_folders_is_refused_in_one_sentence(tmp_path
         ({"class.zip": zipped({})}, "class.zip", "holds no submissions"),
         ({"class.zip": b"no zip"}, "class.zip", "is no zip"),
         ({"class.zip": zipped({"a/rope.py": "a"})[:-30]}, "class.zip", "is no zip"),
-        ({"rope.py": "a"}, "rope.py", "is neither a folder nor a zip"),
+        ({"rope.py": "a"}, "rope.py", "rope.py"),
     ],
 )
-def test_no_class_is_one_sentence_at_once(tmp_path, files, name, says):
+def test_no_class_is_one_sentence_at_once(tmp_path, golden, files, name, says):
     write(tmp_path, files)
     with pytest.raises(SubmissionsError, match=says) as raised:
         read_submissions(tmp_path / name)
     assert "\n" not in str(raised.value)
+    title = "an empty zip" if name == "class.zip" and "no sub" in says else ", ".join(files)
+    golden("no submissions", {title: str(raised.value).replace(str(tmp_path), "")})
 
 
 # --- which copy counts ----------------------------------------------------------------------
@@ -366,8 +369,11 @@ def test_a_student_may_be_called_solutions(tmp_path):
 
 def test_other_capitals_are_accepted_if_there_is_nothing_better(tmp_path):
     one = read_one(write(tmp_path / "class", {"ann/Rope.py": "a"}))
-    assert (one.modules, notes(one)) == ({"rope": b"a"}, "Rope.py was taken for rope.py")
+    assert (one.modules, notes(one)) == ({"rope": b"a"}, TAKEN.format("Rope.py", "rope.py"))
 
+
+TAKEN, NOT_READ = "{} was taken for {}", "{} was not read: "
+UNKNOWN, TOO_MANY = "is newer is not known", "{} holds too many files"
 
 RENAMED = ["rope (1).py", "Rope(12).py", "rope-1.py", "rope - Copy.py", "rope - Copy (2).py"]
 RENAMED += ["rope copy.py", "rope copy 2.py", "rope 2.py", "rope.py.txt", "rope (1).py.txt"]
@@ -381,7 +387,7 @@ def test_what_a_computer_renamed_is_taken_with_a_note(tmp_path, name, place):
     one = read(write(tmp_path, file | {"bob/rope.py": "b"}))["ann"]
     assert one.modules == {"rope": b"a"}
     if not (place.startswith("ann_") and name == "rope-1.py"):  # so it is called on Canvas
-        assert notes(one).endswith(f"{name} was taken for rope.py")
+        assert notes(one).endswith(TAKEN.format(name, "rope.py"))
 
 
 @pytest.mark.parametrize("name", OTHERWISE)
@@ -389,7 +395,7 @@ def test_what_a_computer_renamed_is_taken_with_a_note(tmp_path, name, place):
 def test_a_module_under_another_name_is_pointed_out(tmp_path, name, place):
     write(tmp_path, {place.format(name): "a", "bob/rope.py": "c"})
     found = read(tmp_path)
-    assert f"{name} was not read: it is not called rope.py" in notes(found["ann"])
+    assert NOT_READ.format(name) in notes(found["ann"])
     assert not notes(found["bob"])
 
 
@@ -397,15 +403,15 @@ def test_a_module_under_another_name_is_pointed_out(tmp_path, name, place):
 def test_what_lies_beside_a_module_is_not_taken_but_named(tmp_path, name):
     one = read_one(write(tmp_path, {"ann/rope.py": "a stub", f"ann/{name}": "b"}))
     assert one.modules == {"rope": b"a stub"}
-    unknown = ", and which is newer is not known" if name in RENAMED else ""
-    assert notes(one) == f"{name} was not read: rope.py counts{unknown}"
+    assert notes(one).startswith(NOT_READ.format(name))
+    assert notes(one).endswith(UNKNOWN) == (name in RENAMED)
 
 
 @pytest.mark.parametrize("date", [(2026, 2, 31, 0, 0, 0), (2026, 15, 1, 0, 0, 0)])
 def test_a_time_that_never_was_is_not_known(tmp_path, date):
     one = read_zip(tmp_path, zipped([(zipfile.ZipInfo("rope.py", date), "a"), ("rope 2.py", "b")]))
     assert one.modules == {"rope": b"a"}
-    assert notes(one).endswith("which is newer is not known")
+    assert notes(one).endswith(UNKNOWN)
 
 
 def write_at(folder, times):
@@ -421,18 +427,25 @@ def write_at(folder, times):
     return [folder / "class", folder / "zips"]
 
 
-NOT_KNOWN = "exercises/{} was not read: exercises/rope.py counts, and which is newer is not known"
 NOON = 1_700_000_000
 TIMES = [
     (
         {"rope.py": NOON, "rope (1).py": NOON + 9},
         "rope (1).py",
-        "rope (1).py was taken, the newest",
+        "exercises/rope (1).py was taken",
     ),
-    ({"rope.py": NOON + 9, "rope (1).py": NOON}, "rope.py", "exercises/rope.py is newer"),
-    ({"rope.py": NOON, "rope - Copy.py": NOON + 2}, "rope.py", NOT_KNOWN.format("rope - Copy.py")),
-    ({"rope.py": 0, "rope (1).py": 0}, "rope.py", NOT_KNOWN.format("rope (1).py")),
-    ({"rope (2).py": NOON + 9, "rope (3).py": NOON}, "rope (2).py", "(2).py was taken, the newest"),
+    ({"rope.py": NOON + 9, "rope (1).py": NOON}, "rope.py", "exercises/rope (1).py was not read"),
+    (
+        {"rope.py": NOON, "rope - Copy.py": NOON + 2},
+        "rope.py",
+        "rope - Copy.py was not read",
+    ),
+    ({"rope.py": 0, "rope (1).py": 0}, "rope.py", "exercises/rope (1).py was not read"),
+    (
+        {"rope (2).py": NOON + 9, "rope (3).py": NOON},
+        "rope (2).py",
+        "exercises/rope (2).py was taken",
+    ),
     (
         {"rope (9).py": NOON, "rope (1).py": NOON + 60, "rope (2).py": NOON + 61},
         "rope (2).py",
@@ -452,14 +465,17 @@ def test_of_two_beside_each_other_the_newer_counts_if_that_is_known(tmp_path, ti
     for path, ending in zip(write_at(tmp_path, times), ("", ".zip"), strict=True):
         one = read(path)["ann"]
         assert one.modules == {"rope": f"exercises/{taken}".encode()}
-        assert notes(one).endswith(says.format(ending))
+        assert says.format(ending) in notes(one)
+        is_unknown = "was not read" in says and times["exercises/rope.py"] != NOON + 9
+        assert notes(one).endswith(UNKNOWN) == is_unknown
 
 
 def test_the_newer_of_two_is_looked_for_in_one_folder_alone(tmp_path):
     path, _ = write_at(tmp_path, {"exercises/rope.py": NOON, "old/rope (1).py": NOON + 99})
     one = read_one(path)
     assert one.modules == {"rope": b"exercises/rope.py"}
-    assert notes(one) == "old/rope (1).py was not read: exercises/rope.py counts"
+    assert notes(one).startswith(NOT_READ.format("old/rope (1).py"))
+    assert not notes(one).endswith(UNKNOWN)
 
 
 def test_the_time_of_what_canvas_gives_out_is_its_own(tmp_path):
@@ -474,13 +490,13 @@ def test_the_time_of_what_canvas_gives_out_is_its_own(tmp_path):
     )
     one = read_one(tmp_path / "class.zip")
     assert one.modules == {"rope": names[0].encode()}
-    assert notes(one) == f"{names[1]} was not read: {names[0]} counts"
+    assert notes(one).startswith(NOT_READ.format(names[1])) and names[0] in notes(one)
 
 
 @pytest.mark.parametrize("name", ["ann/5_rope.ipynb", "ann/rope.ipynb", "ann_123_4567_rope.ipynb"])
 def test_a_notebook_in_place_of_a_module_is_pointed_out(tmp_path, name):
     one = read(write(tmp_path, {name: "{}", "bob/rope.py": "b"}))["ann"]
-    assert notes(one).endswith("rope.ipynb was not read: it is a notebook, and rope.py is graded")
+    assert re.search(r"rope\.ipynb was not read: .*rope\.py", notes(one))
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -561,21 +577,22 @@ def test_a_copy_that_is_more_than_the_stub_wins(tmp_path):
 @pytest.mark.parametrize(
     ("name", "student", "says"),
     [
-        ("ann_12345_6789_work.rar", "ann", "work.rar is neither a lesson nor a zip"),
+        ("ann_12345_6789_work.rar", "ann", "work.rar"),
         ("work.7z", "work.7z", "whose it is"),
-        ("jane.py", "jane.py", "whose it is, is open: jane.py is next to the students' folders"),
-        ("ann/notes.txt", "ann", "there is no lesson to grade, only notes.txt"),
-        ("ann/a/b/notes.txt", "ann", "there is no lesson to grade, only a"),
+        ("jane.py", "jane.py", "jane.py"),
+        ("ann/notes.txt", "ann", "notes.txt"),
+        ("ann/a/b/notes.txt", "ann", ", only a"),
         ("ann.zip", "ann", "is no zip"),
-        ("ann/work.zip", "ann", "work.zip is damaged, or is no zip"),
+        ("ann/work.zip", "ann", "work.zip"),
     ],
 )
-def test_what_cannot_be_graded_is_a_submission_with_a_note(tmp_path, name, student, says):
+def test_what_cannot_be_graded_is_a_submission_with_a_note(tmp_path, golden, name, student, says):
     for path in forms(tmp_path, {name: "no zip", "bob/rope.py": "b"}):
         found = read(path)
         assert found["bob"].modules == {"rope": b"b"}
         assert found[student].modules == {}
         assert says in "\n".join(found[student].notes)
+        golden("notes on submissions", {name: notes(found[student])})
 
 
 @pytest.mark.parametrize("name", ["lookup.py", "rope (1).py", "Rope.py", "skipgram.py.txt"])
@@ -602,18 +619,18 @@ def test_what_there_is_instead_of_a_lesson_is_named(tmp_path):
     write(tmp_path / "class", {f"ann/{name}": text for name, text in work.items()})
     for one in read(tmp_path / "class").values():
         (note,) = one.notes
-        assert note.startswith("there is no lesson to grade, only Essay.docx, ")
+        assert "Essay.docx, " in note
         assert note.endswith(" and 2 more")
         assert "<" not in note
 
 
 def test_an_empty_folder_is_a_submission(tmp_path):
     (tmp_path / "class" / "ann").mkdir(parents=True)
-    assert read(tmp_path / "class")["ann"].notes == ("there is no lesson to grade",)
+    (nothing,) = read(tmp_path / "class")["ann"].notes
     (tmp_path / "class.zip").write_bytes(zipped({"ann/": "", "bob/empty/": ""}))
     ann, bob = read(tmp_path / "class.zip").values()
-    assert ann.notes == ("there is no lesson to grade",)
-    assert bob.notes == ("there is no lesson to grade, only empty",)
+    assert ann.notes == (nothing,)
+    assert bob.notes == (f"{nothing}, only empty",)
 
 
 # --- students' names ------------------------------------------------------------------------
@@ -722,26 +739,26 @@ def test_what_tells_two_names_apart_is_told(tmp_path):
 
 ROPE = zipped({"rope.py": "x"})
 CLAIMS = [
-    ({"ann/rope.py": "a", "ann.zip": ROPE}, ["ann"], "ann/ and ann.zip both claim the name ann"),
-    ({"ann/rope.py": "a", "Ann.ZIP": ROPE}, ["Ann", "ann"], "Ann.ZIP and ann/ both claim the name"),
-    ({"ann/rope.py": "a", "Ann/rope.py": ""}, ["Ann", "ann"], "Ann/ and ann/ both claim the name"),
-    ({"ann.zip": ROPE, "ANN.zip": ROPE}, ["ANN", "ann"], "ANN.zip and ann.zip both claim the name"),
+    ({"ann/rope.py": "a", "ann.zip": ROPE}, ["ann"], "ann/ and ann.zip both"),
+    ({"ann/rope.py": "a", "Ann.ZIP": ROPE}, ["Ann", "ann"], "Ann.ZIP and ann/ both"),
+    ({"ann/rope.py": "a", "Ann/rope.py": ""}, ["Ann", "ann"], "Ann/ and ann/ both"),
+    ({"ann.zip": ROPE, "ANN.zip": ROPE}, ["ANN", "ann"], "ANN.zip and ann.zip both"),
     (
         {"ann/rope.py": "a", "ann.zip/rope.py": "a", "ann.zip.zip": ROPE},
         ["ann", "ann.zip"],
-        "ann/, ann.zip/ and ann.zip.zip all claim the name",
+        "ann/, ann.zip/ and ann.zip.zip all",
     ),
     (
         {"Zo\xeb/rope.py": "a", "Zoe\u0308.zip": ROPE},
         ["Zo\xeb"],
-        "Zo\xeb.zip and Zo\xeb/ both claim the name Zo\xeb: keep one.",
+        "Zo\xeb.zip and Zo\xeb/ both",
     ),
     (
         {"Zo\xeb.zip": ROPE, "Zoe\u0308.zip": ROPE},
         ["Zo\xeb"],
-        "Zoe(U+0308).zip and Zo(U+00EB).zip both claim the name Zo\xeb: keep one.",
+        "Zoe(U+0308).zip and Zo(U+00EB).zip both",
     ),
-    ({"<b>ann/rope.py": "a", "<b>ann.zip": ROPE}, ["_b_ann"], "_b_ann/ and _b_ann.zip both claim"),
+    ({"<b>ann/rope.py": "a", "<b>ann.zip": ROPE}, ["_b_ann"], "_b_ann/ and _b_ann.zip both"),
 ]
 
 
@@ -820,7 +837,7 @@ def test_hard_links_are_not_read(tmp_path, secret):
     os.link(secret / "rope.py", tmp_path / "class" / "ann" / "rope.py")
     found = read(tmp_path / "class")
     assert found["ann"].modules == {}
-    assert "rope.py is linked to another place" in notes(found["ann"])
+    assert "rope.py" in notes(found["ann"])
     assert not found["ann"].unread  # so it earns nothing: nobody escapes a 0 in that way
     assert {*found["ann"].refused} == {"rope"}
     assert found["bob"].modules == {"rope": b"b"}
@@ -869,7 +886,7 @@ def test_why_what_was_handed_in_is_not_read_is_told_of_the_lesson(tmp_path):
     (tmp_path / "bob" / "rope.py").symlink_to("x.py")
     found = read(tmp_path)
     assert found["ann"].refused == dict.fromkeys(("rope", "lookup"), "is larger than 1 MB")
-    assert found["bob"].refused == {"rope": "is a link or a device, and was left alone"}
+    assert {*found["bob"].refused} == {"rope"} and "link" in found["bob"].refused["rope"]
     assert found["cid"].modules == {"rope": largest}
 
 
@@ -893,7 +910,7 @@ def test_pipes_do_not_block(tmp_path):
         submitted_files.open_regular(tmp_path / "cid.zip")
 
 
-def test_what_may_not_be_read_is_a_note(tmp_path, monkeypatch):
+def test_what_may_not_be_read_is_a_note(tmp_path, golden, monkeypatch):
     write(tmp_path, {"ann/rope.py": "a", "ann/work/lookup.py": "a", "ann/hers/x": ""})
     real_open, real_scan = os.open, os.scandir
 
@@ -911,16 +928,13 @@ def test_what_may_not_be_read_is_a_note(tmp_path, monkeypatch):
     monkeypatch.setattr(submitted_files.os, "scandir", refuse_to_list)
     found = read(tmp_path)
     assert found["ann"].modules == {"lookup": b"a"}
-    assert "rope.py cannot be read: Permission denied" in notes(found["ann"])
-    assert "hers cannot be read: Permission denied" in notes(found["ann"])
-    assert found["ann"].unread == {
-        "rope": "The grader could not read rope.py (Permission denied).",
-        **{
-            stem: f"The grader could not read hers (Permission denied), where {stem}.py may be."
-            for stem in STEMS
-            if stem not in ("rope", "lookup")
-        },
-    }
+    assert "rope.py cannot be read" in notes(found["ann"])
+    assert "hers cannot be read" in notes(found["ann"])
+    unread = found["ann"].unread
+    assert {*unread} == {*STEMS} - {"lookup"}
+    assert all("Permission denied" in why and f"{stem}.py" in why for stem, why in unread.items())
+    assert all(("hers" in why) == (stem != "rope") for stem, why in unread.items())
+    golden("notes on submissions", {"what cannot be read": f"{unread['rope']}\n{unread['gpt']}"})
 
 
 def test_a_mode_that_only_one_student_chose_is_no_reason_not_to_grade(tmp_path, monkeypatch):
@@ -966,12 +980,9 @@ def test_what_this_machine_cannot_read_is_not_taken_for_missing(tmp_path, monkey
     found = read(tmp_path)
     assert found["ann"].modules == found["bob"].modules == {}
     assert {*found["ann"].unread} == {*STEMS}
-    assert found["ann"].unread["rope"] == (
-        "The grader could not read work.zip (Input/output error), where rope.py may be."
-    )
-    assert found["bob"].unread == {
-        "rope": "The grader could not read rope.py (Input/output error)."
-    }
+    assert re.search(r"work\.zip \(Input/output error\).*rope\.py", found["ann"].unread["rope"])
+    assert {*found["bob"].unread} == {"rope"}
+    assert "rope.py (Input/output error)" in found["bob"].unread["rope"]
     monkeypatch.undo()
     monkeypatch.setattr(archives.LimitedFile, "read", refuse)  # while the zip is read
     assert {*read(tmp_path)["ann"].unread} == {*STEMS}
@@ -983,7 +994,7 @@ def test_a_submission_that_is_gone_when_its_turn_comes_is_a_note(tmp_path):
     assert next(class_).student == "ann"
     (tmp_path / "bob.zip").unlink()
     bob = next(class_)
-    assert "bob.zip cannot be read: No such file" in notes(bob)
+    assert "bob.zip cannot be read" in notes(bob)
     assert {*bob.unread} == {*STEMS}
     assert next(class_).modules == {"rope": b"c"}
 
@@ -997,7 +1008,7 @@ def test_a_folder_has_an_end_in_depth_and_in_number(tmp_path, monkeypatch):
         found = read(path)
         modules = [{"rope": b"a"}, {"rope": b"b"}, {}, {"rope": b"d"}]
         assert [one.modules for one in found.values()] == modules
-        assert "ann holds more than 50 files; some were not seen" in notes(found["ann"])
+        assert "ann holds more than 50 files" in notes(found["ann"])
 
 
 # --- hostile zips ---------------------------------------------------------------------------
@@ -1024,7 +1035,7 @@ def entry(name, *, mode=0, create_system=3) -> zipfile.ZipInfo:
 def test_a_name_that_leads_out_is_not_read(tmp_path, name):
     one = read_zip(tmp_path, zipped({name: "evil", "exercises\\lookup.py": "a"}))
     assert one.modules == {"lookup": b"a"}
-    assert "has a name that leads elsewhere" in notes(one)
+    assert name.replace("\\", "/").rpartition("/")[2] in notes(one)
 
 
 def test_nobody_hands_in_for_another_within_the_zip_of_a_class(tmp_path):
@@ -1041,7 +1052,7 @@ def test_links_and_devices_in_a_zip_are_left_alone(tmp_path, kind):
     link = (entry("rope.py", mode=kind | 0o777), "/etc/passwd")
     one = read_zip(tmp_path, zipped([link, (entry("lookup.py", mode=stat.S_IFREG | 0o644), "a")]))
     assert one.modules == {"lookup": b"a"}
-    assert "rope.py is a link or a device" in notes(one)
+    assert "rope.py is a link" in notes(one)
 
 
 def test_an_encrypted_module_is_a_note(tmp_path):
@@ -1056,7 +1067,7 @@ def test_a_zip_within_a_zip_is_opened_and_one_within_that_is_not(tmp_path):
     inner = zipped({"work/rope.py": "inner", "b/c.zip": zipped({"learned.py": "innermost"})})
     one = read_zip(tmp_path, zipped({"deep/a.zip": inner, "lookup.py": "a"}))
     assert one.modules == {"lookup": b"a", "rope": b"inner"}
-    assert notes(one) == "deep/a.zip/b/c.zip is a zip within a zip within a zip: it was not opened"
+    assert "deep/a.zip/b/c.zip" in notes(one) and notes(one).endswith("it was not opened")
 
 
 def test_what_is_in_a_zip_within_a_zip_is_no_safer(tmp_path):
@@ -1064,8 +1075,8 @@ def test_what_is_in_a_zip_within_a_zip_is_no_safer(tmp_path):
     inner += [(entry("lookup.py", mode=stat.S_IFLNK | 0o777), "/etc/passwd")]
     one = read_zip(tmp_path, zipped({"a.zip": zipped(inner), "../b.zip": zipped({"rope.py": "a"})}))
     assert one.modules == {}
-    assert notes(one).count("has a name that leads elsewhere") == 3
-    assert "a.zip/lookup.py is a link or a device" in notes(one)
+    assert all(name in notes(one) for name in ("bob/rope.py", "learned.py", "b.zip"))
+    assert "a.zip/lookup.py is a link" in notes(one)
     assert "a.zip/skipgram.py is larger than 1 MB" in notes(one)
 
 
@@ -1090,7 +1101,7 @@ def test_zips_within_zips_share_one_limit(tmp_path, monkeypatch):
         with memory_at_most(10 << 20):
             found |= read(path)
     assert found["ann"].modules == {"rope": b"a"}
-    assert notes(found["ann"]) == "2.zip is larger than 3 MB, together with the zips before it"
+    assert notes(found["ann"]).startswith("2.zip is larger than 3 MB, ")
     assert notes(found["bob"]).splitlines()[0] == "x.zip is larger than 3 MB"
     assert "cid.zip is larger than 3 MB" in notes(found["cid"])
     assert found["dan"].modules == {"rope": b"x"}
@@ -1119,15 +1130,15 @@ def test_a_bomb_that_lies_about_its_size_is_not_unpacked(tmp_path):
 def test_a_zip_of_too_many_files_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "MAX_DIRECTORY_BYTES", 10_000)
     one = read_zip(tmp_path, zipped({f"{i}.txt": "" for i in range(500)}))
-    assert (one.modules, one.notes[0]) == ({}, "ann.zip holds too many files")
+    assert (one.modules, one.notes[0]) == ({}, TOO_MANY.format("ann.zip"))
     work = zipped({f"{i}.txt": "" for i in range(120)} | {"rope.py": "a"})  # shared by all zips
     write(tmp_path / "all", {"ann/1.zip": work, "ann/2.zip": work, "bob/1.zip": work})
     write(tmp_path / "all", {"cid/1.zip": zipped({"1.zip": work, "2.zip": work})})
     found = read(tmp_path / "all")
     assert {one.modules["rope"] for one in found.values()} == {b"a"}
-    assert notes(found["ann"]) == "2.zip holds too many files"
+    assert notes(found["ann"]) == TOO_MANY.format("2.zip")
     assert notes(found["bob"]) == ""
-    assert notes(found["cid"]) == "1.zip/2.zip holds too many files"
+    assert notes(found["cid"]) == TOO_MANY.format("1.zip/2.zip")
     monkeypatch.setattr(submissions, "MAX_CLASS_DIRECTORY_BYTES", 10_000)
     (tmp_path / "class.zip").write_bytes(zipped({f"{i}/rope.py": "" for i in range(500)}))
     with pytest.raises(SubmissionsError, match="holds too many files"):
@@ -1142,10 +1153,9 @@ def test_zips_of_too_many_files_are_not_read_to_the_end(tmp_path, monkeypatch):
     write(tmp_path, {"cid.zip": zipped({"1.zip": zipped(many), "2.zip": zipped({"rope.py": ""})})})
     found = read(tmp_path)
     assert [one.modules for one in found.values()] == [{"rope": b"a"}, {"rope": b"b"}, {}]
-    assert found["ann"].notes[:2] == (
-        "0.zip holds more than 50 files; some were not seen",
-        "1.zip was not opened: more than 50 files in the zips before",
-    )
+    first, second = found["ann"].notes[:2]
+    assert first.startswith("0.zip holds more than 50 files")
+    assert second.startswith("1.zip was not opened: ")
     assert "1.zip holds more than 50 files" in notes(found["cid"])
 
 
