@@ -164,7 +164,7 @@ def test_a_module_that_takes_more_memory_than_the_machine_can_promise_earns_0(tm
     with Judge(limits=limits) as judge:
         result = judge.grade(Unit("eve", "lookup", hog))
     assert (bool(result.key), result.points) == (True, 0)
-    assert "needs more memory than there is" in result.trouble
+    assert "more memory" in result.trouble
 
 
 def bounded(limit: int, value: int) -> None:
@@ -185,15 +185,15 @@ def without_landlock_at_last() -> None:
 REFUSED = {
     "no file may grow": (
         Mishap(shell='ulimit -S -f 0; "$@"'),
-        "File too large. Nothing that was graded is lost",
+        "File too large",
     ),
     "few open files": (
         Mishap(before=lambda: bounded(resource.RLIMIT_NOFILE, 48)),
-        "bounds its processes more narrowly (`ulimit -H -a`)",
+        "(`ulimit -H -a`)",
     ),
     "little memory": (
         Mishap(before=lambda: bounded(resource.RLIMIT_AS, 3 * 10**9)),
-        "`ulimit -H -v` says 3,000,000,000, and a judge may need",
+        "`ulimit -H -v` says 3,000,000,000",
     ),
     "Landlock refuses": (Mishap(before=without_landlock_at_last), "could not be confined"),
 }
@@ -225,7 +225,7 @@ def test_a_grader_that_is_stopped_meanwhile_goes_on(tmp_path):
     again = grader(tmp_path / "class", tmp_path / "out")
     second = subprocess.run(again, env=with_course(), capture_output=True, text=True)
     os.killpg(process.pid, signal.SIGCONT)
-    assert (second.returncode, second.stderr.count("another grader is at work")) == (1, 1)
+    assert (second.returncode, second.stderr.count("another grader")) == (1, 1)
     said = ended(process)
     assert process.returncode == 0, said
     assert points_in(tmp_path) == POINTS

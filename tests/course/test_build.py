@@ -69,7 +69,8 @@ def test_a_build_writes_every_module_and_notebook_and_then_has_nothing_to_do(rep
 
 def test_a_changed_solution_is_drift_and_is_built(built):
     replace(built / "solutions" / "rope.py", "RoPE as a module", "RoPE, a module")
-    assert build.drift() == ["exercises/rope.py is not what solutions/rope.py gives"]
+    (drift,) = build.drift()
+    assert "exercises/rope.py" in drift and "solutions/rope.py" in drift
     assert build.build() == ["built exercises/rope.py"]
 
 

@@ -83,6 +83,21 @@ def test_the_help_groups_the_commands_and_has_them_all():
         assert len(re.findall(rf"^  {name} +[A-Z].*\.$", said, re.MULTILINE)) == 1
 
 
+def screens() -> dict[str, str]:
+    """Return the help of every command, and of each command of a group."""
+    found = {"course": CliRunner().invoke(main, ["--help"]).output}
+    for name in main.list_commands(None):
+        opened = main.get_command(None, name)
+        for words in [[name], *([name, one] for one in getattr(opened, "commands", ()))]:
+            result = CliRunner().invoke(main, [*words, "--help"])
+            found[" ".join(["course", *words])] = result.output
+    return found
+
+
+def test_the_words_of_the_help(golden):
+    golden("help", screens())
+
+
 @pytest.mark.parametrize("command", main.list_commands(None))
 def test_every_help_has_an_example(command):
     opened = main.get_command(None, command)
@@ -221,4 +236,4 @@ def test_ctrl_c_ends_jupyterlab_whether_that_hears_it_or_not():
 def test_an_exercise_alone_cannot_start_afresh(repository, name):
     result = CliRunner().invoke(main, ["reset", name])
     assert result.exit_code == 2
-    assert f"{name} is one exercise; course reset " in result.output
+    assert f"{name} is one exercise; " in result.output

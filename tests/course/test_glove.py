@@ -105,7 +105,7 @@ def test_words_may_be_any_bytes_without_white_space(write, tmp_path):
 @pytest.mark.parametrize("ending", ["", "\n", "\r\n", "\n<unk> 0.25 -0.5\n"])
 def test_the_last_line_may_end_in_any_way_and_one_more_may_follow(write, tmp_path, ending):
     write("the 0.5 1.5\nking 0.25 2.5" + ending)
-    cut_off = pytest.warns(UserWarning, match="2d.txt has no line end.* course data glove --dim 2")
+    cut_off = pytest.warns(UserWarning, match="2d.txt .* course data glove --dim 2")
     with contextlib.nullcontext() if ending else cut_off:
         vectors = open_glove(2, tmp_path)
     assert vectors["king"].tolist() == [0.25, 2.5]
@@ -164,7 +164,7 @@ def test_where_nothing_can_be_written_one_warning_says_so(write, tmp_path, monke
 
     write(TEXT)
     monkeypatch.setattr(glove.os, "replace", refuse)
-    with pytest.warns(UserWarning, match=r"2d.txt was read into memory.*read-only") as warned:
+    with pytest.warns(UserWarning, match=r"2d.txt .*read-only") as warned:
         vectors = open_glove(2, tmp_path)
     assert len(warned) == 1
     assert vectors["queen"].tolist() == vectors.tensor()[2].tolist() == [-0.0625, 3.5]
@@ -184,28 +184,29 @@ def test_a_missing_text_names_the_command_that_fetches_it(tmp_path):
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("", "'' must be followed by 2 numbers; got 0"),
-        ("lord 0.5", "'lord' must be followed by 2 numbers; got 1"),
-        ("lord 0.5  0.5", "two spaces in a row after 'lord 0.5'"),
-        ("lord  0.5 0.5", "two spaces in a row after 'lord'"),
+        ("", "'' must be followed by 2 "),
+        ("lord 0.5", "'lord' must be followed by 2 "),
+        ("lord 0.5  0.5", "two spaces"),
+        ("lord  0.5 0.5", "two spaces"),
         ("lord 0.5 0.5 0.5", "more than 2 numbers; they begin in 'lord 0.5'"),
-        (" 0.5 0.5", "the word must be UTF-8 and not empty; got ''"),
-        ("lo\udcffrd 0.5 0.5", r"the word must be UTF-8 and not empty; got 'lo\\xffrd'"),
-        ("lord 0,5 0,5", "a number must have a decimal point, not a comma; got '0,5'"),
+        (" 0.5 0.5", "the word must be "),
+        ("lo\udcffrd 0.5 0.5", "the word must be UTF-8"),
+        ("lord 0,5 0,5", "a number must have a decimal point"),
         *(
-            (f"lord {number} 0.5", f"every number must be finite; got '{number}'")
+            (f"lord {number} 0.5", "every number must be finite")
             for number in ["x.5", "0.x", "0.5.5", "0.5-0.5", "nan", "inf", "1e39", ".", "-."]
         ),
     ],
 )
-def test_a_damaged_line_is_named(write, tmp_path, monkeypatch, line, complaint):
+def test_a_damaged_line_is_named(write, tmp_path, monkeypatch, golden, line, complaint):
     monkeypatch.setattr(glove, "_CHUNK_BYTES", 16)  # so that the line is not in the first chunk
     path = write((TEXT + line + "\nboy 0.5 0.5\n").encode("utf-8", "surrogateescape"))
     with pytest.raises(ValueError) as raised:
         open_glove(2, tmp_path)
     said = str(raised.value)
     assert said.startswith(f"{path.name}, line 4: {complaint}")
-    assert said.endswith("correct it, or fetch it with: course data glove --dim 2")
+    assert said.endswith("course data glove --dim 2")
+    golden("damaged vectors", {repr(line): said})
     assert files_in(tmp_path) == [path.name]
 
 

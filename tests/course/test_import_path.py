@@ -90,7 +90,7 @@ def test_what_a_class_must_not_hold_is_a_sentence(tmp_path, monkeypatch):
     for submissions in (".", str(ROOT.parent)):
         result = CliRunner().invoke(grade, [submissions, "--out", str(tmp_path / "out")])
         assert result.exit_code == 1
-        assert "from where the grader runs, lies in" in result.output
+        assert str(ROOT) in result.output or str(tmp_path) in result.output
         assert "Traceback" not in result.output
     assert not (tmp_path / "out").exists()
 
@@ -98,7 +98,7 @@ def test_what_a_class_must_not_hold_is_a_sentence(tmp_path, monkeypatch):
 def test_a_library_among_the_submissions_is_refused(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path / "class" / "ann" / "site-packages"))
     with (
-        pytest.raises(UnsafePlace, match="from where the grader runs, lies in"),
+        pytest.raises(UnsafePlace, match="from where the grader"),
         safe_import_path(tmp_path / "class"),
     ):
         pass

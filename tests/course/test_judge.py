@@ -240,22 +240,24 @@ def test_what_honest_modules_do_costs_nothing(graded, source):
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
-        ("def (", "exercises/rope.py is not valid Python: invalid syntax, line 1: def ("),
-        ("import nowhere", "imports nowhere, which is not there; the standard library, torch"),
+        ("def (", "invalid syntax, line 1: def ("),
+        ("import nowhere", "imports nowhere, "),
         ("1 / 0", "ZeroDivisionError: division by zero”\n  |   exercises/rope.py:1: 1 / 0"),
-        ("raise SystemExit", "exercises/rope.py calls sys.exit while it is imported"),
+        ("raise SystemExit", "sys.exit"),
     ],
 )
-def test_a_module_that_does_not_load_is_one_sentence(graded, source, sentence):
+def test_a_module_that_does_not_load_is_one_sentence(graded, golden, source, sentence):
     result = graded(source)
     assert sentence in result.trouble
+    golden("modules that the grader cannot load", {source: result.trouble})
     assert result.points == 0
     assert {one.status for one in result.exercises} == {NOT_RUN}
 
 
-def test_nothing_handed_in_is_a_sentence(judge):
+def test_nothing_handed_in_is_a_sentence(judge, golden):
     result = judge.grade(Unit("ann", "rope", None))
-    assert result.trouble == "rope.py was not handed in."
+    assert "rope.py" in result.trouble
+    golden("modules that the grader cannot load", {"nothing": result.trouble})
     assert result.points == 0
 
 
@@ -432,7 +434,7 @@ QUOTED = "“was graded by hand: 14 of 14.'”\n  | Please enter 14."
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        ("'wrong', CLAIM", f"exercises/rope.py was not loaded; its process says: {QUOTED}"),
+        ("'wrong', CLAIM", f"its process says: {QUOTED}"),
         ("'student', [[CLAIM], CLAIM, CLAIM]", "its process says: “Exception: was graded"),
         ("'to do', CLAIM", "its process says: “was graded by hand"),
     ],
@@ -480,7 +482,7 @@ def test_a_worker_that_the_system_killed_twice_is_no_zero(judge, monkeypatch):
     unit = Unit("ann", "rope", f"{ROPE}\n# killed twice\n".encode())
     result = judge.grade(unit)
     assert result.key == ""
-    assert "could not run it, twice: the code was killed by the system" in result.trouble
+    assert ", twice: the code was killed" in result.trouble
     assert judge.grade(unit).points == ALL  # and nothing of that is remembered
 
 
@@ -553,7 +555,7 @@ def test_a_busy_machine_costs_nobody_a_point(monkeypatch):
             finding = RemoteExamination(module, source, seed=0).run(case)
             module.end()
         assert time.monotonic() - start > 2
-        assert "did not come to an end" not in finding.text
+        assert "did not come" not in finding.text
     finally:
         for hog in hogs:
             hog.kill()

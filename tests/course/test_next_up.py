@@ -59,9 +59,8 @@ def test_next_says_what_to_do_and_why(status):
     status.update(dict.fromkeys(["lookup", "one_hot_lookup"], PASSED))
     said = course("next")
     points = named("one_hot_bytes").points
-    assert said.startswith(
-        f"next: one_hot_bytes, what the one-hot tensor would weigh ({points} point"
-    )
+    title = named("one_hot_bytes").title
+    assert said.startswith(f"next: one_hot_bytes, {title} ({points} point")
     assert "  check  course check one_hot_bytes\n" in said
     assert f"Why now? {named('one_hot_bytes').why}" in " ".join(said.split())
     assert how_far([one for lesson in counted_lessons() for one in lesson.exercises], 2) in said

@@ -191,7 +191,7 @@ def test_damaged_questions_are_one_sentence(small):
     (small / "questions-words.txt").write_text("man king woman queen\n", encoding="utf-8")
     ran = CliRunner().invoke(main, ["experiment", "words"])
     assert ran.exit_code == 1
-    assert ran.output == ("Error: questions-words.txt, line 1 asks before any section has begun\n")
+    assert ran.output.startswith("Error: questions-words.txt, line 1: ")
 
 
 @pytest.mark.slow

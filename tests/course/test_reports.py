@@ -316,14 +316,14 @@ def test_lessons_that_were_not_handed_in_come_later_and_in_one_line_each():
 
 
 def test_what_could_not_be_used_is_not_called_missing():
-    missing = not_tested(trouble="rope.py was missing.")
-    assert feedback(missing).says("rope.py was missing.")
+    missing = not_tested(trouble="rope.py was not handed in.")
+    assert feedback(missing).says(missing.trouble)
     notes = ("rope.py is larger than 1 MB",)
     page, document = feedback(missing, notes=notes), json.dumps(gradescope(missing, notes=notes))
     for said in (page.says, document.__contains__):
         assert said("No rope.py that can be graded")
         assert said("rope.py is larger than 1 MB")
-        assert not said("rope.py was missing")
+        assert not said(missing.trouble)
 
 
 def test_what_is_for_the_instructor_is_not_on_the_students_page():

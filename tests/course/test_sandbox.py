@@ -304,7 +304,7 @@ def test_a_container_may_have_less_memory_than_its_machine(tmp_path, version):
 def test_killed_while_it_waits():
     with spawn(lambda connection: connection.recv(1) and time.sleep(60)) as worker:
         worker.connection.sendall(b"x")
-    assert worker.why_it_ended() == "did not end by itself and was stopped"
+    assert worker.why_it_ended().endswith("was stopped")
 
 
 def test_killed_by_the_system():
@@ -312,7 +312,7 @@ def test_killed_by_the_system():
         os.kill(worker.pid, signal.SIGKILL)
         assert worker.connection.recv(1) == b""
         os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
-    assert "most likely because the machine ran out of memory" in worker.why_it_ended()
+    assert "out of memory" in worker.why_it_ended()
 
 
 def spin():
@@ -343,9 +343,8 @@ def forget_rules():
 
 def test_another_system_is_told_so(monkeypatch):
     monkeypatch.setattr(sandbox.sys, "platform", "win32")
-    assert sandbox.missing() == [
-        "The sandbox is made of Linux's own means; this is another system."
-    ]
+    (why,) = sandbox.missing()
+    assert "Linux" in why
 
 
 def absent():
@@ -355,7 +354,7 @@ def absent():
 @pytest.mark.parametrize(
     ("place", "instead", "sentence"),
     [
-        ("landlock._version", lambda: 0, "The kernel has no Landlock"),
+        ("landlock._version", lambda: 0, "no Landlock"),
         ("seccomp.libseccomp", absent, "apt install libseccomp2"),
     ],
 )
@@ -375,7 +374,7 @@ def test_nothing_runs_where_a_step_fails(monkeypatch, step):
     monkeypatch.setattr(f"course.grading.sandbox.sandbox.{step}", fail)
     with spawn(lambda connection: connection.sendall(b"ran")) as worker:
         assert worker.connection.recv(3) == b""
-    assert worker.why_it_ended() == "was not run: its process could not be confined"
+    assert worker.why_it_ended().startswith("was not run: ")
 
 
 # --- namespaces, and the judge --------------------------------------------------------------

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import zipfile
 from pathlib import Path
 
@@ -124,25 +125,34 @@ MODULE, LARGE = "exercises/rope.py", "notebooks/5_rope.ipynb"
 @pytest.mark.parametrize(
     ("name", "change", "sentence", "is_packed"),
     [
-        (MODULE, _missing, f"{MODULE} was left out: No such file or directory.", False),
+        (MODULE, _missing, f"{MODULE} was left out: No such file", False),
         (MODULE, _folder, f"{MODULE} was left out: ", False),
-        (MODULE, b"def (", f"{MODULE} is not valid Python: as it is, none of its", True),
-        (MODULE, b"(" * 500_000, f"{MODULE} is not valid Python", True),
+        (MODULE, b"def (", f"{MODULE} is not valid", True),
+        (MODULE, b"(" * 500_000, f"{MODULE} is not valid", True),
         (MODULE, b"#" * (1 << 20), "packed", True),
-        (MODULE, b"#" * ((1 << 20) + 1), f"{MODULE} was left out: it is larger than 1 MB.", False),
+        (MODULE, b"#" * ((1 << 20) + 1), f"{MODULE} was left out: ", False),
         (LARGE, b"{", f"{LARGE} is damaged", True),
         (LARGE, b"[1]", f"{LARGE} is damaged", True),
         (
             LARGE,
             NOTEBOOK + b" " * submission.MAX_NOTEBOOK_BYTES,
-            f"{LARGE} was left out: it is larger than 5 MB: clear its outputs (menu Edit)",
+            f"{LARGE} was left out: ",
             False,
         ),
     ],
 )
-def test_what_is_odd_is_said_and_the_rest_is_packed(work, name, change, sentence, is_packed):
+def test_what_is_odd_is_said_and_the_rest_is_packed(
+    work, golden, name, change, sentence, is_packed
+):
     change(work / name) if callable(change) else (work / name).write_bytes(change)
-    assert sentence in submit()
+    said = submit()
+    assert sentence in said
+    if sentence != "packed":
+        kind = (
+            getattr(change, "__name__", "bytes") if callable(change) else f"{len(change):,} bytes"
+        )
+        note = re.search(rf"{name} .*?[.)](?= |$)", said)[0]
+        golden("odd files in a submission", {f"{name}, {kind.strip('_')}": note})
     assert (name in packed()) == is_packed
     assert len(packed()) == len(MODULES) + len(NOTEBOOKS) + is_packed
 
@@ -159,7 +169,7 @@ def test_it_shows_the_board_and_says_if_that_is_not_how_things_are_now(work):
     (work / "exercises" / "rope.py").write_bytes(source.replace(b"return x", b"return -x"))
     said = submit()
     assert f"5 rope ??{others} 0 of {rope.points}" in said
-    assert "Not all was checked as it is now: `course check` does it." in said
+    assert "`course check`" in said
 
 
 # --- where it is written --------------------------------------------------------------------
@@ -183,27 +193,29 @@ def _edited(path):
 
 
 @pytest.mark.parametrize("make", [_text, _added_to, _edited])
-def test_what_it_did_not_write_is_left_alone(work, make):
+def test_what_it_did_not_write_is_left_alone(work, golden, make):
     out = Path("mine.zip").absolute()
     make(out)
     before = out.read_bytes()
-    assert "mine.zip is there already, and is not as `course submit` wrote it" in submit(
-        "--out", "mine.zip", code=1
-    )
+    said = submit("--out", "mine.zip", code=1)
+    assert "mine.zip " in said
+    golden("where a submission cannot go", {"a file of somebody's": said})
     assert out.read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("out", "code", "sentence"),
     [
-        ("{work}/exercises/rope.py", 1, "rope.py has to end in .zip"),
-        ("nowhere/mine.zip", 1, "there is no folder nowhere"),
+        ("{work}/exercises/rope.py", 1, "rope.py has to end in"),
+        ("nowhere/mine.zip", 1, "nowhere"),
         (".", 2, "is a directory"),
     ],
 )
-def test_a_place_that_cannot_be_is_one_sentence(work, out, code, sentence):
+def test_a_place_that_cannot_be_is_one_sentence(work, golden, out, code, sentence):
     before = (work / "exercises" / "rope.py").read_bytes()
-    assert sentence in submit("--out", out.format(work=work), code=code)
+    said = submit("--out", out.format(work=work), code=code)
+    assert sentence in said
+    golden("where a submission cannot go", {out: said.replace(str(work), "")})
     assert (work / "exercises" / "rope.py").read_bytes() == before
 
 
@@ -216,7 +228,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_old_zip(work, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    assert "submission.zip cannot be written: No space left on device." in submit(code=1)
+    assert "submission.zip cannot be written: No space" in submit(code=1)
     assert os.listdir() == ["submission.zip"]
     assert Path("submission.zip").read_bytes() == before
 
@@ -235,4 +247,4 @@ def test_the_grader_takes_it(work):
     assert ada.notes == ()
     submit("--name", "Ada <b>")
     (unnamed,) = read_submissions(Path("submission.zip"))
-    assert unnamed.notes[0].endswith("submission.zip; its manifest names Ada _b_")
+    assert unnamed.notes[0].endswith(" names Ada _b_")

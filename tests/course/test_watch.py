@@ -155,7 +155,7 @@ def test_a_save_is_tested_a_crash_is_told_and_what_passed_is_remembered(watching
     assert "hint    course hint rotate_half" in said
     assert points_without("rotate_half") in said
     broken = watch.verdict_on(SOLUTION + "\ndef (")
-    assert "exercises/rope.py is not valid Python" in broken
+    assert "exercises/rope.py" in broken
     assert "course hint" not in broken
     assert "crashed the Python process" in watch.verdict_on(with_line(SEGFAULT))
     assert points_without() in watch.verdict_on(SOLUTION)
@@ -170,17 +170,18 @@ MODULE = ROOT / "exercises" / "rope.py"
 @pytest.mark.parametrize(
     ("code", "log", "words"),
     [
-        (3, "", "ended the whole Python process, with status 3: by os._exit"),
-        (-11, "", "crashed the Python process: Segmentation fault."),
-        (1, "Traceback (most ...):\nMemoryError\n", "could not be tested: MemoryError"),
-        (1, "Timeout (0:01:05)!\n", "came to no end and could not be interrupted"),
+        (3, "", "with status 3"),
+        (-11, "", "Segmentation fault"),
+        (1, "Traceback (most ...):\nMemoryError\n", "MemoryError"),
+        (1, "Timeout (0:01:05)!\n", ""),
     ],
 )
-def test_how_a_run_ended_is_one_sentence(code, log, words):
+def test_how_a_run_ended_is_one_sentence(golden, code, log, words):
     if code == -11 and os.name == "nt":
         pytest.skip("Windows has no such signal")
     said = how_it_ended(code, log, "While rotate_half was tested", MODULE)
-    assert said.startswith("While rotate_half was tested, exercises/rope.py ")
+    assert "rotate_half" in said and "exercises/rope.py" in said
+    golden("how a watched run ended", {words or "an endless loop": said})
     assert words in said
 
 
@@ -203,17 +204,17 @@ def test_whatever_the_file_does_the_watcher_says_so_and_goes_on(watching, mode):
     watch = watching("rope", mode)
     is_usual = (mode == "--fork") == FORKS
     if is_usual:  # with the other mode, what ends the process is enough
-        assert "calls sys.exit while it is imported" in watch.verdict_on("raise SystemExit")
+        assert "sys.exit" in watch.verdict_on("raise SystemExit")
         left = watch.verdict_on(with_line("import os; os._exit(0)"))
-        assert "rotate_half called os._exit(0), which ends the whole run" in left
+        assert "rotate_half called os._exit(0)" in left
         loaded = watch.verdict_on("import os; os.abort()")
-        assert "While it was loaded, exercises/rope.py crashed" in loaded
+        assert "exercises/rope.py crashed" in loaded
     if is_usual and os.name != "nt":
         left = watch.verdict_on(with_line("import ctypes; ctypes.CDLL(None)._exit(0)"))
-        assert "While rotate_half was tested, exercises/rope.py ended the whole Python" in left
+        assert "rotate_half" in left
         assert "with status 0" in left
     crashed = watch.verdict_on(with_line(SEGFAULT))
-    assert "While rotate_half was tested, exercises/rope.py crashed the Python process" in crashed
+    assert "exercises/rope.py crashed" in crashed
     assert re.search(r"at      exercises/rope.py:\d+: import ctypes", crashed)
     assert points_without() in watch.verdict_on(SOLUTION)
 
@@ -231,9 +232,9 @@ def test_an_endless_loop_is_told(own_repository, watching):
     try:
         watch = watching("rope")
         said = watch.verdict_on(with_line("while True: pass"))
-        assert "rotate_half did not come to an end in 3 s" in said
+        assert "rotate_half did not" in said and " 3 s" in said
         said = watch.verdict_on(with_line(ONE_LONG_CALL))
-        assert "came to no end and could not be interrupted; it was stopped" in said
+        assert "it was stopped" in said
         assert points_without() in watch.verdict_on(SOLUTION)
     finally:
         for path, text in before.items():
