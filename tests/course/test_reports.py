@@ -219,7 +219,7 @@ def as_text(page: str) -> str:
     return "\n".join(" ".join(line.split()) for line in lines if line.strip())
 
 
-def test_the_words_of_the_pages(golden):
+def test_the_words_of_a_students_page(golden):
     own = {
         "a known mistake": [KNOWN_MISTAKE],
         "all passes": [result(), result(lesson="lookup")],
@@ -232,6 +232,9 @@ def test_the_words_of_the_pages(golden):
     }
     of_all = {title: grades(*results, notes={"ann": (RENAMED,)}) for title, results in own.items()}
     golden("student page", {t: as_text(feedback_page(g.students[0])) for t, g in of_all.items()})
+
+
+def test_the_words_of_the_overview(golden):
     of_class = grades(
         KNOWN_MISTAKE, result("bob", rotate_half=WRONG), not_tested("cy"), late=["bob"]
     )
