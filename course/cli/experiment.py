@@ -274,7 +274,6 @@ def gpt(long: bool, prompt: str | None, seed: int) -> None:
 def _report_of_gpts(results: "Mapping[str, GPTResult]", settings: "Settings", corpus: str) -> None:
     """Print what both models reach, what they are made of, and what they write."""
     from course.experiments.gpt import TEMPERATURE
-    from course.student.exercises import passing_exercises
 
     size, any_result = settings.size, next(iter(results.values()))
     click.echo(
@@ -297,8 +296,6 @@ def _report_of_gpts(results: "Mapping[str, GPTResult]", settings: "Settings", co
             "can write\nand the training text does not hold."
         )
     _print_borrowed(any_result.sources)
-    if why := passing_exercises("gpt").load_error:
-        click.echo(filled(why))
     texts = {"before its training": any_result.untrained}
     for title, text in (texts | {way: result.sample for way, result in results.items()}).items():
         click.echo(f"\n{title}, it writes:\n\n{textwrap.indent(text.strip(), '    ')}")

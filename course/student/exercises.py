@@ -3,6 +3,7 @@
 Experiments and notebooks say which is which: nothing is borrowed silently.
 """
 
+import contextlib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -21,8 +22,6 @@ class LessonExercises:
     def __init__(self, own: dict[str, Any], borrowed: dict[str, Any]) -> None:
         self._own = own
         self._borrowed = borrowed
-        self.load_error = ""
-        """Why the student's file could not be loaded; empty if it could."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._own and name not in self._borrowed:
@@ -38,8 +37,8 @@ class LessonExercises:
 def passing_exercises(stem: str) -> LessonExercises:
     """Return all exercises of a lesson; those that did not pass their last check are borrowed.
 
-    For runs that are to come to an end with numbers that mean something. What is borrowed also
-    serves the student's functions that call it.
+    For runs that need right functions to end with numbers that mean something. What is borrowed
+    also serves the student's functions that call it. A file of which nothing passed isn't run.
     """
     return passing_exercises_with(stem, {})
 
@@ -50,18 +49,16 @@ def passing_exercises_with(stem: str, others: Mapping[str, Any]) -> LessonExerci
     Args:
         others: what to import instead, by name: {"RotaryEmbedding": ...}.
     """
-    lesson = find_lesson(stem)
-    passed = {name for name, status in status_of_all().items() if status == PASSED}
+    lesson, status = find_lesson(stem), status_of_all()
+    passed = {one.name for one in lesson.exercises if status[one.name] == PASSED}
     earlier = {
         before: {name: others.get(name, given) for name, given in names.items()}
         for before, names in _earlier(stem).items()
     }
-    try:
-        return _loaded(lesson, lesson.module(), earlier, passed)
-    except Wrong as wrong:  # a file that cannot be imported: all of it is borrowed
-        names = _loaded(lesson, None, earlier, passed)
-        names.load_error = str(wrong).partition("\n")[0]
-        return names
+    with contextlib.suppress(Wrong):  # it could be imported when it passed, but not today
+        if passed:
+            return _loaded(lesson, lesson.module(), earlier, passed)
+    return _loaded(lesson, None, earlier, passed)
 
 
 def _earlier(stem: str) -> dict[str, dict[str, Any]]:

@@ -100,6 +100,19 @@ def test_yours_is_used_where_it_passes_and_the_rest_is_borrowed(repository, monk
         exercises.passing_exercises.cache_clear()
 
 
+def test_a_file_of_which_nothing_passed_is_not_run(repository, monkeypatch):
+    path = find_lesson("rope").module()
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"open({str(repository / 'it ran')!r}, 'w')", encoding="utf-8")
+    exercises.passing_exercises.cache_clear()
+    try:
+        assert exercises.passing_exercises("rope").source_of("apply_rope") == "borrowed"
+        assert exercises.passing_exercises("longer").source_of("rope_2d") == "borrowed"
+    finally:
+        exercises.passing_exercises.cache_clear()
+    assert not (repository / "it ran").exists()
+
+
 @needs_sandbox
 def test_in_the_sandbox_it_is_lent_too_and_also_while_a_function_runs():
     from course.grading.judge.judge import Judge
