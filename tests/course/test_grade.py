@@ -41,6 +41,7 @@ from course.grading.reports import pages_of_others
 from course.grading.run import Outcome, Request
 from course.grading.sandbox.remote import SECONDS_TO_LOAD
 from course.grading.submissions import Submission
+from course.grading.submissions.process import read_class
 from course.grading.summary import summary
 from course.syllabus import find_lesson
 from course.system.files import write_atomically
@@ -94,7 +95,7 @@ def test_the_command_says_what_it_found(submissions, graded_once, out, tmp_path)
     assert "students: 4, results: 4; modules not handed in: 0, with trouble: 1" in said
     assert (out / "grades.csv").exists()
     page = (out / "index.html").read_text(encoding="utf-8")
-    assert "<code>learned.py</code> has a published answer" in page  # ann's and cyd's
+    assert "<code>learned.py</code> has published answers" in page  # ann's and cyd's
     assert "Older pages" not in said
     shutil.copytree(submissions / "ann", tmp_path / "class" / "ann")
     result = run(tmp_path / "class", out=out)
@@ -323,21 +324,23 @@ def test_a_lesson_that_is_named_twice_counts_once(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_what_cannot_be_read_here_is_not_graded_and_said(submissions, out, monkeypatch):
     """Once it was graded; then its file can no longer be read. Its old points do not stand."""
-    real_open = os.open
+    why = "The grader could not read learned.py (Permission denied)."
 
-    def refuse(path, *rest):
-        if str(path).endswith("cyd/learned.py"):
-            raise PermissionError(13, "Permission denied")
-        return real_open(path, *rest)
+    def with_cyd_unread(*arguments):
+        class_, loose_modules = read_class(*arguments)
+        unread = {"modules": {}, "unread": {"learned": why}}
+        return [
+            replace(one, **unread) if one.student == "cyd" else one for one in class_
+        ], loose_modules
 
-    monkeypatch.setattr("course.grading.submissions.files.os.open", refuse)
+    monkeypatch.setattr("course.grading.run.read_class", with_cyd_unread)
     result = run(submissions, out=out)
     assert result.exit_code == 1
     assert "Not graded" in result.output and "cyd's learned" in result.output
     rows = (out / "grades.csv").read_text(encoding="utf-8").splitlines()
     assert [row.split(",")[:3] for row in rows[3:4]] == [["cyd", "0", "0"]]
     page = (out / "feedback" / "cyd.html").read_text(encoding="utf-8")
-    assert "learned.py (Permission denied)" in page
+    assert why in page
 
 
 @pytest.mark.slow
