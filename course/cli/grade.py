@@ -3,17 +3,14 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from course.syllabus import UnknownName, chosen_lessons, lessons
 from course.system.console import open_closed_streams
-
-if TYPE_CHECKING:
-    from course.grading.run import Graded
 
 SECONDS_BETWEEN_LINES = 10
 """Of progress, where there is no terminal."""
@@ -162,7 +159,7 @@ def _grade(
     )
     if unsandboxed:
         click.secho("No sandbox: what is graded can do all that you can.", fg="red", err=True)
-    outcome = grade_class(request, _with_progress, _reading_progress())
+    outcome = grade_class(request, _Progress())
     for line in summary(outcome, request):
         click.echo(line)
     for line in about_not_graded(outcome):
@@ -170,43 +167,26 @@ def _grade(
     return 0 if outcome.is_whole else 1
 
 
-def _reading_progress() -> Callable[[int, int], None]:
-    """Return a function that shows how many submissions were read, from time to time."""
-    shown_at = time.monotonic()
-    seconds = 1 if sys.stderr.isatty() else SECONDS_BETWEEN_LINES
+class _Progress:
+    """A bar on a terminal, else a line from time to time."""
 
-    def show(done: int, total: int) -> None:
-        nonlocal shown_at
-        if time.monotonic() - shown_at > seconds:
-            shown_at = time.monotonic()
-            click.echo(f"Reading: {done} of {total}", err=True)
+    def __init__(self) -> None:
+        self._bar, self._label, self._shown_at = None, "", time.monotonic()
 
-    return show
-
-
-def _with_progress(graded: "Graded", total: int) -> "Graded":
-    """Pass on results as they come, and show how many there are."""
-    start = said_at = time.monotonic()
-    n_done, n_new, is_seen = 0, 0, sys.stdout.isatty()
-
-    def rate(_: object) -> str:
-        return f"{n_new / (time.monotonic() - start):.1f} a second" if n_new else ""
-
-    with click.progressbar(
-        graded,
-        length=total,
-        label="Grading" if is_seen else None,
-        show_pos=True,
-        show_eta=True,
-        item_show_func=rate,
-        hidden=not is_seen,
-    ) as bar:
-        for result, was_there in bar:
-            n_done, n_new = n_done + 1, n_new + (not was_there)
-            if not is_seen and time.monotonic() - said_at > SECONDS_BETWEEN_LINES:
-                said_at = time.monotonic()
-                click.echo(f"Grading: {n_done} of {total}, {rate(None)}", err=True)
-            yield result, was_there
+    def __call__(self, label: str, n_done: int, total: int) -> None:
+        """Show how many are done; another label begins another bar."""
+        if sys.stderr.isatty():
+            if label != self._label:
+                self._label = label
+                self._bar = click.progressbar(
+                    length=total, label=label, show_pos=True, file=sys.stderr
+                )
+            self._bar.update(n_done - self._bar.pos)
+            if n_done == total:
+                self._bar.render_finish()
+        elif time.monotonic() - self._shown_at > SECONDS_BETWEEN_LINES:
+            self._shown_at = time.monotonic()
+            click.echo(f"{label}: {n_done} of {total}", err=True)
 
 
 def _self_test() -> int:

@@ -1,8 +1,9 @@
 """A run of the grader: from the submissions of a class to its grades, reports and export."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from course.grading.grades import Grades, grades_of
@@ -26,10 +27,6 @@ from course.grading.submissions import Submission
 from course.grading.submissions.process import read_class
 from course.syllabus import Lesson, counted_lessons, lessons
 from course.system.files import write_atomically, write_bytes_atomically
-from course.testing.result import LessonResult
-
-Graded = Iterator[tuple[LessonResult, bool]]
-"""Results as they come, each with whether it was there already."""
 
 
 @dataclass(frozen=True)
@@ -83,14 +80,12 @@ class Outcome:
 
 def grade_class(
     request: Request,
-    watch: Callable[[Graded, int], Graded],
-    watch_reading: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Outcome:
     """Grade a class, and write results, reports and the filled-in export.
 
     Args:
-        watch: passes on the results as they come, of so many, and shows that they do.
-        watch_reading: called as submissions are read, with how many were, and of how many.
+        progress: called with "Reading" or "Grading", how many are done, and of how many.
 
     Raises:
         GradingError, SubmissionsError: nothing can be graded.
@@ -102,7 +97,7 @@ def grade_class(
         raise SandboxMissing(" ".join(lacking))
     _check_folders(request)
     titles = columns_named(request.columns)
-    submissions, loose_modules = read_class(request.submissions, watch_reading)
+    submissions, loose_modules = read_class(request.submissions, partial(progress, "Reading"))
     wanted = list(request.named) or _lessons_in(submissions)
     notes = _about_loose_modules(loose_modules)
     export, rows = None, {}
@@ -121,10 +116,11 @@ def grade_class(
         jobs = max(1, min(request.jobs, len(units)))
         graded = grade_all(units, store, settings, jobs, request.fresh, request.scheduler)
         order = {lesson.stem: lesson.number for lesson in lessons()}
-        results = sorted(
-            (result for result, _ in watch(graded, len(units))),
-            key=lambda result: (result.student, order[result.lesson]),
-        )
+        results = []
+        for result, _ in graded:
+            results.append(result)
+            progress("Grading", len(results), len(units))
+        results.sort(key=lambda result: (result.student, order[result.lesson]))
         before = list(Store(request.compare).results()) if request.compare else []
         found = changes(before, results) if request.compare else None
         grades = grades_of(results, submissions, now=datetime.now(UTC))
