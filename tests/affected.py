@@ -21,8 +21,7 @@ from pathlib import Path, PurePath
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFTEST = "tests/course/conftest.py"
-PLUGINS = {"course/testing/plugin.py", "course/student/pytest_summary.py"}
-TESTS = ("tests", "tests/course")
+PLAIN = {PurePath(one) for one in (".", "course", "tests", "tests/course")}
 READ_ONLY = r"(solutions|exercises|notebooks|tests)/"
 OF_A_LESSON = r"(solutions|exercises|notebooks|course/(mistakes|lessons|figures/texts))/|tests/t"
 
@@ -68,13 +67,15 @@ class Map:
         self.files = files
         self.named = defaultdict(set)  # by the end of its path, or by a folder without modules
         for path in map(PurePath, files):
-            for folder in {*path.parents} - {PurePath(one) for one in (".", "course", *TESTS)}:
+            for folder in {*path.parents} - PLAIN:
                 is_package = f"{folder}/__init__.py" in files
                 self.named[str(folder) if is_package else folder.name].add(str(path))
             for n in range(max(1, len(path.parts) - 1)):
                 self.named["/".join(path.parts[n:])].add(str(path))
         table = tomllib.loads(text("course/syllabus.toml"))["lesson"]
         self.exercises = {one["stem"]: {e["name"] for e in one["exercises"]} for one in table}
+        plugins = re.findall(r'"-p", "([\w.]+)"', text("pyproject.toml"))
+        self.plugins = {f"{one.replace('.', '/')}.py" for one in plugins}
         self.commands = {}
         for line in text("course/cli/__init__.py").splitlines():
             if module := re.search(r'"(course\.[\w.]+)"', line):
@@ -98,13 +99,12 @@ class Map:
             called = {*self.commands} if "list_commands" in words(file) else called
             names |= {module for command, module in self.commands.items() if command in called}
             names |= {"course.__main__"} if "course" in strings else set()
-            found |= PLUGINS if self.lesson_of(file) or "pytest" in strings else set()
+            found |= self.plugins if self.lesson_of(file) or "pytest" in strings else set()
             found |= self.files & {f"tests/course/{one.partition('.')[0]}.py" for one in names}
             fixtures = {*re.findall(r"fixture.*\ndef (\w+)", text(CONFTEST))}
             found |= {CONFTEST} if fixtures & words(file) else set()
-        paths = {
-            "/".join(one.split(".")[:n]) for one in names for n in range(1, one.count(".") + 2)
-        }
+        split = [one.split(".") for one in names]
+        paths = {"/".join(parts[:n]) for parts in split for n in range(1, len(parts) + 1)}
         return found | self.files & {f"{p}{end}" for p in paths for end in ("/__init__.py", ".py")}
 
     @cache  # noqa: B019
@@ -130,12 +130,10 @@ class Map:
         named = {*self.exercises} if {"lessons", "counted_lessons", "stems"} & said else named
         named |= {self.lesson_of(f) for stem in named for f in self.runs(f"solutions/{stem}.py")}
         found = {one for one in found if self.lesson_of(one) in {None, *named}}
-        return found | {
-            f"solutions/{self.lesson_of(test)}.py",
-            "pyproject.toml",
-            CONFTEST,
-            *PLUGINS,
-        }
+        if found & {"course/testing/case.py", *self.plugins}:
+            found |= {f"tests/test_{stem}.py" for stem in named}
+        found |= {f"solutions/{self.lesson_of(test)}.py", "pyproject.toml"}
+        return found | {CONFTEST, *self.plugins}
 
 
 def main() -> None:
@@ -156,17 +154,9 @@ def main() -> None:
     if not tests:
         sys.exit("No test depends on what was changed." if changed else "Nothing was changed.")
     everything = ["-m", ""] if options.slow else []
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "--solutions",
-        *everything,
-        *for_pytest,
-        *tests,
-    ]
-    sys.exit(subprocess.run(command, cwd=ROOT).returncode)
+    options = ["-q", "--solutions", *everything, *for_pytest]
+    run = subprocess.run([sys.executable, "-m", "pytest", *options, *tests], cwd=ROOT)
+    sys.exit(run.returncode)
 
 
 if __name__ == "__main__":
