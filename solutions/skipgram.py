@@ -206,8 +206,8 @@ def nearest_by_cosine(query: Tensor, vectors: Tensor, top_k: int = 5) -> tuple[T
     """The rows that point most nearly where the query points.
 
     Args:
-        query: (C,), of any length.
-        vectors: (V, C), rows of any length.
+        query: (C,).
+        vectors: (V, C); neither the rows nor the query need have length 1.
         top_k: how many to return; beyond V, all V.
 
     Returns:

@@ -812,6 +812,20 @@ class TestGPT:
         want = logits_of(ids, weights, n_heads, n_layers).float()
         expect.close(model(ids), want, tolerance=1e-4)
 
+    def test_last_norm_has_the_epsilon_of_layernorm(self, lesson, draw):
+        """Rows as quiet as 0.003 have a variance of 1e-5, as small as the epsilon that
+        `nn.LayerNorm` adds to it; here the only block adds nothing to them.
+        """
+        model, weights = gpt_and_weights(lesson, draw, 11, 8, 2, 1, 9)
+        names = names_in_gpt(model, 8, 1)
+        quiet = {"0: attention.out_proj.weight": 0.0, "0: mlp, second": 0.0, "tokens.weight": 0.003}
+        for what, factor in quiet.items():
+            weights[what] = (factor * weights[what]).float().double()
+            model.set(**{names[what].replace(".", "__"): weights[what].float()})
+        ids = draw.ids(11, 2, 5)
+        want = logits_of(ids, weights, 2, 1).float()
+        expect.close(1000 * model(ids), 1000 * want, tolerance=1e-3, what="logits times 1000")
+
     @pytest.mark.parametrize(
         "dtype", [torch.int32, torch.int16, torch.int8, torch.uint8], ids=show_dtype
     )

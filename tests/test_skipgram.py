@@ -118,6 +118,12 @@ class TestSkipgramPairs:
         )
         expect_pairs((centers, contexts), every_pair(ids, 2))
 
+    def test_ids_of_a_huge_vocabulary(self, lesson):
+        """2 ** 40 and 2 ** 40 + 1 fit neither an int32 nor a float32."""
+        high = 2**40
+        got = lesson.skipgram_pairs(torch.tensor([high, 7, high + 1]), 1)
+        expect_pairs(got, [(7, high), (7, high + 1), (high, 7), (high + 1, 7)])
+
     def test_ids_may_lie_apart_in_memory(self, lesson, draw):
         """Every second word of a text is a text, too."""
         ids = draw.ids(9, 14)[::2]
