@@ -47,6 +47,37 @@ def exact_name(name: str) -> str:
     return "".join(c if c in usual else f"(U+{ord(c):04X})" for c in name)
 
 
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that a page shows nothing for."""
+_CONFUSABLE = {"LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"}
+"""Scripts with letters that look the same, as in "a" and "\u0430"."""
+_WRITTEN_TOGETHER = {"CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"}
+
+
+def is_deceptive(name: str) -> bool:
+    """Tell whether a name may look like another: with invisible letters, or of mixed scripts.
+
+    >>> is_deceptive("J\u0430ne"), is_deceptive("Jane\ufe0f"), is_deceptive("Zoë 李")
+    (True, True, False)
+    """
+    words = [_scripts(word) for word in re.split(r"[\W\d_]+", name)]
+    return (
+        _INVISIBLE.search(name) is not None
+        or not name.isprintable()
+        or len(_CONFUSABLE & set().union(*words)) > 1
+        or any(len(scripts) > 1 for scripts in words)
+    )
+
+
+def _scripts(word: str) -> set[str]:
+    """Return the scripts of a word's letters, by the first word of their Unicode names."""
+    letters = [sign for sign in word if unicodedata.category(sign) in ("Lu", "Ll", "Lt", "Lo")]
+    names = {re.split("[ -]", unicodedata.name(one, ""))[0] for one in letters}
+    return {"CJK" if name in _WRITTEN_TOGETHER else name for name in names}
+
+
 def _plain(text: str, also: str) -> str:
     """Keep letters, marks and digits of any script and the characters of `also`."""
     text = unicodedata.normalize("NFC", text)
@@ -68,14 +99,14 @@ def file_stem(student: str) -> str:
     """Return the name, without an ending, of the files about a student.
 
     It depends on nothing but the student, and no two students share one, not even where capitals
-    do not count. What is not a plain name gets a hash.
+    do not count. What is not a plain name gets a hash, all of it, because parts can be forged.
 
-    >>> file_stem("jane_doe-2"), file_stem("Jane Doe")
-    ('jane_doe-2', 'jane-doe~01332c876518')
+    >>> file_stem("jane_doe-2"), file_stem("Jane Doe")[:16]
+    ('jane_doe-2', 'jane-doe~01332c8')
     """
     letters = unicodedata.normalize("NFKD", student).encode("ascii", errors="ignore").decode()
     plain = re.sub(r"[^a-z0-9_]+", "-", letters.lower())[:40].strip("-")
     if plain == student and plain and not _RESERVED.fullmatch(plain):
         return plain
-    digest = hashlib.sha256(student.encode("utf-8", errors="surrogatepass")).hexdigest()[:12]
+    digest = hashlib.sha256(student.encode("utf-8", errors="surrogatepass")).hexdigest()
     return f"{plain or 'student'}~{digest}"

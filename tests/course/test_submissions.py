@@ -1,6 +1,7 @@
 """What a class handed in is read from every layout, and nothing hostile in it does any harm."""
 
 import contextlib
+import hashlib
 import io
 import os
 import random
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from course.grading import submissions
+from course.grading.names import file_stem
 from course.grading.submissions import (
     Submission,
     SubmissionsError,
@@ -724,6 +726,44 @@ def test_whose_name_looks_like_anothers_is_told_apart_with_a_note(tmp_path):
     assert [*found] == ["ann", "ann~1", "ann~2", "bob"]  # who is called exactly so keeps the name
     assert [one.modules["rope"].decode() for one in found.values()] == names
     assert [notes(one) for one in found.values()] == [*map(LIKE_ANOTHER.format, names[:3]), ""]
+
+
+def test_names_of_one_hash_are_two_students(tmp_path):
+    """The first 48 bits of the SHA-256 of these are the same, and so is what is shown."""
+    names = [f"{'y' * 81}{number}" for number in (2479340, 25443509)]
+    digests = {hashlib.sha256(name.encode()).hexdigest()[:12] for name in names}
+    assert len(digests) == 1
+    found = read(write(tmp_path, {f"{name}/rope.py": name for name in names}))
+    assert sorted(one.modules["rope"].decode() for one in found.values()) == sorted(names)
+    assert len({file_stem(student) for student in found}) == 2
+
+
+HONEST_NAMES = [
+    *("Zoë van Dyk", "Łukasz O'Brien-Đặng", "Иванова, Анна", "Γιώργος Παπαδόπουλος", "王小明"),
+    *(
+        "佐々木 ツヨシ",
+        "김민준",
+        "أحمد عبد الله",
+        "דוד כהן",
+        "अनिल कुमार",
+        "ณัฐพล",
+        "O'Brien, Zoë (अनिल) 李",
+    ),
+    *("jane_doe-2", "Kaʻiulani", "Nguyễn Văn Å", "anon_x1", "Müller 李明", "田中さくら"),
+]
+DECEPTIVE_NAMES = [f"Jan{sign}e" for sign in "\u034f\u115f\u3164\ufe0f\U000e0101"]
+DECEPTIVE_NAMES += ["J\u0430ne", "\u0410nn Doe", "Ann \u0421\u043e\u0440", "Ann\u03bf"]
+
+
+def test_names_with_invisible_or_similar_letters_are_named(tmp_path):
+    names = HONEST_NAMES + DECEPTIVE_NAMES
+    write(tmp_path, {f"{name}/rope.py": name for name in names})
+    found = {one.modules["rope"].decode(): notes(one) for one in read(tmp_path).values()}
+    assert {name for name in names if "are invisible or look like others" in found[name]} == {
+        *DECEPTIVE_NAMES
+    }
+    assert "J(U+0430)ne" in found["J\u0430ne"]
+    assert {found[name] for name in HONEST_NAMES} == {""}
 
 
 def test_what_tells_two_names_apart_is_told(tmp_path):

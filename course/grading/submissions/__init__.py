@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from course.grading.names import WHOSE, exact_name, shown
+from course.grading.names import WHOSE, exact_name, is_deceptive, shown
 from course.grading.submissions.archives import is_archive, members_of
 from course.grading.submissions.choice import choose, note_others, without_the_course
 from course.grading.submissions.file_names import (
@@ -202,6 +202,9 @@ def _read(student: Student, source: Folder | Archive, reading: Reading) -> Submi
     if student.looks_like_another:
         exact = exact_name(next(iter(student.sources)))
         notes.append(f"{WHOSE}: {exact}; another student's name looks the same")
+    elif is_deceptive(student.name):
+        exact = exact_name(student.name)
+        notes.append(f"{WHOSE}: {exact}; letters in this name are invisible or look like others")
     files = without_the_course(list(reading.files(source, student.sources)))
     for name in filter(UNNAMED.fullmatch, student.sources):
         named = f"; its manifest names {reading.named}" if reading.named else ""

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,7 +83,14 @@ def students_of(names: Sources) -> list[Student]:
         name = owner.shown if keeps else f"{owner.shown}~{_tag(owner.number or owner.name)}"
         numbers = (owner.number, "") if owner.is_on_canvas else ("", owner.number)
         students.append(Student(name, sources, *numbers, unclear.get(owner, ""), is_alike))
-    return sorted(students, key=lambda student: student.name)
+    n_students = Counter(student.name for student in students)
+    distinct = [
+        one
+        if n_students[one.name] == 1
+        else replace(one, name=f"{one.name}~{_digest(next(iter(one.sources)))}")
+        for one in students
+    ]
+    return sorted(distinct, key=lambda student: student.name)
 
 
 def _owner_of(name: str, kind: str) -> _Owner | None:
@@ -125,7 +132,11 @@ def _tag(identity: str) -> str:
     """Return the number that a platform gave, or a hash."""
     if re.fullmatch("[0-9]{1,20}", identity):
         return identity
-    return hashlib.sha256(identity.encode("utf-8", errors="surrogatepass")).hexdigest()[:12]
+    return _digest(identity)[:12]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
 
 
 # --- where their work lies ------------------------------------------------------------------
