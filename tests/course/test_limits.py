@@ -135,14 +135,15 @@ def test_a_process_that_reads_without_end_keeps_nobody_waiting(
     monkeypatch.setattr(process, "MAX_WAIT", 40 if is_refused else 4)
     endless = f"""
 import time
-from course.grading import submissions
-read = submissions._read
-submissions.limits.MAX_SECONDS = 0.5
-def _read(student, *rest):
-    if student.name == "bob":
+from course.grading.submissions import limits
+from course.grading.submissions.reading import Reading
+files = Reading.files
+limits.MAX_SECONDS = 0.5
+def endless(self, source, names):
+    if "bob" in names:
         {act}
-    return read(student, *rest)
-submissions._read = _read
+    return files(self, source, names)
+Reading.files = endless
 send_class("""
     monkeypatch.setattr(process, "PROGRAM", process.PROGRAM.replace("send_class(", endless, 1))
     class_ = write_class(tmp_path, ann=LOOKUP, bob=LOOKUP, cid=LOOKUP)

@@ -3,6 +3,7 @@
 import ast
 import errno
 import html
+import io
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 from subprocess import DEVNULL
 
@@ -474,16 +476,47 @@ def test_what_is_no_submission_keeps_nobody_from_being_collected(inbound, caplog
         assert f"{name!r} was not collected: " in caplog.text
 
 
+def zipped(files: dict[str, str | bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+DOWNLOAD = {
+    "ann_123_700_5_rope.ipynb": "ann's",
+    "ann_123_701_rope-1.py": "ann's",
+    "bob_124_702_work.zip": zipped({"5_rope/rope.py": "bob's", "5_rope/5_rope.ipynb": "bob's"}),
+    "cleo_125_703_work.zip": zipped({"gina_126_704_rope.py": "", "../gina/rope.py": "evil"}),
+    "dan_127_705_work.zip": b"no zip",
+    "eve_128_706_work.zip": zipped({"rope.py": bytes(50 << 20)}),
+    "fay_129_707_rope.py": "fay's",
+    "rope.py": "nobody's",
+    "x$(y)/rope.py": "no name",
+}
+
+
 @pytest.mark.slow
-def test_names_in_a_students_zip_are_not_believed(folder):
-    downloaded = folder / "downloaded/5_rope/extracted/5_rope_eve_attempt_2026-01-01-10-00-00"
-    downloaded.mkdir(parents=True)
-    (downloaded / "x_gina_attempt_2099-01-01-10-00-00_5_rope.ipynb").write_text("{}")
-    form = r".*_(?P<student_id>\w+)_attempt_(?P<timestamp>[0-9\-]+)_(?P<file_id>.+)"
-    form = f"--FileNameCollectorPlugin.named_regexp={form}"
-    said = nbgrader(folder, "zip_collect", "5_rope", form, status=1)
-    assert "`course grade`" in said
-    assert not (folder / "submitted/gina").exists()
+@pytest.mark.parametrize("is_one_zip", [True, False])
+def test_zip_collect_takes_what_a_learning_platform_gives(folder, is_one_zip):
+    archive = folder / "downloaded/5_rope/archive"
+    archive.mkdir(parents=True)
+    files = {"submissions.zip": zipped(DOWNLOAD)} if is_one_zip else DOWNLOAD
+    for name, content in files.items():
+        (archive / name).parent.mkdir(exist_ok=True)
+        (archive / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    said = nbgrader(folder, "zip_collect", "5_rope")
+    collected = {
+        str(path.relative_to(folder / "submitted")): path.read_text(encoding="utf-8")
+        for path in (folder / "submitted").rglob("*.*")
+    }
+    assert collected == {
+        **{f"{name}/5_rope/rope.py": f"{name}'s" for name in ("ann", "bob", "fay")},
+        **{f"{name}/5_rope/5_rope.ipynb": f"{name}'s" for name in ("ann", "bob")},
+    }
+    for noted in ("dan: dan_127_705_work.zip", "eve: rope.py is larger", "'rope.py'", "'x_(y)'"):
+        assert noted in said
 
 
 @pytest.mark.parametrize("name", ["mine", "file", "link"])

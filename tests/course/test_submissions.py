@@ -956,7 +956,7 @@ def test_what_may_not_be_read_is_a_note(tmp_path, golden, monkeypatch):
     write(tmp_path, {"ann/rope.py": "a", "ann/work/lookup.py": "a", "ann/hers/x": ""})
     real_open, real_scan = os.open, os.scandir
 
-    def refuse(path, *rest):
+    def refuse(path, *rest, **_):
         if str(path).endswith("rope.py") and "ann" in str(path):
             raise PermissionError(13, "Permission denied")
         return real_open(path, *rest)
@@ -990,7 +990,7 @@ def test_a_mode_that_only_one_student_chose_is_no_reason_not_to_grade(tmp_path, 
     real_open, real_scan = os.open, os.scandir
 
     def allow(act):
-        def allowed(path, *rest):  # root could read all of it
+        def allowed(path, *rest, **_):  # root could read all of it
             if not os.stat(path).st_mode & 0o044:
                 raise PermissionError(13, "Permission denied")
             return act(path, *rest)
@@ -1015,7 +1015,7 @@ def test_what_this_machine_cannot_read_is_not_taken_for_missing(tmp_path, monkey
     """Neither a file nor a zip; another copy is not graded instead."""
     write(tmp_path, {"ann/work.zip": zipped({}), "bob/rope.py": "b", "bob/old/rope.py": "old"})
 
-    def refuse(*_):
+    def refuse(*_, **__):
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(submitted_files.os, "open", refuse)

@@ -32,4 +32,5 @@ def configure(config: Any) -> None:
     api.NbGraderAPI.get_submitted_students = submitted_students
     api.NbGraderAPI.get_submitted_timestamp = submitted_time
     config.ExchangeFactory.collect = "course.grading.nbgrader.collect.Collect"
-    config.ZipCollectApp.extractor_plugin = "course.grading.nbgrader.collect.NoArchives"
+    config.ZipCollectApp.extractor_plugin = "course.grading.nbgrader.collect.Extractor"
+    config.ZipCollectApp.collector_plugin = "course.grading.nbgrader.collect.Collector"

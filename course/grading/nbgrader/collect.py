@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nbgrader.exchange.default import ExchangeCollect
-from nbgrader.plugins import ExtractorPlugin
+from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
 from course.grading.nbgrader.submissions import (
     MAX_FILE_BYTES,
@@ -20,6 +20,9 @@ from course.grading.nbgrader.submissions import (
     read_file,
     time_in,
 )
+from course.grading.submissions import SubmissionsError
+from course.grading.submissions.archives import is_archive
+from course.grading.submissions.process import read_class
 
 
 class Collect(ExchangeCollect):
@@ -71,18 +74,55 @@ class Collect(ExchangeCollect):
             Path(dest, name).write_bytes(data)
 
 
-class NoArchives(ExtractorPlugin):
-    """`nbgrader zip_collect`, which does nothing for a lesson but say why.
+class Extractor(ExtractorPlugin):
+    """The part of `nbgrader zip_collect` that opens what a learning platform gave.
 
-    nbgrader's own takes the student from every file's name, also in a zip that a student made: so
-    anybody could hand in for anybody. And one zip that is damaged, or huge, stops it for all.
+    nbgrader's own believes names of files in students' zips, so that anybody could hand in for
+    anybody, and one zip that is damaged, or huge, stops it for all.
     """
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        assignment = self.parent.coursedir.assignment_id
-        if lesson_of(assignment) is not None:
-            self.parent.fail(
-                "zip_collect would believe names that students wrote: put their files into "
-                f"submitted/STUDENT/{assignment}/, or give the download to `course grade`"
-            )
+    def extract(self, archive_path: str, extracted_path: str) -> None:
+        """Write each student's module and notebook to a folder with the student's name."""
+        lesson = lesson_of(self.parent.coursedir.assignment_id)
+        if lesson is None:
+            super().extract(archive_path, extracted_path)
+            return
+        given = [*Path(archive_path).iterdir()]
+        of_class = given[0] if len(given) == 1 and is_archive(given[0].name) else archive_path
+        name = lesson.text.stem
+        try:
+            found, loose = read_class(of_class, notebook=name)
+        except SubmissionsError as error:
+            self.parent.fail(str(error))
+        for module in loose:
+            self.log.warning("%r was not collected: no name tells the student", module)
+        for one in found:
+            for sentence in dict.fromkeys([*one.notes, *one.unread.values()]):
+                self.log.warning("%s: %s", one.student, sentence)
+            if not is_plain(one.student):
+                self.log.error("%r was not collected: %s", one.student, PLAIN)
+                continue
+            files = {
+                f"{lesson.stem}.py": one.modules.get(lesson.stem),
+                f"{name}.ipynb": one.notebook,
+            }
+            for file, data in files.items():
+                if data is not None:
+                    path = Path(extracted_path, one.student, file)
+                    path.parent.mkdir(exist_ok=True)
+                    path.write_bytes(data)
+
+
+class Collector(FileNameCollectorPlugin):
+    """The part of `nbgrader zip_collect` that takes the student from the folder's name."""
+
+    def collect(self, submitted_file: str) -> dict[str, str] | None:
+        """Return the student and the name of a file that `Extractor` wrote; None for any other."""
+        lesson = lesson_of(self.parent.coursedir.assignment_id)
+        if lesson is None:
+            return super().collect(submitted_file)
+        path = Path(submitted_file)
+        is_expected = path.name in (f"{lesson.stem}.py", f"{lesson.text.stem}.ipynb")
+        if not is_expected or not is_plain(path.parent.name) or path.is_symlink():
+            return None
+        return {"student_id": path.parent.name, "file_id": path.name}

@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import re
-import stat
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +19,8 @@ from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
 
+from course.grading.submissions import limits
+from course.grading.submissions.files import open_regular
 from course.syllabus import Lesson, lessons
 from course.system.files import MAX_MODULE_BYTES
 
@@ -28,7 +29,7 @@ PLAIN = "a student's name begins with a letter or digit and has only these, ._-+
 TIME, SECRET = "timestamp.txt", "submission_secret.txt"
 """The files that nbgrader adds: when it was handed in, and where its feedback is released."""
 
-_NEVER_FOLLOW = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEVER_FOLLOW = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY
 _NO_FILE = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)  # links, folders, sockets
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( ([A-Z]{1,5}|[+-]\d\d(\d\d)?))?")
 
@@ -57,26 +58,19 @@ def read_file(folder: str | Path, name: str, at_most: int) -> bytes:
         Unreadable: there is no such file, or more bytes are in it.
         OSError: this machine cannot read it, which is no fault of the student's.
     """
-
-    def within(name: str, _: int) -> int:
-        return os.open(name, _NEVER_FOLLOW, dir_fd=handle)
-
     try:
-        handle = os.open(folder, _NEVER_FOLLOW | os.O_DIRECTORY)
+        handle = os.open(folder, _NEVER_FOLLOW)
         try:
-            with open(name, "rb", opener=within) as file:
-                status = os.fstat(file.fileno())
-                if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-                    raise OSError(errno.ELOOP, "")
+            with open_regular(name, folder=handle) as file:
                 data = file.read(at_most + 1)
         finally:
             os.close(handle)
-    except OSError as error:
-        if error.errno == errno.ENOENT:
-            raise Unreadable(f"{name} was not handed in.") from None
-        if error.errno in _NO_FILE:
-            raise Unreadable(f"{name} is a link or no file, so it was not read.") from None
-        raise
+    except FileNotFoundError:
+        raise Unreadable(f"{name} was not handed in.") from None
+    except (limits.Unreadable, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in _NO_FILE:
+            raise
+        raise Unreadable(f"{name} is a link or no file, so it was not read.") from None
     if len(data) > at_most:
         raise Unreadable(f"{name} is larger than {at_most >> 20} MB, so it was not read.")
     return data

@@ -31,7 +31,12 @@ from pathlib import Path
 
 from course.grading.names import WHOSE, exact_name, is_deceptive, shown
 from course.grading.submissions.archives import is_archive, members_of
-from course.grading.submissions.choice import choose, note_others, without_the_course
+from course.grading.submissions.choice import (
+    choose,
+    choose_notebook,
+    note_others,
+    without_the_course,
+)
 from course.grading.submissions.file_names import (
     UNNAMED,
     is_loose_module,
@@ -42,6 +47,7 @@ from course.grading.submissions.file_names import (
 )
 from course.grading.submissions.files import (
     Archive,
+    File,
     Folder,
     Forbidden,
     open_regular,
@@ -67,6 +73,7 @@ from course.grading.submissions.reading import Reading
 MAX_NOTES = 20
 MAX_CLASS_DIRECTORY_BYTES = 64 << 20
 """Of the archive of a class."""
+MAX_NOTEBOOK_BYTES = 20 << 20
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,7 @@ class Submission:
         canvas_id: the student's number on Canvas, if the class came from there.
         moodle_id: the number that Moodle gave the student in this assignment, if from there.
         late: the stems of the lessons whose file Canvas marks as late.
+        notebook: the bytes of the notebook that was looked for, if it was found.
     """
 
     student: str
@@ -99,6 +107,7 @@ class Submission:
     canvas_id: str = ""
     moodle_id: str = ""
     late: frozenset[str] = frozenset()
+    notebook: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -114,14 +123,18 @@ class SubmittedClass:
     loose_modules: list[str]
     _source: Folder | Archive
 
-    def read(self, student: Student) -> Submission:
-        """Return what a student handed in."""
+    def read(self, student: Student, notebook: str = "") -> Submission:
+        """Return what a student handed in.
+
+        Args:
+            notebook: the name, without an ending, of a notebook to look for as well.
+        """
         if student.unclear:
             return Submission(student.name, {}, (), dict.fromkeys(stems(), student.unclear))
         with contextlib.ExitStack() as stack:
             reading = Reading(stack)
             try:
-                submission = _read(student, self._source, reading)
+                submission = _read(student, self._source, reading, notebook)
             except OverLimit as why:
                 return refused_whole(student.name, why)
             except MemoryError:
@@ -197,7 +210,9 @@ def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archi
         raise SubmissionsError(f"{shown(path)} {error}") from None
 
 
-def _read(student: Student, source: Folder | Archive, reading: Reading) -> Submission:
+def _read(
+    student: Student, source: Folder | Archive, reading: Reading, notebook: str
+) -> Submission:
     notes = reading.notes
     if student.looks_like_another:
         exact = exact_name(next(iter(student.sources)))
@@ -238,6 +253,7 @@ def _read(student: Student, source: Folder | Archive, reading: Reading) -> Submi
             if isinstance(error, Forbidden):
                 forbidden[stem] = error.mode
         note_others(stem, similar, chosen, modules.get(stem), reading)
+    found_notebook = _notebook(choose_notebook(notebook, files), reading) if notebook else None
     if not modules and not notes:
         notes.append(f"there is no lesson to grade{_only(source, student.sources, reading.met)}")
     if len(notes) > MAX_NOTES:
@@ -253,7 +269,16 @@ def _read(student: Student, source: Folder | Archive, reading: Reading) -> Submi
         student.canvas_id,
         student.moodle_id,
         frozenset(late),
+        found_notebook,
     )
+
+
+def _notebook(chosen: File | None, reading: Reading) -> bytes | None:
+    try:
+        return chosen.read(MAX_NOTEBOOK_BYTES) if chosen else None
+    except Exception as error:
+        reading.note(chosen.path, reason(error))
+        return None
 
 
 def _could_not_read(path: tuple[str, ...], error: Exception) -> str:

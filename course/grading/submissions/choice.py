@@ -115,6 +115,12 @@ def _in_order(name: str) -> list:
     return parts
 
 
+def choose_notebook(name: str, files: list[File]) -> File | None:
+    """Return the file that counts as a lesson's notebook: of several, the nearest to the top."""
+    found = [file for file in files if is_module(file.path, name, ".ipynb")]
+    return min(reversed(found), key=lambda file: len(file.path), default=None)
+
+
 def note_others(
     stem: str, alike: list[File], chosen: File | None, module: bytes | None, reading: Reading
 ) -> None:

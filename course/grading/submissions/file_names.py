@@ -70,10 +70,12 @@ def may_be_module(path: tuple[str, ...]) -> bool:
     return any(looks_like(path, stem) for stem in stems())
 
 
-def is_module(path: tuple[str, ...], stem: str) -> bool:
+def is_module(path: tuple[str, ...], stem: str, ending: str = ".py") -> bool:
     """Tell whether a file is called as a lesson's module; Canvas puts -1, -2 behind it."""
     name = name_of(path).lower()
-    return (re.sub(r"-\d+(?=\.py$)", "", name) if len(path) == 1 else name) == f"{stem}.py"
+    if len(path) == 1:
+        name = re.sub(rf"-\d+(?={re.escape(ending)}$)", "", name)
+    return name == f"{stem}{ending}"
 
 
 def is_renamed(path: tuple[str, ...], stem: str) -> bool:

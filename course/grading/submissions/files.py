@@ -54,17 +54,17 @@ class File:
     error: Exception | None = None
     packed: bool = False
 
-    def read(self) -> bytes:
-        """Return the bytes of a module.
+    def read(self, at_most: int = MAX_MODULE_BYTES) -> bytes:
+        """Return the bytes of a module, or of something else that is not larger than a limit.
 
         Raises:
             Unreadable: it is too large. Any other error: see `reason`.
         """
         with self.open() as opened:
-            module = opened.read(MAX_MODULE_BYTES + 1)
-        if len(module) > MAX_MODULE_BYTES:
-            raise Unreadable(f"is larger than {MAX_MODULE_BYTES >> 20} MB")
-        return module
+            data = opened.read(at_most + 1)
+        if len(data) > at_most:
+            raise Unreadable(f"is larger than {at_most >> 20} MB")
+        return data
 
 
 class Archive:
@@ -194,11 +194,14 @@ def _kind(entry: os.DirEntry) -> str:
     return "file" if entry.is_file(follow_symlinks=False) else "odd"
 
 
-def open_regular(path: Path, own_names: Callable[[], Counter] = Counter) -> BinaryIO:
+def open_regular(
+    path: str | Path, own_names: Callable[[], Counter] = Counter, folder: int | None = None
+) -> BinaryIO:
     """Open a regular file, without waiting for anyone and following nothing.
 
     Args:
         own_names: counts the names that files have in the student's folder, if it has several.
+        folder: the descriptor of an open folder that the path starts from.
 
     Raises:
         Unreadable: it is no regular file, or it has further names, which may be another student's.
@@ -208,7 +211,7 @@ def open_regular(path: Path, own_names: Callable[[], Counter] = Counter) -> Bina
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)  # each where the system has it
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        file = os.fdopen(os.open(path, flags), "rb")
+        file = os.fdopen(os.open(path, flags, dir_fd=folder), "rb")
     except PermissionError as error:
         raise _with_mode(error, path) from None
     status = os.fstat(file.fileno())

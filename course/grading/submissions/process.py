@@ -46,18 +46,21 @@ PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])  # another copy of the course may be installed
 from course.grading.submissions.process import send_class
-send_class(sys.argv[2], int(sys.argv[3]))
+send_class(sys.argv[2], int(sys.argv[3]), sys.argv[4])
 """
 
 
 def read_class(
-    path: str | Path, progress: Callable[[int, int], None] = lambda done, total: None
+    path: str | Path,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    notebook: str = "",
 ) -> tuple[list[Submission], list[str]]:
     """Return the submissions of a class, by student, and the modules next to their folders.
 
     Args:
         path: see `open_class`.
         progress: called after each student, with how many were read, and of how many.
+        notebook: see `SubmittedClass.read`.
 
     Raises:
         SubmissionsError: there is no class.
@@ -65,7 +68,7 @@ def read_class(
     found: list[Submission] = []
     names, loose = [], []
     while not names or len(found) < len(names):
-        for message in _messages(Path(path).absolute(), len(found)):
+        for message in _messages(Path(path).absolute(), len(found), notebook):
             match message:
                 case SubmissionsError():
                     raise message
@@ -84,9 +87,10 @@ def read_class(
     return with_own_modes_refused(found), loose
 
 
-def _messages(path: Path, first: int) -> Iterator[Any]:
+def _messages(path: Path, first: int, notebook: str) -> Iterator[Any]:
     """Yield what `send_class` sends; at last an `Unreadable` if it did not come to its end."""
-    program = [sys.executable, "-P", "-E", "-c", PROGRAM, str(root()), str(path), str(first)]
+    arguments = [str(root()), str(path), str(first), notebook]
+    program = [sys.executable, "-P", "-E", "-c", PROGRAM, *arguments]
     messages: queue.Queue = queue.Queue()
     with subprocess.Popen(program, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         threading.Thread(target=_receive, args=[process.stdout, messages], daemon=True).start()
@@ -138,11 +142,12 @@ def with_own_modes_refused(submissions: list[Submission]) -> list[Submission]:
 # --- in the other process ---------------------------------------------------------------------
 
 
-def send_class(path: str, first: int) -> None:
+def send_class(path: str, first: int, notebook: str) -> None:
     """Write the students' names and loose modules of a class, then its submissions, to stdout.
 
     Args:
         first: the number of the first student to read, from 0.
+        notebook: see `SubmittedClass.read`.
     """
 
     def send(message: object) -> None:
@@ -156,7 +161,7 @@ def send_class(path: str, first: int) -> None:
             send(([student.name for student in opened.students], opened.loose_modules))
             for student in opened.students[first:]:
                 _bound(2 * limits.MAX_SECONDS)
-                send(opened.read(student))
+                send(opened.read(student, notebook))
     except SubmissionsError as error:
         send(error)
 
