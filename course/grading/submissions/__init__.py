@@ -165,7 +165,7 @@ def open_class(path: str | Path) -> Iterator[SubmittedClass]:
         SubmissionsError: it is neither, or nobody handed anything in.
     """
     with contextlib.ExitStack() as stack:
-        source, names = _find_class(Path(path).resolve(), stack)
+        source, names = _find_class(Path(path), stack)
         students = students_of(names)
         if not students:
             raise SubmissionsError(f"{shown(path)} holds no submissions")
@@ -197,13 +197,13 @@ def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archi
         raise SubmissionsError(f"there is nothing at {shown(path)}")
     try:
         if path.is_dir():
-            return find_students(Folder(path), path)
+            return find_students(Folder(path.resolve()), path.resolve())
         if not path.is_file() or not is_archive(path.name):
             raise SubmissionsError(f"{shown(path)} is neither a folder nor a zip")
-        file = stack.enter_context(open_regular(path))
+        file = stack.enter_context(open_regular(path.resolve()))
         limits = Limits(math.inf, math.inf, MAX_CLASS_DIRECTORY_BYTES)
         members = members_of(path.name, file, limits, stack)
-        return find_students(Archive(packed_files(members)), path)
+        return find_students(Archive(packed_files(members)), path.resolve())
     except OSError as error:
         raise SubmissionsError(f"{shown(path)} cannot be read: {error.strerror}") from None
     except Unreadable as error:

@@ -68,7 +68,7 @@ def read_class(
     found: list[Submission] = []
     names, loose = [], []
     while not names or len(found) < len(names):
-        for message in _messages(Path(path).absolute(), len(found), notebook):
+        for message in _messages(path, len(found), notebook):
             match message:
                 case SubmissionsError():
                     raise message
@@ -87,7 +87,7 @@ def read_class(
     return with_own_modes_refused(found), loose
 
 
-def _messages(path: Path, first: int, notebook: str) -> Iterator[Any]:
+def _messages(path: str | Path, first: int, notebook: str) -> Iterator[Any]:
     """Yield what `send_class` sends; at last an `Unreadable` if it did not come to its end."""
     arguments = [str(root()), str(path), str(first), notebook]
     program = [sys.executable, "-P", "-E", "-c", PROGRAM, *arguments]
