@@ -170,7 +170,7 @@ function positionMoves(figure) {
   const finding = ["The fast hand tells neighbors apart,", "the slow hands far positions"];
   const svg = card(figure, 420, finding);
   const [rates, rows] = [NUMBERS.rates, NUMBERS.rows].map(unpacked);
-  words(svg, [16, 46], "positions per turn", "quiet left");
+  words(svg, [16, 46], "steps per turn", "quiet left");
   rates.forEach((rate, pair) => {
     const turn = (2 * Math.PI) / rate;
     words(svg, [200 + 145 * pair, 20], `hand ${pair}`, "ink bold");

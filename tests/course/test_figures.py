@@ -24,6 +24,7 @@ from course import ROOT, figures
 from course.figures import palette
 from course.figures.charts import chart, curve
 from course.figures.record import decoded, same
+from course.figures.sheet import sheet
 from course.figures.words import title_lines, write
 from course.schemes import SCHEMES
 from course.syllabus import lessons
@@ -394,6 +395,21 @@ def test_a_title_is_broken_into_lines_of_like_length():
     assert title_lines("Short") == ["Short"]
     first, second = title_lines("A sentence that is somewhat longer than a page is wide, alas")
     assert abs(len(first) - len(second)) < 8
+
+
+def test_a_sheet_shows_a_figure_on_a_light_page_a_dark_one_and_narrow(repository):
+    with Image.open(sheet("lookup/bytes_of_a_batch")) as image:
+        assert image.width == 1400 + 1400 + 2 * 358 + 3 * 20
+        corners = [image.getpixel((x, 2)) for x in (2, 1422, 2842)]
+    light, dark = (to_rgb(one) for one in (palette.CARD, palette.ON_DARK[palette.CARD]))
+    for corner, want in zip(corners, (light, dark, light), strict=True):
+        assert np.array(corner) / 255 == pytest.approx(np.array(want), abs=0.03)
+
+
+@pytest.mark.parametrize("name", ["", "rope", "rope/none", "none/pair_turns"])
+def test_a_sheet_of_no_figure_is_one_sentence(name):
+    with pytest.raises(ValueError, match=f"^there is no figure '{name}'; "):
+        sheet(name)
 
 
 # --- what holds for one figure -------------------------------------------------------------------

@@ -36,7 +36,7 @@ def hands_of_three_positions() -> Picture:
         f"{far[2]:.0f}.",
     )
     radius, columns = 0.47, [2.0, 3.45, 4.9, 6.35]
-    write(axes, (0.16, 0.46), "positions per turn", QUIET)
+    write(axes, (0.16, 0.46), "steps per turn", QUIET)
     for pair, (x, turn) in enumerate(zip(columns, turns, strict=True)):
         write(axes, (x, 0.2), f"hand {pair}", align="center", bold=True)
         write(axes, (x, 0.46), turn, QUIET, align="center")
