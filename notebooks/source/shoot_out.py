@@ -1,12 +1,10 @@
 # %% [markdown]
 # # The shoot-out
 #
-# **Seven small models, alike but for one thing: how they know where a token stands.** Each reads
-# text in windows of 64 characters and learns to predict the next character. "none" has no positions
-# at all, "learned" a table, "sinusoidal" a formula. "rope" turns queries and keys, and "partial"
-# only a quarter of their features. "alibi" takes a penalty from the scores, and "t5" adds a bias
-# that it learns. Then each is asked about texts of 128 and 256 characters, which it never met in
-# training. Much is claimed about who wins. Here you measure it.
+# **Small models, identical except for one thing: how they know where a token is.** Each reads text
+# in windows of 64 characters and learns to predict the next character. Then each is asked about
+# texts of 128 and 256 characters, which it never met in training. Much is claimed about who wins.
+# Here you measure it. The first cell says what each scheme does.
 #
 # *Uses what you wrote in lessons 1 to 5 and 7, as far as it passes its tests; what is borrowed is
 # listed below. Nothing here is graded. Allow a minute or two for the trainings. The text is
@@ -26,7 +24,7 @@ from course.experiments.character_gpt import Size
 from course.experiments.positions import RopeAt, frequencies, shoot_out, smoothed
 from course.experiments.training import QUICK, Training, rate
 from course.figures.play import play
-from course.schemes import CONTEXT
+from course.schemes import CONTEXT, SCHEMES, schemes_for
 from course.student.guess import Guess
 
 torch.set_num_threads(1)  # batches this small are not worth sharing
@@ -34,10 +32,12 @@ corpus = load_corpus()
 n_characters = len(set(corpus.text))
 print(f"{corpus.name}: {len(corpus.text):,} characters, {n_characters} different ones")
 loss_of_a_guess = math.log(n_characters)
-print(f"a random guess costs ln {n_characters} = {loss_of_a_guess:.2f} nats a character")
+print(f"a random guess costs ln {n_characters} = {loss_of_a_guess:.2f} nats a character\n")
+for scheme in schemes_for(QUICK.size.n_layers):
+    print(f"{scheme:<12}{SCHEMES[scheme].sentence}")
 
 # %% [markdown] tags=["prediction"]
-# All seven have one layer, 64 features and four heads, and see the same windows in the same order.
+# All have one layer, 64 features and four heads, and see the same windows in the same order.
 # Which scheme has the lowest loss on held-out text at length 64, where it trained? Which at 256?
 # Whose loss explodes, and can any loss become *lower* on longer texts?
 
