@@ -18,7 +18,7 @@ from PIL import Image
 from course import root
 from course.figures.palette import CARD, ON_DARK
 from course.figures.picture import SHARPNESS, Picture
-from course.system.files import write_whole_bytes
+from course.system.files import write_bytes_atomically
 
 PHONE = 358
 """Pixels that a phone gives to a figure."""
@@ -52,7 +52,7 @@ def sheet(name: str) -> Path:
     path, file = root() / ".course" / "figures" / f"{stem}-{figure}.png", io.BytesIO()
     whole.save(file, "png")
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole_bytes(path, file.getvalue())
+    write_bytes_atomically(path, file.getvalue())
     return path
 
 
