@@ -204,16 +204,16 @@ def test_results_that_another_user_wrote_are_not_believed(tmp_path, monkeypatch)
     monkeypatch.setattr(signing, "own_secret", lambda: b"another's")
     fill(theirs)
     monkeypatch.undo()
-    assert (ours.find(unit, key), ours.kept_seed(), ours.examined()) == (result, 7, ["all"])
-    assert (theirs.find(unit, key), theirs.kept_seed(), theirs.examined()) == (None, None, [])
-    assert ([*ours.kept()], [*theirs.kept()]) == ([result], [])
+    assert (ours.read(unit, key), ours.kept_seed(), ours.passed_checks()) == (result, 7, ["all"])
+    assert (theirs.read(unit, key), theirs.kept_seed(), theirs.passed_checks()) == (None, None, [])
+    assert ([*ours.results()], [*theirs.results()]) == ([result], [])
     (file,) = (tmp_path / "ours").rglob("ann.json")
     for old, new in ((key, key_of(unit, 8)), ("rope_tables", "rope_table"), (".", "")):
         text = file.read_text(encoding="utf-8")
         file.write_text(text.replace(old, new, 1), encoding="utf-8")
-        assert [*ours.kept()] == []
+        assert [*ours.results()] == []
         file.write_text(text, encoding="utf-8")
-    assert [*ours.kept()] == [result]
+    assert [*ours.results()] == [result]
 
 
 def test_the_secret_is_made_once_and_nobody_else_can_read_it(tmp_path, monkeypatch):
