@@ -73,7 +73,11 @@ def case_of(item: pytest.Item) -> Case | None:
 
 
 def collect(test_files: Iterable[Path]) -> list[Case]:
-    """Return all graded tests of some files."""
+    """Return all graded tests of some files.
+
+    Raises:
+        RuntimeError: they cannot be read; what pytest printed.
+    """
     collector = _Collector()
     arguments = [
         *("-o", "addopts=", "-p", "course.testing.plugin", "-p", "no:cacheprovider"),

@@ -111,7 +111,11 @@ class Executor:
             return _PARTS[what](self._objects[ref.number])
 
     def set_parameters(self, ref: Ref, values: dict[str, torch.Tensor]) -> None:
-        """Write values into parameters, by name."""
+        """Write values into parameters, by name.
+
+        Raises:
+            Wrong: there is no such parameter, or its shape is another one.
+        """
         parameters = dict(self._objects[ref.number].named_parameters())
         with torch.no_grad():
             for name, value in values.items():

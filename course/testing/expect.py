@@ -1,4 +1,4 @@
-"""The expectations of graded tests; a failure explains itself.
+"""The expectations of graded tests: each raises `Wrong`, with an explanation, if it does not hold.
 
 expect.close(got, want)        values, shape, dtype and device
 expect.equal(got, want)        the same, exactly

@@ -41,6 +41,9 @@ class Draw:
         >>> perm = Draw(seed=0).permutation(5)
         >>> bool((perm[perm] != torch.arange(5)).any())
         True
+
+        Raises:
+            ValueError: there are fewer than three elements.
         """
         if length < 3:
             raise ValueError(f"only 3 or more elements have such a permutation; got {length}")

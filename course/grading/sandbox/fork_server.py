@@ -73,7 +73,11 @@ class ForkServer:
         self.close()
 
     def spawn(self) -> Worker:
-        """Return a new worker."""
+        """Return a new worker.
+
+        Raises:
+            SandboxError: the fork server has ended.
+        """
         with contextlib.suppress(ConnectionClosed):  # then there is no answer either
             send(self._connection, "spawn")
         number, worker = _received_socket(self._connection, 16)
@@ -86,6 +90,9 @@ class ForkServer:
 
         What ended it is the rest of a sentence that begins "the code". A worker that has hung up is
         about to end: it gets the time for that.
+
+        Raises:
+            SandboxError: the fork server has ended.
         """
         number, connection = worker
         connection.close()

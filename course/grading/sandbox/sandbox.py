@@ -264,7 +264,11 @@ class _Rules:
 
 @cache
 def rules_for_workers() -> _Rules:
-    """Prepare the rules for all workers of this fork server, once."""
+    """Prepare the rules for all workers of this fork server, once.
+
+    Raises:
+        SandboxMissing: this machine lacks something for a sandbox.
+    """
     if lacking := missing():
         raise SandboxMissing(" ".join(lacking))
     files = landlock.prepare([*_READABLE, *_installation()])

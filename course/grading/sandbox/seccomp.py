@@ -166,6 +166,7 @@ def _harmless_ioctl() -> list[int]:
 
 
 def raise_if_refused(result: int) -> None:
+    """Raise the `OSError` that a call of libseccomp returned, if it returned one."""
     if result < 0:
         raise OSError(-result, os.strerror(-result))
 
