@@ -112,7 +112,7 @@ def perform(
 
 def _tested(run: Run, cases: Sequence[Case], path: Path) -> dict[str, dict[str, str]]:
     run.end_after(10 * SECONDS)
-    module = testing.open_module(path, 0, run.printed)
+    module = testing.open_module(path, 0)
     found = testing.run(module, cases, diagnoser(seed=0), run.printed)
     return {
         one.name: {"status": one.status, "says": one.says, "look": one.look}

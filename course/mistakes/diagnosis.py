@@ -69,7 +69,7 @@ class KnownMistake:
     def examination(self) -> Examination:
         """The tests, to be run on it."""
         module = self.variant.module()
-        return Examination(lambda: Executor(module), seed=self._seed)
+        return Examination(Executor(module), seed=self._seed)
 
     def finding(self, case: Case) -> Finding:
         """Return how the mistake fares in a test; earlier tests run first if it remembers them."""

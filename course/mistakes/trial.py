@@ -100,7 +100,7 @@ def _cases_and_known(stem: str) -> tuple[dict[str, list[Case]], dict[str, KnownM
 
 def _findings(variant: Variant, cases: list[Case]) -> list[Finding]:
     module = variant.module()
-    examination = Examination(lambda: Executor(module))
+    examination = Examination(Executor(module))
     return [examination.run(case) for case in cases]
 
 

@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,14 +55,14 @@ class Examination:
     """Tests of one module. What comes to no end, or is wrong and slow, is not waited for again.
 
     Args:
-        executor: makes the executor for the next test.
+        executor: has the module; each test gets a fresh one.
         source: the text of the module, to see which exercises use which.
         seed: another one gives the tests other inputs.
     """
 
     def __init__(
         self,
-        executor: Callable[[], Executor],
+        executor: Executor,
         source: bytes = b"",
         seed: int = 0,
     ) -> None:
@@ -154,7 +153,7 @@ class Examination:
         start = time.perf_counter()
         expect.calls.clear()
         expect.mismatches.clear()
-        executor = self._executor()
+        executor = self._executor.fresh()
         door = Lesson(executor, expect.calls)
         failure = self._failure(case, lent, executor, door)
         mismatches = [excerpt(one) for one in expect.mismatches] if failure else []

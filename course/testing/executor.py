@@ -53,6 +53,10 @@ class Executor:
         """Return the file of the module."""
         return Path(self.module.__file__)
 
+    def fresh(self) -> "Executor":
+        """Return an executor of the same module that has made nothing so far."""
+        return Executor(self.module)
+
     # --- requests ---------------------------------------------------------------------------
 
     def call(

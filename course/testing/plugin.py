@@ -12,7 +12,8 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -151,14 +152,16 @@ def _module(config: pytest.Config, test_file: Path) -> Module:
     if path not in known:
         shown = short_path(path)
         with _announce_if_slow(config, f"{shown} has been loading", SECONDS_PER_TEST):
-            known[path] = open_module(path, config.option.seed, _printed_by(config))
+            _take_printed(config)
+            module = open_module(path, config.option.seed)
+            known[path] = replace(module, printed=_take_printed(config))
     return known[path]
 
 
-def _printed_by(config: pytest.Config) -> Callable[[], str]:
-    """Return what gives what was printed since it was last asked; nothing under `pytest -s`."""
+def _take_printed(config: pytest.Config) -> str:
+    """Return what was printed since this was last called; nothing under `pytest -s`."""
     capture = config.pluginmanager.getplugin("capturemanager")
-    return lambda: capture.read_global_capture()[0] if capture else ""
+    return capture.read_global_capture()[0] if capture else ""
 
 
 def _module_path(config: pytest.Config, test_file: Path) -> Path:

@@ -29,19 +29,18 @@ class Module:
 
     path: Path
     examination: Examination | None
-    trouble: str
-    printed: str
+    trouble: str = ""
+    printed: str = ""
 
 
-def open_module(path: Path, seed: int, printed: Callable[[], str]) -> Module:
-    """Load a student's file; `printed` gives what was printed since it was last asked."""
-    printed()
+def open_module(path: Path, seed: int) -> Module:
+    """Load a student's file."""
     try:
         module = _load(path)
     except Wrong as wrong:
-        return Module(path, None, str(wrong), printed())
-    examination = Examination(lambda: Executor(module), path.read_bytes(), seed)
-    return Module(path, examination, "", printed())
+        return Module(path, None, str(wrong))
+    examination = Examination(Executor(module), path.read_bytes(), seed)
+    return Module(path, examination)
 
 
 def _load(path: Path) -> types.ModuleType:

@@ -37,7 +37,7 @@ def diagnosis_of(cases, tmp_path: Path):
         path.write_text(f"{ast.unparse(tree)}\n\n{definition}", encoding="utf-8")
         module = load_module(path)
         mine = [case for case in cases[stem] if case.exercise == exercise]
-        examination = Examination(lambda: Executor(module), path.read_bytes())
+        examination = Examination(Executor(module), path.read_bytes())
         findings = [examination.run(case) for case in mine]
         known = KnownMistakes(mine, seed=0)
         return diagnose(findings, known, seconds=(30, 30))  # also on a busy machine

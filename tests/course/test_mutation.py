@@ -112,14 +112,14 @@ def _key(mutant: Mutant) -> tuple[str, str, str]:
 
 
 def _is_noticed(module, cases: list[Case]) -> bool:
-    examination = Examination(lambda: Executor(module))
+    examination = Examination(Executor(module))
     return any(examination.run(case).status != "passed" for case in cases)
 
 
 def _quick_first(lesson: Lesson) -> dict[str, list[Case]]:
     """The graded tests by exercise, with little more time than the solution takes for them."""
     reference = load_module(lesson.module("solutions"))
-    examination = Examination(lambda: Executor(reference))
+    examination = Examination(Executor(reference))
     findings = sorted(map(examination.run, collect([lesson.tests])), key=lambda one: one.seconds)
     assert {finding.status for finding in findings} == {"passed"}
     cases: dict[str, list[Case]] = {exercise.name: [] for exercise in lesson.exercises}

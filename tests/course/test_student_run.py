@@ -129,7 +129,7 @@ def test_all_tests_of_an_exercise_pass_in_the_same_company(trainer, right):
         assert "optimizer.zero_grad()" in source
         source = source.replace("optimizer.zero_grad()", "pass")
     module = run_module(source.encode(), ROOT / "exercises" / "skipgram.py")
-    examination = Examination(lambda: Executor(module), source.encode())
+    examination = Examination(Executor(module), source.encode())
     cases = [
         one for one in collect([find_lesson("skipgram").tests]) if one.exercise == "train_skipgram"
     ]
@@ -146,7 +146,7 @@ def test_what_is_wrong_and_slow_is_not_waited_for(monkeypatch):
         slow = f"def rotate_half(x):\n    time.sleep(0.06)\n    return {result}\n"
         source = f"{solution}\n\nimport time\n\nturned = rotate_half\n\n\n{slow}".encode()
         module = run_module(source, ROOT / "exercises" / "rope.py")
-        examination = Examination(lambda module=module: Executor(module), source)
+        examination = Examination(Executor(module), source)
         outcomes[result] = [examination.run(case).status for case in cases]
     assert set(outcomes["turned(x)"]) == {"passed"}
     assert outcomes["x"][0] == "wrong"
@@ -165,7 +165,7 @@ def test_an_endless_loop_is_not_waited_for_twice(monkeypatch, slow, tries):
     """Unless it is in an exercise that this one uses, and for which it is not to be blamed."""
     source = f"{SOLUTION}\n\n{slow}\n".encode()
     module = run_module(source, ROOT / "exercises" / "rope.py")
-    examination = Examination(lambda: Executor(module), source)
+    examination = Examination(Executor(module), source)
     lent, attempt = [], Examination.attempt
     monkeypatch.setattr(
         Examination,

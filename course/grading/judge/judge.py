@@ -189,7 +189,7 @@ class RemoteExamination(Examination):
     """An examination of a module in a worker."""
 
     def __init__(self, module: RemoteModule, source: bytes, seed: int) -> None:
-        super().__init__(lambda: RemoteExecutor(module), source, seed)
+        super().__init__(RemoteExecutor(module), source, seed)
 
     def attempt(self, case: Case, lent: tuple[str, ...] = ()) -> Finding:
         """Run a test once, with these exercises lent.

@@ -188,6 +188,10 @@ class RemoteExecutor:
         self._steps: list[list] = [["fresh", []]]
         self._n_put = 0
 
+    def fresh(self) -> "RemoteExecutor":
+        """Return an executor of the same module that has made nothing so far."""
+        return RemoteExecutor(self._module)
+
     def _next_ref(self, type_name: str) -> Ref:
         """Number what is sent to the executor, so that nobody has to wait for its number."""
         self._n_put += 1

@@ -75,7 +75,7 @@ class _Session:
     def fresh(self) -> None:
         """Begin a test: nothing is lent, and no objects of an earlier one are left."""
         self.executor.take_back()
-        self.executor = Executor(self.executor.module)
+        self.executor = self.executor.fresh()
 
     def prop(self, source: str, name: str, args: list, kwargs: dict, number: int) -> Any:
         """Make a prop from its source."""

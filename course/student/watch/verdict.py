@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Sequence
+from dataclasses import replace
 
 from course.messages.terminal import report
 from course.mistakes.diagnosis import KnownMistakes, diagnoser
@@ -26,7 +27,7 @@ def warm_up(lesson: Lesson) -> list[Case]:
     cases = collect([lesson.tests])
     path = lesson.module("solutions")
     module = load_module(path)
-    examination = Examination(lambda: Executor(module), path.read_bytes())
+    examination = Examination(Executor(module), path.read_bytes())
     for case in cases:
         examination.run(case)
     KnownMistakes(cases[:1], seed=0)
@@ -64,7 +65,9 @@ def perform(run: Run, cases: Sequence[Case], lesson: str, width: int) -> dict[st
         about_to_test(case.exercise, 2 * case.seconds)  # again, with others lent
 
     about_to_test("", SECONDS_PER_TEST)
-    module = open_module(find_lesson(lesson).module(), 0, run.printed)
+    run.printed()
+    module = open_module(find_lesson(lesson).module(), 0)
+    module = replace(module, printed=run.printed())
     result = run_tests(module, cases, name_the_first, run.printed, about_to_run)
     remember([result])
     statuses = result.statuses
