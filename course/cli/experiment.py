@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from course.messages.wording import counted, filled
-from course.schemes import LONGEST, SCHEMES, schemes_for
+from course.schemes import SCHEMES, schemes_for
 from course.system.console import typed
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from course.experiments.positions import Result
     from course.experiments.real_words import Words
     from course.experiments.training import Settings
+    from course.experiments.word_comparison import Quality
 
 N_WRITTEN = 500
 """Characters that `course experiment gpt --prompt` writes."""
@@ -196,36 +197,27 @@ def cache(seed: int) -> None:
     from course.experiments import cached
     from course.experiments.character_gpt import ALWAYS
     from course.experiments.training import QUICK, sources
-    from course.experiments.writing import first_difference
 
     torch.set_num_threads(1)  # products this small are not worth sharing
     corpus, settings = load_corpus(), dataclasses.replace(QUICK, seed=seed)
     with _one_sentence():
         published = cached.checkpoint(settings, corpus.text)
-    held_out, decode = published.held_out_ids, published.tokenizer.decode
-    prompt, ways = held_out[: cached.PROMPT], cached.ways_to_read(published)
+    prompt = published.tokenizer.decode(published.held_out_ids[: cached.PROMPT])
     click.echo(
         f"\nA checkpoint trained on {corpus.name} with interleaved RoPE, seed {seed}, reads "
         f"{cached.PROMPT} characters\nat once and {cached.CONTEXT - cached.PROMPT} more one by "
         "one, with a cache. Loss in nats per character on\nheld-out text, and how it goes on "
-        f"after {_on_one_line(decode(prompt))!r}:\n"
+        f"after {_on_one_line(prompt)!r}:\n"
     )
-    for way, new_reader in ways.items():
-        loss = cached.loss_after_prompt(new_reader, held_out)
-        written, _, _ = cached.written(new_reader(), prompt, 40)
-        click.echo(f"{way:<18}{loss:>6.2f}   {_on_one_line(decode(written))}")
-
-    n_tokens, right = LONGEST - cached.PROMPT, ways["converted"]()
-    with_cache, logits, seconds = cached.written(right, prompt, n_tokens)
-    without, other_logits, other_seconds = cached.written(right.model, prompt, n_tokens)
-    differ = first_difference(with_cache, without)
-    told = "both write the same" if differ is None else f"they differ at character {differ + 1}"
-    n_comparable = n_tokens if differ is None else differ + 1  # after that the texts are others
-    largest = (logits - other_logits)[:n_comparable].abs().max().item()
+    for way, (loss, text) in cached.read_in_every_way(published).items():
+        click.echo(f"{way:<18}{loss:>6.2f}   {_on_one_line(text)}")
+    found = cached.with_and_without_cache(published)
+    differ = f"they differ at character {(found.differ or 0) + 1}"
     click.echo(
-        f"\n{n_tokens} characters more, with the cache and without: {told}.\n"
-        f"Largest difference of a logit: {largest:.1e}. Seconds: {seconds:.2f} with the cache, "
-        f"{other_seconds:.2f} without."
+        f"\n{found.n_tokens} characters more, with the cache and without: "
+        f"{'both write the same' if found.differ is None else differ}.\n"
+        f"Largest difference of a logit: {found.largest:.1e}. Seconds: {found.seconds[0]:.2f} "
+        f"with the cache, {found.seconds[1]:.2f} without."
     )
     _print_borrowed(sources((*ALWAYS, "interleaved_to_half", "RotaryEmbedding")))
 
@@ -429,9 +421,9 @@ def words(seed: int) -> None:
 
     from course.data import data_folder
     from course.data.corpus import load_corpus
-    from course.data.kingdom import ANALOGIES, kingdom_text
     from course.experiments.analogies import read_questions
     from course.experiments.real_words import every_way, tokens_of, trained, words_of
+    from course.experiments.word_comparison import qualities
     from course.student.exercises import passing_exercises
 
     torch.set_num_threads(1)  # products this small are not worth sharing
@@ -444,84 +436,56 @@ def words(seed: int) -> None:
     elif path.exists():
         with _one_sentence():
             questions = [q for section in read_questions(path).values() for q in section]
-    kingdom, text = words_of(kingdom_text()), words_of(corpus.text)
+    text = words_of(corpus.text)
     click.echo(
         f"\n{corpus.name}: {len(text.ids):,} words, {len(text.words):,} different ones, seed {seed}"
     )
     ways = every_way(text, seed)
-    _nearest(text, {way: rows for way, (rows, _) in ways.items()}, ("king", "romeo", "day"))
-    _scores_against_pmi(kingdom, text, corpus.name, seed)
-    asked = {"kingdom": (kingdom.words, every_way(kingdom, seed), [*map(list, ANALOGIES)])}
-    if questions:
-        asked["Google's"] = text.words, ways, questions
-    _table_of_ways(corpus.text, ways, asked, trained(text, (10,), seed + 1)[10].center, seed)
+    _print_nearest(text, {way: rows for way, (rows, _) in ways.items()}, ("king", "romeo", "day"))
+    _print_fits(text, corpus.name, seed)
+    _print_qualities(qualities(text, corpus.text, ways, questions, seed))
     tokens = tokens_of(corpus.text)
     click.echo(f"\n{corpus.name} in {len(tokens.words):,} byte-pair tokens")
     rows = {"skip-gram, 3 epochs": trained(tokens, (3,), seed)[3].center}
-    _nearest(tokens, rows, (" king", "KING", " he", "ing"))
+    _print_nearest(tokens, rows, (" king", "KING", " he", "ing"))
     _print_borrowed(
         {"nearest_by_cosine": passing_exercises("skipgram").source_of("nearest_by_cosine")}
     )
 
 
-def _nearest(text: "Words", tables: "Mapping[str, Tensor]", asked: Sequence[str]) -> None:
-    """Print the nearest rows of those words that are there, in each table."""
-    from course.student.exercises import passing_exercises
+def _print_nearest(text: "Words", tables: "Mapping[str, Tensor]", asked: Sequence[str]) -> None:
+    """Print the nearest words of those words that are in the text, in each table."""
+    from course.experiments.word_comparison import nearest_words
 
-    nearest_by_cosine = passing_exercises("skipgram").nearest_by_cosine
     for word in filter(text.words.__contains__, asked):
         click.echo(f"\nnearest to {word!r}")
         for way, rows in tables.items():
-            found, _ = nearest_by_cosine(rows[text.words.index(word)], rows, 6)
-            near = (text.words[one] for one in found.tolist()[1:])
-            told = " ".join(one if one == one.strip() else repr(one) for one in near)
-            click.echo(f"  {way:<22}{told}")
+            near = nearest_words(text, rows, word)
+            shown = " ".join(one if one == one.strip() else repr(one) for one in near)
+            click.echo(f"  {way:<22}{shown}")
 
 
-def _scores_against_pmi(kingdom: "Words", text: "Words", name: str, seed: int) -> None:
-    """Print how near scores come to PMI - log K, by how often the pairs meet."""
-    from course.experiments.real_words import SIZE, against_pmi, trained
-    from course.experiments.shifted_pmi import fits
+def _print_fits(text: "Words", name: str, seed: int) -> None:
+    """Print how close scores get to PMI - log K, by how often the pairs meet."""
+    from course.experiments.word_comparison import fits_to_pmi
 
     click.echo("\nscores against PMI - log 5: correlation, and root mean square of the difference")
     click.echo(f"  {'':<36}{'pairs that meet':<18}{'pairs':>8}{'r':>8}{'nats':>8}")
-    for of, words, n_embd, how in (
-        ("kingdom", kingdom, len(kingdom.words), {"epochs": (30,), "blocks_per_step": 8}),
-        (name, text, SIZE // 4, {"epochs": (10,)}),
-        (name, text, SIZE, {"epochs": (10,)}),
-    ):
-        (tables,) = trained(words, seed=seed, n_embd=n_embd, **how).values()
-        for fit in fits(*against_pmi(words, tables.center, tables.context)):
-            which = f"{of}, {n_embd} numbers a word"
-            often = f"{fit.at_least:g} times or more" if fit.at_least else "less often"
-            fitted = f"{fit.correlation:>8.2f}{fit.distance:>8.2f}"
-            click.echo(f"  {which:<36}{often:<18}{fit.n_pairs:>8,}{fitted}")
+    for of, n_embd, fit in fits_to_pmi(text, name, seed):
+        which = f"{of}, {n_embd} numbers a word"
+        often = f"{fit.at_least:g} times or more" if fit.at_least else "less often"
+        fitted = f"{fit.correlation:>8.2f}{fit.distance:>8.2f}"
+        click.echo(f"  {which:<36}{often:<18}{fit.n_pairs:>8,}{fitted}")
 
 
-def _table_of_ways(
-    corpus: str,
-    ways: "Mapping[str, tuple[Tensor, float]]",
-    asked: "Mapping[str, tuple[list[str], Mapping[str, tuple[Tensor, float]], list[list[str]]]]",
-    other: "Tensor",
-    seed: int,
-) -> None:
+def _print_qualities(ways: "Mapping[str, Quality]") -> None:
     """Print what each way to word vectors costs, and how good its rows are."""
-    from course.experiments.real_words import every_way, n_right, shared_neighbors
-    from course.experiments.twins import share_of_twins_found, with_twins
-
-    twins = with_twins(corpus)
-    of_twins = every_way(twins, seed)
     click.echo(
         "\ntrained or counted: processor seconds, split words whose other half is the nearest"
         "\nrow, analogies answered, and nearest rows shared with another seed's 10 epochs"
     )
-    heads = "".join(f"{name:>16}" for name in asked)
+    heads = "".join(f"{name:>16}" for name in next(iter(ways.values())).analogies)
     click.echo(f"  {'':<22}{'CPU':>8}{'twins':>8}{heads}{'shared':>8}")
-    for way, (rows, seconds) in ways.items():
-        found = share_of_twins_found(of_twins[way][0], twins.twins)
-        rights = (
-            n_right(made[way][0], words, questions) for words, made, questions in asked.values()
-        )
-        told = "".join(f"{f'{right} of {n_asked}':>16}" for right, n_asked in rights)
-        shared = shared_neighbors(rows, other)
-        click.echo(f"  {way:<22}{seconds:>6.1f} s{found:>8.0%}{told}{shared:>8.0%}")
+    for way, one in ways.items():
+        rights = "".join(f"{f'{right} of {n}':>16}" for right, n in one.analogies.values())
+        click.echo(f"  {way:<22}{one.seconds:>6.1f} s{one.twins:>8.0%}{rights}{one.shared:>8.0%}")

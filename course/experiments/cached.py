@@ -7,6 +7,7 @@ where a token stands when the keys before it come from a cache.
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -22,6 +23,7 @@ from course.experiments.training import (
     kept_in,
     kept_or_made,
 )
+from course.experiments.writing import first_difference
 from course.schemes import LONGEST
 from course.student.exercises import passing_exercises
 
@@ -158,3 +160,44 @@ def written(
         ids = torch.cat((ids, drawn))
     seconds = time.perf_counter() - start
     return ids[len(prompt) :].tolist(), torch.stack(all_logits), seconds
+
+
+@dataclass(frozen=True)
+class WithAndWithout:
+    """A text that was written twice, with the cache and without.
+
+    Attributes:
+        n_tokens: how many tokens were written.
+        differ: the first place at which the two texts differ; None if they are the same.
+        largest: the largest difference of a logit, up to that place.
+        seconds: with the cache and without.
+    """
+
+    n_tokens: int
+    differ: int | None
+    largest: float
+    seconds: tuple[float, float]
+
+
+def read_in_every_way(published: Training) -> dict[str, tuple[float, str]]:
+    """Return the held-out loss, and how the text goes on, by the way the checkpoint was read."""
+    held_out, decode = published.held_out_ids, published.tokenizer.decode
+    return {
+        way: (
+            loss_after_prompt(new_reader, held_out),
+            decode(written(new_reader(), held_out[:PROMPT], 40)[0]),
+        )
+        for way, new_reader in ways_to_read(published).items()
+    }
+
+
+def with_and_without_cache(published: Training) -> WithAndWithout:
+    """Return what the converted checkpoint writes until its positions are used up."""
+    reader, prompt = ways_to_read(published)["converted"](), published.held_out_ids[:PROMPT]
+    n_tokens = LONGEST - PROMPT
+    text, logits, seconds = written(reader, prompt, n_tokens)
+    other_text, other_logits, other_seconds = written(reader.model, prompt, n_tokens)
+    differ = first_difference(text, other_text)
+    n_comparable = n_tokens if differ is None else differ + 1  # after that the texts differ
+    largest = (logits - other_logits)[:n_comparable].abs().max().item()
+    return WithAndWithout(n_tokens, differ, largest, (seconds, other_seconds))
