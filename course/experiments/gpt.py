@@ -33,7 +33,7 @@ from course.experiments.training import (
     save,
     sources,
 )
-from course.experiments.writing import go_on
+from course.experiments.writing import first_difference, go_on, tokens_per_second
 from course.student.exercises import LessonExercises, passing_exercises, passing_exercises_with
 from course.syllabus import find_lesson
 from course.system.console import typed
@@ -317,6 +317,40 @@ def _trained(
 def _result(kept: dict[str, Any]) -> Result:
     fields = kept["result"]
     return Result(**{**fields, "lines": Tally(**fields["lines"]) if fields["lines"] else None})
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast a model writes, in tokens per second, and whether its cache changes the text.
+
+    Attributes:
+        n_tokens: how many tokens were written each time.
+        differ: the first place at which the two texts differ; None if they are the same.
+    """
+
+    with_cache: float
+    without: float
+    n_tokens: int
+    differ: int | None
+
+
+def write_on(
+    training: GPTTraining, ids: list[int], n_new: int, on_token: Callable[[int], object]
+) -> Speed:
+    """Continue a text, and then measure how fast the model writes.
+
+    Args:
+        on_token: called with each new id as soon as it is drawn.
+
+    Raises:
+        Stopped: the student's code raised something.
+    """
+    generate, model = training.exercises.generate, training.model
+    generator = torch.Generator().manual_seed(training.settings.seed)
+    with students_code("Writing"):
+        go_on(generate, model, torch.tensor([ids]), n_new, TEMPERATURE, generator, on_token)
+        (one, speed), (other, slower) = tokens_per_second(generate, model, ids[-1]).values()
+    return Speed(speed, slower, len(one) - 1, first_difference(one, other))
 
 
 @contextmanager

@@ -1,0 +1,111 @@
+"""`course experiment gpt`."""
+
+import dataclasses
+import sys
+import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from course.cli.experiment.shared import a_seed, print_borrowed, training_bar
+from course.system.console import typed
+
+if TYPE_CHECKING:
+    from course.experiments.gpt import GPTTraining, Result
+    from course.experiments.training import Settings
+
+N_WRITTEN = 500
+"""Characters that `course experiment gpt --prompt` writes."""
+
+
+@click.command(short_help="Train your GPT, and let it write.")
+@click.option("--long", is_flag=True, help="Learn from TinyShakespeare: five minutes.")
+@click.option("--prompt", metavar="TEXT", help="Go on from TEXT with the trained model.")
+@a_seed
+def gpt(long: bool, prompt: str | None, seed: int) -> None:
+    """Train the GPT of your lesson 8, and beside it the same one without positions.
+
+    It learns the toy kingdom's language, one character at a time, in less than a minute on two
+    processors; a checker counts how many of its lines are grammatical. With --long it learns from
+    TinyShakespeare. Stop it whenever you like: the next time it goes on from there. Both models
+    are kept, and shown at once.
+
+    --prompt goes on from a text, character by character with your cache, and says how much faster
+    that is than to read the whole text anew for each.
+
+    \b
+    Examples:
+      course experiment gpt
+      course experiment gpt --prompt "the old king"
+      course experiment gpt --long --prompt "ROMEO:"
+    """
+    from course.data.tokenizers import CharTokenizer
+    from course.experiments.gpt import LONG, SHORT, WITH, WITHOUT, corpus_for, result_of, trained
+    from course.experiments.processes import side_by_side
+
+    settings = dataclasses.replace(LONG if long else SHORT, seed=seed)
+    corpus = corpus_for(long)
+    # Asked before anything is trained: a character may be missing in the vocabulary.
+    ids = CharTokenizer.from_text(corpus.text).encode(prompt or "\n")
+    with training_bar((WITHOUT, WITH), settings.steps) as tell:
+        results = side_by_side(result_of, (WITHOUT, WITH), (settings, corpus), tell)
+    if prompt is not None:
+        _write_on(trained(settings, corpus), ids)
+        return
+    _report_of_gpts(dict(zip((WITHOUT, WITH), results, strict=True)), settings, corpus.name)
+
+
+def _report_of_gpts(results: "Mapping[str, Result]", settings: "Settings", corpus: str) -> None:
+    """Print what both models reach, what they are made of, and what they write."""
+    from course.experiments.gpt import TEMPERATURE
+
+    size, any_result = settings.size, next(iter(results.values()))
+    click.echo(
+        f"\nA GPT of {size.n_layers} layers, {size.n_embd} features and {size.n_heads} heads, "
+        f"{any_result.n_parameters:,} parameters, after {settings.steps:,} steps on\n"
+        f"{settings.batch_size} windows of {settings.context} characters of {corpus}, seed "
+        f"{settings.seed}. Loss in nats per character on the\nheld-out tenth, each "
+        "character predicted once.\n"
+    )
+    counts = any_result.lines is not None
+    columns = f"{'lines':>8}{'grammatical':>13}{'of them new':>13}" if counts else ""
+    click.echo(f"{'':<20}{'loss':>6}{columns}{'CPU':>10}")
+    for way, result in results.items():
+        if lines := result.lines:
+            columns = f"{lines.n_lines:>8}{lines.share:>13.1%}{lines.n_new:>13}"
+        click.echo(f"{way:<20}{result.held_out:>6.2f}{columns}{result.seconds:>8.1f} s")
+    if counts:
+        click.echo(
+            f"\nCounted in texts drawn at temperature {TEMPERATURE}. New: lines that the grammar "
+            "can write\nand the training text does not hold."
+        )
+    print_borrowed(any_result.sources)
+    texts = {"before its training": any_result.untrained}
+    for title, text in (texts | {way: result.sample for way, result in results.items()}).items():
+        click.echo(f"\n{title}, it writes:\n\n{textwrap.indent(text.strip(), '    ')}")
+    option = " --long" if corpus == "tinyshakespeare" else ""
+    again = typed(f"course experiment gpt{option} --prompt")
+    click.echo(f"\nLet it go on from a text of yours: {again} TEXT")
+
+
+def _write_on(training: "GPTTraining", ids: list[int]) -> None:
+    """Print how a model goes on from a text; then its speed with a cache and without."""
+    from course.experiments.gpt import all_names, write_on
+    from course.experiments.training import sources
+
+    decode = training.tokenizer.decode
+
+    def tell(token: int) -> None:
+        click.echo(decode([token]), nl=False)
+        sys.stdout.flush()
+
+    click.echo(f"\n{decode(ids)}", nl=False)
+    speed = write_on(training, ids, N_WRITTEN, tell)
+    same = "the same" if speed.differ is None else f"the same up to character {speed.differ}"
+    click.echo(
+        f"\n\n{speed.with_cache:,.0f} characters a second with the cache, {speed.without:,.0f} "
+        "without, where the whole text is read\n"
+        f"anew for each of {speed.n_tokens}. Both write {same}."
+    )
+    print_borrowed(sources(all_names()))
