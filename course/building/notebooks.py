@@ -7,7 +7,7 @@ A source is Python in jupytext's percent format. Some cells carry something extr
     # %% tags=["guess"]                                the guess, and its comparison with the result
     # %% tags=["slider"]                               what needs a kernel: not on the site
 
-In an answer, what stands between `### BEGIN SOLUTION` and `### END SOLUTION` is the instructor's.
+In an answer, the lines from `### BEGIN SOLUTION` to `### END SOLUTION` are the instructor's.
 The head of a notebook, with its links, and a check of every exercise at its end come from the
 syllabus, the cell for Google Colab from the address in pyproject.toml.
 """

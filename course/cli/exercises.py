@@ -1,4 +1,4 @@
-"""`course check`, `watch`, `next`, `hint` and `show`: what one does with an exercise."""
+"""The commands `course check`, `watch`, `next`, `hint` and `show`, which handle an exercise."""
 
 import itertools
 import sys
@@ -112,7 +112,7 @@ def _chosen(name: str | None) -> Exercise:
 @click.argument("exercise", required=False)
 @click.option("--again", is_flag=True, help="Show those seen so far, and no new one.")
 def hint(exercise: str | None, again: bool) -> None:
-    """Show a hint for an EXERCISE; for a lesson or without a name, for the next one to do.
+    """Show a hint for an EXERCISE; with a lesson or without a name, for the next one to do.
 
     There are three: what to think about, how to go about it, and nearly the line. Each call
     shows one more.

@@ -1,4 +1,4 @@
-"""`course open`, `reset`, `submit` and `build`: what one does with the files of a lesson."""
+"""The commands `course open`, `reset`, `submit` and `build`, which handle a lesson's files."""
 
 import sys
 from pathlib import Path
@@ -132,7 +132,7 @@ def _whole(name: str) -> tuple[Path, ...]:
     show_default=True,
     help="The zip to write.",
 )
-@click.option("--name", default="", help="Your name, if it shall stand in the manifest.")
+@click.option("--name", default="", help="Your name, for the manifest.")
 def submit(out: Path, name: str) -> None:
     """Pack your modules and your notebooks into one zip, to be handed in.
 

@@ -9,7 +9,7 @@ import click
 def lab() -> None:
     """The Positional Encoding Lab as one page, to play with in a browser.
 
-    The notebook beside it, with the code of its experiments: `course open lab`.
+    The notebook with the code of its experiments: `course open lab`.
 
     \b
     Example:
@@ -31,9 +31,9 @@ def export(mine: bool, out: Path) -> None:
     """Write the lab as one HTML file. Open it in a browser; it needs no network and no server.
 
     Five small models are trained first, which takes some twenty seconds, the first time only. With
-    --mine your own functions stand beside the reference's, right or wrong: what they make of
-    positions, the difference, and which claims of the story hold for them. What you have not
-    written yet is borrowed from the reference, and the page says which.
+    --mine the page also shows your own functions, right or wrong: their positions, the difference
+    from the reference's, and which claims of the story hold for them. Functions that you have not
+    written yet are borrowed from the reference, and the page says which.
 
     \b
     Examples:

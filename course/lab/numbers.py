@@ -32,7 +32,7 @@ def export_numbers(
     """Return everything the page needs, ready for JSON; tensors as `packed` gives them.
 
     Args:
-        mine: with the tables of the functions in `exercises/`, right or wrong, beside the
+        mine: with the tables of the functions in `exercises/`, right or wrong, next to the
             reference's.
         tell: told what is being done, a few times.
     """
@@ -127,7 +127,7 @@ def _own(models: dict[str, CharacterGPT], learned: Tensor) -> dict[str, Any]:
 
 
 def _losses_with(model: CharacterGPT, scheme: str, table: Tensor) -> list[float]:
-    """Return the losses of a trained model that is told by this table where a word stands."""
+    """Return the losses of a trained model that gets its positions from this table."""
     before = (model.added, model.turned, model.penalty)
     if scheme in ("learned", "sinusoidal"):
         model.added = Added(table)

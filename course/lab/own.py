@@ -1,7 +1,7 @@
 """A student's own functions, right or wrong: their tables, and what the course knows of them.
 
-They run in the warm process, those of each scheme in a run of their own, for a while at most: what
-they raise, print, change or never finish leaves the others as they are.
+They run in the warm process, one run for each scheme and a limited time: what they raise, print,
+change or never finish doesn't affect the other schemes.
 """
 
 from collections.abc import Sequence

@@ -84,8 +84,8 @@ def _rotations(names: LessonExercises, length: int) -> Tensor:
     as_matrices = (x[:, None] @ matrices)[:, 0]
     if not torch.allclose(turned(x.clone()), as_matrices, rtol=1e-3, atol=1e-3, equal_nan=True):
         raise NotShown(
-            "apply_rope cannot be shown, for it does not turn: what it makes of a sum is not the "
-            "sum of what it makes of the parts; `course check rope` says more"
+            "apply_rope cannot be shown because it is not a rotation: its result for a sum is not "
+            "the sum of its results for the parts; `course check rope` says more"
         )
     return matrices
 

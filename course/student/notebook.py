@@ -40,7 +40,7 @@ class Exercises:
     """Exercises of a lesson: yours as soon as you have written them, else the reference's.
 
     What you save in the module counts from the next cell on. Every cell that uses something
-    borrowed says so.
+    borrowed shows a banner.
     """
 
     def __init__(self, lesson: Lesson) -> None:
@@ -108,7 +108,7 @@ class Exercises:
         return [one for one in borrowed_from_earlier(self._lesson.stem) if one in reached]
 
     def _status(self) -> dict[str, str]:
-        """Return what the last checks found; nothing is known of a module beside the notebook."""
+        """Return what the last checks found; nothing is known about a module next to the notebook."""
         return status_of_all() if self._path.parent == root() / "exercises" else {}
 
     def _called_by(self, name: str) -> list[str]:
@@ -175,6 +175,6 @@ def check(name: str) -> int:
 
 
 def _folder(lesson: Lesson) -> Path:
-    """Return the folder of the student's module: beside the notebook, or `exercises/`."""
-    beside = Path.cwd()
-    return beside if (beside / f"{lesson.stem}.py").exists() else root() / "exercises"
+    """Return the folder of the student's module: the notebook's, or `exercises/`."""
+    here = Path.cwd()
+    return here if (here / f"{lesson.stem}.py").exists() else root() / "exercises"

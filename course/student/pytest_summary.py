@@ -51,7 +51,7 @@ class Summary(Results):
         """Name the mistakes behind what is wrong (under xdist no process has all the tests)."""
         self.explained = self.results()
         if session.config.option.usepdb or exitstatus == pytest.ExitCode.INTERRUPTED:
-            return  # whoever debugs or stops wants no further runs
+            return  # somebody who debugs or stops wants no further runs
         seen = [item.stash[FINDING] for item in session.items if FINDING in item.stash]
         diagnose = diagnoser(session.config.option.seed)
         for place, result in enumerate(self.explained):

@@ -195,7 +195,7 @@ def test_a_table_is_made_by_the_functions_as_they_are(student, module):
             "(64, 8) and (64, 8), and it gives (64, 8)",
         ),
         ("sinusoidal", ("return base **", "return None **"), "raises TypeError"),
-        ("rope", ("return (x * cos", "return (x * x * cos"), "does not turn"),
+        ("rope", ("return (x * cos", "return (x * x * cos"), "not a rotation"),
         (
             "sinusoidal",
             ("dim=-1).flatten(-2).float()", "dim=-1).flatten(-2) * 1j"),

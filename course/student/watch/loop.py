@@ -47,7 +47,7 @@ class Watcher:
         self._said_that_it_takes_long = False
         self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
         click.echo(f"{course_board(status)}\n")
-        click.echo("PyTorch is being loaded; from then on, each save is tested at once.")
+        click.echo("Loading PyTorch; after that, each save is tested at once.")
         self._warm = WarmProcess(
             "course.student.watch.verdict",
             lambda *told: self._events.put(("told", told)),
@@ -145,7 +145,7 @@ class Watcher:
             if not self._said_that_it_takes_long:
                 click.echo(
                     f"{self._at or f'Loading exercises/{self._lesson.stem}.py'} takes long. A test "
-                    "that takes half a minute is stopped; save the file again to begin anew."
+                    "that takes half a minute is stopped; save the file to test it again."
                 )
             self._said_that_it_takes_long = True
 
