@@ -108,7 +108,7 @@ class Exercises:
         return [one for one in borrowed_from_earlier(self._lesson.stem) if one in reached]
 
     def _status(self) -> dict[str, str]:
-        """Return what the last checks found; nothing is known about a module next to the notebook."""
+        """Return what the last checks found; nothing of a module next to the notebook."""
         return status_of_all() if self._path.parent == root() / "exercises" else {}
 
     def _called_by(self, name: str) -> list[str]:
