@@ -43,7 +43,7 @@ SECONDS_FOR_ONE = 0.9
 SECONDS_FOR_TWO = 0.5
 """When it has worked so long on pairs of mistakes, no further pair is tried.
 
-Nor, after half as long again, a further mistake that may explain a part.
+After half as long again, no further mistake is tried that may explain a part.
 """
 
 _SAMPLE = 6
@@ -80,16 +80,16 @@ class KnownMistake:
             if one not in self._findings:
                 with warnings.catch_warnings(action="ignore"):  # not the student's
                     found = self.examination.attempt(one)
-                self._findings[one] = _what_counts(found)
+                self._findings[one] = _without_tensors(found)
             if one == case:
                 break
         return self._findings[case]
 
-    def learn(self, findings: Iterable[Finding]) -> None:
+    def add_findings(self, findings: Iterable[Finding]) -> None:
         """Take over how it fared where it was tried, so that it need not be tried again."""
         for one in findings:
             if self.mistake.forget is None and one.status in (Status.PASSED, Status.WRONG):
-                self._findings[one.case] = _what_counts(one)
+                self._findings[one.case] = _without_tensors(one)
 
     def passes(self, cases: Iterable[Case]) -> bool:
         """Return whether it passes these tests."""
@@ -100,20 +100,20 @@ class KnownMistake:
         found = self.finding(seen.case)
         # what a test compares may lie closer together: pairs in another order are the same, sorted
         return found.status == Status.WRONG and (
-            (same_values(found.trace, seen.trace) and found.text == _held_instead(seen.text))
+            (same_values(found.trace, seen.trace) and found.text == _parameters_found(seen.text))
             or bool(seen.mismatches and same_values(found.mismatches, seen.mismatches))
         )
 
 
-def _what_counts(found: Finding) -> Finding:
-    """Return a finding without what nobody compares: a judge keeps thousands of them."""
+def _without_tensors(found: Finding) -> Finding:
+    """Return what is compared of a finding: a judge keeps thousands of them."""
     if found.status == "passed":
         return replace(found, failure=None, text="", trace=[], mismatches=[])
     drop_tracebacks(found)
-    return replace(found, failure=None, text=_held_instead(found.text))
+    return replace(found, failure=None, text=_parameters_found(found.text))
 
 
-def _held_instead(text: str) -> str:
+def _parameters_found(text: str) -> str:
     """Return what a module holds that lacks the parameter a test sets; of names only how deep."""
     if not re.match(r"the module has no parameter |\S+ has shape ", text):
         return ""
@@ -205,7 +205,7 @@ def _explained(
     """Return the tests that a mistake explains; none if more than one of those it fails differ.
 
     With one test of two or three agreeing it is more often another mistake that the catalogue does
-    not hold than this one beside another.
+    not hold than this one together with another.
     """
     explained, n_spoiled = [], 0
     for seen in wrong:

@@ -42,7 +42,7 @@ class Verdict:
 
     @property
     def place(self) -> str:
-        """Return where the entries stand."""
+        """Return the places of the entries in the catalogue."""
         return " + ".join(entry.variant.place for entry in self.entries)
 
     @property
@@ -72,7 +72,7 @@ def try_all(stem: str, entries: Iterable[Mistake | Alternative]) -> Iterator[Ver
         tried.append((entry, findings))
         for one in known[entry.exercise].singles:
             if one.mistake is entry:
-                one.learn(findings)
+                one.add_findings(findings)
     for entry, findings in tried:
         yield _verdict((entry,), findings, known[entry.exercise])
 

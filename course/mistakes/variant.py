@@ -16,7 +16,7 @@ from course.syllabus import find_lesson
 from course.testing.loading import load_module
 
 Edits = Mapping[str, str]
-"""What replaces which text. Each old text stands exactly once in what is edited."""
+"""New text by old text. Each old text is exactly once in the text that is edited."""
 
 
 class EditError(ValueError):
@@ -25,7 +25,7 @@ class EditError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Variant:
-    """A definition that stands in the place of the reference's.
+    """A definition that replaces the reference's.
 
     Attributes:
         lesson, exercise: whose definition it replaces.
@@ -99,7 +99,7 @@ def _edited(text: str, edits: Edits, place: str) -> str:
         n_found = text.count(old)
         if n_found != 1:
             times = "nowhere" if n_found == 0 else f"{n_found} times"
-            raise EditError(f"{place}: {old!r} stands {times} in what it edits, not once")
+            raise EditError(f"{place}: {old!r} is found {times} in the text it edits, not once")
         start = text.index(old)
         spans.append((start, start + len(old), new))
     spans.sort()

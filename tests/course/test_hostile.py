@@ -177,7 +177,7 @@ def test_all_answers_together_are_bounded(judge, monkeypatch):
 def test_a_flaw_of_the_grader_costs_one_result_that_is_not_kept(judge, monkeypatch):
     unit = unseen(NEIGHBOUR)
     with monkeypatch.context() as patch:
-        patch.setattr(judge, "_findings", lambda *_: 1 / 0)
+        patch.setattr(remote.RemoteModule, "load", lambda _: 1 / 0)
         result = judge.grade(unit)
     assert (result.key, result.points) == ("", 0)
     assert result.trouble.endswith("could not go on with it: ZeroDivisionError: division by zero")

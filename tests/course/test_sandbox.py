@@ -412,7 +412,7 @@ def test_where_there_are_no_namespaces_a_worker_does_without(monkeypatch):
         raise PermissionError
 
     def try_it():
-        monkeypatch.setattr(sandbox.namespaces, "_enter", refuse)
+        monkeypatch.setattr(sandbox.namespaces, "unshare_and_mount", refuse)
         return sandbox.enter_namespaces(), answer(lambda: 1 + 1)
 
     assert in_a_process(try_it) == "(False, '2')"

@@ -33,7 +33,7 @@ def enter(readable: Iterable[str]) -> bool:
     places = [*filter(os.path.exists, places), os.devnull]
     for flags in (_ALL_BUT_USER, _ALL_BUT_USER | _USER):  # the first is for root
         if _works(flags, places):
-            _enter(flags, places)
+            unshare_and_mount(flags, places)
             _start_first_process()
             return True
     return False
@@ -44,14 +44,14 @@ def _works(flags: int, places: list[str]) -> bool:
     pid = os.fork()
     if pid == 0:
         try:
-            _enter(flags, places)
+            unshare_and_mount(flags, places)
             os._exit(0)
         finally:
             os._exit(1)
     return os.waitpid(pid, 0)[1] == 0
 
 
-def _enter(flags: int, places: list[str]) -> None:
+def unshare_and_mount(flags: int, places: list[str]) -> None:
     user, group = os.geteuid(), os.getegid()
     seccomp.system_call("unshare", flags)
     if flags & _USER:
