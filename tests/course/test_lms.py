@@ -262,10 +262,12 @@ def test_a_name_that_two_have_finds_nobody():
     text = 'Student,ID,A\nPoints Possible,,10\n"Wu, An",1,\n"Wu, An",2,\n'
     _, notes = fill_in("canvas", text.encode(), [result("wuan")], [submission("wuan")], ["rope=A"])
     assert "wuan" in notes
-    text = text.replace('"Wu, An",2,\n', "")
-    own = [submission("An Wu~7"), submission("An Wu~8")]
-    filled, notes = fill_in("canvas", text.encode(), [result("An Wu~7")], own, ["rope=A"])
+    text = "First name,Last name,A\nAn,Wu,\n"
+    own = [submission("An Wu~7", moodle="7"), submission("An Wu~8", moodle="8")]
+    filled, notes = fill_in("moodle", text.encode(), [result("An Wu~7")], own, ["rope=A"])
     assert filled == text.encode() and {"An Wu~7", "An Wu~8"} <= set(notes)
+    filled, _ = fill_in("moodle", text.encode(), [result("An Wu~7")], own[:1], ["rope=A"])
+    assert filled != text.encode()
 
 
 ONE = "Student,ID,A,A b,A b\nPoints Possible,,10,5,5\njane,1,,,\n"
