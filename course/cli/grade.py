@@ -96,7 +96,7 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
     """
     from course.grading.judge.import_path import UnsafePlace, safe_import_path
     from course.grading.judge.unit import GradingError
-    from course.grading.lms.export import ExportError
+    from course.grading.lms.table import ExportError
     from course.grading.sandbox.sandbox import SandboxError, SandboxMissing
     from course.grading.submissions import SubmissionsError
 

@@ -12,13 +12,12 @@ from course.grading.judge.unit import GradingError, Settings, Unit
 from course.grading.lms.canvas import read_canvas
 from course.grading.lms.export import (
     Export,
-    ExportError,
     columns_named,
     filled_in,
     find_people,
 )
 from course.grading.lms.moodle import read_moodle
-from course.grading.lms.table import Table, TableError
+from course.grading.lms.table import Table
 from course.grading.published import find_published
 from course.grading.reports import pages_of_others, write_reports
 from course.grading.reports.changes import Change, changes, changes_csv
@@ -105,7 +104,7 @@ def grade_class(
         export = _read_export(request, titles, wanted)
         rows, strangers = find_people(export, submissions)
         if strangers:
-            notes.append(f"Not found in {export.name}: {', '.join(strangers)}.")
+            notes.append(f"Not found in {export.table.name}: {', '.join(strangers)}.")
     store = Store(request.out)
     with store.locked():
         seed = request.seed
@@ -167,14 +166,10 @@ def _export_path(request: Request) -> Path:
 
 
 def _read_export(request: Request, titles: Mapping[str, str], wanted: list[Lesson]) -> Export:
-    name = request.export.name
-    try:
-        table = Table(request.export.read_bytes())
-    except TableError as error:
-        raise ExportError(f"{request.export} {error}") from None
+    table = Table(request.export.name, request.export.read_bytes())
     if request.lms == "canvas":
-        return read_canvas(name, table, titles)
-    return read_moodle(name, table, titles, wanted)
+        return read_canvas(table, titles)
+    return read_moodle(table, titles, wanted)
 
 
 def _lessons_in(submissions: Sequence[Submission]) -> list[Lesson]:

@@ -15,9 +15,9 @@ from course.cli.grade import grade
 from course.grading.grades import grades_of
 from course.grading.judge.unit import Unit, not_graded
 from course.grading.lms.canvas import read_canvas
-from course.grading.lms.export import ExportError, columns_named, filled_in, find_people
+from course.grading.lms.export import columns_named, filled_in, find_people
 from course.grading.lms.moodle import read_moodle
-from course.grading.lms.table import Table, TableError
+from course.grading.lms.table import ExportError, Table
 from course.grading.submissions import Submission
 from course.syllabus import Status, find_lesson
 from course.testing.result import TestResult
@@ -47,12 +47,10 @@ def submission(student, canvas="", moodle=""):
 
 def fill_in(lms, data, results, submissions, columns=()):
     """Fill in an export; the notes include who was not found."""
-    titles, table = columns_named(columns), Table(data)
+    titles, table = columns_named(columns), Table("export.csv", data)
     graded = [find_lesson(stem) for stem in dict.fromkeys(one.lesson for one in results)]
-    if lms == "canvas":
-        export = read_canvas("export.csv", table, titles)
-    else:
-        export = read_moodle("export.csv", table, titles, graded)
+    canvas = lms == "canvas"
+    export = read_canvas(table, titles) if canvas else read_moodle(table, titles, graded)
     rows, strangers = find_people(export, submissions)
     filled, notes = filled_in(export, rows, grades_of(results, submissions, now=datetime.now(UTC)))
     return filled, [*notes, *strangers]
@@ -356,8 +354,8 @@ def test_a_worksheet_of_moodle_is_of_one_lesson():
 
 @pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf", b'a;b\n"', b"\x00", b"one\ntwo\n"])
 def test_what_is_no_table_is_refused(data):
-    with pytest.raises(TableError, match="is no CSV"):
-        Table(data)
+    with pytest.raises(ExportError, match="is no CSV"):
+        Table("export.csv", data)
 
 
 @pytest.mark.slow

@@ -8,13 +8,13 @@ Source: Canvas, lib/gradebook_exporter.rb and lib/gradebook_importer.rb.
 
 from collections.abc import Mapping
 
-from course.grading.lms.export import Column, Export, ExportError, Person, find_column, spellings
-from course.grading.lms.table import Table, number_in
+from course.grading.lms.export import Column, Export, Person, find_column, spellings
+from course.grading.lms.table import ExportError, Table, number_in
 
 _NAMES = ("Student", "SIS User ID", "SIS Login ID")
 
 
-def read_canvas(name: str, table: Table, titles: Mapping[str, str]) -> Export:
+def read_canvas(table: Table, titles: Mapping[str, str]) -> Export:
     """Return an export of Canvas's gradebook.
 
     Args:
@@ -25,7 +25,7 @@ def read_canvas(name: str, table: Table, titles: Mapping[str, str]) -> Export:
     """
     header, rows = table.rows[0], range(1, len(table.rows))
     if "ID" not in header:
-        raise ExportError(f"{name} is no export of Canvas's gradebook: it has no column ID")
+        raise ExportError(f"{table.name} is no export of Canvas's gradebook: it has no column ID")
     if not titles:
         raise ExportError('name the column of each lesson, as in --column rope="RoPE (90121)"')
     numbers = {row: number for row in rows if (number := table.text(row, header.index("ID")))}
@@ -36,10 +36,10 @@ def read_canvas(name: str, table: Table, titles: Mapping[str, str]) -> Export:
     ]
     columns = []
     for lesson, title in titles.items():
-        index = find_column(name, header, title)
+        index = find_column(table, title)
         above = range(1, min(numbers, default=len(table.rows)))
         maxima = [maximum for row in above if (maximum := number_in(table.text(row, index)))]
         if not maxima:
-            raise ExportError(f'{name} gives no points possible for "{title}"')
+            raise ExportError(f'{table.name} gives no points possible for "{title}"')
         columns.append(Column(lesson, index, maxima[-1]))
-    return Export(name, "canvas_id", table, people, columns)
+    return Export("canvas_id", table, people, columns)

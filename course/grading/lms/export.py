@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from course.grading.grades import Grades, LessonStatus
-from course.grading.lms.table import Table, number_in
+from course.grading.lms.table import ExportError, Table, number_in
 from course.grading.names import shown
 from course.grading.submissions import Submission
 from course.messages.wording import counted
@@ -16,10 +16,6 @@ from course.syllabus import closest, find_lesson
 
 BLANK = ("", "-")
 """The cells of those who have no grade yet; Moodle writes the dash."""
-
-
-class ExportError(Exception):
-    """A sentence on why an export cannot be filled in."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +53,9 @@ class Export:
     """An export, as it came.
 
     Attributes:
-        name: the name of the file, for sentences.
         number: the attribute of a `Submission` that holds the LMS's number of its student.
     """
 
-    name: str
     number: str
     table: Table
     people: Sequence[Person]
@@ -89,20 +83,20 @@ def columns_named(options: Iterable[str]) -> dict[str, str]:
     return titles
 
 
-def find_column(name: str, header: Sequence[str], title: str) -> int:
+def find_column(table: Table, title: str) -> int:
     """Return the index of the column with a title.
 
     Raises:
         ExportError: no column has it, or several have.
     """
-    found = [index for index, one in enumerate(header) if one == title]
+    found = [index for index, one in enumerate(table.rows[0]) if one == title]
     if len(found) == 1:
         return found[0]
     if found:
-        raise ExportError(f'{name} has {len(found)} columns with the title "{title}"')
-    near = closest(title, header)
+        raise ExportError(f'{table.name} has {len(found)} columns with the title "{title}"')
+    near = closest(title, table.rows[0])
     meant = f'; did you mean "{shown(near)}"?' if near else ""
-    raise ExportError(f'{name} has no column "{title}"{meant}')
+    raise ExportError(f'{table.name} has no column "{title}"{meant}')
 
 
 def spellings(cells: Sequence[str]) -> frozenset[str]:
@@ -139,7 +133,7 @@ def find_people(
     numbers = Counter(one.number for one in export.people if one.number)
     for number, n in numbers.items():
         if n > 1:
-            raise ExportError(f"{export.name} has the student with the number {number} twice")
+            raise ExportError(f"{export.table.name} has the student with the number {number} twice")
     named = Counter(name for one in export.people for name in one.names)
     by_name = {name: one.row for one in export.people for name in one.names if named[name] == 1}
     own = {one.student: getattr(one, export.number) for one in submissions}
@@ -158,7 +152,7 @@ def find_people(
         elif row in found.values():
             other = next(one for one in found if found[one] == row)
             raise ExportError(
-                f"{other} and {student} are the same student in {export.name}: keep one"
+                f"{other} and {student} are the same student in {export.table.name}: keep one"
             )
         else:
             found[student] = row
@@ -199,4 +193,4 @@ def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[
         about.append(f"locked or excused, and left as they were: {', '.join(dict.fromkeys(kept))}.")
     graded = {lesson.stem for lesson in grades.lessons}
     about += [f"{stem} was not graded, so its column stays." for stem in columns.keys() - graded]
-    return export.table.with_numbers(numbers), [f"{export.name}: {one}" for one in about]
+    return export.table.with_numbers(numbers), [f"{export.table.name}: {one}" for one in about]

@@ -14,12 +14,11 @@ from course.grading.lms.export import (
     BLANK,
     Column,
     Export,
-    ExportError,
     Person,
     find_column,
     spellings,
 )
-from course.grading.lms.table import Table, number_in
+from course.grading.lms.table import ExportError, Table, number_in
 from course.syllabus import Lesson, find_lesson
 
 _IDENTIFIER = re.compile(r"\D*[^\W\d]\D*(\d+)")
@@ -30,9 +29,7 @@ _NO = re.compile(
 """The words of "Grade can be changed" for a locked grade."""
 
 
-def read_moodle(
-    name: str, table: Table, titles: Mapping[str, str], graded: Sequence[Lesson]
-) -> Export:
+def read_moodle(table: Table, titles: Mapping[str, str], graded: Sequence[Lesson]) -> Export:
     """Return a grading worksheet, or an export of the gradebook.
 
     Args:
@@ -46,28 +43,28 @@ def read_moodle(
     identifiers = [_IDENTIFIER.fullmatch(table.rows[row][0]) for row in rows]
     is_worksheet = bool(rows) and all(identifiers)
     if titles:
-        lessons = {find_lesson(stem): find_column(name, header, titles[stem]) for stem in titles}
+        lessons = {find_lesson(stem): find_column(table, titles[stem]) for stem in titles}
     else:
         index = _grades_before_maximum(table) if is_worksheet else None
         if index is None:
             raise ExportError(
-                f"{name} does not look like Moodle's grading worksheet, with a first column such "
-                'as "Participant 12" and a column of maximum grades; name the column of the '
+                f"{table.name} does not look like Moodle's grading worksheet, with a first column "
+                'such as "Participant 12" and a column of maximum grades; name the column of the '
                 'grades, as in --column rope="Grade"'
             )
         if len(graded) != 1:
             raise ExportError(
-                f"{name} is of one assignment, and {len(graded)} lessons are graded: "
+                f"{table.name} is of one assignment, and {len(graded)} lessons are graded: "
                 f'name its lesson, as in --column rope="{header[index]}"'
             )
         lessons = {graded[0]: index}
-    columns = [_column(name, table, *one, is_worksheet) for one in lessons.items()]
+    columns = [_column(table, *one, is_worksheet) for one in lessons.items()]
     names = slice(int(is_worksheet), min(lessons.values()))
     people = [
         Person(row, identifier[1] if is_worksheet else "", spellings(table.rows[row][names]))
         for row, identifier in zip(rows, identifiers, strict=True)
     ]
-    return Export(name, "moodle_id", table, people, columns)
+    return Export("moodle_id", table, people, columns)
 
 
 def _grades_before_maximum(table: Table) -> int | None:
@@ -91,7 +88,7 @@ def _is_of_grades(table: Table, index: int) -> bool:
     return any(text in BLANK or number_in(text) is not None for text in texts)
 
 
-def _column(name: str, table: Table, lesson: Lesson, index: int, is_worksheet: bool) -> Column:
+def _column(table: Table, lesson: Lesson, index: int, is_worksheet: bool) -> Column:
     """Return a column of grades.
 
     Raises:
@@ -100,17 +97,17 @@ def _column(name: str, table: Table, lesson: Lesson, index: int, is_worksheet: b
     title, body = table.rows[0][index], table.rows[1:]
     texts = [row[index] for row in body if index < len(row)]
     if not _is_of_grades(table, index) or any(text.endswith("%") for text in texts):
-        raise ExportError(f'the column "{title}" of {name} does not hold grades in points')
+        raise ExportError(f'the column "{title}" of {table.name} does not hold grades in points')
     if not is_worksheet:
         if above := [text for text in texts if (number_in(text) or 0) > lesson.points]:
             raise ExportError(
-                f'{name} gives no maximum for "{title}", and {above[0]} is more than the '
+                f'{table.name} gives no maximum for "{title}", and {above[0]} is more than the '
                 f"{lesson.points} points of {lesson.stem}: use the assignment's grading worksheet"
             )
         return Column(lesson.stem, index, lesson.points)
     maximum = _maximum(table, index)
     if not maximum:
-        raise ExportError(f'{name} gives no maximum grade right of "{title}"')
+        raise ExportError(f'{table.name} gives no maximum grade right of "{title}"')
     may_change = slice(index + 2, index + 4)  # "Grade can be changed", perhaps after a workflow
     locked = (n for n, row in enumerate(body, start=1) if any(map(_NO.fullmatch, row[may_change])))
     return Column(lesson.stem, index, maximum, frozenset(locked))

@@ -8,8 +8,8 @@ _BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\
 _NUMBER = re.compile(r"\d+(?:([.,])\d+)?")
 
 
-class TableError(Exception):
-    """A sentence on why a table cannot be read."""
+class ExportError(Exception):
+    """A sentence on why an export cannot be read or filled in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +24,18 @@ class Table:
     """The rows of a CSV; that with the titles is row 0.
 
     Args:
+        name: the name of the file, for sentences.
         data: the file, in UTF-8, UTF-16 with a byte order mark, or any superset of ASCII.
 
     Attributes:
         rows: the texts of the cells, without quotes and outer spaces.
 
     Raises:
-        TableError: the file has no columns, or a quote is never closed.
+        ExportError: the file has no columns, or a quote is never closed.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, name: str, data: bytes) -> None:
+        self.name = name
         self._mark = next((mark for mark in _BYTE_ORDER_MARKS if data.startswith(mark)), b"")
         self._encoding = _BYTE_ORDER_MARKS.get(self._mark, "utf-8")
         data = data.removeprefix(self._mark)
@@ -47,7 +49,7 @@ class Table:
             key=lambda found: _n_regular_cells(found[1]),
         )
         if not _n_regular_cells(rows):
-            raise TableError("is no CSV: it has no columns, or a quote is never closed")
+            raise ExportError(f"{name} is no CSV: it has no columns, or a quote is never closed")
         self._cells = [row for row in rows if len(row) > 1]
         self.rows = [[cell.text for cell in row] for row in self._cells]
         numbers = (_NUMBER.fullmatch(text) for row in self.rows for text in row)
