@@ -51,7 +51,7 @@ function drawHands() {
     words(
       group,
       [x, y - side / 2 - 6],
-      `pair ${index + 1}: numbers ${pair.join(", ")}`,
+      `pair ${index}: numbers ${pair.join(", ")}`,
       `bold pair-${index}`,
     );
     dial(group, [x, y], radius);
@@ -77,7 +77,7 @@ function drawHands() {
     }
     const [degrees, part] = [fixed((angle * 180) / Math.PI, 0), pairByPair(q, k)[index]];
     words(group, [x, y + side / 2 + 2], `k to q ${degrees}°: ${fixed(part, 2)}`, "accent bold");
-    told.push(`pair ${index + 1}: angle ${degrees} degrees, adds ${fixed(part, 2)}`);
+    told.push(`pair ${index}: angle ${degrees} degrees, adds ${fixed(part, 2)}`);
   });
   put(svg, { "aria-label": `${label} ${told.join("; ")}.` });
 }
@@ -202,7 +202,7 @@ function drawCurves() {
   const now = pairByPair(q, k);
   const sums = parts.map((row) => row.reduce((sum, part) => sum + part, 0));
   const lines = PAIRS.map((_, pair) => ({
-    name: `pair ${pair + 1}`,
+    name: `pair ${pair}`,
     look: lit().pair === null || lit().pair === pair ? `pair-${pair}` : `pair-${pair} faint`,
     pair,
     values: parts.map((row) => row[pair]),
@@ -227,6 +227,6 @@ function handsNote(total, m, n) {
   return (
     `${now}It is the sum of what the pairs add, written below each; an angle below 0 is clockwise. ` +
     "Move both: every hand turns, no angle changes, the score stays. Move one: the angles change; " +
-    "pair 1 may go round, the last hardly moves."
+    "pair 0 may go round, the last hardly moves."
   );
 }
