@@ -614,9 +614,10 @@ class TestCausalSelfAttention:
 
     def test_gradient_comes_after_inference_too(self, lesson, draw):
         """Masks and angles made inside `torch.inference_mode()` and kept would be refused
-        in training.
+        in training. Evaluation mode changes nothing.
         """
         attention, x = lesson.CausalSelfAttention(12, 3, 9), draw.normal(2, 5, 12)
+        attention.train(False)
         expect.learns_after_inference(attention, x, upstream=draw.normal(2, 5, 12))
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
@@ -903,6 +904,7 @@ class TestGPT:
         training.
         """
         model, ids = lesson.GPT(11, 8, 2, 2, 9), draw.ids(11, 2, 5)
+        model.train(False)
         expect.learns_after_inference(model, ids, upstream=draw.normal(2, 5, 11))
 
     def test_result_is_on_the_device_of_the_ids(self, lesson, draw):
@@ -1231,6 +1233,14 @@ class TestGenerate:
         got = shares_drawn(lesson, weights.log(), temperature=temperature)
         what = f"the shares of the tokens in {N_TEXTS} draws"
         expect.close(got[0], want / want.sum(), tolerance=0.05, what=what)
+
+    def test_a_low_temperature_divides_as_well(self, lesson):
+        """At temperature 0.01 a logit that is ln 3 / 100 higher makes a token three times as
+        probable: 3/4 and 1/4.
+        """
+        got = shares_drawn(lesson, torch.tensor([math.log(3) / 100, 0.0]), temperature=0.01)
+        what = f"the shares of the tokens in {N_TEXTS} draws"
+        expect.close(got[0], torch.tensor([0.75, 0.25]), tolerance=0.05, what=what)
 
     def test_a_low_temperature_is_nearly_0(self, lesson):
         """Logits 6, 8 and 0 at temperature 0.02 are 300, 400 and 0: e ** 400 is infinite,

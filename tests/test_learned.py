@@ -122,8 +122,11 @@ class TestLearnedPositionalEmbedding:
         expect.close(gradients["weight"], torch.cat((upstream, torch.zeros(3, 4))))
 
     def test_rows_learn_after_inference_too(self, lesson, draw):
-        """Positions made inside `torch.inference_mode()` and kept would be refused."""
+        """Positions made inside `torch.inference_mode()` and kept would be refused. The mode
+        of the module does not matter: evaluation changes nothing here.
+        """
         module = position_table(lesson, draw.normal(6, 4))
+        module.train(False)
         expect.learns_after_inference(module, 3, upstream=draw.normal(3, 4))
 
     def test_the_table_is_drawn_from_n_0_002(self, lesson):

@@ -776,9 +776,10 @@ class TestRelativeBias:
 
     def test_gradient_comes_after_inference_too(self, lesson, draw):
         """Buckets made inside `torch.inference_mode()` and kept would be refused in
-        training.
+        training. Evaluation mode changes nothing.
         """
         module = bias_holding(lesson, draw.normal(6, 3), 20)
+        module.train(False)
         expect.learns_after_inference(module, 2, 5, upstream=draw.normal(3, 2, 5))
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)

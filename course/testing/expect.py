@@ -375,7 +375,7 @@ def _compare(
             raise wrong(f"{named}{sentence}", *place)
     elif isinstance(want, list | tuple):
         if what and isinstance(got, list | tuple) and len(got) != len(want):
-            raise wrong(f"{named}{len(got)} where there should be {len(want)}")
+            raise wrong(f"{named}{len(got)} of them where there should be {len(want)}")
         if not isinstance(got, list | tuple) or len(got) != len(want):
             raise wrong(f"{named}{_kind(got)} came back where {_kind(want)} belongs")
         for i, (got_part, want_part) in enumerate(zip(got, want, strict=True)):
