@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-_CONFIG = '''"""The settings of nbgrader in this folder. What is said below `configure` holds."""
+_CONFIG = '''"""The settings of nbgrader in this folder. Put yours below `configure`."""
 
 c = get_config()
 try:

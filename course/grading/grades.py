@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from course.grading.names import WHOSE
+from course.grading.names import OWNER_UNCLEAR
 from course.grading.submissions import Submission
 from course.syllabus import Lesson, lessons
 from course.testing.result import LessonResult
@@ -83,7 +83,7 @@ class StudentGrade:
     @property
     def own_notes(self) -> tuple[str, ...]:
         """Return the notes without those that are for the instructor alone."""
-        return tuple(note for note in self.notes if not note.startswith(WHOSE))
+        return tuple(note for note in self.notes if not note.startswith(OWNER_UNCLEAR))
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from pathlib import Path
 MAX_NAME_LENGTH = 80
 """A longer one is cut where it is shown."""
 
-WHOSE = "whose it is"
-"""How a note begins that is not the student's business, but the instructor's alone."""
+OWNER_UNCLEAR = "owner unclear"
+"""The beginning of a note that only the instructor sees."""
 
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d|index")
 """Names that Windows, or a web server, takes for something else."""
 
 
 def printable(text: str) -> str:
-    """Return a text that does nothing but say something, without control characters.
+    """Return a text without control characters, except for line ends.
 
     >>> printable("a" + chr(27) + "[31m")
     'a�[31m'
@@ -42,7 +42,7 @@ def shown(*path: str | Path) -> str:
 
 
 def exact_name(name: str) -> str:
-    """Return a name that tells two apart which look alike: what is unusual has its code."""
+    """Return a name with the codes of unusual characters, to tell apart two that look the same."""
     usual = string.ascii_letters + string.digits + " -_.,'"
     return "".join(c if c in usual else f"(U+{ord(c):04X})" for c in name)
 
@@ -98,8 +98,8 @@ def feedback_path(student: str) -> str:
 def file_stem(student: str) -> str:
     """Return the name, without an ending, of the files about a student.
 
-    It depends on nothing but the student, and no two students share one, not even where capitals
-    do not count. What is not a plain name gets a hash, all of it, because parts can be forged.
+    It depends only on the student, and no two students share one, not even where capitals do not
+    count. What is not a plain name gets a hash, all of it, because parts can be forged.
 
     >>> file_stem("jane_doe-2"), file_stem("Jane Doe")[:16]
     ('jane_doe-2', 'jane-doe~01332c8')

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from course.grading.grades import grades_of
-from course.grading.names import WHOSE, feedback_path, file_stem
+from course.grading.names import OWNER_UNCLEAR, feedback_path, file_stem
 from course.grading.published import Published
 from course.grading.reports import write_reports
 from course.grading.reports.changes import Change
@@ -330,7 +330,7 @@ def test_what_could_not_be_used_is_not_called_missing():
 
 
 def test_what_is_for_the_instructor_is_not_on_the_students_page():
-    note = f"{WHOSE}: ann_1; another student's name looks the same"
+    note = f"{OWNER_UNCLEAR}: ann_1; another student's name looks the same"
     text = json.dumps(gradescope(result(), notes=(note, RENAMED)))
     assert RENAMED in text
     assert "another student" not in text
@@ -528,7 +528,7 @@ def test_who_has_to_act_is_said_by_turns():
         result("bob"),
         replace(not_tested("cy", trouble="The grader itself was killed."), key=""),
         not_tested("dee", trouble="rope.py was not handed in."),
-        notes={"ann": (note,), "bob": (note, f"{WHOSE}: nobody can tell")},
+        notes={"ann": (note,), "bob": (note, f"{OWNER_UNCLEAR}: nobody can tell")},
         about_class=["Nobody's: <b>.py."],
     )
     text = " ".join(page.words)
@@ -536,7 +536,7 @@ def test_who_has_to_act_is_said_by_turns():
         "You 1 module not graded",
         "The grader itself was killed.: cy",
         "2 notes on whose work something is",
-        f"{WHOSE}: nobody can tell: bob",
+        f"{OWNER_UNCLEAR}: nobody can tell: bob",
         "Nobody's: <b>.py.",
         "Students 2 modules that cannot be tested",
         f"{BROKEN}: ann",

@@ -582,7 +582,7 @@ def test_a_copy_that_is_more_than_the_stub_wins(tmp_path):
     ("name", "student", "says"),
     [
         ("ann_12345_6789_work.rar", "ann", "work.rar"),
-        ("work.7z", "work.7z", "whose it is"),
+        ("work.7z", "work.7z", "owner unclear"),
         ("jane.py", "jane.py", "jane.py"),
         ("ann/notes.txt", "ann", "notes.txt"),
         ("ann/a/b/notes.txt", "ann", ", only a"),
@@ -701,7 +701,7 @@ def test_a_zip_as_course_submit_calls_it_may_be_anybodys(tmp_path, student):
     work = zipped({"rope.py": "a"})
     found = read(write(tmp_path, {f"{student}.zip": work, "ann/submission.zip": work}))
     assert found[student].modules == {"rope": b"a"}
-    says = f"whose it is, is open: `course submit` calls everybody's zip {student}.zip"
+    says = f"owner unclear: `course submit` calls everybody's zip {student}.zip"
     assert notes(found[student]) == says
     assert notes(found["ann"]) == ""
 
@@ -717,7 +717,7 @@ def test_an_odd_manifest_names_nobody(tmp_path, manifest):
     assert notes(found["submission"]).endswith("everybody's zip submission.zip")
 
 
-LIKE_ANOTHER = "whose it is: {}; another student's name looks the same"
+LIKE_ANOTHER = "owner unclear: {}; another student's name looks the same"
 
 
 def test_whose_name_looks_like_anothers_is_told_apart_with_a_note(tmp_path):

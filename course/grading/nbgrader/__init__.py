@@ -1,12 +1,12 @@
 """nbgrader with our judge: its commands, gradebook and formgrader, but not its way to grade.
 
 nbgrader grades by running a student's notebook in the instructor's account and by looking at what
-it printed. Here no notebook is run. The judge grades the module that lies beside it; the notebook
-is made anew, of the released one and of what is harmless in the student's, and the judge's points
-and messages stand in it. nbgrader does the rest: scores by hand, feedback, export.
+it printed. Here no notebook is run. The judge grades the module next to it. A new notebook, made of
+the released one and of what is harmless in the student's, shows the judge's points and messages.
+nbgrader does the rest: scores by hand, feedback, export.
 
-The folder of a class has an `nbgrader_config.py` that calls `configure`. Only assignments that are
-called like a lesson, `5_rope`, are graded so.
+The folder of a class has an `nbgrader_config.py` that calls `configure`. Only assignments with
+the name of a lesson, `5_rope`, are graded in this way.
 """
 
 from typing import Any

@@ -105,9 +105,9 @@ class Autograde(converters.Autograde):
         try:
             notebook = nbformat.read(Path(folder, f"{assignment}.ipynb"), as_version=4)
             with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as book:
-                known = book.find_notebook(assignment, assignment).source_cells
+                cells = book.find_notebook(assignment, assignment).source_cells
                 others = len(book.find_assignment(assignment).notebooks) - 1
-            if {cell.name for cell in known} != {*map(name_of, notebook.cells)} - {""}:
+            if {cell.name for cell in cells} != {*map(name_of, notebook.cells)} - {""}:
                 raise MissingEntry
         except (MissingEntry, FileNotFoundError):
             raise ValueError(f"run `nbgrader generate_assignment {assignment}` first") from None

@@ -26,7 +26,7 @@ from course.grading.submissions.process import read_class
 
 
 class Collect(ExchangeCollect):
-    """`nbgrader collect`, which takes nothing but what lies in a student's own folder.
+    """`nbgrader collect`, which takes only files in a student's own folder.
 
     nbgrader's own follows links, as the instructor, and stops at the first folder whose name it
     cannot read, so one student could keep it from collecting at all.

@@ -1,4 +1,4 @@
-"""The notebook that a grader and the student's feedback show, made anew for each submission.
+"""The notebook that a grader and the student's feedback show, made new for each submission.
 
 It is the released one: its tests with what the judge found, its answers with the student's text
 as it was typed, and the module at its end. Nothing else of the student's notebook is kept. So
@@ -42,14 +42,14 @@ def find_answers(cells: Sequence[Mapping], released: Sequence[NotebookNode]) -> 
         released: those of the notebook that students got.
     """
     answers = {}
-    for known in filter(is_solution, released):
-        name = name_of(known)
+    for asked in filter(is_solution, released):
+        name = name_of(asked)
         texts = [text for cell in cells if name_of(cell) == name for text in _text_of(cell)]
-        given = [text for text in texts if text.strip() not in ("", known.source.strip())]
+        given = [text for text in texts if text.strip() not in ("", asked.source.strip())]
         if given:
             answers[name] = given[0]
         else:
-            answers[name] = known.source if texts else NOT_FOUND
+            answers[name] = asked.source if texts else NOT_FOUND
     return answers
 
 
@@ -114,7 +114,7 @@ def is_test(cell: NotebookNode) -> bool:
 
 
 def name_of(cell: Mapping) -> str:
-    """Return what nbgrader calls a cell, if it says so."""
+    """Return the name of a cell in nbgrader, or an empty text."""
     metadata = cell.get("metadata")
     nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     name = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None

@@ -9,11 +9,11 @@ A class is a folder or a zip, in any of these layouts; which one it is, is seen 
     doejane_LATE_12345_6789_rope.py            Canvas: loose files or zips
     Jane Doe_12345_assignsubmission_file_/     Moodle: a folder per student, or loose files
 
-A submission that is given by itself is a class of one. Nobody who handed something in is left out:
-what cannot be read, or should not be, becomes a note. What comes under the name of another's work,
-jane.zip beside jane/, is nobody's, and nor is the other: neither is read until one is gone.
+A single submission is a class of one. Nobody who handed something in is left out: a note names what
+cannot be read, or should not be. If two have the same name, such as jane.zip and jane/, neither is
+read until one is gone.
 
-    owners.py                               whose it is, and where in a class the work lies
+    owners.py                               the students, and where in a class their work is
     archives.py                             the one place that opens archives
     limits.py                               what one student's files may cost
     files.py, hard_links.py, reading.py     the files of a student, listed and opened safely
@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from course.grading.names import WHOSE, exact_name, is_deceptive, shown
+from course.grading.names import OWNER_UNCLEAR, exact_name, is_deceptive, shown
 from course.grading.submissions.archives import is_archive, members_of
 from course.grading.submissions.choice import (
     choose,
@@ -216,15 +216,17 @@ def _read(
     notes = reading.notes
     if student.looks_like_another:
         exact = exact_name(next(iter(student.sources)))
-        notes.append(f"{WHOSE}: {exact}; another student's name looks the same")
+        notes.append(f"{OWNER_UNCLEAR}: {exact}; another student's name looks the same")
     elif is_deceptive(student.name):
         exact = exact_name(student.name)
-        notes.append(f"{WHOSE}: {exact}; letters in this name are invisible or look like others")
+        notes.append(
+            f"{OWNER_UNCLEAR}: {exact}; letters in this name are invisible or look like others"
+        )
     files = without_the_course(list(reading.files(source, student.sources)))
     for name in filter(UNNAMED.fullmatch, student.sources):
         named = f"; its manifest names {reading.named}" if reading.named else ""
         zips = f"`course submit` calls everybody's zip {shown(name)}{named}"
-        notes.insert(0, f"{WHOSE}, is open: {zips}")
+        notes.insert(0, f"{OWNER_UNCLEAR}: {zips}")
     closed = [one for one in reading.failed if is_of_this_machine(one[1])]
     too_much = [one for one in reading.failed if isinstance(one[1], OverLimit)]
     modules, unread, refused, forbidden, late = {}, {}, {}, {}, set()
@@ -255,7 +257,9 @@ def _read(
         note_others(stem, similar, chosen, modules.get(stem), reading)
     found_notebook = _notebook(choose_notebook(notebook, files), reading) if notebook else None
     if not modules and not notes:
-        notes.append(f"there is no lesson to grade{_only(source, student.sources, reading.met)}")
+        notes.append(
+            f"there is no lesson to grade{_only(source, student.sources, reading.top_names)}"
+        )
     if len(notes) > MAX_NOTES:
         notes[MAX_NOTES - 1 :] = [f"and {len(notes) - MAX_NOTES + 1:,} notes more"]
     return Submission(
@@ -285,10 +289,10 @@ def _could_not_read(path: tuple[str, ...], error: Exception) -> str:
     return f"The grader could not read {place(path)} ({error.strerror})"
 
 
-def _only(source: Folder | Archive, names: Sources, met: list[str]) -> str:
+def _only(source: Folder | Archive, names: Sources, top_names: list[str]) -> str:
     """Return what there is instead of a lesson, as the end of a sentence."""
     for name in names:
         with contextlib.suppress(OSError):  # it is no folder
-            met += source.inside(name).names()
-    more = f" and {len(met) - 3:,} more" if len(met) > 3 else ""
-    return f", only {', '.join(map(shown, met[:3]))}{more}" if met else ""
+            top_names += source.inside(name).names()
+    more = f" and {len(top_names) - 3:,} more" if len(top_names) > 3 else ""
+    return f", only {', '.join(map(shown, top_names[:3]))}{more}" if top_names else ""

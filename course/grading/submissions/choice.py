@@ -1,4 +1,4 @@
-"""Choice of the file that counts as the module of a lesson, and what is said of the others."""
+"""The file that counts as the module of a lesson, and notes on the others."""
 
 import re
 from collections import defaultdict
@@ -22,7 +22,7 @@ MAX_COMPARED = 10
 MAX_NAMED = 20
 """Files that were not taken, each with a note; beyond that they are counted."""
 _CLOSE = 2
-"""Seconds: a zip counts in twos, and what is copied together may differ by as much."""
+"""Seconds: a zip counts in twos, and files that are copied together may differ by as much."""
 _NOT_WORK = {"solutions", "mistakes", "figures", "benchmarks"}
 """Folders whose rope.py is the course's, not the student's, where only parts of a clone are."""
 _OF_CLONE = OF_COURSE - {"notebooks", "data"}
@@ -49,7 +49,7 @@ def without_the_course(files: list[File]) -> list[File]:
     return [*filter(is_own, files)]
 
 
-def choose(stem: str, alike: list[File], reading: Reading) -> File | None:
+def choose(stem: str, candidates: list[File], reading: Reading) -> File | None:
     """Return the file that counts as the module of a lesson, of those that may be meant as it.
 
     Of several it is one that is more than the stub, then the one in exercises/, then one in a
@@ -57,16 +57,16 @@ def choose(stem: str, alike: list[File], reading: Reading) -> File | None:
     last counts: "attempt 10" comes after "attempt 9", and what was handed in later on Canvas has
     the higher number there. In its folder there may be a "rope (1).py", too: the newer counts.
     """
-    placed = [file for file in alike if not _NOT_WORK.intersection(file.path[1:-1])]
+    placed = [file for file in candidates if not _NOT_WORK.intersection(file.path[1:-1])]
     folders = {file.path[:-1] for file in placed if is_module(file.path, stem)}
-    own = [file for file in alike if is_module(file.path, stem)]
+    own = [file for file in candidates if is_module(file.path, stem)]
     if own and not folders:
         reading.note(own[0].path, "is not the student's own place: it was not read")
 
     def may_count(file: File) -> bool:
-        """Let a renamed file count beside a rope.py, if there is one. On Canvas all are beside."""
-        beside = not folders or (len(file.path) > 1 and file.path[:-1] in folders)
-        return is_module(file.path, stem) or (is_renamed(file.path, stem) and beside)
+        """Let a renamed file count next to a rope.py, if there is one, but not on Canvas."""
+        is_next_to = not folders or (len(file.path) > 1 and file.path[:-1] in folders)
+        return is_module(file.path, stem) or (is_renamed(file.path, stem) and is_next_to)
 
     def rank(file: File) -> tuple:
         *above, name = file.path
@@ -86,8 +86,8 @@ def choose(stem: str, alike: list[File], reading: Reading) -> File | None:
     if len(work) <= 1:  # as nearly always
         return next(iter(work), None)
     best = max(reversed(work), key=rank)
-    beside = {file.path: file for file in work if file.path[:-1] == best.path[:-1]}
-    return max(reversed(_newest([*beside.values()])), key=rank)  # of one name the last, as unpacked
+    in_folder = {file.path: file for file in work if file.path[:-1] == best.path[:-1]}
+    return max(reversed(_newest([*in_folder.values()])), key=rank)  # as if unpacked: the last
 
 
 def _newest(files: list[File]) -> list[File]:
@@ -122,7 +122,7 @@ def choose_notebook(name: str, files: list[File]) -> File | None:
 
 
 def note_others(
-    stem: str, alike: list[File], chosen: File | None, module: bytes | None, reading: Reading
+    stem: str, candidates: list[File], chosen: File | None, module: bytes | None, reading: Reading
 ) -> None:
     """Note what was taken for a lesson where that may surprise, and what was not taken.
 
@@ -132,7 +132,7 @@ def note_others(
     name, different = f"{stem}.py", ""
     others = [
         file
-        for file in alike
+        for file in candidates
         if file is not chosen and not _NOT_MEANT.intersection(file.path[1:-1])
     ]
     if module is not None:

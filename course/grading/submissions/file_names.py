@@ -27,7 +27,7 @@ _COPY = r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?"
 _RENAMED = re.compile(rf"{_COPY}\.py(\.txt)?")
 """The end of such a name, after `rope`; some editors put .txt behind "rope.py"."""
 UNNAMED = re.compile(rf"submission{_COPY}\.zip", re.IGNORECASE)
-"""The zip that `course submit` makes for whoever gives no name."""
+"""The zip that `course submit` makes without a name."""
 _LEFT_BEHIND = {"__MACOSX", "__pycache__", "node_modules", "site-packages"}
 """Beside what begins with a dot: nobody writes these, and some hold tens of thousands of files."""
 

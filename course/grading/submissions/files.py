@@ -122,13 +122,13 @@ def packed_files(members: Iterable[Member]) -> Iterator[File]:
 
 
 class Folder:
-    """A folder on the disk. No link is followed, nothing but regular files is opened."""
+    """A folder on the disk. No link is followed, and only regular files are opened."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def names(self) -> dict[str, str]:
-        """Return what lies in it: "folder", "file", or "odd" for what is neither."""
+        """Return what is in it: "folder", "file", or "odd" for what is neither."""
         return {entry.name: _kind(entry) for entry in _entries(self.path)}
 
     def inside(self, name: str) -> "Folder":
@@ -225,5 +225,5 @@ def open_regular(
 
 
 def place(path: tuple[str, ...]) -> str:
-    """Return where something lies in what the student handed in."""
+    """Return the place of something in what the student handed in."""
     return shown(*(path[1:] or path))

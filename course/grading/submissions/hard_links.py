@@ -1,4 +1,4 @@
-"""Hard links: counts the names of a file that lie in a student's own folder."""
+"""Hard links: counts the names of a file in a student's own folder."""
 
 import os
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Students of a class: where their work lies, whose it is, and what each of them is called."""
+"""The students of a class, their names, and where their work is."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ from course.grading.submissions.files import Archive, Folder
 _HANDED_IN = SOURCES | {".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz"}
 """Loose files that somebody may have handed in, although they cannot be graded as they are."""
 _OF_NBGRADER = {"submitted", "source", "release", "autograded", "feedback", "downloaded", "graded"}
-"""Folders that may lie beside nbgrader's `submitted`."""
+"""Folders that may be next to nbgrader's `submitted`."""
 
 Sources = Mapping[str, str]
 """Names at the top of a class, each with "folder", "file", or "odd" for what is neither."""
@@ -43,8 +43,8 @@ class Student:
         sources: all that came from this student.
         canvas_id: the number by which Canvas knows the student, if the class came from there.
         moodle_id: the number that Moodle gave the student in this assignment, if from there.
-        unclear: why it is not known whose work this is, as a sentence; empty if it is known.
-        looks_like_another: whether another's name looks the same, but for what was put behind it.
+        unclear: why the owner of this work is not known, as a sentence; empty if it is known.
+        looks_like_another: whether another name looks the same, except for what was added to it.
     """
 
     name: str
@@ -75,14 +75,14 @@ def students_of(names: Sources) -> list[Student]:
         if owner := _owner_of(name, kind):
             owners[owner][name] = kind
     unclear = _claimed_twice(owners)
-    alike = Counter(owner.shown.casefold() for owner in owners)
+    n_owners = Counter(owner.shown.casefold() for owner in owners)
     students = []
     for owner, sources in owners.items():
-        is_alike = alike[owner.shown.casefold()] > 1
-        keeps = not is_alike or owner.name == owner.shown
+        is_shared = n_owners[owner.shown.casefold()] > 1
+        keeps = not is_shared or owner.name == owner.shown
         name = owner.shown if keeps else f"{owner.shown}~{_tag(owner.number or owner.name)}"
         numbers = (owner.number, "") if owner.is_on_canvas else ("", owner.number)
-        students.append(Student(name, sources, *numbers, unclear.get(owner, ""), is_alike))
+        students.append(Student(name, sources, *numbers, unclear.get(owner, ""), is_shared))
     n_students = Counter(student.name for student in students)
     distinct = [
         one
@@ -111,7 +111,7 @@ def _claimed_twice(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
     """
     claims = defaultdict(list)
     for owner in owners:
-        if not owner.number:  # but for what a disk, a keyboard or a packer may have changed
+        if not owner.number:  # forms that a disk, a keyboard or a packer may change
             name = unicodedata.normalize("NFD", owner.name).casefold()
             while is_archive(name):
                 name = without_ending(name)
@@ -120,8 +120,8 @@ def _claimed_twice(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
     for rivals in claims.values():
         sources = sorted(source for owner in rivals for source in owners[owner].items())
         if len(sources) > 1:
-            is_told_apart = len({shown(name) for name, _ in sources}) == len(sources)
-            as_text = shown if is_told_apart else exact_name
+            is_distinct = len({shown(name) for name, _ in sources}) == len(sources)
+            as_text = shown if is_distinct else exact_name
             *called, last = (f"{as_text(name)}{'/' * (kind == 'folder')}" for name, kind in sources)
             all_claim = f"{', '.join(called)} and {last} {'all' if called[1:] else 'both'} claim"
             found |= dict.fromkeys(rivals, f"{all_claim} the name {rivals[0].shown}: keep one.")
@@ -139,7 +139,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
 
 
-# --- where their work lies ------------------------------------------------------------------
+# --- where their work is --------------------------------------------------------------------
 
 
 def find_students(source: Folder | Archive, path: Path) -> tuple[Folder | Archive, Sources]:
@@ -175,7 +175,7 @@ def _without_wrapping(zipped: Archive) -> Archive:
 
 
 def _is_work(source: Folder | Archive) -> bool:
-    """Tell whether this is the work of one student, with nothing beside it of another's."""
+    """Tell whether this is the work of one student, with nothing of another's next to it."""
     names = source.names()
     place = source.inside("exercises").names() if names.get("exercises") == "folder" else names
     is_there = any(is_loose_module(name, kind) for name, kind in place.items())
@@ -183,7 +183,7 @@ def _is_work(source: Folder | Archive) -> bool:
 
 
 def _holds_others(names: Sources, own: set[str]) -> bool:
-    """Tell whether anything may be another student's, beside folders and loose sources."""
+    """Tell whether anything may be another student's, except folders and loose sources."""
     return any(
         name not in own
         and _owner_of(name, kind)

@@ -1,6 +1,6 @@
 """Read the work of a class in another process, which is killed if a student's takes too long.
 
-What a student's files may cost is bounded in there, too, so that is rare. When it happens, nobody
+That process also bounds the cost of a student's files, so it is rarely killed. When it is, nobody
 else waits: another process goes on with the next student.
 """
 

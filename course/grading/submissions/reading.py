@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import BinaryIO
 
-from course.grading.names import WHOSE, safe_name, shown
+from course.grading.names import OWNER_UNCLEAR, safe_name, shown
 from course.grading.submissions.archives import is_archive, members_of
 from course.grading.submissions.file_names import is_wanted, may_be_module, platform_name
 from course.grading.submissions.files import (
@@ -43,7 +43,7 @@ class Reading:
         failed: each place that was not read, and why.
         named: the name in the manifest of the first archive that has one, safe to show. It is a
             hint, because anybody can write there.
-        met: what is at the top of its archives, to name it if there is no lesson.
+        top_names: the names at the top of its archives, to show if there is no lesson.
     """
 
     stack: contextlib.ExitStack
@@ -51,7 +51,7 @@ class Reading:
     notes: list[str] = field(default_factory=list)
     failed: list[tuple[tuple[str, ...], Exception]] = field(default_factory=list)
     named: str = ""
-    met: list[str] = field(default_factory=list)
+    top_names: list[str] = field(default_factory=list)
     _n_archives: int = 0
     _n_files: int = 0  # in archives
     _n_inner_bytes: int = 0  # of archives within archives
@@ -111,7 +111,7 @@ class Reading:
         if not platform_name(path[0]):
             unclear = f"{shown(path[0])} is next to the students' folders and was not read"
             self.notes.append(
-                f"{WHOSE}, is open: {unclear}; it belongs in a folder with the student's name"
+                f"{OWNER_UNCLEAR}: {unclear}; it belongs in a folder with the student's name"
             )
         elif may_be_module(path):
             return True
@@ -136,7 +136,7 @@ class Reading:
             return
         if self._n_files > MAX_FILES:
             self.note(file.path, TOO_MANY.format(MAX_FILES))
-        self.met += dict.fromkeys(found.path[0] for found in files)
+        self.top_names += dict.fromkeys(found.path[0] for found in files)
         yield from self._wanted(files, file.path, depth)
 
     def _list(self, file: File) -> list[File]:
