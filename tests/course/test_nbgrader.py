@@ -677,7 +677,7 @@ def test_an_answer_that_cannot_be_found_is_for_a_human_to_look_for(cells, shown,
 def test_what_is_no_notebook_has_no_cells(text, tmp_path):
     handed_in = read_handed_in(hand_in(tmp_path, "ann", None, text), ROPE)
     assert handed_in.cells == []
-    assert handed_in.remarks[0].startswith("5_rope.ipynb is no notebook")
+    assert handed_in.remarks[-1].startswith("5_rope.ipynb is no notebook")
 
 
 def test_of_an_endless_notebook_the_answers_are_shown(tmp_path):
