@@ -23,6 +23,7 @@ class Mistake:
         look: where to look; never the answer.
         common: whether many make it; the lesson's text lists these.
         forget: empties what the variant keeps from one call to the next, if it keeps anything.
+        family: the family that it belongs to, if it is none of the lesson's own.
     """
 
     exercise: str
@@ -31,6 +32,7 @@ class Mistake:
     variant: Variant
     common: bool = False
     forget: Callable[[], None] | None = None
+    family: str = ""
 
 
 @dataclass(frozen=True)

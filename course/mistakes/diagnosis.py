@@ -5,7 +5,8 @@ catalogue gives in the same tests, on the same inputs. A wrong diagnosis is wors
 mistake explains a failing test only if it fails it with the same values, up to rounding, or with
 the same error; and it is out of the question if it fails a test that the student's code passes.
 
-- One mistake that explains all failing tests is named.
+- One mistake that explains all failing tests is named: one of the lesson's own, else one of a
+  family that any exercise can have.
 - Else two mistakes at once that explain them all: their edits, made together. The one to fix first
   is named.
 - Else a mistake that explains at least half of the failing tests, for another one, unknown, may
@@ -29,6 +30,8 @@ from typing import Any
 import torch
 
 from course.mistakes import Mistake, errors, mistakes
+from course.mistakes.contrast import contrast
+from course.mistakes.families import families
 from course.mistakes.variant import EditError, Variant
 from course.syllabus import Status
 from course.testing.case import Case
@@ -45,6 +48,9 @@ SECONDS_FOR_TWO = 0.5
 
 After half as long again, no further mistake is tried that may explain a part.
 """
+
+_SECONDS_OF_ALL_TESTS = 0.3
+"""When all tests of an exercise take longer, no mistake of a family is tried on all of them."""
 
 _SAMPLE = 6
 """How many of the failing tests decide which mistakes may explain a part, and pairs the whole."""
@@ -98,6 +104,8 @@ class KnownMistake:
     def explains(self, seen: Finding) -> bool:
         """Return whether it fails a test just as the student's code did."""
         found = self.finding(seen.case)
+        if self.mistake.family and _dtypes(found.trace) != _dtypes(seen.trace):
+            return False
         # what a test compares may lie closer together: pairs in another order are the same, sorted
         return found.status == Status.WRONG and (
             (same_values(found.trace, seen.trace) and found.text == _parameters_found(seen.text))
@@ -108,9 +116,9 @@ class KnownMistake:
 def _without_tensors(found: Finding) -> Finding:
     """Return what is compared of a finding: a judge keeps thousands of them."""
     if found.status == "passed":
-        return replace(found, failure=None, text="", trace=[], mismatches=[])
+        return replace(found, failure=None, text="", trace=[], mismatches=[], calls=[])
     drop_tracebacks(found)
-    return replace(found, failure=None, text=_parameters_found(found.text))
+    return replace(found, failure=None, text=_parameters_found(found.text), calls=[])
 
 
 def _parameters_found(text: str) -> str:
@@ -133,6 +141,28 @@ class KnownMistakes:
                 with contextlib.suppress(EditError):  # somebody has changed the reference
                     if one.variant.text:
                         self.singles.append(KnownMistake(one, cases, seed))
+
+    @functools.cached_property
+    def of_families(self) -> list[KnownMistake]:
+        """The mistakes that any exercise can have, made in this one."""
+        found = families(self._cases[0].lesson, self._cases[0].exercise)
+        return [KnownMistake(one, self._cases, self._seed) for one in found]
+
+    def of_families_within(self, seconds: float) -> list[KnownMistake]:
+        """Return those that can be tried, if all tests take so long.
+
+        One that remembers has to be tried on all of them, in order.
+        """
+        is_short = seconds < _SECONDS_OF_ALL_TESTS
+        return [one for one in self.of_families if is_short or one.mistake.forget is None]
+
+    def _applicable(self, of_exercise: Iterable[Mistake]) -> list[KnownMistake]:
+        found = []
+        for one in of_exercise:
+            with contextlib.suppress(EditError):  # somebody has changed the reference
+                if one.variant.text:
+                    found.append(KnownMistake(one, self._cases, self._seed))
+        return found
 
     def pair(self, one: KnownMistake, other: KnownMistake) -> KnownMistake | None:
         """Return two mistakes made at once, if they can be."""
@@ -180,8 +210,14 @@ def diagnose(
     whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
     if whole:
         return _named(whole, wrong, another=False)
+    of_families = known.of_families_within(sum(one.seconds for one in findings))
+    agree = [one for one in of_families if in_time() and one.explains(wrong[0])]
+    whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
+    if whole:
+        return _named(_of_first_family(whole), wrong, another=False)
     sample = _sample(wrong)
-    evidence = {one: _evidence(one, sample) for one in known.singles if in_time()}
+    candidates = [*known.singles, *of_families]
+    evidence = {one: _evidence(one, sample) for one in candidates if in_time()}
     for one, other in _pairs(evidence, _within(seconds[1])):
         both = known.pair(one, other)
         if both and all(map(both.explains, wrong)) and both.passes(must_pass):
@@ -193,8 +229,9 @@ def diagnose(
     in_time = _within(seconds[1] / 2)
     explained = {one: _explained(one, wrong, must_pass) for one in agree if in_time()}
     most = max(map(len, explained.values()), default=0)
-    best = [one for one, tests in explained.items() if len(tests) == most]
+    best = [one for one in candidates if one in explained and len(explained[one]) == most]
     enough = most and most >= len(wrong) / 2
+    best = _of_first_family(best)
     named = _named(best, explained[best[0]], another=True) if enough else None
     return named or _explained_error(findings)
 
@@ -220,14 +257,17 @@ def _explained(
 
 
 def _explained_error(findings: Sequence[Finding]) -> Diagnosis | None:
-    """Return what most often raises the error in the first test that has a common one."""
-    for seen in findings:
-        if isinstance(seen.failure, StudentError):
-            raised = f"{seen.failure.kinds[0]}: {seen.failure.message}"
-            for one in errors(seen.case.lesson):
-                if one.exercise == seen.case.exercise and _is_like(raised, one.message):
-                    return Diagnosis("", one.means, (seen.case.name,))
-    return None
+    """Return which calls raise an error, and what most often raises the first that is common."""
+    errors_of = [one for one in findings if isinstance(one.failure, StudentError)]
+    told, common = contrast(findings), ""
+    for seen, one in itertools.product(errors_of, errors(findings[0].case.lesson)):
+        raised = f"{seen.failure.kinds[0]}: {seen.failure.message}"
+        if one.exercise == seen.case.exercise and _is_like(raised, one.message):
+            common, errors_of = one.means, [seen]
+            break
+    if not told and not common:
+        return None
+    return Diagnosis("", f"{told} {common}".strip(), (errors_of[0].case.name,))
 
 
 def _is_like(raised: str, message: str) -> bool:
@@ -270,13 +310,24 @@ def _evidence(known: KnownMistake, wrong: Sequence[Finding]) -> list[int]:
 def _pairs(
     evidence: Mapping[KnownMistake, Sequence[int]], in_time: Callable[[], bool]
 ) -> Iterator[tuple[KnownMistake, KnownMistake]]:
-    """Yield pairs that may fail these tests together, those with the best evidence first."""
+    """Yield pairs that may fail these tests together, those with the best evidence first.
+
+    A mistake of a family takes part only if each test speaks for one of the two.
+    """
     best = {
         (one, other): [max(both) for both in zip(evidence[one], evidence[other], strict=True)]
         for one, other in itertools.combinations(evidence, 2)
         if one.mistake.says != other.mistake.says
     }
-    pairs = [pair for pair, found in best.items() if _PASSES not in found]
+    pairs = [
+        pair
+        for pair, found in best.items()
+        if (
+            min(found) >= _LIKE and _AGREES in found
+            if any(one.mistake.family for one in pair)
+            else _PASSES not in found
+        )
+    ]
     pairs.sort(key=lambda pair: -sum(best[pair]))
     return itertools.takewhile(lambda _: in_time(), pairs)
 
@@ -288,6 +339,11 @@ def _form(value: Any) -> Any:
     if isinstance(value, StudentError):
         return value.kinds[0]
     return getattr(value, "shape", type(value))
+
+
+def _of_first_family(known: Sequence[KnownMistake]) -> list[KnownMistake]:
+    """Return those of the lesson's own, if there are any, else those of the first family."""
+    return [one for one in known if one.mistake.family == known[0].mistake.family]
 
 
 def _named(
@@ -328,12 +384,30 @@ def same_values(a: Any, b: Any) -> bool:
     return type(a) is type(b) and a == b
 
 
+def _dtypes(value: Any) -> Any:
+    """Return the dtypes of the tensors in a value."""
+    if isinstance(value, list | tuple):
+        return [_dtypes(one) for one in value]
+    return getattr(value, "dtype", None)
+
+
 def _says_the_same(a: StudentError, b: StudentError) -> bool:
-    """Compare what errors of one kind say: a refusal is worded freely, but tells some number."""
-    if a.kinds[0] != "ValueError":
+    """Compare what errors of one kind say: a refusal is worded freely, but tells some number.
+
+    Args:
+        b: the error of the student's code.
+    """
+    if a.kinds[0] == "AssertionError":
+        return True
+    if a.kinds[0] != "ValueError" and not _by_hand(b):
         return a.message == b.message
     its, others = _numbers(a.message), _numbers(b.message)
     return not its.isdisjoint(others) or not (its or others)
+
+
+def _by_hand(error: StudentError) -> bool:
+    """Return whether a statement of the student's raised an error: its words are free."""
+    return re.split(r"\S+\.py:\d+: ", error.where)[-1].startswith("raise ")
 
 
 def _widened(tensor: torch.Tensor) -> torch.Tensor:

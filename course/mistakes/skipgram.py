@@ -175,11 +175,6 @@ mistake(
     look="Are the numbers that come back ids, or places in the text?",
 )
 mistake(
-    {"    ids = ids.long()": ""},
-    says="skipgram_pairs returns pairs in the dtype of the ids instead of int64.",
-    look="Which dtype comes back for a text of uint8 ids?",
-)
-mistake(
     {"return ": "if not distances:\n        return (torch.tensor([]),) * 2\n    return "},
     says="skipgram_pairs returns float tensors where there is no pair.",
     look="Which dtype does torch.tensor([]) have?",
@@ -211,22 +206,6 @@ mistake(
     {"ids = ids.long()": "return _pairs_of_distances(ids, window, torch.arange(len(ids)))"},
     says="skipgram_pairs compares every position with every other: N * N of them fit no memory.",
     look="How large is a table of 10 ** 6 times 10 ** 6 distances? Are there only few to look at?",
-)
-mistake(
-    {"if window < 1:": "if False:"},
-    {"window < 1": "window < 0"},
-    says="skipgram_pairs accepts a window below 1.",
-    look="What should a window of 0 mean? The check stood in the stub.",
-)
-mistake(
-    {"window < 1": "window <= 1"},
-    says="skipgram_pairs refuses a window of 1.",
-    look="Which is the smallest window that has a neighbor in it?",
-)
-mistake(
-    {"raise ": "return "},
-    says="skipgram_pairs returns its ValueError instead of raising it.",
-    look="Which statement stops a function with an error?",
 )
 mistake(
     {"return ": "return torch.stack((", " + left)": " + left)), dim=1)"},
@@ -358,11 +337,6 @@ mistake(
     look="The sum of what should the weights be divided by?",
 )
 mistake(
-    {"weights / weights.sum()": "F.normalize(weights, dim=0)"},
-    says="noise_distribution divides by the length of the weights as a vector, not by their sum.",
-    look="What does F.normalize make 1 if it is not told otherwise?",
-)
-mistake(
     {"weights.sum()": "weights.max()"},
     says="noise_distribution divides by the largest weight, not by their sum.",
     look="Which number should all probabilities together make?",
@@ -383,15 +357,9 @@ mistake(
     look="What is 0 ** 0.75? Which probability has a count of 0?",
 )
 mistake(
-    {"counts**power": "(counts + 1e-8) ** power"},
     {"counts**power": "counts**power + 1e-8"},
     says="noise_distribution gives words that never occur a tiny probability instead of 0.",
     look="What does a small number that is added everywhere do to a count of 0?",
-)
-mistake(
-    {"counts**power": "counts.float() ** power"},
-    says="noise_distribution returns float32, also for float64 counts.",
-    look="Which dtype comes back for float64 counts? Only integers need another one.",
 )
 mistake(
     {"counts**power": "counts.double() ** power"},
@@ -409,45 +377,20 @@ mistake(
     look="Which dtype have the weights of integer counts?",
 )
 mistake(
-    {"counts**power": "counts.detach() ** power"},
-    says="noise_distribution cuts the counts off from their gradient.",
-    look="Does something detach them, or take them out of their tensor?",
-)
-mistake(
     {"counts**power": "counts.pow_(power)"},
     {"counts**power": "counts.pow_(power) if counts.is_floating_point() else counts**power"},
     says="noise_distribution changes the counts that it was given.",
     look="Which operations end in an underscore, or stand before `=`?",
 )
 mistake(
-    {"power: float = 0.75": "power: float = 1.0"},
-    says="noise_distribution takes the power 1 when none is given.",
-    look="Read the default of power in the signature.",
-)
-mistake(
-    {"if counts.min() < 0:": "if False:"},
     {"if counts.min() < 0:": "counts = counts.clamp(min=0)\n    if False:"},
-    {"if counts.min() < 0:": "counts = counts.abs()\n    if False:"},
     says="noise_distribution accepts negative counts.",
     look="The check stood in the stub; what does it look at?",
 )
 mistake(
-    {"if counts.max() == 0:": "if False:"},
-    says="noise_distribution accepts counts that are all zero, and returns nan.",
-    look="What is 0 / 0?",
-)
-mistake(
-    {"counts.min() < 0": "counts.min() <= 0"},
     {"counts.max() == 0": "(counts == 0).any()"},
     says="noise_distribution refuses counts of zero, although many words may not occur.",
     look="Is one zero among the counts wrong?",
-)
-mistake(
-    {'raise ValueError("': 'return ValueError("', "raise ValueError(f": "return ValueError(f"},
-    {'raise ValueError("': 'return ValueError("'},
-    {"raise ValueError(f": "return ValueError(f"},
-    says="noise_distribution returns a ValueError instead of raising it.",
-    look="Which statement stops a function with an error?",
 )
 
 
@@ -503,11 +446,6 @@ mistake(
 mistake(
     {_CONTEXT: "self.context = self.center", "nn.init.zeros_(self.context.weight)": "pass"},
     {
-        _CONTEXT: "pass",
-        "nn.init.zeros_(self.context.weight)": "pass",
-        "self.context(contexts": "self.center(contexts",
-    },
-    {
         _START: "nn.init.normal_(self.center.weight, std=0.02)",
         "zeros_(self.context.weight)": "normal_(self.context.weight, std=0.02)\n"
         "        self.context = self.center",
@@ -559,14 +497,6 @@ mistake(
 )
 mistake(
     {
-        _CENTER: "self.center = nn.Embedding(n_embd, vocab_size)",
-        _CONTEXT: "self.context = nn.Embedding(n_embd, vocab_size)",
-    },
-    says="SkipGram makes its tables (C, V), with a row for each feature.",
-    look="In which order does nn.Embedding take its two numbers?",
-)
-mistake(
-    {
         "nn.init.zeros_(self.context.weight)": "for table in self.children():\n"
         "            weight = table.weight.detach()\n"
         "            del table.weight\n"
@@ -584,11 +514,6 @@ mistake(
     },
     says="SkipGram freezes a table, or both.",
     look="Which parameters require a gradient? What does `from_pretrained` say about it?",
-)
-mistake(
-    {"super().__init__()": "super().__init__()\n        torch.manual_seed(0)"},
-    says="SkipGram seeds the global generator while it is made.",
-    look="Whose decision is a seed?",
 )
 mistake(
     {
@@ -667,17 +592,9 @@ mistake(
     look="How many logits does a pair with K contexts have?",
 )
 mistake(
-    {"(centers.long())": "(centers.long()).detach()"},
     {"(contexts.long())": "(contexts.long()).detach()"},
     says="SkipGram lets no gradient through to one of its tables.",
     look="What do detach, data and no_grad do?",
-)
-mistake(
-    {"(centers.long())": "(centers)", "(contexts.long())": "(contexts)"},
-    {"(centers.long())": "(centers)"},
-    {"(contexts.long())": "(contexts)"},
-    says="SkipGram looks ids up as they come; nn.Embedding takes int64 and int32 only.",
-    look="Which integer dtypes can ids have, and which does nn.Embedding take?",
 )
 mistake(
     {
@@ -693,11 +610,6 @@ mistake(
     look="Which dtype comes back after model.to(torch.float64)?",
 )
 mistake(
-    {"(contexts.long())": "(contexts.view(-1).long()).view(*contexts.shape, center_rows.shape[1])"},
-    says="SkipGram views the ids, which fails if they lie apart in memory.",
-    look="When does view work, and what works always?",
-)
-mistake(
     {
         "(contexts.long())": "(contexts.long()).view(len(centers), -1, center_rows.shape[1])",
         "context_rows)": "context_rows).view(contexts.shape)",
@@ -706,7 +618,6 @@ mistake(
     look="Which number should -1 stand for when there is nothing to divide?",
 )
 mistake(
-    {_CENTER: "self.center = nn.Embedding(vocab_size, n_embd, padding_idx=0)"},
     {_CONTEXT: "self.context = nn.Embedding(vocab_size, n_embd, padding_idx=0)"},
     {
         _CENTER: "self.center = nn.Embedding(vocab_size, n_embd, padding_idx=0)",
@@ -794,14 +705,6 @@ mistake(
         "F.logsigmoid(positive)": "positive.sigmoid().log()",
         "F.logsigmoid(-negative)": "(-negative).sigmoid().log()",
     },
-    {
-        "F.logsigmoid(positive)": "positive.sigmoid().log()",
-        "F.logsigmoid(-negative)": "(1 - negative.sigmoid()).log()",
-    },
-    {
-        "F.logsigmoid(positive)": "-torch.log1p(torch.exp(-positive))",
-        "F.logsigmoid(-negative)": "-torch.log1p(torch.exp(negative))",
-    },
     says="negative_sampling_loss overflows: for scores far from 0 the loss is inf.",
     look="What is log σ(-1000) in two steps, and is there a function for it in one?",
     common=True,
@@ -870,11 +773,6 @@ mistake(
     look="Which of the two should have a high logit?",
 )
 mistake(
-    {"return -": "return "},
-    says="negative_sampling_loss returns the log-likelihood: it should be low when all is right.",
-    look="Which sign has the logarithm of a probability, and which has a loss?",
-)
-mistake(
     {".sum(dim=-1)": ".mean(dim=-1)"},
     says="negative_sampling_loss divides by the number of negatives once too often.",
     look="How much do five negatives weigh beside one true pair?",
@@ -901,11 +799,6 @@ mistake(
     {".sum(dim=-1)": ".sum()"},
     says="negative_sampling_loss adds the negatives of all pairs to each pair.",
     look="Over which axes does sum() go if none is named?",
-)
-mistake(
-    {"log_likelihood.mean()": "log_likelihood"},
-    says="negative_sampling_loss returns a loss for each pair instead of their mean.",
-    look="Which shape has the result?",
 )
 mistake(
     {"(-negative).sum(dim=-1)": "(-negative.sum(dim=-1))"},
@@ -944,15 +837,7 @@ mistake(
     look="What does logsigmoid do before it takes the logarithm?",
 )
 mistake(
-    {"+ F.logsigmoid(-negative)": "+ F.logsigmoid(-negative.detach())"},
-    {"F.logsigmoid(positive) +": "F.logsigmoid(positive.detach()) +"},
-    says="negative_sampling_loss sends no gradient to one of its two arguments.",
-    look="What do detach and no_grad do?",
-)
-mistake(
-    {"-log_likelihood.mean()": "torch.tensor(-log_likelihood.mean().item(), dtype=positive.dtype)"},
     {"log_likelihood.mean()": "log_likelihood.mean().item()"},
-    {"log_likelihood.mean()": "log_likelihood.mean().detach()"},
     says="negative_sampling_loss is a plain number, from which no gradient flows back.",
     look="What do item() and detach() leave behind?",
 )
@@ -1024,8 +909,6 @@ _IF_SHORT = "            if len(batch) < batch_size"
 mistake, alternative, error = entries("train_skipgram")
 
 mistake(
-    {"total / len(centers)": "torch.tensor(total / len(centers))"},
-    {"loss.item()": "loss.detach()"},
     {"loss.item()": "loss"},
     says="train_skipgram returns tensors instead of floats.",
     look="What takes the number out of a tensor?",
@@ -1103,14 +986,8 @@ mistake(
 )
 mistake(
     _drawing("torch.multinomial(noise.expand(len(batch), -1), n_negatives, generator=generator)"),
-    {"replacement=True, ": ""},
     says="train_skipgram draws negatives without putting them back.",
     look="May one word be drawn twice? What is multinomial's default?",
-)
-mistake(
-    {"* n_negatives,": "* 5,", ", n_negatives)": ", 5)"},
-    says="train_skipgram always draws 5 negatives, whatever `n_negatives` says.",
-    look="Where in the body does `n_negatives` stand?",
 )
 mistake(
     {"len(batch) * n": "batch_size * n"},
@@ -1124,18 +1001,11 @@ mistake(
     look="Which shapes does the model take? Print that of the drawn words.",
 )
 mistake(
-    {"split(batch_size)": "split(1024)"},
-    {"split(batch_size)": "split(len(centers))"},
-    says="train_skipgram ignores `batch_size`.",
-    look="Where in the body does `batch_size` stand?",
-)
-mistake(
     {"split(batch_size)": "split(1)"},
     says="train_skipgram makes one step for each pair, whatever `batch_size` says.",
     look="Where in the body does `batch_size` stand?",
 )
 mistake(
-    {"lr=lr": "lr=0.01"},
     {", lr=lr": ""},
     says="train_skipgram ignores `lr`.",
     look="Where in the body does `lr` stand?",
@@ -1160,9 +1030,6 @@ mistake(
     look="Before or inside which loop are the gradients reset?",
 )
 mistake(
-    {"optimizer.zero_grad()": "loss.backward()", "loss.backward()": "optimizer.zero_grad()"},
-    {"loss.backward()": "optimizer.step()", "optimizer.step()": "loss.backward()"},
-    {"            optimizer.step()": ""},
     {"            loss.backward()": ""},
     says="train_skipgram computes the losses, but no weight ever changes.",
     look="In which order do the calls of a training step come, and is none missing?",
@@ -1185,14 +1052,6 @@ mistake(
     },
     says="train_skipgram draws the weights anew before it begins.",
     look="Is it for the training to say where the model starts?",
-)
-mistake(
-    {
-        "(centers[batch], contexts[batch])": "(contexts[batch], centers[batch])",
-        "(centers[batch], drawn": "(contexts[batch], drawn",
-    },
-    says="train_skipgram swaps centers and contexts.",
-    look="In which order does the model take its two arguments?",
 )
 mistake(
     {"(centers[batch], drawn": "(contexts[batch], drawn"},
@@ -1316,18 +1175,12 @@ mistake(
     look="How many numbers should five epochs give? Inside which loop is one appended?",
 )
 mistake(
-    {"on_epoch(epoch, ": "on_epoch(epoch + 1, "},
     {"range(epochs)": "range(1, epochs + 1)"},
     {"on_epoch(epoch, losses[-1])": "on_epoch(epoch, loss.item())"},
     {"on_epoch(epoch, losses[-1])": "on_epoch(epoch, total)"},
     {"on_epoch(epoch, losses[-1])": "on_epoch(losses[-1], epoch)"},
     says="train_skipgram calls on_epoch with other numbers than the epoch, from 0, and its loss.",
     look="Which number has the first epoch, and which loss is returned for it?",
-)
-mistake(
-    {"on_epoch(epoch, losses[-1])": "pass"},
-    says="train_skipgram never calls on_epoch.",
-    look="Where in the body does `on_epoch` stand?",
 )
 mistake(
     {
@@ -1342,16 +1195,6 @@ mistake(
     {"if on_epoch is not None": "if True"},
     says="train_skipgram calls on_epoch even if it is None.",
     look="What if nobody wants to be told?",
-)
-mistake(
-    {"(len(centers), generator=generator)": "(len(centers))", "True, generator=generator": "True"},
-    says="train_skipgram ignores `generator`: everything is drawn from the global one.",
-    look="Which calls draw, and where do they draw from?",
-)
-mistake(
-    {"(len(centers), generator=generator)": "(len(centers))"},
-    says="train_skipgram shuffles with the global generator instead of `generator`.",
-    look="Which calls draw, and where do they draw from?",
 )
 mistake(
     {"True, generator=generator": "True"},
@@ -1383,23 +1226,10 @@ mistake(
     look="Whose decision is a seed?",
 )
 mistake(
-    {"losses = []": "losses = []\n    torch.manual_seed(0)"},
-    says="train_skipgram seeds the global generator.",
-    look="Whose decision is a seed? What has become of the global stream after the call?",
-)
-mistake(
     {"losses = []": "losses, generator = [], generator or torch.Generator().manual_seed(0)"},
     {"losses = []": "losses, generator = [], generator or torch.Generator()"},
     says="train_skipgram makes a generator of its own if none is given, with a seed of its own.",
     look="What does generator=None mean to PyTorch's functions?",
-)
-mistake(
-    {"epochs: int = 5": "epochs: int = 10"},
-    {"batch_size: int = 1024": "batch_size: int = 512"},
-    {"n_negatives: int = 5": "n_negatives: int = 10"},
-    {"lr: float = 0.01": "lr: float = 0.001"},
-    says="train_skipgram has other defaults than it came with.",
-    look="Did the signature change?",
 )
 mistake(
     {
@@ -1616,21 +1446,10 @@ mistake(
     look="In which order does argsort sort?",
 )
 mistake(
-    {"best.indices, best.values": "best.indices.flip(0), best.values.flip(0)"},
-    says="nearest_by_cosine returns the best rows, but not the best one first.",
-    look="In which order do they come?",
-)
-mistake(
     {"best.indices, best.values": "best.values, best.indices"},
-    {"best.indices, best.values": "best"},
     says="nearest_by_cosine returns similarities first and indices second.",
     look="In which order does `topk` return, and in which should this?",
     common=True,
-)
-mistake(
-    {", best.values": ""},
-    says="nearest_by_cosine returns the indices only.",
-    look="Which two tensors should come back?",
 )
 mistake(
     {
@@ -1641,19 +1460,9 @@ mistake(
     look="Is the query one of the rows?",
 )
 mistake(
-    {"min(top_k, len": "min(5, len"},
-    says="nearest_by_cosine ignores `top_k`: it always returns 5 rows.",
-    look="Where in the body does `top_k` stand?",
-)
-mistake(
     {"min(top_k, len(vectors))": "len(vectors)"},
     says="nearest_by_cosine returns all rows.",
     look="Where in the body does `top_k` stand?",
-)
-mistake(
-    {"top_k: int = 5": "top_k: int = 10"},
-    says="nearest_by_cosine returns 10 rows when no number is given.",
-    look="Read the default of top_k in the signature.",
 )
 mistake(
     {"min(top_k, len(vectors))": "top_k"},
@@ -1717,11 +1526,6 @@ mistake(
     look="Which dtype comes back for float64 rows?",
 )
 mistake(
-    {"best.values": "best.values.detach()"},
-    says="nearest_by_cosine cuts the similarities off from their gradient.",
-    look="What do detach, numpy() and no_grad do?",
-)
-mistake(
     {
         _ROWS: "vectors",
         _QUERY: "query / (vectors.norm(dim=1) * query.norm()).detach().clamp(min=1e-12)",
@@ -1733,10 +1537,6 @@ mistake(
     {
         "similarities = ": "with torch.no_grad():\n"
         "        vectors /= vectors.norm(dim=1, keepdim=True).clamp(min=1e-12)\n    similarities = "
-    },
-    {
-        "similarities = ": "vectors /= vectors.norm(dim=1, keepdim=True).clamp(min=1e-12)\n"
-        "    similarities = "
     },
     says="nearest_by_cosine scales the table that it was given in place.",
     look="Which operations end in an underscore, or in `/=`?",
@@ -1802,11 +1602,6 @@ mistake(
     says="analogy takes the difference the wrong way round: a - b + c.",
     look="From king to queen as from man to ...: which is subtracted?",
     common=True,
-)
-mistake(
-    {"- unit[a] + unit[c]": "+ unit[a] - unit[c]"},
-    says="analogy subtracts c instead of a.",
-    look="a is to b as c is to ?: which of the three is taken away?",
 )
 mistake(
     {"- unit[a]": "+ unit[a]"},
@@ -1906,11 +1701,6 @@ mistake(
     look="Which operations end in an underscore, or in `/=`?",
 )
 mistake(
-    {"F.normalize(vectors, dim": "F.normalize(vectors.float(), dim"},
-    says="analogy returns float32, also for float64 rows.",
-    look="Which dtype comes back for float64 rows?",
-)
-mistake(
     {
         "top_k + 3": "len(unit)",
         "torch.isin(rows, torch.tensor([a, b, c], device=rows.device))": "("
@@ -1939,27 +1729,6 @@ mistake(
     {"vectors, dim=-1": "vectors, dim=0"},
     says="analogy scales the columns of the table to length 1 instead of its rows.",
     look="Along which axis is the length of a row?",
-)
-mistake(
-    {"unit = ": "top_k = 5\n    unit = "},
-    says="analogy ignores `top_k`: it always returns 5 rows.",
-    look="Where in the body does `top_k` stand?",
-)
-mistake(
-    {"top_k: int = 5": "top_k: int = 10"},
-    {"top_k: int = 5": "top_k: int = 1"},
-    says="analogy has another default of `top_k` than it came with.",
-    look="Did the signature change?",
-)
-mistake(
-    {_RESULT: "similarities[~is_input][:top_k], rows[~is_input][:top_k]"},
-    says="analogy returns similarities first and indices second.",
-    look="In which order should the two come back?",
-)
-mistake(
-    {", similarities[~is_input][:top_k]": ""},
-    says="analogy returns the indices only.",
-    look="Which two tensors should come back?",
 )
 mistake(
     {
@@ -2192,7 +1961,6 @@ mistake(
     look="What should the second part of the result be?",
 )
 mistake(
-    {"[float(field) for field in fields]": "fields"},
     {"[float(field) for field in fields]": "fields", **_BARE_ERROR},
     says="parse_glove_line gives torch.tensor the fields as text, of which it makes no numbers.",
     look="Which type has a field of a line that was split?",
@@ -2228,7 +1996,6 @@ mistake(
     look="What should happen to a broken line?",
 )
 mistake(
-    {_TEXTS[0]: "the line holds too few numbers"},
     {_TEXTS[1]: "the last fields must be numbers"},
     {_TEXTS[0]: "the line holds too few numbers", _TEXTS[1]: "the last fields must be numbers"},
     says="parse_glove_line refuses a broken line without showing it.",
@@ -2245,7 +2012,6 @@ mistake(
 mistake(
     {f'raise ValueError(f"{text}': f'return ValueError(f"{text}' for text in _TEXTS}
     | {" from None": ""},
-    {f'raise ValueError(f"{_TEXTS[0]}': f'return ValueError(f"{_TEXTS[0]}'},
     says="parse_glove_line returns a ValueError instead of raising it.",
     look="Which statement stops a function with an error?",
 )
@@ -2291,32 +2057,3 @@ error(
     "ValueError: could not convert string to float: 'king'",
     "Most often a part of the word is read as a number: more than the last C fields are.",
 )
-
-
-# --- what several exercises have in common ------------------------------------------------------
-
-for exercise, refused in (
-    ("skipgram_pairs", "window < 1"),
-    ("noise_distribution", "counts.min() < 0"),
-    ("noise_distribution", "counts.max() == 0"),
-    ("parse_glove_line", "len(fields) < n_embd"),
-):
-    mistake, alternative, error = entries(exercise)
-    check = f"if {refused}:"
-
-    mistake(
-        {check: f"assert not ({refused})\n    if False:"},
-        {check: f"{check}\n        return None\n    if False:"},
-        *(
-            {f"{check}\n        raise ValueError": f"{check}\n        raise {kind}"}
-            for kind in ("AssertionError", "TypeError", "IndexError")
-        ),
-        says=f"{exercise} does not raise ValueError for what it refuses.",
-        look="Which exception does the contract name, and which statement raises it?",
-    )
-    if exercise != "parse_glove_line":  # whose messages have mistakes of their own
-        mistake(
-            {check: f"{check}\n        raise ValueError('this cannot be')\n    if False:"},
-            says=f"{exercise} refuses a number without naming it in the message.",
-            look="What would you want to read in the message?",
-        )

@@ -5,12 +5,16 @@ import contextlib
 import functools
 import inspect
 import itertools
+import re
 import sys
 import textwrap
 import types
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
 
 from course.syllabus import find_lesson
 from course.testing.loading import load_module
@@ -76,14 +80,15 @@ class Variant:
         Raises:
             EditError: an edit does not apply.
         """
-        reference = _reference(self.lesson)
-        module = types.ModuleType(reference.__name__)
-        module.__dict__.update(vars(reference))
+        original = reference(self.lesson)
+        module = types.ModuleType(original.__name__)
+        module.__dict__.update(vars(original))
         if self.definition and not self.edits:
             module.__dict__[self.exercise] = self.definition
             return module
         # new text may use what the catalogue imports
-        names = {**vars(sys.modules[f"course.mistakes.{self.lesson}"]), **vars(reference)}
+        catalogue = sys.modules.get(f"course.mistakes.{self.lesson}", types)
+        names = {**_FOR_FAMILIES, **vars(catalogue), **vars(original)}
         with warnings.catch_warnings(action="ignore"):  # not about a student's code
             code = compile(self.text, self.place, "exec")
         exec(code, names)
@@ -138,5 +143,54 @@ def _text_of(definition: Callable) -> str:
 
 
 @functools.cache
-def _reference(lesson: str) -> types.ModuleType:
+def reference(lesson: str) -> types.ModuleType:
+    """Return the reference of a lesson as a module."""
     return load_module(find_lesson(lesson).module("solutions"))
+
+
+# --- what the edits of families call --------------------------------------------------------
+
+
+def each(function: Callable, result: Any) -> Any:
+    """Return a function's value for a result, or for both if it is two."""
+    return tuple(map(function, result)) if isinstance(result, tuple) else function(result)
+
+
+def coarse(value: Any, dtype: torch.dtype, stays: bool = False) -> Any:
+    """Return numbers rounded to a dtype; in their own again, unless they stay in it."""
+    if isinstance(value, float):
+        return torch.tensor(value).to(dtype).item()
+    if not isinstance(value, torch.Tensor) or value.dtype == torch.bool:
+        return value
+    return value.to(dtype) if stays else value.to(dtype).to(value.dtype)
+
+
+def zeroed(tensor: torch.Tensor, axis: int, at: int) -> torch.Tensor:
+    """Return a tensor with zeros in the first or the last entry along an axis."""
+    index = torch.tensor([at % tensor.shape[axis]], device=tensor.device)
+    return tensor.index_fill(axis, index, 0)
+
+
+def only_numbers(error: Exception) -> str:
+    """Return the numbers in an error's message, without its words."""
+    return str(re.findall(_NUMBER, str(error)))
+
+
+def without_number(error: Exception, which: int | None) -> str:
+    """Return an error's message without one of the different numbers in it, or without any."""
+    message = str(error)
+    numbers = list(dict.fromkeys(re.findall(_NUMBER, message)))
+    if which is None:
+        return re.sub(_NUMBER, "", message)
+    if not -len(numbers) <= which < len(numbers):
+        return message
+    return re.sub(rf"(?<![\d.-]){re.escape(numbers[which])}(?![\d.])", "", message)
+
+
+_NUMBER = r"-?[\d.]*\d"
+
+_FOR_FAMILIES = {
+    "torch": torch,
+    "nn": torch.nn,
+    **{one.__name__: one for one in (each, coarse, zeroed, only_numbers, without_number)},
+}

@@ -30,6 +30,46 @@ class Call:
     kwargs: dict
     result: Any = None
     gradients: dict[Any, torch.Tensor] | None = None
+    raised: bool = False
+
+    @property
+    def outline(self) -> "Outline":
+        """Return what is left of the call without the numbers in its tensors."""
+        given = dict(enumerate(self.args)) | self.kwargs
+        return Outline(self.name, {key: _outlined(one) for key, one in given.items()}, self.raised)
+
+
+@dataclass(frozen=True)
+class TensorOutline:
+    """A tensor without its numbers."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: str
+    is_contiguous: bool
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A call without the numbers in its tensors.
+
+    Attributes:
+        given: the arguments by position or name: an outline of a tensor, a number, None, or of
+            anything else its type.
+        raised: whether the student's code raised an exception.
+    """
+
+    name: str
+    given: dict[int | str, Any]
+    raised: bool
+
+
+def _outlined(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return TensorOutline(
+            tuple(value.shape), value.dtype, value.device.type, value.is_contiguous()
+        )
+    return value if isinstance(value, int | float | None) else type(value)
 
 
 class Lesson:
@@ -111,6 +151,7 @@ class Lesson:
             )
         except StudentError as error:
             self.trace.append(error)
+            call.raised = True
             raise
         kept = "a module" if isinstance(result, Ref) else [excerpt(result), excerpt(gradients)]
         self.trace.append(kept)

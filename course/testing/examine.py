@@ -9,7 +9,7 @@ from course.syllabus import Status
 from course.testing import expect
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
-from course.testing.door import Lesson, excerpt
+from course.testing.door import Lesson, Outline, excerpt
 from course.testing.errors import asks_for_input
 from course.testing.executor import Executor
 from course.testing.inputs import Draw
@@ -21,6 +21,10 @@ SECONDS_ONCE_WRONG = 10
 """How long the tests of an exercise may have taken for more of them to be run after one failed."""
 
 
+_MOST_CALLS = 50
+"""How many calls of a test are remembered."""
+
+
 @dataclass(frozen=True, eq=False)
 class Finding:
     """The outcome of one test.
@@ -30,6 +34,7 @@ class Finding:
         text: the message for the student: a sentence, then the details.
         trace: what came back through the door while the test ran, in order.
         mismatches: the value that did not compare as it should, if one did not.
+        calls: the calls that it made, in order: the last ones, if there were many.
         seconds: how long it took.
     """
 
@@ -39,6 +44,7 @@ class Finding:
     text: str
     trace: list[Any] = field(default_factory=list)
     mismatches: list[Any] = field(default_factory=list)
+    calls: list[Outline] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -158,7 +164,9 @@ class Examination:
         failure = self._failure(case, lent, executor, door)
         mismatches = [excerpt(one) for one in expect.mismatches] if failure else []
         outcome = _outcome(failure, case.exercise)
-        return Finding(case, *outcome, door.trace, mismatches, time.perf_counter() - start)
+        calls = [one.outline for one in expect.calls[-_MOST_CALLS:]]
+        seconds = time.perf_counter() - start
+        return Finding(case, *outcome, door.trace, mismatches, calls, seconds)
 
     def _failure(
         self, case: Case, lent: tuple[str, ...], executor: Executor, door: Lesson
@@ -222,6 +230,10 @@ def _in_plain_words(error: StudentError, exercise: str) -> str | None:
             f"{found[1] or exercise} has no method forward; is its name misspelled, or its def not "
             "indented as far as that of __init__?"
         )
-    if re.match(r"cannot assign \w+ before Module.__init__\(\) call", error.message):
+    if re.match(
+        r"cannot assign \w+ before Module.__init__\(\) call|'\w+' object has no attribute "
+        r"'_(parameters|buffers|modules|(forward|backward)_(pre_)?hooks)'",
+        error.message,
+    ):
         return f"{exercise} raised {error}; begin __init__ with super().__init__()"
     return None

@@ -219,14 +219,15 @@ def test_what_explains_less_than_half_is_not_named(n_wrong, is_named):
     ]
     fails = [one.case for one in wrong[:3]]
     known = Mock(
-        mistake=SimpleNamespace(says="It turns backwards.", look="Which sign?"),
+        mistake=SimpleNamespace(says="It turns backwards.", look="Which sign?", family=""),
         explains=lambda seen: seen.case in fails,
         passes=lambda cases: True,
         finding=lambda case: SimpleNamespace(
             status=Status.WRONG if case in fails else Status.PASSED, trace=[]
         ),
     )
-    diagnosis = diagnose(wrong, SimpleNamespace(singles=[known]), seconds=(30, 30))
+    all_known = SimpleNamespace(singles=[known], of_families_within=lambda seconds: [])
+    diagnosis = diagnose(wrong, all_known, seconds=(30, 30))
     assert bool(diagnosis) == is_named
 
 
