@@ -252,6 +252,11 @@ _ADD_BIAS = "scores = scores + bias"
 _AVERAGE = "return weights.to(v.dtype) @ v"
 
 mistake(
+    {_MASKED: 'scores.masked_fill(later & (q_len == k_len), float("-inf"))'},
+    says="causal_attention masks only where Tq = Tk: in a later piece tokens see later ones.",
+    look="Try 2 queries and 4 keys. Which keys may the first query see?",
+)
+mistake(
     {_SCALE: ""},
     says="causal_attention does not scale the scores.",
     look="By what are the products of queries and keys divided, and why?",
@@ -635,6 +640,18 @@ mistake(
     {'cache["k"].shape[-2] if cache else 0': "len(cache) if cache else 0"},
     says="CausalSelfAttention counts something else than the tokens that its cache holds.",
     look="Which axis of the cached keys counts tokens?",
+)
+mistake(
+    *(
+        {
+            _OFFSET: 'offset = cache["n"] if cache else 0',
+            _STORE: f'{_STORE}\n            cache["n"] = offset + x.shape[1] * {times}',
+            _ROTARY: "RotaryEmbedding(2 * max_seq_len, n_embd // n_heads)",
+        }
+        for times in ("2", "(1 if offset else 2)")
+    ),
+    says="CausalSelfAttention counts the tokens of a piece twice: later pieces begin too far on.",
+    look="After a piece of 6 tokens, what is the position of the next one?",
 )
 mistake(
     {
@@ -1063,10 +1080,13 @@ mistake(
     look="Which parameters does nn.LayerNorm(n_embd) have?",
 )
 mistake(
-    {
-        f"self.{norm} = nn.LayerNorm(n_embd)": f"self.{norm} = nn.LayerNorm(n_embd, eps=1e-6)"
-        for norm in ("norm1", "norm2")
-    },
+    *(
+        {
+            f"self.{norm} = nn.LayerNorm(n_embd)": f"self.{norm} = nn.LayerNorm(n_embd, eps={eps})"
+            for norm in ("norm1", "norm2")
+        }
+        for eps in ("1e-6", "1e-12", "1e-8", "1e-3")
+    ),
     says="Block has norms with another epsilon than nn.LayerNorm(n_embd).",
     look="What is added to the variance before its root is taken?",
 )
@@ -1522,6 +1542,10 @@ mistake(
 )
 mistake(
     {_NEXT: "ids[:, 2:]", _BEFORE: "logits[:, :-2]"},
+    {
+        "next_ids = ": "if ids.shape[1] > 2:\n        logits, ids = logits[:, :-1], ids[:, 1:]\n"
+        "    next_ids = "
+    },
     says="next_token_loss asks for the next token but one.",
     look="How far are ids and logits shifted?",
 )
@@ -1785,6 +1809,11 @@ mistake(
 )
 mistake(
     {".values[:, -1:]": ".values.min()"},
+    {".values[:, -1:]": ".values[0, -1]"},
+    {
+        ".values[:, -1:]": ".values[0, -1]",
+        "logits < least": "(logits < least) & (logits < logits.amax(-1, True))",
+    },
     says="generate compares all texts of the batch with one least logit.",
     look="Are the most probable tokens the same in every text?",
 )

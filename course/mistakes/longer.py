@@ -1139,6 +1139,25 @@ def _tables_at(places, width, base):
     return angles.cos().float(), angles.sin().float()
 
 
+def _axes_in_turn(x, rows, cols, rates):
+    """Turn the pairs of the whole head by rows and columns in turn."""
+    places = torch.stack((rows, cols), dim=-1).double().repeat(1, x.shape[-1] // 4)  # (T, D/2)
+    angles = (places * rates).repeat(1, 2)
+    return apply_rope(x, angles.cos().float(), angles.sin().float())
+
+
+_EACH_RATE = "base ** (-torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)"
+_EACH_RATE_TWICE = "(base ** (-torch.arange(0, head_dim, 4).double() / (head_dim // 2)))"
+
+mistake(
+    {"    halves = []": f"    return _axes_in_turn(x, rows, cols, {_EACH_RATE})\n    halves = []"},
+    {
+        "    halves = []": "    return _axes_in_turn(x, rows, cols, "
+        f"{_EACH_RATE_TWICE}.repeat_interleave(2))\n    halves = []"
+    },
+    says="rope_2d turns pairs by rows and columns in turn, not one half of the features by each.",
+    look="Which features does `rows` turn in the docstring, and which ones `cols`?",
+)
 mistake(
     {_PAIRED: "in (first, cols), (second, rows):"},
     says="rope_2d turns the first half by the columns and the second by the rows.",

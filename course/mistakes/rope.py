@@ -32,6 +32,11 @@ _TWICE = "torch.cat((angles, angles), dim=-1)"
 _COS_SIN = "angles.cos().float(), angles.sin().float()"
 
 mistake(
+    {"torch.outer(positions,": "torch.outer(2 * positions,"},
+    says="rope_tables doubles the positions: row 1 holds the angles of position 2.",
+    look="What is the angle of the first pair at position 1?",
+)
+mistake(
     {"torch.arange(0, head_dim, 2,": "torch.arange(head_dim // 2,"},
     says="rope_tables uses the exponent -i / D, so every pair but the first turns too fast.",
     look="Pair i stands for two features. What does that make of i in the exponent?",
@@ -199,6 +204,14 @@ _HALVES = "x.chunk(2, dim=-1)"
 _JOINED = "torch.cat((-x2, x1), dim=-1)"
 
 mistake(
+    {
+        _HALVES: "x.roll(x.shape[-1] // 2).chunk(2, dim=-1)",
+        "(-x2, x1)": "(-x1, x2)",
+    },
+    says="rotate_half rolls without `dims`, so that halves move on into the next row.",
+    look="What does roll do with the axes of x if you don't say which one to roll along?",
+)
+mistake(
     {"(-x2, x1)": "(x2, -x1)"},
     says="rotate_half negates the first half instead of the second: it turns backwards.",
     look="Which half of the result carries the minus sign?",
@@ -355,8 +368,19 @@ mistake(
     look="Which dtype has bfloat16 times float32? Which dtype should come back?",
     common=True,
 )
+
+
+def _neighbors_turned(x, cos, sin):
+    """Turn features 2i and 2i + 1 by the angle of pair i, as complex numbers do."""
+    real, imaginary = x[..., 0::2], x[..., 1::2]
+    cos, sin = cos.chunk(2, dim=-1)[0], sin.chunk(2, dim=-1)[0]
+    turned = real * cos - imaginary * sin, real * sin + imaginary * cos
+    return torch.stack(turned, dim=-1).flatten(-2)
+
+
 mistake(
     {"rotate_half(x)": "torch.stack((-x[..., 1::2], x[..., 0::2]), dim=-1).flatten(-2)"},
+    {"(x * cos + rotate_half(x) * sin)": "_neighbors_turned(x, cos, sin)"},
     says="apply_rope turns neighbors, features 2i and 2i + 1, with tables for split halves.",
     look="Which column of the table belongs to feature 1?",
     common=True,
@@ -655,6 +679,14 @@ mistake(
     look="Make two modules and call the first. Whose tables does it use?",
 )
 mistake(
+    {
+        _BOTH: "*(t.to(x.device) for t in vars(self).setdefault("
+        "f'rows_{seq_len}', [self.cos[positions], self.sin[positions]]))"
+    },
+    says="RotaryEmbedding keeps rows by the length of x alone, and forgets that `offset` matters.",
+    look="Call it twice with two offsets. What is the key of your cache?",
+)
+mistake(
     {_BOTH: "*vars(self).setdefault(str(positions), [t[positions].to(x) for t in self.buffers()])"},
     says="RotaryEmbedding keeps the rows of an earlier call, in the dtype of that call.",
     look="Call it with bfloat16, then with float32. Which rows does the second call use?",
@@ -850,6 +882,11 @@ mistake(
     look="Which rows of the weight make head 0: the first D, or every H-th?",
 )
 mistake(
+    {"reshape(n_heads, -1,": "reshape(max(n_heads // 2, 1), -1,"},
+    says="interleaved_to_half splits the rows into another number of heads than n_heads.",
+    look="How many rows does one head have? Does any row leave its head?",
+)
+mistake(
     {"n_heads, -1, 2,": "-1, n_heads // 2, 2,"},
     {"n_heads, -1, 2,": "-1, n_heads, 2,"},
     says="interleaved_to_half takes n_heads for the width of a head, or for its pairs.",
@@ -948,6 +985,12 @@ mistake, alternative, error = entries("ntk_base")
 
 _EXPONENT = "(head_dim / (head_dim - 2))"
 
+mistake(
+    {"base * factor": "base * (factor * factor)"},
+    {"base * factor": "base * (factor * factor - (factor - 1))"},
+    says="ntk_base squares the factor, so that the pairs are stretched too much.",
+    look="By how much is the last pair stretched? Where else is the factor put in?",
+)
 mistake(
     {f" ** {_EXPONENT}": ""},
     says="ntk_base multiplies the base with the factor itself, which stretches too little.",

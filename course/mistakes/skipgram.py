@@ -106,6 +106,27 @@ mistake(
 mistake(
     {
         "return ": "centers, contexts = ",
+        " + left)": " + left)\n    words = (centers != 0) & (contexts != 0)\n"
+        "    return centers[words], contexts[words]",
+    },
+    says="skipgram_pairs takes the word 0 for padding: no pair has it.",
+    look="Is 0 a word? Which pairs does a text of 0 1 2 have?",
+)
+mistake(
+    {
+        "return ": "places = torch.arange(len(ids))\n"
+        "    ways = places, places.flip(0)\n"
+        "    beyond = [(min(window, 1000) - way).clamp(min=0) for way in ways]\n"
+        "    centers = ids.repeat_interleave(sum(beyond) * (len(ids) > 1))\n    return ",
+        "torch.cat(left + right)": "torch.cat([*left, *right, centers])",
+        "torch.cat(right + left)": "torch.cat([*right, *left, torch.zeros_like(centers)])",
+    },
+    says="skipgram_pairs fills windows up with 0 at the ends of the text: pairs with no word.",
+    look="How many neighbors does the first word of a text have?",
+)
+mistake(
+    {
+        "return ": "centers, contexts = ",
         " + left)": " + left)\n    return centers[contexts != 0], contexts[contexts != 0]",
     },
     says="skipgram_pairs pads the text with 0 and drops every 0 afterwards, also the word 0.",
@@ -715,7 +736,7 @@ mistake(
             "F.logsigmoid(positive)": f"(positive.sigmoid() + {little}).log()",
             "F.logsigmoid(-negative)": f"((-negative).sigmoid() + {little}).log()",
         }
-        for little in ("1e-9", "1e-10", "1e-8", "1e-7", "1e-6", "1e-12")
+        for little in ("1e-5", "1e-6", "1e-7", "1e-8", "1e-9", "1e-10", "1e-12")
     ),
     says="negative_sampling_loss adds a small number inside the logarithm, which bounds the loss.",
     look="What is the loss of a logit of -1000, and what is log(1e-9)?",
@@ -1437,6 +1458,13 @@ mistake(
         "(query, dim=-1)": "(query, dim=-1, eps=0.01)",
     },
     {_ROWS: "vectors", _QUERY: "query / (vectors.norm(dim=-1) * query.norm() + 1e-6)"},
+    *(
+        {
+            _ROWS: "vectors",
+            _QUERY: f"query / (vectors.square().sum(1) * query.square().sum() + {much}).sqrt()",
+        }
+        for much in ("1e-6", "1e-8", "1e-9", "1e-10")
+    ),
     says="nearest_by_cosine guards its division by so much that short rows look less alike.",
     look="How long are the shortest rows beside the number that is added?",
 )
