@@ -1,0 +1,110 @@
+"""Mistakes that any exercise can have, and what tells calls that raise from those that run."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from course.mistakes import diagnosis
+from course.mistakes.contrast import contrast
+from course.mistakes.diagnosis import KnownMistakes, diagnose
+from course.mistakes.families import families
+from course.mistakes.variant import Variant
+from course.syllabus import find_lesson, lessons
+from course.testing.case import collect
+from course.testing.door import Call
+from course.testing.examine import Examination
+from course.testing.executor import Executor
+from course.testing.outcomes import StudentError
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return [one for one in collect([find_lesson("rope").tests]) if one.exercise == "alibi_bias"]
+
+
+@pytest.fixture
+def said_of(cases, monkeypatch):
+    """What is said of an edit of alibi_bias when its lesson knows no mistakes."""
+    monkeypatch.setattr(diagnosis, "mistakes", lambda lesson: [])
+
+    def examine(old: str, new: str) -> str:
+        module = Variant("rope", "alibi_bias", "here", {old: new}).module()
+        examination = Examination(lambda: Executor(module))
+        findings = [examination.run(case) for case in cases]
+        found = diagnose(findings, KnownMistakes(cases, seed=0), seconds=(30, 1))
+        return found.says if found else ""
+
+    return examine
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+def test_families_find_room_in_every_exercise_and_make_python(lesson):
+    for exercise in lesson.exercises:
+        found = list(families(lesson.stem, exercise.name))
+        assert len({one.says for one in found}) >= 5
+        for one in found:
+            assert one.family
+            if one.variant.edits:
+                compile(one.variant.text, one.variant.place, "exec")
+
+
+CHECK = "if n_heads < 1 or n_heads & (n_heads - 1):"
+RESULT = "slopes[:, None, None] * steps_back"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (CHECK, "if False:", ("accepts", "`n_heads`")),
+        (CHECK, "if n_heads <= 1 or n_heads & (n_heads - 1):", ("refuses", "should accept")),
+        (CHECK, f"assert not ({CHECK[3:-1]}), 'wrong'\n    if False:", ("`assert`", "ValueError")),
+        ("raise ValueError", "return ValueError", ("returns its ValueError",)),
+        (RESULT, f"({RESULT}).double()", ("float64",)),
+        (RESULT, f"({RESULT})[None]", ("axis too many",)),
+        (RESULT, f"({RESULT}).flip(0)", ("reverse order",)),
+        ("    return", "    torch.manual_seed(3)\n    return", ("seeds",)),
+    ],
+)
+def test_a_family_names_a_mistake_that_no_lesson_lists(said_of, old, new, words):
+    said = said_of(old, new)
+    assert all(word in said for word in words), said
+
+
+def test_a_family_names_nothing_that_it_does_not_make(said_of):
+    assert said_of(RESULT, f"({RESULT}).cos()") == ""
+
+
+def test_the_mistake_of_a_lesson_wins_over_a_family(cases):
+    module = Variant("rope", "alibi_bias", "here", {"/ n_heads": "/ 8"}).module()
+    examination = Examination(lambda: Executor(module))
+    findings = [examination.run(case) for case in cases]
+    own = diagnose(findings, KnownMistakes(cases, seed=0), seconds=(30, 1))
+    assert "eight heads only" in own.says
+
+
+def _finding(*arguments: object, raised: bool) -> SimpleNamespace:
+    case = SimpleNamespace(lesson="rope", exercise="rotate_half")
+    failure = StudentError(("RuntimeError", "Exception"), "sizes 3 and 5", "") if raised else None
+    call = Call("rotate_half", arguments, {}, raised=raised)
+    return SimpleNamespace(case=case, failure=failure, calls=[call.outline])
+
+
+@pytest.mark.parametrize(
+    ("ran", "raised", "words"),
+    [
+        (torch.zeros(2, 3, 3, 4), torch.zeros(2, 3, 5, 4), ("axes 1 and 2", "(2, 3, 5, 4)")),
+        (torch.zeros(2, 4), torch.zeros(2, 4).bfloat16(), ("float32", "bfloat16")),
+        (torch.zeros(2, 3, 4), torch.zeros(3, 4), ("3 axes", "2 axes")),
+        (torch.zeros(2, 4), torch.zeros(4, 2).T, ("contiguous",)),
+    ],
+)
+def test_what_tells_a_call_that_raises_from_one_that_runs_is_said(ran, raised, words):
+    said = contrast([_finding(ran, raised=False), _finding(raised, raised=True)])
+    assert all(word in said for word in ("`x`", *words)), said
+
+
+def test_nothing_is_said_where_calls_alike_ran_and_raised():
+    x = torch.zeros(2, 4)
+    assert contrast([_finding(x, raised=False), _finding(x, raised=True)]) == ""
+    assert contrast([_finding(x, raised=True)]) == ""
