@@ -259,6 +259,8 @@ def _explained(
 def _explained_error(findings: Sequence[Finding]) -> Diagnosis | None:
     """Return which calls raise an error, and what most often raises the first that is common."""
     errors_of = [one for one in findings if isinstance(one.failure, StudentError)]
+    if not errors_of:
+        return None
     told, common = contrast(findings), ""
     for seen, one in itertools.product(errors_of, errors(findings[0].case.lesson)):
         raised = f"{seen.failure.kinds[0]}: {seen.failure.message}"
