@@ -33,7 +33,7 @@ import torch
 
 from course.syllabus import Lesson, find_lesson
 
-TOLD = 99
+EXIT_DONE = 99
 """The exit status of a run that told its result; a student's code may end it with 0."""
 
 
@@ -70,7 +70,7 @@ def main(forks: bool, task: ModuleType, likely: Lesson) -> None:
                 os.setsid()  # so that it can be ended together with all that it starts
             _run(lambda run: task.perform(run, warm[lesson], **request), tell)  # noqa: B023
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if code != TOLD:
+        if code != EXIT_DONE:
             tell(ended=code)
 
 
@@ -99,7 +99,7 @@ def _run(perform: Callable[[Run], Any], tell: Callable[..., None]) -> NoReturn:
         traceback.print_exc(file=log)
         log.flush()
         os._exit(1)
-    os._exit(TOLD)  # to take PyTorch down would take longer than the run
+    os._exit(EXIT_DONE)  # to take PyTorch down would take longer than the run
 
 
 def _collect_printed() -> Callable[[], str]:

@@ -1,4 +1,4 @@
-"""The watcher: it tests what is saved, shows what came out, and hears keys."""
+"""The watcher: it tests what is saved, shows the verdict, and reads keys."""
 
 import contextlib
 import os
@@ -18,14 +18,14 @@ from course.student.progress import chosen_exercise, next_exercise, status_of_al
 from course.student.warm.process import FORKS, WarmProcess, how_it_ended
 from course.syllabus import Lesson, lessons
 
-LOOK = 0.015
-"""Seconds between two looks at the files; what two in a row find the same is saved completely."""
+POLL_SECONDS = 0.015
+"""The time between two looks at the files; a file that two in a row find the same is complete."""
 
-LONG = 3
-"""Seconds after which a run that still goes on says what it is at."""
+SLOW_SECONDS = 3
+"""The time after which a run that still goes on says what it is doing."""
 
-END = ""
-"""The key that stands for the end of the input."""
+END_OF_INPUT = ""
+"""The key after which no other comes."""
 
 
 class Watcher:
@@ -44,7 +44,7 @@ class Watcher:
         self._exercise = exercise and exercise.name  # what hints are about
         self._began = 0.0
         self._at: str | None = None  # the exercise that is being tested
-        self._said_that_it_takes_long = False
+        self._warned = False
         self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
         click.echo(f"{course_board(status)}\n")
         click.echo("Loading PyTorch; after that, each save is tested at once.")
@@ -62,45 +62,45 @@ class Watcher:
         """
         if not (root() / "exercises").is_dir():
             raise RuntimeError("exercises/ is missing; `course build` makes it")
-        threading.Thread(target=self._hear_keys, daemon=True).start()
+        threading.Thread(target=self._read_keys, daemon=True).start()
         is_over = False
         seen = before = _files()
         try:
             self._test(self._lesson)
             while self._warm.is_busy or not is_over:
                 try:
-                    kind, event = self._events.get(timeout=LOOK)
+                    kind, event = self._events.get(timeout=POLL_SECONDS)
                 except queue.Empty:
                     now = _files()
                     if now == before != seen:
-                        self._saved({path for path, _ in now.items() ^ seen.items()})
+                        self._on_save({path for path, _ in now.items() ^ seen.items()})
                         seen = now
                     before = now
-                    self._say_if_it_takes_long()
+                    self._warn_if_slow()
                     continue
                 match kind, event:
                     case "told", (process, message):
-                        self._told(self._warm.receive(process, message))
+                        self._on_message(self._warm.receive(process, message))
                     case "key", "q":
                         break
                     case "key", "h":
                         self._hint()
                     case "key", key:
-                        is_over = is_over or key == END
+                        is_over = is_over or key == END_OF_INPUT
         finally:
             self._warm.close()
 
-    def _hear_keys(self) -> None:
+    def _read_keys(self) -> None:
         """Note each letter that is typed, or comes from a pipe."""
         with contextlib.suppress(OSError):  # the terminal is gone
             while letters := os.read(0, 80):
                 for letter in letters.decode("ascii", errors="replace"):
                     self._events.put(("key", letter))
-        self._events.put(("key", END))
+        self._events.put(("key", END_OF_INPUT))
 
     # --- saves and runs ---------------------------------------------------------------------
 
-    def _saved(self, paths: set[Path]) -> None:
+    def _on_save(self, paths: set[Path]) -> None:
         stems = {path.stem for path in paths}
         touched = [lesson for lesson in lessons() if lesson.stem in stems]
         lesson = self._lesson if self._lesson in touched else next(iter(touched), None)
@@ -109,11 +109,11 @@ class Watcher:
 
     def _test(self, lesson: Lesson) -> None:
         self._lesson, self._began = lesson, time.monotonic()
-        self._at, self._said_that_it_takes_long = None, False
+        self._at, self._warned = None, False
         width = shutil.get_terminal_size().columns
         self._warm.run({"lesson": lesson.stem, "width": width})
 
-    def _told(self, message: dict | None) -> None:
+    def _on_message(self, message: dict | None) -> None:
         match message:
             case {"testing": exercise}:
                 self._began = self._began if self._at is not None else time.monotonic()
@@ -139,15 +139,15 @@ class Watcher:
         if is_terminal:
             click.echo("h and Enter: a hint   q and Enter: quit")
 
-    def _say_if_it_takes_long(self) -> None:
+    def _warn_if_slow(self) -> None:
         waited = time.monotonic() - self._began
-        if self._warm.is_busy and self._at is not None and waited > LONG:
-            if not self._said_that_it_takes_long:
+        if self._warm.is_busy and self._at is not None and waited > SLOW_SECONDS:
+            if not self._warned:
                 click.echo(
                     f"{self._at or f'Loading exercises/{self._lesson.stem}.py'} takes long. A test "
                     "that takes half a minute is stopped; save the file to test it again."
                 )
-            self._said_that_it_takes_long = True
+            self._warned = True
 
     def _hint(self) -> None:
         if self._exercise:
