@@ -106,12 +106,8 @@ def _draw_map(
     kinds = [groups.get(word, "") if groups else "" for word in words]
     for index, kind in enumerate(dict.fromkeys(sorted(kinds, key=bool, reverse=True))):
         members = [row for row, other in enumerate(kinds) if other == kind]
-        axes.plot(
-            *points[members].T,
-            **(style_of("", index) | {"linestyle": "none"} if kind else {"marker": "."}),
-            **({} if kind else {"color": INK, "linestyle": "none"}),
-            label=kind or None,
-        )
+        how = style_of("", index) if kind else {"color": INK, "marker": "."}
+        axes.plot(*points[members].T, label=kind or None, **(how | {"linestyle": "none"}))
     axes.margins(0.1, 0.06)
     name_points(axes, points, words, page=page)
 
