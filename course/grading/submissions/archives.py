@@ -90,7 +90,7 @@ _LOCAL_HEADER = 30
 
 
 class LimitedFile(io.BufferedReader):
-    """A zip as a file of which every byte counts; `zipfile` reads the directory in one go."""
+    """An archive's file, of which every byte counts; `zipfile` reads the directory in one go."""
 
     def __init__(self, file: BinaryIO, limits: Limits) -> None:
         super().__init__(file)
