@@ -30,7 +30,7 @@ def said_of(cases, monkeypatch):
 
     def examine(old: str, new: str) -> str:
         module = Variant("rope", "alibi_bias", "here", {old: new}).module()
-        examination = Examination(lambda: Executor(module))
+        examination = Examination(Executor(module))
         findings = [examination.run(case) for case in cases]
         found = diagnose(findings, KnownMistakes(cases, seed=0), seconds=(30, 1))
         return found.says if found else ""
@@ -77,7 +77,7 @@ def test_a_family_names_nothing_that_it_does_not_make(said_of):
 
 def test_the_mistake_of_a_lesson_wins_over_a_family(cases):
     module = Variant("rope", "alibi_bias", "here", {"/ n_heads": "/ 8"}).module()
-    examination = Examination(lambda: Executor(module))
+    examination = Examination(Executor(module))
     findings = [examination.run(case) for case in cases]
     own = diagnose(findings, KnownMistakes(cases, seed=0), seconds=(30, 1))
     assert "eight heads only" in own.says
