@@ -81,7 +81,7 @@ SECONDS_BETWEEN_LINES = 10
 def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
     """Grade the SUBMISSIONS of a class: a folder or a zip with a folder, a zip or files each.
 
-    Each module runs in a process of its own that can neither see nor change anything; the tests
+    Each module runs in its own process, which can neither see nor change anything; the tests
     run outside of it. What was graded before and did not change is not graded again.
 
     \b
@@ -120,7 +120,7 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         raise click.ClickException(
-            "Stopped. What was graded so far is kept: run the same command again to go on."
+            "Stopped. The results so far are kept: run the same command again to go on."
         ) from None
     except BrokenPipeError:  # nobody reads on, as after `| head`: click ends quietly
         raise

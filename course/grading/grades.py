@@ -77,8 +77,9 @@ class StudentGrade:
     @property
     def has_all_points(self) -> bool:
         """Return whether every lesson was handed in and graded, and every exercise passed."""
-        done = all(one.status == LessonStatus.GRADED for one in self.lessons)
-        return done and 0 < self.worth == self.points
+        return bool(self.lessons) and all(
+            one.status == LessonStatus.GRADED and one.points == one.worth for one in self.lessons
+        )
 
     @property
     def own_notes(self) -> tuple[str, ...]:

@@ -578,6 +578,7 @@ def test_points_are_an_independent_sum_on_every_page():
         not_tested(lesson="lookup", trouble="lookup.py was not handed in."),
         replace(not_tested(lesson="lookup", trouble="The grader was killed."), key=""),
         result(lesson="lookup", one_hot_bytes=TO_DO),
+        result(lesson="gpt", GPT=WRONG),  # beyond the total
     ],
 )
 def test_nobody_passes_everything_with_a_lesson_that_does_not(other):
