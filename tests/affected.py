@@ -2,9 +2,8 @@
 
 A change is what differs from where this branch left main, committed or not. It affects a test file
 that imports or names what was changed, directly or through others. A string names a file next to it
-("page.html"), a path ("course/syllabus.toml"), a folder without modules ("lessons"), a module that
-is started ("course.grading.sandbox.start") or, in a test, a command ("grade"). Solutions, texts and
-mistakes count for the lessons that a test names, or for all if it goes through all lessons.
+("page.html"), a path, a folder without modules ("lessons"), a module ("course.cli.grade") or, in a
+test, a command ("grade"). Solutions, texts and mistakes count for the lessons that a test names.
 """
 
 import argparse
@@ -38,7 +37,6 @@ def text(file: str) -> str:
     return (ROOT / file).read_text(encoding="utf-8") if is_read and (ROOT / file).exists() else ""
 
 
-@cache
 def words(file: str) -> set[str]:
     return {*re.findall(r"\w+", text(file))}
 
@@ -132,17 +130,16 @@ class Map:
         found = {one for one in found if self.lesson_of(one) in {None, *named}}
         if found & {"course/testing/case.py", *self.plugins}:
             found |= {f"tests/test_{stem}.py" for stem in named}
-        found |= {f"solutions/{self.lesson_of(test)}.py", "pyproject.toml"}
-        return found | {CONFTEST, *self.plugins}
+        of_all = {f"solutions/{self.lesson_of(test)}.py", "pyproject.toml", CONFTEST, *self.plugins}
+        return found | of_all
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--since", default="main", metavar="COMMIT", help="main if not given")
     parser.add_argument("--slow", action="store_true", help="run the slow ones, too")
     options, for_pytest = parser.parse_known_args()
     new = git("ls-files", "--others", "--exclude-standard")
-    (base,) = git("merge-base", options.since, "HEAD")
+    (base,) = git("merge-base", "main", "HEAD")
     changed = new | git("diff", "--name-only", "--no-renames", base)
     depends = Map(changed | git("ls-files"))
     tests = [f for f in sorted(depends.files) if re.fullmatch(r"tests/(course/)?test_\w+\.py", f)]
@@ -154,9 +151,8 @@ def main() -> None:
     if not tests:
         sys.exit("No test depends on what was changed." if changed else "Nothing was changed.")
     everything = ["-m", ""] if options.slow else []
-    options = ["-q", "--solutions", *everything, *for_pytest]
-    run = subprocess.run([sys.executable, "-m", "pytest", *options, *tests], cwd=ROOT)
-    sys.exit(run.returncode)
+    command = [sys.executable, "-m", "pytest", "-q", "--solutions", *everything, *for_pytest]
+    sys.exit(subprocess.run([*command, *tests], cwd=ROOT).returncode)
 
 
 if __name__ == "__main__":
