@@ -51,8 +51,8 @@ SAID = {
     "why": "The point (3, 4) turned by 90 degrees is (-4, 3).",
     "where": "look at exercises/rope.py:31",
     "hint": "hint course hint rotate_half",
-    "not run": "not run: 2 tests",
-    "others": "other tests that fail: tiny 1e-4",
+    "not run": " 2 tests",
+    "others": "tiny 1e-4",
 }
 
 
