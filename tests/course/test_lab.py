@@ -147,6 +147,12 @@ def test_the_page_needs_nothing_beside_itself_and_no_text_can_end_its_script():
     assert set(re.findall(r'href="([^"]*)"', page)) == {"data:,", *(f"#{n}" for n in range(1, 8))}
 
 
+def test_the_scripts_ask_only_for_parts_that_the_page_has():
+    page = page_with({})
+    parts = set(re.findall(r'\bid="([\w-]+)"', page))
+    assert set(re.findall(r'\$\("([\w-]+)"\)', page)) <= parts
+
+
 def test_only_the_order_of_two_words_tells_what_comes_next():
     words, known = SENTENCE.split(), training.corpus()[0].words
     assert set(words) <= set(known)
