@@ -47,9 +47,10 @@ def svg_of(figure: Figure, title: str, metadata: str, width: int) -> str:
 
 
 def _smaller(inside: str) -> str:
-    """Return the same drawing in three quarters of the bytes.
+    """Return the same drawing in fewer bytes.
 
-    Without comments, without names that nothing refers to, without blanks in paths.
+    Without comments, without names that nothing refers to, without blanks in paths, and with places
+    to a hundredth of a pixel.
     """
     inside = re.sub(r"<!--.*?-->\n?", "", inside, flags=re.DOTALL)
     inside = inside.replace("xlink:href", "href")
@@ -58,7 +59,14 @@ def _smaller(inside: str) -> str:
     names = {name for both in used for name in both}
     inside = re.sub(r' id="([^"]+)"', lambda it: it[0] if it[1] in names else "", inside)
     inside = re.sub(r"\n\s+", "\n", inside)
+    inside = re.sub(r' (?:d|x|y)="[^"]*|translate\([^)]*', _to_hundredths, inside)
     return re.sub(r'(?<= d=")[^"]*', lambda it: re.sub(r"\s*([A-Za-z])\s*", r"\1", it[0]), inside)
+
+
+def _to_hundredths(places: re.Match[str]) -> str:
+    return re.sub(
+        r"-?\d+\.\d{3,}", lambda it: f"{float(it[0]):.2f}".rstrip("0").rstrip("."), places[0]
+    )
 
 
 def _style(inside: str) -> str:
