@@ -122,6 +122,11 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
         raise click.ClickException(
             "Stopped. The results so far are kept: run the same command again to go on."
         ) from None
+    except EOFError:  # click would say "Aborted!"
+        raise click.ClickException(
+            "A process of the grader was killed. What is graded is kept: run the same command "
+            "again to go on."
+        ) from None
     except BrokenPipeError:  # nobody reads on, as after `| head`: click ends quietly
         raise
     except OSError as error:

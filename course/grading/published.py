@@ -10,6 +10,7 @@ expressions that take linear time, and nothing is parsed or run.
 """
 
 import ast
+import codecs
 import functools
 import io
 import keyword
@@ -108,7 +109,8 @@ def _decoded(module: bytes) -> str:
     """Return the text of a module in the encoding that it declares, as Python decodes it."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(module).readline)
-        text = module.decode("utf-8" if encoding in _SLOW_ENCODINGS else encoding, "replace")
+        is_slow = codecs.lookup(encoding).name in _SLOW_ENCODINGS
+        text = module.decode("utf-8" if is_slow else encoding, "replace")
     except (SyntaxError, LookupError, ValueError):  # not one of Python's text encodings
         text = module.decode("utf-8", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")

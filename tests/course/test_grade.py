@@ -40,6 +40,7 @@ from course.grading.judge.unit import Unit, key_of, not_graded
 from course.grading.reports import pages_of_others
 from course.grading.run import Outcome, Request
 from course.grading.sandbox.remote import SECONDS_TO_LOAD
+from course.grading.sandbox.sandbox import SandboxError
 from course.grading.submissions import Submission
 from course.grading.submissions.process import read_class
 from course.grading.summary import summary
@@ -161,6 +162,18 @@ def test_a_fork_server_that_is_killed_loses_nothing(submissions, tmp_path):
     assert len(found) == 4
 
 
+@pytest.mark.slow
+def test_what_judges_are_forked_from_is_killed_and_a_sentence_says_so(submissions, tmp_path):
+    """The next judge cannot be started; Click would say "Aborted!" or nothing at all."""
+    results = grade_all(units(submissions), Store(tmp_path), Settings(), 1)
+    found = [next(results)[0]]
+    server, _ = own_children()
+    for process in [server, *children_of(server)]:
+        os.kill(process, signal.SIGKILL)
+    with pytest.raises(SandboxError, match="was killed"):
+        found += [result for result, _ in results]
+
+
 def test_one_grader_at_a_time(tmp_path):
     with Store(tmp_path).locked():
         second = Store(tmp_path).locked()
@@ -181,11 +194,20 @@ def test_a_seed_is_secret_until_it_is_drawn_and_then_kept(tmp_path):
     first, other = Store(tmp_path / "a"), Store(tmp_path / "b")
     drawn = first.seed(None)
     assert drawn == first.seed(None) != other.seed(None)
-    assert first.seed(7) == first.seed(None) == 7
+    assert first.seed(2**64) == first.seed(None) == 2**64
     for planted in ("seven", "7", "7\nforged"):
         (tmp_path / "a" / "seed.txt").write_text(planted, encoding="utf-8")
         assert first.kept_seed() is None
-        assert first.seed(None) not in (7, drawn)
+        assert first.seed(None) not in (2**64, drawn)
+
+
+def test_a_short_seed_cannot_be_found_by_trying(tmp_path):
+    """A module could try them all on the inputs that it sees."""
+    store = Store(tmp_path)
+    stretched = [store.seed(short) for short in (0, 7, 2**64 - 1, -7)]
+    assert len(set(stretched)) == 4
+    assert min(stretched) >= 2**64
+    assert store.seed(7) == store.seed(stretched[1]) == stretched[1]
 
 
 def test_results_that_another_user_wrote_are_not_believed(tmp_path, monkeypatch):
@@ -196,7 +218,7 @@ def test_results_that_another_user_wrote_are_not_believed(tmp_path, monkeypatch)
     result = replace(not_graded(unit, ""), key=key)
 
     def fill(store):
-        store.seed(7)
+        store.seed(2**64)
         store.add_passed_check("all")
         store.write(unit, result)
 
@@ -204,8 +226,10 @@ def test_results_that_another_user_wrote_are_not_believed(tmp_path, monkeypatch)
     monkeypatch.setattr(signing, "own_secret", lambda: b"another's")
     fill(theirs)
     monkeypatch.undo()
-    assert (ours.read(unit, key), ours.kept_seed(), ours.passed_checks()) == (result, 7, ["all"])
-    assert (theirs.read(unit, key), theirs.kept_seed(), theirs.passed_checks()) == (None, None, [])
+    assert (ours.read(unit, key), ours.kept_seed()) == (result, 2**64)
+    assert ours.passed_checks() == ["all"]
+    assert (theirs.read(unit, key), theirs.kept_seed()) == (None, None)
+    assert theirs.passed_checks() == []
     assert ([*ours.results()], [*theirs.results()]) == ([result], [])
     (file,) = (tmp_path / "ours").rglob("ann.json")
     for old, new in ((key, key_of(unit, 8)), ("rope_tables", "rope_table"), (".", "")):
@@ -227,6 +251,17 @@ def test_the_secret_is_made_once_and_nobody_else_can_read_it(tmp_path, monkeypat
     assert signing.own_secret.__wrapped__() != secret
     monkeypatch.setattr(signing.click, "get_app_dir", lambda _: "/proc/nowhere")
     assert len(signing.own_secret.__wrapped__()) == 32
+
+
+def test_no_secret_is_taken_from_the_current_folder(tmp_path, monkeypatch):
+    """Where a user has no home, the folder of settings is relative: a student may hand one in."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "settings").mkdir()
+    planted = tmp_path / "settings" / "grader.key"
+    planted.write_bytes(b"x" * 32)
+    planted.chmod(0o600)
+    monkeypatch.setattr(signing.click, "get_app_dir", lambda _: "settings")
+    assert signing.own_secret.__wrapped__() != b"x" * 32
 
 
 @pytest.mark.parametrize("place", ["out", "out/feedback", "out/.lock", "out/results/rope"])

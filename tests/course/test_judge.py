@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 from classes import needs_sandbox
-from hostile import CONNECTION
+from hostile import CONNECTION, STUB
 from hostile import SOLUTION as LOOKUP
 
 from course.grading.judge.judge import MAX_OTHER_MESSAGE, Judge, RemoteExamination
@@ -575,6 +575,17 @@ ATTEMPTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "imports a library that looks for a place for its cache": ("import matplotlib.pyplot", ()),
     "reads, and writes nowhere": ("import os\nopen(os.__file__)\nopen(os.devnull, 'w')", ()),
 }
+
+
+@pytest.mark.parametrize(
+    "then",
+    ["raise ValueError", "def lookup(weight, ids):\n    os._exit(0)", "os._exit(0)"],
+    ids=["it fails", "a call ends its process", "it ends its process"],
+)
+def test_what_was_tried_is_told_whatever_comes_after(judge, then):
+    code = f"{STUB}\n\nimport os\nos.system('true')\n{then}\n"
+    result = judge.grade(Unit("eve", "lookup", code.encode()))
+    assert (result.attempts, result.points) == ((PROGRAM,), 0)
 
 
 @pytest.mark.parametrize("name", ATTEMPTS)

@@ -110,6 +110,30 @@ def write_class(folder: Path, **files: bytes) -> Path:
 
 LOOKUP = zip_of([("lookup.py", packed(b"x = 1"))])
 
+KILLED = """
+import os, pickle
+def send(*arguments):
+    with open("times", "a+") as times:
+        times.write("x")
+        if times.tell() <= {}:
+            os.kill(os.getpid(), 9)
+    return dump(*arguments)
+dump, pickle.dump = pickle.dump, send
+send_class("""
+
+
+def test_a_reader_that_is_killed_once_is_replaced(tmp_path, monkeypatch):
+    """Twice at the same place it is given up, and the class is not what a sentence blames."""
+    class_ = write_class(tmp_path / "class", ann=LOOKUP, bob=LOOKUP)
+    monkeypatch.chdir(tmp_path)
+    program = process.PROGRAM
+    monkeypatch.setattr(process, "PROGRAM", program.replace("send_class(", KILLED.format(1), 1))
+    assert read_class(class_)[0] == list(read_submissions(class_))
+    (tmp_path / "times").unlink()
+    monkeypatch.setattr(process, "PROGRAM", program.replace("send_class(", KILLED.format(2), 1))
+    with pytest.raises(SubmissionsError, match="the process that reads it ended twice"):
+        read_class(class_)
+
 
 def test_a_class_is_read_in_another_process_as_in_this_one(tmp_path):
     class_ = write_class(tmp_path / "class", ann=LOOKUP, bob=b"no zip", cid=zip_of([]))
@@ -125,8 +149,13 @@ def test_a_class_is_read_in_another_process_as_in_this_one(tmp_path):
 
 @pytest.mark.parametrize(
     ("act", "is_refused"),
-    [("time.sleep(99)", False), ("while True: pass", True), ("bytearray(3 << 30)", True)],
-    ids=["waits", "works", "fills the memory"],
+    [
+        ("time.sleep(99)", False),
+        ("os.kill(os.getpid(), 9)", False),
+        ("while True: pass", True),
+        ("bytearray(3 << 30)", True),
+    ],
+    ids=["waits", "is killed", "works", "fills the memory"],
 )
 def test_a_process_that_reads_without_end_keeps_nobody_waiting(
     tmp_path, monkeypatch, act, is_refused
@@ -134,7 +163,7 @@ def test_a_process_that_reads_without_end_keeps_nobody_waiting(
     """Whatever it is that its limits do not count."""
     monkeypatch.setattr(process, "MAX_WAIT", 40 if is_refused else 4)
     endless = f"""
-import time
+import os, time
 from course.grading.submissions import limits
 from course.grading.submissions.reading import Reading
 files = Reading.files

@@ -64,6 +64,7 @@ HOSTILE = {
     "digits": b"1" * 1_000_000,
     "a word": b"x" * 1_000_000,
     "punycode": b"# coding: punycode\n" + b"-" + b"zz" * 490_000,
+    "punycode in capitals": b"# coding: Punycode\n" + b"-" + b"zz" * 490_000,
     "idna": b"# coding: idna\n" + b"xn--" * 240_000,
     "no encoding": b"# coding: nonsense\n" + b"x" * 990_000,
     "no text encoding": b"# coding: zlib\n" + b"x" * 990_000,

@@ -5,6 +5,7 @@ it stands what it depends on. So whoever is interrupted begins again, and only w
 out of date is done.
 """
 
+import hashlib
 import re
 import secrets
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,8 @@ from course.grading.names import file_stem
 from course.system.files import write_atomically
 from course.testing.result import LessonResult, from_text, to_text
 
+_LONG = 2**64
+"""A seed of that many possible ones cannot be found by trying."""
 _SIGNATURE = re.compile(r'"key": "[0-9a-f]+(\.[0-9a-f]+)"')
 
 
@@ -54,11 +57,11 @@ class Store:
             lock.release()
 
     def seed(self, chosen: int | None) -> int:
-        """Return the chosen seed, else that of the last time, else a new one.
+        """Return the chosen seed, which is stretched, else that of the last time, else a new one.
 
         Nobody can know a new one beforehand, and prepare answers for its inputs.
         """
-        seed = self.kept_seed() if chosen is None else chosen
+        seed = self.kept_seed() if chosen is None else _stretched(chosen)
         if seed is None:
             seed = secrets.randbits(128)  # so many cannot be tried, whatever is seen of the inputs
         write_atomically(self._out / "seed.txt", f"{seed}\n{sign(f'seed {seed}')}\n")
@@ -108,6 +111,16 @@ class Store:
 
     def _file(self, unit: Unit) -> Path:
         return self._out / "results" / unit.lesson / f"{file_stem(unit.student)}.json"
+
+
+def _stretched(seed: int) -> int:
+    """Return a seed of 128 bits for a short one: each guess at it takes a fifth of a second."""
+    if seed >= _LONG:
+        return seed
+    data = hashlib.scrypt(
+        str(seed).encode(), salt=b"what-and-where", n=2**16, r=8, p=1, maxmem=2**27, dklen=16
+    )
+    return int.from_bytes(data)
 
 
 def _signed_result(path: Path) -> LessonResult:

@@ -129,10 +129,10 @@ class Judge:
             try:
                 module.load()
                 findings = self._findings(lesson, unit.source, module)
-                attempts = module.attempts()
             except Wrong as wrong:
                 trouble = printable(str(wrong))
             finally:
+                attempts = module.attempts()
                 module.end()
         results = tuple(
             self._exercise_result(lesson, exercise, findings.get(exercise.name, ()))

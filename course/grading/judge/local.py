@@ -24,7 +24,7 @@ from course.grading.judge.schedule import Judges
 from course.grading.judge.unit import GradingError, Settings, Unit
 from course.grading.sandbox.namespaces import end_with_parent
 from course.grading.sandbox.sandbox import Limits, SandboxError, confine_judge, mapped_bytes
-from course.grading.sandbox.start import GRADER, start_fork_server, stop_fork_server
+from course.grading.sandbox.start import ENDED, GRADER, start_fork_server, stop_fork_server
 from course.testing.result import LessonResult
 
 if TYPE_CHECKING:
@@ -52,10 +52,13 @@ def local_judges(settings: Settings, jobs: int) -> Iterator[Judges]:
 
         def submit(number: int, unit: Unit) -> Future:
             try:
-                return uninterrupted(judges[number].submit, _grade, unit)
-            except BrokenProcessPool:  # it has ended
-                judges[number] = new_judge()
-                return uninterrupted(judges[number].submit, _grade, unit)
+                try:
+                    return uninterrupted(judges[number].submit, _grade, unit)
+                except BrokenProcessPool:  # it has ended
+                    judges[number] = new_judge()
+                    return uninterrupted(judges[number].submit, _grade, unit)
+            except (EOFError, ConnectionError, FileNotFoundError):  # what judges are forked from
+                raise SandboxError(ENDED) from None
 
         judges = [new_judge() for _ in range(jobs)]
         try:

@@ -70,6 +70,7 @@ class RemoteModule:
         self._bytes_left = MAX_BYTES
         self._worker: Worker | None = None
         self._lost = False
+        self._tried: set[str] = set()
 
     def allow(self, seconds: float) -> None:
         """Let it keep the judge busy for so long, from now on."""
@@ -84,14 +85,15 @@ class RemoteModule:
         """
         self._worker = self._fork_server.spawn()
         self.clock.watch(self._worker[0])
-        step = ["load", [self._source, self._name, self._earlier]]
+        steps = [["load", [self._source, self._name, self._earlier]], ["attempts", []]]
         try:
-            self.take([step], self.clock.now() + SECONDS_TO_LOAD)
+            self._note_tried(self.take(steps, self.clock.now() + SECONDS_TO_LOAD))
         except TimeIsUp:
             raise Wrong(f"{self._name} came to no end while it was imported") from None
         except Stopped as error:
             raise Wrong(f"{self._name} cannot be imported: {error}") from None
         except (Wrong, ToDo, StudentError) as error:
+            self.attempts()
             self.end()
             said = str(error)
             what = "Not loaded" if said.startswith(self._name) else f"{self._name} was not loaded"
@@ -99,13 +101,15 @@ class RemoteModule:
 
     def attempts(self) -> tuple[str, ...]:
         """Return which kinds of things the module tried that the sandbox refuses, if it tells."""
-        if self._worker is None:
-            return ()
-        try:
-            told = self.take([["attempts", []]], self.clock.now() + _SECONDS_TO_TELL)
-        except (TimeIsUp, Stopped, StudentError, ToDo, Wrong, WorkerLost):
-            return ()
-        return tuple(kind for kind in KINDS if isinstance(told, list) and kind in told)
+        if self._worker is not None:
+            with contextlib.suppress(TimeIsUp, Stopped, StudentError, ToDo, Wrong, WorkerLost):
+                step = ["attempts", []]
+                self._note_tried(self.take([step], self.clock.now() + _SECONDS_TO_TELL))
+        return tuple(kind for kind in KINDS if kind in self._tried)
+
+    def _note_tried(self, told: Any) -> None:
+        if isinstance(told, list):
+            self._tried.update(kind for kind in told if isinstance(kind, str))
 
     def take(self, steps: list[list], deadline: float) -> Any:
         """Have steps taken, one after the other; return the result of the last one.

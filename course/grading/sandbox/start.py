@@ -18,7 +18,7 @@ from course.grading.sandbox.sandbox import (
 GRADER = "COURSE_GRADER"
 """The environment variable by which the process that judges come from knows what it ends with."""
 ENDED = (
-    "The process that starts the workers was killed. What is graded is kept: run the same command "
+    "A process that starts others was killed. What is graded is kept: run the same command "
     "again to go on."
 )
 SECONDS_TO_END = 10

@@ -42,6 +42,13 @@ MAX_MEMORY = 2 << 30
 
 _SIGXCPU = getattr(signal, "SIGXCPU", 0)
 
+_ENDED = "the process that reads it ended twice: run the same command again"
+
+
+class ReaderEnded(Exception):
+    """The end of the process that reads a class before it was done: somebody killed it."""
+
+
 PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])  # another copy of the course may be installed
@@ -66,7 +73,7 @@ def read_class(
         SubmissionsError: there is no class.
     """
     found: list[Submission] = []
-    names, loose = [], []
+    names, loose, ended_at = [], [], None
     while not names or len(found) < len(names):
         for message in _messages(path, len(found), notebook):
             match message:
@@ -75,20 +82,31 @@ def read_class(
                 case Submission():
                     found.append(message)
                     progress(len(found), len(names))
+                case ReaderEnded() if ended_at != len(found):
+                    ended_at = len(found)  # once more, because it may not be the student's doing
+                case ReaderEnded() if not names:
+                    raise SubmissionsError(f"{path} was not read: {_ENDED}")
+                case ReaderEnded():
+                    found.append(_unread(names[len(found)], f"was not read: {_ENDED}"))
                 case Unreadable() if not names:
                     raise SubmissionsError(f"{path} {message}")
                 case OverLimit():
                     found.append(refused_whole(names[len(found)], message))
                 case Unreadable():
-                    unread = dict.fromkeys(stems(), f"What was handed in {message}.")
-                    found.append(Submission(names[len(found)], {}, (str(message),), unread))
+                    found.append(_unread(names[len(found)], message))
                 case _:
                     names, loose = message
     return with_own_modes_refused(found), loose
 
 
+def _unread(student: str, why: object) -> Submission:
+    """Return the submission of a student that was not read, and not by the student's fault."""
+    sentence = f"What was handed in {why}."
+    return Submission(student, {}, (sentence,), dict.fromkeys(stems(), sentence))
+
+
 def _messages(path: str | Path, first: int, notebook: str) -> Iterator[Any]:
-    """Yield what `send_class` sends; at last an `Unreadable` if it did not come to its end."""
+    """Yield what `send_class` sends; at last an exception if it did not come to its end."""
     arguments = [str(root()), str(path), str(first), notebook]
     program = [sys.executable, "-P", "-E", "-c", PROGRAM, *arguments]
     messages: queue.Queue = queue.Queue()
@@ -100,7 +118,7 @@ def _messages(path: str | Path, first: int, notebook: str) -> Iterator[Any]:
             if process.wait() == -_SIGXCPU:
                 yield OverLimit(f"takes more than {limits.MAX_SECONDS:g} seconds to read")
             elif process.returncode:
-                yield Unreadable("ended the process that reads it")
+                yield ReaderEnded()
         except queue.Empty:
             yield Unreadable(f"takes more than {MAX_WAIT} seconds to read")
         finally:
