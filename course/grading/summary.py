@@ -17,7 +17,7 @@ def summary(outcome: Outcome, request: Request) -> Iterator[str]:
     n_troubles = sum(bool(one.result.trouble) for one in graded) - n_missing
     yield (
         f"students: {len(students)}, results: {len(graded)}; "
-        f"modules not handed in: {n_missing}, with trouble: {n_troubles}"
+        f"modules not handed in: {n_missing}, not tested: {n_troubles}"
     )
     if len(students) == 1 and (folder := request.submissions / students[0].student).is_dir():
         yield f"one student, {folder.name}: if that is a folder of several, grade {folder}"

@@ -468,8 +468,8 @@ for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         pass
 """
 END = "did not come to an end in|more than 5 s of processor time"
-attack("never ends to load", "while True: pass", "came to no end")
-attack("sleeps at import", "import time; time.sleep(600)", "came to no end while")
+attack("never ends to load", "while True: pass", "did not finish")
+attack("sleeps at import", "import time; time.sleep(600)", "did not finish")
 in_call("computes for ever", "while True: pass", END)
 in_call("computes for ever, deaf", f"{IGNORE_ALL}\nwhile True: pass", END)
 in_call("one long call into C", f"{IGNORE_ALL}\nsum(range(10**12))", END)

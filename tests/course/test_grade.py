@@ -93,7 +93,7 @@ def out(graded_once, tmp_path) -> Path:
 def test_the_command_says_what_it_found(submissions, graded_once, out, tmp_path):
     said = graded_once.ran.output
     assert graded_once.ran.exit_code == 0, said
-    assert "students: 4, results: 4; modules not handed in: 0, with trouble: 1" in said
+    assert "students: 4, results: 4; modules not handed in: 0, not tested: 1" in said
     assert (out / "grades.csv").exists()
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "<code>learned.py</code> has published answers" in page  # ann's and cyd's

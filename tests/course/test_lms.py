@@ -275,6 +275,12 @@ REFUSED = {
     "a lesson twice": ("canvas", ONE, ["rope=A", "5=B"], "two columns for rope"),
     "a column twice": ("canvas", ONE, ["rope=A", "lookup=A"], '"A" for two lessons'),
     "no such column": ("canvas", ONE, ["rope=AA"], 'no column "AA"; did you mean "A"'),
+    "a part of a title": (
+        "canvas",
+        ONE.replace(",A,", ",Rotary embeddings (90121),"),
+        ["rope=rotary"],
+        'no column "rotary"; did you mean "Rotary embeddings (90121)"',
+    ),
     "two such columns": ("canvas", ONE, ["rope=A b"], '2 columns with the title "A b"'),
     "no columns named": ("canvas", ONE, [], "name the column of each lesson"),
     "no maximum": ("canvas", ONE.replace("10", "0"), ["rope=A"], 'no points possible for "A"'),

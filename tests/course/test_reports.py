@@ -535,7 +535,7 @@ def test_who_has_to_act_is_said_by_turns():
     order = [
         "You 1 module not graded",
         "The grader itself was killed.: cy",
-        "2 notes on whose work something is",
+        "2 notes on unclear owners",
         f"{OWNER_UNCLEAR}: nobody can tell: bob",
         "Nobody's: <b>.py.",
         "Students 2 modules that cannot be tested",

@@ -725,7 +725,15 @@ def test_whose_name_looks_like_anothers_is_told_apart_with_a_note(tmp_path):
     found = read(write(tmp_path, {f"{name}/rope.py": name for name in names}))
     assert [*found] == ["ann", "ann~1", "ann~2", "bob"]  # who is called exactly so keeps the name
     assert [one.modules["rope"].decode() for one in found.values()] == names
-    assert [notes(one) for one in found.values()] == [*map(LIKE_ANOTHER.format, names[:3]), ""]
+    assert [notes(one) for one in found.values()] == [LIKE_ANOTHER.format("ann"), "", "", ""]
+
+
+def test_two_with_one_name_and_a_number_each_are_no_one_to_ask_about(tmp_path):
+    names = ["müllerjan_101_111_rope.py", "müllerjan_102_112_rope.py"]
+    found = read(write(tmp_path, dict.fromkeys(names, "x")))
+    assert {name: notes(one) for name, one in found.items()} == {
+        f"müllerjan~{n}": "" for n in (101, 102)
+    }
 
 
 def test_names_of_one_hash_are_two_students(tmp_path):

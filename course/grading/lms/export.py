@@ -94,7 +94,8 @@ def find_column(table: Table, title: str) -> int:
         return found[0]
     if found:
         raise ExportError(f'{table.name} has {len(found)} columns with the title "{title}"')
-    near = closest(title, table.rows[0])
+    longer = (one for one in table.rows[0] if one.casefold().startswith(title.casefold()))
+    near = next(longer, None) or closest(title, table.rows[0])
     meant = f'; did you mean "{shown(near)}"?' if near else ""
     raise ExportError(f'{table.name} has no column "{title}"{meant}')
 

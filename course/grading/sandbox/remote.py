@@ -89,15 +89,15 @@ class RemoteModule:
         try:
             self._note_tried(self.take(steps, self.clock.now() + SECONDS_TO_LOAD))
         except TimeIsUp:
-            raise Wrong(f"{self._name} came to no end while it was imported") from None
+            raise Wrong(f"{self._name} did not finish importing") from None
         except Stopped as error:
             raise Wrong(f"{self._name} cannot be imported: {error}") from None
         except (Wrong, ToDo, StudentError) as error:
             self.attempts()
             self.end()
             said = str(error)
-            what = "Not loaded" if said.startswith(self._name) else f"{self._name} was not loaded"
-            raise Wrong(f"{what}; {quoted(said)}") from None
+            what = "The file" if said.startswith(self._name) else self._name
+            raise Wrong(f"{what} was not loaded; {quoted(said)}") from None
 
     def attempts(self) -> tuple[str, ...]:
         """Return which kinds of things the module tried that the sandbox refuses, if it tells."""

@@ -44,7 +44,8 @@ class Student:
         canvas_id: the number by which Canvas knows the student, if the class came from there.
         moodle_id: the number that Moodle gave the student in this assignment, if from there.
         unclear: why the owner of this work is not known, as a sentence; empty if it is known.
-        looks_like_another: whether another name looks the same, except for what was added to it.
+        looks_like_another: whether another name looks the same, except for what was added to it;
+            False if a platform gave this student a number.
     """
 
     name: str
@@ -82,7 +83,10 @@ def students_of(names: Sources) -> list[Student]:
         keeps = not is_shared or owner.name == owner.shown
         name = owner.shown if keeps else f"{owner.shown}~{_tag(owner.number or owner.name)}"
         numbers = (owner.number, "") if owner.is_on_canvas else ("", owner.number)
-        students.append(Student(name, sources, *numbers, unclear.get(owner, ""), is_shared))
+        looks_like_another = is_shared and not owner.number
+        students.append(
+            Student(name, sources, *numbers, unclear.get(owner, ""), looks_like_another)
+        )
     n_students = Counter(student.name for student in students)
     distinct = [
         one
