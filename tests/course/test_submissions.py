@@ -610,6 +610,14 @@ def test_a_module_beside_the_students_folders_is_nobodys_and_named(tmp_path, nam
             assert loose_modules(path) == [name]
 
 
+@pytest.mark.parametrize("name", ["Jane Doe - rope.py", "jane_rope.py", "jane-rope (1).ipynb"])
+def test_a_module_that_only_its_own_name_gives_to_somebody_is_not_graded(tmp_path, name):
+    for path in forms(tmp_path, {"bob/rope.py": "b", name: "x"}):
+        found = read(path)
+        assert found["bob"].modules == {"rope": b"b"} and not found["bob"].unread
+        assert name in found[name].unread["rope"] and not found[name].modules
+
+
 def test_a_link_in_place_of_a_module_is_nobodys_too(tmp_path):
     write(tmp_path, {"bob/rope.py": "b"})
     (tmp_path / "rope.py").symlink_to("bob/rope.py")

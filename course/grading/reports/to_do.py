@@ -78,7 +78,7 @@ def for_instructor(
     return _tasks(
         (failed, "module", "not graded", "run the same command again"),
         (tried, "module", "that tried what no exercise needs", "it was refused; read the file"),
-        (unknown, "note", "on unclear owners", "name the folder after the student and grade again"),
+        (unknown, "note", "on unclear owners", "name it after the student and grade again"),
         (found, "module", "with published answers", "take a look; this is never a verdict"),
     )
 

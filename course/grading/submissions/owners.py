@@ -17,6 +17,7 @@ from course.grading.submissions.file_names import (
     OF_COURSE,
     SOURCES,
     is_loose_module,
+    may_be_module,
     platform_name,
 )
 from course.grading.submissions.files import Archive, Folder
@@ -75,7 +76,7 @@ def students_of(names: Sources) -> list[Student]:
     for name, kind in names.items():
         if owner := _owner_of(name, kind):
             owners[owner][name] = kind
-    unclear = _claimed_twice(owners)
+    unclear = _claimed_twice(owners) | _loose(owners)
     n_owners = Counter(owner.shown.casefold() for owner in owners)
     students = []
     for owner, sources in owners.items():
@@ -130,6 +131,20 @@ def _claimed_twice(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
             all_claim = f"{', '.join(called)} and {last} {'all' if called[1:] else 'both'} claim"
             found |= dict.fromkeys(rivals, f"{all_claim} the name {rivals[0].shown}: keep one.")
     return found
+
+
+def _loose(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
+    """Return the owners of a module next to the students' folders, with a sentence that names it.
+
+    Google Classroom gives such names ("Jane Doe - rope.py"), but a student may choose them, too.
+    """
+    return {
+        owner: f"{shown(name)} is in no folder with its student's name: put it into one."
+        for owner, sources in owners.items()
+        for name, kind in sources.items()
+        if kind == "file" and may_be_module((name,)) and not platform_name(name)
+        if not is_archive(name)
+    }
 
 
 def _tag(identity: str) -> str:
