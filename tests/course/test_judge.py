@@ -13,6 +13,7 @@ from classes import needs_sandbox
 from hostile import CONNECTION, STUB
 from hostile import SOLUTION as LOOKUP
 
+from course.grading.judge import judge as judging
 from course.grading.judge.judge import MAX_OTHER_MESSAGE, Judge, RemoteExamination
 from course.grading.judge.unit import Unit, key_of
 from course.grading.sandbox import remote
@@ -147,6 +148,19 @@ def test_a_text_fares_as_well_wherever_it_runs(judge):
     for name in ("eve", "bob"):
         result = judge.grade(Unit(name, "rope", text.encode()))
         assert result.points == result.worth
+
+
+def test_what_cannot_be_diagnosed_is_graded_all_the_same(judge, monkeypatch):
+    """Otherwise a student could leave a lesson out of the totals, by values that are odd enough."""
+
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(judging, "diagnose", fail)
+    source = f"{LOOKUP}\n\ndef lookup(weight, ids):\n    return None\n".encode()
+    result = judge.grade(Unit("eve", "lookup", source))
+    assert (bool(result.key), result.trouble) == (True, "")
+    assert 0 < result.points < result.worth
 
 
 @pytest.mark.parametrize(

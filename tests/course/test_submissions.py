@@ -855,6 +855,16 @@ def test_a_platforms_number_tells_namesakes_apart_and_is_not_anothers_name(tmp_p
     }
 
 
+def test_a_name_with_a_number_in_it_is_not_anothers_on_moodle(tmp_path):
+    """Where students may write their own names, one could look like the name of a folder."""
+    work = {
+        "Ann_1_assignsubmission_file_/rope.py": "hers",
+        "Ann_1_assignsubmission_file_2_assignsubmission_file_/rope.py": "evil",
+    }
+    found = {one.moodle_id: one.modules for one in read(write(tmp_path, work)).values()}
+    assert found == {"1": {"rope": b"hers"}, "2": {"rope": b"evil"}}
+
+
 def test_hostile_names_inside_do_not_reach_the_notes(tmp_path):
     inner = zipped({"<b>\n\x1b[1m/exercises/rope.py": "a", "<b>\n/other/rope.py": "b"})
     text = notes(read_one(write(tmp_path, {"ann.zip": inner})))

@@ -21,6 +21,10 @@ _CANVAS_WITHOUT_NAMES = re.compile(
 )
 MOODLE = re.compile(r"(?P<name>.+?)(?P<late>)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
 """Names that platforms give what an instructor downloads; of these, a student chose only `file`."""
+_MOODLE_FOLDER = re.compile(
+    r"(?P<name>.+)(?P<late>)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>)"
+)
+"""The last number counts, because a student may write one into the name."""
 _COPY = r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?"
 """The mark that computers put on a second file: browsers make "rope (1).py", Canvas
 "rope-1.py", Windows "rope - Copy (2).py", a Mac "rope copy 2.py"."""
@@ -40,8 +44,9 @@ def platform_name(name: str, kind: str = "file") -> re.Match | None:
     """Take a name apart that Canvas or Moodle gave: `name`, `id`, `late` and `file`."""
     if len(name) > MAX_LENGTH:
         return None
-    of_canvas = [] if kind == "folder" else [_CANVAS_WITHOUT_NAMES, CANVAS]  # which makes none
-    return next((match for form in [*of_canvas, MOODLE] if (match := form.fullmatch(name))), None)
+    is_folder = kind == "folder"  # Canvas makes none
+    forms = [_MOODLE_FOLDER] if is_folder else [_CANVAS_WITHOUT_NAMES, CANVAS, MOODLE]
+    return next((match for form in forms if (match := form.fullmatch(name))), None)
 
 
 def name_of(path: tuple[str, ...]) -> str:
