@@ -101,7 +101,7 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None
     allowed = torch.ones(q_len, k_len, dtype=torch.bool, device=q.device)
     later = ~allowed.tril(diagonal=k_len - q_len)
     weights = scores.masked_fill(later, float("-inf")).softmax(dim=-1)
-    return weights.to(v.dtype) @ v
+    return weights @ v
     ### END SOLUTION
 
 

@@ -192,7 +192,7 @@ _SCALE = " / q.shape[-1] ** 0.5"
 _MASKED = 'scores.masked_fill(later, float("-inf"))'
 _LATER = "later = ~allowed.tril(diagonal=k_len - q_len)"
 _ADD_BIAS = "scores = scores + bias"
-_AVERAGE = "return weights.to(v.dtype) @ v"
+_AVERAGE = "return weights @ v"
 
 mistake(
     {_MASKED: 'scores.masked_fill(later & (q_len == k_len), float("-inf"))'},
@@ -332,7 +332,7 @@ mistake(
     look="Does a bias hide later keys?",
 )
 mistake(
-    {_AVERAGE: "return weights.to(v.dtype) @ k"},
+    {_AVERAGE: "return weights @ k"},
     says="causal_attention averages the keys instead of the values.",
     look="What are keys for, and what are values for?",
 )
@@ -349,7 +349,7 @@ mistake(
 mistake(
     {"scores = q @": "scores = q.detach() @"},
     {"k.transpose(-2, -1)": "k.detach().transpose(-2, -1)"},
-    {"weights.to(v.dtype) @ v": "weights.to(v.dtype).detach() @ v"},
+    {"weights @ v": "weights.detach() @ v"},
     says="causal_attention cuts queries or keys off from their gradient.",
     look="What do detach(), .data and no_grad do to a gradient?",
 )

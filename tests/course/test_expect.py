@@ -166,6 +166,10 @@ def test_a_change_that_does_not_mend_it_is_not_said(got, want):
     assert message_of(expect.equal, got, want).startswith("the values are not the ones they should")
 
 
+def test_imaginary_parts_are_not_overlooked():
+    assert "swapped" not in message_of(expect.equal, ROWS.T + 1j, ROWS)
+
+
 def test_rows_that_are_equal_are_not_said_to_have_moved():
     got = ONE_ROW + torch.eye(4)[:1].T
     assert message_of(expect.equal, got, ONE_ROW).startswith("only row 0 is wrong")
