@@ -418,7 +418,7 @@ alternative(
     },
     {
         _ADD_BIAS: "scores = scores + bias.to(scores.dtype)",
-        ".softmax(dim=-1)\n": ".float().softmax(dim=-1)\n",
+        ".softmax(dim=-1)\n": ".float().softmax(dim=-1).to(v.dtype)\n",
     },
     {
         _MASKED + ".softmax(dim=-1)": "torch.exp(F.log_softmax(" + _MASKED + ", dim=-1))",
