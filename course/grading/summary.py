@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from course.grading.grades import LessonStatus
 from course.grading.run import Outcome, Request, first_few
+from course.messages.wording import counted
 
 MAX_CHANGES = 20
 """So many changes are listed; all are in changes.csv."""
@@ -14,7 +15,9 @@ def summary(outcome: Outcome, request: Request) -> Iterator[str]:
     students = outcome.grades.students
     graded = [one for student in students for one in student.lessons]
     n_missing = sum(one.status == LessonStatus.NOT_HANDED_IN for one in graded)
-    n_troubles = sum(bool(one.result.trouble) for one in graded) - n_missing
+    n_troubles = sum(
+        bool(one.result.trouble) for one in graded if one.status == LessonStatus.GRADED
+    )
     yield (
         f"students: {len(students)}, results: {len(graded)}; "
         f"modules not handed in: {n_missing}, not tested: {n_troubles}"
@@ -34,10 +37,8 @@ def summary(outcome: Outcome, request: Request) -> Iterator[str]:
     yield from outcome.notes
     yield from (f"  {path}" for path in outcome.written)
     if outcome.left_behind:
-        yield (
-            "Older pages of students who are not among these are in there: "
-            f"{len(outcome.left_behind)}, such as {outcome.left_behind[0]}."
-        )
+        pages, one = counted(len(outcome.left_behind), "older page"), outcome.left_behind[0]
+        yield f"{pages} of students who are not in this run stayed, such as {one}."
     if outcome.changes is not None:
         yield from _about_changes(outcome, request)
     yield f"The inputs were drawn from the seed in {request.out / 'seed.txt'}."
@@ -47,7 +48,8 @@ def _about_changes(outcome: Outcome, request: Request) -> Iterator[str]:
     if not outcome.is_comparable:
         yield f"{request.compare} has no result that this version of the grader can read."
     students = {change.student for change in outcome.changes}
-    yield f"changed: {len(outcome.changes)} exercises of {len(students)} students"
+    exercises = counted(len(outcome.changes), "exercise")
+    yield f"changed: {exercises} of {counted(len(students), 'student')}"
     for one in outcome.changes[:MAX_CHANGES]:
         points = f"{one.before or 0} -> {one.after or 0}"
         yield f"  {one.student}: {one.lesson}.{one.exercise} {points}. {one.why}"

@@ -271,7 +271,7 @@ def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions, graded_once):
     assert second.returncode == 0, second.stderr
     lesson = find_lesson("learned")
     worth = lesson.exercise("tied_logits").points
-    assert f"changed: {len(lesson.exercises)} exercises of 1 students" in second.stdout
+    assert f"changed: {len(lesson.exercises)} exercises of 1 student" in second.stdout
     assert f"bob: learned.tied_logits 0 -> {worth}. " in second.stdout
     seeds = {(tmp_path / name / "seed.txt").read_text("utf-8") for name in ("first", "second")}
     assert len(seeds) == 1

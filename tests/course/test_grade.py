@@ -97,10 +97,10 @@ def test_the_command_says_what_it_found(submissions, graded_once, out, tmp_path)
     assert (out / "grades.csv").exists()
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "<code>learned.py</code> has published answers" in page  # ann's and cyd's
-    assert "Older pages" not in said
+    assert "older page" not in said
     shutil.copytree(submissions / "ann", tmp_path / "class" / "ann")
     result = run(tmp_path / "class", out=out)
-    assert "Older pages of students who are not among these are in there: 3, " in result.output
+    assert "3 older pages of students who are not in this run" in result.output
 
 
 @pytest.mark.slow
@@ -287,6 +287,8 @@ SAID = {
     "two students": ([CLASS, ANN], [], ["of several"]),
     "notes": ([ANN, replace(ANN, lesson="lookup")], ["notes on what they handed in: 1;"], []),
     "nothing odd": ([BOB], [], ["notes", "no module"]),
+    "not graded": ([replace(BOB, trouble="was killed.")], ["not tested: 0"], ["not tested: 1"]),
+    "not tested": ([replace(BOB, key="a", trouble="empty")], ["not tested: 1"], []),
     "no module": (
         [ANN, BOB, CYD, replace(CYD, lesson="lookup", trouble="")],
         ["in the work of: ann; "],
