@@ -427,6 +427,13 @@ class TestCausalAttention:
         got = lesson.causal_attention(q, k, v, bias=bias)
         expect.close(got, attended(q, k, v, bias).float())
 
+    def test_bias_counts_for_a_single_query_too(self, lesson, draw):
+        """With a cache one query reads all keys: no mask is needed, but a bias is."""
+        q, k, v = drawn_qkv(draw, 2, 3, 1, 5, 6)
+        bias = 2 * draw.normal(3, 1, 5)
+        got = lesson.causal_attention(q, k, v, bias)
+        expect.close(got, attended(q, k, v, bias).float())
+
     def test_bias_can_close_a_key(self, lesson, draw):
         """A bias of minus infinity leaves a share of 0; each row keeps its own key."""
         q, k, v = drawn_qkv(draw, 2, 3, 4, 4, 6)

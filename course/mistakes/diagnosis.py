@@ -6,7 +6,7 @@ mistake explains a failing test only if it fails it with the same values, up to 
 the same error; and it is out of the question if it fails a test that the student's code passes.
 
 - One mistake that explains all failing tests is named: one of the lesson's own, else one of a
-  family that any exercise can have.
+  family that any exercise can have, rather what is seen than a cause.
 - Else two mistakes at once that explain them all: their edits, made together. The one to fix first
   is named.
 - Else a mistake that explains at least half of the failing tests, for another one, unknown, may
@@ -31,7 +31,7 @@ import torch
 
 from course.mistakes import Mistake, errors, mistakes
 from course.mistakes.contrast import contrast
-from course.mistakes.families import families
+from course.mistakes.families import CAUSES, families
 from course.mistakes.variant import EditError, Variant
 from course.syllabus import Status
 from course.testing.case import Case
@@ -54,6 +54,9 @@ _SECONDS_OF_ALL_TESTS = 0.3
 
 _SAMPLE = 6
 """How many of the failing tests decide which mistakes may explain a part, and pairs the whole."""
+
+_FIRST_TO_PASS = 2
+"""How many of the tests that passed, the quickest, rule out mistakes of families at first."""
 
 _MAX_PAIRS = 300
 """How many pairs of one exercise are kept: there are up to 50,000, of 20 kB each."""
@@ -108,7 +111,7 @@ class KnownMistake:
             return False
         # what a test compares may lie closer together: pairs in another order are the same, sorted
         return found.status == Status.WRONG and (
-            (same_values(found.trace, seen.trace) and found.text == _parameters_found(seen.text))
+            (same_values(found.trace, seen.trace) and found.text == _compared_text(seen.text))
             or bool(seen.mismatches and same_values(found.mismatches, seen.mismatches))
         )
 
@@ -118,11 +121,17 @@ def _without_tensors(found: Finding) -> Finding:
     if found.status == "passed":
         return replace(found, failure=None, text="", trace=[], mismatches=[], calls=[])
     drop_tracebacks(found)
-    return replace(found, failure=None, text=_parameters_found(found.text), calls=[])
+    return replace(found, failure=None, text=_compared_text(found.text), calls=[])
 
 
-def _parameters_found(text: str) -> str:
-    """Return what a module holds that lacks the parameter a test sets; of names only how deep."""
+def _compared_text(text: str) -> str:
+    """Return what a message says that no value tells.
+
+    That is what a refusal lacks, or what a module holds that lacks the parameter a test sets; of
+    names only how deep they are.
+    """
+    if text.startswith("the message of the "):
+        return text.partition("\n")[0]
     if not re.match(r"the module has no parameter |\S+ has shape ", text):
         return ""
     return re.sub(r"'[^']*'", lambda name: "." * name[0].count("."), text)
@@ -155,14 +164,6 @@ class KnownMistakes:
         """
         is_short = seconds < _SECONDS_OF_ALL_TESTS
         return [one for one in self.of_families if is_short or one.mistake.forget is None]
-
-    def _applicable(self, of_exercise: Iterable[Mistake]) -> list[KnownMistake]:
-        found = []
-        for one in of_exercise:
-            with contextlib.suppress(EditError):  # somebody has changed the reference
-                if one.variant.text:
-                    found.append(KnownMistake(one, self._cases, self._seed))
-        return found
 
     def pair(self, one: KnownMistake, other: KnownMistake) -> KnownMistake | None:
         """Return two mistakes made at once, if they can be."""
@@ -214,10 +215,17 @@ def diagnose(
     agree = [one for one in of_families if in_time() and one.explains(wrong[0])]
     whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
     if whole:
-        return _named(_of_first_family(whole), wrong, another=False)
+        return _named(_preferred(whole), wrong, another=False)
     sample = _sample(wrong)
     candidates = [*known.singles, *of_families]
-    evidence = {one: _evidence(one, sample) for one in candidates if in_time()}
+    evidence = {}
+    for one in itertools.takewhile(lambda _: in_time(), candidates):
+        if not one.mistake.family:
+            evidence[one] = _evidence(one, sample)
+        elif one.passes(must_pass[:_FIRST_TO_PASS]):
+            found = _evidence(one, sample)
+            if _DIFFERS not in found:
+                evidence[one] = found
     for one, other in _pairs(evidence, _within(seconds[1])):
         both = known.pair(one, other)
         if both and all(map(both.explains, wrong)) and both.passes(must_pass):
@@ -231,7 +239,7 @@ def diagnose(
     most = max(map(len, explained.values()), default=0)
     best = [one for one in candidates if one in explained and len(explained[one]) == most]
     enough = most and most >= len(wrong) / 2
-    best = _of_first_family(best)
+    best = _preferred(best)
     named = _named(best, explained[best[0]], another=True) if enough else None
     return named or _explained_error(findings)
 
@@ -296,7 +304,7 @@ _PASSES, _DIFFERS, _LIKE, _AGREES = range(4)
 
 
 def _evidence(known: KnownMistake, wrong: Sequence[Finding]) -> list[int]:
-    """Return what each of these tests says for a mistake."""
+    """Return what each of these tests says for a mistake; of a family until one speaks against."""
     evidence = []
     for seen in wrong:
         its = known.finding(seen.case)
@@ -306,6 +314,8 @@ def _evidence(known: KnownMistake, wrong: Sequence[Finding]) -> list[int]:
             evidence.append(_AGREES)
         else:
             evidence.append(_LIKE if _form(its.trace) == _form(seen.trace) else _DIFFERS)
+            if known.mistake.family and evidence[-1] == _DIFFERS:
+                break
     return evidence
 
 
@@ -343,9 +353,14 @@ def _form(value: Any) -> Any:
     return getattr(value, "shape", type(value))
 
 
-def _of_first_family(known: Sequence[KnownMistake]) -> list[KnownMistake]:
-    """Return those of the lesson's own, if there are any, else those of the first family."""
-    return [one for one in known if one.mistake.family == known[0].mistake.family]
+def _preferred(known: Sequence[KnownMistake]) -> list[KnownMistake]:
+    """Return the lesson's own, if there are any, else those that tell what is seen, else all.
+
+    What is seen is true whatever the cause is; a cause is told only if no other would do as well.
+    """
+    own = [one for one in known if not one.mistake.family]
+    seen = [one for one in known if one.mistake.family not in CAUSES]
+    return own or seen or list(known)
 
 
 def _named(

@@ -730,28 +730,32 @@ def _left_out(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
 
 _ARITHMETIC = {
     ast.Div: {
-        "leaves out a division.": ["{0}"],
-        "divides twice by the same number.": ["({0} / {1} / {1})"],
-        "multiplies where it should divide.": ["({0} * {1})"],
+        "leaves out the division by {1}.": ["{0}"],
+        "divides twice by {1}.": ["({0} / {1} / {1})"],
+        "multiplies by {1} where it should divide.": ["({0} * {1})"],
         "divides whole numbers, which cuts the fraction off.": ["({0} // {1})"],
         "divides the wrong way round.": ["({1} / {0})"],
     },
     ast.FloorDiv: {"leaves a fraction where a whole number is needed.": ["({0} / {1})"]},
     ast.Mult: {
-        "leaves out a factor.": ["{0}", "{1}"],
-        "multiplies twice by the same factor.": ["({0} * {1} * {1})", "({0} * {0} * {1})"],
+        "leaves out the factor {0}.": ["{1}"],
+        "leaves out the factor {1}.": ["{0}"],
+        "multiplies twice by {0}.": ["({0} * {0} * {1})"],
+        "multiplies twice by {1}.": ["({0} * {1} * {1})"],
         "adds where it should multiply.": ["({0} + {1})"],
-        "divides where it should multiply.": ["({0} / {1})"],
+        "divides by {1} where it should multiply.": ["({0} / {1})"],
     },
     ast.Sub: {
         "subtracts the wrong way round.": ["({1} - {0})"],
         "adds where it should subtract.": ["({0} + {1})"],
-        "leaves out a subtraction.": ["{0}"],
+        "does not subtract {1}.": ["{0}"],
     },
     ast.Add: {
-        "leaves out one of two things that it should add.": ["{0}", "{1}"],
+        "does not add {0}.": ["{1}"],
+        "does not add {1}.": ["{0}"],
         "subtracts where it should add.": ["({0} - {1})"],
-        "adds the same thing twice.": ["({0} + {1} + {1})", "({0} + {0} + {1})"],
+        "adds {0} twice.": ["({0} + {0} + {1})"],
+        "adds {1} twice.": ["({0} + {1} + {1})"],
     },
     ast.Pow: {
         "leaves out an exponent.": ["{0}"],
@@ -765,16 +769,25 @@ _ARITHMETIC = {
         "multiplies number by number, which adds nothing up.": ["({0} * {1})"],
     },
 }
+"""What goes wrong, and how it is written; it names an operand only if that is an argument."""
 
 
 def _arithmetic(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
     """A sign, a factor, a division or a sum gone wrong."""
+    arguments = {name for name, _, _ in definition.parameters(definition.main)}
     for one in definition.expressions(ast.BinOp):
-        left, right = definition.source(one.left), definition.source(one.right)
+        operands = [definition.source(side) for side in (one.left, one.right)]
         for says, templates in _ARITHMETIC.get(type(one.op), {}).items():
+            named = [operand for at, operand in enumerate(operands) if f"{{{at}}}" in says]
+            if not arguments.issuperset(named):
+                continue
             for template in templates:
-                changes = [(definition.span(one), template.format(left, right))]
-                yield says, "Compute one entry on paper, step by step, next to your code.", changes
+                changes = [(definition.span(one), template.format(*operands))]
+                yield (
+                    says.format(*(f"`{operand}`" for operand in operands)),
+                    "Compute one entry on paper, step by step, next to your code.",
+                    changes,
+                )
     for one in definition.expressions(ast.UnaryOp):
         if isinstance(one.op, ast.USub) and not isinstance(one.operand, ast.Constant):
             yield (
@@ -894,3 +907,8 @@ _FAMILIES: list[Family] = [
     _counting,
     _arithmetic,
 ]
+
+CAUSES = frozenset(
+    family.__name__ for family in (_inputs, _left_out, _keywords, _coarse, _counting, _arithmetic)
+)
+"""The families that name a step within a body; the others say what is seen from outside."""

@@ -304,6 +304,11 @@ mistake(
     look="Which comes first, the division or the bias?",
 )
 mistake(
+    {_ADD_BIAS: "scores = scores + bias * (q_len > 1)"},
+    says="causal_attention leaves the bias out where there is a single query.",
+    look="Does the last token have a bias if it is the only one that is read?",
+)
+mistake(
     {_ADD_BIAS: "scores = scores - bias"},
     says="causal_attention subtracts the bias.",
     look="Does a large bias make a key more likely or less?",
@@ -1579,6 +1584,11 @@ mistake(
     {_SHARES: "(logits.softmax(dim=-1) / temperature).softmax(dim=-1)"},
     says="generate takes a softmax of probabilities, after the division by the temperature.",
     look="Which comes first, the division or the softmax, and how many of them are there?",
+)
+mistake(
+    {_SHARES: "(logits / temperature / temperature).softmax(dim=-1)"},
+    says="generate divides by the temperature twice.",
+    look="Which lines divide the logits, with top_k and without?",
 )
 mistake(
     {_SHARES: "(logits * temperature).softmax(dim=-1)"},

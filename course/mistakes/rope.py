@@ -567,6 +567,20 @@ mistake(
     look="In which order does `rope_tables` take its arguments?",
 )
 mistake(
+    {"self.cos[positions]": "self.cos[:seq_len]"},
+    {"self.sin[positions]": "self.sin[:seq_len]"},
+    says="RotaryEmbedding uses `offset` for one of its two tables only.",
+    look="Which rows does each of the two tables give?",
+)
+mistake(
+    {
+        "self.cos[positions], self.sin[positions]": "*vars(self).setdefault("
+        "f'rows for {seq_len}', (self.cos[positions], self.sin[positions]))"
+    },
+    says="RotaryEmbedding keeps the rows of an earlier call of that length, wherever it began.",
+    look="Call it twice with the same T and another offset. What is the key of your cache?",
+)
+mistake(
     {_ROWS: "slice(offset + 1, offset + seq_len + 1)"},
     says="RotaryEmbedding starts one position too late, at offset + 1.",
     look="At which position does the first token of a prompt stand?",
