@@ -37,6 +37,7 @@ from course.syllabus import Status
 from course.testing.case import Case
 from course.testing.examine import Examination, Finding, drop_tracebacks
 from course.testing.executor import Executor
+from course.testing.expect import briefly
 from course.testing.outcomes import NotRun, Stopped, StudentError
 from course.testing.run import Diagnose, Diagnosis
 
@@ -87,7 +88,7 @@ class KnownMistake:
             self.mistake.forget()
         for one in self._cases if in_order else [case]:
             if one not in self._findings:
-                with warnings.catch_warnings(action="ignore"):  # not the student's
+                with warnings.catch_warnings(action="ignore"), briefly():  # not the student's
                     found = self.examination.attempt(one)
                 self._findings[one] = _without_tensors(found)
             if one == case:
@@ -130,11 +131,12 @@ def _compared_text(text: str) -> str:
     That is what a refusal lacks, or what a module holds that lacks the parameter a test sets; of
     names only how deep they are.
     """
-    if text.startswith("the message of the "):
-        return text.partition("\n")[0]
-    if not re.match(r"the module has no parameter |\S+ has shape ", text):
+    sentence = text.partition("\n")[0]
+    if sentence.startswith("the message of the "):
+        return sentence
+    if not re.match(r"the module has no parameter |\S+ has shape ", sentence):
         return ""
-    return re.sub(r"'[^']*'", lambda name: "." * name[0].count("."), text)
+    return re.sub(r"'[^']*'", lambda name: "." * name[0].count("."), sentence)
 
 
 class KnownMistakes:

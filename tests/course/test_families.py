@@ -83,6 +83,41 @@ def test_the_mistake_of_a_lesson_wins_over_a_family(cases):
     assert "eight heads only" in own.says
 
 
+def test_causes_that_explain_the_same_are_not_told_apart_by_their_order():
+    def named(*known: tuple[str, str]) -> str:
+        mistakes = [SimpleNamespace(family=family, says=says, look="") for family, says in known]
+        known = [SimpleNamespace(mistake=mistake) for mistake in mistakes]
+        found = diagnosis._named(diagnosis._preferred(known), [], another=False)  # noqa: SLF001
+        return found.says if found else ""
+
+    cause, other, seen = ("_counting", "a"), ("_arithmetic", "b"), ("_results", "c")
+    assert named(cause, other) == ""
+    assert named(cause, ("_arithmetic", "a")) == "a"
+    assert named(cause, seen, other) == "c"
+    assert named(seen, ("_ignored", "d")) == ""
+    assert named(cause, seen, ("", "e")) == "e"
+
+
+def test_a_refusal_is_not_taken_for_one_that_lacks_something_else(monkeypatch):
+    monkeypatch.setattr(diagnosis, "mistakes", lambda lesson: [])
+    names = ("another_head_width", "negative_offset", "plane_rotation", "beyond")
+    cases = [
+        one
+        for one in collect([find_lesson("rope").tests])
+        if one.exercise == "RotaryEmbedding" and any(name in one.name for name in names)
+    ]
+    text = "x must have {self.head_dim} features (head_dim); got {head_dim}"
+    edits = {
+        text: "D {head_dim} but {self.head_dim}",
+        "offset must be 0 or more, because it is a position; got {offset}": "offset {offset}",
+    }
+    examination = Examination(Executor(Variant("rope", "RotaryEmbedding", "", edits).module()))
+    findings = [examination.run(case) for case in cases]
+    assert sum(one.status == "wrong" for one in findings) == 2
+    found = diagnose(findings, KnownMistakes(cases, seed=0), seconds=(30, 1))
+    assert found is None or "accepts" not in found.says
+
+
 def _finding(*arguments: object, raised: bool) -> SimpleNamespace:
     case = SimpleNamespace(lesson="rope", exercise="rotate_half")
     failure = StudentError(("RuntimeError", "Exception"), "sizes 3 and 5", "") if raised else None
