@@ -100,7 +100,7 @@ def test_causes_that_explain_the_same_are_not_told_apart_by_their_order():
 
 def test_a_refusal_is_not_taken_for_one_that_lacks_something_else(monkeypatch):
     monkeypatch.setattr(diagnosis, "mistakes", lambda lesson: [])
-    names = ("another_head_width", "negative_offset", "plane_rotation", "beyond")
+    names = ("refused", "last_position", "positions_are_limited")
     cases = [
         one
         for one in collect([find_lesson("rope").tests])
