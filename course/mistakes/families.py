@@ -720,7 +720,7 @@ def _left_out(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
                 "Which parameters require a gradient?",
                 [(definition.span(call), f"nn.Parameter({value}, requires_grad=False)")],
             )
-        if name == "ModuleList":
+        if name == "ModuleList" and call.args:
             yield (
                 "keeps its parts in a plain list, where PyTorch does not see them.",
                 "Which parts does `parameters()` find?",

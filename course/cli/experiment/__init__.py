@@ -9,6 +9,7 @@ import click
 from course.cli.experiment.analogies import analogies
 from course.cli.experiment.cache import cache
 from course.cli.experiment.gpt import gpt
+from course.cli.experiment.llama import llama
 from course.cli.experiment.positions import positions
 from course.cli.experiment.words import words
 
@@ -47,5 +48,5 @@ def _one_sentence() -> Iterator[None]:
         raise click.ClickException(str(error)) from None
 
 
-for command in (positions, cache, gpt, analogies, words):
+for command in (positions, cache, gpt, llama, analogies, words):
     experiment.add_command(command)
