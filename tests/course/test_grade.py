@@ -53,6 +53,7 @@ pytestmark = needs_sandbox
 
 SOURCES = {"ann": SOLUTION, "bob": f"{STUB}\nexec('')\n", "cyd": ONE_WRONG, "dan": "def ("}
 """One right, one not begun and with odd code, one with a mistake, one broken."""
+SEED = 2**64  # the least that is taken as it is
 ENDLESS = "while True: pass\n"
 POINTS = {"ann": 15, "bob": 0, "cyd": 13, "dan": 0}
 
@@ -71,7 +72,9 @@ def units(folder: Path) -> list[Unit]:
 
 def graded(folder: Path, out: Path, **options) -> dict[str, int]:
     """Points by student; everybody has exactly one result."""
-    found = [result for result, _ in grade_all(units(folder), Store(out), Settings(), 1, **options)]
+    found = [
+        result for result, _ in grade_all(units(folder), Store(out), Settings(SEED), 1, **options)
+    ]
     assert len(found) == len({result.student for result in found})
     return {result.student: result.points for result in found}
 
@@ -80,7 +83,7 @@ def graded(folder: Path, out: Path, **options) -> dict[str, int]:
 def graded_once(submissions, tmp_path_factory) -> SimpleNamespace:
     """The class, graded by the command: what it said, and its results."""
     out = tmp_path_factory.mktemp("graded") / "out"
-    return SimpleNamespace(ran=run(submissions, "--seed", 0, out=out), out=out)
+    return SimpleNamespace(ran=run(submissions, "--seed", SEED, out=out), out=out)
 
 
 @pytest.fixture
@@ -116,7 +119,7 @@ def test_only_what_changed_or_is_broken_is_graded_again(submissions, out):
     second.write_text("{}", encoding="utf-8")
     *others, last = units(submissions)
     changed = Unit(last.student, last.lesson, last.source + b"\n")
-    again = list(grade_all([*others, changed], Store(out), Settings(), 1))
+    again = list(grade_all([*others, changed], Store(out), Settings(SEED), 1))
     assert {result.student: result.points for result, _ in again} == POINTS
     assert {result.student for result, was_there in again if was_there} == {"cyd"}
 
@@ -460,14 +463,14 @@ def test_a_full_disk_loses_nothing(submissions, small_disk):
     out = small_disk.folder / "out"
     for size in ("4k", "24k", "80k"):  # enough for nothing, for some results, for some reports
         small_disk.resize(size)
-        result = run(submissions, "--seed", 0, out=out)
+        result = run(submissions, "--seed", SEED, out=out)
         assert result.exit_code == 1
         assert "No space left on device" in result.output
         for file in out.rglob("*.json"):
             json.loads(file.read_text(encoding="utf-8"))
         assert [file.name for file in out.rglob(".*")] in ([], [".lock"])
     small_disk.resize("10m")
-    result = run(submissions, "--seed", 0, out=out)
+    result = run(submissions, "--seed", SEED, out=out)
     assert result.exit_code == 0, result.output
     assert graded(submissions, out) == POINTS
     assert (out / "index.html").read_text(encoding="utf-8").endswith("</html>")
@@ -483,7 +486,7 @@ def test_a_grader_that_is_killed_goes_on_where_it_was(submissions, tmp_path):
     sessions: list[int] = []
     for count in (0, 1, 3):
         process = subprocess.Popen(
-            grader(submissions, tmp_path, "--jobs", "1", "--seed", "0"),
+            grader(submissions, tmp_path, "--jobs", "1", "--seed", str(SEED)),
             stdout=subprocess.DEVNULL,
             start_new_session=True,
         )
@@ -533,7 +536,7 @@ def test_ctrl_c_stops_everybody_with_a_sentence(submissions, tmp_path, count):
     write_class(tmp_path / "class", {"eve": ENDLESS})
     out = tmp_path / "out"
     process = subprocess.Popen(
-        grader(tmp_path / "class", out, "--jobs", "2", "--seed", "0"),
+        grader(tmp_path / "class", out, "--jobs", "2", "--seed", str(SEED)),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
