@@ -573,14 +573,6 @@ mistake(
     look="Which rows does each of the two tables give?",
 )
 mistake(
-    {
-        "self.cos[positions], self.sin[positions]": "*vars(self).setdefault("
-        "f'rows for {seq_len}', (self.cos[positions], self.sin[positions]))"
-    },
-    says="RotaryEmbedding keeps the rows of an earlier call of that length, wherever it began.",
-    look="Call it twice with the same T and another offset. What is the key of your cache?",
-)
-mistake(
     {_ROWS: "slice(offset + 1, offset + seq_len + 1)"},
     says="RotaryEmbedding starts one position too late, at offset + 1.",
     look="At which position does the first token of a prompt stand?",
@@ -696,6 +688,10 @@ mistake(
     {
         _BOTH: "*(t.to(x.device) for t in vars(self).setdefault("
         "f'rows_{seq_len}', [self.cos[positions], self.sin[positions]]))"
+    },
+    {
+        _BOTH: "*(t.to(x.device) for t in vars(self).setdefault('kept', {}).setdefault("
+        "seq_len, (self.cos[positions], self.sin[positions])))"
     },
     says="RotaryEmbedding keeps rows by the length of x alone, and forgets that `offset` matters.",
     look="Call it twice with two offsets. What is the key of your cache?",
