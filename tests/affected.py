@@ -4,6 +4,9 @@ A change is what differs from where this branch left main, committed or not. It 
 that imports or names what was changed, directly or through others. A string names a file next to it
 ("page.html"), a path, a folder without modules ("lessons"), a module ("course.cli.grade") or, in a
 test, a command ("grade"). Solutions, texts and mistakes count for the lessons that a test names.
+
+With --near, for while you work, it runs only tests that import or name a file in a changed file's
+folder themselves, or are of its lesson. Without it, most tests depend on most files.
 """
 
 import argparse
@@ -133,10 +136,18 @@ class Map:
         of_all = {f"solutions/{self.lesson_of(test)}.py", "pyproject.toml", CONFTEST, *self.plugins}
         return found | of_all
 
+    def is_near(self, test: str, changed: set[str]) -> bool:
+        """Return whether a test imports or names a file next to a change, or has its lesson."""
+        lessons = {self.lesson_of(file) for file in changed} - {None}
+        folders = {PurePath(file).parent for file in changed} - PLAIN
+        own = {test} | self.reads(test) | self.runs(test)
+        return bool(folders & {PurePath(f).parent for f in own}) or self.lesson_of(test) in lessons
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--slow", action="store_true", help="run the slow ones, too")
+    parser.add_argument("--near", action="store_true", help="only tests of the change itself")
     options, for_pytest = parser.parse_known_args()
     new = git("ls-files", "--others", "--exclude-standard")
     (base,) = git("merge-base", "main", "HEAD")
@@ -145,6 +156,8 @@ def main() -> None:
     tests = [f for f in sorted(depends.files) if re.fullmatch(r"tests/(course/)?test_\w+\.py", f)]
     tests += [f for f in sorted(depends.files) if f[0] in "cs" and ">>>" in text(f)]  # examples
     tests = [f for f in tests if text(f) and depends.needs(f) & changed]
+    if options.near:
+        tests = [f for f in tests if depends.is_near(f, changed)]
     for mark in () if options.slow else ("slow", "browser"):
         if marked := [f for f in tests if f"mark.{mark}" in text(f)]:
             print(f"To run as well: pytest -m {mark} {' '.join(marked)}\n", flush=True)

@@ -16,7 +16,7 @@ import click
 from course.mistakes import Alternative, Mistake, alternatives, mistakes
 from course.mistakes.diagnosis import SECONDS_FOR_TWO, Diagnosis, KnownMistakes, diagnose
 from course.mistakes.variant import Variant
-from course.syllabus import find_lesson
+from course.syllabus import UnknownName, find_lesson
 from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
@@ -119,6 +119,12 @@ def _verdict(
 @click.option("--pairs", default=0, help="Try so many pairs of mistakes of each exercise.")
 def main(stem: str, exercise: str | None, pairs: int) -> None:
     """Print a line per variant; the exit status says whether all went as it should."""
+    try:
+        stem = find_lesson(stem).stem
+        if exercise and find_lesson(exercise).stem != stem:
+            raise click.UsageError(f"{exercise} is no exercise of {stem}")
+    except UnknownName as error:
+        raise click.UsageError(str(error)) from None
     if pairs:
         verdicts = try_pairs(stem, pairs, exercise)
     else:

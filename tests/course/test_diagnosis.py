@@ -8,8 +8,9 @@ from unittest.mock import Mock
 
 import pytest
 import torch
+from click.testing import CliRunner
 
-from course.mistakes import mistakes, variant
+from course.mistakes import mistakes, trial, variant
 from course.mistakes.diagnosis import Diagnosis, KnownMistakes, diagnose, same_values
 from course.mistakes.variant import EditError, reference_text
 from course.syllabus import Status, find_lesson
@@ -271,3 +272,9 @@ def test_infinity_is_no_number_in_another_precision():
     assert same_values(math.inf, math.inf)
     assert not same_values(math.inf, 3.0)
     assert not same_values(3.0, math.inf)
+
+
+@pytest.mark.parametrize("arguments", [["rop"], ["longer", "ntk_base"], ["rope", "nosuch"]])
+def test_a_trial_of_what_is_not_there_is_refused(arguments):
+    ran = CliRunner().invoke(trial.main, arguments)
+    assert ran.exit_code == 2 and arguments[-1] in ran.output
