@@ -206,7 +206,7 @@ def keys() -> dict[str, str]:
         ("course/grading/reports/overview.py", set()),
         ("course/lessons/5_rope.md", set()),
         ("tests/test_rope.py", {"rope"}),
-        ("solutions/rope.py", {"rope", "longer", "gpt"}),  # those build on it
+        ("solutions/rope.py", {"rope", "longer", "gpt", "llama"}),  # those build on it
         ("course/mistakes/rope.py", {"rope"}),
         ("course/testing/expect.py", {lesson.stem for lesson in lessons()}),
         ("course/grading/sandbox/worker.py", {lesson.stem for lesson in lessons()}),

@@ -132,6 +132,7 @@ LONG = {
     "skipgram": ["`skipgram_pairs`", "`SkipGram`", "`train_skipgram`", "`analogy`"],
     "longer": ["`yarn_frequencies`", "`relative_buckets`", "`RelativeBias`", "`rope_2d`"],
     "gpt": ["`causal_attention`", "`CausalSelfAttention`", "`Block`", "`generate`"],
+    "llama": ["`GroupedQueryAttention`", "`weights_from_gguf`", "`loss_by_position`"],
 }
 """Of the reference: what is long enough to say something. Those of lesson 1 are all short."""
 
