@@ -69,6 +69,11 @@ tiled = heads.repeat(1, 3, 1, 1).flatten()
 print("query head  ", list(range(9)))
 print("yours reads ", right.int().tolist())
 print("tiled reads ", tiled.int().tolist())
+reads = {
+    name: torch.nn.functional.one_hot(keys.long(), 3).float()
+    for name, keys in (("yours", right), ("tiled", tiled))
+}
+figures.matrices(reads, x="key head", y="query head", unit="reads", one_scale=True)
 
 # %% tags=["guess"]
 guess.compare(right_anyway=int((right == tiled).sum()))
