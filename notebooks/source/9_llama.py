@@ -13,6 +13,7 @@ import torch
 from course import figures
 from course.data import data_folder
 from course.data.published import FILE, open_smollm2
+from course.figures.play import play
 from course.student.guess import Guess
 from course.student.notebook import exercises
 
@@ -69,11 +70,19 @@ tiled = heads.repeat(1, 3, 1, 1).flatten()
 print("query head  ", list(range(9)))
 print("yours reads ", right.int().tolist())
 print("tiled reads ", tiled.int().tolist())
-reads = {
-    name: torch.nn.functional.one_hot(keys.long(), 3).float()
-    for name, keys in (("yours", right), ("tiled", tiled))
-}
-figures.matrices(reads, x="key head", y="query head", unit="reads", one_scale=True)
+
+
+def who_reads(n_kv_heads=3):
+    keys, n = torch.arange(n_kv_heads).reshape(1, n_kv_heads, 1, 1), 9 // n_kv_heads
+    ways = {"yours": llama.repeat_heads(keys.float(), n), "tiled": keys.repeat(1, n, 1, 1)}
+    reads = {
+        name: torch.nn.functional.one_hot(heads.flatten().long(), n_kv_heads).float()
+        for name, heads in ways.items()
+    }
+    return figures.matrices(reads, x="key head", y="query head", unit="reads", one_scale=True)
+
+
+play(who_reads, n_kv_heads=[1, 3, 9])
 
 # %% tags=["guess"]
 guess.compare(right_anyway=int((right == tiled).sum()))
