@@ -13,9 +13,10 @@ from course import root
 
 
 class Status(StrEnum):
-    """The status of a test or an exercise."""
+    """The status of a test, or of an exercise: its idea is right if only corners are wrong."""
 
     PASSED = "passed"
+    IDEA_RIGHT = "idea right"
     WRONG = "wrong"
     TO_DO = "to do"
     NOT_RUN = "not run"

@@ -20,6 +20,7 @@ class Message:
     """All there is to say about an exercise that is wrong, the most telling first.
 
     Attributes:
+        idea: that the idea is right, and which corners are left; or nothing.
         says, look: the known mistake that was recognized, and where to look; or nothing.
         test: the test that shows it, in words.
         sentence: what it found.
@@ -31,6 +32,7 @@ class Message:
         not_run: which tests were left out, and why; or nothing.
     """
 
+    idea: str
     says: str
     look: str
     test: str
@@ -49,13 +51,18 @@ class Message:
 
 
 def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
-    """Return the message about a wrong exercise."""
+    """Return the message about an exercise that is wrong, in its idea or in a corner."""
     first = exercise.first_wrong
     sentence, _, details = first.message.partition("\n")
     wrong = [in_words(test.name) for test in exercise.tests if test.status == Status.WRONG]
     also_wrong = dict.fromkeys(one for one in wrong if one != in_words(first.name))
-    n_not_run = sum(test.status == Status.NOT_RUN for test in exercise.tests)
+    is_idea_right = exercise.status == Status.IDEA_RIGHT
+    n_not_run = sum(
+        test.status == Status.NOT_RUN and (is_idea_right or not test.corner)
+        for test in exercise.tests
+    )
     return Message(
+        idea=_idea(in_words(first.name), *also_wrong) if is_idea_right else "",
         says=exercise.says or _begin_with(result, exercise),
         look=f"{exercise.look} {_FIRST}" if exercise.another else exercise.look,
         test=in_words(first.name),
@@ -64,7 +71,7 @@ def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
         why=_reasons(result.lesson).get((exercise.name, first.name.partition("[")[0]), ""),
         printed=first.printed,
         commands=commands_for(result.lesson, exercise),
-        also_wrong=tuple(also_wrong),
+        also_wrong=() if is_idea_right else tuple(also_wrong),
         not_run=f"{counted(n_not_run, 'test')}, because others took too long" if n_not_run else "",
     )
 
@@ -74,6 +81,16 @@ def _begin_with(result: LessonResult, exercise: ExerciseResult) -> str:
     own = find_lesson(result.lesson).exercise(exercise.name).own
     wrong = [name for name in own if result.statuses.get(name) == Status.WRONG]
     return f"{exercise.name} uses your {wrong[0]}, which is wrong: begin there." if wrong else ""
+
+
+def _idea(*corners: str) -> str:
+    """Return that the idea is right, and which corners are left.
+
+    >>> _idea("empty ids")
+    'The idea is right. One corner is left: empty ids.'
+    """
+    n_left = "One corner is" if len(corners) == 1 else f"{len(corners)} corners are"
+    return f"The idea is right. {n_left} left: {', '.join(corners)}."
 
 
 _FIRST = "Fix this first: there may be another mistake as well."

@@ -18,9 +18,11 @@ def plain_message(result: LessonResult, exercise: ExerciseResult) -> str:
         commands = commands_for(result.lesson, exercise)
         return f"{exercise.name} is still to do.\n\n{_lines(commands)}"
     told = message_about(result, exercise)
+    fails = "" if told.idea else f"The test “{told.test}” fails: "
     parts = [
+        filled(told.idea),
         filled(told.advice),
-        filled(f"The test “{told.test}” fails: {told.sentence}"),
+        filled(f"{fails}{told.sentence}"),
         textwrap.indent(told.details, "  "),
         textwrap.indent(told.why, "  "),
         _lines(told.commands),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from course.messages.message import Message, message_about
-from course.messages.wording import filled
+from course.messages.wording import STATUS_WORDS, filled
 from course.syllabus import Status
 from course.system.console import typed
 from course.testing.result import ExerciseResult, LessonResult
@@ -34,26 +34,27 @@ def report(results: Iterable[LessonResult], width: int = 80, n_wrong: int | None
 
 
 def _wrong(results: Iterable[LessonResult]) -> Iterator[tuple[LessonResult, ExerciseResult]]:
-    """Yield the wrong exercises; of those with one and the same message, the first."""
+    """Yield the wrong exercises, those wrong in a corner last; of one message the first."""
+    wrong = [(result, one) for result in results for one in result.exercises if one.first_wrong]
     said = set()
-    for result in results:
-        for exercise in result.exercises:
-            if exercise.status == Status.WRONG and exercise.first_wrong.message not in said:
-                said.add(exercise.first_wrong.message)
-                yield result, exercise
+    for result, exercise in sorted(wrong, key=lambda one: one[1].status == Status.IDEA_RIGHT):
+        if exercise.first_wrong.message not in said:
+            said.add(exercise.first_wrong.message)
+            yield result, exercise
 
 
 def _trouble(trouble: str) -> str:
     """Return why a whole file could not be loaded: no single test can add to it."""
     sentence, _, details = trouble.partition("\n")
     lines = [textwrap.fill(line, 80, subsequent_indent="    ") for line in details.splitlines()]
-    return "\n".join([_first(sentence), *lines])
+    return "\n".join([_first(sentence, Status.WRONG), *lines])
 
 
 def _message(exercise: ExerciseResult, told: Message, width: int) -> str:
-    title = f" {exercise.name}: {told.test} ".center(width, "-")
-    below = filled(told.look)  # where there is no known mistake: what most often raises this error
-    first = [click.style(title, fg="red"), _first(told.says or told.sentence), below]
+    about = exercise.name if told.idea else f"{exercise.name}: {told.test}"
+    title = click.style(f" {about} ".center(width, "-"), fg=STATUS_WORDS[exercise.status].color)
+    below = told.advice if told.idea else told.look  # without a mistake, what raises this error
+    first = [title, _first(told.idea or told.says or told.sentence, exercise.status), filled(below)]
     commands = [
         f"  look at {told.commands['look at']}",
         f"  hint    {typed(told.commands['hint'])}",  # how to check is known by now
@@ -65,7 +66,7 @@ def _message(exercise: ExerciseResult, told: Message, width: int) -> str:
         commands.append(filled(others, indent="  "))
     parts = [
         "\n".join(filter(None, first)),
-        filled(told.sentence, indent="  ") if told.says else "",
+        filled(told.sentence, indent="  ") if told.idea or told.says else "",
         textwrap.indent(told.details, "  "),
         textwrap.indent(told.why, "  "),
         _printed(told.printed),
@@ -74,8 +75,8 @@ def _message(exercise: ExerciseResult, told: Message, width: int) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _first(sentence: str) -> str:
-    return click.style(filled(sentence), fg="red", bold=True)
+def _first(sentence: str, status: Status) -> str:
+    return click.style(filled(sentence), fg=STATUS_WORDS[status].color, bold=True)
 
 
 def _printed(text: str) -> str:

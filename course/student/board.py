@@ -5,8 +5,8 @@ from collections.abc import Collection
 import click
 
 from course.messages.wording import STATUS_WORDS, counted, filled
-from course.student.progress import PASSED, TO_DO, UNCHECKED, WRONG, next_exercise
-from course.syllabus import Lesson, counted_lessons, lessons, name_for_check
+from course.student.progress import IDEA_RIGHT, PASSED, TO_DO, UNCHECKED, WRONG, next_exercise
+from course.syllabus import Exercise, Lesson, counted_lessons, lessons, name_for_check
 from course.system.console import typed
 
 _BEFORE = "  first  course/lessons/before_you_start.md, if PyTorch is new to you"
@@ -28,7 +28,7 @@ def course_board(status: dict[str, str]) -> str:
             f"  {lesson.number}  {lesson.stem:<13}{marks}{' ' * (10 - len(states))}"
             f"{points}   {lesson.title}"
         )
-    shown = (STATUS_WORDS[status] for status in (PASSED, WRONG, TO_DO, UNCHECKED))
+    shown = (STATUS_WORDS[status] for status in (PASSED, IDEA_RIGHT, WRONG, TO_DO, UNCHECKED))
     legend = "   ".join(f"{words.sign} {words.label}" for words in shown)
     lines += ["", f"  {legend} since it was edited"]
     return "\n".join(lines)
@@ -65,8 +65,18 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
         f"  edit   exercises/{lesson.stem}.py",
         f"  check  {typed(f'course check {name_for_check(exercise)}')}",
         f"  hint   {typed(f'course hint {exercise.name}')}",
+        *_or_go_on(exercise, status, prefer),
     ]
     return "\n".join(lines)
+
+
+def _or_go_on(exercise: Exercise, status: dict[str, str], prefer: tuple[str, ...]) -> list[str]:
+    """Return the way past an exercise with the idea right: nobody is held up by a corner."""
+    following = next_exercise(status | {exercise.name: PASSED}, prefer)
+    if status[exercise.name] != IDEA_RIGHT or following is None:
+        return []
+    name = name_for_check(following[1])
+    return [f"  or go on: next is {following[1].name}, {typed(f'course check {name}')}"]
 
 
 def next_steps_and_why(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:

@@ -20,7 +20,11 @@ from course.syllabus import Exercise, Lesson, Status, find_exercises, find_lesso
 from course.system.files import write_atomically
 from course.testing.result import LessonResult
 
-PASSED, WRONG, TO_DO, UNCHECKED = Status.PASSED, Status.WRONG, Status.TO_DO, Status.UNCHECKED
+PASSED, IDEA_RIGHT = Status.PASSED, Status.IDEA_RIGHT
+WRONG, TO_DO, UNCHECKED = Status.WRONG, Status.TO_DO, Status.UNCHECKED
+
+_FOUND = (PASSED, IDEA_RIGHT, WRONG, TO_DO)
+"""The statuses that a check finds."""
 
 
 def file(name: str) -> Path:
@@ -65,7 +69,7 @@ def status_of_all() -> dict[str, str]:
                 continue
             match remembered:  # whatever is damaged in it counts as unknown
                 case {exercise.lesson: {exercise.name: {"status": found, "source": str(source)}}}:
-                    if found in (PASSED, WRONG, TO_DO) and source == now.get(exercise.name):
+                    if found in _FOUND and source == now.get(exercise.name):
                         status[exercise.name] = Status(found)
     return status
 
@@ -85,7 +89,7 @@ def remember(results: Iterable[LessonResult]) -> None:
         now, known = _fingerprints(find_lesson(result.lesson)), progress.get(result.lesson)
         progress[result.lesson] = known if isinstance(known, dict) else {}
         for name, status in result.statuses.items():
-            if status in (PASSED, WRONG, TO_DO):
+            if status in _FOUND:
                 progress[result.lesson][name] = {"status": status, "source": now.get(name, "")}
                 is_new = True
     if is_new:

@@ -62,7 +62,7 @@ class Summary(Results):
                     for finding in seen
                     if (finding.case.lesson, finding.case.exercise) == (result.lesson, one.name)
                 ]
-                if own and one.status == Status.WRONG:
+                if own and one.first_wrong:
                     exercises[number] = with_diagnosis(one, diagnose(own))
             self.explained[place] = replace(result, exercises=tuple(exercises))
 

@@ -27,6 +27,7 @@ class Case:
         parameters: what `pytest.mark.parametrize` gives it.
         fixtures: "lesson" or "draw" or both.
         seconds: how long it may take.
+        corner: whether it is about a corner, and not about the idea of the exercise.
     """
 
     lesson: str
@@ -36,6 +37,7 @@ class Case:
     parameters: dict[str, Any] = field(repr=False, compare=False)
     fixtures: tuple[str, ...]
     seconds: float
+    corner: bool = False
 
     @property
     def why(self) -> str:
@@ -69,6 +71,7 @@ def case_of(item: pytest.Item) -> Case | None:
         parameters=dict(parameters),
         fixtures=tuple(n for n in inspect.signature(item.obj).parameters if n not in parameters),
         seconds=limit.args[0] if limit else SECONDS_PER_TEST,
+        corner=item.get_closest_marker("corner") is not None,
     )
 
 

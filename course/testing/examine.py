@@ -13,7 +13,7 @@ from course.testing.door import Lesson, Outline, excerpt
 from course.testing.errors import asks_for_input
 from course.testing.executor import Executor
 from course.testing.inputs import Draw
-from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
+from course.testing.outcomes import IdeaFirst, NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.show import show
 from course.testing.source import definitions, is_still_a_stub, reference_source, used_exercises
 
@@ -77,6 +77,7 @@ class Examination:
         self._source = source
         self._stopped: set[str] = set()
         self._failed: set[str] = set()
+        self._idea_is_wrong: set[str] = set()
         self._seconds: dict[str, float] = {}
         self._to_do: dict[str, ToDo] = {}
         self._passed: dict[str, list[Case]] = {}
@@ -88,7 +89,10 @@ class Examination:
 
         So nobody loses the points of an exercise because of another one that it calls. All tests
         of an exercise have to pass in the same way: all with its own, or all with those lent.
+        A test of a corner is left out once one of the others failed.
         """
+        if case.corner and case.exercise in self._idea_is_wrong:
+            return Finding(case, *_outcome(IdeaFirst(), case.exercise))
         if case.exercise in self._stopped or self._is_wrong_and_slow(case.exercise):
             return Finding(case, *_outcome(NotRun(case.exercise), case.exercise))
         if case.exercise in self._to_do:
@@ -99,6 +103,8 @@ class Examination:
         self._seconds[case.exercise] = self._seconds.get(case.exercise, 0.0) + spent
         if finding.status == Status.WRONG:
             self._failed.add(case.exercise)
+            if not case.corner:
+                self._idea_is_wrong.add(case.exercise)
         if isinstance(finding.failure, Stopped):
             self._stopped.add(case.exercise)
         elif _is_its_own_stub(finding) and is_still_a_stub(self._source, case.exercise):
@@ -204,7 +210,7 @@ def _outcome(failure: Exception | None, exercise: str) -> tuple[Status, Exceptio
     """Return the status, the failure, and its message."""
     if failure is None:
         return Status.PASSED, None, ""
-    for kind, status in ((ToDo, Status.TO_DO), (NotRun, Status.NOT_RUN), (Wrong, Status.WRONG)):
+    for kind, status in _STATUS_OF.items():
         if isinstance(failure, kind):
             return status, failure, str(failure)
     last_call = expect.last_call()
@@ -216,6 +222,14 @@ def _outcome(failure: Exception | None, exercise: str) -> tuple[Status, Exceptio
     sentence = f"the test could not go on with what {exercise} returned"
     reason = f"because {type(failure).__name__}: {failure}"
     return Status.WRONG, failure, expect.message(sentence, last_call, *got, reason)
+
+
+_STATUS_OF = {
+    ToDo: Status.TO_DO,
+    NotRun: Status.NOT_RUN,
+    IdeaFirst: Status.NOT_RUN,
+    Wrong: Status.WRONG,
+}
 
 
 def _in_plain_words(error: StudentError, exercise: str) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from course.syllabus import Status
 
-VERSION = 4
+VERSION = 5
 """Of the text form."""
 
 NOT_HANDED_IN = "was not handed in."
@@ -25,6 +25,7 @@ class TestResult:
     Attributes:
         message: for the student, a sentence and then the details; empty if it passed.
         printed: what the student's code printed meanwhile.
+        corner: whether it is about a corner, and not about the idea of the exercise.
     """
 
     __test__ = False  # which pytest would take for a test
@@ -33,6 +34,7 @@ class TestResult:
     status: Status
     message: str = ""
     printed: str = ""
+    corner: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,14 @@ class ExerciseResult:
 
     @cached_property
     def status(self) -> Status:
-        """Return "passed" only if all tests of the exercise ran and passed."""
+        """Return "passed" only if all tests of the exercise ran and passed.
+
+        The idea is right if no test but those of corners failed.
+        """
         found = {test.status for test in self.tests}
+        of_idea = {test.status for test in self.tests if not test.corner}
+        if Status.WRONG in found and of_idea == {Status.PASSED}:
+            return Status.IDEA_RIGHT
         for status in (Status.WRONG, Status.TO_DO, Status.NOT_RUN):
             if status in found:
                 return status
@@ -83,8 +91,9 @@ class ExerciseResult:
 
     @property
     def first_wrong(self) -> TestResult | None:
-        """Return the wrong test to show; the first, if none shows it best."""
+        """Return the wrong test to show; the first, if none shows it best, corners last."""
         wrong = [test for test in self.tests if test.status == Status.WRONG]
+        wrong.sort(key=lambda test: test.corner)
         return next((test for test in wrong if test.name == self.shown), next(iter(wrong), None))
 
 

@@ -96,7 +96,7 @@ def run(
             findings += [finding] if finding else []
             tests.append(test_result(module, case, finding, printed()))
         result = exercise_result(module, own[0].lesson, name, tests, len(own))
-        diagnosis = diagnose(findings) if result.status == Status.WRONG and findings else None
+        diagnosis = diagnose(findings) if result.first_wrong and findings else None
         exercises.append(with_diagnosis(result, diagnosis))
     return lesson_result(module, exercises)
 
@@ -111,8 +111,8 @@ def lesson_result(module: Module, exercises: Sequence[ExerciseResult]) -> Lesson
 def test_result(module: Module, case: Case, finding: Finding | None, printed: str) -> TestResult:
     """Return how a test ended; there is no finding where the module could not be loaded."""
     if finding is None:
-        return TestResult(case.name, Status.WRONG, module.trouble, printed)
-    return TestResult(case.name, finding.status, finding.text, printed)
+        return TestResult(case.name, Status.WRONG, module.trouble, printed, case.corner)
+    return TestResult(case.name, finding.status, finding.text, printed, case.corner)
 
 
 def exercise_result(

@@ -10,7 +10,7 @@ from course.building import reference
 from course.cli import main
 from course.mistakes import alternatives
 from course.student import progress
-from course.student.progress import PASSED, TO_DO, UNCHECKED, WRONG
+from course.student.progress import IDEA_RIGHT, PASSED, TO_DO, UNCHECKED, WRONG
 from course.syllabus import Exercise, counted_lessons, find_lesson, lessons
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
@@ -67,6 +67,16 @@ def test_next_says_what_to_do_and_why(status):
     assert course("next", "5").startswith("next: rope_tables, ")
     assert course("next", "rope").startswith("next: rope_tables, ")
     assert course("next", "ntk_base").startswith("next: ntk_base, ")
+
+
+def test_with_the_idea_right_one_may_go_on(status):
+    assert "or go on" not in course("next")
+    status["lookup"] = IDEA_RIGHT
+    said = course("next")
+    assert said.startswith("next: lookup, ")
+    assert "or go on: next is one_hot_lookup, course check one_hot_lookup\n" in said
+    status.update(dict.fromkeys(status, PASSED) | {"lookup": IDEA_RIGHT})
+    assert "or go on" not in course("next")
 
 
 def how_far(exercises: list[Exercise], n_passed: int) -> str:

@@ -153,6 +153,20 @@ def test_what_is_wrong_and_slow_is_not_waited_for(monkeypatch):
     assert outcomes["x"][-3:] == ["not run"] * 3
 
 
+def test_corners_are_run_only_once_the_idea_is_right():
+    cases = [one for one in collect([find_lesson("rope").tests]) if one.exercise == "rotate_half"]
+    idea, first, second = (replace(one, corner=number > 0) for number, one in enumerate(cases[:3]))
+
+    def statuses(body, *cases):
+        module = run_module(f"def rotate_half(x):\n    {body}\n".encode(), ROOT / "rope.py")
+        examination = Examination(Executor(module))
+        return [examination.run(case).status for case in cases]
+
+    assert statuses("return x", idea, first, second) == ["wrong", "not run", "not run"]
+    assert statuses("return x", first, second, idea) == ["wrong", "wrong", "wrong"]
+    assert statuses("raise NotImplementedError('TODO rope.rotate_half')", idea, first)[0] == "to do"
+
+
 @pytest.mark.parametrize(
     ("slow", "tries"),
     [

@@ -173,7 +173,7 @@ class Judge:
             tests=tuple(map(_test_result, findings)),
             n_tests=len(findings),
         )
-        if result.status == Status.WRONG:
+        if result.first_wrong:
             with contextlib.suppress(Exception):  # odd values cost the advice, never the result
                 result = with_diagnosis(result, diagnose(findings, known(), _PATIENCE))
         tests = (_shortened(test, result.first_wrong) for test in result.tests)
@@ -249,7 +249,7 @@ def _test_result(finding: Finding) -> TestResult:
     said = finding.text
     if isinstance(finding.failure, Reported):
         said = f"{finding.case.exercise} was refused; {quoted(said)}"
-    return TestResult(finding.case.name, finding.status, said)
+    return TestResult(finding.case.name, finding.status, said, corner=finding.case.corner)
 
 
 def _shortened(test: TestResult, shown: TestResult) -> TestResult:

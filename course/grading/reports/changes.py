@@ -57,7 +57,7 @@ def _why(
     if was is None:
         return "The exercise is new."
     if now.status == Status.PASSED:
-        refused = [test.name for test in was.tests if test.status != Status.PASSED]
+        refused = [test.name for test in was.tests if test.status == Status.WRONG]
         return f"The same module passes what refused it: {', '.join(refused) or was.status}."
     if now.first_wrong is None:
         return f"The same module is {now.status}. {_first_line(result.trouble)}".strip()

@@ -10,7 +10,7 @@ from functools import cache
 
 from course.grading.grades import Grades, StudentGrade
 from course.messages.message import message_about
-from course.syllabus import Exercise, Lesson, Status
+from course.syllabus import Exercise, Lesson
 from course.testing.result import ExerciseResult, LessonResult
 
 MAX_EXAMPLES = 25
@@ -47,7 +47,7 @@ def misconceptions(grades: Grades) -> list[Misconception]:
     for student in grades.students:
         for grade in student.lessons:
             for one in grade.result.exercises:
-                if one.status == Status.WRONG:
+                if one.first_wrong:
                     test = "" if one.says else one.first_wrong.name.partition("[")[0]
                     key = grade.lesson.stem, one.name, one.says, test
                     found.setdefault(key, []).append((student, grade.result, one))

@@ -55,10 +55,11 @@ def perform(run: Run, cases: Sequence[Case], lesson: str, width: int) -> dict[st
             run.tell(testing=exercise)
 
     def name_the_first(findings: Sequence[Finding]) -> Diagnosis | None:
-        if wrong:
+        in_a_corner = all(one.case.corner for one in findings if one.status == Status.WRONG)
+        if in_a_corner in wrong:
             return None  # one at a time: the next save comes soon
-        wrong.append(findings[0].case.exercise)
-        about_to_test(wrong[0], SECONDS_PER_TEST)
+        wrong.append(in_a_corner)
+        about_to_test(findings[0].case.exercise, SECONDS_PER_TEST)
         return named(findings)
 
     def about_to_run(case: Case) -> None:
@@ -73,8 +74,9 @@ def perform(run: Run, cases: Sequence[Case], lesson: str, width: int) -> dict[st
     statuses = result.statuses
     known = status_of_all() | found_in([result])
     parts = [board_of([result], known), report([result], width, n_wrong=1)]
-    first_wrong = next((name for name in statuses if statuses[name] == Status.WRONG), None)
-    if first_wrong is None:
+    first = {status: name for name, status in reversed(statuses.items())}
+    first_wrong = first.get(Status.WRONG) or first.get(Status.IDEA_RIGHT)
+    if Status.WRONG not in first:
         parts.append(next_steps(known, tuple(statuses)))
     following = next_exercise(known, tuple(statuses))
     return {
