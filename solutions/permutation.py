@@ -113,6 +113,35 @@ def bag_vector(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     ### END SOLUTION
 
 
+def projected_attention(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
+    """Self-attention with one head: queries ask, keys answer, and values are handed over.
+
+    Args:
+        x: (B, T, C), floating.
+        w_q: (C, C), stored as `nn.Linear` stores its weight: one row per feature of the query.
+        w_k: (C, C), the same for keys.
+        w_v: (C, C), the same for values.
+
+    Returns:
+        (B, T, C): for each token an average of all values. With three identity matrices it is
+        `toy_attention`.
+
+    Source: Vaswani et al. (2017), arXiv:1706.03762, section 3.2.1, with W_q, W_k and W_v as in
+    section 3.2.2 for a single head.
+
+    >>> w_q, w_k, w_v = torch.zeros(2, 2), torch.eye(2), torch.tensor([[0.0, 1.0], [0.0, 0.0]])
+    >>> projected_attention(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), w_q, w_k, w_v)
+    tensor([[[4., 0.],
+             [4., 0.]]])
+    """
+    # (B, T, C); about 3 lines.
+    ### BEGIN SOLUTION
+    queries, keys, values = x @ w_q.T, x @ w_k.T, x @ w_v.T  # (B, T, C) each
+    scores = queries @ keys.transpose(-2, -1) / math.sqrt(x.shape[-1])  # (B, T, T)
+    return scores.softmax(dim=-1) @ values
+    ### END SOLUTION
+
+
 def causal_toy_attention(x: Tensor) -> Tensor:
     """`toy_attention` in which token t attends to tokens 0..t only.
 

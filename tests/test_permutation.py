@@ -13,7 +13,7 @@ SIZES = [(1, 1, 1), (4, 2, 3), (2, 7, 5)]
 """B sentences of T tokens with C features."""
 
 OTHER_FLOATS = [torch.float64, torch.bfloat16]
-"""Beside float32, which most tests use."""
+"""The dtypes next to float32, which most tests use."""
 
 
 def averages(x, causal=False):
@@ -35,6 +35,21 @@ def gradient_of_averages(x, upstream, causal=False):
     wide = x.double().requires_grad_()
     averages(wide, causal).backward(upstream.double())
     return wide.grad.to(x.dtype)
+
+
+def averages_of_values(x, w_q, w_k, w_v):
+    """Query by query: exp of its scores with all keys, divided by their sum, times the values."""
+    x, w_q, w_k, w_v = (one.double() for one in (x, w_q, w_k, w_v))
+    sentences = []
+    for tokens in x:
+        queries, keys, values = ([(w * t).sum(dim=1) for t in tokens] for w in (w_q, w_k, w_v))
+        rows = []
+        for query in queries:
+            scores = torch.stack([(query * key).sum() for key in keys]) / math.sqrt(len(query))
+            shares = torch.exp(scores - scores.max().detach())
+            rows.append((shares[:, None] * torch.stack(values)).sum(dim=0) / shares.sum())
+        sentences.append(torch.stack(rows))
+    return torch.stack(sentences)
 
 
 # Layers for the exercises that take one. Their source is sent to where the student's code runs.
@@ -424,6 +439,108 @@ class TestBagVector:
         """For tokens on the GPU everything has to be made on the GPU."""
         x, layer = draw.normal(2, 4, 3), lesson.prop(minus)
         expect.follows_device(lesson.bag_vector, layer, x)
+
+
+@exercise("projected_attention")
+class TestProjectedAttention:
+    def test_two_tokens_by_hand(self, lesson):
+        """C = 1, with the weights 2, 1 and 3. The first token asks 2 of the keys 1 and 0: scores 2
+        and 0, weights 0.8808 and 0.1192, and the values 3 and 0 make 2.6424. The second one
+        asks 0, which makes the mean, 3/2."""
+        x, w_q, w_k, w_v = (torch.tensor(n) for n in ([[[1.0], [0.0]]], [[2.0]], [[1.0]], [[3.0]]))
+        got = lesson.projected_attention(x, w_q, w_k, w_v)
+        expect.close(got, torch.tensor([[[2.6423912], [1.5]]]))
+
+    def test_row_of_a_weight_makes_a_feature(self, lesson):
+        """Queries of 0 weigh both tokens alike. The first row of w_v, (0, 1), picks feature 1 of
+        (1, 2) and (3, 6) into feature 0: the values (2, 0) and (6, 0), on average (4, 0)."""
+        x, w_v = torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), torch.tensor([[0.0, 1.0], [0.0, 0.0]])
+        got = lesson.projected_attention(x, torch.zeros(2, 2), torch.eye(2), w_v)
+        expect.close(got, torch.tensor([[[4.0, 0.0], [4.0, 0.0]]]))
+
+    def test_queries_ask_and_keys_answer(self, lesson):
+        """Feature 0 asks, feature 1 answers. The first token asks √2 ln 3; the keys are 0 and 1,
+        the scores over √2 are 0 and ln 3, the weights 1/4 and 3/4. The second asks 0: halves."""
+        loud = math.sqrt(2) * math.log(3)
+        x = torch.tensor([[[loud, 0.0], [0.0, 1.0]]])
+        w_q, w_k = torch.tensor([[1.0, 0.0], [0.0, 0.0]]), torch.tensor([[0.0, 1.0], [0.0, 0.0]])
+        got = lesson.projected_attention(x, w_q, w_k, torch.eye(2))
+        expect.close(got, torch.tensor([[[loud / 4, 3 / 4], [loud / 2, 1 / 2]]]))
+
+    @pytest.mark.parametrize("b, t, c", SIZES)
+    def test_every_query_averages_all_values(self, lesson, draw, b, t, c):
+        """Row i of the result is Σ_j w_ij v_j, with w_ij = exp(s_ij) / Σ_k exp(s_ik)
+        and s_ij = q_i · k_j / √C: weights over the keys, summing to one."""
+        x, weights = draw.normal(b, t, c), [draw.normal(c, c) for _ in range(3)]
+        want = averages_of_values(x, *weights).float()
+        expect.close(lesson.projected_attention(x, *weights), want, tolerance=1e-5)
+
+    def test_identities_give_toy_attention(self, lesson, draw):
+        """A token that asks with itself, answers with itself and hands itself over."""
+        x, same = draw.normal(2, 5, 3), torch.eye(3)
+        expect.close(lesson.projected_attention(x, same, same, same), averages(x))
+
+    def test_shuffled_tokens_give_shuffled_results(self, lesson, draw):
+        """Weights act on each token by itself, so no weights let attention see order."""
+        x, perm = draw.normal(2, 6, 3), draw.permutation(6)
+        weights = [draw.normal(3, 3) for _ in range(3)]
+        got = lesson.projected_attention(x[:, perm], *weights)
+        expect.close(got, lesson.projected_attention(x, *weights)[:, perm], tolerance=1e-5)
+
+    def test_sentences_do_not_mix(self, lesson, draw):
+        """Each sentence of a batch attends to its own tokens only."""
+        x, weights = draw.normal(3, 4, 5), [draw.normal(5, 5) for _ in range(3)]
+        alone = lesson.projected_attention(x[1:2], *weights)
+        expect.close(lesson.projected_attention(x, *weights)[1:2], alone, tolerance=1e-5)
+
+    def test_large_scores(self, lesson):
+        """With three identities it is `toy_attention`, for scores of ±1024 too: 32 and 31 pick
+        32, 0 sees zeros and takes the mean, 31 / 4."""
+        x, same = torch.tensor([[[32.0], [31.0], [0.0], [-32.0]]]), torch.eye(1)
+        want = torch.tensor([[[32.0], [32.0], [7.75], [-32.0]]])
+        expect.close(lesson.projected_attention(x, same, same, same), want)
+
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_result_has_the_dtype_of_x(self, lesson, draw, dtype):
+        """What comes in as bfloat16 or float64 goes out as such."""
+        x = draw.normal(2, 5, 3).clamp(-1.5, 1.5).to(dtype)
+        weights = [draw.normal(3, 3).clamp(-0.5, 0.5).to(dtype) for _ in range(3)]
+        want = averages_of_values(x, *weights).to(dtype)
+        tolerance = 0.03 if dtype is torch.bfloat16 else None
+        expect.close(lesson.projected_attention(x, *weights), want, tolerance=tolerance)
+
+    def test_transposed_arguments(self, lesson, draw):
+        """A transposed tensor has its numbers in another order in memory;
+        what counts is the order of its indices."""
+        x = draw.normal(2, 3, 6).transpose(1, 2)
+        weights = [draw.normal(3, 3).T for _ in range(3)]
+        want = averages_of_values(x, *weights).float()
+        expect.close(lesson.projected_attention(x, *weights), want, tolerance=1e-5)
+
+    def test_gradient_reaches_tokens_and_weights(self, lesson, draw):
+        """x enters as query, key and value; each weight enters once. All four learn."""
+        x, upstream = draw.normal(2, 4, 3), draw.normal(2, 4, 3)
+        weights = [draw.normal(3, 3) for _ in range(3)]
+        got = lesson.projected_attention.gradients(x, *weights, upstream=upstream)
+        wide = [one.double().requires_grad_() for one in (x, *weights)]
+        averages_of_values(*wide).backward(upstream.double())
+        names = "x", "w_q", "w_k", "w_v"
+        for place, (name, one) in enumerate(zip(names, wide, strict=True)):
+            what = f"the gradient of {name}"
+            expect.close(got[place], one.grad.float(), tolerance=1e-4, what=what)
+
+    def test_result_is_where_the_arguments_are(self, lesson, draw):
+        """For tokens and weights on the GPU everything has to be made on the GPU."""
+        weights = [draw.normal(3, 3) for _ in range(3)]
+        expect.follows_device(lesson.projected_attention, draw.normal(2, 4, 3), *weights)
+
+    def test_changed_arguments_are_seen(self, lesson, draw):
+        """The second call is about other numbers in the same tensors: training changes weights."""
+        before, after = (
+            (draw.normal(2, 3, 4), *(draw.normal(4, 4) for _ in range(3))) for _ in range(2)
+        )
+        want = averages_of_values(*after).float()
+        expect.sees_changes(lesson.projected_attention, before, after, want)
 
 
 @exercise("causal_toy_attention")

@@ -649,6 +649,170 @@ error(
 )
 
 
+mistake, alternative, error = entries("projected_attention")
+
+_PROJECTED = "queries, keys, values = x @ w_q.T, x @ w_k.T, x @ w_v.T"
+
+mistake(
+    {_PROJECTED: "queries, keys, values = x @ w_q, x @ w_k, x @ w_v"},
+    {"x @ w_q.T": "x @ w_q"},
+    {"x @ w_k.T": "x @ w_k"},
+    {"x @ w_v.T": "x @ w_v"},
+    says="projected_attention multiplies by a weight as it is, not transposed.",
+    look="In `nn.Linear`, does a row of the weight make one output feature, or a column?",
+    common=True,
+)
+mistake(
+    {"queries, keys, values =": "keys, queries, values ="},
+    {"queries @ keys.transpose": "keys @ queries.transpose"},
+    says="projected_attention lets the keys ask and the queries answer.",
+    look="Row t of the scores belongs to token t: which of its projections is in that row?",
+    common=True,
+)
+mistake(
+    {"-1) @ values": "-1) @ x"},
+    {"x @ w_v.T": "x"},
+    says="projected_attention averages the tokens themselves, not their values.",
+    look="Where does w_v enter?",
+    common=True,
+)
+mistake(
+    {" / math.sqrt(x.shape[-1])": ""},
+    says="projected_attention does not divide the scores.",
+    look="How does the size of a dot product grow with C?",
+    common=True,
+)
+mistake(
+    {"x @ w_v.T": "x @ w_k.T"},
+    {"-1) @ values": "-1) @ keys"},
+    says="projected_attention hands over the keys instead of the values.",
+    look="Which of the three projections is averaged, and which matrix makes it?",
+)
+mistake(
+    {"-1) @ values": "-1) @ queries"},
+    {"x @ w_v.T": "x @ w_q.T"},
+    says="projected_attention hands over the queries instead of the values.",
+    look="Which of the three projections is averaged, and which matrix makes it?",
+)
+mistake(
+    {"dim=-1": "dim=-2"},
+    says="projected_attention takes the softmax over the queries instead of the keys.",
+    look="Which weights have to sum to one: those of a row or those of a column?",
+)
+mistake(
+    {"x.shape[-1]": "x.shape[1]"},
+    {"x.shape[-1]": "x.shape[0]"},
+    {"math.sqrt(x.shape[-1])": "x.shape[-1]"},
+    {"/ math": "* math"},
+    says="projected_attention does not divide the scores by √C, but by another number.",
+    look="Which axis does the dot product of query and key run over?",
+)
+mistake(
+    {"queries @ keys.transpose(-2, -1)": "queries @ queries.transpose(-2, -1)"},
+    {"x @ w_k.T": "x @ w_q.T"},
+    says="projected_attention compares queries with queries, and no key answers.",
+    look="Which two projections meet in a score?",
+)
+mistake(
+    {"queries @ keys.transpose(-2, -1)": "keys @ keys.transpose(-2, -1)"},
+    {"x @ w_q.T": "x @ w_k.T"},
+    says="projected_attention compares keys with keys, and no query asks.",
+    look="Which two projections meet in a score?",
+)
+mistake(
+    {"queries @ keys.transpose(-2, -1)": "x @ x.transpose(-2, -1)"},
+    says="projected_attention compares the tokens themselves, without queries and keys.",
+    look="Where do w_q and w_k enter?",
+)
+mistake(
+    {"x @ w_q.T": "x"},
+    {"x @ w_k.T": "x"},
+    says="projected_attention leaves the queries or the keys unprojected.",
+    look="Which of the three weights does your code never use?",
+)
+mistake(
+    {"scores.softmax": "scores.masked_fill(_later(x), -math.inf).softmax"},
+    says="projected_attention masks the later tokens.",
+    look="Which attention of this lesson has a mask?",
+)
+mistake(
+    {"scores.softmax(dim=-1)": "_normed(scores.exp())"},
+    says="projected_attention computes the softmax by `exp` as it is, which overflows.",
+    look="What is `exp(900)` in float32, and what is infinity divided by infinity?",
+)
+mistake(
+    {"return ": "return x + "},
+    says="projected_attention adds x to its result.",
+    look="Is there a residual connection in this exercise?",
+)
+mistake(
+    {"-1) @ values": "-1)"},
+    says="projected_attention returns its weights, (B, T, T), and averages nothing.",
+    look="What is done with the weights after the softmax?",
+)
+mistake(
+    {"dim=-1)": "dim=-1).detach()"},
+    {"x @ w_q.T, x @ w_k.T": "x @ w_q.T.detach(), x @ w_k.T.detach()"},
+    {"x @ w_v.T": "x @ w_v.T.detach()"},
+    says="projected_attention cuts a weight or x off, so that no gradient reaches it.",
+    look="What do `.detach()`, `.data` and `torch.no_grad()` cut?",
+)
+mistake(
+    {_PROJECTED: "x.copy_(x @ w_v.T)\n    queries, keys, values = x @ w_q.T, x @ w_k.T, x"},
+    {_PROJECTED: f"w_q.copy_(w_q.T.clone())\n    {_PROJECTED.replace('w_q.T', 'w_q')}"},
+    says="projected_attention writes into its arguments.",
+    look="Does x still hold the tokens after your function has run?",
+)
+mistake(
+    {".transpose(-2, -1)": ".T"},
+    {".transpose(-2, -1)": ".permute(2, 1, 0)"},
+    says="projected_attention multiplies by `keys.T`, which reverses all three axes.",
+    look="What are the shapes of the keys and of `keys.T`, and which axis is the batch?",
+)
+
+
+@alternative
+def linear_and_scaled_dot_product(x, w_q, w_k, w_v):
+    queries, keys, values = (F.linear(x, weight) for weight in (w_q, w_k, w_v))
+    return F.scaled_dot_product_attention(queries, keys, values)
+
+
+alternative(
+    {
+        _PROJECTED: "weights = torch.stack((w_q, w_k, w_v))\n"
+        "    queries, keys, values = torch.einsum('btc,ndc->nbtd', x, weights)"
+    },
+    {_PROJECTED: "queries, keys, values = (x @ torch.cat((w_q, w_k, w_v)).T).chunk(3, dim=-1)"},
+    {
+        "scores = queries @ keys.transpose(-2, -1) / math.sqrt(x.shape[-1])": "scores = "
+        "torch.baddbmm(x.new_zeros(()), queries, keys.mT, alpha=x.shape[-1] ** -0.5)"
+    },
+    {"queries @ keys.transpose(-2, -1)": "x @ (w_q.T @ w_k) @ x.transpose(-2, -1)"},
+    {"scores.softmax(dim=-1) @ values": "scores.softmax(dim=-1) @ x @ w_v.T"},
+)
+
+
+@alternative
+def one_head_of_multi_head_attention(x, w_q, w_k, w_v):
+    q, k, v = (F.linear(x, w).unflatten(-1, (1, -1)).transpose(1, 2) for w in (w_q, w_k, w_v))
+    scores = torch.einsum("bhqd,bhkd->bhqk", q, k) / x.shape[-1] ** 0.5
+    return (scores.softmax(dim=-1) @ v).transpose(1, 2).flatten(2)
+
+
+error(
+    "RuntimeError: t() expects a tensor with <= 2 dimensions, but self is 3D",
+    "Most often `.t()` is called on the keys, which are a batch of matrices, (B, T, C).",
+)
+error(
+    "RuntimeError: Expected size for first two dimensions of batch2 tensor to be: [2, 4]",
+    "Often one factor is transposed where it should not be: write both shapes down.",
+)
+error(
+    "TypeError: Linear.__init__() missing 1 required positional argument: 'out_features'",
+    "Most often `nn.Linear` is called with a weight: it makes its own, `F.linear` takes yours.",
+)
+
+
 mistake, alternative, error = entries("causal_toy_attention")
 
 _MASKED = "scores.masked_fill(later, -math.inf)"

@@ -40,9 +40,9 @@ figures.shuffle_panels(before, after, perm, words)
 
 # %% [markdown] tags=["prediction"]
 # PyTorch's own encoder, as in BERT but without positions: six layers, four heads
-# each, layer norms, MLPs, random weights. The word "the" stands in places 0 and 3 of our sentence,
-# once before "dog", once before "man". After six layers of attention to its surroundings, how alike
-# (cosine) are the two output vectors of "the"? About 0, about 0.5, about 0.9, or 1?
+# each, layer norms, MLPs, random weights. The word "the" is at positions 0 and 3 of our sentence,
+# once before "dog", once before "man". After six layers of attention to its surroundings, how
+# similar (cosine) are the two output vectors of "the"? About 0, about 0.5, about 0.9, or 1?
 
 # %% tags=["guess"]
 guess = Guess(cosine=...)
@@ -81,23 +81,30 @@ guess.compare(cosine=F.cosine_similarity(first, second, dim=0).item())
 
 # %% [markdown] tags=["prediction"]
 # With 27 weights for each sentence, how many percent of its own training sentences
-# does the best readout get right, on top of `toy_attention`? And on top of `causal_toy_attention`,
-# where each word sees only itself and those before it?
+# does the best readout get right, on top of `toy_attention`? On top of `projected_attention` with
+# random queries, keys and values? And on top of `causal_toy_attention`, where each word sees only
+# itself and those before it?
 
 # %% tags=["guess"]
-guess = Guess(toy_attention=..., causal_toy_attention=...)
+guess = Guess(toy_attention=..., projected_attention=..., causal_toy_attention=...)
 
 # %%
 nouns = list(NOUNS)[:20]
 rows = lookup.TokenEmbedding(21, 512).weight.detach()  # 20 nouns, and "bites" in row 20
 biter, bitten = torch.tensor([(a, b) for a in range(20) for b in range(20) if a != b]).T
 sentences = rows[torch.stack((biter, torch.full((380,), 20), bitten), dim=1)]  # (380, 3, 512)
+weights = torch.randn(3, 512, 512) / 512**0.5  # W_q, W_k, W_v
+layers = {
+    "toy_attention": permutation.toy_attention,
+    "projected_attention": lambda x: permutation.projected_attention(x, *weights),
+    "causal_toy_attention": permutation.causal_toy_attention,
+}
 percent = {}
-for layer in (permutation.toy_attention, permutation.causal_toy_attention):
+for name, layer in layers.items():
     bags = permutation.bag_vector(layer, sentences)  # (380, 512)
     readout = torch.linalg.lstsq(bags, F.one_hot(biter).float(), driver="gelsd").solution
-    percent[layer.__name__] = 100 * ((bags @ readout).argmax(dim=1) == biter).float().mean().item()
-    print(f"{layer.__name__:<20} {percent[layer.__name__]:.0f} %")
+    percent[name] = 100 * ((bags @ readout).argmax(dim=1) == biter).float().mean().item()
+    print(f"{name:<20} {percent[name]:.0f} %")
 
 # %% tags=["guess"]
 guess.compare(**percent)
@@ -105,16 +112,17 @@ guess.compare(**percent)
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 50 % and 100 %. The usual rule, "enough weights can memorize anything", has a condition: the
+# 50 %, 50 % and 100 %. The usual rule, "enough weights can memorize anything", has a condition: the
 # inputs must differ. "Dog bites man" and "man bites dog" arrive as the same vector, with two
 # different right answers. Whatever the readout says, it is right for one and wrong for the other:
-# 190 of 380. No more data, no more layers and no more training change that.
+# 190 of 380. More data, more layers and more training don't change that, and neither do the
+# projections: they act on each word by itself.
 #
-# (Our own first try gave 100 % for both. The readout was computed in float64, and that is fine
-# enough to learn the *rounding errors* of the float32 bags by heart, which differ in the eighth
-# digit. Put `.double()` behind both `bag_vector(...)` and `F.one_hot(...)` to see it.)
+# (Our own first try gave 100 % for all. The readout was computed in float64, which is precise
+# enough to memorize the *rounding errors* of the float32 bags, which differ in the eighth digit.
+# Put `.double()` after both `bag_vector(...)` and `F.one_hot(...)` to see it.)
 #
-# The mask has no weights either, and it lets order in. The first word is part of all three
+# The mask has no weights at all, and it lets order in. The first word is part of all three
 # averages, the last word of one. So the biter weighs more in the sum than the bitten, and a readout
 # can see that.
 #
@@ -125,12 +133,12 @@ guess.compare(**percent)
 
 # %% [markdown] tags=["prediction"]
 # Now the mask, on the seven words "the dog bites the man at night". Exchange the
-# words of places 0 and 2: "bites dog the the man at night". Each word can see what stands before
-# it, so "man", "at" and "night" all have the exchange in view. In how many of the seven places does
-# the output of the word change? With one layer of attention, and with two?
+# words at positions 0 and 2: "bites dog the the man at night". Each word can see what comes before
+# it, so "man", "at" and "night" all have the exchange in view. At how many of the seven positions
+# does the output of the word change? With one layer of attention, and with two?
 
 # %% tags=["guess"]
-guess = Guess(places_with_one_layer=..., places_with_two_layers=...)
+guess = Guess(positions_with_one_layer=..., positions_with_two_layers=...)
 
 
 # %%
@@ -156,24 +164,24 @@ def n_changed(layers):
     return int(((after - before[perm]).abs().amax(dim=1) > 1e-5).sum())
 
 
-guess.compare(places_with_one_layer=n_changed(1), places_with_two_layers=n_changed(2))
+guess.compare(positions_with_one_layer=n_changed(1), positions_with_two_layers=n_changed(2))
 
 # %% [markdown] tags=["slider"]
-# Move the sliders. Exchange place 0 with place 3: both are "the". Does any output change?
+# Move the sliders. Exchange positions 0 and 3: both are "the". Does any output change?
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# With one layer in three places, 0 to 2, those between the exchanged words. "The man at night"
-# behind them is blank in the third panel: a word sees the words before it as a *set*, and the set
-# is the same. The mask hides the future, but it does not put the past in order.
+# With one layer at three positions, 0 to 2, from the first exchanged word to the second. "The man
+# at night" after them is blank in the third panel: a word sees the words before it as a *set*, and
+# the set is the same. The mask hides the future, but it does not put the past in order.
 #
-# With two layers all seven change. Places 0 to 2 leave the first layer with other outputs, and
-# those the second layer hands on to everyone behind.
+# With two layers all seven change. Positions 0 to 2 leave the first layer with other outputs, and
+# the second layer passes these on to all later words.
 #
-# Exchange place 0 with place 3 instead: both are "the", so the sentence stays as it was, and "dog"
+# Exchange positions 0 and 3 instead: both are "the", so the sentence stays as it was, and "dog"
 # and "bites" between them notice nothing. But the two "the" differ from each other. With the mask,
-# the same word gets another output in another place.
+# the same word gets another output at another position.
 #
 # So a model with a mask can find out about order, at the price of a layer. Handing it the position
 # is cheaper, and that is what the next lessons do.
@@ -193,8 +201,8 @@ guess.compare(places_with_one_layer=n_changed(1), places_with_two_layers=n_chang
 # keys and values, and so get equal outputs; the layer norms, the MLP and the residual connection
 # work on each token alone and map equal to equal. By induction they are equal after any number of
 # layers. Training cannot separate them either, because every weight acts on both in the same way.
-# Something that depends on the place must come in: positions added to the inputs (or to queries and
-# keys), or a causal mask.
+# Something that depends on the position must come in: positions added to the inputs (or to queries
+# and keys), or a causal mask.
 #
 # *Grading: 1 point for "equal inputs stay equal in each layer, for any weights", 1 for naming what
 # breaks it (a position, or a mask).*
@@ -209,12 +217,12 @@ guess.compare(places_with_one_layer=n_changed(1), places_with_two_layers=n_chang
 #
 # ### BEGIN SOLUTION
 # The softmax. The scores are shuffled together with the words, $P X X^T P^T$, but the mask stays
-# where it is: it belongs to places, not to words. After a shuffle it cuts away other pairs of
+# where it is: it belongs to positions, not to words. After a shuffle it cuts away other pairs of
 # words, so the sum of a row no longer has the same terms, and $S(P M P^T) = P S(M) P^T$ fails. The
 # last word is the exception, because its row of the mask cuts nothing: it averages over all words,
 # with weights that depend on the words alone, and an average over the same set is the same in any
 # order. From the second layer on, the words before it carry outputs that already depend on order.
 #
-# *Grading: 1 point for "the softmax step, because the mask belongs to places and is not shuffled
+# *Grading: 1 point for "the softmax step, because the mask belongs to positions and is not shuffled
 # along", 1 for "the last word sees the whole set, and an average does not know its order".*
 # ### END SOLUTION

@@ -8,8 +8,8 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from course.figures.charts import chart, curve
-from course.figures.diagrams import arrow, box, cells, diagram, name_column, name_row
-from course.figures.palette import ACCENT, QUIET, THIRD, WHAT, WHERE
+from course.figures.diagrams import Cells, arrow, box, cells, diagram, name_column, name_row
+from course.figures.palette import ACCENT, KEY, QUERY, QUIET, THIRD, VALUE, WHAT, WHERE
 from course.figures.picture import Picture
 from course.figures.texts import reference
 from course.figures.words import TEXT, listed, signed, write
@@ -20,9 +20,41 @@ VECTORS = {"dog": (1.0, 1, 0, 0), "bites": (1.0, 0, 1, 0), "man": (1.0, -1, 1, 1
 COLOR = {"dog": WHAT, "man": THIRD}
 """Word -> its color, in every figure; "bites" rests."""
 
+MEANINGS = {"dog": (1.0, 0, 1, 0), "bites": (0.0, 1, 0, 0), "man": (1.0, 0, 0, 1)}
+"""Features of step 5: noun, verb, animal, human."""
+
 DOG_BITES_MAN = ("dog", "bites", "man")
 MAN_BITES_DOG = ("man", "bites", "dog")
 PERM = [2, 0, 1]
+
+
+def in_order_or_at_once() -> Picture:
+    picture, axes = diagram(
+        3.2,
+        "A recurrent network waits for every word; attention reads them all at once, without order",
+        alt="Left a recurrent network: dog, bites and man go into three boxes, step 1, step 2 and "
+        "step 3, and an arrow leads from each box to the next. Right attention: dog, bites and man "
+        "are joined with one box, in a single step, and no arrow says which word came first.",
+    )
+    size = (0.86, 0.5)
+    write(axes, (1.72, 0.2), "recurrent network", align="center", bold=True)
+    write(axes, (5.3, 0.2), "attention", align="center", bold=True)
+    states = [box(axes, 0.25 + 1.04 * t, 1.0, f"step {t + 1}", size=size) for t in range(3)]
+    layer = box(axes, 3.95, 1.0, "1 step", size=(2.7, size[1]))
+    for t, word in enumerate(DOG_BITES_MAN):
+        color = COLOR.get(word, QUIET)
+        for x, bottom in ((states[t].below(0)[0], 1.5), (layer.middle + (t - 1) * 0.92, 1.5)):
+            write(axes, (x, 2.15), word, color, align="center", bold=color != QUIET)
+            arrow(axes, (x, 2.0), (x, bottom), color)
+    for before, after in itertools.pairwise(states):
+        arrow(axes, before.right(0), after.left(0), ACCENT)
+    write(axes, (1.72, 0.72), "each waits for the one before", ACCENT, align="center")
+    write(axes, (5.3, 0.72), "all together", ACCENT, align="center")
+    write(axes, (1.72, 2.65), "knows the order", align="center")
+    write(axes, (1.72, 2.95), "1,000 words: 1,000 steps", QUIET, align="center")
+    write(axes, (5.3, 2.65), "must be told the order", align="center")
+    write(axes, (5.3, 2.95), "1,000 words: 1 step", QUIET, align="center")
+    return picture
 
 
 def dog_averages_all() -> Picture:
@@ -209,6 +241,78 @@ def bag_of_words() -> Picture:
         write(axes, (0.35, y), " ".join(words), color, bold=color != QUIET)
         arrow(axes, (1.9, y), result.left(0), color)
     write(axes, (5.47, middle + 0.4), "who bit whom is lost", QUIET, align="center")
+    return picture
+
+
+def asks_answers_hands_over() -> Picture:
+    tokens = torch.tensor([MEANINGS[word] for word in DOG_BITES_MAN])[None]
+    w_q, w_k, w_v = torch.zeros(3, 4, 4)
+    w_q[0, 1], w_k[0, 0], w_v[0, 2], w_v[1, 3] = 4, 1, 1, 1
+    queries, keys, values = ((tokens @ weight.T)[0] for weight in (w_q, w_k, w_v))
+    scores = queries[1] @ keys.T / 2
+    weights = scores.softmax(dim=-1).tolist()
+    new = reference("permutation").projected_attention(tokens, w_q, w_k, w_v)[0, 1].tolist()
+    picture, axes = diagram(
+        3.3,
+        "Bites asks for nouns, dog and man answer, and each hands over who it is",
+        alt=f"The query of bites is {listed(queries[1].tolist())}. Below, for dog, bites and man, "
+        f"the key, the score {listed(scores.tolist())}, the weight {listed(weights, '.2f')} and "
+        f"the value. The weighted values add up to the new bites: {listed(new, '.2f')}, that is "
+        "animal and human.",
+    )
+    size = (0.4, 0.36)
+
+    def row(x: float, y: float, numbers: Sequence[float], color: str, pattern: str = "g") -> Cells:
+        marks = [color if number else None for number in numbers]
+        return cells(axes, x, y, [_entries(numbers, pattern)], colors=[marks], size=size)
+
+    asked = row(0.85, 0.1, queries[1].tolist(), QUERY)
+    name_row(axes, asked, 0, "bites", QUERY)
+    write(axes, (2.6, 0.28), "asks", QUERY, bold=True)
+    for x, name, color in ((1.65, "answers", KEY), (3.0, "score", QUIET), (3.85, "weight", QUIET)):
+        write(axes, (x, 0.83), name, color, align="center", bold=color == KEY)
+    write(axes, (5.6, 0.83), "hands over", VALUE, align="center", bold=True)
+    for place, word in enumerate(DOG_BITES_MAN):
+        y = 1.02 + 0.46 * place
+        key = row(0.85, y, keys[place].tolist(), KEY)
+        name_row(axes, key, 0, word, COLOR.get(word, QUIET))
+        row(4.8, y, values[place].tolist(), VALUE)
+        write(axes, (3.0, y + 0.18), f"{scores[place]:g}", align="center")
+        write(axes, (3.85, y + 0.18), f"{weights[place]:.2f}", align="center", bold=True)
+        write(axes, (4.45, y + 0.18), "×", QUIET, align="center")
+    y = 2.72
+    marks = [VALUE if number else None for number in new]
+    total = cells(axes, 4.4, y, [_entries(new)], colors=[marks], size=(0.6, 0.4))
+    name_row(axes, total, 0, "new bites: animal and human", VALUE)
+    arrow(axes, (5.6, 2.36), (5.6, y), VALUE)
+    return picture
+
+
+def heads_are_slices() -> Picture:
+    picture, axes = diagram(
+        2.55,
+        "A head is a slice of the width: two heads, two averages of the same words",
+        alt="Rows of dog, bites and man, eight features wide, cut into two slices of four. Head 0 "
+        "takes features 0 to 3 of all three words, head 1 takes features 4 to 7. Each slice goes "
+        "through its own attention, and the two results are next to each other again, eight "
+        "features wide.",
+    )
+    colors, size = (WHAT, THIRD), (0.26, 0.32)
+    marks = [[colors[feature // 4] for feature in range(8)] for _ in range(3)]
+    before = cells(axes, 0.75, 0.7, [[None] * 8] * 3, colors=marks, size=size)
+    after = cells(axes, 4.78, 0.7, [[None] * 8] * 3, colors=marks, size=size)
+    for place, word in enumerate(DOG_BITES_MAN):
+        name_row(axes, before, place, word)
+    for head, (color, y) in enumerate(zip(colors, (0.15, 1.51), strict=True)):
+        layer = box(axes, 3.12, y, f"head {head}", color, size=(1.3, 0.5))
+        arrow(axes, (before.right(0)[0], 0.95 + 0.46 * head), layer.left(0), color)
+        arrow(axes, layer.right(0), (after.left(0)[0], 0.95 + 0.46 * head), color)
+    for block, name in ((before, "queries, keys, values"), (after, "results")):
+        write(axes, (block.middle, 0.45), name, QUIET, align="center")
+        for head, color in enumerate(colors):
+            x = block.x + (4 * head + 2) * size[0]
+            write(axes, (x, 1.9), "D = 4", color, align="center")
+        write(axes, (block.middle, 2.25), "C = 8", QUIET, align="center")
     return picture
 
 
