@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from course.testing import exercise, expect
+from course.testing import corner, exercise, expect
 from course.testing.show import show_dtype
 
 SIZES = [(1, 1, 1), (4, 2, 3), (2, 7, 5)]
@@ -493,6 +493,7 @@ class TestProjectedAttention:
         alone = lesson.projected_attention(x[1:2], *weights)
         expect.close(lesson.projected_attention(x, *weights)[1:2], alone, tolerance=1e-5)
 
+    @corner
     def test_large_scores(self, lesson):
         """With three identities it is `toy_attention`, for scores of ±1024 too: 32 and 31 pick
         32, 0 sees zeros and takes the mean, 31 / 4."""
@@ -500,6 +501,7 @@ class TestProjectedAttention:
         want = torch.tensor([[[32.0], [32.0], [7.75], [-32.0]]])
         expect.close(lesson.projected_attention(x, same, same, same), want)
 
+    @corner
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_result_has_the_dtype_of_x(self, lesson, draw, dtype):
         """What comes in as bfloat16 or float64 goes out as such."""
@@ -509,6 +511,7 @@ class TestProjectedAttention:
         tolerance = 0.03 if dtype is torch.bfloat16 else None
         expect.close(lesson.projected_attention(x, *weights), want, tolerance=tolerance)
 
+    @corner
     def test_transposed_arguments(self, lesson, draw):
         """A transposed tensor has its numbers in another order in memory;
         what counts is the order of its indices."""
@@ -517,6 +520,7 @@ class TestProjectedAttention:
         want = averages_of_values(x, *weights).float()
         expect.close(lesson.projected_attention(x, *weights), want, tolerance=1e-5)
 
+    @corner
     def test_gradient_reaches_tokens_and_weights(self, lesson, draw):
         """x enters as query, key and value; each weight enters once. All four learn."""
         x, upstream = draw.normal(2, 4, 3), draw.normal(2, 4, 3)
@@ -529,11 +533,13 @@ class TestProjectedAttention:
             what = f"the gradient of {name}"
             expect.close(got[place], one.grad.float(), tolerance=1e-4, what=what)
 
+    @corner
     def test_result_is_where_the_arguments_are(self, lesson, draw):
         """For tokens and weights on the GPU everything has to be made on the GPU."""
         weights = [draw.normal(3, 3) for _ in range(3)]
         expect.follows_device(lesson.projected_attention, draw.normal(2, 4, 3), *weights)
 
+    @corner
     def test_changed_arguments_are_seen(self, lesson, draw):
         """The second call is about other numbers in the same tensors: training changes weights."""
         before, after = (
