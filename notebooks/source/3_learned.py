@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 3. A second table, indexed by position
 #
-# *The rows start as random numbers, and nobody says that row 5 lies next to row 6. What does
+# *The rows start as random numbers, and nobody says that row 5 is next to row 6. What does
 # training make of them?*
 #
 # GPT-2 learned its positions in this way. If you want to use a model on texts longer than those it
@@ -16,14 +16,15 @@ import torch.nn.functional as F
 from torch import nn
 
 from course import figures
-from course.data.batches import get_batch
+from course.data.batches import get_batch, train_val_split
+from course.data.corpus import load_corpus
 from course.data.kingdom import kingdom_text
 from course.data.tokenizers import CharTokenizer
 from course.figures.play import play
 from course.student.guess import Guess
 from course.student.notebook import exercises
 
-learned = exercises("learned")
+permutation, learned = exercises("permutation"), exercises("learned")
 torch.set_num_threads(1)  # a model as small as this is fastest on one
 torch.manual_seed(0)
 words = ["the", "cat", "sat", "on", "the", "mat", "."]
@@ -74,6 +75,29 @@ guess.compare(
 # angles: their cosine scatters by $1/\sqrt{384} = 0.05$.)
 #
 # </details>
+
+# %% [markdown]
+# ## From a text to the first attention
+#
+# The whole input path, once, on your functions: text, ids, a batch, token rows plus position rows,
+# an RMS norm as in MicroGPT, and one attention with random weights. If a shape or a dtype is wrong
+# anywhere, you see it here. (TinyShakespeare if you fetched it, else the toy kingdom.)
+
+# %%
+corpus = load_corpus()
+characters = CharTokenizer.from_text(corpus.text)
+train, held_out = train_val_split(torch.tensor(characters.encode(corpus.text)))
+inputs, targets = get_batch(train)  # (64, 256) each
+summed = learned.GPTEmbedding(characters.vocab_size, block_size=256, n_embd=384)(inputs)
+stream = F.rms_norm(summed, (384,))
+attended = permutation.projected_attention(stream, *(0.02 * torch.randn(3, 384, 384)))
+print(f"{corpus.name}: {len(corpus.text):,} characters, {characters.vocab_size} different ones")
+print(f"reads {characters.decode(inputs[0, :8].tolist())!r}, then guesses", end=" ")
+print(repr(characters.decode(targets[0, 7:8].tolist())))
+stages = {"train": train, "inputs": inputs, "sum": summed, "norm": stream, "attention": attended}
+for name, tensor in stages.items():
+    first = [round(number, 4) for number in tensor.flatten()[:4].tolist()]
+    print(f"{name:<10} {tensor.shape!s:<28} {tensor.dtype!s:<14} {first}")
 
 # %% [markdown]
 # ## A small GPT, in seconds
