@@ -29,6 +29,12 @@ def contract(exercise: Exercise) -> str:
     return "\n".join(shown)
 
 
+def question(exercise: Exercise) -> str:
+    """Return what an exercise is to give, in a sentence: the first of its docstring."""
+    _, node = _reference(exercise)
+    return " ".join(ast.get_docstring(node).partition("\n\n")[0].split())
+
+
 def solution(exercise: Exercise) -> str:
     """Return the reference's code of an exercise, with its comments."""
     code = _without_docstring(*_reference(exercise))

@@ -12,32 +12,32 @@ from course import IS_WHOLE, __version__, root
 from course.syllabus import UnknownName, closest
 from course.system.console import replace_unprintable, typed
 
-_GROUPS = {
-    "To learn": {
-        **dict.fromkeys(["next", "show", "check", "watch", "hint"], "course.cli.exercises"),
-        **dict.fromkeys(["reset", "submit"], "course.cli.files"),
-    },
-    "To look at": {
-        "open": "course.cli.files",
-        "lab": "course.cli.lab",
-        "experiment": "course.cli.experiment",
-        "site": "course.cli.site",
-    },
-    "For a class": {
-        "grade": "course.cli.grade",
-        "nbgrader": "course.cli.nbgrader",
-        "gradescope": "course.grading.engines.gradescope",
-    },
-    "To maintain": {
-        "update": "course.cli.update",
-        "data": "course.cli.data",
-        "build": "course.cli.files",
-        "doctor": "course.cli.doctor",
-    },
+_MAIN = {
+    "check": "course.cli.exercises",
+    "hint": "course.cli.exercises",
+    "open": "course.cli.files",
+    "experiment": "course.cli.experiment",
+    "submit": "course.cli.files",
+    "data": "course.cli.data",
+    "grade": "course.cli.grade",
 }
-"""The commands as the help groups them, each with its module, loaded when it is called."""
+"""The commands that the help explains, each with its module, loaded when it is called."""
 
-_MODULES = {name: module for group in _GROUPS.values() for name, module in group.items()}
+_MORE = {
+    "watch": "course.cli.exercises",
+    "show": "course.cli.exercises",
+    "reset": "course.cli.files",
+    "update": "course.cli.update",
+    "lab": "course.cli.lab",
+    "site": "course.cli.site",
+    "nbgrader": "course.cli.nbgrader",
+    "gradescope": "course.grading.engines.gradescope",
+    "build": "course.cli.files",
+    "doctor": "course.cli.doctor",
+}
+"""The commands that it only names."""
+
+_MODULES = _MAIN | _MORE
 
 
 class _Commands(click.Group):
@@ -56,16 +56,14 @@ class _Commands(click.Group):
         return list(_MODULES)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(map(len, _MODULES))
-        for title, names in _GROUPS.items():
-            with formatter.section(title):
-                commands = {name: self.get_command(context, name) for name in names}
-                formatter.write_dl(
-                    [
-                        (name.ljust(width), command.get_short_help_str(formatter.width))
-                        for name, command in commands.items()
-                    ]
-                )
+        with formatter.section("Commands"):
+            rows = [("course", "The loop, in a terminal; elsewhere your points and what is next.")]
+            for name in _MAIN:
+                command = self.get_command(context, name)
+                rows.append((f"course {name}", command.get_short_help_str(formatter.width)))
+            formatter.write_dl(rows)
+        with formatter.section("More, each with its own --help"):
+            formatter.write_text(", ".join(_MORE))
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in _MODULES:
@@ -92,9 +90,10 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="course", message="%(prog)s %(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """What and Where: how a transformer knows what a token is and where it stands.
+    """What and Where: how a transformer knows what a token is and where it is.
 
-    Alone, it shows the board: what is passed, what is to do, and what comes next.
+    Alone, it is the loop: it shows the next exercise, tests it each time you save its file, and
+    goes on when it passes.
 
     Wherever a command takes a lesson or an exercise, give its name, a lesson's number or one of
     its files; `lookup.lookup` is the exercise of lesson 1 that is called like it.
@@ -106,8 +105,15 @@ def main(context: click.Context) -> None:
     if os.environ.get("NO_COLOR"):
         context.color = False
     if context.invoked_subcommand is None:
-        from course.student.board import course_board, next_steps
+        from course.system.terminal import is_terminal
+
+        if is_terminal():
+            from course.cli.exercises import run_loop
+
+            run_loop(None)
+            return
+        from course.student.board import course_board, next_steps_and_why
         from course.student.progress import status_of_all
 
         status = status_of_all()
-        click.echo(f"{course_board(status)}\n\n{next_steps(status)}")
+        click.echo(f"{course_board(status)}\n\n{next_steps_and_why(status)}")

@@ -1,4 +1,4 @@
-"""The commands `course check`, `watch`, `next`, `hint` and `show`, which handle an exercise."""
+"""The commands `course check`, `watch`, `hint` and `show`, which handle an exercise."""
 
 import itertools
 import sys
@@ -45,55 +45,45 @@ def check(words: tuple[str, ...], exit_zero: bool) -> None:
     sys.exit(0 if exit_zero and status == 1 else int(status))
 
 
-@click.command(short_help="Test a lesson each time you save it.")
-@click.argument("lesson", required=False)
+@click.command(short_help="Begin the loop of `course` at an exercise.")
+@click.argument("exercise", required=False)
 @click.option("--fork/--no-fork", default=None, hidden=True)
-def watch(lesson: str | None, fork: bool | None) -> None:
-    """Test a lesson each time its file is saved; a LESSON, by name or number, also at once.
+def watch(exercise: str | None, fork: bool | None) -> None:
+    """Begin the loop of `course` at an EXERCISE, or at the next one of a lesson.
 
-    It shows the lesson's points and the first thing that is wrong, a moment after you save. Leave
-    it running in a terminal beside your editor. Type h and Enter for a hint, one more each time, q
-    and Enter to end it, as Ctrl+C does. An exercise stands for its lesson.
+    The loop shows the exercise, tests its file each time you save it, and goes on when it passes.
 
     \b
     Examples:
-      course watch
       course watch rope
+      course watch rotate_half
     """
+    run_loop(_first(find_exercises(exercise)) if exercise else None, fork)
+
+
+def _first(exercises: tuple[Exercise, ...]) -> Exercise:
+    """Return the first exercise that has not passed, or else the first."""
+    from course.student.progress import PASSED, status_of_all
+
+    status = status_of_all()
+    return next((one for one in exercises if status[one.name] != PASSED), exercises[0])
+
+
+def run_loop(exercise: Exercise | None, fork: bool | None = None) -> None:
+    """Run the loop until the student ends it."""
     import signal
 
-    from course.student.watch.loop import Watcher
+    from course.student.watch.loop import Loop
 
     for name in ("SIGTERM", "SIGHUP"):  # the terminal's window was closed, or the system goes down
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.default_int_handler)
-    chosen = find_lesson(lesson) if lesson else None
     try:
-        Watcher(chosen, fork).run()
+        Loop(exercise, fork).run()
     except KeyboardInterrupt:
         pass
     except RuntimeError as error:
         raise click.ClickException(str(error)) from None
-
-
-@click.command(short_help="Say what to do now, and why it comes now.")
-@click.argument("name", required=False)
-def next(name: str | None) -> None:
-    """Say what to do now, and why it comes now; with the NAME of a lesson, what to do in it.
-
-    It is the first exercise that has not passed. The lessons build on one another, but every
-    exercise is checked by itself: you may take another one first.
-
-    \b
-    Examples:
-      course next
-      course next rope
-    """
-    from course.student.board import next_steps_and_why
-    from course.student.progress import status_of_all
-
-    preferred = find_exercises(name) if name else ()
-    click.echo(next_steps_and_why(status_of_all(), tuple(one.name for one in preferred)))
 
 
 def _chosen(name: str | None) -> Exercise:

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import click
 
-from course import root
 from course.building.notebooks import UNGRADED, notebook_of, stems
 from course.messages.wording import filled
-from course.syllabus import find_exercises, find_lesson, lessons
+from course.syllabus import Exercise, UnknownName, find_exercises, find_lesson, lessons
 from course.system.console import typed
 from course.system.files import write_bytes_atomically
 
@@ -58,70 +57,87 @@ def open(words: tuple[str, ...]) -> None:
     sys.exit(notebook_server.wait_for(notebook_server.start(path, *options)))
 
 
-@click.command(short_help="Start a lesson afresh, keeping what you have.")
-@click.argument("lesson", required=False, metavar="[LESSON | FILE]")
+@click.command(short_help="Start an exercise or a lesson again, keeping what you have.")
+@click.argument("name", required=False, metavar="[EXERCISE | LESSON | FILE]")
 @click.option("--list", "only_list", is_flag=True, help="Show what was kept, and when.")
 @click.option(
     "--restore",
-    metavar="[NAME]",
+    metavar="[COPY | LESSON]",
     is_flag=False,
     flag_value="",
-    help="Put back what was kept under this NAME of the list; without one, what was kept last.",
+    help="Put back a copy of the list, or the last one, or the last one of a lesson.",
 )
-def reset(lesson: str | None, only_list: bool, restore: str | None) -> None:
-    """Make the module and the notebook of a LESSON what they were at first, or one of them alone.
+def reset(name: str | None, only_list: bool, restore: str | None) -> None:
+    """Make an EXERCISE what it was at first, or module and notebook of a LESSON, or a FILE.
 
-    What you had is kept, under a name with the date and time, and --restore puts it back. Nothing
-    is ever thrown away: what --restore replaces is kept as well.
+    What you had is kept as a copy, with the date and time as its name, and --restore puts it back.
+    Nothing is ever thrown away: what --restore replaces is kept as well.
 
     \b
     Examples:
+      course reset rotate_half
       course reset rope
       course reset exercises/rope.py
       course reset --list
       course reset --restore
-      course reset --restore 2026-09-30_18-25-00
+      course reset --restore rope
     """
     from course.building.build import BuildError
     from course.student import backups
 
-    if [bool(lesson), only_list, restore is not None].count(True) != 1:
-        raise click.UsageError("say just one of these: a LESSON, --list, or --restore NAME")
+    if [bool(name), only_list, restore is not None].count(True) != 1:
+        raise click.UsageError("say just one of these: what to reset, --list, or --restore")
     try:
         if only_list:
-            for name, files in backups.kept().items():
-                shown = ", ".join(path.relative_to(root()).as_posix() for path in files)
-                click.echo(f"{name}  {shown}")
-            if not backups.kept():
-                click.echo("nothing was kept so far")
+            lines = [f"{one}  {', '.join(backups.contents(one))}" for one in backups.kept()]
+            click.echo("\n".join(lines or ["nothing was kept so far"]))
             return
         if restore is not None:
-            name = restore or backups.newest()
-            kept, done = backups.restore(name), f"{name} is back in its place"
+            copy, files = _copy_to_restore(restore)
+            kept, done = backups.restore(copy, files), f"{copy} is back in its place"
+        elif exercise := _one_exercise(name):
+            kept, done = backups.reset_exercise(exercise), f"{name} is as it was at first"
         else:
-            kept, done = backups.reset(*_whole(lesson)), f"{lesson} is as it was at first"
+            kept, done = backups.reset(*_named_files(name)), f"{name} is as it was at first"
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    except (BuildError, OSError) as error:
+    except BuildError as error:
         raise click.ClickException(str(error)) from None
+    except OSError as error:
+        where = f"{error.filename} cannot be written: " if error.filename else ""
+        raise click.ClickException(f"{where}{error.strerror or error}. Nothing is lost.") from None
     click.echo(done)
     if kept:
         click.echo(f"what you had is kept: {typed(f'course reset --restore {kept}')}")
 
 
-def _whole(name: str) -> tuple[Path, ...]:
-    """Return the file of this name, or the files of a lesson.
+def _copy_to_restore(name: str) -> tuple[str, tuple[Path, ...]]:
+    """Return the copy that is meant, and which files of it; no files for all."""
+    from course.student import backups
 
-    Raises:
-        ValueError: it is one exercise, which shares them.
-    """
+    if not name or name in backups.kept() or not _is_known(name):
+        return name or backups.newest(), ()
+    return backups.newest(_named_files(name)), _named_files(name)
+
+
+def _is_known(name: str) -> bool:
+    try:
+        return bool(_files_of(name))
+    except UnknownName:
+        return False
+
+
+def _one_exercise(name: str) -> Exercise | None:
+    """Return the exercise if the name is one of an exercise alone."""
+    if len(_files_of(name)) == 2 and len(find_exercises(name)) == 1:
+        return find_exercises(name)[0]
+    return None
+
+
+def _named_files(name: str) -> tuple[Path, ...]:
+    """Return the file of this name, or the files of a lesson."""
     files = _files_of(name)
-    named = tuple(path for path in files if path.name == Path(name).name)
-    if not named and len(files) == 2 and len(find_exercises(name)) == 1:
-        stem = find_lesson(name).stem
-        whole = typed(f"course reset {stem}")
-        raise ValueError(f"{name} is one exercise; {whole} starts all of {stem} afresh")
-    return named or files
+    return tuple(path for path in files if path.name == Path(name).name) or files
 
 
 @click.command(short_help="Pack what your instructor needs into one zip.")

@@ -1,11 +1,14 @@
 """A result as plain text: for tables, for platforms, and for tools that read text alone."""
 
 import textwrap
+from functools import partial
 
+from course.messages import wording
 from course.messages.message import commands_for, message_about
-from course.messages.wording import filled
 from course.syllabus import Status
 from course.testing.result import ExerciseResult, LessonResult
+
+filled = partial(wording.filled, width=80)
 
 
 def plain_message(result: LessonResult, exercise: ExerciseResult) -> str:

@@ -1,6 +1,5 @@
 """Results on a terminal: what is wrong, in full but without repetition."""
 
-import itertools
 import textwrap
 from collections.abc import Iterable, Iterator
 
@@ -10,25 +9,25 @@ from course.messages.message import Message, message_about
 from course.messages.wording import STATUS_WORDS, filled
 from course.syllabus import Status
 from course.system.console import typed
+from course.system.terminal import columns
 from course.testing.result import ExerciseResult, LessonResult
 
 MAX_PRINTED = 20
 """Lines that are shown of what the student's code printed."""
 
 
-def report(results: Iterable[LessonResult], width: int = 80, n_wrong: int | None = None) -> str:
+def report(results: Iterable[LessonResult], in_loop: bool = False) -> str:
     """Return one wrong test of each exercise in full, and what else there is to know.
 
     Args:
-        width: of the title of a message.
-        n_wrong: of how many wrong exercises; all, if it is None.
+        in_loop: whether a key shows hints, so that their command need not be named.
     """
     results, parts = list(results), []
-    for result, exercise in itertools.islice(_wrong(results), n_wrong):
+    for result, exercise in _wrong(results):
         if result.trouble:
             parts.append(_trouble(result.trouble))
         else:
-            parts.append(_message(exercise, message_about(result, exercise), width))
+            parts.append(_message(exercise, message_about(result, exercise), in_loop))
     parts += map(filled, (*_remarks(results), *_about_printing(results)))
     return "\n\n".join(parts)
 
@@ -46,18 +45,19 @@ def _wrong(results: Iterable[LessonResult]) -> Iterator[tuple[LessonResult, Exer
 def _trouble(trouble: str) -> str:
     """Return why a whole file could not be loaded: no single test can add to it."""
     sentence, _, details = trouble.partition("\n")
-    lines = [textwrap.fill(line, 80, subsequent_indent="    ") for line in details.splitlines()]
+    width, lines = columns(), details.splitlines()
+    lines = [textwrap.fill(line, width, subsequent_indent="    ") for line in lines]
     return "\n".join([_first(sentence, Status.WRONG), *lines])
 
 
-def _message(exercise: ExerciseResult, told: Message, width: int) -> str:
-    about = exercise.name if told.idea else f"{exercise.name}: {told.test}"
-    title = click.style(f" {about} ".center(width, "-"), fg=STATUS_WORDS[exercise.status].color)
+def _message(exercise: ExerciseResult, told: Message, in_loop: bool) -> str:
+    about = f" {exercise.name if told.idea else f'{exercise.name}: {told.test}'} "
+    title = click.style(about.center(columns(), "-"), fg=STATUS_WORDS[exercise.status].color)
     below = told.advice if told.idea else told.look  # without a mistake, what raises this error
     first = [title, _first(told.idea or told.says or told.sentence, exercise.status), filled(below)]
     commands = [
         f"  look at {told.commands['look at']}",
-        f"  hint    {typed(told.commands['hint'])}",  # how to check is known by now
+        *([] if in_loop else [f"  hint    {typed(told.commands['hint'])}"]),
     ]
     if told.not_run:
         commands.append(filled(f"not run: {told.not_run}", indent="  "))

@@ -4,6 +4,7 @@ import textwrap
 from dataclasses import dataclass
 
 from course.syllabus import Status
+from course.system.terminal import columns
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def filled(text: str, indent: str = "") -> str:
-    """Fill text into lines of 80 columns, with names and commands in one piece."""
+def filled(text: str, indent: str = "", width: int | None = None) -> str:
+    """Fill text into lines of a width, the terminal's by default, and never break a word."""
     return textwrap.fill(
         text,
-        80,
+        width or columns(),
         initial_indent=indent,
         subsequent_indent=indent,
         break_long_words=False,

@@ -1,13 +1,19 @@
 """Copies of a student's files, kept in `.course/backups/` before anything replaces them."""
 
+import ast
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from course import root
 from course.building.build import modules_and_notebooks
+from course.messages.wording import counted
+from course.stubs import stub_of
+from course.student.progress import stubs_in
+from course.syllabus import Exercise, find_lesson, lessons
+from course.system.console import typed
 from course.system.files import write_atomically, write_bytes_atomically
 
 
@@ -16,19 +22,26 @@ def folder() -> Path:
     return root() / ".course" / "backups"
 
 
-def keep(paths: Iterable[Path]) -> str:
+def keep(paths: Iterable[Path], why: str = "") -> str:
     """Copy files of the repository, byte for byte, into an archive; return its name.
 
     The archive appears in one step, with all files in it.
+
+    Args:
+        why: the end of its name.
     """
     folder().mkdir(parents=True, exist_ok=True)
     draft = folder() / f".draft-{os.getpid()}"
     shutil.rmtree(draft, ignore_errors=True)
-    for path in paths:
-        copy = draft / path.relative_to(root())
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
-    stamp = name = time.strftime("%Y-%m-%d_%H-%M-%S")
+    try:
+        for path in paths:
+            copy = draft / path.relative_to(root())
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+    except OSError:  # the disk may be full
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    stamp = name = time.strftime("%Y-%m-%d_%H-%M-%S") + why
     number = 1
     while (folder() / name).exists():
         number += 1
@@ -48,22 +61,33 @@ def kept() -> dict[str, list[Path]]:
     }
 
 
-def newest() -> str:
-    """Return the name of the archive that was made last.
+REPLACED = "_replaced"
+"""The end of the name of what --restore replaced: a second --restore does not take it for work."""
+
+
+def newest(among: Collection[Path] = ()) -> str:
+    """Return the name of the archive that was made last, by anything but --restore.
+
+    Args:
+        among: files of which it has at least one; none for any.
 
     Raises:
         ValueError: there is none.
     """
-    if not kept():
-        raise ValueError("nothing was kept so far")
-    return list(kept())[-1]
+    for name, files in reversed(kept().items()):
+        if REPLACED not in name and (not among or set(files).intersection(among)):
+            return name
+    raise ValueError("nothing was kept so far")
 
 
-def restore(name: str) -> str | None:
+def restore(name: str, among: Collection[Path] = ()) -> str | None:
     """Put the files of an archive back in their places; first, keep what is there.
 
+    Args:
+        among: which of its files; none for all.
+
     Returns:
-        The archive of what was there, or None if nothing was.
+        The archive of what was there, or None if nothing else was.
 
     Raises:
         ValueError: there is no such archive.
@@ -72,12 +96,76 @@ def restore(name: str) -> str | None:
     if files is None:
         known = ", ".join(kept()) or "none yet"
         raise ValueError(f'there is no archive "{name}"; there are: {known}')
-    here = [path for path in files if path.exists()]
-    replaced = keep(here) if here else None
-    for path in files:
+    copies = {
+        path: (folder() / name / path.relative_to(root())).read_bytes()
+        for path in files
+        if not among or path in among
+    }
+    others = [path for path, data in copies.items() if path.exists() and path.read_bytes() != data]
+    replaced = keep(others, REPLACED) if others else None
+    for path, data in copies.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes_atomically(path, (folder() / name / path.relative_to(root())).read_bytes())
+        write_bytes_atomically(path, data)
     return replaced
+
+
+def contents(name: str) -> list[str]:
+    """Return what is in an archive: its files, of a module also what is written in it."""
+    described = []
+    for path in kept()[name]:
+        shown = path.relative_to(root()).as_posix()
+        for lesson in lessons():
+            if path == lesson.module():
+                to_do = stubs_in((folder() / name / shown).read_bytes(), lesson)
+                n_written = len(lesson.exercises) - len(to_do)
+                shown += f" ({n_written} of {counted(len(lesson.exercises), 'exercise')} written)"
+        described.append(shown)
+    return described
+
+
+def reset_exercise(exercise: Exercise) -> str | None:
+    """Make one exercise in its module what it was at first; first, keep the module.
+
+    Returns:
+        The archive of the module, or None if nothing had been changed.
+
+    Raises:
+        ValueError: the module is not valid Python, so that nobody knows where the exercise ends.
+    """
+    path = find_lesson(exercise.lesson).module()
+    if not path.exists():
+        return reset(path)
+    source = path.read_bytes()
+    try:
+        nodes = ast.parse(source).body
+        text = source.decode("utf-8-sig").replace("\r\n", "\n")
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(
+            f"{path.parent.name}/{path.name} is not valid Python ({error}), so an exercise alone "
+            f"cannot be reset; `{typed(f'course reset {path.parent.name}/{path.name}')}` resets all"
+        ) from None
+    stub = stub_of(exercise.lesson).decode("utf-8")
+    lines, fresh = text.split("\n"), _definitions(ast.parse(stub).body, exercise.name)[0]
+    own = _definitions(nodes, exercise.name) or [range(len(lines), len(lines))]
+    for place in reversed(own):  # of several definitions, the first gives the place
+        new = stub.split("\n")[fresh.start : fresh.stop] if place == own[0] else []
+        lines[place.start : place.stop] = new
+    reset_text = "\n".join(lines)
+    if reset_text == text:
+        return None
+    kept = keep([path])
+    ends = "\r\n" if b"\r\n" in source else "\n"
+    write_bytes_atomically(path, reset_text.replace("\n", ends).encode("utf-8"))
+    return kept
+
+
+def _definitions(nodes: Iterable[ast.stmt], name: str) -> list[range]:
+    """Return the lines of each definition of a name, with its decorators."""
+    found = [node for node in nodes if getattr(node, "name", "") == name]
+    return [
+        range(min(one.lineno for one in (node, *node.decorator_list)) - 1, node.end_lineno)
+        for node in found
+    ]
 
 
 def reset(*paths: Path) -> str | None:

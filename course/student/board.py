@@ -1,6 +1,6 @@
 """The board: what is passed, wrong and to do, in points, and what comes next."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import click
 
@@ -8,8 +8,9 @@ from course.messages.wording import STATUS_WORDS, counted, filled
 from course.student.progress import IDEA_RIGHT, PASSED, TO_DO, UNCHECKED, WRONG, next_exercise
 from course.syllabus import Exercise, Lesson, counted_lessons, lessons, name_for_check
 from course.system.console import typed
+from course.system.terminal import columns
 
-_BEFORE = "  first  course/lessons/before_you_start.md, if PyTorch is new to you"
+BEFORE = "  first  course/lessons/before_you_start.md, if PyTorch is new to you"
 
 
 def course_board(status: dict[str, str]) -> str:
@@ -26,7 +27,7 @@ def course_board(status: dict[str, str]) -> str:
         points = f"{_earned(lesson, status):>3} of {lesson.points}"
         lines.append(
             f"  {lesson.number}  {lesson.stem:<13}{marks}{' ' * (10 - len(states))}"
-            f"{points}   {lesson.title}"
+            f"{points}{f'   {lesson.title}' if columns() >= 70 else ''}"
         )
     shown = (STATUS_WORDS[status] for status in (PASSED, IDEA_RIGHT, WRONG, TO_DO, UNCHECKED))
     legend = "   ".join(f"{words.sign} {words.label}" for words in shown)
@@ -36,8 +37,7 @@ def course_board(status: dict[str, str]) -> str:
 
 def lesson_board(lesson: Lesson, status: dict[str, str], shown: Collection[str]) -> str:
     """Return one lesson: its points, and a line for each exercise to be shown."""
-    points = f"{_earned(lesson, status)} of {lesson.points} points"
-    lines = [click.style(f"{lesson.number} {lesson.stem}: {points}", bold=True)]
+    lines = [points_of(lesson, status)]
     for exercise in lesson.exercises:
         state = status.get(exercise.name)
         if state is not None and exercise.name in shown:
@@ -47,7 +47,13 @@ def lesson_board(lesson: Lesson, status: dict[str, str], shown: Collection[str])
     return "\n".join(lines)
 
 
-def _earned(lesson: Lesson, status: dict[str, str]) -> int:
+def points_of(lesson: Lesson, status: Mapping[str, str]) -> str:
+    """Return a lesson's name, and its points."""
+    points = f"{_earned(lesson, status)} of {lesson.points} points"
+    return click.style(f"{lesson.number} {lesson.stem}: {points}", bold=True)
+
+
+def _earned(lesson: Lesson, status: Mapping[str, str]) -> int:
     return sum(e.points for e in lesson.exercises if status.get(e.name) == PASSED)
 
 
@@ -60,7 +66,7 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
     lines = [
         f"next: {exercise.name}, {exercise.title} "
         f"({counted(exercise.points, 'point')}, about {exercise.minutes} minutes)",
-        *([_BEFORE] if PASSED not in status.values() else []),
+        *([BEFORE] if PASSED not in status.values() else []),
         f"  read   course/lessons/{lesson.text.name}",
         f"  edit   exercises/{lesson.stem}.py",
         f"  check  {typed(f'course check {name_for_check(exercise)}')}",
@@ -79,19 +85,24 @@ def _or_go_on(exercise: Exercise, status: dict[str, str], prefer: tuple[str, ...
     return [f"  or go on: next is {following[1].name}, {typed(f'course check {name}')}"]
 
 
-def next_steps_and_why(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
+def next_steps_and_why(status: dict[str, str]) -> str:
     """Return what to do now, why it comes now, and how much is left."""
-    steps, found = next_steps(status, prefer), next_exercise(status, prefer)
+    steps, found = next_steps(status), next_exercise(status)
     if found is None:
-        return (
-            f"{steps}\n"
-            f"  train  {typed('course experiment gpt')}, your own GPT, with positions and without\n"
-            f"  look   {typed('course open lab')}, all position schemes side by side\n"
-            f"  play   {typed('course lab export --mine')}, the same as a page, on your sentence\n"
-            f"  pack   {typed('course submit')}, what your instructor needs in one zip"
-        )
+        return everything_passes()
     _, exercise = found
     return "\n\n".join([steps, filled(f"Why now? {exercise.why}"), _how_far(status)])
+
+
+def everything_passes() -> str:
+    """Return what else there is when nothing is left to write."""
+    return (
+        f"{click.style('Everything passes. Well done.', fg='green', bold=True)}\n"
+        f"  train  {typed('course experiment gpt')}, your own GPT, with positions and without\n"
+        f"  look   {typed('course open lab')}, all position schemes side by side\n"
+        f"  play   {typed('course lab export --mine')}, the same as a page, on your sentence\n"
+        f"  pack   {typed('course submit')}, what your instructor needs in one zip"
+    )
 
 
 def _how_far(status: dict[str, str]) -> str:

@@ -45,7 +45,7 @@ def _page(exercise: Exercise, numbers: Iterable[int]) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """Fill sentences to 80 columns; leave lines of code, indented by four, as they are."""
+    """Fill sentences to lines; leave lines of code, indented by four, as they are."""
     return "\n".join(
         f"  {line}" if line.startswith("    ") else filled(line, indent="  ")
         for line in text.splitlines()

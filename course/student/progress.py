@@ -23,6 +23,9 @@ from course.testing.result import LessonResult
 PASSED, IDEA_RIGHT = Status.PASSED, Status.IDEA_RIGHT
 WRONG, TO_DO, UNCHECKED = Status.WRONG, Status.TO_DO, Status.UNCHECKED
 
+DONE = (PASSED, IDEA_RIGHT)
+"""The statuses with which a student goes on."""
+
 _FOUND = (PASSED, IDEA_RIGHT, WRONG, TO_DO)
 """The statuses that a check finds."""
 
@@ -58,19 +61,22 @@ def status_of_all() -> dict[str, str]:
 
     What still holds its stub is "to do"; what was edited since its last check is "not checked".
     """
-    remembered = load("progress")
-    status = {}
-    for lesson in lessons():
-        stubs, now = stubs_in(_source(lesson), lesson), _fingerprints(lesson)
-        for exercise in lesson.exercises:
-            status[exercise.name] = UNCHECKED
-            if exercise.name in stubs:
-                status[exercise.name] = TO_DO
-                continue
-            match remembered:  # whatever is damaged in it counts as unknown
-                case {exercise.lesson: {exercise.name: {"status": found, "source": str(source)}}}:
-                    if found in _FOUND and source == now.get(exercise.name):
-                        status[exercise.name] = Status(found)
+    return {name: found for one in lessons() for name, found in status_of_lesson(one).items()}
+
+
+def status_of_lesson(lesson: Lesson) -> dict[str, str]:
+    """Return the same for the exercises of one lesson."""
+    remembered, status = load("progress"), {}
+    stubs, now = stubs_in(_source(lesson), lesson), _fingerprints(lesson)
+    for exercise in lesson.exercises:
+        status[exercise.name] = UNCHECKED
+        if exercise.name in stubs:
+            status[exercise.name] = TO_DO
+            continue
+        match remembered:  # whatever is damaged in it counts as unknown
+            case {exercise.lesson: {exercise.name: {"status": found, "source": str(source)}}}:
+                if found in _FOUND and source == now.get(exercise.name):
+                    status[exercise.name] = Status(found)
     return status
 
 

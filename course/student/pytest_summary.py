@@ -14,6 +14,7 @@ from course.mistakes.diagnosis import diagnoser
 from course.student import progress
 from course.student.board import course_board, lesson_board, next_steps
 from course.syllabus import Status, lessons
+from course.system.terminal import fitting
 from course.testing.plugin import FINDING, result_in, tests_own_exercises
 from course.testing.result import LessonResult, merge_results
 from course.testing.run import with_diagnosis
@@ -83,7 +84,7 @@ def pytest_terminal_summary(terminalreporter, exitstatus: int, config: pytest.Co
         if own:
             parts.append(next_steps(known, prefer=tuple(ran)))
         text = "\n\n".join(filter(None, parts))
-        shown = text if terminalreporter.hasmarkup else click.unstyle(text)
+        shown = fitting(text if terminalreporter.hasmarkup else click.unstyle(text))
         terminalreporter.write_line(f"\n{shown}\n")
 
 

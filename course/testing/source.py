@@ -2,6 +2,7 @@
 
 import ast
 import functools
+from pathlib import Path
 
 from course.stubs import stub_of
 from course.syllabus import find_lesson, lessons
@@ -165,3 +166,12 @@ def _with_called(lesson: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return exercises of a lesson, and those that their references call."""
     called = [one for name in names for one in _called_by_reference(lesson, name)]
     return tuple(dict.fromkeys([*names, *called]))
+
+
+def calls_debugger(path: Path) -> bool:
+    """Return whether a module calls `breakpoint()`, or `set_trace()` of a debugger."""
+    source = path.read_bytes() if path.exists() else b""
+    nodes = (node for statement in definitions(source) for node in ast.walk(statement))
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    names = [getattr(one, "id", getattr(one, "attr", "")) for one in called]
+    return "breakpoint" in names or "set_trace" in names

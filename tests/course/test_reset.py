@@ -1,6 +1,7 @@
 """`course reset`: a lesson starts afresh, and not a byte of what was there is lost."""
 
 import contextlib
+import errno
 import itertools
 from functools import partial
 
@@ -40,13 +41,77 @@ def test_a_lesson_starts_afresh_and_comes_back(built, golden):
     name = said.split()[-1]
     assert said.startswith("rope ") and said.endswith(f": course reset --restore {name}\n")
     golden("reset", {"a lesson": said.replace(name, "NAME")})
-    assert reset("--list").output == f"{name}  exercises/rope.py, notebooks/5_rope.ipynb\n"
+    assert reset("--list").output == (
+        f"{name}  exercises/rope.py (7 of 7 exercises written), notebooks/5_rope.ipynb\n"
+    )
     work(rope, b"2")
     assert reset("--restore", name).exit_code == 0
     assert files_of(rope) == mine
-    assert reset("--restore").output.startswith(f"{list(backups.kept())[1]} is back")
-    assert b"my notebook 2" in files_of(rope)[1]
+    for again in ([], ["rope"]):  # the same once more, and not what the first one replaced
+        assert reset("--restore", *again).output == f"{name} is back in its place\n"
+        assert files_of(rope) == mine
     assert b"my notebook 2" in everything(built / ".course")
+
+
+def test_a_lesson_alone_comes_back(built):
+    rope, lookup = find_lesson("rope"), find_lesson("lookup")
+    work(rope, b"1")
+    work(lookup, b"1")
+    mine = files_of(rope), files_of(lookup)
+    backups.keep([rope.module(), lookup.module()])
+    reset("rope")
+    reset("lookup")
+    fresh = files_of(lookup)
+    assert reset("--restore", "exercises/rope.py").exit_code == 0
+    assert (files_of(rope)[0], files_of(lookup)) == (mine[0][0], fresh)
+    result = reset("--restore", "gpt")
+    assert result.exit_code == 2 and "nothing was kept" in result.output
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+def test_an_exercise_alone_starts_afresh(built, ends):
+    rope = find_lesson("rope")
+    fresh, notebook = files_of(rope)
+    own = b"\n\ndef mine():\n    return 1  # kept\n\n\ndef rotate_half(x):\n    return x\n"
+    written = fresh.replace(
+        b'    raise NotImplementedError("TODO rope.rotate_half")', b"    return 2"
+    )
+    written = (written + own).replace(b"\n", ends)
+    assert written != fresh
+    rope.module().write_bytes(written)
+    said = reset("rotate_half").output
+    assert said.startswith("rotate_half is as it was at first\n")
+    now = rope.module().read_bytes().replace(b"\r\n", b"\n")
+    assert now.startswith(fresh.rstrip()) and b"# kept" in now and b"return x" not in now
+    assert (ends in rope.module().read_bytes()) and rope.notebook.read_bytes() == notebook
+    assert "--restore" not in reset("rotate_half").output  # there was nothing to do
+    reset("--restore")
+    assert rope.module().read_bytes() == written
+
+
+def test_an_exercise_of_a_file_that_is_no_python_is_left_alone(built):
+    rope = find_lesson("rope")
+    rope.module().write_bytes(b"def (")
+    result = reset("rotate_half")
+    assert result.exit_code == 2
+    assert "exercises/rope.py is not valid Python" in result.output
+    assert rope.module().read_bytes() == b"def ("
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_no_draft(built, monkeypatch):
+    rope = find_lesson("rope")
+    work(rope, b"1")
+    mine = files_of(rope)
+
+    def fail(_, copy):
+        raise OSError(errno.ENOSPC, "No space left on device", str(copy))
+
+    monkeypatch.setattr("shutil.copyfile", fail)
+    result = reset("rope")
+    assert result.exit_code == 1
+    assert result.output.endswith("No space left on device. Nothing is lost.\n")
+    assert files_of(rope) == mine
+    assert list(backups.folder().iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["module", "notebook"])
@@ -86,7 +151,7 @@ def test_a_crash_is_one_sentence_and_loses_nothing(built, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("os.replace", fail)
         result = reset("rope")
-    assert (result.exit_code, result.output) == (1, "Error: no space\n")
+    assert (result.exit_code, result.output) == (1, "Error: no space. Nothing is lost.\n")
     assert files_of(rope) == mine
     reset("rope")
     assert files_of(rope) != mine
@@ -124,8 +189,8 @@ def everything(folder):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "a LESSON, --list, or --restore NAME"),
-        (["rope", "--list"], "a LESSON, --list, or --restore NAME"),
+        ([], "what to reset, --list, or --restore"),
+        (["rope", "--list"], "what to reset, --list, or --restore"),
         (["roap"], '"roap"; did you mean "rope"?'),
         (["--restore"], "nothing was kept"),
         (["--restore", "x"], 'there is no archive "x"; there are: none yet'),

@@ -1,9 +1,9 @@
-"""The watcher: it tests what is saved, shows the verdict, and reads keys."""
+"""The loop: it shows the next exercise, tests what is saved, and goes on when that passes."""
 
 import contextlib
 import os
 import queue
-import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -12,42 +12,51 @@ from pathlib import Path
 import click
 
 from course import root
-from course.student import hints
-from course.student.board import course_board
-from course.student.progress import chosen_exercise, next_exercise, status_of_all
+from course.building.build import BuildError
+from course.student import backups, hints
+from course.student.board import everything_passes, points_of
+from course.student.progress import DONE, PASSED, next_exercise, status_of_all
+from course.student.show import how_it_is_done
 from course.student.warm.process import FORKS, WarmProcess, how_it_ended
-from course.syllabus import Lesson, lessons
-
-POLL_SECONDS = 0.015
-"""The time between two looks at the files; a file that two in a row find the same is complete."""
+from course.student.watch import words
+from course.student.watch.saves import Saves
+from course.student.watch.step import step_of
+from course.syllabus import Exercise, Lesson, find_lesson, lessons, name_for_check
+from course.system.console import typed
+from course.system.terminal import Screen, columns, is_terminal
+from course.testing.source import calls_debugger
 
 SLOW_SECONDS = 3
 """The time after which a run that still goes on says what it is doing."""
 
-END_OF_INPUT = ""
-"""The key after which no other comes."""
+_LOADING = "Loading PyTorch, which takes some seconds. You may write and save meanwhile."
 
 
-class Watcher:
-    """A watcher of all lessons.
+class Loop:
+    """The loop, at one exercise after another.
 
     Args:
-        lesson: the one to be tested at first; None for the one that comes next.
+        exercise: the one to begin with; None for the one that comes next.
         forks: whether each run is a fork of the warm process; None for where that is safe.
     """
 
-    def __init__(self, lesson: Lesson | None, forks: bool | None = None) -> None:
-        status = status_of_all()
-        names = tuple(exercise.name for exercise in lesson.exercises) if lesson else ()
-        following, exercise = next_exercise(status, names) or (lessons()[-1], None)
-        self._lesson = lesson or following
-        self._exercise = exercise and exercise.name  # what hints are about
+    def __init__(self, exercise: Exercise | None, forks: bool | None = None) -> None:
+        self._status = status_of_all()
+        following = next_exercise(self._status)
+        self._exercise = exercise or (following and following[1])
+        self._tested = find_lesson(self._exercise.lesson) if self._exercise else lessons()[-1]
+        self._passed: list[Exercise] = []  # what passed last, to show the answers of
+        self._news = ""
+        self._is_wrong = False  # whether the news is that something is
+        self._line = _LOADING
+        self._view = ""  # what a key asked for, in place of the news
+        self._asks_for_reset = False
         self._began = 0.0
         self._at: str | None = None  # the exercise that is being tested
+        self._is_by_itself = True  # whether the run goes on without a save
         self._warned = False
         self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
-        click.echo(f"{course_board(status)}\n")
-        click.echo("Loading PyTorch; after that, each save is tested at once.")
+        self._screen = Screen() if is_terminal() else None
         self._warm = WarmProcess(
             "course.student.watch.verdict",
             lambda *told: self._events.put(("told", told)),
@@ -55,112 +64,239 @@ class Watcher:
         )
 
     def run(self) -> None:
-        """Watch until the student ends it.
+        """Go on until the student ends it.
 
         Raises:
             RuntimeError: there is nothing to watch, or the course's own tests cannot be loaded.
         """
         if not (root() / "exercises").is_dir():
             raise RuntimeError("exercises/ is missing; `course build` makes it")
-        threading.Thread(target=self._read_keys, daemon=True).start()
+        with self._screen or contextlib.nullcontext():
+            try:
+                self._run()
+            finally:
+                self._warm.close()
+
+    def _run(self) -> None:
+        if not self._screen:
+            threading.Thread(target=self._read_keys, daemon=True).start()
+        self._saves = Saves(root() / "exercises")
+        self._show()
+        self._test(self._tested)
         is_over = False
-        seen = before = _files()
-        try:
-            self._test(self._lesson)
-            while self._warm.is_busy or not is_over:
-                try:
-                    kind, event = self._events.get(timeout=POLL_SECONDS)
-                except queue.Empty:
-                    now = _files()
-                    if now == before != seen:
-                        self._on_save({path for path, _ in now.items() ^ seen.items()})
-                        seen = now
-                    before = now
-                    self._warn_if_slow()
-                    continue
-                match kind, event:
-                    case "told", (process, message):
-                        self._on_message(self._warm.receive(process, message))
-                    case "key", "q":
-                        break
-                    case "key", "h":
-                        self._hint()
-                    case "key", key:
-                        is_over = is_over or key == END_OF_INPUT
-        finally:
-            self._warm.close()
+        while self._warm.is_busy or not is_over:
+            try:
+                kind, event = self._events.get(timeout=self._saves.pause)
+            except queue.Empty:
+                if saved := self._saves.since_last_time(self._tested.module()):
+                    self._on_save(saved)
+                self._warn_if_slow()
+                if self._screen:
+                    self._screen.follow_size()
+                    for key in self._screen.pressed():
+                        self._events.put(("key", key))
+                continue
+            match kind, event:
+                case "told", (process, message):
+                    self._on_message(self._warm.receive(process, message))
+                case "key", "q":
+                    break
+                case "key", "":  # no other comes
+                    is_over = True
+                case "key", key:
+                    self._on_key(key)
 
     def _read_keys(self) -> None:
-        """Note each letter that is typed, or comes from a pipe."""
-        with contextlib.suppress(OSError):  # the terminal is gone
+        """Note each letter that comes from a pipe."""
+        with contextlib.suppress(OSError):
             while letters := os.read(0, 80):
                 for letter in letters.decode("ascii", errors="replace"):
                     self._events.put(("key", letter))
-        self._events.put(("key", END_OF_INPUT))
+        self._events.put(("key", ""))
 
     # --- saves and runs ---------------------------------------------------------------------
 
     def _on_save(self, paths: set[Path]) -> None:
         stems = {path.stem for path in paths}
         touched = [lesson for lesson in lessons() if lesson.stem in stems]
-        lesson = self._lesson if self._lesson in touched else next(iter(touched), None)
+        lesson = self._tested if self._tested in touched else next(iter(touched), None)
         if lesson:
-            self._test(lesson)
+            self._view, self._asks_for_reset = "", False
+            self._test(lesson, by_itself=False)
 
-    def _test(self, lesson: Lesson) -> None:
-        self._lesson, self._began = lesson, time.monotonic()
-        self._at, self._warned = None, False
-        width = shutil.get_terminal_size().columns
-        self._warm.run({"lesson": lesson.stem, "width": width})
+    def _test(self, lesson: Lesson, by_itself: bool = True) -> None:
+        self._tested, self._began = lesson, time.monotonic()
+        self._at, self._warned, self._is_by_itself = None, False, by_itself
+        if self._screen and not by_itself and calls_debugger(lesson.module()):
+            self._debug()
+            return
+        at = self._exercise.name if self._exercise else ""
+        self._warm.run({"lesson": lesson.stem, "exercise": at, "columns": columns()})
+
+    def _debug(self) -> None:
+        """Check the exercise in this very terminal, which a debugger reads and writes."""
+        about = name_for_check(self._exercise) if self._exercise else self._tested.stem
+        with self._screen.lent():
+            subprocess.run([sys.executable, "-m", "course", "check", about], cwd=root())
+            with contextlib.suppress(EOFError):
+                input("Enter leads back to the exercise.")
+        self._status = status_of_all()
+        self._is_wrong = False
+        self._news = "It was tested with a debugger; without breakpoint() a save tests at once."
+        self._show()
 
     def _on_message(self, message: dict | None) -> None:
         match message:
             case {"testing": exercise}:
                 self._began = self._began if self._at is not None else time.monotonic()
                 self._at = exercise
-            case {"done": {"verdict": text, "exercise": exercise}}:
-                self._exercise = exercise
-                self._show(text)
+            case {"done": found}:
+                self._on_verdict(**found)
             case {"ended": code, "log": log}:
-                self._exercise = self._at or self._exercise
                 doing = f"While {self._at} was tested" if self._at else "While it was loaded"
-                text = how_it_ended(code, log, doing, self._lesson.module())
-                self._show(click.style(text, fg="red"))
+                said = how_it_ended(code, log, doing, self._tested.module())
+                self._news, self._is_wrong = click.style(said, fg="red"), True
+                self._after_a_run()
 
-    # --- what is shown ----------------------------------------------------------------------
+    def _on_verdict(
+        self, statuses: dict[str, str], edited: list[str], wrong: str | None, report: str
+    ) -> None:
+        lesson, before = self._tested, self._status
+        self._status = status_of_all() | statuses
+        news = [self._news] if self._is_by_itself else []
+        if passed := [
+            exercise
+            for exercise in lesson.exercises
+            if statuses.get(exercise.name) == PASSED != before[exercise.name]
+        ]:
+            self._passed = passed
+            news.append(words.passed(passed, self._status))
+        elif not self._is_by_itself and self._is_done(lesson):
+            news.append(f"{points_of(lesson, self._status)}.")
+        self._news, self._is_wrong = "\n\n".join(filter(None, [*news, report])), bool(wrong)
+        self._turn_to_what_is_at_hand(edited, wrong)
+        self._after_a_run()
+        if self._exercise and self._exercise.lesson != lesson.stem:
+            self._line = f"Loading the tests of lesson {find_lesson(self._exercise.lesson).number}."
+            self._show()
+            self._test(find_lesson(self._exercise.lesson))
 
-    def _show(self, text: str) -> None:
-        is_terminal = sys.stdout.isatty()
-        if is_terminal:
-            click.clear()
+    def _turn_to_what_is_at_hand(self, edited: list[str], wrong: str | None) -> None:
+        """Turn to the exercise that was saved and is wrong, or that comes after what passed."""
+        names = [exercise.name for exercise in self._tested.exercises]
+        at = self._exercise.name if self._exercise else ""
+        if wrong:
+            self._exercise = self._tested.exercise(wrong)
+        elif self._status.get(at, PASSED) == PASSED or (edited and at not in names):
+            self._exercise = self._next(self._tested)
+
+    def _is_done(self, lesson: Lesson) -> bool:
+        return all(self._status[exercise.name] in DONE for exercise in lesson.exercises)
+
+    def _next(self, lesson: Lesson) -> Exercise | None:
+        """Return the next exercise of a lesson that is not done, or of those that follow it."""
+        every, place = lessons(), lessons().index(lesson)
+        in_turn = every[place:] + every[:place]
+        return self._first([one for after in in_turn for one in after.exercises])
+
+    def _first(self, in_turn: list[Exercise]) -> Exercise | None:
+        """Return the first that is not done; where only corners are left, the first of these."""
+        left = [one for one in in_turn if self._status[one.name] != PASSED]
+        return min(left, key=lambda one: self._status[one.name] in DONE, default=None)
+
+    def _after_a_run(self) -> None:
         seconds = time.monotonic() - self._began
-        file = f"exercises/{self._lesson.stem}.py"
-        click.echo(f"{text}\n\n{file}: {seconds:.2f} s; save to test again")
-        if is_terminal:
-            click.echo("h and Enter: a hint   q and Enter: quit")
+        file = f"exercises/{self._tested.stem}.py"
+        self._line = f"{file}: {seconds:.2f} s; save to test again"
+        if self._is_by_itself and not self._is_wrong:
+            self._line = f"Ready: save {file}, and it is tested at once."
+        self._show()
 
     def _warn_if_slow(self) -> None:
         waited = time.monotonic() - self._began
         if self._warm.is_busy and self._at is not None and waited > SLOW_SECONDS:
             if not self._warned:
-                click.echo(
-                    f"{self._at or f'Loading exercises/{self._lesson.stem}.py'} takes long. A test "
+                self._line = (
+                    f"{self._at or f'Loading exercises/{self._tested.stem}.py'} takes long. A test "
                     "that takes half a minute is stopped; save the file to test it again."
                 )
+                self._show()
             self._warned = True
 
-    def _hint(self) -> None:
-        if self._exercise:
-            click.echo(f"\n{hints.one_more(chosen_exercise(self._exercise))}")
+    # --- keys -------------------------------------------------------------------------------
+
+    def _on_key(self, key: str) -> None:
+        asked, self._asks_for_reset = self._asks_for_reset, False
+        exercise = self._exercise
+        match key:
+            case "y" if asked:
+                self._view = self._reset(exercise)
+            case " " if self._screen:
+                self._screen.turn_page()
+                return
+            case "l":
+                self._view = words.board(self._tested, self._status)
+            case "s":
+                self._view = self._answers()
+            case _ if exercise is None or asked:
+                self._view = ""
+            case "h":
+                hints.one_more(exercise)
+                self._view = hints.seen_again(exercise)
+            case "t":
+                self._view = step_of(exercise)
+            case "r":
+                self._asks_for_reset = True
+                self._view = f"Reset {exercise.name}? A copy is kept. y: yes, any other key: no"
+            case "n":
+                self._exercise, self._view = self._after(exercise), ""
+                self._news, self._is_wrong = "", False
+                if self._exercise.lesson != self._tested.stem:
+                    self._test(find_lesson(self._exercise.lesson))
+            case _:
+                self._view = ""
+        self._show()
+
+    def _after(self, exercise: Exercise) -> Exercise:
+        """Return the next exercise that has not passed; after the last one, the first."""
+        every = [one for lesson in lessons() for one in lesson.exercises]
+        place = every.index(exercise) + 1
+        return self._first(every[place:] + every[:place]) or exercise
+
+    def _answers(self) -> str:
+        if self._passed:
+            return "\n\n\n".join(map(how_it_is_done, self._passed))
+        if self._exercise and self._status[self._exercise.name] != PASSED:
+            return f"{self._exercise.name} has not passed yet: h shows a hint, t the text."
+        return how_it_is_done(self._exercise or self._tested.exercises[-1])
+
+    def _reset(self, exercise: Exercise) -> str:
+        try:
+            kept = backups.reset_exercise(exercise)
+        except (BuildError, OSError, ValueError) as error:
+            return click.style(str(error), fg="red")
+        had = f" What you had: {typed(f'course reset --restore {kept}')}" if kept else ""
+        return f"{exercise.name} is as it was at first.{had}"
+
+    # --- what is shown ----------------------------------------------------------------------
+
+    def _show(self) -> None:
+        lesson = find_lesson(self._exercise.lesson) if self._exercise else self._tested
+        head, news = words.progress_line(lesson, self._status), self._view or self._news
+        below = "" if "\n" in self._view else self._what_to_do()
+        gap = "\n" if self._is_wrong else "\n\n"  # there a list of commands goes on
+        text = f"{head}\n\n{gap.join(filter(None, [news, below]))}"
+        if self._screen:
+            line = "Enter leads back." if self._view else self._line
+            self._screen.show(text, f"{line}\n{words.keys_line()}")
         else:
-            click.echo("\nEverything passes; there is nothing to hint at.")
+            click.echo(f"\n{text}\n\n{self._line}")
 
-
-def _files() -> dict[Path, tuple[int, int]]:
-    """Return when each module was written, and how long it is."""
-    found = {}
-    for path in (root() / "exercises").glob("*.py"):
-        with contextlib.suppress(FileNotFoundError):  # an editor renames it just now
-            facts = path.stat()
-            found[path] = facts.st_mtime_ns, facts.st_size
-    return found
+    def _what_to_do(self) -> str:
+        if self._exercise is None:
+            return everything_passes()
+        if self._is_wrong:  # where to write is said with what is wrong
+            read, following = words.where_to_read(self._exercise), self._after(self._exercise)
+            may_go_on = self._status[self._exercise.name] in DONE and following != self._exercise
+            return read + (f"\n  or go on to {following.name}: n" if may_go_on else "")
+        return words.task(self._exercise, self._status)

@@ -1,17 +1,16 @@
-"""The task of `course watch`: test a lesson's file, and say the first thing that is wrong."""
+"""The task of the loop: test a lesson's file, and say what is wrong with one exercise."""
 
 import gc
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
 from course.messages.terminal import report
 from course.mistakes.diagnosis import KnownMistakes, diagnoser
-from course.student.board import next_steps
-from course.student.progress import found_in, next_exercise, remember, status_of_all
-from course.student.pytest_summary import board_of
+from course.student.progress import UNCHECKED, remember, status_of_lesson
 from course.student.warm.server import Run
 from course.syllabus import Lesson, Status, find_lesson
-from course.testing.case import SECONDS_PER_TEST, Case, collect
+from course.testing.case import SECONDS_PER_TEST, Case, by_exercise, collect
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
 from course.testing.loading import load_module
@@ -35,31 +34,42 @@ def warm_up(lesson: Lesson) -> list[Case]:
     return cases
 
 
-def perform(run: Run, cases: Sequence[Case], lesson: str, width: int) -> dict[str, str | None]:
+def perform(
+    run: Run, cases: Sequence[Case], lesson: str, exercise: str, columns: int
+) -> dict[str, object]:
     """Test the student's file, as `course check` does, and remember what was found.
 
     Args:
-        width: that of the terminal.
+        exercise: the one that the student is at.
+        columns: the width of the terminal.
 
     Returns:
-        "verdict", what to show, and "exercise", what to work on next, if anything. Meanwhile it
-        tells "testing", the exercise; "" while the file is loaded.
+        "statuses", of each exercise if the file can be loaded; "edited", the exercises that were
+        not checked as they are now; "wrong", one of these or the student's that is wrong, if one
+        is; "report", what to say about it. Meanwhile it tells "testing", the exercise; "" while
+        the file is loaded.
     """
+    os.environ["COLUMNS"] = str(columns)
     named = diagnoser(seed=0)
-    wrong, told = [], []
+    seen, testing = [], []
+    before = status_of_lesson(find_lesson(lesson))
+    edited = [name for name, status in before.items() if status == UNCHECKED]
+    at = [exercise] if exercise in before else []
+    looked_at = dict.fromkeys([*at, *edited] if exercise in edited else [*edited, *at])
 
     def about_to_test(exercise: str, seconds: float) -> None:
         run.end_after(seconds + GRACE)
-        if told[-1:] != [exercise]:
-            told.append(exercise)
+        if testing[-1:] != [exercise]:
+            testing.append(exercise)
             run.tell(testing=exercise)
 
     def name_the_first(findings: Sequence[Finding]) -> Diagnosis | None:
         in_a_corner = all(one.case.corner for one in findings if one.status == Status.WRONG)
-        if in_a_corner in wrong:
+        name = findings[0].case.exercise
+        if in_a_corner in seen or name not in looked_at:
             return None  # one at a time: the next save comes soon
-        wrong.append(in_a_corner)
-        about_to_test(findings[0].case.exercise, SECONDS_PER_TEST)
+        seen.append(in_a_corner)
+        about_to_test(name, SECONDS_PER_TEST)
         return named(findings)
 
     def about_to_run(case: Case) -> None:
@@ -69,17 +79,17 @@ def perform(run: Run, cases: Sequence[Case], lesson: str, width: int) -> dict[st
     run.printed()
     module = open_module(find_lesson(lesson).module(), 0)
     module = replace(module, printed=run.printed())
-    result = run_tests(module, cases, name_the_first, run.printed, about_to_run)
+    cases_of = by_exercise(cases)
+    in_order = [case for name in looked_at | dict.fromkeys(cases_of) for case in cases_of[name]]
+    result = run_tests(module, in_order, name_the_first, run.printed, about_to_run)
     remember([result])
-    statuses = result.statuses
-    known = status_of_all() | found_in([result])
-    parts = [board_of([result], known), report([result], width, n_wrong=1)]
-    first = {status: name for name, status in reversed(statuses.items())}
-    first_wrong = first.get(Status.WRONG) or first.get(Status.IDEA_RIGHT)
-    if Status.WRONG not in first:
-        parts.append(next_steps(known, tuple(statuses)))
-    following = next_exercise(known, tuple(statuses))
+    about = [one for one in result.exercises if result.trouble or one.name in looked_at]
+    wrong = [one for one in about if one.first_wrong]
+    shown = min(wrong, key=lambda one: one.status == Status.IDEA_RIGHT, default=None)
+    told = tuple(one for one in about if one is shown or one not in wrong)
     return {
-        "verdict": "\n\n".join(filter(None, parts)),
-        "exercise": first_wrong or (following and following[1].name),
+        "statuses": {} if result.trouble else result.statuses,
+        "edited": edited,
+        "wrong": shown and shown.name,
+        "report": report([replace(result, exercises=told)], in_loop=True),
     }

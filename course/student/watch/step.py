@@ -1,0 +1,79 @@
+"""The step of a lesson's text that an exercise belongs to, for a terminal."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from course.syllabus import Exercise, find_lesson, name_for_check
+from course.system.terminal import columns, folded
+
+
+def heading(exercise: Exercise) -> tuple[int, str]:
+    """Return the line and the words of the heading above an exercise in its lesson's text."""
+    lines = _lines(exercise)
+    asked = f"`course check {name_for_check(exercise)}`"
+    place = next((number for number, line in enumerate(lines) if asked in line), 0)
+    above = [number for number in range(place + 1) if lines[number].startswith("## ")]
+    return (above[-1] + 1, lines[above[-1]].removeprefix("## ")) if above else (1, "")
+
+
+def step_of(exercise: Exercise) -> str:
+    """Return the step as text: what is folded is named, figures are links to their files."""
+    first, title = heading(exercise)
+    lines = _lines(exercise)[first:]
+    end = next((n for n, line in enumerate(lines) if line.startswith("## ")), len(lines))
+    blocks = _blocks(lines[:end], find_lesson(exercise.lesson).text.parent)
+    shown = "\n\n".join([click.style(title, bold=True), *blocks])
+    return "\n".join(folded(shown, columns()))
+
+
+def _lines(exercise: Exercise) -> list[str]:
+    return find_lesson(exercise.lesson).text.read_text(encoding="utf-8").splitlines()
+
+
+def _blocks(lines: Sequence[str], folder: Path) -> Iterator[str]:
+    """Yield paragraphs, figures, tables, code, and what is folded by its summary."""
+    block: list[str] = []
+    depth, is_code = 0, False
+    for line in [*lines, ""]:
+        if line.startswith("<details"):
+            depth += 1
+        if depth:
+            if depth == 1 and (summary := re.search("<summary>(.*)</summary>", line)):
+                yield f"+ {_plain(summary[1])} (folded in the text)"
+            depth -= line.startswith("</details")
+        elif line.startswith("```"):
+            if is_code:
+                yield "\n".join(f"    {one}" for one in block).rstrip()
+            block, is_code = [], not is_code
+        elif line or is_code:
+            block.append(line)
+        elif block:
+            yield _block(block, folder)
+            block = []
+
+
+def _block(lines: Sequence[str], folder: Path) -> str:
+    text = " ".join(lines)
+    if figure := re.fullmatch(r"!\[(.*)\]\((.*?)\)", text):
+        about = click.style(_plain(figure[1]), dim=True)
+        return f"  figure  {(folder / figure[2]).resolve().as_uri()}\n    {about}"
+    if text.startswith("### "):
+        return click.style(text.removeprefix("### "), bold=True)
+    if text.startswith(("|", "$$")):
+        return "\n".join(
+            f"    {_plain(line)}" for line in lines if not re.match(r"\|[-:| ]+$", line)
+        )
+    if re.match(r"- |\d+\. ", text):
+        return re.sub(r" (?=- |\d+\. [A-Z])", "\n", f"  {_plain(text)}").replace("\n", "\n  ")
+    return _plain(text)
+
+
+def _plain(text: str) -> str:
+    """Return text without the marks of links and tags; what is bold stays so."""
+    text = re.sub(r"\[((?:[^\]\\]|\\.)*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"</?[a-z]+>", "", text).replace("\\[", "[").replace("\\]", "]")
+    text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return re.sub(r"\*\*(.+?)\*\*", lambda found: click.style(found[1], bold=True), text)

@@ -1,0 +1,101 @@
+"""What the loop says: where one is, what is asked for, what passed."""
+
+from collections.abc import Mapping, Sequence
+
+import click
+
+from course import root
+from course.building import reference
+from course.messages.wording import STATUS_WORDS, counted
+from course.student.board import BEFORE, course_board, points_of
+from course.student.progress import DONE, PASSED, next_exercise
+from course.student.watch.step import heading
+from course.syllabus import Exercise, Lesson, find_lesson
+from course.system.console import typed
+from course.system.terminal import columns
+from course.testing.source import lines_of_definitions
+
+KEYS = {
+    "h": "hint",
+    "t": "text",
+    "s": "show answers",
+    "r": "reset",
+    "l": "list",
+    "n": "next",
+    "q": "quit",
+}
+
+
+def keys_line() -> str:
+    """Return the keys and what they do, in one line."""
+    shown = (f"{click.style(key, bold=True)} {what}" for key, what in KEYS.items())
+    return "   ".join(one.replace(" ", "\N{NO-BREAK SPACE}") for one in shown)
+
+
+def progress_line(lesson: Lesson, status: Mapping[str, str]) -> str:
+    """Return the points of a lesson and the sign of each of its exercises."""
+    signs = "".join(_sign(status[exercise.name]) for exercise in lesson.exercises)
+    return f"{points_of(lesson, status)}  {signs}" + (
+        f"  {lesson.title}" if columns() >= 70 else ""
+    )
+
+
+def _sign(status: str) -> str:
+    return click.style(STATUS_WORDS[status].sign, fg=STATUS_WORDS[status].color)
+
+
+def task(exercise: Exercise, status: Mapping[str, str]) -> str:
+    """Return what an exercise asks for, where to write it, and where its text is."""
+    parts = [
+        f"{click.style(exercise.name, bold=True)}: {exercise.title} "
+        f"({counted(exercise.points, 'point')}, about {exercise.minutes} minutes)",
+        reference.question(exercise),
+        "",
+        *([BEFORE] if PASSED not in status.values() else []),
+        f"  write  {place(exercise)}",
+        where_to_read(exercise),
+    ]
+    return "\n".join(parts)
+
+
+def where_to_read(exercise: Exercise) -> str:
+    """Return the place of an exercise in its lesson's text."""
+    line, title = heading(exercise)
+    return f"  read   course/lessons/{find_lesson(exercise.lesson).text.name}:{line}  {title}"
+
+
+def place(exercise: Exercise) -> str:
+    """Return the file of an exercise, with its line where it is known."""
+    path = find_lesson(exercise.lesson).module()
+    lines = lines_of_definitions(path.read_bytes(), exercise.name) if path.exists() else []
+    return f"{path.relative_to(root()).as_posix()}{f':{lines[-1]}' if lines else ''}"
+
+
+def passed(exercises: Sequence[Exercise], status: Mapping[str, str]) -> str:
+    """Return that exercises passed, why the last one matters, and whether a lesson is done."""
+    names = ", ".join(exercise.name for exercise in exercises)
+    verb = "passes" if len(exercises) == 1 else "pass"
+    said = [click.style(f"+ {names} {verb}.", fg="green", bold=True) + f" {exercises[-1].why}"]
+    lesson = find_lesson(exercises[-1].lesson)
+    if all(status[exercise.name] in DONE for exercise in lesson.exercises):
+        said += ["", _lesson_done(lesson, status)]
+    return "\n".join(said)
+
+
+def _lesson_done(lesson: Lesson, status: Mapping[str, str]) -> str:
+    following = next_exercise(dict(status))
+    lines = [
+        f"{points_of(lesson, status)}. {click.style('The lesson is done.', fg='green')}",
+        f"  look     {typed(f'course open {lesson.stem}')}, its notebook: your code in pictures",
+        "  compare  s shows each answer of ours, and another in a different style",
+    ]
+    if following and following[0] != lesson:
+        coming = following[0]
+        lines.append(f"  next     course/lessons/{coming.text.name}, {coming.title}")
+    return "\n".join(lines)
+
+
+def board(lesson: Lesson, status: dict[str, str]) -> str:
+    """Return the whole course, and below it the exercises of a lesson."""
+    own = "  ".join(f"{_sign(status[one.name])} {one.name}" for one in lesson.exercises)
+    return f"{course_board(status)}\n\n  {own}"
