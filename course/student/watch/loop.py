@@ -251,8 +251,7 @@ class Loop:
             case "n":
                 self._exercise, self._view = self._after(exercise), ""
                 self._news, self._is_wrong = "", False
-                if self._exercise.lesson != self._tested.stem:
-                    self._test(find_lesson(self._exercise.lesson))
+                self._test(find_lesson(self._exercise.lesson))
             case _:
                 self._view = ""
         self._show()
