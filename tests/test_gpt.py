@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from course.testing import exercise, expect
+from course.testing import corner, exercise, expect
 from course.testing.show import show_dtype
 
 OTHER_FLOATS = [torch.float64, torch.bfloat16]
@@ -627,6 +627,15 @@ class TestCausalSelfAttention:
         attention.train(False)
         expect.learns_after_inference(attention, x, upstream=draw.normal(2, 5, 12))
 
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and nothing is left out."""
+        attention, weights = attention_and_weights(lesson, draw, 12, 3, 9)
+        x = draw.normal(2, 5, 12)
+        for training in (True, False):
+            attention.train(training)
+            want = attention_of(x.double(), weights, 3).float()
+            expect.close(attention(x), want, tolerance=1e-4)
+
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_moved_to_a_dtype_it_turns_as_before(self, lesson, dtype):
         """Only token 5 has a key, in pair 1 of D = 12, which turns 10000 ** (-1/6) = 0.2154
@@ -918,6 +927,15 @@ class TestGPT:
         """Moved to a GPU, it computes there; the "meta" device stands in for it."""
         expect_device_of_x(lesson.GPT(11, 8, 2, 2, 9), draw.ids(11, 2, 5))
 
+    @corner
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_moved_to_a_dtype_it_gives_logits_of_that_dtype(self, lesson, draw, dtype):
+        """A model in bfloat16 takes half the memory; its logits are in bfloat16, too."""
+        model, ids = lesson.GPT(11, 8, 2, 2, 9), draw.ids(11, 2, 5)
+        model.to(dtype)
+        got = expect.tensors(model(ids), "the logits")
+        expect.equal(got.dtype, dtype, what="the dtype of the logits")
+
     def test_a_longer_text_is_refused(self, lesson, draw):
         """max_seq_len = 6 positions: six tokens fit, the seventh has none."""
         expect.rejects(
@@ -968,12 +986,15 @@ class TestNextTokenLoss:
         expect.close(got, torch.tensor((math.log(4 / 3) + math.log(4)) / 2))
 
     @pytest.mark.parametrize(
-        "batch, length, vocab_size", [(2, 5, 7), (3, 2, 5), (4, 4, 4), (1, 6, 3), (5, 3, 300)]
+        "batch, length, vocab_size",
+        [(2, 5, 7), (3, 2, 5), (4, 4, 4), (1, 6, 3), (5, 3, 300), (1, 38, 3), (37, 2, 3)],
     )
     def test_all_next_tokens_of_all_texts_are_averaged(
         self, lesson, draw, batch, length, vocab_size
     ):
-        """B (T - 1) of them, each for one."""
+        """B (T - 1) of them, each for one. 37 are no multiple of any number that is computed at
+        once: the last ones count as much as the others.
+        """
         logits = 2 * draw.normal(batch, length, vocab_size)
         ids = draw.ids(vocab_size, batch, length)
         got = lesson.next_token_loss(logits, ids)

@@ -100,6 +100,14 @@ class TestLearnedPositionalEmbedding:
         """With the module on a GPU they are on the GPU; "meta" stands in for one."""
         expect.follows_device(lesson.LearnedPositionalEmbedding(6, 3), 4)
 
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and nothing is left out."""
+        weight = draw.normal(5, 3)
+        module = position_table(lesson, weight)
+        for training in (True, False):
+            module.train(training)
+            expect.equal(module(4), weight[:4])
+
     def test_the_rows_follow_the_table_as_it_learns(self, lesson, draw):
         """Training changes the weights between two calls, so no copy may be kept."""
         module = position_table(lesson, draw.normal(5, 3))

@@ -10,9 +10,12 @@ import pytest
 import torch
 from torch import nn
 
-from course.testing import exercise, expect
+from course.testing import corner, exercise, expect
 from course.testing.show import show_dtype
 
+OTHER_FLOATS = [torch.float64, torch.bfloat16]
+# sums whose steps are rounded in another order differ by so much
+ROUNDING = {torch.float64: 1e-4, torch.bfloat16: 1e-1}
 SMALL_INTEGERS = [torch.int32, torch.int16, torch.int8, torch.uint8]
 
 
@@ -234,6 +237,22 @@ class TestRMSNorm:
         """Moved to a GPU, it computes there; the "meta" device stands in for it."""
         expect_device_of_x(lesson.RMSNorm(12), draw.normal(2, 5, 12))
 
+    @corner
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_moved_to_a_dtype_it_computes_there(self, lesson, draw, dtype):
+        """What comes as bfloat16 leaves as bfloat16, and so for float64."""
+        norm, x = lesson.RMSNorm(12), draw.normal(2, 5, 12, dtype=dtype)
+        norm.to(dtype)
+        want = rms_normed(x.double(), torch.ones(12).double()).to(dtype)
+        expect.close(norm(x), want, tolerance=ROUNDING[dtype])
+
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and nothing is left out."""
+        norm, x = lesson.RMSNorm(12), draw.normal(2, 5, 12)
+        for training in (True, False):
+            norm.train(training)
+            expect.close(norm(x), rms_normed(x.double(), torch.ones(12).double()).float())
+
 
 @exercise("repeat_heads")
 class TestRepeatHeads:
@@ -324,18 +343,19 @@ class TestGroupedQueryAttention:
             start += length
 
     def test_the_cache_keeps_key_heads_and_not_query_heads(self, lesson, draw):
-        """B = 2, K = 1, D = 8 and 64 positions: 2 * 2 * 1 * 64 * 8 = 2,048 numbers, and 1,024
-        more for whatever else is kept. Kept for H = 8 heads, they'd be 16,384.
+        """B = 2, K = 1, D = 8 and 72 positions: 2 * 2 * 1 * 72 * 8 = 2,304 numbers, and 1,024
+        more for whatever else is kept. Kept for H = 8 heads, they'd be 18,432; with room for 128
+        positions, 4,096.
         """
-        attention, cache = lesson.GroupedQueryAttention(64, 8, 1, 64), lesson.prop(Cache)
+        attention, cache = lesson.GroupedQueryAttention(64, 8, 1, 72), lesson.prop(Cache)
         lesson.prop(without_gradients)(attention)
-        for _ in range(8):
+        for _ in range(9):
             attention(draw.normal(2, 8, 64), cache)
         kept = lesson.prop(numbers_kept)(cache)
         expect.that(
-            kept <= 2048 + 1024,
-            f"after 64 tokens of 2 texts the cache holds {kept:,} numbers, where keys and values "
-            "of one head are 2,048",
+            kept <= 2304 + 1024,
+            f"after 72 tokens of 2 texts the cache holds {kept:,} numbers, where keys and values "
+            "of one head are 2,304",
         )
 
     def test_two_texts_have_a_cache_each(self, lesson, draw):
@@ -381,6 +401,40 @@ class TestGroupedQueryAttention:
         attention, x = lesson.GroupedQueryAttention(12, 6, 2, 9), draw.normal(2, 5, 12)
         expect_device_of_x(attention, x)
         expect.stays_on_device(lesson.prop(read_in_two_pieces), attention, x)
+
+    @corner
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_moved_to_a_dtype_it_turns_as_before(self, lesson, dtype):
+        """Only token 5 has a key, in pair 1 of D = 12, which turns 10000 ** (-1/6) = 0.2154
+        radians a position. So a query at i has the score 36 cos(0.2154 (i - 5)) / √12 with it
+        and 0 with the i others. They are far apart, so rates or positions that `.to(dtype)`
+        rounds make another angle; a complex buffer loses its imaginary part.
+        """
+        attention = lesson.GroupedQueryAttention(12, 1, 1, 1000)
+        attention.to(dtype)
+        q, k, v = torch.zeros(3, 12, 12, dtype=dtype)
+        q[1, 0] = k[1, 1] = 6.0
+        v[0, 1] = 1.0
+        one = torch.eye(12, dtype=dtype)
+        attention.set(q_proj__weight=q, k_proj__weight=k, v_proj__weight=v, out_proj__weight=one)
+        x = torch.zeros(1, 1000, 12, dtype=dtype)
+        x[0, :, 0] = x[0, 5, 1] = 1.0
+        places = torch.arange(960, 1000).double()
+        weight = (36 * ((places - 5) * 10000 ** (-1 / 6)).cos() / 12**0.5).exp()
+        got = expect.tensors(attention(x), "the result")
+        expect.equal(tuple(got.shape), (1, 1000, 12), what="the shape of the result")
+        want = (weight / (weight + places)).to(dtype)
+        expect.close(got[0, 960:, 0], want, tolerance=0.1, what="the share of token 5")
+
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and nothing is left out."""
+        attention = lesson.GroupedQueryAttention(12, 6, 2, 9)
+        weights = filled(attention, draw, attention_shapes(12, 6, 2))
+        x = draw.normal(2, 5, 12)
+        want = attention_of(x.double(), weights, 6, 2).float()
+        for training in (True, False):
+            attention.train(training)
+            expect.close(attention(x), want, tolerance=1e-4)
 
     @pytest.mark.parametrize(
         "n_embd, n_heads, n_kv_heads, named",
@@ -439,6 +493,25 @@ class TestGatedMLP:
     def test_result_is_on_the_device_of_x(self, lesson, draw):
         """Moved to a GPU, it computes there; the "meta" device stands in for it."""
         expect_device_of_x(lesson.GatedMLP(12, 20), draw.normal(2, 5, 12))
+
+    @corner
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_moved_to_a_dtype_it_computes_there(self, lesson, draw, dtype):
+        """What comes as bfloat16 leaves as bfloat16, and so for float64."""
+        mlp, x = lesson.GatedMLP(12, 20), draw.normal(2, 5, 12, dtype=dtype)
+        weights = filled(mlp, draw, mlp_shapes(12, 20))
+        mlp.to(dtype)
+        rounded = {name: weight.to(dtype).double() for name, weight in weights.items()}
+        want = mlp_of(x.double(), rounded).to(dtype)
+        expect.close(mlp(x), want, tolerance=ROUNDING[dtype])
+
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and nothing is left out."""
+        mlp, x = lesson.GatedMLP(12, 20), draw.normal(2, 5, 12)
+        weights = filled(mlp, draw, mlp_shapes(12, 20))
+        for training in (True, False):
+            mlp.train(training)
+            expect.close(mlp(x), mlp_of(x.double(), weights).float(), tolerance=1e-4)
 
 
 def number_of_blocks(model):
@@ -559,6 +632,25 @@ class TestLlama:
     def test_result_is_on_the_device_of_the_ids(self, lesson, draw):
         """Moved to a GPU, it computes there; the "meta" device stands in for it."""
         expect_device_of_x(lesson.Llama(**sizes_of()), draw.ids(11, 2, 5))
+
+    @corner
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_moved_to_a_dtype_it_gives_logits_of_that_dtype(self, lesson, draw, dtype):
+        """A model in bfloat16 takes half the memory; its logits are in bfloat16, too."""
+        model, ids = lesson.Llama(**sizes_of()), draw.ids(11, 2, 5)
+        model.to(dtype)
+        got = expect.tensors(model(ids), "the logits")
+        expect.equal(got.dtype, dtype, what="the dtype of the logits")
+
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and the logits of all positions are returned."""
+        sizes = sizes_of()
+        model = lesson.Llama(**sizes)
+        weights = filled(model, draw, llama_shapes(sizes))
+        ids = draw.ids(11, 2, 5)
+        for training in (True, False):
+            model.train(training)
+            expect.close(model(ids), logits_of(ids, weights, sizes).float(), tolerance=1e-3)
 
     def test_a_longer_text_is_refused(self, lesson, draw):
         """max_seq_len = 6 positions: six tokens fit, the seventh has none."""
@@ -736,11 +828,15 @@ class TestLossByPosition:
         got = lesson.loss_by_position(lesson.prop(Bigram, table), torch.tensor([[0, 1, 0]]))
         expect.close(got, torch.tensor([math.log(4 / 3), math.log(4)]), tolerance=1e-3)
 
-    @pytest.mark.parametrize("batch, length, vocab_size", [(1, 2, 3), (3, 5, 7), (4, 4, 4)])
+    @pytest.mark.parametrize(
+        "batch, length, vocab_size", [(1, 2, 3), (3, 5, 7), (4, 4, 4), (37, 3, 5)]
+    )
     def test_each_position_is_averaged_over_the_texts(
         self, lesson, draw, batch, length, vocab_size
     ):
-        """T - 1 numbers, each the mean over the batch, in nats."""
+        """T - 1 numbers, each the mean over the batch, in nats. 37 texts are no multiple of any
+        number of texts that is read at once: the last ones count as much as the others.
+        """
         table, ids = 2 * draw.normal(vocab_size, vocab_size), draw.ids(vocab_size, batch, length)
         got = lesson.loss_by_position(lesson.prop(Bigram, table), ids)
         expect.close(got, losses_of(table, ids), tolerance=1e-3)

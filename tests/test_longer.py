@@ -390,6 +390,13 @@ class TestPartialRotary:
         want = turned_in_part(x, 4, start=4090)
         expect.close(lesson.PartialRotary(4097, 8, 4)(x, 4090), want, tolerance=1e-2)
 
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and nothing is left out."""
+        rotary, x = lesson.PartialRotary(9, 8, 6), draw.normal(2, 5, 8)
+        for training in (True, False):
+            rotary.train(training)
+            expect.close(rotary(x, 3), turned_in_part(x, 6, start=3), tolerance=1e-4)
+
     @pytest.mark.parametrize("rotary_dim", [0, 4])
     def test_nothing_is_trained(self, lesson, rotary_dim):
         """Cosines and sines are known. They belong in buffers, not into parameters."""
@@ -709,6 +716,14 @@ class TestRelativeBias:
         weight = draw.normal(6, 3)
         got = bias_holding(lesson, weight, 20)(q_len, k_len)
         expect.equal(got, bias(weight, q_len, k_len, 20))
+
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and nothing is left out."""
+        weight = draw.normal(6, 3)
+        module = bias_holding(lesson, weight, 20)
+        for training in (True, False):
+            module.train(training)
+            expect.equal(module(4, 9), bias(weight, 4, 9, 20))
 
     def test_thirty_two_buckets_up_to_128_unless_told(self, lesson, draw):
         """As in relative_buckets: 150 keys reach the last bucket."""

@@ -458,6 +458,14 @@ class TestTokenEmbedding:
         table.set(weight=weight)
         expect.equal(table(ids), each_row(weight, ids))
 
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and nothing is left out."""
+        table, weight, ids = lesson.TokenEmbedding(7, 3), draw.normal(7, 3), draw.ids(7, 2, 5)
+        table.set(weight=weight)
+        for training in (True, False):
+            table.train(training)
+            expect.equal(table(ids), each_row(weight, ids))
+
     def test_spread_at_the_start_is_002(self, lesson, draw):
         """N(0, 0.02²) has mean 0 and standard deviation 0.02, whatever the sizes
         of the table are. (Square 0.02 and you have the variance.)"""

@@ -393,6 +393,13 @@ class TestRotaryEmbedding:
         x = draw.normal(2, 7, 8)
         expect.close(rotary(x, 4090), turned(x, start=4090), tolerance=1e-2)
 
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and nothing is left out."""
+        rotary, x = lesson.RotaryEmbedding(9, 6), draw.normal(2, 5, 6)
+        for training in (True, False):
+            rotary.train(training)
+            expect.close(rotary(x, 3), turned(x, start=3), tolerance=1e-4)
+
     def test_nothing_is_trained(self, lesson):
         """Cosines and sines are known; as parameters an optimizer would change them."""
         names = ", ".join(lesson.RotaryEmbedding(8, 4).parameters)

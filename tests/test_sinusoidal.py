@@ -210,6 +210,14 @@ class TestSinusoidalPositionalEmbedding:
             expect.close(two(seq_len), encoding(range(seq_len), 6, 100.0), tolerance=BOUND)
         expect.close(three(9), encoding(range(9), 4), tolerance=BOUND)
 
+    def test_training_and_evaluation_are_the_same(self, lesson):
+        """Nothing is dropped at random, and nothing is left out."""
+        module = lesson.SinusoidalPositionalEmbedding(5, 6)
+        for training in (True, False):
+            module.train(training)
+            for seq_len in 4, 9:
+                expect.close(module(seq_len), encoding(range(seq_len), 6), tolerance=BOUND)
+
     def test_nothing_is_trained(self, lesson):
         """A parameter would be counted, saved and changed by the optimizer."""
         module = lesson.SinusoidalPositionalEmbedding(5, 4)

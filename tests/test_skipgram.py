@@ -408,6 +408,15 @@ class TestSkipGram:
             centers, contexts = 257 + draw.ids(7, shape[0]), 257 + draw.ids(7, *shape)
             expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
 
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and nothing is left out."""
+        model, center, context = lesson.SkipGram(7, 3), *draw.normal(2, 7, 3)
+        model.set(center__weight=center, context__weight=context)
+        centers, contexts = draw.ids(7, 5), draw.ids(7, 5, 2)
+        for training in (True, False):
+            model.train(training)
+            expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
+
     def test_logits_are_on_the_device_of_the_tables(self, lesson, draw):
         """Moved to a GPU, it computes there; the "meta" device stands in for it."""
         expect.follows_device(lesson.SkipGram(7, 3), draw.ids(7, 4), draw.ids(7, 4, 2))
@@ -445,7 +454,7 @@ class TestNegativeSamplingLoss:
         wrong = lesson.negative_sampling_loss(torch.tensor([high]), torch.tensor([[high]]))
         expect.close(wrong, torch.tensor(math.log(4 / 3) + math.log(4)))
 
-    @pytest.mark.parametrize(("n_pairs", "n_negatives"), [(5, 4), (4, 4), (1, 6), (6, 1)])
+    @pytest.mark.parametrize(("n_pairs", "n_negatives"), [(5, 4), (4, 4), (1, 6), (6, 1), (37, 2)])
     def test_negatives_add_up_and_pairs_are_averaged(self, lesson, draw, n_pairs, n_negatives):
         """Each pair pays for its true logit and for all of its K drawn ones; the loss
         is what a pair pays on average, so it is divided by P, not by P * K.
