@@ -50,10 +50,8 @@ def open_smollm2(path: Path | None = None) -> PublishedModel:
     fetch = f"fetch it with: {typed('course data smollm2')}"
     if not path.exists():
         raise FileNotFoundError(f"{path} is missing; {fetch}")
-    from gguf import GGUFReader  # here, because they take a second
-
     try:
-        reader = GGUFReader(path)
+        reader = _reader(path)
         settings = {name: field.contents() for name, field in reader.fields.items()}
         return PublishedModel(
             _tensors(reader),
@@ -66,6 +64,23 @@ def open_smollm2(path: Path | None = None) -> PublishedModel:
             f"{path.name} is damaged, or no model of the Llama family ({error}); delete it, then "
             f"{fetch}"
         ) from None
+
+
+def _reader(path: Path) -> Any:
+    """Return gguf's reader, which cuts a plain array into words: four times as fast as a memmap."""
+    import numpy as np
+    from gguf import GGUFReader
+
+    class Reader(GGUFReader):
+        @property
+        def data(self) -> np.ndarray:
+            return self._data
+
+        @data.setter
+        def data(self, mapped: np.memmap) -> None:
+            self._data = mapped.view(np.ndarray)
+
+    return Reader(path)
 
 
 def _tensors(reader: Any) -> "dict[str, Tensor]":

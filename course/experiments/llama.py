@@ -7,16 +7,19 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from course.data import data_folder
 from course.data.kingdom import kingdom_text
 from course.data.published import CHAT, PublishedModel
 from course.data.reading import read_text
-from course.experiments.gpt import Unturned
+from course.experiments.gpt import Unturned, students_code
+from course.experiments.writing import write_until
 from course.student.exercises import (
     LessonExercises,
     borrowed_from_earlier,
@@ -36,8 +39,8 @@ QUESTION, BEGINNING = "Are dogs real?", "The capital of France is"
 
 
 @dataclass(frozen=True)
-class Break:
-    """A way to get a published model wrong.
+class Variant:
+    """A published model with something changed.
 
     Attributes:
         title: what is different, as the rest of "the model, but ...".
@@ -81,38 +84,51 @@ def _is_q(n_heads: int, published: PublishedModel) -> bool:
     return n_heads == published.sizes["n_heads"]
 
 
-RIGHT = Break("all right")
+RIGHT = Variant("all right")
 BREAKS = (
     RIGHT,
-    Break(f"every position + {SHIFT:,}", {"RotaryEmbedding": _moved}),
-    Break("base 10,000 instead of 100,000", sizes={"base": 10000.0}),
-    Break("no rotation", {"RotaryEmbedding": lambda *_: Unturned}),
-    Break(
+    Variant(f"every position + {SHIFT:,}", {"RotaryEmbedding": _moved}),
+    Variant("base 10,000 instead of 100,000", sizes={"base": 10000.0}),
+    Variant("no rotation", {"RotaryEmbedding": lambda *_: Unturned}),
+    Variant(
         "rows of q and k left interleaved",
         {"interleaved_to_half": _reordered_with(lambda n, _: None)},
     ),
-    Break(
+    Variant(
         "only q reordered",
         {"interleaved_to_half": _reordered_with(lambda n, of: n if _is_q(n, of) else None)},
     ),
-    Break(
+    Variant(
         "k reordered as if it had one head",
         {"interleaved_to_half": _reordered_with(lambda n, of: n if _is_q(n, of) else 1)},
     ),
 )
 
 
-def load(published: PublishedModel, broken: Break = RIGHT) -> tuple[nn.Module, LessonExercises]:
+class _WithoutDrawing(TorchFunctionMode):
+    """Leaves new parameters as they are, because those of a file replace all of them."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", "") == "torch.nn.init":
+            return kwargs["tensor"] if "tensor" in kwargs else args[0]
+        if func is torch.randn:
+            kwargs.pop("generator", None)
+            func = torch.empty
+        return func(*args, **kwargs)
+
+
+def load(published: PublishedModel, variant: Variant = RIGHT) -> tuple[nn.Module, LessonExercises]:
     """Return the published model in the student's `Llama`, and the exercises that it is made of.
 
     What does not pass is borrowed.
     """
-    llama = passing_exercises("llama")
-    if broken.others:
-        right = {name: _earlier(name) for name in broken.others}
-        others = {name: make(right[name], published) for name, make in broken.others.items()}
-        llama = passing_exercises_with("llama", others)
-    model = llama.Llama(**(published.sizes | dict(broken.sizes)))
+    others = {name: make(_earlier(name), published) for name, make in variant.others.items()}
+    rotary = others.get("RotaryEmbedding") or _earlier("RotaryEmbedding")
+    others["RotaryEmbedding"] = cache(rotary)  # one table of angles for all blocks
+    llama = passing_exercises_with("llama", others)
+    with _WithoutDrawing():
+        model = llama.Llama(**(published.sizes | dict(variant.sizes)))
     heads = published.sizes["n_heads"], published.sizes["n_kv_heads"]
     weights = llama.weights_from_gguf(published.tensors, *heads)
     model.load_state_dict(weights, strict=False, assign=True)
@@ -120,30 +136,35 @@ def load(published: PublishedModel, broken: Break = RIGHT) -> tuple[nn.Module, L
 
 
 def _earlier(name: str) -> Any:
-    """Return an exercise of lesson 5: yours if it passes."""
-    return getattr(passing_exercises("rope"), name)
+    """Return what lesson 9 imports from an earlier lesson under a name: yours if it passes."""
+    imported = imported_from_earlier("llama")
+    lesson = next(lesson for lesson, names in imported.items() if name in names)
+    return getattr(passing_exercises(lesson), name)
 
 
 def sources() -> dict[str, str]:
     """Return whether each exercise that the model is made of is "yours" or "borrowed"."""
     llama = passing_exercises("llama")
     own = {one.name: llama.source_of(one.name) for one in find_lesson("llama").exercises}
+    own["generate"] = passing_exercises("gpt").source_of("generate")
     earlier = [name for names in imported_from_earlier("llama").values() for name in names]
     not_passed = borrowed_from_earlier("llama")
     return {name: "borrowed" if name in not_passed else "yours" for name in earlier} | own
 
 
-def sample_ids(published: PublishedModel) -> tuple[str, Tensor]:
+def sample_ids(published: PublishedModel, n_tokens: int = N_TOKENS) -> tuple[str, Tensor]:
     """Return a name and the ids (1, T) of the text that losses are measured on.
 
-    It is a scene of Shakespeare if TinyShakespeare was fetched, else the toy kingdom.
+    It is a scene of Shakespeare if TinyShakespeare was fetched, else the toy kingdom, repeated if
+    it is too short.
     """
-    path = data_folder() / "tinyshakespeare.txt"
+    path, n_characters = data_folder() / "tinyshakespeare.txt", 8 * n_tokens
     name, text = "the toy kingdom", kingdom_text()
     if path.exists():
         whole = read_text(path, "fetch it again with `course data tinyshakespeare`")
-        name, text = "Shakespeare", whole[200_000:202_400]
-    ids = published.tokenizer.encode(text[:20_000]).ids[:N_TOKENS]
+        name, text = "Shakespeare", whole[200_000:]
+    text *= -(-n_characters // len(text))
+    ids = published.tokenizer.encode(text[:n_characters]).ids[:n_tokens]
     return name, torch.tensor([ids])
 
 
@@ -152,42 +173,66 @@ def loss(model: nn.Module, llama: LessonExercises, ids: Tensor) -> float:
     return llama.loss_by_position(model, ids).mean().item()
 
 
-def answer(
-    model: nn.Module,
-    published: PublishedModel,
-    ids: list[int],
-    n_new: int,
-    on_text: Callable[[str], object] = lambda text: None,
-) -> tuple[str, float]:
-    """Return how a model goes on from some ids, always with the most probable token, and its speed.
+class Conversation:
+    """A text that a published model and somebody else write in turns.
 
-    It ends at the end token, or after `n_new`. The text is told piece by piece as it comes.
-
-    Returns:
-        The text, and tokens per second without the prompt.
+    The model reads each token once: what it keeps of earlier turns stays in its caches. It writes
+    by lesson 8's `generate`: the student's if it passes.
     """
-    decode, caches = published.tokenizer.decode, [{} for _ in model.blocks]
-    new: list[int] = []
-    unread, shown, started = torch.tensor([ids]), "", 0.0
-    with torch.no_grad():
-        while len(new) < n_new:
-            token = int(model(unread, caches)[0, -1].argmax())
-            started = started or time.perf_counter()
-            if token == published.end:
-                break
-            new.append(token)
-            unread = torch.tensor([[token]])
-            whole = decode(new)
+
+    def __init__(self, model: nn.Module, published: PublishedModel) -> None:
+        self.model, self.published = model, published
+        self.caches: list[dict] = [{} for _ in model.blocks]
+        self.n_read = 0
+        self.unread: list[int] = []
+
+    def answer(
+        self, ids: list[int], n_new: int, on_text: Callable[[str], object] = lambda text: None
+    ) -> tuple[str, float]:
+        """Return how the model goes on, up to its end token, and its tokens per second.
+
+        Args:
+            ids: of the next turn.
+            n_new: the most tokens that it writes.
+            on_text: told the text, character by character, as it comes.
+
+        Raises:
+            ValueError: the model has not enough positions left for the turn.
+            Stopped: the student's code failed.
+        """
+        prompt, decode = self.unread + ids, self.published.tokenizer.decode
+        n_left = self.model.max_seq_len - self.n_read - len(prompt)
+        if n_left < 0:
+            raise ValueError(
+                f"the model has {self.model.max_seq_len:,} positions, too few for "
+                f"{self.n_read + len(prompt):,} tokens"
+            )
+        seen, shown, times = [], "", []
+
+        def told(token: int) -> None:
+            nonlocal shown
+            times.append(time.perf_counter())
+            seen.append(token)
+            whole = decode(seen)
             if not whole.endswith("\ufffd"):  # a character of several tokens is not there yet
                 on_text(whole[len(shown) :])
                 shown = whole
-    seconds = time.perf_counter() - started
-    return decode(new), max(len(new) - 1, 0) / seconds if seconds else 0.0
+
+        generate, end = passing_exercises("gpt").generate, self.published.end
+        most = min(n_new, n_left + 1)  # the last one isn't read
+        with students_code("The model"):
+            new = write_until(end, generate, self.model, prompt, most, told, self.caches)
+        is_cut = len(new) == most  # then its last token is still to be read
+        self.n_read += len(prompt) + len(new) - is_cut
+        self.unread = [*new[-1:], end] if is_cut else [end]
+        speed = (len(times) - 1) / (times[-1] - times[0]) if len(times) > 1 else 0.0
+        return decode(new), speed
 
 
-def chat_ids(published: PublishedModel, question: str) -> list[int]:
+def chat_ids(published: PublishedModel, question: str, is_first: bool = True) -> list[int]:
     """Return the ids of a question, in the form that SmolLM2 was trained on."""
-    return published.tokenizer.encode(CHAT.format(question=question)).ids
+    text = CHAT.format(question=question)
+    return published.tokenizer.encode(text if is_first else f"\n{text}").ids
 
 
 @dataclass(frozen=True)
@@ -206,17 +251,18 @@ class BreakResult:
     answers: str
 
 
-def measure(published: PublishedModel, broken: Break, ids: Tensor) -> BreakResult:
+def measure(published: PublishedModel, broken: Variant, ids: Tensor) -> BreakResult:
     """Return what a break does to the model."""
     model, llama = load(published, broken)
     beginning = published.tokenizer.encode(BEGINNING).ids
-    goes_on, _ = answer(model, published, beginning, 12)
-    answers, _ = answer(model, published, chat_ids(published, QUESTION), 12)
+    goes_on, _ = Conversation(model, published).answer(beginning, 12)
+    answers, _ = Conversation(model, published).answer(chat_ids(published, QUESTION), 12)
     return BreakResult(broken.title, loss(model, llama, ids), goes_on, answers)
 
 
 def as_json(results: list[BreakResult], text: str) -> str:
     """Return results as the lesson's figures read them."""
-    how = "course experiment llama --breaks --json, with TinyShakespeare"
+    which = "with" if text == "Shakespeare" else "without"
+    how = f"course experiment llama --breaks --json, {which} TinyShakespeare"
     rows = [[one.title, round(one.loss, 3), one.goes_on, one.answers] for one in results]
     return json.dumps({"how": how, "text": text, "breaks": rows}, indent=1, ensure_ascii=False)

@@ -1,11 +1,12 @@
 """A text that a trained model goes on with: token by token, with its caches and without.
 
 `generate` is the student's, of lesson 8. It calls a model with the prompt and then with one token
-at a time; the models here stand between the two.
+at a time; the models here are between the two.
 """
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -21,19 +22,25 @@ class Streamed(nn.Module):
     Args:
         model: the one that computes.
         on_token: told each id but those of the prompt and the last, which is never read.
+        caches: used instead of those of `generate`, so that a later call can go on from there.
     """
 
-    def __init__(self, model: nn.Module, on_token: Callable[[int], object]) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        on_token: Callable[[int], object],
+        caches: list[dict] | None = None,
+    ) -> None:
         super().__init__()
         self.model, self.blocks, self.max_seq_len = model, model.blocks, model.max_seq_len
-        self.on_token = on_token
+        self.on_token, self.caches = on_token, caches
         self.has_read = False
 
     def forward(self, ids: Tensor, caches: Any = None) -> Tensor:
         if self.has_read:
             self.on_token(ids.item())
         self.has_read = True
-        return self.model(ids, caches)
+        return self.model(ids, caches if self.caches is None else self.caches)
 
 
 class WithoutCache(nn.Module):
@@ -60,7 +67,7 @@ def go_on(
 ) -> Tensor:
     """Return a text (1, T) and `n_new` more tokens, more of them than the model has positions for.
 
-    When its positions are used up, it reads the last half of them anew and goes on from there.
+    When its positions are used up, it reads the last half of them again and continues from there.
 
     Args:
         temperature, generator: as in `generate`.
@@ -75,6 +82,39 @@ def go_on(
         ids = torch.cat((ids, text[:, prompt.shape[1] :]), dim=1)
         n_left -= n_now
     return ids
+
+
+class _Ended(Exception):
+    """Raised through `generate` once the end token is drawn."""
+
+
+def write_until(
+    end: int,
+    generate: Generate,
+    model: nn.Module,
+    ids: list[int],
+    n_new: int,
+    on_token: Callable[[int], object],
+    caches: list[dict] | None = None,
+) -> list[int]:
+    """Return the `n_new` most probable tokens after some ids, or those before the end token.
+
+    Args:
+        end: the id that ends a text.
+        on_token, caches: as in `Streamed`.
+    """
+    new: list[int] = []
+
+    def told(token: int) -> None:
+        if token == end:
+            raise _Ended
+        new.append(token)
+        on_token(token)
+
+    with suppress(_Ended):
+        text = generate(Streamed(model, told, caches), torch.tensor([ids]), n_new, temperature=0)
+        told(text[0, -1].item())
+    return new
 
 
 def first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:

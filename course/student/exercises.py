@@ -93,6 +93,23 @@ def written_exercises(path: Path, lesson: Lesson) -> LessonExercises:
     return _loaded(lesson, path, _earlier(lesson.stem), written)
 
 
+@cache
+def all_written_exercises(stem: str) -> LessonExercises:
+    """Return the same for a lesson's file here, which also imports what is written in earlier ones.
+
+    Raises:
+        Wrong: one of the files cannot be run.
+    """
+    lesson = find_lesson(stem)
+    earlier = {
+        before: {name: getattr(all_written_exercises(before), name) for name in names}
+        for before, names in imported_from_earlier(stem).items()
+    }
+    written = {exercise.name for exercise in lesson.exercises}
+    written -= stubs_in(lesson.module().read_bytes(), lesson)
+    return _loaded(lesson, lesson.module(), earlier, written)
+
+
 def reference_exercises(lesson: Lesson) -> LessonExercises:
     """Return all exercises of a lesson, borrowed; no file of the student is run."""
     return _loaded(lesson, None, None, set())

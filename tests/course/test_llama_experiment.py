@@ -1,5 +1,7 @@
 """A published model: its file is read, and it runs on the functions of a student."""
 
+import json
+
 import pytest
 import torch
 from click.testing import CliRunner
@@ -8,7 +10,9 @@ from gguf import GGUFWriter
 from course.cli import main
 from course.data.published import FILE, open_smollm2
 from course.data.reading import DataError
-from course.experiments import llama
+from course.experiments import llama, llama_far, llama_mine
+from course.experiments.writing import write_until
+from course.student.exercises import all_written_exercises, passing_exercises
 from solutions.llama import Llama, weights_from_gguf
 
 SIZES = {"vocab_size": 260, "n_embd": 48, "n_heads": 6, "n_kv_heads": 2, "n_layers": 2}
@@ -140,7 +144,9 @@ def test_the_table_of_breaks_has_a_row_for_each(data):
 
 
 @pytest.mark.parametrize(
-    "options", [["--json"], ["--prompt", "a", "--ask", "b"]], ids=["json alone", "both"]
+    "options",
+    [["--json"], ["--json", "--chat"], ["--prompt", "a", "--ask", "b"], ["--far", "--mine"]],
+    ids=["json alone", "json and chat", "prompt and ask", "far and mine"],
 )
 def test_options_that_do_not_go_together_are_refused(data, options):
     ran = CliRunner().invoke(main, ["experiment", "llama", *options])
@@ -152,3 +158,164 @@ def test_without_the_model_one_sentence_says_how_to_get_it(tmp_path, monkeypatch
     ran = CliRunner().invoke(main, ["experiment", "llama"])
     assert ran.exit_code == 1 and "course data smollm2" in ran.output
     assert ran.output.count("\n") == 1
+
+
+def test_a_text_ends_before_the_end_token():
+    class Counts(torch.nn.Module):
+        """Predicts the next number, and remembers what it read."""
+
+        blocks, max_seq_len = [None], 100
+
+        def forward(self, ids, caches):
+            caches[0].setdefault("read", []).extend(ids[0].tolist())
+            return torch.nn.functional.one_hot(ids + 1, 20).float()
+
+    told, caches, generate = [], [{}], passing_exercises("gpt").generate
+    assert write_until(8, generate, Counts(), [4, 5], 50, told.append, caches) == [6, 7] == told
+    assert caches[0]["read"] == [4, 5, 6, 7]
+    assert write_until(99, generate, Counts(), [1], 3, told.append) == [2, 3, 4]
+    assert write_until(4, generate, Counts(), [1], 3, told.append) == [2, 3]  # its last one ends it
+
+
+def test_a_second_turn_goes_on_from_the_cache(data):
+    published = open_smollm2()
+    model, _ = llama.load(published)
+    conversation, first, second = llama.Conversation(model, published), [5, 6, 7], [8, 9]
+    told = []
+    text, speed = conversation.answer(first, 4, told.append)
+    assert "".join(told) == text.rstrip("\ufffd") and speed > 0
+    answer, _ = conversation.answer(second, 4)
+    n_read = conversation.n_read
+    whole, ids = llama.Conversation(model, published), list(first)
+    new = write_until(published.end, passing_exercises("gpt").generate, model, ids, 4, told.append)
+    assert len(new) == 4  # it was cut, so the end token comes before the next turn
+    assert whole.answer([*first, *new, published.end, *second], 4)[0] == answer
+    assert whole.n_read == n_read
+
+
+def test_a_turn_that_does_not_fit_is_refused(data):
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--prompt", "a" * 1701])
+    assert ran.exit_code == 1 and "1,700 positions" in ran.output
+    assert isinstance(ran.exception, SystemExit)
+
+
+def test_a_chat_answers_each_line_until_q(data):
+    lines = "the\n\nthe the\nq\nnever read\n"
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--chat"], input=lines)
+    assert ran.exit_code == 0, ran.output
+    assert ran.output.count("tokens per second") == 2
+    assert "> the the" in ran.output and "never read" not in ran.output
+
+
+def test_ctrl_c_ends_a_chat(data, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(llama.Conversation, "answer", interrupted)
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--chat"], input="the\n")
+    assert ran.exit_code == 0 and "Stopped" not in ran.output
+
+
+# --- whatever a student has written -------------------------------------------------------------
+
+
+@pytest.fixture
+def written(built, data):
+    """`written(stem, {old: new})`: a student's file, the solution of a lesson with some edits."""
+
+    def write(stem, edits):
+        source = (built / "solutions" / f"{stem}.py").read_text(encoding="utf-8")
+        for old, new in edits.items():
+            assert old in source
+            source = source.replace(old, new)
+        path = built / "exercises" / f"{stem}.py"
+        path.write_text(source.replace("from solutions", "from exercises"), encoding="utf-8")
+
+    all_written_exercises.cache_clear()
+    yield write
+    all_written_exercises.cache_clear()
+
+
+def mine(capsys):
+    llama_mine.main()
+    return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+def loss_of(title):
+    published = open_smollm2()
+    variant = next(one for one in llama.BREAKS if one.title == title)
+    model, exercises = llama.load(published, variant)
+    return llama.loss(model, exercises, llama.sample_ids(published)[1])
+
+
+def test_a_wrong_function_of_an_earlier_lesson_is_heard(written, capsys):
+    written("rope", {"return pairs.transpose(1, 2).reshape(weight.shape)": "return weight"})
+    found = mine(capsys)
+    assert found["loss"] == pytest.approx(loss_of("rows of q and k left interleaved"), abs=1e-4)
+    assert found["sources"]["interleaved_to_half"] == "yours"
+    assert found["sources"]["RMSNorm"] == "borrowed"
+
+
+@pytest.mark.parametrize(
+    ("stem", "edits", "says"),
+    [
+        ("llama", {"return x.repeat_interleave(n_repeats, dim=1)": "return x[9]"}, "repeat_heads"),
+        ("llama", {"self.gate =": "self.gates ="}, "mlp.gates.weight"),
+        ("gpt", {"def causal_attention": "def causal_attention("}, "gpt.py"),
+        ("llama", {"* self.weight\n": "* self.weight / 0\n"}, "ZeroDivisionError|nan"),
+    ],
+    ids=["raises", "another name", "no Python", "no number"],
+)
+def test_what_fails_on_a_students_code_is_one_sentence(written, capsys, stem, edits, says):
+    written(stem, edits)
+    stopped = mine(capsys)["stopped"]
+    assert any(part in stopped for part in says.split("|")), stopped
+    assert "\n" not in stopped
+
+
+def test_code_that_never_ends_is_stopped(data, monkeypatch):
+    monkeypatch.setattr(llama_mine, "SECONDS", 0.05)
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--mine"])
+    assert ran.exit_code == 1 and "took longer" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("loss", "title", "is_close"),
+    [
+        (3.381, "all right", True),
+        (5.424, "rows of q and k left interleaved", True),
+        (6.5, "rows of q and k left interleaved", False),
+    ],
+)
+def test_a_loss_resembles_the_nearest_break(loss, title, is_close):
+    mine = llama_mine.Mine("Shakespeare", loss, "", {})
+    found = llama_mine.resemblance(mine)
+    assert (found.title, found.is_close) == (title, is_close)
+
+
+# --- far beyond the trained length --------------------------------------------------------------
+
+
+def test_pieces_give_the_losses_of_the_whole_text(data, monkeypatch):
+    monkeypatch.setattr(llama_far, "PIECE", 100)
+    published = open_smollm2()
+    _, ids = llama.sample_ids(published, 251)
+    way, *_ = llama_far.ways(published)
+    model, exercises = llama.load(published)
+    whole = exercises.loss_by_position(model, ids)
+    means = [piece.mean().item() for piece in whole.split(100)]
+    assert llama_far.losses_far(published, way, ids) == pytest.approx(means, abs=1e-4)
+
+
+def test_remedies_turn_by_other_frequencies_and_begin_alike(data):
+    published = open_smollm2()
+    _, ids = llama.sample_ids(published, 65)
+    losses = [llama_far.losses_far(published, way, ids)[0] for way in llama_far.ways(published)]
+    assert len(set(losses)) == 3 and max(losses) - min(losses) < 0.1
+
+
+def test_far_prints_a_column_for_each_way(data):
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--far"])
+    assert ran.exit_code == 0, ran.output
+    assert all(way in ran.output for way in ("as trained", "ntk_base", "YaRN", "1,700"))
+    assert "2,550" in ran.output

@@ -3,67 +3,142 @@
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from course.cli.experiment.shared import print_borrowed
 from course.messages.wording import filled
 
+if TYPE_CHECKING:
+    from course.data.published import PublishedModel
+    from course.experiments.llama import Conversation
+
 N_WRITTEN = 200
 """Tokens that it writes at most."""
 
 
 @click.command(short_help="A published language model on your own functions.")
-@click.option("--prompt", metavar="TEXT", help="Go on from TEXT.")
+@click.option("--prompt", metavar="TEXT", help="Continue TEXT.")
 @click.option("--ask", metavar="QUESTION", help="Answer a QUESTION.")
+@click.option("--chat", is_flag=True, help="Talk; q ends it.")
 @click.option("--breaks", is_flag=True, help="Break it in known ways, and hear what they do.")
-@click.option("--json", "as_json", is_flag=True, help="With --breaks: print numbers only.")
-def llama(prompt: str | None, ask: str | None, breaks: bool, as_json: bool) -> None:
+@click.option("--mine", is_flag=True, help="Run it on all that you wrote, right or wrong.")
+@click.option("--far", is_flag=True, help="Read beyond the length of its training.")
+@click.option("--json", "as_json", is_flag=True, help="With --breaks or --far: numbers only.")
+def llama(
+    prompt: str | None,
+    ask: str | None,
+    chat: bool,
+    breaks: bool,
+    mine: bool,
+    far: bool,
+    as_json: bool,
+) -> None:
     """Load SmolLM2-135M into the Llama of your lesson 9, and let it talk.
 
     `course data smollm2` fetches it, 98 MB. It runs on your functions of lessons 1, 3, 5, 8 and 9
-    where they pass, and says which are borrowed. --breaks loads it again and again, each time with
-    one mistake, and prints what that costs and how it sounds.
+    where they pass, and says which are borrowed.
+
+    --breaks loads it again and again, each time with one mistake, and prints what that costs and
+    how it sounds. --mine borrows only what is still a stub, and says which of those mistakes your
+    code sounds like. --far reads 12,288 tokens in three ways, half again as many as the model was
+    trained for.
 
     \b
     Examples:
-      course experiment llama
       course experiment llama --prompt "The old king"
       course experiment llama --ask "Why is the sky blue?"
-      course experiment llama --breaks
+      course experiment llama --chat
+      course experiment llama --mine
     """
-    from course.data.published import open_smollm2
-    from course.experiments import llama as experiment
-    from course.experiments.gpt import students_code
+    chosen = {
+        "--prompt": prompt,
+        "--ask": ask,
+        "--chat": chat,
+        "--breaks": breaks,
+        "--mine": mine,
+        "--far": far,
+    }
+    given = [option for option, value in chosen.items() if value]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)}: choose one")
+    if as_json and not (breaks or far):
+        raise click.UsageError("--json goes with --breaks or --far")
+    if mine:
+        _print_mine()
+        return
 
-    if prompt and ask:
-        raise click.UsageError("--prompt and --ask: choose one")
-    if as_json and not breaks:
-        raise click.UsageError("--json goes with --breaks")
+    from course.data.published import open_smollm2
+
     started = time.perf_counter()
     published = open_smollm2()
     if breaks:
         _print_breaks(published, as_json)
-        return
+    elif far:
+        _print_far(published, as_json)
+    else:
+        try:
+            _talk(published, prompt, ask, chat, started)
+        except KeyboardInterrupt:
+            if not chat:
+                raise
+            click.echo()  # that is how chats end
+
+
+def _talk(
+    published: "PublishedModel", prompt: str | None, ask: str | None, chat: bool, started: float
+) -> None:
+    """Print what the model says to a prompt, a question, or in a chat."""
+    from course.experiments import llama as experiment
+    from course.experiments.gpt import students_code
+
     with students_code("The model"):
         model, exercises = experiment.load(published)
-        seconds = time.perf_counter() - started
+    seconds = time.perf_counter() - started
+    n_parameters = sum(weights.numel() for weights in model.parameters())
+    click.echo(
+        f"\nSmolLM2-135M: {n_parameters:,} parameters in {len(model.blocks)} blocks, loaded in "
+        f"{seconds:.1f} s."
+    )
+    if not (prompt or ask or chat):
         name, ids = experiment.sample_ids(published)
-        n_parameters = sum(weights.numel() for weights in model.parameters())
-        click.echo(
-            f"\nSmolLM2-135M: {n_parameters:,} parameters in {len(model.blocks)} blocks, loaded in "
-            f"{seconds:.1f} s."
-        )
-        if not (prompt or ask):
+        with students_code("The model"):
             loss = experiment.loss(model, exercises, ids)
-            click.echo(f"Loss on {ids.shape[1]} tokens of {name}: {loss:.3f} nats per token.")
-        question = ask or experiment.QUESTION
-        start = published.tokenizer.encode(prompt).ids if prompt else None
-        click.echo(f"\n{prompt}" if prompt else f"\n> {question}\n", nl=not prompt)
-        ids_now = start or experiment.chat_ids(published, question)
-        _, speed = experiment.answer(model, published, ids_now, N_WRITTEN, _print_now)
+        click.echo(f"Loss on {ids.shape[1]} tokens of {name}: {loss:.3f} nats per token.")
+    print_borrowed(experiment.sources())
+    conversation = experiment.Conversation(model, published)
+    if prompt:
+        click.echo(f"\n{prompt}", nl=False)
+        _print_answer(conversation, published.tokenizer.encode(prompt).ids)
+        return
+    for number, question in enumerate(_questions() if chat else [ask or experiment.QUESTION]):
+        if not (chat and sys.stdin.isatty()):  # else it was typed there
+            click.echo(f"\n> {question}")
+        click.echo()
+        _print_answer(conversation, experiment.chat_ids(published, question, number == 0))
+
+
+def _questions() -> Iterator[str]:
+    """Yield what is typed, or the lines of the standard input, until q or its end."""
+    is_typed = sys.stdin.isatty()
+    while True:
+        try:
+            line = input("\n> ") if is_typed else sys.stdin.readline()
+        except EOFError:
+            click.echo()
+            return
+        if line.strip() == "q" or not (is_typed or line):
+            return
+        if line.strip():
+            yield line.strip()
+
+
+def _print_answer(conversation: "Conversation", ids: list[int]) -> None:
+    """Print an answer as it comes, and its speed."""
+    _, speed = conversation.answer(ids, N_WRITTEN, _print_now)
     click.echo(f"\n\n{speed:.0f} tokens per second.")
-    _print_borrowed()
 
 
 def _print_now(text: str) -> None:
@@ -71,7 +146,7 @@ def _print_now(text: str) -> None:
     sys.stdout.flush()
 
 
-def _print_breaks(published: object, as_json: bool) -> None:
+def _print_breaks(published: "PublishedModel", as_json: bool) -> None:
     """Print a table of losses, and below it what each broken model says."""
     from course.experiments import llama as experiment
     from course.experiments.gpt import students_code
@@ -94,12 +169,71 @@ def _print_breaks(published: object, as_json: bool) -> None:
     for one in results:
         click.echo(f"\n{one.title}")
         for text in (one.goes_on, one.answers):
-            said = " ".join(text.split())
-            click.echo(textwrap.indent(filled(said), "    "))
-    _print_borrowed()
+            click.echo(_indented(text))
+    print_borrowed(experiment.sources())
 
 
-def _print_borrowed() -> None:
+def _print_mine() -> None:
+    """Print what the model makes of the student's code, and which mistake that sounds like."""
+    from course.experiments.llama import BEGINNING, N_TOKENS, RIGHT
+    from course.experiments.llama_mine import measure_mine, resemblance
+
+    click.echo("\nSmolLM2 runs on your code, in its own process. This takes up to a minute.")
+    mine = measure_mine()
+    nearest = resemblance(mine)
+    click.echo(
+        f"\nLoss on {N_TOKENS} tokens of {mine.text}: {mine.loss:.3f} nats per token; right is "
+        f"{nearest.right:.3f}."
+    )
+    near = f"{nearest.title} ({nearest.loss:.3f})"
+    if nearest.title == RIGHT.title and nearest.is_close:
+        said = "It sounds right."
+    elif nearest.is_close:
+        said = f"Sounds like: {near}."
+    else:
+        said = f"It sounds like none of the known mistakes; the nearest is: {near}."
+    click.echo(f"{said}\n\n{BEGINNING} ...")
+    click.echo(_indented(mine.goes_on))
+    yours = [name for name, source in mine.sources.items() if source == "yours"]
+    said = f"Yours: {', '.join(yours) or 'nothing yet'}. What is still a stub is borrowed."
+    click.echo(f"\n{filled(said)}")
+
+
+def _print_far(published: "PublishedModel", as_json: bool) -> None:
+    """Print the loss far beyond the trained length, as trained and after two remedies."""
+    from course.experiments import llama_far as experiment
+    from course.experiments.gpt import students_code
+
+    name, ids = experiment.far_ids(published)
+    n_tokens, trained = ids.shape[1] - 1, published.sizes["max_seq_len"]
+    ways = experiment.ways(published)
+    click.echo(
+        f"{n_tokens:,} tokens of {name}, read {len(ways)} times: 10 to 15 minutes and 2 GB of "
+        "memory. Ctrl-C stops it.",
+        err=True,
+    )
+    losses = {}
+    with click.progressbar(length=len(ways) * n_tokens, label="reading", file=sys.stderr) as bar:
+        for way in ways:
+            with students_code(f"The model {way.title}"):
+                losses[way.title] = experiment.losses_far(
+                    published, way, ids, lambda n_read, loss: bar.update(n_read)
+                )
+    if as_json:
+        click.echo(experiment.as_json(losses, name, trained))
+        return
+    click.echo(f"\nLoss in nats per token; the model was trained on texts of {trained:,}.\n")
+    click.echo(f"{'tokens':<18}" + "".join(f"{title:>12}" for title in losses))
+    step = max(1, n_tokens // experiment.PIECE // 12)
+    for at in range(0, n_tokens // experiment.PIECE, step):
+        means = [sum(row) / len(row) for row in (of[at : at + step] for of in losses.values())]
+        end = min((at + step) * experiment.PIECE, n_tokens)
+        numbers = "".join(f"{mean:>12.3f}" for mean in means)
+        click.echo(f"{at * experiment.PIECE + 1:>6,} - {end:<9,}{numbers}")
     from course.experiments.llama import sources
 
     print_borrowed(sources())
+
+
+def _indented(text: str) -> str:
+    return textwrap.indent(filled(" ".join(text.split())), "    ")

@@ -1,0 +1,120 @@
+"""How far a published language model reads: beyond the length of its training, in three ways.
+
+Shapes: B batch, T tokens, H heads, D features of a head.
+"""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course.data.published import PublishedModel
+from course.experiments.llama import Variant, load, sample_ids
+from course.student.exercises import passing_exercises
+
+FACTOR = 1.5
+"""How many times longer than in its training the text is."""
+
+PIECE = 512
+"""Tokens that are read at once, and that a loss is the mean of."""
+
+
+class Turned(nn.Module):
+    """A `RotaryEmbedding` with given frequencies (D/2,), turned by lesson 5's `apply_rope`."""
+
+    def __init__(self, frequencies: Tensor, n_positions: int) -> None:
+        super().__init__()
+        angles = torch.outer(torch.arange(n_positions).double(), frequencies.double())  # (T, D/2)
+        self.cos, self.sin = (
+            turned.repeat(1, 2).float() for turned in (angles.cos(), angles.sin())
+        )
+
+    def forward(self, x: Tensor, offset: int = 0) -> Tensor:
+        positions = slice(offset, offset + x.shape[-2])
+        return passing_exercises("rope").apply_rope(x, self.cos[positions], self.sin[positions])
+
+
+def _with_little_memory(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Compute `causal_attention` without ever holding all scores of a piece."""
+    seen = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril(k.shape[-2] - q.shape[-2])
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+
+
+def ways(published: PublishedModel) -> tuple[Variant, ...]:
+    """Return the model with its trained base, with that of `ntk_base`, and with YaRN."""
+    sizes, trained = published.sizes, published.sizes["max_seq_len"]
+    head_dim, base, far = sizes["n_embd"] // sizes["n_heads"], sizes["base"], length(published)
+    frequencies = passing_exercises("longer").yarn_frequencies(head_dim, base, FACTOR, trained)
+    turned = partial(Turned, frequencies, far)
+    lean = {"causal_attention": lambda *_: _with_little_memory}
+    stretched = passing_exercises("rope").ntk_base(base, FACTOR, head_dim)
+    return (
+        Variant("as trained", lean, {"max_seq_len": far}),
+        Variant("ntk_base", lean, {"max_seq_len": far, "base": stretched}),
+        Variant(
+            "YaRN",
+            {**lean, "RotaryEmbedding": lambda *_: lambda *arguments: turned()},
+            {"max_seq_len": far},
+        ),
+    )
+
+
+def length(published: PublishedModel) -> int:
+    """Return how many tokens are read."""
+    return round(FACTOR * published.sizes["max_seq_len"])
+
+
+class ReadInPieces(nn.Module):
+    """A model with one cache for all that it is called with, as `loss_by_position` calls it.
+
+    The last token of a piece is only asked for: the next piece reads it.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+        self.caches: list[dict[str, Any]] = [{} for _ in model.blocks]
+
+    def forward(self, ids: Tensor) -> Tensor:
+        logits = self.model(ids[:, :-1], self.caches)  # (B, T - 1, V)
+        return F.pad(logits, (0, 0, 0, 1))  # (B, T, V)
+
+
+def losses_far(
+    published: PublishedModel,
+    variant: Variant,
+    ids: Tensor,
+    tell: Callable[[int, float], object] = lambda n_read, loss: None,
+) -> list[float]:
+    """Return the mean loss of each `PIECE` tokens of ids (1, T), in nats per token.
+
+    Args:
+        tell: told after each piece how many tokens were read, and its loss.
+    """
+    model, llama = load(published, variant)
+    reader, losses = ReadInPieces(model), []
+    for start in range(0, ids.shape[1] - 1, PIECE):
+        piece = ids[:, start : start + PIECE + 1]
+        losses.append(llama.loss_by_position(reader, piece).mean().item())
+        tell(piece.shape[1] - 1, losses[-1])
+    return losses
+
+
+def far_ids(published: PublishedModel) -> tuple[str, Tensor]:
+    """Return a name and the ids (1, T) of a text half again as long as those of the training."""
+    return sample_ids(published, length(published) + 1)
+
+
+def as_json(losses: dict[str, list[float]], text: str, trained: int) -> str:
+    """Return losses as the lesson's figure reads them."""
+    how = "course experiment llama --far --json, with TinyShakespeare"
+    rounded = {way: [round(loss, 3) for loss in of_way] for way, of_way in losses.items()}
+    lines = ",\n".join(f"  {json.dumps(way)}: {of_way}" for way, of_way in rounded.items())
+    return (
+        f'{{\n "how": {json.dumps(how)},\n "text": {json.dumps(text)},\n "trained": {trained},\n'
+        f' "piece": {PIECE},\n "losses": {{\n{lines}\n }}\n}}'
+    )
