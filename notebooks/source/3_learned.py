@@ -77,29 +77,6 @@ guess.compare(
 # </details>
 
 # %% [markdown]
-# ## From a text to the first attention
-#
-# The whole input path, once, on your functions: text, ids, a batch, token rows plus position rows,
-# an RMS norm as in MicroGPT, and one attention with random weights. If a shape or a dtype is wrong
-# anywhere, you see it here. (TinyShakespeare if you fetched it, else the toy kingdom.)
-
-# %%
-corpus = load_corpus()
-characters = CharTokenizer.from_text(corpus.text)
-train, held_out = train_val_split(torch.tensor(characters.encode(corpus.text)))
-inputs, targets = get_batch(train)  # (64, 256) each
-summed = learned.GPTEmbedding(characters.vocab_size, block_size=256, n_embd=384)(inputs)
-stream = F.rms_norm(summed, (384,))
-attended = permutation.projected_attention(stream, *(0.02 * torch.randn(3, 384, 384)))
-print(f"{corpus.name}: {len(corpus.text):,} characters, {characters.vocab_size} different ones")
-print(f"reads {characters.decode(inputs[0, :8].tolist())!r}, then guesses", end=" ")
-print(repr(characters.decode(targets[0, 7:8].tolist())))
-stages = {"train": train, "inputs": inputs, "sum": summed, "norm": stream, "attention": attended}
-for name, tensor in stages.items():
-    first = [round(number, 4) for number in tensor.flatten()[:4].tolist()]
-    print(f"{name:<10} {tensor.shape!s:<28} {tensor.dtype!s:<14} {first}")
-
-# %% [markdown]
 # ## A small GPT, in seconds
 #
 # Your `GPTEmbedding` at one end, your `tied_logits` at the other, and between them one transformer
@@ -298,6 +275,29 @@ guess.compare(GPT_2s=n_parameters / 124_439_808)
 # is the next lesson.
 #
 # </details>
+
+# %% [markdown]
+# ## From a text to the first attention
+#
+# The whole input path, once, on your functions: text, ids, a batch, token rows plus position rows,
+# an RMS norm as in MicroGPT, and one attention with random weights. If a shape or a dtype is wrong
+# anywhere, you see it here. (TinyShakespeare if you fetched it, else the toy kingdom.)
+
+# %%
+corpus = load_corpus()
+characters = CharTokenizer.from_text(corpus.text)
+train, held_out = train_val_split(torch.tensor(characters.encode(corpus.text)))
+inputs, targets = get_batch(train)  # (64, 256) each
+summed = learned.GPTEmbedding(characters.vocab_size, block_size=256, n_embd=384)(inputs)
+stream = F.rms_norm(summed, (384,))
+attended = permutation.projected_attention(stream, *(0.02 * torch.randn(3, 384, 384)))
+print(f"{corpus.name}: {len(corpus.text):,} characters, {characters.vocab_size} different ones")
+print(f"reads {characters.decode(inputs[0, :8].tolist())!r}, then guesses", end=" ")
+print(repr(characters.decode(targets[0, 7:8].tolist())))
+stages = {"train": train, "inputs": inputs, "sum": summed, "norm": stream, "attention": attended}
+for name, tensor in stages.items():
+    first = [round(number, 4) for number in tensor.flatten()[:4].tolist()]
+    print(f"{name:<10} {tensor.shape!s:<28} {tensor.dtype!s:<14} {first}")
 
 # %% [markdown] answer="why-neighbors" points=2
 # ## In your own words: why do neighbors become alike?

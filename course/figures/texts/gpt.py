@@ -12,7 +12,6 @@ from course.figures.diagrams import (
     arrow,
     box,
     cells,
-    clock,
     diagram,
     name_column,
     name_row,
@@ -23,15 +22,10 @@ from course.figures.palette import (
     CARD,
     FAINT,
     INK,
-    KEY,
-    QUERY,
     QUIET,
     SECOND,
     THIRD,
     TINTS,
-    VALUE,
-    WHAT,
-    WHERE,
     WRONG,
 )
 from course.figures.picture import Picture
@@ -93,32 +87,6 @@ def map() -> Picture:
     return picture
 
 
-def who_looks_at_whom() -> Picture:
-    tokens = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    w_q, w_k = torch.tensor([[0.0, 0.0], [2.0, 0.0]]), torch.eye(2)
-    plain, projected = tokens @ tokens.T, (tokens @ w_q) @ (tokens @ w_k).T
-    picture, axes = diagram(
-        2.65,
-        "With projections bites looks for nouns, and no noun looks back",
-        alt="Two tables of scores of dog, bites and man, a row for each query. Without "
-        "projections it is the same on both sides of the diagonal: each noun has 1 with both "
-        "nouns, bites has 1 with itself. With projections bites has 2 with dog and with man, and "
-        "all other scores are 0.",
-    )
-    panels = ((0.95, "token · token", plain), (4.35, "query · key", projected))
-    for x, name, scores in panels:
-        colors = [[ACCENT if score > 1 else None for score in row] for row in scores.tolist()]
-        table = cells(axes, x, 0.85, scores.tolist(), size=(0.74, 0.44), colors=colors)
-        write(axes, (table.middle, 0.2), name, align="center", bold=True)
-        for place, word in enumerate(WORDS):
-            color = ACCENT if name.startswith("query") and word == "bites" else QUIET
-            name_row(axes, table, place, word, color)
-            name_column(axes, table, place, word)
-    write(axes, (2.06, 2.37), "the same both ways", QUIET, align="center")
-    write(axes, (5.46, 2.37), "a verb asks, a noun answers", ACCENT, align="center")
-    return picture
-
-
 def heads_of_tokens() -> Picture:
     x = torch.tensor([[[10 * token + feature for feature in range(4)] for token in range(1, 4)]])
     right = reference("gpt").split_heads(x, 2)[0]
@@ -175,39 +143,6 @@ def mask_of_last_queries() -> Picture:
             name_column(axes, block, key, str(key))
     start, end = whole.right(3), last.left(0)
     arrow(axes, (start[0], start[1] + 0.21), (end[0] - 0.85, end[1] + 0.21), ACCENT)
-    return picture
-
-
-def cache_keeps_turned_keys() -> Picture:
-    picture, axes = diagram(
-        3.5,
-        "The cache keeps turned keys and values; a query is used once",
-        alt="A new token at position 3 gives a query, a key and a value. Query and key are turned "
-        "by its position. The key goes behind three turned keys in the cache, drawn as hands of a "
-        "clock at angles 0, 1 and 2, the value behind three values. The query meets all four keys "
-        "and is not kept.",
-    )
-    token = box(axes, 0.12, 1.42, "token 3", WHAT, (0.98, 0.5))
-    names = (("query", 0.2, QUERY), ("key", 1.42, KEY), ("value", 2.6, VALUE))
-    boxes = [box(axes, 1.55, y, name, color, (0.85, 0.5)) for name, y, color in names]
-    outline(axes, (3.92, 1.05), (2.95, 2.33), QUIET, 1.4)
-    write(axes, (5.4, 1.3), "cache of this block", QUIET, align="center", bold=True)
-    write(axes, (3.0, 1.06), "turned by 3", QUIET, align="center")
-    write(axes, (5.4, 2.37), "keys, turned when they came", QUIET, align="center")
-    used = box(axes, 3.92, 0.2, "meets all keys, is not kept", QUERY, (2.95, 0.5))
-    for one in boxes:
-        arrow(axes, token.right(0), one.left(0))
-    for one, end, color in ((boxes[0], used.left(0), QUERY), (boxes[1], (3.92, 1.67), KEY)):
-        dial = (3.0, one.center(0, 0)[1])
-        clock(axes, dial, 0.26, 3.0, color)
-        arrow(axes, one.right(0), (dial[0] - 0.26, dial[1]), color)
-        arrow(axes, (dial[0] + 0.26, dial[1]), end, color)
-    arrow(axes, boxes[2].right(0), (3.92, 2.85), VALUE)
-    for position in range(4):
-        x, is_new = 4.3 + 0.73 * position, position == 3
-        clock(axes, (x, 1.87), 0.26, float(position), KEY if is_new else QUIET)
-        cells(axes, x - 0.25, 2.64, [[f"v{position}"]], colors=[VALUE if is_new else QUIET])
-        write(axes, (x, 3.18), str(position), WHERE if is_new else QUIET, align="center")
     return picture
 
 

@@ -11,6 +11,7 @@ from course.figures.diagrams import (
     arrow,
     box,
     cells,
+    clock,
     diagram,
     dial,
     hand,
@@ -31,6 +32,9 @@ from course.figures.palette import (
     SECOND,
     THIRD,
     TINTS,
+    VALUE,
+    WHAT,
+    WHERE,
     WRONG,
     color_of,
     style_of,
@@ -112,6 +116,39 @@ def both_hands_turn() -> Picture:
         write(axes, (x, 2.53), f"score {signed(score, '.3f')}", color, align="center", bold=True)
         write(axes, (x, 0.22), f"q at {m}, k at {n}", QUIET, align="center")
     axes.plot((5.18, 5.18), (0.1, 2.65), color=FAINT, linewidth=1.2)
+    return picture
+
+
+def cache_keeps_turned_keys() -> Picture:
+    picture, axes = diagram(
+        3.5,
+        "The cache keeps rotated keys and values; a query is used once",
+        alt="A new token at position 3 gives a query, a key and a value. Query and key are "
+        "rotated by its position. The key goes behind three rotated keys in the cache, drawn as "
+        "hands of a clock at angles 0, 1 and 2, the value behind three values. The query meets all "
+        "four keys and is not kept.",
+    )
+    token = box(axes, 0.12, 1.42, "token 3", WHAT, (0.98, 0.5))
+    names = (("query", 0.2, QUERY), ("key", 1.42, KEY), ("value", 2.6, VALUE))
+    boxes = [box(axes, 1.55, y, name, color, (0.85, 0.5)) for name, y, color in names]
+    outline(axes, (3.92, 1.05), (2.95, 2.33), QUIET, 1.4)
+    write(axes, (5.4, 1.3), "cache of this layer", QUIET, align="center", bold=True)
+    write(axes, (3.0, 1.06), "rotated by 3", QUIET, align="center")
+    write(axes, (5.4, 2.37), "keys, rotated when they came", QUIET, align="center")
+    used = box(axes, 3.92, 0.2, "meets all keys, is not kept", QUERY, (2.95, 0.5))
+    for one in boxes:
+        arrow(axes, token.right(0), one.left(0))
+    for one, end, color in ((boxes[0], used.left(0), QUERY), (boxes[1], (3.92, 1.67), KEY)):
+        dial = (3.0, one.center(0, 0)[1])
+        clock(axes, dial, 0.26, 3.0, color)
+        arrow(axes, one.right(0), (dial[0] - 0.26, dial[1]), color)
+        arrow(axes, (dial[0] + 0.26, dial[1]), end, color)
+    arrow(axes, boxes[2].right(0), (3.92, 2.85), VALUE)
+    for position in range(4):
+        x, is_new = 4.3 + 0.73 * position, position == 3
+        clock(axes, (x, 1.87), 0.26, float(position), KEY if is_new else QUIET)
+        cells(axes, x - 0.25, 2.64, [[f"v{position}"]], colors=[VALUE if is_new else QUIET])
+        write(axes, (x, 3.18), str(position), WHERE if is_new else QUIET, align="center")
     return picture
 
 
