@@ -53,12 +53,11 @@ class Saves:
         changed = {path for path in now.keys() | self._seen if _differ(now, self._seen, path)}
         is_complete = not any(_differ(now, self._before, path) for path in changed)
         self._before = now
-        if changed and is_complete:
-            self._seen = now
-            return changed
-        if changed:
+        if not is_complete:
             self.pause /= 4
-        return set()
+            return set()
+        self._seen = now
+        return changed
 
     def _look(self, at: Path | None) -> dict[Path, _Facts]:
         if self._n_looks % OTHERS == 0:

@@ -76,4 +76,4 @@ def _plain(text: str) -> str:
     text = re.sub(r"\[((?:[^\]\\]|\\.)*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"</?[a-z]+>", "", text).replace("\\[", "[").replace("\\]", "]")
     text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    return re.sub(r"\*\*(.+?)\*\*", lambda found: click.style(found[1], bold=True), text)
+    return re.sub(r"\*\*(?! )(.+?)(?<! )\*\*", lambda found: click.style(found[1], bold=True), text)

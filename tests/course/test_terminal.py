@@ -1,0 +1,330 @@
+"""The loop on a terminal: one calm screen, single keys, and files that are looked at."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+import click
+import pytest
+
+from course import ROOT
+from course.student.watch import saves
+from course.student.watch.saves import Saves
+from course.student.watch.step import heading, step_of
+from course.syllabus import lessons
+from course.system import terminal
+from course.system.terminal import Screen, folded, visible_length
+
+EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
+STYLE = re.compile(r"\x1b\[[\d;]*m")
+
+# --- lines ----------------------------------------------------------------------------------
+
+
+def test_lines_are_broken_between_words_and_styles_take_no_room():
+    text = f"  got  {click.style('one two', fg='red')} three {'x' * 30} four"
+    lines = folded(text, 20)
+    assert [click.unstyle(line) for line in lines] == [
+        "  got  one two three",
+        "x" * 30,
+        "       four",
+    ]
+    assert folded(text, 100) == [text]
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda one: one.name)
+def test_the_step_of_an_exercise_is_readable_in_a_terminal(exercise, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    line, title = heading(exercise)
+    step = step_of(exercise)
+    assert line > 1 and re.match(r"\d\. ", title)
+    assert click.unstyle(step).startswith(title.split()[0])
+    assert exercise.name in step and "Do it." in click.unstyle(step)
+    prose = [one for one in step.split("\n") if not one.startswith("    ")]
+    without_code = re.sub(r"`[^`]*`", "", "\n".join(prose))
+    assert not re.search(r"<\w+>|\]\(|\*\*|^```", without_code, re.MULTILINE)
+    links = re.findall(r"file://\S+", step)
+    assert all(Path(url2pathname(urlparse(link).path)).exists() for link in links)
+    too_long = [one for one in step.split("\n") if visible_length(one) > 40 and " " in one.strip()]
+    assert not too_long
+
+
+# --- the screen -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def screen(monkeypatch, capsys):
+    """Returns a screen of some size, and what it shows now, without its control codes."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    def of_size(columns: int, rows: int):
+        size = os.terminal_size((columns, rows))
+        monkeypatch.setattr(terminal, "get_terminal_size", lambda: size)
+        return Screen()
+
+    of_size.shown = lambda: without_codes(capsys.readouterr().out).strip()
+    of_size.raw = lambda: capsys.readouterr().out
+    return of_size
+
+
+def test_what_does_not_fit_is_turned_to(screen):
+    small = screen(30, 8)
+    small.show("\n".join(f"line {n}" for n in range(9)), "keys")
+    first = screen.shown().split("\n")
+    assert first[0] == "line 0" and first[-1] == "keys" and len(first) <= 8
+    assert "page 1 of 2" in first[-3]
+    small.turn_page()
+    assert "line 8" in screen.shown()
+    small.turn_page()
+    assert screen.shown().split("\n") == first
+    small.show("short", "keys")
+    assert screen.shown().split("\n") == ["short", "", "keys"]
+
+
+def test_a_terminal_of_another_size_is_drawn_again(screen):
+    small = screen(30, 8)
+    small.show("a b " * 40, "keys")
+    screen.shown()
+    small.follow_size()
+    assert screen.shown() == ""
+    screen(25, 20)
+    small.follow_size()
+    lines = screen.shown().split("\n")
+    assert len(lines) > 5 and max(map(len, lines)) <= 25
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_who_wants_no_color_gets_none(screen, monkeypatch, no_color):
+    small = screen(30, 8)
+    monkeypatch.setenv("NO_COLOR", no_color)
+    small.show(click.style("wrong", fg="red"), "keys")
+    assert bool(STYLE.search(screen.raw())) == (not no_color)
+
+
+# --- saves ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("one.py", "two.py"):
+        (tmp_path / name).write_text("1", encoding="utf-8")
+    return tmp_path
+
+
+def without_codes(text: str) -> str:
+    text = STYLE.sub("", text).replace("\r", "").replace("\x1b[H", "\n")
+    return re.sub(r"\x1b\[\d*[A-Z]", "", text)
+
+
+def looks(seen: Saves, at: Path, number: int = 2 * saves.OTHERS) -> list[set[Path]]:
+    return [found for _ in range(number) if (found := seen.since_last_time(at))]
+
+
+def test_a_save_is_found_once_and_other_files_a_little_later(folder):
+    seen, one, two = Saves(folder), folder / "one.py", folder / "two.py"
+    assert looks(seen, one) == []
+    one.write_text("22", encoding="utf-8")
+    assert looks(seen, one, 2) == [{one}]
+    two.write_text("22", encoding="utf-8")
+    assert looks(seen, one) == [{two}]
+    assert looks(seen, two) == []
+    two.unlink()
+    assert looks(seen, two, 2) == [{two}]
+
+
+def test_a_save_is_found_where_times_are_coarse(folder):
+    """In the same second, of the same length: only the content tells."""
+    seen, one = Saves(folder), folder / "one.py"
+    assert looks(seen, one) == []
+    before = one.stat()
+    one.write_text("2", encoding="utf-8")
+    os.utime(one, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert looks(seen, one) == [{one}]
+
+
+def test_a_file_that_is_still_written_is_waited_for(folder):
+    seen, one = Saves(folder), folder / "one.py"
+    for length in range(2, 5):
+        one.write_text("x" * length, encoding="utf-8")
+        assert seen.since_last_time(one) == set()
+        assert seen.pause < saves.POLL_SECONDS
+    assert seen.since_last_time(one) == {one}
+
+
+def test_a_slow_drive_is_looked_at_less_often(folder, monkeypatch):
+    seen, one, read = Saves(folder), folder / "one.py", Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: time.sleep(0.02) or read(path))
+    seen.since_last_time(one)
+    assert seen.pause >= 0.02 / saves.SHARE
+
+
+# --- all of it ------------------------------------------------------------------------------
+
+posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals for Python")
+
+
+class Terminal:
+    """`course` on a pseudo-terminal of its own, and all that it wrote there."""
+
+    def __init__(self, repository: Path, *arguments: str, columns: int = 80) -> None:
+        import fcntl
+        import pty
+        import struct
+        import termios
+
+        self.said, (self._ours, self.theirs) = "", pty.openpty()
+        size = struct.pack("HHHH", 24, columns, 0, 0)
+        fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, size)
+        self.settings = termios.tcgetattr(self.theirs)
+        own = {"PYTHONPATH": str(repository), "PYTHONUTF8": "1", "TERM": "xterm"}
+        without = {"COLUMNS", "LINES", "NO_COLOR"}
+        environment = {name: value for name, value in os.environ.items() if name not in without}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "course", *arguments],
+            stdin=self.theirs,
+            stdout=self.theirs,
+            stderr=self.theirs,
+            cwd=repository,
+            env=environment | own,
+            start_new_session=True,
+        )
+
+    def until(self, words: str, seconds: float = 60) -> str:
+        """What it writes up to some words, from now on."""
+        import select
+
+        before, deadline = len(self.said), time.monotonic() + seconds
+        while words not in without_codes(self.said[before:]):
+            assert time.monotonic() < deadline, f"never {words!r}, but {self.said[before:]}"
+            if select.select([self._ours], [], [], 0.1)[0]:
+                self.said += os.read(self._ours, 65536).decode("utf-8", errors="replace")
+        return without_codes(self.said[before:])
+
+    def press(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
+    def ends(self) -> int:
+        """Wait for its end, with the terminal as it was."""
+        import termios
+
+        status = self.process.wait(timeout=20)
+        assert termios.tcgetattr(self.theirs) == self.settings
+        return status
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+        os.close(self.theirs)
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory) -> Path:
+    repository = tmp_path_factory.mktemp("terminal") / "course"
+    ignored = shutil.ignore_patterns("__pycache__", "*.ipynb", "golden", "grading")
+    for name in ("course", "exercises", "solutions", "tests"):
+        shutil.copytree(ROOT / name, repository / name, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", repository)
+    return repository
+
+
+@pytest.fixture
+def on_terminal(copied):
+    started = []
+
+    def start(*arguments: str, columns: int = 80) -> Terminal:
+        started.append(Terminal(copied, *arguments, columns=columns))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+    shutil.copy(ROOT / "exercises" / "lookup.py", copied / "exercises")
+    shutil.rmtree(copied / ".course", ignore_errors=True)
+
+
+def save(repository: Path, old: str, new: str) -> None:
+    path = repository / "exercises" / "lookup.py"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@posix
+@pytest.mark.slow
+def test_alone_it_goes_from_exercise_to_exercise(copied, on_terminal):
+    loop = on_terminal()
+    assert "lookup" in loop.until("course/lessons/1_lookup.md:")
+    loop.until("Ready: save exercises/lookup.py")
+    save(copied, 'raise NotImplementedError("TODO lookup.lookup")', "return weight[ids + 1]")
+    assert "exercises/lookup.py:" in loop.until("save to test again")
+    loop.press("h")
+    loop.until("hint 1 of 3")
+    loop.press("h")
+    assert "hint 1 of 3" in loop.until("hint 2 of 3")
+    loop.press("t")
+    loop.until("uint8_ids_are_a_mask.svg")
+    loop.press("s")
+    assert "return weight[ids.long()]" not in loop.until("has not passed yet")
+    save(copied, "weight[ids + 1]", "weight[ids.long()]")
+    said = loop.until("one_hot_lookup: ")
+    assert "lookup passes." in said
+    loop.press("s")
+    loop.until("In another style")
+    loop.press("n")
+    loop.until("one_hot_bytes: ")
+    loop.press("l")
+    loop.until("What and Where: 4 of 100 points")
+    loop.press("\r")
+    loop.until("one_hot_bytes: ")
+    loop.press("q")
+    assert loop.ends() == 0
+
+
+@posix
+@pytest.mark.slow
+def test_reset_asks_once_and_keeps_a_copy(copied, on_terminal):
+    save(copied, 'raise NotImplementedError("TODO lookup.lookup")', "return weight[ids + 1]")
+    loop = on_terminal("watch", "lookup.lookup")
+    loop.until("save to test again")
+    loop.press("r")
+    loop.until("Reset lookup?")
+    loop.press("x")
+    loop.until("save to test again")
+    assert "ids + 1" in (copied / "exercises" / "lookup.py").read_text(encoding="utf-8")
+    loop.press("ry")
+    loop.until("reset --restore")
+    now = (copied / "exercises" / "lookup.py").read_bytes()
+    assert now == (ROOT / "exercises" / "lookup.py").read_bytes()
+    [kept] = (copied / ".course" / "backups").iterdir()
+    assert "ids + 1" in (kept / "exercises" / "lookup.py").read_text(encoding="utf-8")
+
+
+@posix
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["Ctrl+C", "hangs up", "crashes"])
+def test_the_terminal_is_as_it_was_however_it_ends(copied, on_terminal, ending):
+    import signal
+    import termios
+
+    text = copied / "course" / "lessons" / "1_lookup.md"
+    loop = on_terminal(columns=40)
+    for line in loop.until("Ready: save").splitlines():
+        assert len(line) <= 40 or " " not in line.strip(), line
+    assert not termios.tcgetattr(loop.theirs)[3] & termios.ICANON
+    if ending == "crashes":
+        text.rename(copied / "away")
+        try:
+            loop.press("t")
+            assert loop.ends() == 1
+        finally:
+            (copied / "away").rename(text)
+        return
+    loop.process.send_signal(signal.SIGINT if ending == "Ctrl+C" else signal.SIGTERM)
+    assert loop.ends() == 0
