@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 1. An embedding is a table, not a layer
 #
-# *What does a word take out of the table, and what comes back to it?*
+# *What does a word read from the table, and what comes back to its row?*
 #
 # Every token that a language model reads goes through this table. On the way in, a row is read; in
 # training, a gradient comes back to that row. The first is simple. The second decides which words a
@@ -26,7 +26,7 @@ table = torch.randn(8, 4)
 # %% [markdown]
 # ## One row per word
 #
-# First a look at what it is about: the product that your `one_hot_lookup` computes, for "the cat
+# First, look at the product that your `one_hot_lookup` computes, for "the cat
 # sat on the mat .". `True` means that your `lookup` gives the same rows.
 
 # %%
@@ -34,16 +34,16 @@ print(torch.equal(lookup.lookup(table, ids), lookup.one_hot_lookup(table, ids)))
 figures.one_hot_times_table(table, ids, words)
 
 # %% [markdown]
-# The table's rows that were read are marked. The word "the" reads the same row twice, and "dog" and
-# "king" are never asked.
+# The rows that were read are marked. The word "the" reads the same row twice, and nobody reads
+# the rows of "dog" and "king".
 #
 # ## How large is the first matrix?
 
 # %% [markdown] tags=["prediction"]
-# The whole of GPT-2 small is 124,439,808 numbers, half a gigabyte in float32. Its
-# vocabulary has 50,257 tokens, and it reads texts of 1,024 tokens. You write a batch of texts as
-# one-hot rows in float32. How many texts does it take until the batch alone is larger than the
-# whole model?
+# GPT-2 small has 124,439,808 numbers in total, half a gigabyte in float32. Its vocabulary has
+# 50,257 tokens, and it reads texts of 1,024 tokens. Suppose you write a batch of texts as one-hot
+# rows in float32. How many texts does it take for the batch alone to be larger than the whole
+# model?
 
 # %% tags=["guess"]
 guess = Guess(texts=...)
@@ -60,9 +60,9 @@ guess.compare(texts=model // lookup.one_hot_bytes(50257, 1, 1024) + 1)
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Three. One text already takes 205,852,672 bytes, because each of its 1,024 tokens is written with
-# 50,257 numbers. If you guessed hundreds: a text looks small, and it is, as ids. Its 1,024 ids take
-# 8,192 bytes in int64. The other 205 million say nothing but "not this one".
+# Three. One text already takes 205,852,672 bytes, because each of its 1,024 tokens is written as
+# 50,257 numbers. If you guessed hundreds: a text looks small, and it is, as ids. Its 1,024 ids
+# take 8,192 bytes in int64. The other 205 million bytes only say "not this one".
 #
 # </details>
 
@@ -73,8 +73,8 @@ guess.compare(texts=model // lookup.one_hot_bytes(50257, 1, 1024) + 1)
 # all four features of each word's row.
 
 # %% [markdown] tags=["prediction"]
-# All seven gradients are (1, 1, 1, 1), except one: the second "the" gets (−1, −1,
-# −1, −1). Eight rows are in the table. How many of them receive a gradient that is not zero?
+# All seven gradients are (1, 1, 1, 1) except one: the second "the" gets (−1, −1,
+# −1, −1). The table has eight rows. How many of them receive a gradient that isn't zero?
 
 # %% tags=["guess"]
 guess = Guess(rows=...)
@@ -97,7 +97,7 @@ play(draw, second_the=[-2, -1, 0, 1, 2])
 guess.compare(rows=int(gradients(-1).any(dim=1).sum()))
 
 # %% [markdown] tags=["slider"]
-# Move the slider to 0, to 1 and to −2. What becomes of the row of "the"?
+# Move the slider to 0, to 1 and to −2. What happens to the row of "the"?
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -106,8 +106,8 @@ guess.compare(rows=int(gradients(-1).any(dim=1).sum()))
 # looks exactly like those of "dog" and "king", which were never read. If the second wish is 1 as
 # well, the row collects 2 in each feature, twice what any other row gets.
 #
-# There is one row for "the", wherever it stands. If its first place and its second place want
-# different things from it, it can only do the sum. Lessons 2 and 3 are about giving the two places
+# There is one row for "the", wherever it appears. If its two positions pull the row in different
+# directions, it can only follow their sum. Lessons 2 and 3 are about giving the two positions
 # something that differs.
 #
 # </details>
@@ -116,9 +116,9 @@ guess.compare(rows=int(gradients(-1).any(dim=1).sum()))
 # ## Does a frequent word learn faster?
 
 # %% [markdown] tags=["prediction"]
-# A batch holds "the" a hundred times, "cat" once, and "dog" never, and the loss is
-# the sum of all rows read. So the gradient of "the" is a hundred times that of "cat". One step at
-# learning rate 0.1, once with `SGD`, once with `Adam`, once with `AdamW`: how far does each of the
+# A batch contains "the" a hundred times, "cat" once, and "dog" never, and the loss is the sum of
+# all rows that are read. So the gradient of "the" is a hundred times that of "cat". We take one
+# step at learning rate 0.1 with `SGD`, with `Adam`, and with `AdamW`. How far does each of the
 # three rows move?
 
 # %% tags=["guess"]
@@ -157,28 +157,28 @@ guess.compare(
 # <details><summary>What happened, and why</summary>
 #
 # With SGD, "the" moves by 10 and "cat" by 0.1: a hundred times the gradient, a hundred times the
-# step. With Adam, both move by 0.1, exactly as far. Adam divides each gradient by the size that the
-# gradients of this very number usually have, and after one step "usually" is this one. How often a
-# word occurs cancels out. In natural text the commonest word occurs thousands of times as often as
-# a rare one, and no single learning rate of SGD suits both. That is one explanation of why language
-# models are trained with Adam (Kunstner et al., 2024, arXiv:2402.19449).
+# step. With Adam, both move by 0.1, exactly as far. Adam divides each gradient by the typical
+# size of that number's gradients, and after one step the only example is this one. So how often a
+# word occurs cancels out. In natural text the most common word occurs thousands of times as often
+# as a rare one, and no single learning rate of SGD suits both. That is one explanation of why
+# language models are trained with Adam (Kunstner et al., 2024, arXiv:2402.19449).
 #
-# And "dog", which nobody read? SGD and Adam leave it alone: its gradient is exactly zero, and it
-# never had another. AdamW moves even that row, a little: it shrinks every number by lr · 0.01, here
-# by a thousandth, whether or not there was a gradient. (So "the" and "cat" do not move by 0.1 to
-# the last digit.)
+# And "dog", which nobody read? SGD and Adam leave it alone: its gradient is exactly zero and
+# always was. AdamW moves even that row, a little: it shrinks every number by lr · 0.01, here by a
+# thousandth, whether or not there was a gradient. (So "the" and "cat" do not move by 0.1 to the
+# last digit.)
 #
 # </details>
 
 # %% [markdown]
 # ## Which rows are ever read?
 #
-# A gradient of ones turns `lookup_backward` into a counter: row $v$ collects a 1 for each of its
-# places. The course comes with a tokenizer of 4,096 tokens, as a small GPT would have.
+# A gradient of ones turns `lookup_backward` into a counter: row $v$ collects a 1 for each time
+# that it occurs. The course comes with a tokenizer of 4,096 tokens, as a small GPT would have.
 
 # %% [markdown] tags=["prediction"]
-# A model with this tokenizer is trained on the whole corpus, every token of it.
-# Which share of the 4,096 rows never receives a gradient, not in one step?
+# A model with this tokenizer is trained on every token of the corpus. What share of the 4,096
+# rows never receives a gradient, not in a single step?
 
 # %% tags=["guess"]
 guess = Guess(percent=...)
@@ -197,18 +197,18 @@ guess.compare(percent=100 * (counts == 0).double().mean().item())
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# On the kingdom, the small text built into the course, 3,845 of the 4,096 rows are never read, 94 %
-# of the table, in 39,701 tokens of text. The tokenizer was made from another text, Shakespeare, and
-# most of its words do not occur here. If you fetched TinyShakespeare, it is 449, or 11 %. There the
-# tokenizer was made from the very same text, and still some rows are never read. Some are bytes
-# that the text does not contain. Others were steps on the way to a longer token: "WARWIC" was
-# joined before "WARWICK", and never stands alone again.
+# On the kingdom, the small text built into the course, 3,845 of the 4,096 rows are never read, 94
+# % of the table, in 39,701 tokens of text. The tokenizer was made from another text, Shakespeare,
+# and most of its words do not occur here. If you fetched TinyShakespeare, it is 449 rows, or 11
+# %. That tokenizer was made from the same text, and still some rows are never read. Some are
+# bytes that the text does not contain. Others were steps on the way to a longer token: "WARWIC"
+# was joined before "WARWICK", and never occurs by itself again.
 #
-# This happens to large models, too, where a tokenizer was made from one collection of text and the
-# model trained on another. Tokens that occur in the first and not in the second are never trained.
-# Nobody notices until somebody types one, and then the model answers with nonsense. The best known
-# is " SolidGoldMagikarp"; Land and Bartolo (2024, arXiv:2405.05417) found such tokens in many
-# language models.
+# This happens to large models, too, when the tokenizer was made from one collection of text and
+# the model was trained on another. Tokens that occur only in the first are never trained. Nobody
+# notices until somebody types one and the model answers with nonsense. The best known is "
+# SolidGoldMagikarp"; Land and Bartolo (2024, arXiv:2405.05417) found such tokens in many language
+# models.
 #
 # </details>
 
@@ -222,11 +222,11 @@ guess.compare(percent=100 * (counts == 0).double().mean().item())
 # ### BEGIN SOLUTION
 # The row is one set of numbers that is used in three places. If I change one number by a little,
 # the output changes in all three places at once, and the loss changes by the three effects
-# together: to first order, by their sum. The gradient is by definition this change per unit. In the
-# matrix picture: the table's gradient is $O^T G$, and row $v$ of $O^T$ has a one at each of the
-# three places, so the product adds three rows of $G$. An average would answer another question (it
-# would depend on how often the word occurs), and keeping the last would forget two places where the
-# row was used.
+# together: to first order, by their sum. The gradient is by definition this change per unit. In
+# the matrix picture: the table's gradient is $O^T G$, and row $v$ of $O^T$ has a one at each of
+# the three places, so the product adds three rows of $G$. An average would answer a different
+# question (it would depend on how often the word occurs), and keeping only the last would ignore
+# two positions where the row was used.
 #
 # *Grading: 2 points for "one shared row, changed in all places at once, effects add" or a correct
 # argument with the transposed one-hot matrix; 1 for only stating that the chain rule sums.*
@@ -235,18 +235,18 @@ guess.compare(percent=100 * (counts == 0).double().mean().item())
 # %% [markdown] answer="never-read" points=2
 # ## In your own words: the token that never came
 #
-# A token stands in the vocabulary and never occurs in the training text. What has become of its row
-# after training with Adam, and what after a long training with AdamW? What does the model see when
-# a user types that token?
+# A token is in the vocabulary but never occurs in the training text. What does its row look like
+# after training with Adam, and after a long training with AdamW? What does the model see when a
+# user types that token?
 #
 # ### BEGIN SOLUTION
-# Its gradient is exactly zero in every step. Adam never had a gradient for it, so the row is still
-# the random one that was drawn at the start, bit for bit. AdamW multiplies every number by (1 − lr
-# · decay) in each step, so the row shrinks towards zero. When a user types the token, the model
-# gets a vector that no other layer has ever seen: random noise (Adam), or nearly nothing, as if no
-# token stood there (AdamW). Either way, what it does with it was never trained. (If the table is
-# also the output layer, every token's row gets a gradient as a wrong answer, and even an unread row
-# moves: away from what the model produces.)
+# Its gradient is exactly zero in every step. Adam never had a gradient for it, so the row is
+# still the random one that was drawn at the start, bit for bit. AdamW multiplies every number by
+# (1 − lr · decay) in each step, so the row shrinks towards zero. When a user types the token, the
+# model gets a vector that no other layer has ever seen: random noise (Adam), or nearly nothing,
+# as if there were no token (AdamW). Either way, the model was never trained to use it. (If the
+# table is also the output layer, every token's row gets a gradient as a wrong answer, and even an
+# unread row moves: away from what the model produces.)
 #
 # *Grading: 1 point for the row after Adam and AdamW (unchanged; shrunk), 1 for the consequence: an
 # input that later layers were never trained on. The remark on tied output layers is not asked.*

@@ -3,9 +3,9 @@
 #
 # *What does a clock with many hands know about the distance between two times?*
 #
-# The formula costs nothing, never ends, and was in the first Transformer. Rotary positions, in most
-# models of today, use the same clock in another way. Whoever can read it can read both, and knows
-# what the number 10,000 is for.
+# The formula costs nothing, never ends, and was in the first Transformer. Rotary positions, which
+# most models use today, use the same clock in a different way. Once you can read this clock, you
+# can read both, and you know what the number 10,000 is for.
 
 # %%
 import math
@@ -31,9 +31,8 @@ fresh = torch.randn(64, 32)  # a learned table on its first day
 figures.position_table(pe, "sinusoidal positions")
 
 # %% [markdown] tags=["prediction"]
-# From position 0 to position 63 the hands turn, the first one by a radian in each
-# step. How many of the 16 hands have been all the way round at least once when position 63 is
-# reached?
+# From position 0 to position 63 the hands turn, the first one by one radian per step. How many of
+# the 16 hands have made at least one full turn by position 63?
 
 # %% tags=["guess"]
 guess = Guess(hands=...)
@@ -52,22 +51,23 @@ figures.wave_columns(pe, [4, 5, 8, 16, 31])
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Five. The wavelengths grow by a constant factor, 10,000^(1/16) = 1.78, from 6.28 tokens to 35,333.
-# So only the first few are shorter than 64, and 11 of 16 hands have not gone round once. Six of
-# them have not even gone a twentieth of the way. On the right third of the heatmap there is almost
-# nothing to see: those sines are near 0 and those cosines near 1, in every row.
+# Five. The wavelengths grow by a constant factor, 10,000^(1/16) = 1.78, from 6.28 tokens to
+# 35,333. So only the first few are shorter than 64, and 11 of the 16 hands haven't made a full
+# turn. Six of them haven't even made a twentieth of one. On the right third of the heatmap there
+# is almost nothing to see: those sines are near 0 and those cosines near 1, in every row.
 #
-# Is that a waste? It is what the base 10,000 asks for: hands for texts of ten thousands of tokens,
-# used for 64. You will turn that knob below.
+# Is that a waste? It is what the base 10,000 is made for: hands for texts of tens of thousands of
+# tokens, here used for 64. You'll turn that knob below.
 #
 # </details>
 
 # %% [markdown]
-# ## How alike are near and far?
+# ## How similar are near and far positions?
 
 # %% [markdown] tags=["prediction"]
 # Compare position 0 with positions 16, 32 and 63, by the cosine of their rows. Which of the three
-# is most like 0? And what is the cosine of 0 and 63: about 0.9, about 0.5, about 0, or negative?
+# is most similar to position 0? And what is the cosine of 0 and 63: about 0.9, about 0.5, about
+# 0, or negative?
 
 # %% tags=["guess"]
 guess = Guess(most_like_0=..., cosine_of_0_and_63=...)
@@ -83,17 +83,17 @@ guess.compare(most_like_0=max((16, 32, 63), key=cosines.get), cosine_of_0_and_63
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 0.96 for the neighbor, then 0.50, **0.60** and 0.55: position 32 is more like 0 than position 16
-# is. (A row has squared length 16, half its width, so the product divided by 16 is the cosine.) The
-# seven slowest hands have turned by less than 21 degrees even at 63. Each adds nearly 1 to the
-# product, 6.9 together, so 0.43 of the cosine is certain at any distance in this table. The ripple
-# comes from the fast hands, which come round again: at 16 the first hand has made 2.55 turns and
-# points the other way, at 32 it has made 5.09 and is nearly back.
+# 0.96 for the neighbor, then 0.50, **0.60** and 0.55: position 32 is more similar to position 0
+# than position 16 is. (A row has squared length 16, half its width, so the product divided by 16
+# is the cosine.) The seven slowest hands have turned by less than 21 degrees even at 63. Each
+# adds nearly 1 to the product, 6.9 together, so 0.43 of the cosine is there at any distance in
+# this table. The ripple comes from the fast hands, which come around again: at 16 the first hand
+# has made 2.55 turns and points the other way, at 32 it has made 5.09 and is nearly back.
 #
-# The second thing to see is the band. For the fresh table it is wide: the product at one offset is
-# anything from about −0.5 to 0.5, and once −0.8, depending on where you start. For the sinusoids
-# there is no band at all: wherever you start, the product is the same. They are not an even ruler,
-# but they are the same ruler everywhere.
+# The second thing to see is the band. For the fresh table it is wide: at a given offset, the
+# product is anywhere from about −0.5 to 0.5, and once −0.8, depending on where you start. For the
+# sinusoids there is no band at all: wherever you start, the product is the same. They are not an
+# even ruler, but they are the same ruler everywhere.
 #
 # </details>
 
@@ -101,10 +101,10 @@ guess.compare(most_like_0=max((16, 32, 63), key=cosines.get), cosine_of_0_and_63
 # ## What is the base for?
 #
 # If slow hands are idle, why not take a smaller base? With base 10 the slowest hand needs 54 tokens
-# for a turn, and all 16 are at work in a table of 64.
+# for a turn, and in a table of 64 rows all 16 are used.
 
 # %% [markdown] tags=["prediction"]
-# Base 10, and a text of 512 tokens. Which positions are most like position 0? The
+# Base 10, and a text of 512 tokens. Which positions are most similar to position 0? The
 # nearest is 1, the second nearest is 2. Which is third?
 
 # %% tags=["guess"]
@@ -136,9 +136,9 @@ guess.compare(third=int(nearest[10][2]))
 #
 # Position 377, with base 10. Its cosine is 0.37, and that of position 3, the obvious guess, 0.27.
 # After 377 tokens the first hand has made 60 turns (60 · 2π = 376.99), and by chance seven of the
-# others stand near the top as well. Fast hands tell neighbors apart, sharply, but without slow ones
-# there is nobody to say that 377 is far away: a clock without an hour hand. With base 10,000 the
-# five most alike are 1, 2, 3, 6 and 5, all of them near.
+# others are nearly back as well. Fast hands tell neighbors apart sharply, but without slow ones
+# nothing says that 377 is far away: it is a clock without an hour hand. With base 10,000 the five
+# most similar positions are 1, 2, 3, 6 and 5, all of them near.
 #
 # A small base gives a sharp peak and, beyond it, noise. A large one gives a
 # gentle slope that reaches far, and neighbors that differ less. The base should fit the length of
@@ -150,10 +150,10 @@ guess.compare(third=int(nearest[10][2]))
 # ## One matrix that moves them all
 
 # %% [markdown] tags=["prediction"]
-# `offset_rotation(5, 32)` takes every row to the one five places on. The fresh
-# random table gets the same chance: least squares finds the best 32 × 32 matrix for it, fitted to
-# all its 59 pairs of rows that are five apart. How much of the target rows does each of the two
-# miss? (0 % is a perfect move, 100 % is as bad as answering zero.)
+# `offset_rotation(5, 32)` takes every row to the one five positions later. The fresh random table
+# gets the same chance: least squares finds the best 32 × 32 matrix for it, fitted to all its 59
+# pairs of rows that are five apart. How much of the target rows does each of the two miss? (0 %
+# is a perfect move, 100 % is as bad as answering zero.)
 
 # %% tags=["guess"]
 guess = Guess(percent_of_sinusoidal=..., percent_of_fresh=...)
@@ -172,22 +172,22 @@ guess.compare(percent_of_sinusoidal=misses["sinusoidal"], percent_of_fresh=misse
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 0.0 % and 67.9 %. "Five further on" is one and the same turn for every row of the formula. In the
-# random table it means something else in each row, and the fitted matrix can only learn pairs by
-# heart. 32 features let it learn some: of 59 pairs, about 32 / 59 of the squared length are caught,
-# and the root of the remaining 27 / 59 is 0.68.
+# 0.0 % and 67.9 %. "Five later" is the same rotation for every row of the formula. In the random
+# table it means something different in each row, and the fitted matrix can only memorize pairs.
+# With 32 features it can memorize some: of 59 pairs, about 32 / 59 of the squared length are
+# caught, and the root of the remaining 27 / 59 is 0.68.
 #
-# That is also the catch in such tests. With 59 features or more, the best matrix would miss 0 % on
-# the random table as well: all pairs by heart. Only a table longer than it is wide shows the
-# difference.
+# That is also the catch in such tests. With 59 features or more, the best matrix would miss 0 %
+# on the random table as well, by memorizing all pairs. Only a table longer than it is wide shows
+# the difference.
 #
 # </details>
 
 # %% [markdown]
-# ## The same words, further on
+# ## The same words at later positions
 #
-# Seven words at the beginning of a text, and the same seven words 100 places later. The scores of
-# the rows with each other, `pe @ pe.T`, once for positions 0 to 6 and once for 100 to 106:
+# Seven words at the beginning of a text, and the same seven words 100 positions later. The scores
+# of the rows with each other, `pe @ pe.T`, once for positions 0 to 6 and once for 100 to 106:
 
 # %%
 rows = sinusoidal.sinusoidal_encoding(107, 32)
@@ -195,7 +195,7 @@ positions = {"positions": (rows[:7] @ rows[:7].T, rows[100:] @ rows[100:].T)}
 figures.scores_under_shift(positions, shift=100)
 
 # %% [markdown] tags=["prediction"]
-# The third panel is blank, because the products know the distance alone. Now add
+# The third panel is blank, because the products depend only on the distance. Now add
 # the token rows, as a transformer does, and take the same products. No projections, nothing
 # learned, the same seven words both times. Is the third panel still blank, `True` or `False`?
 
@@ -213,31 +213,33 @@ guess.compare(blank=torch.allclose(here @ here.T, there @ there.T, atol=0.001))
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# No. The product of two sums has four terms: what with what, where with where, and twice what with
-# where. The first two did not change. The mixed ones did: a word's row times a position's row is
-# one number at place 3 and another at place 103. Here the largest change is about 11, where the
-# scores themselves go up to 57.
+# No. The product of two sums has four terms: what with what, where with where, and twice what
+# with where. The first two did not change. The mixed ones did: a word's row times a position's
+# row is one number at position 3 and another at position 103. Here the largest change is about
+# 11, where the scores themselves go up to 57.
 #
-# So "the sinusoidal encoding is relative" is true of the table alone. Once it is *added* to
-# something, the promise is already broken, before any projection. Lesson 5 keeps it, by turning
-# instead of adding.
+# So "the sinusoidal encoding is relative" is true of the table by itself. As soon as it is
+# *added* to something, the promise is broken, even before any projection. Lesson 5 keeps the
+# promise by rotating instead of adding.
 #
 # </details>
 
 # %% [markdown] answer="two-numbers" points=2
 # ## In your own words: why two numbers per hand?
 #
-# Somebody saves half of the table: only the sines, each at its own frequency, 32 frequencies for 32
-# features. Which of these still hold, and why: (a) every row has the same length; (b) the product
-# of two rows depends on the distance alone; (c) one matrix moves every row by five?
+# Somebody drops half of the table and keeps only the sines, each at its own frequency: 32
+# frequencies for 32 features. Which of these still hold, and why: (a) every row has the same
+# length; (b) the product of two rows depends on the distance alone; (c) one matrix moves every
+# row by five?
 #
 # ### BEGIN SOLUTION
-# None of them. (a) The squared length is a sum of sin², which changes with the position; only with
-# its cosine does each pair add up to 1. (b) sin a · sin b = (cos(a − b) − cos(a + b)) / 2: the
-# second term depends on the sum of the two positions, hence on where they stand. The product of the
-# cosines adds (cos(a − b) + cos(a + b)) / 2, and that cancels it. (c) sin(a + θ) = cos θ sin a +
-# sin θ cos a needs cos a, which is no longer in the row: from the sine alone one cannot tell
-# whether the hand is on its way up or down, so one cannot tell where it will be five steps later.
+# None of them. (a) The squared length is a sum of sin², which changes with the position; only
+# with its cosine does each pair add up to 1. (b) sin a · sin b = (cos(a − b) − cos(a + b)) / 2:
+# the second term depends on the sum of the two positions, and therefore on where they are. The
+# product of the cosines adds (cos(a − b) + cos(a + b)) / 2, and that cancels it. (c) sin(a + θ) =
+# cos θ sin a + sin θ cos a needs cos a, which is no longer in the row: from the sine alone you
+# cannot tell whether the hand is moving up or down, so you cannot tell where it will be five
+# steps later.
 #
 # *Grading: 2 points for all three with a reason for at least two; 1 for one reason that is right.
 # Row 0 as a counterexample (all zeros!) counts as a reason for (a) and (b).*
@@ -246,9 +248,9 @@ guess.compare(blank=torch.allclose(here @ here.T, there @ there.T, atol=0.001))
 # %% [markdown] answer="relative-or-not" points=2
 # ## In your own words: is it relative?
 #
-# A blog says: "Sinusoidal encodings are relative, because PE(p) · PE(p + k) does not depend on p."
-# What is true about it, and what does a real attention score see instead? Name two things that come
-# between.
+# A blog says: "Sinusoidal encodings are relative, because PE(p) · PE(p + k) does not depend on
+# p." What is true about this, and what does a real attention score see instead? Name two things
+# that come in between.
 #
 # ### BEGIN SOLUTION
 # The product of two rows of the table does depend on k alone, so the geometry of the table is the

@@ -1,13 +1,13 @@
 # %% [markdown]
 # # 5. Rotate queries and keys
 #
-# **Can a token know where it stands if nothing is added to it?** RoPE says yes: turn the query,
-# turn the key, and let the dot product do the rest. Most open models do this, and what goes wrong
-# with it goes wrong in silence: no error, no warning, only worse text. So it pays to have seen
-# each mistake once. Here you make them on purpose.
+# **Can a token know where it is if nothing is added to it?** RoPE says yes: rotate the query,
+# rotate the key, and let the dot product do the rest. Most open models do this, and when
+# something goes wrong, it goes wrong silently: no error, no warning, only worse text. So it pays
+# to have seen each mistake once. Here you make them on purpose.
 #
-# Write your guess into its cell before you run the next. A guess that turns out wrong is worth
-# more than one that was right.
+# Write your guess into its cell before you run the next one. A wrong guess is worth more than a
+# right one.
 
 # %%
 import math
@@ -38,11 +38,10 @@ def score(queries, keys):
 
 # %% [markdown] tags=["prediction"]
 # A vector of width 8 has four pairs. From one position to the next they turn by 1, 0.1, 0.01 and
-# 0.001 radians. At position 710 the first pair has turned by 710 radians and gone round 113
-# times.
+# 0.001 radians. At position 710 the first pair has turned by 710 radians, which is 113 full turns.
 #
-# How far from where it started does it come to rest, and could a model mistake position 710 for
-# position 0?
+# How far from its starting point does it end, and could a model mistake position 710 for position
+# 0?
 
 # %% tags=["guess"]
 guess = Guess(radians_of_pair_0=..., same_as_position_0=...)
@@ -62,9 +61,9 @@ guess.compare(
 # <details><summary>What happened, and why</summary>
 #
 # Pair 0 is back where it began, to within 0.00006 radians: 710 is almost exactly $113 \cdot 2\pi$
-# (this is the old fraction 355/113 for π). For pair 0 alone, positions 0 and 710 are one and the
-# same. Pair 1 has turned by 71 radians, 11.3 times round, and pair 2 by 7.1, so together they
-# leave no doubt. The fast pairs tell neighbors apart, and the slow ones tell which round it is.
+# (this is the old fraction 355/113 for π). To pair 0 alone, positions 0 and 710 look the same.
+# But pair 1 has turned by 71 radians, 11.3 turns, and pair 2 by 7.1, so together they leave no
+# doubt. The fast pairs tell neighbors apart, and the slow ones tell which round it is.
 #
 # All hands of a pair end on one circle: a rotation keeps the length.
 #
@@ -83,7 +82,7 @@ def draw(position=1):
 play(draw, position=[0, 1, 2, 3, 6, 11, 22, 44, 100, 300, 355, 710])
 
 # %% [markdown]
-# ## Who is relative, and who only looks so
+# ## Which scores are relative, and which only look like it
 
 # %% [markdown] tags=["prediction"]
 # We compute the scores of seven tokens at positions 0 to 6, and again at 100 to 106. Which of
@@ -124,24 +123,24 @@ guess.compare(
 # Only the second changes, by up to 0.79, where its largest score is 0.64. The other three change
 # by less than 0.000002, which is rounding.
 #
-# The first row is the surprise. The raw products of sinusoidal positions are as relative as
-# RoPE's: $\sin a \sin b + \cos a \cos b = \cos(a - b)$. Whoever compares the two schemes without
-# projections finds no difference at all. But a model never multiplies positions raw. Between them
-# and the score stand $W_q$ and $W_k$, and what they mix does not come apart again. (Add tokens,
-# as a model does, and even the raw sums change: a token times a position depends on where that
-# is.)
+# The first row is the surprise. The raw products of sinusoidal positions are just as relative as
+# RoPE's: $\sin a \sin b + \cos a \cos b = \cos(a - b)$. If you compare the two schemes without
+# projections, you find no difference at all. But a model never multiplies raw positions. $W_q$
+# and $W_k$ come between them and the score, and what they mix doesn't separate again. (If you add
+# tokens, as a model does, even the raw sums change: a token times a position depends on where
+# that position is.)
 #
-# RoPE has the same two matrices in its last row. They do no harm, because they come *before* the
-# turn.
+# RoPE uses the same two matrices in row 4. They do no harm, because they come *before* the
+# rotation.
 #
 # </details>
 
 # %% [markdown] tags=["prediction"]
-# A colleague wants to save work: "I turn `x` once, at the bottom of the model, and project
-# afterwards. A turn is a matrix and a projection is a matrix. What difference can the order
+# A colleague wants to save work: "I rotate `x` once, at the bottom of the model, and project
+# afterwards. A rotation is a matrix and a projection is a matrix. What difference can the order
 # make?"
 #
-# How much will the scores change at most under the same shift: not at all, about as little as the
+# By how much can the scores change under the same shift: not at all, about as little as the
 # sinusoidal ones (0.79), or more than that?
 
 # %% tags=["guess"]
@@ -163,42 +162,42 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# They change by up to 2.5, as much as the scores themselves are large. With $R$ for the turn, a
-# score is now $R(m)x \cdot M  R(n)y$ with $M$ made of both projections. The two turns do not
-# meet: $M$ stands between them, and $R(m)^T M R(n)$ is a function of $n - m$ only if $M$ commutes
-# with turns. Matrices seldom commute. That is the whole difference between lesson 4 and lesson 5:
-# not the sines, but the order.
+# They change by up to 2.5, which is as large as the scores themselves. With $R$ for the rotation,
+# a score is now $R(m)x \cdot M  R(n)y$ where $M$ combines both projections. The two rotations
+# don't meet, because $M$ is between them, and $R(m)^T M R(n)$ is a function of $n - m$ only if
+# $M$ commutes with rotations. Matrices rarely commute. That is the whole difference between
+# lesson 4 and lesson 5: not the sines, but the order.
 #
 # </details>
 
 # %% [markdown] answer="why-relative" points=2
 # ## In your own words: the same angles
 #
-# Sinusoidal positions and RoPE use the same angles. Raw, both
-# give scores that know only the distance. In a trained model one of them keeps this property for
-# certain and the other does not. Which, and what in the order of the operations decides it? What
+# Sinusoidal positions and RoPE use the same angles. Without projections, both give scores that
+# depend only on the distance. In a trained model, one of them is certain to keep this property
+# and the other is not. Which one is it, and what in the order of the operations decides it? What
 # would $W_q$ and $W_k$ have to be like for the other one to keep it, too?
 #
 # ### BEGIN SOLUTION
-# RoPE keeps it. It projects first and turns last, so the two turns meet directly in the dot
-# product: R(m)q · R(n)k = q · R(n − m)k, whatever q and k are, hence for all W_q and W_k.
+# RoPE keeps it. It projects first and rotates last, so the two rotations meet directly in the dot
+# product: R(m)q · R(n)k = q · R(n − m)k, whatever q and k are, and therefore for all W_q and W_k.
 # Sinusoidal positions are put in before the projections; the score is R(m)u · M R(n)u with M =
-# W_q W_kᵀ in between, and R(m)ᵀ M R(n) is a function of n − m only if M commutes with the turns
-# (for instance M = the identity, which is the raw case). Training may find such an M, nothing
-# forces it to. Besides, the added tokens bring products of a token with a position, which depend
-# on the place.
+# W_q W_kᵀ in between, and R(m)ᵀ M R(n) is a function of n − m only if M commutes with the
+# rotations (for instance if M is the identity, which is the raw case). Training may find such an
+# M, but nothing forces it to. In addition, the tokens bring products of a token with a position,
+# which depend on the position.
 #
-# Grading: 1 point for the order (project, then turn: nothing between turn and dot product), 1
-# point for what stands between in the other case and when it would do no harm (commutes, or
-# identity).
+# Grading: 1 point for the order (project, then rotate: nothing between the rotation and the dot
+# product), 1 point for what comes between them in the other case and when it would do no harm (it
+# commutes, or is the identity).
 # ### END SOLUTION
 
 # %% [markdown]
 # ## Two layouts
 #
-# A checkpoint made for interleaved pairs (features 0 and 1, 2 and 3, ...) meets your code, which
-# turns split halves. Here are 16 tokens, and the scores as the checkpoint means them: each pair
-# is read as a complex number, so that a turn is a product.
+# Suppose a checkpoint was made for interleaved pairs (features 0 and 1, 2 and 3, ...), and your
+# code rotates split halves. Here are 16 tokens, and the scores that the checkpoint intends: each
+# pair is read as a complex number, so a rotation is a product.
 
 # %%
 tokens = torch.randn(16, D)
@@ -215,8 +214,8 @@ meant = score(interleaved(tokens @ w_q.T), interleaved(tokens @ w_k.T))
 
 # %% [markdown] tags=["prediction"]
 # We run your code with both matrices converted by `interleaved_to_half`, with neither, and with
-# `w_q` alone (the loop over the layers had a typing mistake). How well do the scores correlate with
-# those meant, from 1 (right) to 0 (noise)? Which scores, if any, are right in "neither"?
+# `w_q` alone (the loop over the layers had a typo). How well do the scores correlate with the
+# intended ones, from 1 (right) to 0 (noise)? Which scores, if any, are right in "neither"?
 
 # %% tags=["guess"]
 guess = Guess(both=..., neither=..., W_q_alone=...)
@@ -239,14 +238,15 @@ guess.compare(both=found["both"], neither=found["neither"], W_q_alone=found["W_q
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# With both converted the scores are those that were meant. With neither, the correlation is 0.62,
-# and one line of the matrix is exactly right: the diagonal. There the distance is 0 and nothing
-# is turned against anything, so the pairing does not matter. Close to it the error is small,
-# since most pairs have hardly moved. A test with a single token, or with a few, may find nothing.
+# With both converted, the scores are the intended ones. With neither, the correlation is 0.62,
+# and one line of the matrix is exactly right: the diagonal. There the distance is 0, so query and
+# key are rotated by the same angle and the pairing doesn't matter. Close to it the error is
+# small, because most pairs have hardly moved. A test with only one token, or a few, may find
+# nothing.
 #
 # With half a conversion the correlation is about 0, and the diagonal is gone as well: the dot
-# product multiplies features that do not belong together, before any turn. Half a conversion is
-# worse than none.
+# product multiplies features that don't belong together, even before any rotation. Half a
+# conversion is worse than none.
 #
 # </details>
 
@@ -254,19 +254,19 @@ guess.compare(both=found["both"], neither=found["neither"], W_q_alone=found["W_q
 # ## A cache
 
 # %% [markdown] tags=["prediction"]
-# A model has read "the cat sat on the" in one go and keeps the turned keys. Then come "mat" and
-# ".", one at a time. Whoever wrote the loop forgot `offset`, so both are turned as if they stood
-# at position 0.
+# A model has read "the cat sat on the" in one call and cached the rotated keys. Then "mat" and
+# "." arrive, one at a time. The author of the loop forgot `offset`, so both are rotated as if
+# they were at position 0.
 #
-# Which word of the prompt does "mat" now believe to stand at its own place, and which the
-# farthest away? The two new rows hold 6 + 7 = 13 scores. How many of them are wrong?
+# Which word of the prompt now seems to "mat" to be at its own position, and which one seems the
+# farthest away? The two new rows have 6 + 7 = 13 scores. How many of them are wrong?
 
 # %% tags=["guess"]
 guess = Guess(wrong_scores=...)
 
 
 # %%
-def one_by_one(mat, stop):  # where the two last words are said to stand
+def one_by_one(mat, stop):  # where the two last words are placed
     parts = [(slice(0, 5), 0), (slice(5, 6), mat), (slice(6, 7), stop)]
     queries, keys = (torch.cat([turn(one[part], at) for part, at in parts]) for one in (q, k))
     return score(queries, keys).tril()
@@ -285,13 +285,13 @@ guess.compare(wrong_scores=int(((forgotten - at_once).abs() > 1e-4).sum()))
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# "Mat" stands on the *first* "the", at position 0. The last word of the prompt, its neighbor, is
-# the farthest away, and it lies ahead: for "mat" the whole prompt is now in the future. "."
-# stands in the same place, on top of "mat".
+# "Mat" is on top of the *first* "the", at position 0. The last word of the prompt, its neighbor,
+# is the farthest away, and it is ahead: for "mat" the whole prompt is now in the future. "." is
+# at the same position, on top of "mat".
 #
-# 11 of the 13 scores are wrong. The two that are right are each word's score with itself, at
-# distance 0. The rows of the prompt are untouched, so every test with a single pass succeeds. The
-# mistake shows only in what the model writes, and there it gets worse the longer the prompt was.
+# 11 of the 13 scores are wrong. The two right ones are each word's score with itself, at distance
+# 0. The rows of the prompt haven't changed, so every test with a single pass succeeds. The
+# mistake shows only in what the model writes, and the longer the prompt, the worse it gets.
 #
 # </details>
 
@@ -299,11 +299,11 @@ guess.compare(wrong_scores=int(((forgotten - at_once).abs() > 1e-4).sum()))
 # ## A longer text
 
 # %% [markdown] tags=["prediction"]
-# Llama 2 has heads of width 128, base 10,000 and read 4,096 tokens in training. 18 of its 64
-# pairs did not finish a turn within them, so those 18 know only a part of their circle. We want
-# to read 16,384 tokens, and `ntk_base` gives a base that stretches the slowest pair by 4.
+# Llama 2 has heads of width 128 and base 10,000, and it read 4,096 tokens in training. 18 of its
+# 64 pairs don't finish a turn within 4,096 tokens, so the model knows only part of their circle.
+# We want to read 16,384 tokens, and `ntk_base` gives a base that stretches the slowest pair by 4.
 #
-# Of these 18 pairs, how many stay within the angles that training showed them?
+# How many of these 18 pairs stay within the angles that they reached in training?
 
 # %% tags=["guess"]
 guess = Guess(pairs=...)
@@ -327,21 +327,21 @@ guess.compare(pairs=inside["ntk_base"])
 # <details><summary>What happened, and why</summary>
 #
 # One. `ntk_base` stretches pair $i$ by $4^{2i/126}$, which is 4 for the last pair and less for
-# all others, and a text four times as long needs 4. So 17 pairs still reach angles that training
-# never showed, only not as far beyond. (With the old base all 18 do.) Dividing positions by 4
-# keeps all 18 inside, and pays for it with the fast pairs: neighbors are then a quarter of a
+# all others, and a text four times as long needs 4. So 17 pairs still reach angles that never
+# occurred in training, only not as far beyond. (With the old base all 18 do.) Dividing positions
+# by 4 keeps all 18 inside, and pays for it with the fast pairs: neighbors are then a quarter of a
 # radian apart instead of one.
 #
-# Nobody gets both, which is why YaRN treats fast and slow pairs differently. To bring all 18
-# inside by the base alone, it has to be about 69,000, as if the factor were 6.7. Peng et al.
+# You can't have both, which is why YaRN treats fast and slow pairs differently. To bring all 18
+# inside with the base alone, it has to be about 69,000, as if the factor were 6.7. Peng et al.
 # (2023) note that in practice the factor is set higher than the ratio of the lengths.
 #
 # </details>
 
 # %% [markdown] tags=["slider"]
-# Run the next cell and move its slider. The left end does not move, whatever you do. How many pairs
-# lie above the line, and why is that number alone no measure of quality? (At base 10,000 it is the
-# smallest.)
+# Run the next cell and move its slider. The left end doesn't move, whatever you do. How many
+# pairs are above the line, and why is that number by itself not a measure of quality? (At base
+# 10,000 it is the smallest.)
 
 
 # %% tags=["slider"]
@@ -362,7 +362,7 @@ play(draw, base=[10_000, 20_000, 40_890, 69_000, 160_000, 500_000])
 #
 # ### BEGIN SOLUTION
 # Both premises are right: angles only shrink, so none lies outside the trained range, and RoPE is
-# relative for every base. But it is another function of the distance. The pair that turned by
+# relative for every base. But it is a different function of the distance. The pair that turned by
 # d·θ_i at distance d turns by less now, the slow pairs by up to almost 50 times less, and W_q and
 # W_k were trained to read the old angles: a head that looked for "20 back" now finds that angle
 # farther away, and at a different distance for each pair, so that the pairs no longer agree. The
@@ -377,8 +377,8 @@ play(draw, base=[10_000, 20_000, 40_890, 69_000, 160_000, 500_000])
 
 # %% [markdown] tags=["prediction"]
 # ALiBi subtracts from each score a penalty that grows with the distance, here in eight heads over
-# 64 tokens. Let all tokens be equally interesting. In how many of the eight heads does the token
-# 63 places back still get at least a tenth of the weight that the last token gives itself?
+# 64 tokens. Suppose all tokens are equally interesting. In how many of the eight heads does the
+# token 63 places back still get at least a tenth of the weight that the last token gives itself?
 
 # %% tags=["guess"]
 guess = Guess(heads=...)
@@ -396,12 +396,11 @@ guess.compare(heads=int((far >= 0.1).sum()))
 # <details><summary>What happened, and why</summary>
 #
 # In four: heads 5 to 8, with 0.14, 0.37, 0.61 and 0.78. In head 1 it is 0.00000000000002. One
-# formula makes eight pairs of glasses: $e^{-63 \cdot 2^{-h}}$ for head $h$. The steep heads read
-# the last few words, and to the flat ones 64 tokens look nearly alike. The two matrices have the
+# formula, $e^{-63 \cdot 2^{-h}}$ for head $h$, makes eight pairs of glasses. The steep heads read
+# the last few words, and the flat ones see 64 tokens almost equally. The two matrices have the
 # same pattern; look at their color bars.
 #
-# Where does the sentence stand? The bias cannot say: each diagonal has one value, so a shift
-# changes nothing. ALiBi is as relative as RoPE. It can say "near", though, and not "two before
-# me".
+# Where is the sentence in the text? The bias cannot tell: each diagonal has one value, so a shift
+# changes nothing. ALiBi is as relative as RoPE. But it can only say "near", not "two before me".
 #
 # </details>

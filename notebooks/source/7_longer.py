@@ -1,12 +1,12 @@
 # %% [markdown]
 # # 7. Positions that reach further
 #
-# **Can a model read longer texts than it was trained on?** Here you look at what your
-# functions do to a score: far beyond the trained length, with features that do not turn, with
-# distances in buckets, during generation, and on an image.
+# **Can a model read longer texts than it was trained on?** Here you look at what your functions
+# do to a score: far beyond the trained length, with features that don't rotate, with distances in
+# buckets, during generation, and on an image.
 #
-# Write your guess into its cell before you run the next. A guess that turns out wrong is worth
-# more than one that was right.
+# Write your guess into its cell before you run the next one. A wrong guess is worth more than a
+# right one.
 
 # %%
 import math
@@ -28,9 +28,9 @@ _ = torch.manual_seed(0)
 # ## Pair by pair
 
 # %% [markdown] tags=["prediction"]
-# A model with heads of width 128, base 10,000 and 4,096 trained positions shall read texts
-# four times as long. Of its 64 pairs, how many does `yarn_frequencies` leave as they are, and
-# how many does it divide by the whole 4?
+# A model with heads of width 128, base 10,000 and 4,096 trained positions has to read texts four
+# times as long. How many of its 64 pairs does `yarn_frequencies` leave unchanged, and how many
+# does it divide by the full 4?
 
 # %% tags=["guess"]
 guess = Guess(left_alone=..., divided=...)
@@ -57,12 +57,12 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 21 stay, 18 are divided, and 25 lie on the ramp. The 18 are those of lesson 5: they never
-# finished a turn in 4,096 positions. The 21 made 32 turns or more, so each of them repeats
-# itself within 128 positions.
+# 21 stay, 18 are divided by 4, and 25 are on the ramp. The 18 are those of lesson 5, which never
+# finished a turn in 4,096 positions. The 21 made 32 turns or more, so each of them repeats within
+# 128 positions.
 #
-# The ramp looks bent, and yet it is linear: in the number of *turns*, which falls by 13 % from
-# pair to pair. Pair 33, in the middle of the ramp, made 5.6 turns: much nearer to 1 than to
+# The ramp looks curved, but it is linear in the number of *turns*, which falls by 13 % from pair
+# to pair. Pair 33, in the middle of the ramp, made 5.6 turns, which is much nearer to 1 than to
 # 32.
 #
 # </details>
@@ -83,10 +83,10 @@ play(draw, factor=[1, 2, 4, 8, 16, 40])
 # ## A score far away
 
 # %% [markdown] tags=["prediction"]
-# A query and a key are the same vector, with pairs of equal length. Side by side at distance 0
-# they score 1. As the model was trained, a distance of 3 makes that 0.815.
+# The query and the key are the same vector, with pairs of equal length. At distance 0 they score
+# 1. With the trained frequencies, the score at distance 3 is 0.815.
 #
-# What is the score at distance 3 when positions are divided by 4, and what with YaRN?
+# What is the score at distance 3 if positions are divided by 4, and what is it with YaRN?
 
 # %% tags=["guess"]
 guess = Guess(positions_divided=..., YaRN=...)
@@ -112,11 +112,12 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Divided: 0.983. The token three back now looks as one did that was 0.75 back, nearer than any
-# neighbor in training. YaRN: 0.816, nearly what it was.
+# Divided: 0.983. The token three back now looks as if it were 0.75 back, nearer than any neighbor
+# in training. YaRN: 0.816, almost unchanged.
 #
-# Far away it is the other way round: there YaRN lies on the divided positions, and stays in the
-# range of scores that training showed. As trained, scores go on falling. Here are the means:
+# Far away it is the other way around: there YaRN agrees with the divided positions and stays
+# within the range of scores that occurred in training. With the trained frequencies, scores go on
+# falling. Here are the means:
 #
 # </details>
 
@@ -126,35 +127,33 @@ for name, of_name in scores.items():
     print(f"{name:<18} 1 to 8: {near:5.2f}   2,049 to 4,096: {old:5.2f}   beyond 8,192: {new:5.2f}")
 
 # %% [markdown]
-# The first column should be what it was in training, 0.80, and the last should not fall below what
-# training showed at its far end, 0.06. Only YaRN has both.
+# The first column should stay at its value in training, 0.80, and the last should not fall below
+# 0.06, the lowest value that occurred in training. Only YaRN manages both.
 
 # %% [markdown] answer="which-pairs" points=2
-# ## In your own words: the other way round
+# ## In your own words: the other way around
 #
-# Somebody swaps the two ends of the ramp: fast pairs are divided by the factor, slow pairs
-# keep their frequency. The code runs, and scores still depend on the distance alone. What goes
-# wrong near by, and what goes wrong far away?
+# Somebody swaps the two ends of the ramp: fast pairs are divided by the factor, and slow pairs
+# keep their frequency. The code runs, and scores still depend only on the distance. What goes
+# wrong nearby, and what goes wrong far away?
 #
 # ### BEGIN SOLUTION
-# Near by: the fast pairs are those that tell neighbors apart. Divided by 4, they turn by a
-# quarter of a radian a step instead of one, so the angles between neighbors are other ones
-# than in training, and neighbors look alike. This harms short texts, too. Far away: the slow
-# pairs are those that did not finish a turn in training. Unchanged, they go beyond their
-# trained arc as soon as the text is longer than it was. So both harms of lesson 5 come
-# together, and nothing is won.
+# Nearby: the fast pairs tell neighbors apart. Divided by 4, they turn by a quarter of a radian
+# per step instead of one, so the angles between neighbors differ from those in training, and
+# neighbors look similar. This harms short texts, too. Far away: the slow pairs didn't finish a
+# turn in training. Unchanged, they leave their trained arc as soon as the text is longer than in
+# training. So you get both of lesson 5's problems at once, and gain nothing.
 #
-# Grading: 1 point for the fast pairs (neighbors, steps that were not trained), 1 point for the
-# slow pairs (angles beyond the trained arc).
+# Grading: 1 point for the fast pairs (neighbors, untrained steps), 1 point for the slow pairs
+# (angles beyond the trained arc).
 # ### END SOLUTION
 
 # %% [markdown]
-# ## What does not turn
+# ## Features that don't rotate
 
 # %% [markdown] tags=["prediction"]
-# A head has 96 features. `PartialRotary` turns none, 24 or all of them. The query and the key
-# are all ones, so that they score 96 at distance 0. What do they score at distance 2,000, for
-# each?
+# A head has 96 features. `PartialRotary` rotates none, 24 or all of them. The query and the key
+# are all ones, so they score 96 at distance 0. What do they score at distance 2,000 in each case?
 
 # %% tags=["guess"]
 guess = Guess(none_turned=..., of_24_turned=..., all_turned=...)
@@ -178,9 +177,9 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 96, 72 and 13. The 72 features that do not turn give 72 at every distance; what
-# changes is the part of the 24. So a head can find "the same token, wherever it was" and "two
-# back" in one score, each in features of its own.
+# 96, 72 and 13. The 72 features that don't rotate contribute 72 at every distance; only the
+# contribution of the other 24 changes. So a head can find "the same token, wherever it was" and
+# "two back" in one score, each in its own features.
 #
 # </details>
 
@@ -205,16 +204,16 @@ guess.compare(bucket_of_64=int(buckets[64]), last_begins_at=int((buckets < 31).s
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 26, and 113. From 16 to 128 there are three doublings and 16 buckets, so a doubling takes
-# five and a third: 64 is two doublings after 16, and $16 + 10.67$ rounds down to 26. The last
-# bucket begins before `max_distance`: it is the sixteenth part of the way from 16 to 128, in
-# logarithms, not the point at its end.
+# 26, and 113. From 16 to 128 there are three doublings and 16 buckets, so a doubling takes five
+# and a third buckets: 64 is two doublings after 16, and $16 + 10.67$ rounds down to 26. The last
+# bucket begins before `max_distance`, because it is the last sixteenth of the way from 16 to 128
+# in logarithms, not its end point.
 #
 # </details>
 
 # %% [markdown] tags=["slider"]
-# Run the next cell and move its sliders. How do few buckets with a large `max_distance` look?
-# What becomes of the near distances?
+# Run the next cell and move its sliders. What do few buckets with a large `max_distance` look
+# like? What happens to the short distances?
 
 
 # %% tags=["slider"]
@@ -229,9 +228,9 @@ play(draw, n_buckets=[4, 8, 16, 32, 64], max_distance=[40, 64, 128, 256, 1024])
 # ## A step of generation
 
 # %% [markdown] tags=["prediction"]
-# A model with T5's bias has six tokens in its cache, and reads the seventh. For head 0 the
-# bias of that step is one row of seven numbers. Somebody counts queries from 0 instead. In how
-# many of the seven places does the row differ from the right one?
+# A model with T5's bias has six tokens in its cache and reads the seventh. For head 0, the bias
+# of that step is one row of seven numbers. Somebody numbers the queries from 0 instead. In how
+# many of the seven entries does their row differ from the right one?
 
 # %% tags=["guess"]
 guess = Guess(places=...)
@@ -250,29 +249,28 @@ guess.compare(places=int((step != counted_from_0).sum()))
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# In six. The right row is the last of the matrix. The row counted from 0 is its first, one
-# number seven times, that of distance 0: only the token itself gets what it should. Along its
-# diagonals the matrix is constant, for the bias knows the distance alone. Above the main
-# diagonal all is bucket 0, where a causal mask will hide it.
+# In six. The right row is the last of the matrix. The row counted from 0 is its first row: the
+# number for distance 0, seven times, so only the token itself gets the right value. The matrix is
+# constant along its diagonals, because the bias depends only on the distance. Everything above
+# the main diagonal is bucket 0, and a causal mask will hide it.
 #
 # </details>
 
 # %% [markdown] answer="far-tokens" points=2
 # ## In your own words: three ways to look far
 #
-# Three models read a text much longer than those of their training: one with RoPE as it is,
-# one with ALiBi, one with T5's bias. What does each of them make of two tokens, one 1,000 and
-# one 2,000 tokens back? Which of them can tell the two apart, and which can look "exactly
-# three back"?
+# Three models read a text much longer than those they were trained on: one with plain RoPE, one
+# with ALiBi, one with T5's bias. How does each of them treat two tokens that are 1,000 and 2,000
+# tokens back? Which of them can tell the two apart, and which can look "exactly three back"?
 #
 # ### BEGIN SOLUTION
-# RoPE: the two have different angles, so in principle they can be told apart; but if both lie
-# beyond the trained length, slow pairs stand at angles that were never trained, and the scores
-# mean nothing in particular. ALiBi: both get a penalty in proportion to the distance, the
-# farther one twice as much: it can tell them apart, though only as "nearer" and "farther", and
-# steep heads see neither. T5's bias: both are in the last bucket and get the same number, so
-# one layer cannot tell them apart; but nothing new happens either. "Exactly three back": RoPE
-# can (angles), T5 can (distance 3 has a bucket of its own), ALiBi cannot (its penalty only
+# RoPE: the two have different angles, so in principle it can tell them apart; but if both are
+# beyond the trained length, slow pairs are at angles that were never trained, and the scores mean
+# nothing in particular. ALiBi: both get a penalty in proportion to the distance, twice as much
+# for the farther one: it can tell them apart, though only as "nearer" and "farther", and steep
+# heads see neither. T5's bias: both are in the last bucket and get the same number, so one layer
+# cannot tell them apart, but it doesn't meet anything untrained either. "Exactly three back":
+# RoPE can (angles), T5 can (distance 3 has its own bucket), ALiBi cannot (its penalty only
 # grows).
 #
 # Grading: 1 point for what happens at 1,000 and 2,000 (T5: the same; ALiBi: more penalty;
@@ -283,10 +281,10 @@ guess.compare(places=int((step != counted_from_0).sum()))
 # ## An image
 
 # %% [markdown] tags=["prediction"]
-# An image of 8 by 8 patches, and the patch in row 3 at the right edge, column 7, as the query.
-# All patches hold the same vector. Of the other 63 patches, take the two that score highest.
-# How many of the two touch the query, first when all patches are numbered in one line, then on
-# the grid?
+# Take an image of 8 by 8 patches. The query is the patch in row 3 at the right edge, column 7,
+# and all patches have the same vector. Look at the two of the other 63 patches that score
+# highest. How many of those two touch the query, first when all patches are numbered in one line,
+# then on the grid?
 
 # %% tags=["guess"]
 guess = Guess(in_one_line=..., on_the_grid=...)
@@ -313,11 +311,12 @@ guess.compare(in_one_line=touching["one line"], on_the_grid=touching["grid"])
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# One, and two. In one line the neighbors of number 31 are 30 and 32, and number 32 begins the
-# next row, at the other edge of the image. On the grid the patches above, below and to the
-# left score alike, and all of them touch.
+# One, and two. In one line, the neighbors of number 31 are 30 and 32, and number 32 starts the
+# next row, at the other edge of the image. On the grid, the patches above, below and to the left
+# get the same score, and all of them touch it.
 #
-# Move the origin into the middle of the image, with negative numbers, and every score stays:
+# Move the origin to the middle of the image, using negative numbers, and every score stays the
+# same:
 #
 # </details>
 

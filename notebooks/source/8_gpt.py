@@ -2,13 +2,13 @@
 # # 8. A model of your own
 #
 # **What is left to write, once a model knows what and where?** Attention, a small network, two
-# plus signs and a loop. Here you put your own parts together and look inside: a model of a
+# plus signs and a loop. Here you put your own parts together and look inside: a model with a
 # single block learns the toy kingdom in a few seconds, and it is small enough to see what its
 # heads look at.
 #
-# Write your guess into its cell before you run the next. The numbers in the explanations are
-# those of the reference; a module that draws its first weights in another order ends a little
-# elsewhere.
+# Write your guess into its cell before you run the next one. The numbers in the explanations are
+# the reference's; a module that draws its initial weights in another order gets slightly
+# different ones.
 
 # %%
 import math
@@ -39,11 +39,11 @@ print(f"{V} words; {len(ids):,} to train on, {held_out.numel():,} held out")
 # ## Heads
 
 # %% [markdown] tags=["prediction"]
-# Six tokens of twelve features become three heads of four. In each head all six tokens should
-# stand, with a third of their features. A friend writes `x.view(1, 3, 6, 4)`, which has the
+# Six tokens with twelve features become three heads with four. Each head should contain all six
+# tokens, with a third of their features. A friend writes `x.view(1, 3, 6, 4)`, which has the
 # right shape.
 #
-# How many different tokens does head 0 hold then? And how many of the 72 numbers stand where
+# How many different tokens does head 0 contain then? And how many of the 72 numbers are where
 # `split_heads` puts them?
 
 # %% tags=["guess"]
@@ -64,10 +64,10 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Two tokens, and 8 of 72 numbers. Memory holds token after token, and `view` cuts it into three
-# equal pieces: head 0 gets all twelve features of the first two tokens. Only a piece at the
-# front and one at the back happen to be right. Attention runs on it without an error: it takes
-# the three thirds of one token for three tokens.
+# Two tokens, and 8 of the 72 numbers. Memory holds one token after another, and `view` cuts it
+# into three equal pieces, so head 0 gets all twelve features of the first two tokens. Only a
+# piece at the front and one at the back happen to be right. Attention runs on it without an
+# error, treating the three thirds of one token as three tokens.
 #
 # </details>
 
@@ -75,8 +75,9 @@ guess.compare(
 # ## A model, counted
 
 # %% [markdown] tags=["prediction"]
-# One block, 64 features, 4 heads, 172 words. How many parameters has it, and which share of them
-# is the token table? (The formula is in the text; it takes a minute on paper.)
+# The model has one block, 64 features, 4 heads and 172 words. How many parameters does it have,
+# and what share of them is the token table? (The formula is in the text; it takes a minute on
+# paper.)
 
 # %% tags=["guess"]
 guess = Guess(parameters=..., share_of_the_table=...)
@@ -94,9 +95,9 @@ guess.compare(parameters=n_parameters, share_of_the_table=n_table / n_parameters
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 60,544, and 18 % of them are the table: 172 · 64 = 11,008. It serves at both ends and is
-# counted once. Attention has $4C^2 = 16{,}384$, the MLP twice as many. No number in the model
-# says where a token stands.
+# 60,544, and 18 % of them are the table: 172 · 64 = 11,008. It is used at both ends and counted
+# once. Attention has $4C^2 = 16{,}384$, and the MLP twice as many. No number in the model says
+# where a token is.
 #
 # </details>
 
@@ -104,9 +105,9 @@ guess.compare(parameters=n_parameters, share_of_the_table=n_table / n_parameters
 # ## Before and after training
 
 # %% [markdown] tags=["prediction"]
-# Three losses on held-out text, in nats per word: before training, for a guess by the
-# frequencies of the words, and after 300 steps. The first can be computed. For the third,
-# remember that the kingdom's grammar leaves a choice only at a few words of a sentence.
+# Guess three losses on held-out text, in nats per word: before training, when guessing by word
+# frequencies, and after 300 steps. You can compute the first. For the third, remember that the
+# kingdom's grammar leaves a choice at only a few words of each sentence.
 
 # %% tags=["guess"]
 guess = Guess(untrained=..., by_frequency=..., trained=...)
@@ -140,27 +141,27 @@ guess.compare(untrained=untrained, by_frequency=by_frequency, trained=trained)
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 5.13, where ln 172 = 5.15; 4.21; and 1.16. Whoever sees 5.15 before the first step knows that
-# rows, norms and logits have the right size. Some ten steps later the model knows the
-# frequencies, and from there on it uses what stands before.
+# 5.13, where ln 172 = 5.15; 4.21; and 1.16. If you see 5.15 before the first step, you know that
+# rows, norms and logits have the right size. About ten steps later the model knows the
+# frequencies, and from then on it uses the words that come before.
 #
-# It cannot reach 0. After "the" the grammar itself draws among many nouns and adjectives, and
-# nobody can know which. `exp(1.16)` is 3.2: on average it is as if the model chose among three
-# words.
+# It cannot reach 0. After "the" the grammar itself draws from many nouns and adjectives, and
+# nobody can know which one. `exp(1.16)` is 3.2: on average, the model is effectively choosing
+# among three words.
 #
 # </details>
 
 # %% [markdown]
 # ## What a head looks at
 #
-# `causal_attention` gives an average of values. If the values are rows of an identity matrix,
-# that average *is* the weights. So we make queries and keys as the model does, and hand over
-# such values.
+# `causal_attention` returns an average of values. If the values are rows of an identity matrix,
+# that average *is* the weights. So we compute queries and keys as the model does, and pass such
+# values.
 
 # %% [markdown] tags=["prediction"]
-# The model reads ". the loyal dog fetched a stick .", and at "a" it has to say what comes next.
-# "a" itself says little: it may be a bone, a mouse, a spell. Which word does it have to look at?
-# What is the largest weight that any of the four heads gives to that word, at "a"? And which
+# The model reads ". the loyal dog fetched a stick .", and at "a" it has to predict what comes
+# next. "a" itself says little: a bone, a mouse, a spell? Which word does the model have to look
+# at? What is the largest weight that any of the four heads gives to that word, at "a"? And what
 # probability does "stick" get?
 
 # %% tags=["guess"]
@@ -193,25 +194,24 @@ guess.compare(
 # <details><summary>What happened, and why</summary>
 #
 # "fetched", with a weight of 1.00 in one head, and "stick" gets 0.96. Nobody told that head to
-# look at the verb. In another head "loyal" and "dog" look back at "the", and many words look at
-# themselves and at nothing else. Heads do not share out the work cleanly; they do what lowers
-# the loss.
+# look at the verb. In another head "loyal" and "dog" look back at "the", and many words only look
+# at themselves. Heads don't divide the work cleanly; they do whatever lowers the loss.
 #
 # The upper right is blank in every head: the mask.
 #
 # </details>
 
 # %% [markdown] tags=["slider"]
-# Move the slider from head to head. Which one looks at the word before? Which ones are of little
-# use, as far as one can see here?
+# Move the slider from head to head. Which one looks at the previous word? Which ones seem to be
+# of little use?
 
 # %% [markdown]
 # ## In pieces
 
 # %% [markdown] tags=["prediction"]
-# The held-out texts of 24 words are read in eight pieces of 3. Once with one list of caches for
-# all eight. Once with *new* caches for each piece, which raises no error. Read at once, the
-# texts have the loss 1.16. And in these two ways?
+# The model reads the held-out texts of 24 words in eight pieces of 3: once with one list of
+# caches for all eight pieces, and once with *new* caches for each piece, which raises no error.
+# Read in one call, the texts have the loss 1.16. What is the loss in these two cases?
 
 # %% tags=["guess"]
 guess = Guess(one_list_of_caches=..., new_caches_each_time=...)
@@ -236,18 +236,18 @@ guess.compare(one_list_of_caches=in_pieces, new_caches_each_time=forgetful)
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 1.16 as before, with logits that differ by rounding only; and 1.31. With new caches each word
-# is guessed from one, two or three words before it, at positions 0 to 2. That it is not worse
-# says something about the kingdom: so few words give most of a sentence away. It also says why
-# this mistake is hard to see. The text still looks good, and only a comparison with the whole
-# tells.
+# 1.16 as before, with logits that differ only by rounding; and 1.31. With new caches, each word
+# is predicted from one, two or three words before it, at positions 0 to 2. That it isn't worse
+# says something about the kingdom: even so few words give away most of a sentence. It also shows
+# why this mistake is hard to notice: the text still looks good, and only a comparison with the
+# whole text reveals it.
 #
 # </details>
 
 # %% [markdown] tags=["prediction"]
-# Now the model writes 100 words after a full stop. `generate` uses caches. Beside it, the plain
-# loop gives the whole text to the model for every word. How many tokens does the model read in
-# each?
+# Now the model writes 100 words after a full stop. `generate` uses caches. For comparison, a
+# plain loop passes the whole text to the model for every word. How many tokens does the model
+# read in each case?
 
 # %% tags=["guess"]
 guess = Guess(with_caches=..., without=...)
@@ -281,9 +281,9 @@ guess.compare(with_caches=n_read["with caches"], without=n_read["without"])
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 100 and 5,050: the full stop and 99 words once each, against 1 + 2 + … + 100. The clock shows
-# less of a difference, for a model as small as this one spends its time on calls and not on
-# numbers. It grows with the model and with the text.
+# 100 and 5,050: the full stop and 99 words once each, against 1 + 2 + … + 100. The clock shows a
+# smaller difference, because a model as small as this one spends its time on calls and not on
+# numbers. The difference grows with the model and with the text.
 #
 # </details>
 
@@ -291,10 +291,10 @@ guess.compare(with_caches=n_read["with caches"], without=n_read["without"])
 # ## Three temperatures
 
 # %% [markdown] tags=["prediction"]
-# The model writes 100 texts of 23 words at each of three temperatures. We count pairs of
-# neighboring words that the whole kingdom does not have, such as "queen barked": a measure of
-# nonsense. At temperature 1 it is 2 % of the pairs. At 0.5, and at 2? And at 0, how many
-# different texts are there among the 100?
+# The model writes 100 texts of 23 words at each of three temperatures. As a measure of nonsense,
+# we count pairs of neighboring words that never occur in the kingdom, such as "queen barked". At
+# temperature 1 it is 2 % of the pairs. What is it at 0.5, and at 2? And at 0, how many different
+# texts are there among the 100?
 
 # %% tags=["guess"]
 guess = Guess(percent_at_half=..., percent_at_2=..., different_at_0=...)
@@ -318,52 +318,52 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 0.1 % at 0.5, 34 % at 2, and a single text at 0: without a draw there is one way to go on. A
-# low temperature makes few mistakes and says the same things again and again. A high one
-# flattens even where the model is sure, such as after "fetched a", and then one wrong word leads
-# to the next.
+# 0.1 % at 0.5, 34 % at 2, and a single text at 0: without a random draw there is only one way to
+# go on. A low temperature makes few mistakes and says the same things again and again. A high one
+# flattens the probabilities even where the model is sure, such as after "fetched a", and then one
+# wrong word leads to the next.
 #
-# Temperature 1 asks for what the model has learned, with all its doubts. Try `top_k=5` at 2.
+# Temperature 1 samples what the model has learned, with all its doubts. Try `top_k=5` at 2.
 #
 # </details>
 
 # %% [markdown] answer="keys-in-the-cache" points=2
 # ## In your own words: keys in the cache
 #
-# One colleague keeps keys in the cache *before* the turn, and turns all of them anew at each
-# step. Another keeps them turned, as you do, but by mistake turns all keys of the cache once
-# more at each step. One of the two models writes what it should. Which, and why? What goes wrong
-# in the other, and what does the right one of them pay?
+# One colleague caches keys *before* the rotation and rotates all of them again at each step.
+# Another caches rotated keys, as you do, but by mistake rotates all cached keys once more at each
+# step. One of the two models writes what it should. Which one, and why? What goes wrong in the
+# other, and what does the right one cost?
 #
 # ### BEGIN SOLUTION
-# The first is right: a key's turn depends on its own position only, so turning it now or when it
-# came gives the same key, as long as each is turned by its own position (0, 1, 2, ...), once. It
-# pays with work: all keys of the past are turned at each step instead of one. (It is even needed
-# where the base changes with the length of the text.) In the second a key that came at position
-# j has been turned again at every step, so its angle grows: scores depend on how long ago it
-# came and on how often the cache was used, not on the distance that training knew. Within a
-# single pass over a prompt nothing is wrong, so it shows only when the model goes on.
+# The first is right: a key's rotation depends only on its own position, so rotating it now or
+# when it arrived gives the same key, as long as each is rotated once, by its own position (0, 1,
+# 2, ...). The cost is work: all earlier keys are rotated at each step instead of one. (This is
+# even necessary if the base changes with the length of the text.) In the second, a key from
+# position j is rotated again at every step, so its angle grows: scores depend on how long ago it
+# arrived and how often the cache was used, not on the distance as in training. Within a single
+# pass over a prompt nothing is wrong, so it shows only when the model continues.
 #
-# *Grading: 1 point for "the first, because each key is turned once by its own position, at the
-# price of more work", 1 for what happens to keys that are turned again (wrong angles, growing
-# with each step, not seen on the prompt).*
+# *Grading: 1 point for "the first, because each key is rotated once by its own position, at the
+# cost of more work", 1 for what happens to keys that are rotated again (wrong angles, growing
+# with each step, not visible on the prompt).*
 # ### END SOLUTION
 
 # %% [markdown] answer="too-good-a-loss" points=2
 # ## In your own words: too good to be true
 #
-# A friend trains on this kingdom, and after 150 steps the loss is 0.02. What the model writes is
-# "the the the the". Name two mistakes, each of which lets the loss fall so low. With which
-# experiment, in a few lines and without reading the code, do you tell them apart?
+# A friend trains on this kingdom, and after 150 steps the loss is 0.02. The model writes "the the
+# the the". Name two mistakes, each of which lets the loss fall so low. Which experiment, in a few
+# lines and without reading the code, tells them apart?
 #
 # ### BEGIN SOLUTION
-# The model is asked for what it can see. Either the loss is not shifted: logits at t are judged
-# by the token at t, which the model has just read, so it learns to repeat its input. Or the mask
-# is missing (or wrong), and attention reads the next token. To tell them apart: change a later
-# token of a text and see whether logits of earlier places change. If they do, the mask is the
-# mistake. If they do not, it is the shift, and the logits at t have their maximum at the token t
-# itself. (What is written does not tell: with either mistake, a model of one block writes "the
-# the the". Without a mask it has nothing to copy from when the last token is read.)
+# The model can see what it has to predict. Either the loss isn't shifted: logits at t are
+# compared with the token at t, which the model has just read, so it learns to repeat its input.
+# Or the mask is missing (or wrong), and attention reads the next token. To tell them apart,
+# change a later token of a text and see whether logits at earlier positions change. If they do,
+# the mask is wrong. If they don't, it is the shift, and the logits at t have their maximum at
+# token t itself. (The output doesn't tell: with either mistake, a model with one block writes
+# "the the the". Without a mask it has nothing to copy from when it reads the last token.)
 #
 # *Grading: 1 point for both causes (no shift, no mask), 1 for an experiment that separates
 # them.*

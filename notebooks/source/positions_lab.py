@@ -2,12 +2,12 @@
 # # The positions lab
 #
 # **One sentence, every scheme of the course.** "The cat sat on the mat ." goes through a learned
-# table (really trained, right here), through sinusoids, RoPE and ALiBi, with your own functions.
-# You have seen each of them alone. Side by side they answer the question that matters in
-# practice: what does a score know about *where*, and what becomes of it when the same sentence
-# stands elsewhere?
+# table (actually trained, right here), through sinusoids, RoPE and ALiBi, with your own
+# functions. You have seen each of them separately. Next to each other, they answer the question
+# that matters in practice: what does a score know about *where*, and what happens to it when the
+# same sentence appears somewhere else?
 #
-# *Uses what you wrote in lessons 3, 4 and 5. Nothing here is graded. Guess all the same.*
+# *Uses what you wrote in lessons 3, 4 and 5. Nothing here is graded. Guess anyway.*
 
 # %%
 import math
@@ -64,10 +64,10 @@ formula = sinusoidal.sinusoidal_encoding(LONGEST, C)
 figures.loss_curve(losses, math.log(len(tokenizer.words)), unit="nats per word", step="step")
 
 # %% [markdown] tags=["prediction"]
-# The table started as noise, and nobody said that position 5 lies between 4 and 6. What will the
-# similarities of its rows look like now: noise, a diagonal that fades, stripes as in the
-# sinusoidal table? And rows 16 to 63? In numbers: how alike (cosine) are rows 9 and 10, and how
-# alike are rows 40 and 41?
+# The table started as noise, and nobody told it that position 5 is between 4 and 6. What will the
+# similarities of its rows look like now: noise, a diagonal that fades, or stripes as in the
+# sinusoidal table? And what about rows 16 to 63? In numbers: how similar (cosine) are rows 9 and
+# 10, and how similar are rows 40 and 41?
 
 # %% tags=["guess"]
 guess = Guess(rows_9_and_10=..., rows_40_and_41=...)
@@ -88,22 +88,22 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Neighboring rows have become alike, and the likeness fades with the distance. Neighboring places
-# do nearly the same job, so they get nearly the same row. Late rows differ less than early ones:
-# places 1 and 2 are less alike than places 10 and 12. So it is no copy of the formula. The wide
-# band says the same: its products depend on the place, too. (Where the band touches 0, an
-# untrained row takes part.)
+# Neighboring rows have become similar, and the similarity fades with the distance. Neighboring
+# positions do nearly the same job, so they get nearly the same row. Late rows differ less than
+# early ones: positions 1 and 2 are less similar than positions 10 and 12. So it is not a copy of
+# the formula. The wide band says the same: its products also depend on the position. (Where the
+# band touches 0, one of the rows is untrained.)
 #
-# Rows 16 to 63 are the noise they were drawn from, 0.02 wide. Nothing longer than 16 words was
-# ever read, so no gradient ever reached them.
+# Rows 16 to 63 are still the noise they started as, with a standard deviation of 0.02. The model
+# never read more than 16 words, so no gradient ever reached them.
 #
 # </details>
 
 # %% [markdown] tags=["prediction"]
-# Now the scores that positions alone would get, without any token: the learned rows through the
-# trained `w_q` and `w_k`. Which of the two formulas will they resemble, "sinusoidal" (products of
-# rows) or "ALiBi" (a penalty)? Remember that the model had a causal mask, and that a softmax
-# follows.
+# Now look at the scores that positions alone would get, without any token: the learned rows
+# through the trained `w_q` and `w_k`. Which of the two formulas will they resemble, "sinusoidal"
+# (products of rows) or "ALiBi" (a penalty)? Remember that the model had a causal mask, and that a
+# softmax follows.
 
 # %% tags=["guess"]
 guess = Guess(resembles=...)
@@ -120,9 +120,9 @@ figures.matrices(
 )
 
 # %% [markdown]
-# At first sight neither. But a softmax does not notice if all scores of a row change by the same
-# amount. So take from each row the score of the query with itself, and leave out what the mask
-# hides:
+# At first sight, neither. But a softmax doesn't notice if all scores of a row change by the same
+# amount. So subtract from each row the score of the query with itself, and leave out what the
+# mask hides:
 
 # %%
 own = position_scores.diagonal()[:, None]
@@ -147,23 +147,22 @@ guess.compare(resembles=max(alike, key=alike.get))
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Training has found ALiBi. Each step back costs about half, 0.44 to 0.60, where ALiBi's steepest
-# head of eight takes 0.5. In this text the last few words tell most about the next, so a penalty
-# for distance is what the model needs, and a learned table can build one: the key's row says "I
-# stand late", and every query likes that. A query's own place cancels in the softmax.
+# Training has found ALiBi. Each step back costs about 0.5 (0.44 to 0.60), and ALiBi's steepest
+# head of eight subtracts 0.5. In this text the last few words say most about the next one, so the
+# model needs a penalty for distance, and a learned table can build one: the key's row says "I am
+# late in the text", and every query likes that. The query's own position cancels in the softmax.
 #
-# What it cannot do is go on. ALiBi's line continues at position 16; the table's ends there.
+# But it cannot continue. ALiBi's line goes on at position 16; the table's ends there.
 #
 # </details>
 
 # %% [markdown]
-# ## What is added, and what is not
+# ## Which schemes add something to a token
 
 # %% [markdown] tags=["prediction"]
 # Both "the" have the same row, with cosine 1. After adding learned rows (trained), or sinusoids,
-# they differ. Sinusoids are the louder ones: 0.71 per feature, against 0.39 of the tokens and
-# 0.18 of the learned rows here. With which of the two will the sums for "the" and "the" be less
-# alike?
+# they differ. Sinusoids are louder: 0.71 per feature, against 0.39 for the tokens and 0.18 for
+# the learned rows here. With which of the two will the sums for "the" and "the" be less similar?
 
 # %% tags=["guess"]
 guess = Guess(less_alike=...)
@@ -182,16 +181,16 @@ guess.compare(less_alike=min(cosines, key=cosines.get))
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# With the sinusoids, but hardly: 0.79 against 0.84. They are four times as loud as the learned
-# rows, yet most of what rows 0 and 4 say is the same, for their slow pairs have not moved; look
-# at the right two thirds of the second picture. Loud is not the same as clear.
+# With the sinusoids, but only slightly: 0.79 against 0.84. They are four times as loud as the
+# learned rows, but most of rows 0 and 4 is the same, because their slow pairs have hardly moved;
+# look at the right two thirds of the second picture. Loud is not the same as clear.
 #
 # RoPE and ALiBi have no picture here: they add nothing to a token.
 #
 # </details>
 
 # %% [markdown]
-# ## The same sentence, somewhere else
+# ## The same sentence at another position
 
 
 # %%
@@ -219,8 +218,8 @@ def change(shift, **settings):
 
 # %% [markdown] tags=["prediction"]
 # We shift the whole sentence by 9 tokens, once with the trained `w_q` and `w_k` and once without
-# any (the identity in their place). Tokens are added this time. For which of the
-# five schemes will the largest change be 0, in which of the two cases? How many of them are that?
+# (with the identity instead). This time the tokens are added. For which of the five schemes will
+# the largest change be 0, and in which of the two cases? How many schemes is that in each case?
 
 # %% tags=["guess"]
 guess = Guess(unchanged_without=..., unchanged_with=...)
@@ -245,21 +244,21 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Without positions nothing can change, with RoPE and ALiBi nothing does, projections or not.
-# Learned rows change both times, by 0.31 and by 9.
+# Without positions nothing can change, and with RoPE and ALiBi nothing does, with or without
+# projections. With learned rows, scores change both times, by 0.31 and by 9.
 #
-# The trap is the sinusoidal row. Alone and bare, its positions are perfectly relative: the last
+# The trap is the sinusoidal row. By themselves, its positions are perfectly relative: the last
 # line says 0. Add tokens, and even without projections the scores change by 1.0, because a token
-# times a position depends on the position. With projections it is 18. So the fine property of the
-# formula is one that no model sees. RoPE has the same angles, and it has the property where it
-# counts: in the score.
+# times a position depends on the position. With projections it is 18. So no model ever sees this
+# nice property of the formula. RoPE uses the same angles and has the property where it counts: in
+# the score.
 #
 # </details>
 
 # %% [markdown] tags=["prediction"]
-# At shift 32 the sentence stands on rows 32 to 38 of the learned table, which were never trained.
-# What will its scores look like: "an error", "wild numbers", or like those of another scheme above,
-# and of which? And which of the three below does a smaller base change?
+# At shift 32 the sentence uses rows 32 to 38 of the learned table, which were never trained. What
+# will its scores look like: "an error", "wild numbers", or the scores of another scheme above,
+# and which one? And which of the three below change with a smaller base?
 
 # %% tags=["guess"]
 guess = Guess(like=...)
@@ -286,22 +285,22 @@ guess.compare(like=min(away, key=away.get))
 # <details><summary>What happened, and why</summary>
 #
 # Like "no positions": from a shift of 16 on, no learned score differs from those by more than
-# 0.5. Untrained rows are small, so the sum is nearly the bare token. There is no error. The model
-# has become blind to order, and goes on. (Behind row 63 there is an error, and that is the kinder
-# case.)
+# 0.5. Untrained rows are small, so the sum is nearly the token alone. There is no error. The
+# model has become blind to order and carries on. (After row 63 there is an error, which is the
+# kinder case.)
 #
-# The base changes the sinusoids and RoPE. RoPE's matrix changes with the base, and never with the
+# The base changes the sinusoids and RoPE. RoPE's matrix changes with the base, but never with the
 # shift.
 #
 # </details>
 #
-# ALiBi is the same at every shift, and different in every head. Here is what its weights become,
-# with a causal mask and without projections.
+# ALiBi is the same at every shift and different in every head. Here are its weights, with a
+# causal mask and without projections.
 
 # %% [markdown] tags=["prediction"]
-# The second "the" looks at the first one, an exact copy of itself, four places back. Equal
-# content, so without a penalty both get the same weight. What share of its own weight does the
-# first "the" get in head 1 (slope 1/2), and what in head 3 (slope 1/8)?
+# The second "the" looks at the first one, an exact copy of itself, four positions back. Their
+# content is equal, so without a penalty both get the same weight. Relative to the second "the",
+# how much weight does the first one get in head 1 (slope 1/2), and in head 3 (slope 1/8)?
 
 # %% tags=["guess"]
 guess = Guess(head_1=..., head_3=...)
@@ -328,18 +327,19 @@ guess.compare(head_1=ratios[1], head_3=ratios[3])
 #
 # 0.14 in head 1 and 0.61 in head 3: the softmax turns a difference of scores into a ratio of
 # weights, and the difference is the slope times 4. $e^{-4/2} = 0.14$, $e^{-4/8} = 0.61$. In head
-# 8 it is 0.98: there the sentence is as good as a bag of words. What is subtracted from a score
+# 8 it is 0.98, so there the sentence is practically a bag of words. Subtracting from a score
 # multiplies a weight.
 #
 # </details>
 
 # %% [markdown]
-# ## How sharply can a formula see?
+# ## How sharply can a formula tell positions apart?
 
 # %% [markdown] tags=["prediction"]
-# A word stands at every position of a text, and RoPE turns it. How well does it score with its
-# copy 100 places away, compared with itself: about 0, 0.3, 0.6? And the sinusoids of lesson 4,
-# position against position? (Width 64, base 10,000.) What if the width were 2, a single pair?
+# The same word is at every position of a text, and RoPE rotates it. How high is its score with
+# its copy 100 positions away, relative to its score with itself: about 0, 0.3, 0.6? And what
+# about the sinusoids of lesson 4, position against position? (Width 64, base 10,000.) What if the
+# width were 2, a single pair?
 
 # %% tags=["guess"]
 guess = Guess(RoPE=..., sinusoidal=...)
@@ -374,30 +374,30 @@ guess.compare(RoPE=at_100["RoPE, one word"], sinusoidal=at_100["sinusoidal"])
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 0.56 for the sinusoids and 0.64 for RoPE: neither forgets. Of the 32 pairs, the slow half has
-# turned by a radian at most after 100 places and still says "same place". With base 10 there are
-# no slow pairs: the product falls to 0 within a few tokens and comes back in waves. With base
-# 500,000 it stays higher still.
+# 0.56 for the sinusoids and 0.64 for RoPE: neither forgets. The slow half of the 32 pairs has
+# turned by at most one radian after 100 positions and still says "same position". With base 10
+# there are no slow pairs: the product falls to 0 within a few tokens and comes back in waves.
+# With base 500,000 it stays higher still.
 #
-# The curves are of one kind, for both are sums of the same cosines: the sinusoids with equal
-# weights, RoPE weighted by what the word has in each pair, $\sum_i r_i^2 \cos(k\theta_i)$. At
-# width 2 there is one weight, and the curves are the same wave, whatever the base. (This is a
-# word that meets its own copy. Through $W_q$ and $W_k$ query and key differ, and the best
-# distance may be any: RoPE does not make near tokens loud by itself. ALiBi does.)
+# The curves look similar because both are sums of the same cosines: the sinusoids with equal
+# weights, RoPE weighted by the word's length in each pair, $\sum_i r_i^2 \cos(k\theta_i)$. At
+# width 2 there is only one weight, and the curves are the same wave for any base. (This is a word
+# that meets its own copy. With $W_q$ and $W_k$, query and key differ, and the score can peak at
+# any distance: RoPE by itself doesn't make near tokens loud. ALiBi does.)
 #
-# Neither curve has a band: no place is special.
+# Neither curve has a band: no position is special.
 #
 # </details>
 
 # %% [markdown]
-# ## What to take along
+# ## Summary
 #
 # | | where it acts | what the score knows | on rows it never trained on |
 # |---|---|---|---|
-# | learned | added | the place | silent blindness, then an error |
-# | sinusoidal | added | the place, once projected | new angles, no error |
-# | RoPE | turns queries and keys | the distance | new angles for slow pairs, no error |
-# | ALiBi | added to scores | the distance | the same line, further down |
+# | learned | added | the position | silent blindness, then an error |
+# | sinusoidal | added | the position, once projected | new angles, no error |
+# | RoPE | rotates queries and keys | the distance | new angles for slow pairs, no error |
+# | ALiBi | added to scores | the distance | the same line, continued |
 #
-# To go on playing, with a sentence of your own: `course lab export` writes a page for
-# your browser with a trained model for each scheme; `--mine` puts your functions beside it.
+# To go on with your own sentence: `course lab export` writes a page for your browser with a
+# trained model for each scheme, and `--mine` adds your own functions.

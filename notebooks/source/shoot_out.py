@@ -1,15 +1,15 @@
 # %% [markdown]
 # # The shoot-out
 #
-# **Small models, identical except for one thing: how they know where a token is.** Each reads text
-# in windows of 64 characters and learns to predict the next character. Then each is asked about
-# texts of 128 and 256 characters, which it never met in training. Much is claimed about who wins.
-# Here you measure it. The first cell says what each scheme does.
+# **Small models, identical except for one thing: how they know where a token is.** Each reads
+# text in windows of 64 characters and learns to predict the next character. Then each is tested
+# on texts of 128 and 256 characters, longer than any in training. There are many claims about
+# which scheme wins. Here you measure it. The first cell says what each scheme does.
 #
-# *Uses what you wrote in lessons 1 to 5 and 7, as far as it passes its tests; what is borrowed is
-# listed below. Nothing here is graded. Allow a minute or two for the trainings. The text is
-# TinyShakespeare if you fetched it (`course data tinyshakespeare`), else the toy kingdom; the
-# explanations give the figures of both.*
+# *Uses what you wrote in lessons 1 to 5 and 7 if it passes its tests; everything borrowed from
+# the reference is listed below. Nothing here is graded. Allow a minute or two for the trainings.
+# The text is TinyShakespeare if you fetched it (`course data tinyshakespeare`), otherwise the toy
+# kingdom; the explanations give the numbers for both.*
 
 # %%
 import dataclasses
@@ -38,8 +38,8 @@ for scheme in schemes_for(QUICK.size.n_layers):
 
 # %% [markdown] tags=["prediction"]
 # All have one layer, 64 features and four heads, and see the same windows in the same order.
-# Which scheme has the lowest loss on held-out text at length 64, where it trained? Which at 256?
-# Whose loss explodes, and can any loss become *lower* on longer texts?
+# Which scheme has the lowest loss on held-out text at length 64, the training length? Which one
+# at 256? Whose loss explodes, and can any loss become *lower* on longer texts?
 
 # %% tags=["guess"]
 guess = Guess(lowest_at_64=..., lowest_at_256=..., highest_at_256=...)
@@ -84,26 +84,27 @@ guess.compare(
 # | T5's bias | 0.54 | 0.67 | 1.02 | 2.13 | 2.19 | 2.26 |
 # | a quarter turned | 0.49 | 1.77 | 2.96 | 2.05 | 2.31 | 2.68 |
 #
-# **At 64** RoPE wins on TinyShakespeare, as the literature would have it. On the kingdom there is
-# no winner: learned, RoPE and ALiBi lie within 0.01 of each other, with each of three seeds. That
-# text is so regular that any clear notion of order is enough.
+# **At 64** RoPE wins on TinyShakespeare, in agreement with the literature. On the kingdom there
+# is no winner: learned, RoPE and ALiBi are within 0.01 of each other for each of three seeds.
+# That text is so regular that any clear notion of order is enough.
 #
-# **At 256** ALiBi wins on both. Its penalty goes on as before, and its loss even falls: in a longer
-# window a smaller share of the characters stands at the beginning, where little is known yet. The
-# learned table has rows up to 255, but no gradient ever reached those behind 63; on the kingdom it
-# ends up as bad as guessing at random. The sinusoids have a formula for every position, and the
-# model, which never met those positions, can do nothing with it. RoPE is between: near tokens look
-# as ever, far ones stand at distances that it has not seen. A quarter of it turned is nearly as
-# good at 64, and much worse at 256: see surprise 4. T5's bias could learn ALiBi's penalty, and is
-# behind ALiBi at every length: see surprise 5.
+# **At 256** ALiBi wins on both. Its penalty goes on as before, and its loss even falls: in a
+# longer window, a smaller share of the characters is at the beginning, where little is known yet.
+# The learned table has rows up to 255, but no gradient ever reached those after row 63; on the
+# kingdom it ends up as bad as random guessing. The sinusoids have a formula for every position,
+# but the model never saw those positions in training and cannot use them. RoPE is in between:
+# near tokens look the same as ever, and far ones are at distances that it has never seen. With
+# only a quarter of the features rotated, it is nearly as good at 64 and much worse at 256: see
+# surprise 4. T5's bias could learn ALiBi's penalty, but it is behind ALiBi at every length: see
+# surprise 5.
 #
 # </details>
 
 # %% [markdown]
 # ## How they learned
 #
-# The loss of each step jumps, because each batch is another text, so we draw an average over 25
-# steps. Where does the learned table part from "none", and why not at once?
+# The loss jumps from step to step, because each batch is a different text, so we draw an average
+# over 25 steps. Where does the learned table separate from "none", and why not right away?
 
 
 # %%
@@ -122,11 +123,11 @@ play(draw, steps_averaged=[1, 5, 25, 100])
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# For a hundred steps and more the learned table is no better than no positions at all. Its rows
-# start as noise, and no row knows of its neighbors: each has to find its own place before there is
-# an order to use. On the kingdom it then catches up. RoPE and ALiBi are given distances from the
-# first step on, and lead from the start. The sinusoids are given their positions, too, and still
-# begin slowest of all: see surprise 1.
+# For more than a hundred steps the learned table is no better than no positions at all. Its rows
+# start as noise, and no row knows about its neighbors: each has to be learned before there is an
+# order to use. On the kingdom it then catches up. RoPE and ALiBi have distances from the first
+# step on and lead from the start. The sinusoids have their positions from the first step, too,
+# and still start slowest of all: see surprise 1.
 #
 # </details>
 
@@ -155,22 +156,23 @@ guess.compare(**wrote)
 # %% [markdown]
 # <details><summary>What to look for</summary>
 #
-# On the kingdom "none" gives itself away: likely letters, in an order that no word has. Next comes
-# the sinusoidal model, whose words are nearly words. The other three are hard to tell apart, and
-# their losses say the same. On TinyShakespeare a model this small spells badly with any scheme.
+# On the kingdom, "none" gives itself away: the right letters, in an order that no word has. The
+# sinusoidal model comes next, with words that are nearly words. The other three are hard to tell
+# apart, and so are their losses. On TinyShakespeare a model this small spells badly with any
+# scheme.
 #
 # </details>
 
 # %% [markdown]
-# ## Surprise 1: the sinusoids must not shout
+# ## Surprise 1: the sinusoids drown out the tokens
 #
-# The sinusoidal model above multiplies its tokens by $\sqrt{C} = 8$ before it adds the positions, a
-# line of the 2017 paper that is easy to skip.
+# The sinusoidal model above multiplies its tokens by $\sqrt{C} = 8$ before it adds the positions,
+# a line of the 2017 paper that is easy to overlook.
 
 # %% [markdown] tags=["prediction"]
-# We leave the factor out. A sine wave has a root mean square of 0.71, a token's row starts with
-# 0.02. Training can make the rows larger, so what does it cost: nothing, a little, or so much that
-# the model falls behind the one without any positions?
+# We leave the factor out. A sine wave has a root mean square of 0.71; a token's row starts at
+# 0.02. Training can make the rows larger, so what does leaving it out cost: nothing, a little, or
+# so much that the model falls behind the one without positions?
 
 # %% tags=["guess"]
 guess = Guess(loss_without_the_factor=...)
@@ -201,26 +203,26 @@ guess.compare(loss_without_the_factor=loss_of_unscaled)
 # <details><summary>What happened, and why</summary>
 #
 # It falls behind the model without positions: 1.85 against 1.52 on the kingdom, 2.56 against 2.41
-# on TinyShakespeare. (With the factor: 0.87 and 2.29.) After 600 steps the rows have grown to 0.12
-# and 0.10, still far below 0.71. *Where* drowns *what*, and the norm in front of attention keeps
-# the proportion as it is. The factor of 8 lifts 0.02 to 0.16 at once, and what an optimizer
-# step does to a row counts eight times, too.
+# on TinyShakespeare. (With the factor: 0.87 and 2.29.) After 600 steps the rows have grown to
+# 0.12 and 0.10, still far below 0.71. *Where* drowns out *what*, and the layer norm before
+# attention keeps the proportion as it is. The factor of 8 raises 0.02 to 0.16 right away, and it
+# multiplies the effect of each optimizer step on a row by eight, too.
 #
-# So "add positions, they can only help" is wrong. A model has to hear both.
+# So "add positions, they can only help" is wrong. A model has to be able to hear both.
 #
 # </details>
 
 # %% [markdown]
-# ## Surprise 2: nobody told it the order, and it learns
+# ## Surprise 2: it learns without being told the order
 #
-# "None" is far from useless: guessing costs what the dashed line above says. How much of that comes
-# from the last character alone, and how much from the characters before it? And does their order
-# play a part?
+# "None" is far from useless: compare it with the dashed line above, which is the loss of
+# guessing. How much of that comes from the last character alone, and how much from the characters
+# before it? And does their order matter?
 
 # %% [markdown] tags=["prediction"]
-# We ask for the character after 64 others, and then again with the first 63 shuffled (the 64th
-# stays where it is). Once for a model with one layer, once for one with two, both trained half as
-# long as those above. By how much does the shuffling raise the loss of each?
+# We predict the character after 64 others, and then again with the first 63 shuffled (the 64th
+# stays where it is). We do this for a model with one layer and one with two, both trained half as
+# long as those above. By how much does shuffling raise the loss of each?
 
 # %% tags=["guess"]
 guess = Guess(one_layer=..., two_layers=...)
@@ -258,34 +260,35 @@ guess.compare(one_layer=raised[1], two_layers=raised[2])
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# With one layer the shuffling changes nothing at all. The last token is the query, and to it the
-# others are a bag: which characters occurred, in which shares. That is all "none" has besides the
-# last character, and it is worth something: 1.86 against 1.99 for counting on the kingdom, 2.42
-# against 2.49 on TinyShakespeare. The longer the text, the more the bag holds, and the less it says
-# about this place. So the loss of "none" climbs with the length, though it has no position that
-# could be new.
+# With one layer, shuffling changes nothing at all. The last token is the query, and to it the
+# others are a bag: which characters occurred, and how often. That is all that "none" has besides
+# the last character, and it is worth something: 1.86 against 1.99 for counting on the kingdom,
+# 2.42 against 2.49 on TinyShakespeare. The longer the text, the more the bag contains, and the
+# less it says about the current position. So the loss of "none" climbs with the length, although
+# it has no positions that could be new.
 #
-# With two layers shuffling *does* harm: 1.68 becomes 2.29 on the kingdom, 2.41 becomes 2.51 on
-# TinyShakespeare. The causal mask lets token 5 see five others and token 50 see fifty, so what the
-# first layer writes into a token depends on what came before it, and the second layer can read
-# that. A causal model can tell order without being told. But it gains little: after 600 steps, with
-# one layer, RoPE is at 0.41 and 2.02.
+# With two layers, shuffling *does* hurt: 1.68 becomes 2.29 on the kingdom, and 2.41 becomes 2.51
+# on TinyShakespeare. The causal mask lets token 5 see five others and token 50 see fifty, so what
+# the first layer writes into a token depends on what came before it, and the second layer can
+# read that. A causal model can tell order without being told. But it gains little: after 600
+# steps, with one layer, RoPE is at 0.41 and 2.02.
 #
 # </details>
 
 # %% [markdown]
 # ## Surprise 3: YaRN loses
 #
-# Three changes let a trained RoPE model read on, lessons [5](../course/lessons/5_rope.md) and
-# [7](../course/lessons/7_longer.md) say. All were measured on the model above, after its training.
-# Linear interpolation divides every position by the factor of the length, so that no angle is
-# larger than in training. NTK-aware scaling enlarges the base. YaRN's frequencies leave fast pairs
-# as they are and divide slow ones. A pair is fast if it turns `beta_fast` times within the trained
-# text: 32 times in the paper ("yarn 32"), or only 4 ("yarn 4").
+# Lessons [5](../course/lessons/5_rope.md) and [7](../course/lessons/7_longer.md) describe three
+# changes that let a trained RoPE model read longer texts. All were measured on the model above,
+# after its training. Linear interpolation divides every position by the factor of the length, so
+# that no angle is larger than in training. NTK-aware scaling enlarges the base. YaRN's
+# frequencies leave fast pairs unchanged and divide slow ones. A pair is fast if it turns
+# `beta_fast` times within the trained text: 32 times in the paper ("yarn 32"), or only 4 ("yarn
+# 4").
 
 # %% [markdown] tags=["prediction"]
-# At 256 characters the factor is 4. Which of the four are better than plain RoPE, and by how much?
-# Which are worse? The table above has the loss of plain RoPE.
+# At 256 characters the factor is 4. Which of the four are better than plain RoPE, and by how
+# much? Which ones are worse? The loss of plain RoPE is in the table above.
 
 # %% tags=["guess"]
 guess = Guess(ntk=..., linear=..., yarn_32=..., yarn_4=...)
@@ -313,31 +316,33 @@ guess.compare(**{way.replace(" ", "_"): by_length[256] for way, by_length in str
 # | YaRN, 32 turns | 3.14 | 2.78 |
 # | YaRN, 4 turns | 1.56 | 2.18 |
 #
-# NTK mends much, without any training. It hardly changes the fast pairs, which tell neighbors
+# NTK repairs a lot, without any training. It hardly changes the fast pairs, which tell neighbors
 # apart, and slows the slow ones, which would reach new angles. Linear interpolation slows all
-# alike. The character before now stands at distance 1/4, where no character ever stood, and this is
-# the one that a small model needs most. On the kingdom it is worse than guessing at random.
+# pairs equally. The previous character is now at distance 1/4, where no character ever was in
+# training, and it is the one that a small model needs most. On the kingdom this is worse than
+# random guessing.
 #
-# That does not speak against the paper: its authors trained on for some steps after dividing, and
-# say that one must. We did not, to compare like with like.
+# That doesn't contradict the paper: its authors continued training for some steps after dividing,
+# and say that this is necessary. We didn't, so that all four are compared under the same
+# conditions.
 #
-# YaRN's 32 turns are a number for long texts. In 4,096 positions, with 64 pairs a head, 21 pairs
-# turn 32 times or more and stay as they are. In our 64 characters the fastest pair turns ten times,
-# so YaRN slows them all. With 4 turns it leaves that one alone, and is about as good as plain RoPE
-# (with seed 1: 2.21 against 2.18). It stays behind NTK, though its authors found it ahead, without
-# training on, too. Why?
+# YaRN's 32 turns are a setting for long texts. In 4,096 positions, with 64 pairs per head, 21
+# pairs turn 32 times or more and don't change. In our 64 characters the fastest pair turns ten
+# times, so YaRN slows all pairs. With 4 turns it leaves that one alone and is about as good as
+# plain RoPE (with seed 1: 2.21 against 2.18). It stays behind NTK, although its authors found it
+# ahead even without further training. Why?
 #
 # </details>
 
 # %% [markdown]
 # ### Which pairs does the model read?
 #
-# We train the RoPE model once more. Then we divide the frequency of *one* of its eight pairs by 4,
-# and ask at 64 characters, where no angle is new to anybody.
+# We train the RoPE model once more. Then we divide the frequency of *one* of its eight pairs by 4
+# and test at 64 characters, where no angle is new.
 
 # %% [markdown] tags=["prediction"]
-# What is lost is what the model read from this pair at its old speed. For how many of the eight
-# pairs does the loss rise by more than 0.01?
+# The loss rises by whatever the model read from this pair at its old speed. For how many of the
+# eight pairs does it rise by more than 0.01?
 
 # %% tags=["guess"]
 guess = Guess(pairs_that_matter=...)
@@ -359,32 +364,32 @@ guess.compare(pairs_that_matter=sum(cost > 0.01 for cost in costs))
 # <details><summary>What happened, and why</summary>
 #
 # Four of the eight, on both texts. On TinyShakespeare the first four cost 0.61, 0.11, 0.06 and
-# 0.04, on the kingdom 1.38, 0.52, 0.34 and 0.12. The last four cost 0.002 at most.
+# 0.04, and on the kingdom 1.38, 0.52, 0.34 and 0.12. The last four cost at most 0.002.
 #
-# Pairs 2 and 3 turn once, and a third of once, in 64 characters. YaRN takes them for slow ones and
-# divides them by 4. But this model reads them, and near tokens are all that it saw: what YaRN gains
-# far away it loses nearby. NTK divides the two by 1.5 and 1.8 only. Where the trained text has
-# 4,096 positions, a pair that turns once in it moves by 0.0015 radians a token, and can hardly tell
-# neighbors apart. Here it moves by 0.1.
+# Pairs 2 and 3 make one turn and a third of a turn in 64 characters. YaRN treats them as slow and
+# divides them by 4. But this model reads them, and it only ever saw near tokens: YaRN loses
+# nearby what it gains far away. NTK divides the two by only 1.5 and 1.8. If the training text has
+# 4,096 positions, a pair that turns once in it moves by 0.0015 radians per token and can hardly
+# tell neighbors apart. Here it moves by 0.1.
 #
-# If that is the reason, YaRN should gain from a smaller `beta_slow`. It does: with 0.25 in place of
-# 1, which divides pair 2 by 2.5, the loss at 256 falls from 2.18 to 2.1 on TinyShakespeare. The
-# numbers of YaRN have to fit the model. What this does not tell: why NTK, which slows nearly all
-# pairs a little, loses so little by it.
+# If that is the reason, YaRN should gain from a smaller `beta_slow`. It does: with 0.25 instead
+# of 1, which divides pair 2 by 2.5, the loss at 256 falls from 2.18 to 2.1 on TinyShakespeare.
+# YaRN's settings have to fit the model. This doesn't explain why NTK, which slows nearly all
+# pairs a little, loses so little.
 #
 # </details>
 
 # %% [markdown]
-# ## Surprise 4: a quarter turned does not read on
+# ## Surprise 4: rotating a quarter doesn't reach longer texts
 #
-# GPT-NeoX turns a quarter of a head's features. A quarter of our 16 is 4: two pairs. One turns by a
-# radian a character, the other by a hundredth. Within 64 characters that one gets to 0.64 radians,
-# within 256 to 2.56.
+# GPT-NeoX rotates a quarter of a head's features. A quarter of our 16 is 4, which is two pairs.
+# One turns by one radian per character, the other by a hundredth of a radian. Within 64
+# characters the slow one reaches 0.64 radians, and within 256 it reaches 2.56.
 
 # %% [markdown] tags=["prediction"]
-# After the training we divide the frequency of the slow pair by 4, as YaRN would, so that at 256 it
-# gets to 0.64 radians again. What is the loss at 256 then? And what is it at 64 if the slow pair
-# does not turn at all?
+# After training we divide the frequency of the slow pair by 4, as YaRN would, so that at 256 it
+# reaches 0.64 radians again. What is the loss at 256 then? And what is it at 64 if the slow pair
+# doesn't turn at all?
 
 # %% tags=["guess"]
 guess = Guess(slowed_at_256=..., stopped_at_64=...)
@@ -410,27 +415,28 @@ guess.compare(slowed_at_256=by_change["slowed"][256], stopped_at_64=by_change["s
 # | slow pair slowed | 1.27 | 1.48 | 2.21 | 2.22 |
 # | slow pair stopped | 2.28 | 3.19 | 2.50 | 2.70 |
 #
-# Slowed, it reads on about as well as whole RoPE does (1.57 and 2.23). So the slow pair's new
-# angles are what broke it. (At 64, slowing only harms: nothing was new there.) And the model relies
-# on that pair: stopped, it loses 0.45 at 64 on TinyShakespeare. It has to rely on it, because the
-# fast pair turns once in 6.3 characters, so that "one back" and "seven back" look much alike to it.
-# In whole RoPE the pairs between these two help.
+# With the slow pair slowed down, the model does about as well on longer texts as full RoPE (1.57
+# and 2.23). So it was the slow pair's new angles that broke it. (At 64, slowing only hurts,
+# because nothing was new there.) And the model relies on that pair: stopping it costs 0.45 at 64
+# on TinyShakespeare. It has to rely on it, because the fast pair turns once in 6.3 characters, so
+# "one back" and "seven back" look almost the same to it. In full RoPE the pairs in between help.
 #
-# Here YaRN's picture is right: one fast pair, one slow, nothing between. And a quarter is not the
-# same everywhere: in GPT-NeoX-20B it is 24 of 96 features, 12 pairs. With half of our 16 turned,
-# the model gets to 2.01 at 64, and to 2.47 at 256.
+# Here YaRN's picture is right: one fast pair, one slow pair, nothing in between. And a quarter is
+# not the same everywhere: in GPT-NeoX-20B it is 24 of 96 features, 12 pairs. With half of our 16
+# features rotated, the loss is 2.01 at 64 and 2.47 at 256.
 #
 # </details>
 
 # %% [markdown]
 # ## Surprise 5: T5's bias was only slow
 #
-# T5's bias can be any function of the distance, and so ALiBi's penalty, too. Why is it behind
-# ALiBi, then, and why does it not read on? Its weights start near 0 and have 600 steps to move.
+# T5's bias can be any function of the distance, including ALiBi's penalty. So why is it behind
+# ALiBi, and why does it fail on longer texts? Its weights start near 0 and have 600 steps to
+# move.
 
 # %% [markdown] tags=["prediction"]
-# We multiply the bias by 16 before it is added to the scores, and change nothing else. Adam's steps
-# do not depend on how large a gradient is, so the bias moves 16 times as fast. Is the loss higher
+# We multiply the bias by 16 before adding it to the scores, and change nothing else. Adam's steps
+# don't depend on the size of a gradient, so the bias moves 16 times as fast. Is the loss higher
 # or lower than T5's above, at 64 and at 256?
 
 # %% tags=["guess"]
@@ -459,39 +465,41 @@ guess.compare(at_64=by_length[64], at_256=by_length[256])
 # TinyShakespeare, 0.35, 0.31 and 0.29 on the kingdom. With seed 1 it is the same.
 #
 # Adam moves a number by about the learning rate in each step, and over 600 steps the rates add up
-# to 1.26. Without the factor the largest entry of the bias ended at 1.20. It was on its way, and
-# the training was over. With the factor some entries get to -8, so far tokens are left out, and the
-# model reads on as ALiBi's does. And it says what ALiBi cannot: on TinyShakespeare head 1 wants the
-# character one back (3.5) and three back (1.3) and not the one between (-2.1).
+# to 1.26. Without the factor, the largest entry of the bias ended at 1.20: it was still on its
+# way when training ended. With the factor, some entries reach -8, so far tokens are ignored, and
+# the model handles longer texts as ALiBi's does. It can even express what ALiBi cannot: on
+# TinyShakespeare head 1 wants the character one back (3.5) and three back (1.3), but not the one
+# in between (-2.1).
 #
-# So the table at the top did not compare T5's bias with ALiBi, but a bias that had no time. The
-# same caution is due now. Give RoPE twice the learning rate, and it gets from 2.02 to 1.97. This is
-# no ranking of T5 and RoPE. It says that one compares schemes *as they were trained*: a scheme that
-# learns its positions needs steps for it, one that is given them does not. T5 itself was trained
-# for half a million steps, with another optimizer.
+# So the table at the top didn't compare ALiBi with T5's bias, but with a bias that had no time to
+# learn. The same caution applies now: with twice the learning rate, RoPE improves from 2.02 to
+# 1.97. This is not a ranking of T5 and RoPE. It shows that you always compare schemes *as they
+# were trained*: a scheme that learns its positions needs steps for that, and one that is given
+# them doesn't. T5 itself was trained for half a million steps, with a different optimizer.
 #
 # </details>
 
 # %% [markdown]
-# ## What was claimed, and what we saw
+# ## Claims and what we measured
 #
 # | the claim | at this size |
 # |---|---|
 # | RoPE is better than learned positions | by 0.11 on TinyShakespeare; on the kingdom they tie |
 # | sinusoids allow longer texts than in training | no: +0.54 and +2.10 at four times the length |
-# | a causal model needs no positions | it learns, and far less than with them |
-# | RoPE is relative, so it reads on | to twice the length on TinyShakespeare, not to four times |
-# | NTK-aware scaling needs no training | it helps at once, and does not reach ALiBi |
-# | YaRN is better still | not here: its numbers are made for longer texts |
-# | turning a quarter is enough | at 64 nearly (+0.03); it does not read on |
+# | a causal model needs no positions | it learns, but far less than with them |
+# | RoPE is relative, so it works on longer texts | to twice the length on TinyShakespeare, not to four times |
+# | NTK-aware scaling needs no training | it helps right away, but doesn't reach ALiBi |
+# | YaRN is better still | not here: its settings are made for longer texts |
+# | rotating a quarter is enough | at 64, nearly (+0.03); not on longer texts |
 # | ALiBi: train short, test long | yes, on both texts |
-# | T5's bias reads on | if it has learned enough; then it is the best of all |
+# | T5's bias works on longer texts | if it has learned enough; then it is the best of all |
 #
-# One layer, 600 steps, characters: enough to see the schemes differ, too little to rank them for a
-# large model. ALiBi's rule, "the nearer the better", suits characters, whose next one hangs on the
-# last few. A task that asks for something far back would be harder on it.
+# One layer, 600 steps and characters are enough to see that the schemes differ, but too little to
+# rank them for a large model. ALiBi's rule, "the nearer the better", suits characters, because
+# the next one depends on the last few. A task that needs something far back would be harder for
+# it.
 #
-# To go on: `course experiment positions --long` trains larger models, of two layers, and one more:
-# "rnope", with RoPE in every other layer only. On TinyShakespeare it gets to 1.91, 1.93 and 2.00,
-# where RoPE in both layers gets to 1.85, 1.91 and 2.15. `--seed 1` starts from other numbers, and
-# `course data tinyshakespeare` brings the other text.
+# Next: `course experiment positions --long` trains larger models with two layers, and one more
+# scheme, "rnope", which has RoPE only in every other layer. On TinyShakespeare it reaches 1.91,
+# 1.93 and 2.00, and RoPE in both layers reaches 1.85, 1.91 and 2.15. `--seed 1` starts from other
+# random numbers, and `course data tinyshakespeare` fetches the other text.
