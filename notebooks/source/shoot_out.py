@@ -487,7 +487,7 @@ guess.compare(at_64=by_length[64], at_256=by_length[256])
 # | RoPE is better than learned positions | by 0.11 on TinyShakespeare; on the kingdom they tie |
 # | sinusoids allow longer texts than in training | no: +0.54 and +2.10 at four times the length |
 # | a causal model needs no positions | it learns, but far less than with them |
-# | RoPE is relative, so it works on longer texts | on TinyShakespeare twice as long, not four times |
+# | RoPE is relative, so it works on longer texts | on TinyShakespeare, 2 times longer, not 4 |
 # | NTK-aware scaling needs no training | it helps right away, but doesn't reach ALiBi |
 # | YaRN is better still | not here: its settings are made for longer texts |
 # | rotating a quarter is enough | at 64, nearly (+0.03); not on longer texts |
