@@ -24,6 +24,7 @@ from pathlib import Path
 
 from benchmarks.measuring import arguments_of, machine, spent_in_children
 from course import ROOT
+from course.grading.judge.unit import GradedResult
 from course.grading.sandbox.sandbox import missing
 from course.mistakes import alternatives, mistakes
 from course.stubs import stub_from
@@ -105,7 +106,10 @@ def run(command: list[str], cwd: Path = ROOT, may_fail: bool = False) -> int:
 def course_grade(submissions: Path, chosen: list[Lesson], folder: Path) -> Verdicts:
     command = [sys.executable, "-m", "course", "grade", str(submissions), "--out", str(folder)]
     run([*command, "--jobs", "1", *(f"--lesson={lesson.stem}" for lesson in chosen)])
-    found = [from_text(path.read_text("utf-8")) for path in (folder / "results").glob("*/*.json")]
+    found = [
+        from_text(path.read_text("utf-8"), GradedResult)
+        for path in (folder / "results").glob("*/*.json")
+    ]
     return {(one.lesson, one.student): one.points == one.worth for one in found}
 
 

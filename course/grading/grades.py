@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from course.grading.judge.unit import GradedResult
 from course.grading.names import OWNER_UNCLEAR
 from course.grading.submissions import Submission
 from course.syllabus import Lesson, lessons
-from course.testing.result import LessonResult
 
 
 class LessonStatus(StrEnum):
@@ -25,7 +25,7 @@ class LessonGrade:
 
     lesson: Lesson
     status: LessonStatus
-    result: LessonResult
+    result: GradedResult
 
     @property
     def points(self) -> int:
@@ -103,7 +103,7 @@ class Grades:
 
 
 def grades_of(
-    results: Iterable[LessonResult], submissions: Iterable[Submission] = (), *, now: datetime
+    results: Iterable[GradedResult], submissions: Iterable[Submission] = (), *, now: datetime
 ) -> Grades:
     """Return the grades of a class.
 
@@ -112,7 +112,7 @@ def grades_of(
         submissions: what is known of the files of each student.
     """
     handed_in = {one.student: one for one in submissions}
-    by_student: dict[str, dict[str, LessonResult]] = {}
+    by_student: dict[str, dict[str, GradedResult]] = {}
     for result in results:
         by_student.setdefault(result.student, {})[result.lesson] = result
     graded = {stem for own in by_student.values() for stem in own}
@@ -130,7 +130,7 @@ def grades_of(
     return Grades(tuple(students), wanted, now)
 
 
-def _lesson_grade(lesson: Lesson, result: LessonResult, student: StudentGrade) -> LessonGrade:
+def _lesson_grade(lesson: Lesson, result: GradedResult, student: StudentGrade) -> LessonGrade:
     if result.handed_in:
         status = LessonStatus.GRADED if result.key else LessonStatus.NOT_GRADED
         return LessonGrade(lesson, status, result)

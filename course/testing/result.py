@@ -11,11 +11,8 @@ from typing import Any
 
 from course.syllabus import Status
 
-VERSION = 5
+VERSION = 6
 """Of the text form."""
-
-NOT_HANDED_IN = "was not handed in."
-"""The trouble of a lesson without a module, after the name of its file."""
 
 
 @dataclass(frozen=True)
@@ -106,27 +103,12 @@ class LessonResult:
         exercises: those of which tests ran, in order; when a class is graded, all.
         trouble: why the module could not be loaded, or graded, in a sentence; or nothing.
         printed: what the module printed when it was loaded.
-        seconds: how long it took.
-        student: whose it is, if it was handed in.
-        key: a hash of all that the result depends on; empty if it was not graded.
-        module: a hash of what was handed in.
-        attempts: what the module tried that the sandbox refuses, as "run a program".
     """
 
     lesson: str
     exercises: tuple[ExerciseResult, ...] = ()
     trouble: str = ""
     printed: str = ""
-    seconds: float = 0.0
-    student: str = ""
-    key: str = ""
-    module: str = ""
-    attempts: tuple[str, ...] = ()
-
-    @property
-    def handed_in(self) -> bool:
-        """Return whether there was a module; what a module says of itself does not count."""
-        return self.trouble != f"{self.lesson}.py {NOT_HANDED_IN}"
 
     @property
     def points(self) -> int:
@@ -163,8 +145,8 @@ def to_text(result: LessonResult) -> str:
     return json.dumps({"version": VERSION, **_fields(result)}) + "\n"
 
 
-def from_text(text: str) -> LessonResult:
-    """Return the result of a text.
+def from_text(text: str, kind: type[LessonResult] = LessonResult) -> LessonResult:
+    """Return the result of a text, which was one of this kind.
 
     Raises:
         ValueError: the text is none of this version.
@@ -174,8 +156,8 @@ def from_text(text: str) -> LessonResult:
         if fields.pop("version") != VERSION:
             raise ValueError("a result of another version")
         exercises = tuple(_exercise(one) for one in fields.pop("exercises", ()))
-        attempts = tuple(fields.pop("attempts", ()))
-        return LessonResult(**fields, exercises=exercises, attempts=attempts)
+        lists = {name: tuple(one) for name, one in fields.items() if isinstance(one, list)}
+        return kind(**fields | lists, exercises=exercises)
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise ValueError(f"not a result: {error}") from None
 

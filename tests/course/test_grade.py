@@ -36,7 +36,7 @@ from course.grading.judge import grade as grading
 from course.grading.judge import local, signing
 from course.grading.judge.grade import GradingError, Settings, Store, grade_all
 from course.grading.judge.schedule import UnitQueue
-from course.grading.judge.unit import Unit, key_of, not_graded
+from course.grading.judge.unit import GradedResult, Unit, key_of, not_graded
 from course.grading.reports import pages_of_others
 from course.grading.run import Outcome, Request
 from course.grading.sandbox.remote import SECONDS_TO_LOAD
@@ -499,7 +499,7 @@ def test_a_grader_that_is_killed_goes_on_where_it_was(submissions, tmp_path):
         process.wait()
         sessions.append(process.pid)
         for path in (tmp_path / "results").rglob("*.json"):
-            from_text(path.read_text(encoding="utf-8"))  # none is half-written
+            from_text(path.read_text(encoding="utf-8"), GradedResult)  # none is half-written
     assert graded(submissions, tmp_path) == POINTS
     wait_until(lambda: not any(map(session, sessions)))
 

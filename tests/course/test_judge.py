@@ -15,7 +15,7 @@ from hostile import SOLUTION as LOOKUP
 
 from course.grading.judge import judge as judging
 from course.grading.judge.judge import MAX_OTHER_MESSAGE, Judge, RemoteExamination
-from course.grading.judge.unit import Unit, key_of
+from course.grading.judge.unit import GradedResult, Unit, key_of
 from course.grading.sandbox import remote
 from course.grading.sandbox.attempts import FILES, NETWORK, PROGRAM
 from course.grading.sandbox.remote import RemoteExecutor, RemoteModule
@@ -373,7 +373,7 @@ def test_the_same_seed_gives_the_same_result_and_another_one_other_inputs(judge)
 
 def test_a_result_survives_its_file(graded):
     result = graded(ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, x1)"))
-    assert from_text(to_text(result)) == result
+    assert from_text(to_text(result), GradedResult) == result
     for broken in ("", "{}", "[]", "null", to_text(result)[:-20]):
         with pytest.raises(ValueError):
             from_text(broken)

@@ -38,6 +38,7 @@ from traitlets.config import Config
 
 from course.building import notebooks
 from course.cli import nbgrader as command
+from course.grading.judge.unit import GradedResult
 from course.grading.nbgrader import configure
 from course.grading.nbgrader.autograde import Autograde
 from course.grading.nbgrader.collect import Collect
@@ -59,7 +60,6 @@ from course.grading.nbgrader.submissions import (
 from course.grading.sandbox.sandbox import missing
 from course.stubs import stub_from
 from course.syllabus import find_lesson, lessons
-from course.testing.result import LessonResult
 
 ROPE = find_lesson("rope")
 SOLUTION = ROPE.module("solutions").read_text(encoding="utf-8")
@@ -637,7 +637,7 @@ def released_answer(text: str) -> NotebookNode:
 
 
 STARTED, ANSWERED = "Why? YOUR ANSWER", "Because."
-RESULT = LessonResult("rope", student="ann")
+RESULT = GradedResult("rope", student="ann")
 
 
 def judged(cells: list[dict], remarks: tuple[str, ...] = ()) -> NotebookNode:

@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from course.grading.grades import grades_of
+from course.grading.judge.unit import GradedResult
 from course.grading.names import OWNER_UNCLEAR, feedback_path, file_stem
 from course.grading.published import Published
 from course.grading.reports import write_reports
@@ -50,13 +51,13 @@ HALF = WORTH["rotate_half"]
 BUT_ONE = ALL - HALF
 
 
-def result(student="ann", lesson="rope", **outcomes) -> grading.LessonResult:
+def result(student="ann", lesson="rope", **outcomes) -> GradedResult:
     """A lesson in which everything passed, but for the exercises named in `outcomes`."""
     exercises = [
         exercise(one.name, one.points, outcomes.get(one.name, PASSED))
         for one in find_lesson(lesson).exercises
     ]
-    return grading.LessonResult(lesson, tuple(exercises), seconds=0.5, student=student, key="a key")
+    return GradedResult(lesson, tuple(exercises), seconds=0.5, student=student, key="a key")
 
 
 def exercise(name, worth, outcome, advice="", message=MESSAGE):
@@ -85,7 +86,7 @@ def not_tested(student="ann", lesson="rope", trouble=BROKEN, key="a key"):
     exercises = tuple(
         grading.ExerciseResult(one.name, one.points) for one in find_lesson(lesson).exercises
     )
-    return grading.LessonResult(lesson, exercises, trouble, seconds=0.1, student=student, key=key)
+    return GradedResult(lesson, exercises, trouble, seconds=0.1, student=student, key=key)
 
 
 def hostile(student=NASTY):

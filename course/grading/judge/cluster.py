@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING
 from course.grading.judge.import_path import safe_import_path
 from course.grading.judge.judge import Judge
 from course.grading.judge.schedule import Judges
-from course.grading.judge.unit import GradingError, Settings, Unit, key_of
+from course.grading.judge.unit import GradedResult, GradingError, Settings, Unit, key_of
 from course.grading.sandbox.sandbox import SandboxError
-from course.testing.result import LessonResult
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -106,7 +105,7 @@ _turn = threading.Lock()
 """A judge does one thing at a time, however many threads its worker has."""
 
 
-def _grade(unit: Unit, key: str, settings: Settings) -> LessonResult:
+def _grade(unit: Unit, key: str, settings: Settings) -> GradedResult:
     """Judge a unit.
 
     Args:

@@ -19,10 +19,17 @@ from course.grading.judge.local import local_judges
 from course.grading.judge.reference_check import NOBODY, check_units, verify_check
 from course.grading.judge.schedule import judge_units
 from course.grading.judge.signing import is_signed, sign
-from course.grading.judge.unit import GradingError, Settings, Unit, judging_key, key_of
+from course.grading.judge.unit import (
+    GradedResult,
+    GradingError,
+    Settings,
+    Unit,
+    judging_key,
+    key_of,
+)
 from course.grading.names import file_stem
 from course.system.files import write_atomically
-from course.testing.result import LessonResult, from_text, to_text
+from course.testing.result import from_text, to_text
 
 _LONG = 2**64
 """A seed of that many possible ones cannot be found by trying."""
@@ -75,7 +82,7 @@ class Store:
                 return int(seed)
         return None
 
-    def results(self) -> Iterator[LessonResult]:
+    def results(self) -> Iterator[GradedResult]:
         """Yield all results that this user's grader wrote, up to date or not."""
         for path in sorted((self._out / "results").glob("*/*.json")):
             with suppress(OSError, ValueError):
@@ -94,7 +101,7 @@ class Store:
         lines = [f"{one} {sign(f'examined {one}')}" for one in [*self.passed_checks()[-99:], key]]
         write_atomically(self._out / "examined.txt", "\n".join([*lines, ""]))
 
-    def read(self, unit: Unit, key: str) -> LessonResult | None:
+    def read(self, unit: Unit, key: str) -> GradedResult | None:
         """Return the result of a unit, if it is there, whole and up to date."""
         try:
             result = _signed_result(self._file(unit))
@@ -104,7 +111,7 @@ class Store:
             return None
         return result
 
-    def write(self, unit: Unit, result: LessonResult) -> None:
+    def write(self, unit: Unit, result: GradedResult) -> None:
         """Write a result, signed."""
         text, key = to_text(result), f'"key": "{result.key}'
         write_atomically(self._file(unit), text.replace(key, f"{key}.{sign(text)}", 1))
@@ -123,7 +130,7 @@ def _stretched(seed: int) -> int:
     return int.from_bytes(data)
 
 
-def _signed_result(path: Path) -> LessonResult:
+def _signed_result(path: Path) -> GradedResult:
     """Return the result in a file, whose signature is behind its key.
 
     Raises:
@@ -133,7 +140,7 @@ def _signed_result(path: Path) -> LessonResult:
     if match := _SIGNATURE.search(text):
         unsigned = text[: match.start(1)] + text[match.end(1) :]
         if is_signed(unsigned, match[1][1:]):
-            return from_text(unsigned)
+            return from_text(unsigned, GradedResult)
     raise ValueError("not signed by this user")
 
 
@@ -144,7 +151,7 @@ def grade_all(
     jobs: int,
     fresh: bool = False,
     scheduler: str | None = None,
-) -> Iterator[tuple[LessonResult, bool]]:
+) -> Iterator[tuple[GradedResult, bool]]:
     """Yield the result of each unit as it comes, and whether it was there already.
 
     Args:
@@ -156,7 +163,7 @@ def grade_all(
         GradingError: the graded tests refuse the reference, or accept a stub, among others.
     """
     unchecked: dict[str, set[Unit]] = {}
-    found: list[LessonResult] = []
+    found: list[GradedResult] = []
 
     def missing() -> Iterator[Unit]:
         for unit in units:

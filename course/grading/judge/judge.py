@@ -13,7 +13,14 @@ from dataclasses import replace
 import torch
 import torch._dynamo  # noqa: F401, now: an import that a deadline cuts short would stay broken
 
-from course.grading.judge.unit import Unit, key_of, module_key, not_graded
+from course.grading.judge.unit import (
+    NOT_HANDED_IN,
+    GradedResult,
+    Unit,
+    key_of,
+    module_key,
+    not_graded,
+)
 from course.grading.names import printable
 from course.grading.sandbox.fork_server import ForkServer
 from course.grading.sandbox.remote import (
@@ -31,7 +38,7 @@ from course.system.memory import ran_out_of_memory
 from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Examination, Finding, drop_tracebacks
 from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
-from course.testing.result import NOT_HANDED_IN, ExerciseResult, LessonResult, TestResult
+from course.testing.result import ExerciseResult, TestResult
 from course.testing.run import with_diagnosis
 
 SECONDS_PER_EXERCISE = 90
@@ -72,7 +79,7 @@ class Judge:
         self._lessons = {lesson.stem: lesson for lesson in lessons()}
         self.cases = cases()
         self._known_mistakes: dict[tuple[str, str], KnownMistakes] = {}
-        self._graded: dict[tuple[str, str], LessonResult] = {}
+        self._graded: dict[tuple[str, str], GradedResult] = {}
 
     def __enter__(self) -> "Judge":
         return self
@@ -84,7 +91,7 @@ class Judge:
         """End all that was started."""
         self.fork_server.close()
 
-    def grade(self, unit: Unit) -> LessonResult:
+    def grade(self, unit: Unit) -> GradedResult:
         """Return the result of a unit, whatever its code does.
 
         Raises:
@@ -105,13 +112,13 @@ class Judge:
             said = printable(f"{type(error).__name__}: {error}"[:MAX_MESSAGE])
             return not_graded(unit, f"The grader itself could not go on with it: {said}")
 
-    def _grade(self, unit: Unit) -> LessonResult:
+    def _grade(self, unit: Unit) -> GradedResult:
         start = time.monotonic()
         result = self._result(unit)
         seconds = round(time.monotonic() - start, 3)
         return replace(result, student=unit.student, key=key_of(unit, self.seed), seconds=seconds)
 
-    def _result(self, unit: Unit) -> LessonResult:
+    def _result(self, unit: Unit) -> GradedResult:
         """Return the result of what was handed in, whoever did it.
 
         Many students submit the module as it was given out: the same text is graded once.
@@ -139,7 +146,7 @@ class Judge:
             self._exercise_result(lesson, exercise, findings.get(exercise.name, ()))
             for exercise in lesson.exercises
         )
-        result = LessonResult(
+        result = GradedResult(
             lesson=unit.lesson,
             exercises=results,
             trouble=trouble,

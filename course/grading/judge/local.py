@@ -21,11 +21,10 @@ from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
 from course.grading.judge.schedule import Judges
-from course.grading.judge.unit import GradingError, Settings, Unit
+from course.grading.judge.unit import GradedResult, GradingError, Settings, Unit
 from course.grading.sandbox.namespaces import end_with_parent
 from course.grading.sandbox.sandbox import Limits, SandboxError, confine_judge, mapped_bytes
 from course.grading.sandbox.start import ENDED, GRADER, start_fork_server, stop_fork_server
-from course.testing.result import LessonResult
 
 if TYPE_CHECKING:
     from course.grading.judge.judge import Judge
@@ -164,7 +163,7 @@ def _end_when_asked(asked_to_end: Connection) -> None:
     leave_process(1)
 
 
-def _grade(unit: Unit) -> LessonResult:
+def _grade(unit: Unit) -> GradedResult:
     if _trouble:
         raise GradingError(f"nothing can be graded here: {_trouble}")
     try:

@@ -4,10 +4,9 @@ A graded test that asks for 6 where 5 is right, or calls what does not exist, wo
 class its points without a word.
 """
 
-from course.grading.judge.unit import GradingError, Unit
+from course.grading.judge.unit import GradedResult, GradingError, Unit
 from course.stubs import importing_exercises, stub_of
 from course.syllabus import Status, find_lesson
-from course.testing.result import LessonResult
 
 NOBODY = ""
 """The student of the units that are checks."""
@@ -20,7 +19,7 @@ def check_units(lesson: str) -> list[Unit]:
     return [Unit(NOBODY, lesson, text) for text in texts]
 
 
-def verify_check(unit: Unit, result: LessonResult) -> None:
+def verify_check(unit: Unit, result: GradedResult) -> None:
     """Refuse to grade with tests that judge the reference or the stub wrongly.
 
     Raises:

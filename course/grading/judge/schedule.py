@@ -11,9 +11,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from course.grading.judge.unit import Unit, not_graded
+from course.grading.judge.unit import GradedResult, Unit, not_graded
 from course.grading.sandbox.sandbox import SandboxError
-from course.testing.result import LessonResult
 
 UNITS_AHEAD = 60
 """How many units for each executor are looked at in advance: ten students with all lessons."""
@@ -42,7 +41,7 @@ class Judges:
 
 def judge_units(
     units: Iterator[Unit], start: Callable[[], AbstractContextManager[Judges]]
-) -> Iterator[tuple[Unit, LessonResult]]:
+) -> Iterator[tuple[Unit, GradedResult]]:
     """Yield every unit with its result, as they come.
 
     Args:
@@ -58,7 +57,7 @@ def judge_units(
 
 def _judge_units(
     units: Iterator[Unit], start: Callable[[], AbstractContextManager[Judges]]
-) -> Generator[tuple[Unit, LessonResult], None, list[tuple[Unit, str]]]:
+) -> Generator[tuple[Unit, GradedResult], None, list[tuple[Unit, str]]]:
     """Judge all units; return those that were with a judge that came to an end, and why."""
     lost: list[tuple[Unit, str]] = []
     busy: dict[Future, tuple[int, Unit]] = {}

@@ -48,11 +48,39 @@ class Unit:
     refused: str = ""
 
 
-def not_graded(unit: Unit, trouble: str) -> LessonResult:
+NOT_HANDED_IN = "was not handed in."
+"""The trouble of a lesson without a module, after the name of its file."""
+
+
+@dataclass(frozen=True)
+class GradedResult(LessonResult):
+    """The result of a unit.
+
+    Attributes:
+        seconds: how long it took.
+        student: whose it is.
+        key: a hash of all that the result depends on; empty if it was not graded.
+        module: a hash of what was handed in.
+        attempts: what the module tried that the sandbox refuses, as "run a program".
+    """
+
+    seconds: float = 0.0
+    student: str = ""
+    key: str = ""
+    module: str = ""
+    attempts: tuple[str, ...] = ()
+
+    @property
+    def handed_in(self) -> bool:
+        """Return whether there was a module; what a module says of itself does not count."""
+        return self.trouble != f"{self.lesson}.py {NOT_HANDED_IN}"
+
+
+def not_graded(unit: Unit, trouble: str) -> GradedResult:
     """Return what stands for a result where there is none; it has no key, so it is never kept."""
     lesson = find_lesson(unit.lesson)
     exercises = (ExerciseResult(one.name, one.points) for one in lesson.exercises)
-    return LessonResult(
+    return GradedResult(
         student=unit.student,
         lesson=unit.lesson,
         key="",

@@ -18,6 +18,7 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import AssignLatePenalties, OverwriteCells, SaveAutoGrades
 from nbgrader.utils import parse_utc, rmtree
 
+from course.grading.judge.unit import GradedResult, Unit
 from course.grading.nbgrader.notebook import (
     NOT_FOUND,
     find_answers,
@@ -34,7 +35,6 @@ from course.grading.nbgrader.submissions import (
 )
 from course.syllabus import Lesson
 from course.system.files import write_atomically
-from course.testing.result import LessonResult
 
 
 class Autograde(converters.Autograde):
@@ -70,7 +70,6 @@ class Autograde(converters.Autograde):
 
     def _grade(self, lesson: Lesson) -> None:
         from course.grading.judge.grade import Settings, Store, grade_all
-        from course.grading.judge.unit import Unit
 
         released = self._released(lesson)
         folders, failed = self.submitted()
@@ -136,7 +135,7 @@ class Autograde(converters.Autograde):
             raise ValueError(f"nothing of {assignment} was handed in by {wanted}")
         return folders, left_out
 
-    def _enter(self, handed_in: HandedIn, released: NotebookNode, result: LessonResult) -> None:
+    def _enter(self, handed_in: HandedIn, released: NotebookNode, result: GradedResult) -> None:
         """Save the scores of a student and write the notebook that shows them."""
         student, assignment = result.student, self.coursedir.assignment_id
         answers = find_answers(handed_in.cells, released.cells)

@@ -13,10 +13,10 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from nbgrader.utils import is_grade, is_solution
 
+from course.grading.judge.unit import GradedResult
 from course.grading.names import printable
 from course.messages.plain import plain_message
 from course.syllabus import Status
-from course.testing.result import LessonResult
 
 MAX_TEXT = 20_000
 """Characters of one cell."""
@@ -56,7 +56,7 @@ def find_answers(cells: Sequence[Mapping], released: Sequence[NotebookNode]) -> 
 def judged_notebook(
     released: NotebookNode,
     answers: Mapping[str, str],
-    result: LessonResult,
+    result: GradedResult,
     remarks: Sequence[str],
     module: str,
 ) -> NotebookNode:
@@ -128,7 +128,7 @@ def _text_of(cell: Mapping) -> list[str]:
     return ["".join(lines)] if all(isinstance(line, str) for line in lines) else []
 
 
-def _findings(name: str, points: float, result: LessonResult) -> list[NotebookNode]:
+def _findings(name: str, points: float, result: GradedResult) -> list[NotebookNode]:
     """Return what the judge says, and, for nbgrader, what is earned of the cell's points."""
     exercise = next(one for one in result.exercises if one.name == name)
     earned = points if exercise.status == Status.PASSED else 0

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from course.grading.judge.unit import GradedResult
 from course.grading.reports.tables import as_csv
 from course.syllabus import Status
-from course.testing.result import ExerciseResult, LessonResult
+from course.testing.result import ExerciseResult
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Change:
     why: str
 
 
-def changes(old: Iterable[LessonResult], new: Iterable[LessonResult]) -> list[Change]:
+def changes(old: Iterable[GradedResult], new: Iterable[GradedResult]) -> list[Change]:
     """Return what changed for the students of `new`, by student and lesson."""
     known = {(result.student, result.lesson): result for result in old}
     found = []
@@ -43,9 +44,9 @@ def changes(old: Iterable[LessonResult], new: Iterable[LessonResult]) -> list[Ch
 
 
 def _why(
-    before: LessonResult | None,
+    before: GradedResult | None,
     was: ExerciseResult | None,
-    result: LessonResult,
+    result: GradedResult,
     now: ExerciseResult,
 ) -> str:
     if before is None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from course.grading.grades import Grades, StudentGrade
+from course.grading.judge.unit import GradedResult
 from course.messages.message import message_about
 from course.syllabus import Exercise, Lesson
-from course.testing.result import ExerciseResult, LessonResult
+from course.testing.result import ExerciseResult
 
 MAX_EXAMPLES = 25
 """Of so many students the shortest example is taken."""
@@ -42,7 +43,7 @@ class Misconception:
 
 def misconceptions(grades: Grades) -> list[Misconception]:
     """Return all, the most frequent first: by known mistake, else by the test that fails."""
-    found: dict[tuple, list[tuple[StudentGrade, LessonResult, ExerciseResult]]] = {}
+    found: dict[tuple, list[tuple[StudentGrade, GradedResult, ExerciseResult]]] = {}
     lessons = {}
     for student in grades.students:
         for grade in student.lessons:
@@ -63,7 +64,7 @@ def misconceptions(grades: Grades) -> list[Misconception]:
 def _misconception(
     lesson: Lesson,
     exercise: str,
-    own: Sequence[tuple[StudentGrade, LessonResult, ExerciseResult]],
+    own: Sequence[tuple[StudentGrade, GradedResult, ExerciseResult]],
 ) -> Misconception:
     messages = [message_about(result, one) for _, result, one in own[:MAX_EXAMPLES]]
     examples = list(filter(None, (_example(one.details, lesson) for one in messages)))
