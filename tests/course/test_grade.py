@@ -38,12 +38,13 @@ from course.grading.judge.grade import GradingError, Settings, Store, grade_all
 from course.grading.judge.schedule import UnitQueue
 from course.grading.judge.unit import GradedResult, Unit, key_of, not_graded
 from course.grading.reports import pages_of_others
+from course.grading.reports.changes import Change
 from course.grading.run import Outcome, Request
 from course.grading.sandbox.remote import SECONDS_TO_LOAD
 from course.grading.sandbox.sandbox import SandboxError
 from course.grading.submissions import Submission
 from course.grading.submissions.process import read_class
-from course.grading.summary import summary
+from course.grading.summary import about_not_graded, summary
 from course.syllabus import find_lesson
 from course.system.files import write_atomically
 from course.testing.integrity import guarded
@@ -289,40 +290,42 @@ def run(submissions: Path | str, *arguments: object, out: Path | None = None):
 ANN = not_graded(Unit("ann", "rope", None), "rope.py was not handed in.")
 BOB, CYD = replace(ANN, student="bob"), replace(ANN, student="cyd")
 CLASS = replace(ANN, student="submissions")
-SAID = {
-    "a folder one too high": ([CLASS], ["of several, grade class/submissions"], []),
-    "two students": ([CLASS, ANN], [], ["of several"]),
-    "notes": ([ANN, replace(ANN, lesson="lookup")], ["notes on what they handed in: 1;"], []),
-    "nothing odd": ([BOB], [], ["notes", "no module"]),
-    "not graded": ([replace(BOB, trouble="was killed.")], ["not tested: 0"], ["not tested: 1"]),
-    "not tested": ([replace(BOB, key="a", trouble="empty")], ["not tested: 1"], []),
-    "no module": (
-        [ANN, BOB, CYD, replace(CYD, lesson="lookup", trouble="")],
-        ["in the work of: ann; "],
-        [],
-    ),
-    "many without": (
-        [replace(ANN, student=f"ann {i}") for i in range(7)],
-        ["of: ann 0, ann 1, ann 2, ann 3, ann 4 and 2 more; "],
-        [],
-    ),
+CLASSES = {
+    "a folder one too high": [CLASS],
+    "two students": [CLASS, ANN],
+    "notes": [ANN, replace(ANN, lesson="lookup")],
+    "nothing odd": [BOB],
+    "not graded": [replace(BOB, trouble="It was killed.")],
+    "not tested": [replace(BOB, key="a", trouble="rope.py is empty.")],
+    "no module": [ANN, BOB, CYD, replace(CYD, lesson="lookup", trouble="")],
+    "many without": [replace(ANN, student=f"ann {i}") for i in range(7)],
 }
 
 
-@pytest.mark.parametrize(("results", "said", "unsaid"), SAID.values(), ids=SAID)
-def test_what_is_odd_about_a_class_is_said(results, said, unsaid, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("class", "submissions").mkdir(parents=True)
+def last_words(results, submissions=Path("class"), **found) -> str:
+    """What is printed at the end of a run in which every ann handed in work.rar."""
     students = dict.fromkeys(one.student for one in results)
     odd = ("work.rar is no zip",)
-    submissions = [Submission(one, {}, odd if one.startswith("ann") else ()) for one in students]
-    grades = grades_of(results, submissions, now=datetime.now(UTC))
+    handed_in = [Submission(one, {}, odd if one.startswith("ann") else ()) for one in students]
+    grades = grades_of(results, handed_in, now=datetime.now(UTC))
     outcome = Outcome(grades, [], [], None, False, [])
-    printed = "\n".join(summary(outcome, Request(Path("class"), Path("out"))))
-    assert [one for one in said if one not in printed] == []
-    assert [one for one in unsaid if one in printed] == []
-    printed = "\n".join(summary(outcome, Request(Path("class", "submissions"), Path("out"))))
-    assert "of several" not in printed
+    request = Request(submissions, Path("out"), compare=Path("before"))
+    outcome = replace(outcome, **found)
+    return "\n".join([*summary(outcome, request), *about_not_graded(outcome)])
+
+
+def test_the_last_words_of_a_run(golden, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("class", "submissions").mkdir(parents=True)
+    said = {title: last_words(results) for title, results in CLASSES.items()}
+    lost = Change("bob", "rope", "rotate_half", 3, 0, "Another module was handed in.")
+    said["pages, and an older one"] = last_words(
+        [BOB], written=["out/index.html"], left_behind=["out/feedback/eve.html"]
+    )
+    said["compared"] = last_words([BOB], changes=[lost], is_comparable=True)
+    said["nothing to compare with"] = last_words([BOB], changes=[])
+    golden("last words of a run", {title: text.replace("\\", "/") for title, text in said.items()})
+    assert "of several" not in last_words([CLASS], Path("class", "submissions"))
 
 
 @pytest.mark.slow
