@@ -7,8 +7,8 @@ the same error; and it is out of the question if it fails a test that the studen
 
 - One mistake that explains all failing tests is named: one of the lesson's own, else one of a
   family that any exercise can have, rather what is seen than a cause.
-- Else two mistakes at once that explain them all: their edits, made together. The one to fix first
-  is named.
+- Else two mistakes at once that explain them all: their edits, made together, first of two of the
+  lesson's own. The one to fix first is named.
 - Else a mistake that explains at least half of the failing tests, for another one, unknown, may
   hide in the rest, and spoil at most one of the tests that the known one fails.
 
@@ -31,29 +31,35 @@ import torch
 
 from course.mistakes import Mistake, errors, mistakes
 from course.mistakes.contrast import contrast
-from course.mistakes.families import CAUSES, families
+from course.mistakes.families import CAUSES, CHECKS, families
 from course.mistakes.variant import EditError, Variant
 from course.syllabus import Status
 from course.testing.case import Case
 from course.testing.examine import Examination, Finding, drop_tracebacks
 from course.testing.executor import Executor
 from course.testing.expect import briefly
-from course.testing.outcomes import NotRun, Stopped, StudentError
+from course.testing.outcomes import Stopped, StudentError
 from course.testing.run import Diagnose, Diagnosis
 
-SECONDS_FOR_ONE = 0.9
-"""When the processor has worked so long on one exercise, no further mistake is tried."""
+SECONDS_FOR_ONE = 0.2
+"""When the processor has worked so long on one exercise, no further mistake is tried.
 
-SECONDS_FOR_TWO = 0.5
+The lesson's own have as long again to show which of them may be one of two.
+"""
+
+SECONDS_FOR_TWO = 0.15
 """When it has worked so long on pairs of mistakes, no further pair is tried.
 
 After half as long again, no further mistake is tried that may explain a part.
 """
 
+PATIENTLY = 600.0, 0.3
+"""Both where a mistake is tried once for many diagnoses: in trials, and when a class is graded."""
+
 _SECONDS_OF_ALL_TESTS = 0.3
 """When all tests of an exercise take longer, no mistake of a family is tried on all of them."""
 
-_SAMPLE = 6
+_SAMPLE = 3
 """How many of the failing tests decide which mistakes may explain a part, and pairs the whole."""
 
 _FIRST_TO_PASS = 2
@@ -197,7 +203,7 @@ def diagnose(
     Args:
         seconds: of the processor, to look for one mistake, and for two at once.
     """
-    if any(isinstance(finding.failure, Stopped | NotRun) for finding in findings):
+    if any(isinstance(finding.failure, Stopped) for finding in findings):
         return None
     wrong = sorted(
         (one for one in findings if one.status == Status.WRONG), key=lambda one: one.seconds
@@ -209,37 +215,38 @@ def diagnose(
         return None
     must_pass = [one.case for one in passed]
     in_time = _within(seconds[0])
-    agree = [one for one in known.singles if in_time() and one.explains(wrong[0])]
-    whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
-    if whole:
-        return _named(whole, wrong, another=False)
     of_families = known.of_families_within(sum(one.seconds for one in findings))
-    agree = [one for one in of_families if in_time() and one.explains(wrong[0])]
-    whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
-    if whole:
-        return _named(_preferred(whole), wrong, another=False)
-    sample = _sample(wrong)
-    candidates = [*known.singles, *of_families]
-    evidence = {}
-    for one in itertools.takewhile(lambda _: in_time(), candidates):
-        if not one.mistake.family:
-            evidence[one] = _evidence(one, sample)
-        elif one.passes(must_pass[:_FIRST_TO_PASS]):
+    if all(one.mismatches for one in wrong):  # a check decides only what is refused, not a value
+        of_families = [one for one in of_families if one.mistake.family not in CHECKS]
+    for candidates in (known.singles, of_families):
+        agree = [one for one in candidates if in_time() and one.explains(wrong[0])]
+        whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
+        if whole:
+            return _named(_preferred(whole), wrong, another=False)
+    sample, evidence = _sample(wrong), {}
+    for candidates, is_early in ((known.singles, _within(seconds[0])), (of_families, in_time)):
+        for one in candidates:
+            if not is_early():
+                break
             found = _evidence(one, sample)
-            if _DIFFERS not in found:
+            if not one.mistake.family or (
+                _DIFFERS not in found and one.passes(must_pass[:_FIRST_TO_PASS])
+            ):
                 evidence[one] = found
-    for one, other in _pairs(evidence, _within(seconds[1])):
-        both = known.pair(one, other)
-        if both and all(map(both.explains, wrong)) and both.passes(must_pass):
-            explained = {of_two: _explained(of_two, wrong, must_pass) for of_two in (one, other)}
-            first = max(one, other, key=lambda of_two: len(explained[of_two]))
-            return _named([first], explained[first] or wrong, another=True)
+        for one, other in _pairs(evidence, candidates is of_families, _within(seconds[1])):
+            both = known.pair(one, other)
+            if both and all(map(both.explains, wrong)) and both.passes(must_pass):
+                explained = {
+                    of_two: _explained(of_two, wrong, must_pass) for of_two in (one, other)
+                }
+                first = max(one, other, key=lambda of_two: len(explained[of_two]))
+                return _named([first], explained[first] or wrong, another=True)
     agree = [one for one, found in evidence.items() if _AGREES in found]
     agree.sort(key=lambda one: -evidence[one].count(_AGREES))
     in_time = _within(seconds[1] / 2)
     explained = {one: _explained(one, wrong, must_pass) for one in agree if in_time()}
     most = max(map(len, explained.values()), default=0)
-    best = [one for one in candidates if one in explained and len(explained[one]) == most]
+    best = [one for one in evidence if one in explained and len(explained[one]) == most]
     enough = most and most >= len(wrong) / 2
     best = _preferred(best)
     named = _named(best, explained[best[0]], another=True) if enough else None
@@ -322,27 +329,29 @@ def _evidence(known: KnownMistake, wrong: Sequence[Finding]) -> list[int]:
 
 
 def _pairs(
-    evidence: Mapping[KnownMistake, Sequence[int]], in_time: Callable[[], bool]
+    evidence: Mapping[KnownMistake, Sequence[int]], of_families: bool, in_time: Callable[[], bool]
 ) -> Iterator[tuple[KnownMistake, KnownMistake]]:
     """Yield pairs that may fail these tests together, those with the best evidence first.
 
     A mistake of a family takes part only if each test speaks for one of the two.
+
+    Args:
+        of_families: yield pairs with a mistake of a family instead of those without.
     """
-    best = {
-        (one, other): [max(both) for both in zip(evidence[one], evidence[other], strict=True)]
-        for one, other in itertools.combinations(evidence, 2)
-        if one.mistake.says != other.mistake.says
-    }
-    pairs = [
-        pair
-        for pair, found in best.items()
-        if (
-            min(found) >= _LIKE and _AGREES in found
-            if any(one.mistake.family for one in pair)
-            else _PASSES not in found
-        )
-    ]
-    pairs.sort(key=lambda pair: -sum(best[pair]))
+    agreeing = {one for one, found in evidence.items() if _AGREES in found}
+    order = {}
+    for one, other in itertools.combinations(evidence, 2):
+        if bool(other.mistake.family) != of_families or one.mistake.says == other.mistake.says:
+            continue
+        if of_families and agreeing.isdisjoint((one, other)):
+            continue
+        of_tests = list(zip(evidence[one], evidence[other], strict=True))
+        best = list(map(max, of_tests))
+        if min(best) >= (_LIKE if of_families else _DIFFERS):
+            # where one of the two passes a test, the other alone should decide how it ends
+            n_odd = sum(_PASSES in both and _AGREES not in both for both in of_tests)
+            order[one, other] = n_odd, -sum(best)
+    pairs = sorted(order, key=order.get)
     return itertools.takewhile(lambda _: in_time(), pairs)
 
 

@@ -908,6 +908,9 @@ _FAMILIES: list[Family] = [
     _arithmetic,
 ]
 
+CHECKS = frozenset(family.__name__ for family in (_unchecked, _wrong_error, _all_checks))
+"""The families that change what an exercise refuses, and no value that it returns."""
+
 CAUSES = frozenset(
     family.__name__ for family in (_inputs, _left_out, _keywords, _coarse, _counting, _arithmetic)
 )

@@ -14,15 +14,12 @@ from dataclasses import dataclass
 import click
 
 from course.mistakes import Alternative, Mistake, alternatives, mistakes
-from course.mistakes.diagnosis import SECONDS_FOR_TWO, Diagnosis, KnownMistakes, diagnose
+from course.mistakes.diagnosis import PATIENTLY, Diagnosis, KnownMistakes, diagnose
 from course.mistakes.variant import Variant
 from course.syllabus import UnknownName, find_lesson
 from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
-
-SECONDS_FOR_ALL = 600.0
-"""To look for one mistake: what a trial finds is not to depend on how busy the machine is."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +106,7 @@ def _verdict(
 ) -> Verdict:
     failed = {one.case.name: one.text for one in findings if one.status != "passed"}
     passed = tuple(one.case.name for one in findings if one.status == "passed")
-    seconds = SECONDS_FOR_ALL, SECONDS_FOR_TWO
-    return Verdict(entries, passed, failed, diagnose(findings, known, seconds))
+    return Verdict(entries, passed, failed, diagnose(findings, known, PATIENTLY))
 
 
 @click.command()

@@ -87,6 +87,13 @@ def test_a_mistake_is_named_with_all_that_it_explains(diagnosis_of):
     assert len(diagnosis.explains) > 3
 
 
+def test_a_mistake_is_named_though_some_tests_were_not_run(diagnosis_of, monkeypatch):
+    monkeypatch.setattr("course.testing.examine.SECONDS_ONCE_WRONG", 0)
+    diagnosis = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
+    assert "turns backwards" in diagnosis.says
+    assert len(diagnosis.explains) == 1
+
+
 def test_a_mistake_is_named_in_spite_of_harmless_differences(diagnosis_of):
     definition = """
 class Sum:
@@ -215,6 +222,7 @@ def test_what_explains_less_than_half_is_not_named(n_wrong, is_named):
             seconds=n,
             failure=None,
             trace=[],
+            mismatches=[],
         )
         for n in range(n_wrong)
     ]

@@ -32,7 +32,7 @@ from course.grading.sandbox.remote import (
     quoted,
 )
 from course.grading.sandbox.sandbox import Limits, SandboxError
-from course.mistakes.diagnosis import SECONDS_FOR_TWO, KnownMistakes, diagnose
+from course.mistakes.diagnosis import PATIENTLY, KnownMistakes, diagnose
 from course.syllabus import Exercise, Lesson, Status, lessons
 from course.system.memory import ran_out_of_memory
 from course.testing.case import Case, by_exercise, collect
@@ -51,9 +51,6 @@ MAX_OTHER_MESSAGE = 1_000
 
 MAX_RESULTS = 1_000
 """How many texts a judge remembers the results of."""
-
-_PATIENCE = 600.0, SECONDS_FOR_TWO
-"""Seconds to find out how the known mistakes of an exercise fare: done once, so never cut short."""
 
 
 class Judge:
@@ -182,7 +179,7 @@ class Judge:
         )
         if result.first_wrong:
             with contextlib.suppress(Exception):  # odd values cost the advice, never the result
-                result = with_diagnosis(result, diagnose(findings, known(), _PATIENCE))
+                result = with_diagnosis(result, diagnose(findings, known(), PATIENTLY))
         tests = (_shortened(test, result.first_wrong) for test in result.tests)
         return replace(result, tests=tuple(tests))
 
