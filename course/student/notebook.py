@@ -23,8 +23,15 @@ from course.student.exercises import (
 )
 from course.student.progress import status_of_all
 from course.syllabus import Lesson, Status, find_exercises, find_lesson
+from course.system.clone import other_clone
 from course.testing.outcomes import Wrong
 from course.testing.source import names_reached
+
+if clone := other_clone():
+    raise ImportError(
+        f"This notebook is of {clone}, but its kernel is of {root()} and would test the exercises "
+        f"there. Open it with `course open` in {clone}, or choose that clone's kernel."
+    )
 
 
 def exercises(stem: str) -> "Exercises":

@@ -75,11 +75,13 @@ AS_MODULE = "python -m course"
     [
         (SHADOWED, "file", AS_INSTALLED),
         (SHADOWED, "folder", AS_MODULE),
-        (("course", "solutions", "tests"), "folder", AS_INSTALLED),  # a student's clone
+        (("course", "solutions", "tests", "exercises"), "folder", AS_INSTALLED),  # a clone
     ],
 )
 def test_modules_in_the_folder_of_the_submissions_are_not_imported(tmp_path, names, kind, how):
     folder = submissions_with(tmp_path / "class", names, kind)
+    if "exercises" in names:
+        (folder / "course" / "syllabus.toml").touch()
     table = graded_from_within(folder, how)
     assert "\nann,0,15," in table
     assert ran(folder) == []

@@ -22,6 +22,7 @@ from course.student.watch import words
 from course.student.watch.saves import Saves
 from course.student.watch.step import step_of
 from course.syllabus import Exercise, Lesson, find_lesson, lessons, name_for_check
+from course.system.clone import whose_environment
 from course.system.console import typed
 from course.system.terminal import Screen, columns, is_terminal
 from course.testing.source import calls_debugger
@@ -48,7 +49,7 @@ class Loop:
         self._passed: list[Exercise] = []  # what passed last, to show the answers of
         self._news = ""
         self._is_wrong = False  # whether the news is that something is
-        self._line = _LOADING
+        self._line = f"{whose_environment()}\n{_LOADING}".strip()
         self._view = ""  # what a key asked for, in place of the news
         self._asks_for_reset = False
         self._began = 0.0
