@@ -2,7 +2,7 @@
 # # 3. A second table, indexed by position
 #
 # *The rows start as random numbers, and nobody says that row 5 is next to row 6. What does
-# training make of them?*
+# training turn them into?*
 #
 # GPT-2 learned its positions in this way. If you want to use a model on texts longer than those it
 # was trained on, what matters is which rows were trained, and what they have become. Both can be
@@ -30,7 +30,7 @@ torch.manual_seed(0)
 words = ["the", "cat", "sat", "on", "the", "mat", "."]
 
 # %% [markdown]
-# ## The same word in two places
+# ## The same word at two positions
 
 # %%
 gpt = learned.GPTEmbedding(vocab_size=6, block_size=64, n_embd=384)
@@ -39,12 +39,12 @@ tokens, positions = gpt.tok_emb.weight[sentence[0]].detach(), gpt.pos_emb.weight
 figures.token_position_sum(tokens[:, :24], positions[:, :24], words)
 
 # %% [markdown]
-# These are the first 24 of 384 features. The marked rows are one row of the token table, and two
-# different rows of the sum.
+# These are the first 24 of 384 features. The marked rows are the same row of the token table but
+# two different rows of the sum.
 
 # %% [markdown] tags=["prediction"]
-# What comes out of `GPTEmbedding` for the two "the", at places 0 and 4: how alike
-# are they (cosine)? And how alike are "the" and "cat" if *both* stand at place 0, in two sentences?
+# `GPTEmbedding` gives a vector for each "the", at positions 0 and 4. How similar (cosine) are the
+# two? And how similar are "the" and "cat" if *both* are at position 0, in two sentences?
 
 # %% tags=["guess"]
 guess = Guess(the_at_0_and_4=..., the_and_cat_at_0=...)
@@ -65,25 +65,25 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# About 0.5 twice, and about 0. Token rows and position rows are drawn with the same spread, so half
-# of a vector's squared length comes from each. Two "the" share the first half, and two words at
-# place 0 share the second. So to an untrained model "the same word elsewhere" is no more alike than
-# "another word here". A guess of 0.9 for the first sees the position as a small mark on a word. It
-# is half of the vector.
+# About 0.5 in both cases. Token rows and position rows are drawn with the same spread, so half of
+# a vector's squared length comes from each. Two "the" share the first half, and two words at
+# position 0 share the second. So to an untrained model, "the same word elsewhere" is no more
+# similar than "another word here". If you guessed 0.9 for the first, you thought of the position
+# as a small mark on a word. It is half of the vector.
 #
-# (The figures are not exactly 0.5, for two random rows of 384 features are not exactly at right
-# angles: their cosine scatters by $1/\sqrt{384} = 0.05$.)
+# (The numbers are not exactly 0.5, because two random rows of 384 features are not exactly at
+# right angles: their cosine scatters by $1/\sqrt{384} = 0.05$.)
 #
 # </details>
 
 # %% [markdown]
 # ## A small GPT, in seconds
 #
-# Your `GPTEmbedding` at one end, your `tied_logits` at the other, and between them one transformer
-# block from PyTorch with a causal mask. It reads 32 characters of the kingdom's text and guesses
-# the next one, at each of the 32 places. The position table has 48 rows, so the last 16 are not
-# needed. (The kingdom is used here even if you fetched TinyShakespeare, which takes longer to
-# learn.)
+# The model has your `GPTEmbedding` at one end, your `tied_logits` at the other, and one
+# transformer block from PyTorch with a causal mask in between. It reads 32 characters of the
+# kingdom's text and predicts the next one at each of the 32 positions. The position table has 48
+# rows, so the last 16 are not needed. (The kingdom is used here even if you fetched
+# TinyShakespeare, which takes longer to learn.)
 
 # %%
 tokenizer = CharTokenizer.from_text(kingdom_text())
@@ -100,9 +100,9 @@ def losses(ids, targets):  # (B, T) each -> (B, T), nats per character
 
 
 # %% [markdown] tags=["prediction"]
-# The texts are cut out at random places, so place 5 is no likelier to hold an "e"
-# than place 25. After 400 steps, how alike (cosine) are the rows of neighboring positions, such as
-# 15 and 16? And of 0 and 31? At the start both are near 0.
+# The texts start at random points, so position 5 is no more likely to hold an "e" than position
+# 25. After 400 steps, how similar (cosine) are the rows of neighboring positions, such as 15 and
+# 16? And those of 0 and 31? At the start both are near 0.
 
 # %% tags=["guess"]
 guess = Guess(neighbors=..., ends=...)
@@ -132,7 +132,7 @@ play(
 guess.compare(neighbors=neighbors, ends=ends)
 
 # %% [markdown] tags=["slider"]
-# Move the slider from 0 to 400. When does the picture begin to glow, and where first?
+# Move the slider from 0 to 400. When does the picture start to glow, and where first?
 
 # %%
 figures.dot_against_offset({"fresh": tables[0][:32], "after 400 steps": tables[400][:32]})
@@ -140,18 +140,18 @@ figures.dot_against_offset({"fresh": tables[0][:32], "after 400 steps": tables[4
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Neighbors have become alike, with a cosine of about 0.8, and the two ends opposite, at about −0.8.
-# At step 0 there is only the diagonal, and around step 100 the picture begins to glow.
-# Nobody told the table that 15 lies next to 16. Our explanation: the two places do similar work,
-# look a few characters back and guess the next one, so their gradients point in similar directions.
-# It is no perfect agreement. In twelve measurements (three seeds, steps 50 to 200) the gradients of
-# neighbors had a cosine of 0.4 on average, from 0.15 to 0.54, and those of places 24 apart 0.1. But
-# it adds up over hundreds of steps. The order in the table is a trace of the work that was done
-# with it.
+# Neighbors have become similar, with a cosine of about 0.8, and the two ends are opposite, at
+# about −0.8. At step 0 there is only the diagonal, and around step 100 the picture starts to
+# glow. Nobody told the table that 15 is next to 16. Our explanation is that both positions do
+# similar work: they look a few characters back and predict the next one, so their gradients point
+# in similar directions. The agreement isn't perfect. In twelve measurements (three seeds, steps
+# 50 to 200) the gradients of neighbors had a cosine of 0.4 on average, from 0.15 to 0.54, and
+# those of positions 24 apart had 0.1. But it adds up over hundreds of steps. The order in the
+# table is a trace of the work that was done with it.
 #
-# In the second figure the band of the trained table is wide. Its products depend on where one
-# starts, not on the distance alone. A learned table becomes smooth; nothing makes it *relative*.
-# The corner at the bottom right of the first figure, positions 32 to 47, is as it was at the start.
+# In the second figure the band of the trained table is wide. Its products depend on where you
+# start, not only on the distance. A learned table becomes smooth; nothing makes it *relative*.
+# The bottom right corner of the first figure, positions 32 to 47, hasn't changed since the start.
 #
 # </details>
 
@@ -162,9 +162,9 @@ figures.dot_against_offset({"fresh": tables[0][:32], "after 400 steps": tables[4
 # trained on 32.
 
 # %% [markdown] tags=["prediction"]
-# From place 4 on, up to place 31, the loss is about 0.7 nats per character. A
-# model that knows nothing has ln 27 = 3.30. What is the loss at place 47? About 0.7 still, about 1,
-# about 2, about 3.3, or more?
+# From position 4 to position 31, the loss is about 0.7 nats per character. A model that knows
+# nothing has ln 27 = 3.30. What is the loss at position 47? Still about 0.7, about 1, about 2,
+# about 3.3, or more?
 
 # %% tags=["guess"]
 guess = Guess(loss=...)
@@ -183,26 +183,27 @@ guess.compare(loss=curves["as trained"][47].item())
 # <details><summary>What happened, and why</summary>
 #
 # More: about 4, *worse than knowing nothing*. Rows 32 to 47 never got a gradient, and Adam leaves
-# such rows alone (lesson 1), so they still hold the numbers that were drawn. The block meets
-# vectors unlike any it was trained on, and it does not become unsure. It becomes confident and
+# such rows alone (lesson 1), so they still hold their initial random numbers. The block gets
+# vectors unlike any it was trained on, and it doesn't become unsure. It becomes confident and
 # wrong.
 #
-# At place 32 the damage is smaller, for it alone is strange and all it looks back at is familiar.
-# Two or three places on, its surroundings are strange as well. (At the left end, places 0 to 3 are
-# hard for an honest reason: there is nothing to look back at yet.)
+# At position 32 the damage is smaller, because only its own row is strange and everything it
+# looks back at is familiar. Two or three positions later, the surroundings are strange as well.
+# (At the left end, positions 0 to 3 are hard for an honest reason: there is nothing to look back
+# at yet.)
 #
 # </details>
 
 # %% [markdown]
 # ## Can it be repaired without training?
 #
-# Three ideas for rows 32 to 47, none of which trains anything. *Repeat*: rows 16 to 31 once more.
-# *Last*: all get a copy of row 31. *Stretch*: draw the 32 trained rows out over 48 places, by
-# linear interpolation, so that almost every place gets a row that is a mixture of two.
+# Here are three ideas for rows 32 to 47, none of which trains anything. *Repeat*: use rows 16 to
+# 31 once more. *Last*: copy row 31 into all of them. *Stretch*: stretch the 32 trained rows over
+# 48 positions by linear interpolation, so that almost every position gets a mixture of two rows.
 
 # %% [markdown] tags=["prediction"]
-# Which is best, and which worst? Stretching changes the rows of *all* places, also of those where
-# nothing was wrong. There the loss is 0.7. What will it be after stretching?
+# Which is best, and which is worst? Stretching changes the rows of *all* positions, including
+# those where nothing was wrong and the loss is 0.7. What will their loss be after stretching?
 
 # %% tags=["guess"]
 guess = Guess(best=..., worst=..., loss_where_nothing_was_wrong=...)
@@ -232,18 +233,19 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Stretching wins by far. Averaged over places 32 to 47, the loss is 3.9 as trained, 3.7 with
-# *repeat*, 2.1 with *last*, and 0.8 with *stretch*. The price is small: at the places where nothing
-# was wrong, it goes from 0.7 to 0.8.
+# Stretching wins by far. Averaged over positions 32 to 47, the loss is 3.9 as trained, 3.7 with
+# *repeat*, 2.1 with *last*, and 0.8 with *stretch*. The price is small: at the positions where
+# nothing was wrong, it goes from 0.7 to 0.8.
 #
-# It works because neighbors are alike. A mixture of two trained rows is then nearly a trained row,
-# and "three to the left" is still in the same direction. On a fresh table, it would lie half-way
-# between two strangers. Vision transformers are moved to larger images in the same way (Dosovitskiy
-# et al., 2021, arXiv:2010.11929, section 3.2).
+# It works because neighbors are similar. A mixture of two trained rows is nearly a trained row,
+# and "three to the left" is still in the same direction. On a fresh table, the mixture would be
+# halfway between two unrelated rows. Vision transformers are adapted to larger images in the same
+# way (Dosovitskiy et al., 2021, arXiv:2010.11929, section 3.2).
 #
-# The two that keep the trained rows where they were lose. With *last*, the new places cannot be
-# told apart, and the more of them there are, the worse. With *repeat*, the row of place 32 says 16,
-# and the row of place 31 says 31: the character just before seems to stand fifteen places *ahead*.
+# The two ideas that keep the trained rows where they were lose. With *last*, the model cannot
+# tell the new positions apart, and the more of them there are, the worse it gets. With *repeat*,
+# the row of position 32 says 16, and the row of position 31 says 31, so the previous character
+# seems to be fifteen positions *ahead*.
 #
 # </details>
 
@@ -251,9 +253,9 @@ guess.compare(
 # ## What would a long table cost?
 
 # %% [markdown] tags=["prediction"]
-# In GPT-2 small the positions are 0.63 % of the parameters, for 1,024 places. Some
-# models of today read a million tokens. With a learned table for 1,000,000 places at GPT-2's width
-# of 768, how many parameters does the table alone have, measured in whole GPT-2s (124,439,808)?
+# In GPT-2 small the positions are 0.63 % of the parameters, for 1,024 positions. Some of today's
+# models read a million tokens. With a learned table for 1,000,000 positions at GPT-2's width of
+# 768, how many parameters does the table alone have, measured in whole GPT-2s (124,439,808)?
 
 # %% tags=["guess"]
 guess = Guess(GPT_2s=...)
@@ -271,8 +273,8 @@ guess.compare(GPT_2s=n_parameters / 124_439_808)
 # <details><summary>What happened, and why</summary>
 #
 # Six. And each row learns only from texts that are long enough to reach it, which are rare: the
-# last rows of such a table would be like the tail that you saw. A formula has neither problem. That
-# is the next lesson.
+# last rows of such a table would be like the tail that you saw. A formula has neither problem,
+# and that is the next lesson.
 #
 # </details>
 
@@ -300,20 +302,20 @@ for name, tensor in stages.items():
     print(f"{name:<10} {tensor.shape!s:<28} {tensor.dtype!s:<14} {first}")
 
 # %% [markdown] answer="why-neighbors" points=2
-# ## In your own words: why do neighbors become alike?
+# ## In your own words: why do neighbors become similar?
 #
-# Suppose that the places had been numbered in a secret, scrambled order: the first character gets
-# row 17, the second row 4, and so on, the same in every text, in training and after. Would the
-# model learn worse? What would the similarity picture look like? What does your answer say about
-# what the table knows?
+# Suppose that the positions were numbered in a secret, scrambled order: the first character gets
+# row 17, the second row 4, and so on, in the same way in every text, in training and afterwards.
+# Would the model learn worse? What would the similarity picture look like? What does your answer
+# say about what the table knows?
 #
 # ### BEGIN SOLUTION
-# It would learn just as well. Fresh rows are all alike random numbers, so it does not matter which
-# one serves which place. The rows that serve neighboring places would again become alike, because
-# they do similar work and get similar gradients. But those rows would now stand far apart in the
-# table, so the picture would be the same picture with rows and columns scrambled: no smooth
-# diagonal. The table knows nothing about the numbers of its rows; the likeness comes from the jobs
-# of the places, through the gradients.
+# It would learn just as well. Fresh rows are all random, so it doesn't matter which one is used
+# for which position. The rows of neighboring positions would become similar again, because they
+# do similar work and get similar gradients. But those rows would now be far apart in the table,
+# so it would be the same picture with rows and columns scrambled: no smooth diagonal. The table
+# knows nothing about the numbers of its rows; the similarity comes from the jobs of the
+# positions, through the gradients.
 #
 # *Grading: 1 point for "learns as well, same picture scrambled", 1 for the reason: similar work
 # gives similar gradients, row numbers mean nothing to the table.*
@@ -327,14 +329,14 @@ for name, tensor in stages.items():
 # no error warns of it, and one thing that would help.
 #
 # ### BEGIN SOLUTION
-# Rows 512 to 2,047 never received a gradient: a row learns only from texts that reach its place.
-# They hold the random numbers of the start (or, with weight decay, nearly zeros). No shape is
-# wrong, so nothing raises an error, but from place 512 on the model gets inputs unlike any in
-# training, and those places also spoil what later ones look back at. The loss can be worse than
-# guessing. What helps: train on some texts of full length (as BERT did in the last 10 % of its
-# steps), or stretch the trained rows and train a little further, or use a scheme without a table,
-# or refuse texts beyond 512.
+# Rows 512 to 2,047 never received a gradient, because a row learns only from texts that reach its
+# position. They still hold their initial random numbers (or, with weight decay, nearly zeros). No
+# shape is wrong, so nothing raises an error, but from position 512 on the model gets inputs
+# unlike any in training, and those positions also spoil what later ones look back at. The loss
+# can be worse than guessing. What helps: train on some texts of full length (as BERT did in the
+# last 10 % of its steps), or stretch the trained rows and train a little further, or use a scheme
+# without a table, or reject texts longer than 512.
 #
 # *Grading: 1 point for "no gradient, still random, and no error because the shapes fit", 1 for a
-# remedy that gives those places meaningful rows or avoids them.*
+# remedy that gives those positions meaningful rows or avoids them.*
 # ### END SOLUTION

@@ -2,13 +2,14 @@
 # # 6. What the table learns
 #
 # **How can a table of numbers know that a queen is a woman?** Nobody tells it. It starts with
-# random rows and reads a text, and afterwards words that are used alike lie side by side. You
-# train one here in a few seconds, on the toy kingdom: 4,000 sentences from a small grammar that
-# every claim can be checked against. Real vectors, GloVe's, come at the end, if you have fetched
-# them.
+# random rows and reads a text, and afterwards words that are used in similar ways are close
+# together. You'll train one here in a few seconds, on the toy kingdom: 4,000 sentences from a
+# small grammar, so every claim can be checked. Real vectors, GloVe's, come at the end, if you
+# have fetched them.
 #
-# Write your guess into its cell before you run the next. The numbers in the explanations are those
-# of the reference's `SkipGram`; one that starts from other random rows ends a little elsewhere.
+# Write your guess into its cell before you run the next one. The numbers in the explanations come
+# from the reference's `SkipGram`; if yours starts from other random rows, it ends up with
+# slightly different ones.
 
 # %%
 import math
@@ -52,8 +53,8 @@ def train(power):
 # ## How low can it go?
 
 # %% [markdown] tags=["prediction"]
-# With K = 5 a model that knows nothing has the loss $6 \ln 2 = 4.16$. We train for 10 epochs.
-# Then imagine the best model there is: with as many features as it wants, trained forever. What
+# With K = 5, a model that knows nothing has the loss $6 \ln 2 = 4.16$. We train for 10 epochs.
+# Then imagine the best possible model, with as many features as it wants, trained forever. What
 # is *its* loss on this text?
 
 # %% tags=["guess"]
@@ -64,7 +65,7 @@ model, losses = train(power=0.75)
 together = torch.zeros(V, V).index_put((centers, contexts), torch.tensor(1.0), accumulate=True)
 
 
-def best_loss(power):  # every pair of words has a score of its own, and the right one
+def best_loss(power):  # every pair of words has its own score, and the right one
     drawn = K * together.sum(dim=1, keepdim=True) * skipgram.noise_distribution(counts, power)
     yes, no = together / (together + drawn), drawn / (together + drawn)
     return -(torch.xlogy(together, yes) + torch.xlogy(drawn, no)).sum() / together.sum()
@@ -82,26 +83,26 @@ guess.compare(our_last_loss=losses[-1], best_there_is=best)
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# The best possible loss is 1.67, far above 0. A pair that is drawn at random may be a true one as
-# well: "the" and "king" stand together 182 times, and some 650 times an epoch they are drawn as a
-# false pair. No model can tell a true pair from a drawn one if both are the same pair; it can
+# The best possible loss is 1.67, far above 0. A pair that is drawn at random may also be a true
+# one: "the" and "king" occur together 182 times, and about 650 times per epoch they are drawn as
+# a false pair. No model can tell a true pair from a drawn one if both are the same pair; it can
 # only know the odds. Ours ends at 1.84, with 16 features for each word instead of 171 scores.
 #
-# The first epoch is at 3.0 and not at 4.16, for it is a mean over 78 steps, and learning began
-# with the first.
+# The first epoch is at 3.0 and not at 4.16, because it is a mean over 78 steps, and learning
+# starts with the first one.
 #
 # </details>
 
 # %% [markdown]
-# ## Two words alike, two words together
+# ## Similar words, and words that occur together
 
 # %% [markdown] tags=["prediction"]
-# The model has two kinds of likeness: its *score* for a pair, center row times context row, and
-# the *cosine* of two center rows. "King" and "queen" are used alike. "King" and "wore" stand
-# together 16 times.
+# The model has two kinds of similarity: its *score* for a pair, center row times context row, and
+# the *cosine* of two center rows. "King" and "queen" are used in similar ways. "King" and "wore"
+# occur together 16 times.
 #
-# Is the score of (king, queen) positive or negative? And that of (king, wore)? Whose cosine with
-# king is larger, queen's or wore's? Put numbers to all four.
+# Is the score of (king, queen) positive or negative? And the score of (king, wore)? Whose cosine
+# with king is larger, queen's or wore's? Guess all four numbers.
 
 # %% tags=["guess"]
 guess = Guess(
@@ -131,31 +132,31 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Queen has the larger cosine by far, 0.88 against 0.37, and by far the lower score, about −2.
-# Taken as a pair, king and queen are found false: $\sigma(-2) = 0.12$. And rightly so, for in the
-# whole text they stand together twice. King's row even points exactly where king's row points,
-# and still (king, king) gets −1.6, because the text never says "king king".
+# Queen has by far the larger cosine, 0.88 against 0.37, and by far the lower score, about −2. The
+# model considers (king, queen) a false pair: $\sigma(-2) = 0.12$. It is right, because they occur
+# together only twice in the whole text. King's row even points in exactly the same direction as
+# king's row, and still (king, king) gets −1.6, because the text never says "king king".
 #
-# And (king, wore), 16 times together, is only near 0. The right score is PMI − log K, and log 5 =
-# 1.61 is taken off from every pair: for its 16 true pairs, 13 are drawn.
+# And (king, wore), which occurs 16 times, only gets a score near 0. The right score is PMI − log
+# K, so log 5 = 1.61 is subtracted from every pair: for its 16 true pairs, 13 are drawn.
 #
 # </details>
 
 # %% [markdown] answer="alike-or-together" points=2
-# ## In your own words: alike, and never together
+# ## In your own words: similar, but never together
 #
 # Why can two words have a large cosine and a very low score?
 # Say what each of the two measures, and why nothing in the loss ever compared king with queen.
 #
 # ### BEGIN SOLUTION
-# The score of (w, c) is a center row times a context row. It says how much more often c stands
-# near w than chance would have it (PMI − log K). King and queen are hardly ever neighbors, so
-# training pushes their score down. The cosine compares two center rows. They are like each other
-# if both words give like scores to all contexts, that is, if they keep the same company. The loss
-# only ever multiplies center rows with context rows; king and queen become alike because the same
-# context rows (crown, ruled, throne, noble) pull at both.
+# The score of (w, c) is a center row times a context row. It says how much more often c appears
+# near w than by chance (PMI − log K). King and queen are hardly ever neighbors, so training
+# pushes their score down. The cosine compares two center rows. They are similar if both words
+# give similar scores to all contexts, that is, if they keep the same company. The loss only ever
+# multiplies center rows with context rows; king and queen become similar because the same context
+# rows (crown, ruled, throne, noble) pull at both.
 #
-# Grading: 1 point for what each measures (standing together, keeping the same company), 1 point
+# Grading: 1 point for what each measures (occurring together, keeping the same company), 1 point
 # for the indirect way: the same context rows pull at both center rows.
 # ### END SOLUTION
 
@@ -163,10 +164,10 @@ guess.compare(
 # ## A map of the words
 
 # %% [markdown] tags=["prediction"]
-# We draw the 26 nouns on paper: the two directions in which their rows differ most. People,
-# animals, cities, countries, sky and hours; royal or common; male or female; young or old. What
-# will the two directions of the paper be? How many percent of the variance do they hold? And are
-# two words that lie side by side on paper always alike?
+# We draw the 26 nouns on paper, in the two directions in which their rows differ most. They are
+# people, animals, cities, countries, sky and hours; royal or common; male or female; young or
+# old. What will the two directions on paper be? What percentage of the variance do they hold? And
+# are two words that are close on paper always similar?
 
 # %% tags=["guess"]
 guess = Guess(percent_on_paper=...)
@@ -188,17 +189,16 @@ guess.compare(percent_on_paper=(100 * spread[:2].sum() / spread.sum()).item())
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# People, places, sky: the map shows what kind of word it is, and nothing finer. Royal or common,
-# male or female and young or old are details inside one heap. Only 52% of the variance fits on
-# paper.
+# People, places, sky: the map shows the kind of word, and nothing finer. Royal or common, male or
+# female, and young or old are details inside one cluster. Only 52% of the variance fits on paper.
 #
-# So paper lies. *Dogs* stands beside *france* and well away from *dog*, yet the cosines are 0.42
-# and 0.89. The map keeps distances between whole rows, in which length counts, and no cosines: rows
-# lie at least as far apart as they do on paper. Of words close together there you cannot know.
+# So paper lies. *Dogs* is next to *france* and far from *dog*, but the cosines are 0.42 and 0.89.
+# The map shows distances between whole rows, in which length counts, and not cosines: rows are at
+# least as far apart as they look on paper. For words that look close, you cannot know.
 #
 # </details>
 #
-# So choose the plane for the question. Of four words alone, almost nothing is lost:
+# So choose the plane to fit the question. With only four words, almost nothing is lost:
 
 # %%
 figures.analogy_arrows(center, words, "man", "king", "woman", "queen")
@@ -207,9 +207,10 @@ figures.analogy_arrows(center, words, "man", "king", "woman", "queen")
 # ## King − man + woman, with nothing left out
 
 # %% [markdown] tags=["prediction"]
-# The lesson told how GloVe answers if the words of the question may be the answer: not *queen*
-# but *king*. Now your kingdom. What is nearest to king − man + woman if nothing is left out? And
-# the kingdom has 180 such questions: how many have the right word first, with nothing left out?
+# The lesson showed what GloVe answers if the words of the question may be the answer: not *queen*
+# but *king*. Now try your kingdom. What is nearest to king − man + woman if nothing is left out?
+# And the kingdom has 180 such questions: for how many is the right word first, with nothing left
+# out?
 
 # %% tags=["guess"]
 guess = Guess(nearest=..., right_of_180=...)
@@ -237,15 +238,16 @@ guess.compare(nearest=words[found[0]], right_of_180=right["nothing left out"])
 # <details><summary>What happened, and why</summary>
 #
 # Here it *is* the queen, 0.97, with king second, 0.86. Nothing has to be left out: 178 of the 180
-# questions come out right anyway.
+# questions are answered correctly anyway.
 #
-# It is not that the step is longer here. Man and woman have the cosine 0.86 (GloVe: 0.89), and
-# king is as near to the sum as in GloVe (0.86; there 0.89). The difference is the queen: in GloVe
-# she stands at 0.85, a little behind the king, and here at 0.97. In the kingdom the company of a
-# word is exactly the sum of its traits' company, so the arithmetic lands where it should. English
-# has no such law.
+# The step is not longer here: man and woman have the cosine 0.86 (GloVe: 0.89), and king is about
+# as near to the sum as in GloVe (0.86; there 0.89). The difference is the queen: in GloVe she is
+# at 0.85, a little behind the king, and here at 0.97. In the kingdom, the company of a word is
+# exactly the sum of its traits' company, so the arithmetic ends up where it should. English has
+# no such law.
 #
-# And c alone, without arithmetic? 67 questions. In the kingdom the direction does the work.
+# And c alone, without arithmetic? It gets 67 questions. In the kingdom, the direction does the
+# work.
 #
 # </details>
 
@@ -259,8 +261,8 @@ guess.compare(nearest=words[found[0]], right_of_180=right["nothing left out"])
 # ### BEGIN SOLUTION
 # First, the share with nothing left out: b − a is often so short that b − a + c stays nearest to
 # c or b, and leaving the inputs out hides that. Second, the share that c alone gets (its nearest
-# word, inputs left out): what it answers right needs no arithmetic, only that c and d are alike.
-# What the arithmetic adds is the difference to 70%.
+# word, inputs left out): those questions need no arithmetic, only that c and d are similar. The
+# arithmetic adds the difference to 70%.
 #
 # Grading: 1 point for each of the two numbers with what it tells.
 # ### END SOLUTION
@@ -270,8 +272,8 @@ guess.compare(nearest=words[found[0]], right_of_180=right["nothing left out"])
 
 # %% [markdown] tags=["prediction"]
 # Negatives are drawn by counts to the power 0.75. With power 0 every word is drawn equally often,
-# with power 1 in proportion to its count. We train with each. Which ends with the lowest loss?
-# And how many of the 180 questions does each answer, the inputs left out?
+# with power 1 in proportion to its count. We train with each. Which one ends with the lowest
+# loss? And how many of the 180 questions does each answer, with the inputs left out?
 
 # %% tags=["guess"]
 guess = Guess(power_of_lowest_loss=..., right_with_0=..., right_with_1=...)
@@ -302,15 +304,15 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Power 0 ends lowest, at 1.52, power 1 highest, at 1.91. And all three answer 180 of 180, so the
-# lowest loss is not the best table. The three are different questions. With power 1 a fifth of
-# the negatives is "the", a word that is a true neighbor of nearly everything, and nobody can call
-# it false. With power 0 nearly all negatives are words that keep little company, and these are
-# easily told from true ones. Compare each with the best possible: all three are 0.16 or 0.17
-# above it. Losses can be compared only if the noise is the same.
+# Power 0 ends lowest, at 1.52, and power 1 ends highest, at 1.91. But all three answer 180 of
+# 180, so the lowest loss doesn't mean the best table. The three losses measure different tasks.
+# With power 1, a fifth of the negatives is "the", a true neighbor of nearly everything, so nobody
+# can call it false. With power 0, nearly all negatives are words that keep little company, and
+# these are easy to tell from true ones. Compare each with the best possible: all three are 0.16
+# or 0.17 above it. Losses can be compared only if the noise is the same.
 #
 # That the power makes no difference to the answers is a property of the kingdom, where all words
-# but "the", "its" and "a" occur 27 to 247 times. English is not so even.
+# but "the", "its" and "a" occur 27 to 247 times. English is less even.
 #
 # </details>
 
@@ -318,8 +320,8 @@ guess.compare(
 # ## From cosines to weights
 
 # %% [markdown] tags=["prediction"]
-# Eight words look at each other as in attention: a softmax over their cosines, at temperature 1.
-# How much of its weight does "king" give to itself? (Its cosine with itself is 1.)
+# Eight words look at each other as in attention: with a softmax over their cosines, at
+# temperature 1. How much of its weight does "king" give to itself? (Its cosine with itself is 1.)
 
 # %% tags=["guess"]
 guess = Guess(weight_of_king=...)
@@ -340,31 +342,31 @@ play(draw, temperature=[0.05, 0.1, 0.2, 0.5, 1.0, 2.0])
 guess.compare(weight_of_king=(directions @ directions.T).softmax(-1)[0, 0].item())
 
 # %% [markdown] tags=["slider"]
-# Move the slider. At which temperature does the king look at himself alone?
+# Move the slider. At which temperature does the king look only at himself?
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 0.18, where an even share of eight would be 0.125. A cosine lies between −1 and 1, so at
-# temperature 1 no weight can be more than $e^2 = 7.4$ times another, whatever the words. At 0.05
-# the king keeps 0.90 for himself, and the queen gets 0.08.
+# 0.18; an equal share of eight would be 0.125. A cosine is between −1 and 1, so at temperature 1
+# no weight can be more than $e^2 = 7.4$ times another, whatever the words. At 0.05 the king keeps
+# 0.90 for himself, and the queen gets 0.08.
 #
-# Attention takes dot products and not cosines, and this is one thing it gains: training can make
-# rows longer, and longer rows are a lower temperature. King's center row has the length 2.7, so
-# its dot product with itself is 7: as if the temperature were 0.14.
+# Attention uses dot products and not cosines, and this is one advantage: training can make rows
+# longer, and longer rows act like a lower temperature. King's center row has the length 2.7, so
+# its dot product with itself is 7, as if the temperature were 0.14.
 #
 # </details>
 
 # %% [markdown]
 # ## Real words
 #
-# The kingdom was built so that all this comes out well. Now a text that nobody built: fetch
-# TinyShakespeare with `course data tinyshakespeare` (1 MB), and GloVe's vectors with
-# `course data glove` (69 MB). Without them the cells below take the kingdom again, and say so.
+# The kingdom was built so that all this works out well. Now take a text that wasn't: fetch
+# TinyShakespeare with `course data tinyshakespeare` (1 MB), and GloVe's vectors with `course data
+# glove` (69 MB). Without them, the cells below use the kingdom again and say so.
 #
-# Your `train_skipgram` would take some ten seconds for an epoch of Shakespeare. The program
+# Your `train_skipgram` would take about ten seconds for an epoch of Shakespeare. The program
 # `course/experiments/block_skipgram.py` learns the same two tables in half a second (the lesson
-# tells how), so we can afford ten epochs. Words have 64 numbers each from here on.
+# explains how), so we can afford ten epochs. From here on, each word has 64 numbers.
 
 # %%
 corpus = load_corpus()
@@ -377,8 +379,8 @@ print(f"{corpus.name}: {len(real.ids):,} words of {len(real.words):,} kinds")
 
 # %% [markdown] tags=["prediction"]
 # What do neighbors look like after 1, 3 and 10 epochs? Which word will be nearest to "king" after
-# the first, which after the tenth? And which place has the queen among the king's neighbors then
-# (1 is the nearest)?
+# the first epoch, and which after the tenth? And what is the queen's rank among the king's
+# neighbors then (1 is the nearest)?
 
 # %% tags=["guess"]
 guess = Guess(nearest_after_1=..., nearest_after_10=..., place_of_queen=...)
@@ -408,29 +410,29 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# On TinyShakespeare *king* stands among *richard*, *warwick* and *edward*, and *vi* and *ii* stand
-# near, since the text says "King Richard II". *Romeo*'s neighbors are people of his own play.
-# After one epoch there is no more than that: who appears with whom. More epochs help. The queen
-# climbs from place 168 to 150 and to 40 (with another seed from 451 to 347 and 71). But *sword*,
-# which occurs 54 times, has neighbors that no one can explain, after ten epochs as after one.
-# (Exact words differ a little from computer to computer.)
+# On TinyShakespeare *king* is near *richard*, *warwick* and *edward*, and near *vi* and *ii*,
+# because the text says "King Richard II". *Romeo*'s neighbors are people in the same play. After
+# one epoch that is all: who appears with whom. More epochs help. The queen climbs from rank 168
+# to 150 and to 40 (with another seed, from 451 to 347 and 71). But *sword*, which occurs 54
+# times, has neighbors that nobody can explain, both after one epoch and after ten. (Exact words
+# differ a little from computer to computer.)
 #
-# On the kingdom all is well after one epoch: *prince*, *queen*. It was built for this.
+# On the kingdom, one epoch is enough: *prince*, *queen*. It was built for this.
 #
 # </details>
 
 # %% [markdown]
-# ## Do scores come to rest at PMI − log K?
+# ## Do scores converge to PMI − log K?
 #
-# The lesson says where the score of a pair comes to rest: at PMI − log K, if C is large enough
-# (Levy and Goldberg, 2014). Here is the claim as an experiment. `against_pmi` counts how often each
-# two words meet, a near pair more than a far one, just as the training weighs them. From that
-# follows PMI − log 5 for each pair, to be compared with the score that was learned.
+# The lesson says that the score of a pair converges to PMI − log K if C is large enough (Levy and
+# Goldberg, 2014). Here is the claim as an experiment. `against_pmi` counts how often each pair of
+# words occurs together, with near pairs counting more than far ones, just as training weights
+# them. That gives PMI − log 5 for each pair, to compare with the learned score.
 
 # %% [markdown] tags=["prediction"]
-# Two models: the kingdom with 171 numbers for each of its 171 words, surely enough, and the real
-# words with 64. What is the correlation of scores and PMI − log 5 in each, over the pairs that meet
-# less than 2 times, and over those that meet 20 times or more?
+# We use two models: the kingdom with 171 numbers for each of its 171 words, which is certainly
+# enough, and the real words with 64. What is the correlation of scores and PMI − log 5 in each,
+# over the pairs that meet less than twice, and over those that meet 20 times or more?
 
 # %% tags=["guess"]
 guess = Guess(large_C_seldom=..., large_C_often=..., small_C_seldom=..., small_C_often=...)
@@ -462,33 +464,33 @@ guess.compare(
 # <details><summary>What happened, and why</summary>
 #
 # With C = 171 the claim comes true: 0.82 for pairs that meet less than twice, 0.98 for those that
-# meet 20 times, and the points lie on the diagonal, not just along it. After 400 epochs it is 0.96
-# and more everywhere.
+# meet 20 times, and the points are on the diagonal, not just parallel to it. After 400 epochs it
+# is 0.96 and more everywhere.
 #
 # With C = 64 on TinyShakespeare it is 0.24 and 0.93. Its 3,330 words have 11 million scores, and
-# two tables of 64 numbers a word cannot hold them all. The loss weighs a pair by how often it is
-# met or drawn. So frequent pairs get their score, and a pair that met once gets what its two rows
-# say anyway, whatever its PMI. (On the kingdom with C = 64: 0.34
-# and 0.94.)
+# two tables with 64 numbers per word cannot hold them all. The loss weights a pair by how often
+# it occurs or is drawn. So frequent pairs get the right score, and a pair that occurred once gets
+# whatever its two rows happen to give, whatever its PMI. (On the kingdom with C = 64: 0.34 and
+# 0.94.)
 #
-# And pairs that never meet? Of TinyShakespeare's they are 95%. Their PMI is −∞, and their scores
-# are −2.6 in the mean. That is no fault: two words that might meet, and by chance did not, should
-# not count as impossible.
+# And what about pairs that never meet? They are 95% of TinyShakespeare's pairs. Their PMI is −∞,
+# and their mean score is −2.6. That isn't a flaw: two words that could meet, but by chance
+# didn't, should not count as impossible.
 #
 # </details>
 
 # %% [markdown]
 # ## Trained, or counted?
 #
-# If skip-gram factorizes a matrix of PMI, why not count that matrix and factorize it? *PPMI* is PMI
-# with 0 in place of all that is negative. A truncated SVD gives the best 64 numbers a word, in the
-# sense of least squares. *Shifted* PPMI takes log K off first.
+# If skip-gram factorizes a matrix of PMI, why not count that matrix and factorize it? *PPMI* is
+# PMI with negative values replaced by 0. A truncated SVD gives the best 64 numbers per word in
+# the least-squares sense. *Shifted* PPMI subtracts log K first.
 
 # %% [markdown] tags=["prediction"]
-# To score vectors without anybody's judgement, each frequent word is split into two *twins*: each
-# "king" becomes "king1" or "king2", at random. How many percent of the twins have their other
-# half as nearest row, with skip-gram after 10 epochs, and with the SVD of PPMI? And of the ten
-# words nearest to a word, how many percent are the same if skip-gram is trained again with
+# To score vectors without human judgement, we split each frequent word into two *twins*: each
+# "king" becomes "king1" or "king2", at random. What percentage of the twins have their other half
+# as the nearest row, with skip-gram after 10 epochs, and with the SVD of PPMI? And what
+# percentage of a word's ten nearest words stay the same if skip-gram is trained again with
 # another seed?
 
 # %% tags=["guess"]
@@ -530,18 +532,18 @@ guess.compare(
 # | SVD of shifted PPMI | 0.8 | 18% | 28 | 9 |
 # | SVD of PPMI | 0.8 | 41% | 180 | 40 |
 #
-# These are TinyShakespeare's figures, as `course experiment words` prints them, beside the 180
-# analogies of the kingdom. The last column is for the 656 of Google's questions whose words are
-# all there. With another seed skip-gram's answers to them are 21 and 26.
+# These are the numbers for TinyShakespeare, as `course experiment words` prints them, together
+# with the kingdom's 180 analogies. The last column is for the 656 of Google's questions whose
+# words all occur. With another seed, skip-gram answers 21 and 26 of them.
 #
 # Counting does as well as ten epochs of training, in a quarter of the time. But only without the
-# shift! Skip-gram's scores rest at PMI − *log 5*. Yet if you take log 5 off, and put 0 for all
-# that is negative, two thirds of the pairs that do meet become equal to those that never do.
-# Skip-gram has no such cut: it keeps its negative scores.
+# shift! Skip-gram's scores converge to PMI − *log 5*. But if you subtract log 5 and replace
+# negative values by 0, two thirds of the pairs that do meet become equal to those that never do.
+# Skip-gram doesn't cut them off: it keeps its negative scores.
 #
-# The ten nearest words are the same for 30% with another seed, and for 22% with the SVD. So a
-# list of neighbors out of a text this small is mostly chance, even between two runs of the same
-# program. (On the kingdom: 61% and 58%.)
+# Of the ten nearest words, 30% are the same with another seed, and 22% with the SVD. So in a text
+# this small, a list of neighbors is mostly chance, even between two runs of the same program. (On
+# the kingdom: 61% and 58%.)
 #
 # </details>
 
@@ -549,13 +551,13 @@ guess.compare(
 # ## Rows of tokens
 #
 # A transformer's table has rows for tokens, not for words. The course comes with 4,096 byte-pair
-# tokens. The token `' king'` begins with a space: it follows another word. `'KING'` says who
-# speaks.
+# tokens. The token `' king'` begins with a space, because it follows another word. `'KING'` says
+# who is speaking.
 
 # %% [markdown] tags=["prediction"]
-# We train the same on tokens, for 3 epochs. Nobody tells the table that `' king'` and `'KING'` are
-# spelled alike. Which token is nearest to `' king'`? And which to `'KING'` and to `' he'`? (The
-# kingdom has neither of these.)
+# We train in the same way on tokens, for 3 epochs. Nobody tells the table that `' king'` and
+# `'KING'` are the same letters. Which token is nearest to `' king'`? And which ones are nearest
+# to `'KING'` and to `' he'`? (The kingdom has neither of these.)
 
 # %% tags=["guess"]
 guess = Guess(king=..., KING=..., he=...)
@@ -578,14 +580,14 @@ guess.compare(**{name: nearest.get(token, "not there") for name, token in names.
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# On TinyShakespeare `' king'` has `' queen'` and `' prince'` near it, `'KING'` has `'PRINCE'` and
-# `' RICHARD'`. The table has never seen a letter. The king who is spoken of and the king who
-# speaks are two tokens, and keep different company. Nearest to `' he'` is `' she'`.
+# On TinyShakespeare, `' king'` is near `' queen'` and `' prince'`, and `'KING'` is near
+# `'PRINCE'` and `' RICHARD'`. The table has never seen a letter. The king who is spoken of and
+# the king who speaks are two tokens that keep different company. Nearest to `' he'` is `' she'`.
 #
 # Only 3,647 of the 4,096 tokens occur at all, in the very text that they were made from. The
-# others are bytes that stand in no plain letter, or steps on the way to longer tokens. In a table
-# of 4,096 rows theirs would never be trained. Large models have such rows, too (Land and Bartolo,
-# 2024, arXiv:2405.05417).
+# others are bytes that don't occur in the text, or steps on the way to longer tokens. In a table
+# of 4,096 rows, their rows would never be trained. Large models have such rows, too (Land and
+# Bartolo, 2024, arXiv:2405.05417).
 #
 # </details>
 
@@ -628,18 +630,18 @@ if glove:
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Monday and Tuesday: 0.998. They are used in the same sentences, so the table hardly knows them
-# apart. And *good* is as near to *bad* as to *great*, 0.80 each: opposites keep the same company.
-# The table knows how words are used, which is not the same as what they mean.
+# Monday and Tuesday: 0.998. They are used in the same sentences, so the table can hardly tell
+# them apart. And *good* is as near to *bad* as to *great*, 0.80 each: opposites keep the same
+# company. The table knows how words are used, which is not the same as what they mean.
 #
 # Nearest to king − man + woman is *king*, 0.885, then *queen*, 0.852.
 #
 # </details>
 
 # %% [markdown] tags=["prediction"]
-# Now the same words side by side, as Shakespeare's plays have them and as GloVe has them (if GloVe
-# is not here: as the SVD has them). Who changes company? Put a number to two pairs: the cosine of
-# king and queen, and that of day and night, in each.
+# Now compare the same words in Shakespeare's plays and in GloVe (or, without GloVe, in the SVD).
+# Which words change company? Guess two cosines in each: that of king and queen, and that of day
+# and night.
 
 # %% tags=["guess"]
 guess = Guess(king_queen=..., king_queen_in_other=..., day_night=..., day_night_in_other=...)
@@ -680,12 +682,12 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# One megabyte of text is enough for much of the map. In both, kin and royals form one heap and
-# the hours another, and *thou* lies far off. What differs tells what was read. *Art* is a verb in
-# Shakespeare ("thou art"), and for GloVe a noun, not near *thou*. *Romeo* and *juliet* are two
-# people of many in the plays, with a cosine of 0.80; GloVe has 0.65, and has them beside *thy*.
-# Most of GloVe's cosines are higher: king and queen 0.78 against 0.52, day and night 0.87 against
-# 0.61. What counts as high depends on the table.
+# One megabyte of text is enough for much of the map. In both, relatives and royals form one
+# cluster and the hours another, and *thou* is far away. The differences show what was read. *Art*
+# is a verb in Shakespeare ("thou art"), and for GloVe it is a noun, not near *thou*. *Romeo* and
+# *juliet* are two of many people in the plays, with a cosine of 0.80; in GloVe it is 0.65, and
+# they are near *thy*. Most of GloVe's cosines are higher: king and queen 0.78 against 0.52, day
+# and night 0.87 against 0.61. What counts as high depends on the table.
 #
 # The kingdom's two maps, by skip-gram and by SVD, show the same kinds.
 #
