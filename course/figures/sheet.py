@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgba
 from matplotlib.patches import Patch
 from PIL import Image
 
@@ -72,7 +72,8 @@ def _darken(artist: object) -> None:
     for field in fields:
         try:
             value = getattr(artist, f"get_{field}")()
-            before = to_hex(value[0] if np.ndim(value) == 2 else value)  # of filled areas a list
+            value = value[0] if np.ndim(value) == 2 else value  # of filled areas a list
+            before = to_hex(value) if to_rgba(value)[3] else "none"
         except (AttributeError, IndexError, ValueError):  # has no such color
             continue
         if before in ON_DARK:
