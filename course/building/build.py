@@ -198,6 +198,9 @@ MISTAKES = (
 CONTENTS = ("<!-- lessons, written by course build -->\n", "<!-- end of lessons -->\n")
 BADGES = ("<!-- badges, written by course build -->\n", "<!-- end of badges -->\n")
 
+WORDS_PER_MINUTE = 120
+"""That somebody reads who follows formulas and code."""
+
 _HEAD = """
 # {number}. {title}
 
@@ -205,7 +208,8 @@ _HEAD = """
 Next: {following}*
 
 *You edit [`exercises/{stem}.py`](../../exercises/{stem}.py). The tests are in
-[`tests/test_{stem}.py`](../../tests/test_{stem}.py). The exercises take about {minutes} minutes.*
+[`tests/test_{stem}.py`](../../tests/test_{stem}.py). Allow about {reading} minutes to read
+and {minutes} minutes for the exercises.*
 
 """
 
@@ -243,11 +247,20 @@ def with_head_and_mistakes(text: str, lesson: Lesson) -> str:
         title=lesson.title,
         stem=lesson.stem,
         minutes=lesson.minutes,
+        reading=_minutes_to_read(text),
         previous=others.get(lesson.number - 1, "[the syllabus](README.md)"),
         following=others.get(lesson.number + 1, "[the syllabus](README.md), where you started"),
     )
     lists = "".join(map(_common_mistakes, lesson.exercises))
     return _between(_between(text, HEAD, head), MISTAKES, f"{_MISTAKES_OPENING}{lists}\n")
+
+
+def _minutes_to_read(text: str) -> int:
+    """Return how long a lesson's text takes, without what is folded or derived, in fives."""
+    for begin, end in (HEAD, MISTAKES, ("<details>", "</details>")):
+        text = re.sub(rf"{begin}.*?{end}", "", text, flags=re.DOTALL)
+    text = re.sub(r"!\[.*?\]\(", "(", text)  # an alt text is not read by those who see the figure
+    return 5 * round(len(text.split()) / WORDS_PER_MINUTE / 5)
 
 
 def _common_mistakes(exercise: Exercise) -> str:

@@ -21,7 +21,7 @@ _SPLIT = "x.unflatten(-1, (n_heads, -1)).transpose(1, 2)"
 mistake(
     {_SPLIT: "x.reshape(x.shape[0], n_heads, x.shape[1], -1)"},
     says="split_heads splits by a view alone, so that a head gets features of several tokens.",
-    look="Which numbers stand beside one another in memory? To which heads do they go?",
+    look="Which numbers are next to each other in memory? To which heads do they go?",
     common=True,
 )
 mistake(
@@ -64,7 +64,7 @@ mistake(
 mistake(
     {"(n_heads, -1)": "(-1, 4)"},
     says="split_heads is right for heads of four features only.",
-    look="Where in the body does `n_heads` stand?",
+    look="Where in the body do you use `n_heads`?",
 )
 mistake(
     {
@@ -74,7 +74,7 @@ mistake(
     },
     {"if x.shape[-1] % n_heads:": "if x.shape[-1] < n_heads:"},
     says="split_heads does not refuse features that make no equal heads.",
-    look="What should happen for 7 features and 2 heads? The check stood in the stub.",
+    look="What should happen for 7 features and 2 heads? The check was in the stub.",
 )
 
 
@@ -99,7 +99,7 @@ error(
 )
 error(
     "RuntimeError: view size is not compatible with input tensor's size and stride",
-    "`view` was asked for numbers that do not lie in this order in memory; `reshape` copies them.",
+    "`view` was asked for numbers that are not in this order in memory; `reshape` copies them.",
 )
 
 
@@ -110,12 +110,12 @@ _MERGE = "x.transpose(1, 2).flatten(-2)"
 mistake(
     {_MERGE: "x.reshape(x.shape[0], x.shape[2], -1)"},
     says="merge_heads reshapes without a transpose: a token gets what other tokens found.",
-    look="In (B, H, T, D), what stands beside the last feature of token 0 in memory?",
+    look="In (B, H, T, D), what is next to the last feature of token 0 in memory?",
     common=True,
 )
 mistake(
     {".flatten(-2)": ".view(x.shape[0], x.shape[2], -1)"},
-    says="merge_heads takes a view of a transposed tensor, whose numbers lie in another order.",
+    says="merge_heads takes a view of a transposed tensor, which has its numbers in another order.",
     look="What does `view` need that `reshape` does not?",
     common=True,
 )
@@ -178,7 +178,7 @@ alternative(
 
 error(
     "RuntimeError: view size is not compatible with input tensor's size and stride",
-    "`view` was asked for numbers that do not lie in this order in memory; `reshape` copies them.",
+    "`view` was asked for numbers that are not in this order in memory; `reshape` copies them.",
 )
 error(
     "TypeError: cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
@@ -228,9 +228,9 @@ mistake(
 )
 mistake(
     {"diagonal=k_len - q_len": ""},
-    says="causal_attention lets query i stand at i, also where more keys came before: its mask "
+    says="causal_attention puts query i at position i, even when more keys came before: its mask "
     "begins in the wrong corner.",
-    look="At which position stands the only query of a step, if five tokens are in the cache?",
+    look="At which position is the only query of a step, if five tokens are in the cache?",
     common=True,
 )
 mistake(
@@ -607,7 +607,7 @@ mistake(
 mistake(
     {_OUT: f"merge_heads({_ATTEND})"},
     says="CausalSelfAttention leaves out the output projection.",
-    look="Where in forward does `out_proj` stand?",
+    look="Where in forward do you use `out_proj`?",
 )
 mistake(
     {_OUT: f"x + {_OUT}"},
@@ -621,7 +621,7 @@ mistake(
         for name in ("q_proj", "k_proj", "v_proj", "out_proj")
     },
     says="CausalSelfAttention has projections with a bias.",
-    look="What does nn.Linear make if nothing is said?",
+    look="What does nn.Linear make by default?",
 )
 mistake(
     {
@@ -695,7 +695,7 @@ mistake(
         _TURN: f"{_TURN}\n        q, k, v = (one.transpose(1, 2) for one in (q, k, v))",
         _ROTARY: "RotaryEmbedding(max_seq_len + n_heads, n_embd // n_heads)",
     },
-    says="CausalSelfAttention turns by the number of the head: heads stand where tokens belong.",
+    says="CausalSelfAttention turns by the number of the head: heads are where tokens belong.",
     look="Which axis does RoPE take for the positions?",
 )
 mistake(
@@ -890,7 +890,7 @@ mistake(
     {"self.attention(self.norm1(x), cache)": "self.attention(x, cache)"},
     {"self.mlp(self.norm2(x))": "self.mlp(x)"},
     says="Block leaves out a norm.",
-    look="How many norms does a block have, and where does each stand?",
+    look="How many norms does a block have, and where is each?",
 )
 mistake(
     {"self.mlp(self.norm2(x))": "self.mlp(self.norm1(x))"},
@@ -917,7 +917,7 @@ mistake(
         _MLP: "return x + self.attention(self.norm1(x), cache)",
     },
     says="Block has the mlp first and attention second.",
-    look="In which order do the two parts stand in the formula?",
+    look="In which order are the two parts in the formula?",
 )
 mistake(
     {_GELU: "nn.GELU(approximate='tanh')"},
@@ -943,12 +943,12 @@ mistake(
 mistake(
     {f"{_GELU},\n": "", f"{_DOWN},": f"{_DOWN},\n            {_GELU},"},
     says="Block has its GELU behind the second layer of the mlp.",
-    look="What stands between two linear layers, so that they are not one?",
+    look="What comes between two linear layers, so that they are not one?",
 )
 mistake(
     {_UP: "nn.Linear(n_embd, 4 * n_embd)", _DOWN: "nn.Linear(4 * n_embd, n_embd)"},
     says="Block has a bias in its mlp.",
-    look="What does nn.Linear make if nothing is said?",
+    look="What does nn.Linear make by default?",
 )
 mistake(
     {_UP: "nn.Linear(n_embd, n_embd, bias=False)", _DOWN: "nn.Linear(n_embd, n_embd, bias=False)"},
@@ -1025,7 +1025,7 @@ class _Perceptron(nn.Module):
 
 @alternative
 class NormsByHand(nn.Module):
-    """Its mlp has weights of its own, and GELU is x Φ(x)."""
+    """Its mlp has its own weights, and GELU is x Φ(x)."""
 
     def __init__(self, n_embd, n_heads, max_seq_len):
         super().__init__()
@@ -1085,7 +1085,7 @@ error(
 )
 error(
     "TypeError: CausalSelfAttention.forward() missing 1 required positional argument",
-    "Most often the class stands where an object of it belongs, or forward lacks its default.",
+    "Most often the class is used where an object of it belongs, or forward lacks its default.",
 )
 
 
@@ -1107,7 +1107,7 @@ mistake(
         _NORM: f"{_NORM}\n        self.head = nn.Parameter(self.tokens.weight.detach().clone())",
         _LOGITS: "self.norm(x) @ self.head.T",
     },
-    says="GPT has an output table of its own.",
+    says="GPT has a separate output table.",
     look="How many tables (V, C) does it have, and how many should it have?",
     common=True,
 )
@@ -1187,7 +1187,7 @@ mistake(
         _ROWS: f"{_ROWS} + self.positions.weight[n_read : n_read + ids.shape[1]]",
     },
     says="GPT adds a table of positions, although RoPE is there.",
-    look="How many tables does it have, and what tells it where a token stands?",
+    look="How many tables does it have, and what tells it where a token is?",
 )
 mistake(
     {"x = block(x, cache)": "x = x + block(x, cache)"},
@@ -1208,7 +1208,7 @@ mistake(
     {_ROWS: "x = self.norm(self.tokens(ids))", _LOGITS: "tied_logits(x, self.tokens.weight)"},
     {_ROWS: "x = self.norm(self.tokens(ids))"},
     says="GPT norms the rows before the blocks.",
-    look="Where does `norm` stand: before the blocks or after them?",
+    look="Where is `norm`: before the blocks or after them?",
 )
 mistake(
     {
@@ -1273,7 +1273,7 @@ mistake(
         _LOGITS: f"{_LOGITS} + self.bias",
     },
     says="GPT adds a bias to its logits.",
-    look="Which parameters does it have beside the table, the blocks and the norm?",
+    look="Which parameters does it have in addition to the table, the blocks and the norm?",
 )
 mistake(
     {
@@ -1576,7 +1576,7 @@ _GROW = "text = torch.cat((text, unread), dim=1)"
 
 mistake(
     {_SHARES: "logits.softmax(dim=-1) / temperature"},
-    says="generate draws alike at all temperatures but 0: it divides after the softmax, or never.",
+    says="generate ignores the temperature, except 0: it divides after the softmax, or never.",
     look="What does a factor change that all probabilities share?",
     common=True,
 )
@@ -1652,7 +1652,7 @@ mistake(
 mistake(
     {_LEAST: "logits = logits.topk(min(top_k, logits.shape[-1])).values", f"{_KEEP}\n": "pass\n"},
     says="generate draws a place among the top_k and takes it for a token.",
-    look="Which token stands in place 0 of the sorted ones?",
+    look="Which token is at index 0 of the sorted ones?",
     common=True,
 )
 mistake(
@@ -1708,7 +1708,7 @@ mistake(
 mistake(
     {"generator=generator": "generator=generator or torch.Generator()"},
     {"generator=generator": "generator=generator or torch.Generator().manual_seed(0)"},
-    says="generate makes a generator of its own if none is given, which draws the same each time.",
+    says="generate creates a generator when none is given, so it draws the same every time.",
     look="Where does `multinomial` draw from if it is given None?",
 )
 mistake(
@@ -1764,7 +1764,7 @@ mistake(
 mistake(
     {"text = unread = ids.long()": "text = ids[:, :0].long()\n    unread = ids.long()"},
     says="generate returns the new tokens without the prompt.",
-    look="What should stand before the new tokens?",
+    look="What should come before the new tokens?",
 )
 mistake(
     {_GROW: "text = torch.cat((unread, text), dim=1)"},
@@ -1779,7 +1779,7 @@ mistake(
 mistake(
     {"return text": "return unread"},
     says="generate returns the last token only.",
-    look="What should stand before the last token?",
+    look="What should come before the last token?",
 )
 mistake(
     {
@@ -1882,5 +1882,5 @@ error(
 )
 error(
     "RuntimeError: Tensors must have same number of dimensions: got 2 and 1",
-    "Most often new tokens (B,) are joined to a text (B, T); they need an axis of their own.",
+    "Most often new tokens (B,) are joined to a text (B, T); they need a separate axis.",
 )

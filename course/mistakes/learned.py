@@ -16,7 +16,7 @@ _LENGTHS = (
     '0..{max_seq_len}, because the table has {max_seq_len} "\n'
     '                f"positions; got {seq_len}'
 )
-# a check of one's own names the two lengths in one order or the other
+# a hand-written check names the two lengths in one order or the other
 _WORDINGS = [
     {},
     {_LENGTHS: "{max_seq_len} {seq_len}"},
@@ -57,7 +57,7 @@ mistake(
     {"[:seq_len]": "[max_seq_len - seq_len :]"},
     {"[:seq_len]": "[-seq_len:]"},
     says="LearnedPositionalEmbedding does not start with row 0 of its table.",
-    look="Which row belongs to the first token? Print `module(1)` beside it.",
+    look="Which row belongs to the first token? Print `module(1)` next to it.",
 )
 mistake(
     {"[:seq_len]": "[: seq_len - 1]"},
@@ -264,7 +264,7 @@ mistake(
 mistake(
     {", device=ids.device": ""},
     says="GPTEmbedding makes its positions on the default device, not on that of the ids.",
-    look="On which device does `torch.arange` put its numbers when nothing is said?",
+    look="On which device does `torch.arange` put its numbers by default?",
     common=True,
 )
 mistake(
@@ -463,7 +463,7 @@ mistake(
     },
     {"self.pos_emb = nn.Embedding(block_size, n_embd)": "self.pos_emb = self.tok_emb"},
     says="GPTEmbedding starts with the same numbers in both tables.",
-    look="Is each table a table and a draw of its own?",
+    look="Is each table its own table, with its own draw?",
 )
 mistake(
     {
@@ -729,7 +729,7 @@ mistake(
     {"module.parameters()": "_without_lookalikes(module.parameters())"},
     {"module.parameters()": "_one_per_address(module.parameters())"},
     {"p.numel() for": "{p.data_ptr(): p.numel() for", "grad)": "grad}.values())"},
-    says="count_parameters takes different parameters for the same one because they look alike.",
+    says="count_parameters takes different parameters for the same one because they look the same.",
     look="What makes two parameters the same? Which address has a tensor without data?",
 )
 mistake(
@@ -800,7 +800,7 @@ error(
 )
 error(
     "TypeError: object of type 'generator' has no len()",
-    "Most often it is `parameters()`, which gives one after the other. Whose sizes are asked for?",
+    "Most often it is `parameters()`, which yields one after the other. How large is each?",
 )
 error(
     "AttributeError: 'tuple' object has no attribute",
@@ -929,7 +929,7 @@ error(
 )
 error(
     "RuntimeError: Expected size for first two dimensions of batch2 tensor to be",
-    "Most often the table stands on the left, where its C columns meet the T tokens of x.",
+    "Most often the table is on the left, where its C columns meet the T tokens of x.",
 )
 error(
     "RuntimeError: batch2 must be a 3D tensor",
@@ -969,7 +969,7 @@ mistake(
 mistake(
     {"wpe[pos_id]": "wpe[0]"},
     says="scalar_embedding ignores the position and always takes row 0.",
-    look="What changes when the same word stands elsewhere?",
+    look="What changes when the same word appears elsewhere?",
 )
 mistake(
     {"wpe[pos_id]": "wpe[pos_id - 1]"},
@@ -980,7 +980,7 @@ mistake(
     {"wpe[pos_id]": "wpe[pos_id + 1]"},
     {"wte[token_id]": "wte[token_id + 1]"},
     {"wte[token_id]": "wte[token_id - 1]"},
-    says="scalar_embedding reads the row beside the one that an id names.",
+    says="scalar_embedding reads the row next to the one that an id names.",
     look="Which row has the number 0?",
 )
 mistake(

@@ -12,7 +12,7 @@ from solutions.lookup import check_ids, lookup
 
 
 def _refuse(kind, says, ids, vocab_size):
-    """Check ids with an error of one's own."""
+    """Check ids, with an error written by hand."""
     _refuse_floats(ids)
     for row in ids.flatten().tolist():
         if not 0 <= row < vocab_size:
@@ -59,7 +59,7 @@ mistake(
         "()]": "().clamp(0, len(weight) - 1)]",
     },
     says="lookup lets an id through that names no row, and gives some row for it.",
-    look="Who would notice an id that is too large, wherever it stands? Is V one?",
+    look="Who would notice an id that is too large, wherever it appears? Is V one?",
 )
 mistake(
     {"len(weight)": "weight.shape[-1]"},
@@ -152,7 +152,7 @@ mistake(
 mistake(
     {"()]": "()].mean(dim=-2)"},
     says="lookup averages the rows that it finds.",
-    look="Does each id get a row of its own in your result?",
+    look="Does each id get its own row in your result?",
 )
 mistake(
     {
@@ -277,7 +277,7 @@ mistake(
     {".to(weight.dtype)": ".float()"},
     {".to(weight.dtype)": ".double()"},
     {".to(weight.dtype)": ".int()"},
-    says="one_hot_lookup makes its one-hot rows in a dtype of their own, not in the table's.",
+    says="one_hot_lookup makes its one-hot rows in some dtype, not in that of the table.",
     look="Which dtype does `F.one_hot` return? Which ones does PyTorch multiply with each other?",
     common=True,
 )
@@ -333,7 +333,7 @@ mistake(
 mistake(
     {"ids.long()": "(ids.long() + 1) % len(weight)"},
     {"ids.long()": "ids.long() - 1"},
-    says="one_hot_lookup does not put the 1 into the column of the id, but beside it.",
+    says="one_hot_lookup does not put the 1 into the column of the id, but next to it.",
     look="Which entry of the one-hot row for id 0 is the 1?",
 )
 mistake(
@@ -668,7 +668,7 @@ mistake(
 )
 mistake(
     {_ADDED: f"{_ROWS_OF_ONES}.transpose(-1, -2) @ grad_output"},
-    says="lookup_backward gives every sentence of the batch a table of its own.",
+    says="lookup_backward gives every sentence of the batch its own table.",
     look="How many tables are there, and what happens to the sentences' shares of one row?",
 )
 
@@ -869,7 +869,7 @@ mistake(
 )
 mistake(
     {"n_embd))": "n_embd, generator=torch.Generator().manual_seed(0)))"},
-    says="TokenEmbedding draws from a generator of its own, so manual_seed has no say.",
+    says="TokenEmbedding draws from its own generator, so manual_seed has no effect.",
     look="Which generator does `torch.manual_seed` seed?",
 )
 mistake(
@@ -880,7 +880,7 @@ mistake(
 mistake(
     {"n_embd))": "n_embd).double())"},
     says="TokenEmbedding keeps its table as float64.",
-    look="Which dtype do parameters have if nothing is said?",
+    look="Which dtype do parameters have by default?",
 )
 mistake(
     {
@@ -1035,11 +1035,11 @@ class table_of_a_child_under_its_name(nn.Module):
 
 error(
     "AttributeError: cannot assign parameters before Module.__init__() call",
-    "Most often `super().__init__()` is missing, or stands below the parameter.",
+    "Most often `super().__init__()` is missing, or comes after the parameter.",
 )
 error(
     "NameError: name 'weight' is not defined",
-    "Most often forward asks for the table as if it were a name of its own: whose is it?",
+    "Most often forward asks for the table as if it were a plain name: what does it belong to?",
 )
 error(
     "TypeError: 'Parameter' object is not callable",
@@ -1047,5 +1047,5 @@ error(
 )
 error(
     "TypeError: object of type 'Embedding' has no len()",
-    "Often a whole `nn.Embedding` stands where its table should: which of the two is a tensor?",
+    "Often a whole `nn.Embedding` is passed in place of its table: which of the two is a tensor?",
 )

@@ -45,13 +45,13 @@ mistake(
 )
 mistake(
     {_SHARES: "_normed(scores.exp())"},
-    says="toy_attention computes the softmax by `exp` as it stands, which overflows.",
+    says="toy_attention computes the softmax by a plain `exp`, which overflows.",
     look="What is `exp(900)` in float32, and what is infinity divided by infinity?",
     common=True,
 )
 mistake(
     {_SHARES: "_normed((scores - scores.max()).exp())"},
-    says="toy_attention subtracts the largest score of all, which leaves some rows nothing but 0.",
+    says="toy_attention subtracts the largest score of all, which leaves some rows all zero.",
     look="For which row is a score the largest, if a batch has many rows?",
 )
 mistake(
@@ -148,7 +148,7 @@ mistake(
 mistake(
     {"dim=-1)": "dim=-1).detach()"},
     says="toy_attention cuts x off in some place, so that its gradient misses one of its ways.",
-    look="In how many places does x stand in the formula?",
+    look="How many times does x appear in the formula?",
 )
 mistake(
     {"transpose(-2, -1)": "reshape(len(x), x.shape[2], -1)"},
@@ -400,7 +400,7 @@ mistake(
 mistake(
     {"layer(x)[:, perm]": "layer(x)"},
     says="equivariance_gap does not shuffle the result for the unshuffled tokens.",
-    look="Where does the token from place 0 stand in each of the two results?",
+    look="Where is the token from position 0 in each of the two results?",
     common=True,
 )
 mistake(
@@ -414,7 +414,7 @@ mistake(
     {"layer(x)[:, perm]": "layer(x)", "layer(x[:, perm])": "layer(x[:, perm])[:, perm]"},
     {"layer(x[:, perm])": "layer(x[:, perm.argsort()])"},
     {"layer(x[:, perm])": "layer(x)"},
-    says="equivariance_gap compares two results whose tokens stand in different orders.",
+    says="equivariance_gap compares two results with tokens in different orders.",
     look="How often, and by which permutation, are the tokens of each result shuffled?",
 )
 mistake(
@@ -737,7 +737,7 @@ mistake(
 )
 mistake(
     {"scores.softmax(dim=-1)": "_normed(scores.exp())"},
-    says="projected_attention computes the softmax by `exp` as it is, which overflows.",
+    says="projected_attention computes the softmax by a plain `exp`, which overflows.",
     look="What is `exp(900)` in float32, and what is infinity divided by infinity?",
 )
 mistake(
@@ -842,7 +842,7 @@ mistake(
     {_MASKED: "(scores - later.to(x.dtype) * math.inf)"},
     {_MASKED: "(scores - later * math.inf)"},
     says="causal_toy_attention multiplies a mask by infinity, and 0 times infinity is nan.",
-    look="What stands below the diagonal of your mask?",
+    look="What is below the diagonal of your mask?",
     common=True,
 )
 mistake(
@@ -874,7 +874,7 @@ mistake(
 )
 mistake(
     {_MASKED_SHARES: f"_normed({_MASKED}.exp())"},
-    says="causal_toy_attention computes the softmax by `exp` as it stands, which overflows.",
+    says="causal_toy_attention computes the softmax by a plain `exp`, which overflows.",
     look="What is exp(900) in float32, and what is infinity divided by infinity?",
 )
 mistake(
@@ -944,7 +944,7 @@ mistake(
 mistake(
     {"dim=-1)": "dim=-1).detach()"},
     says="causal_toy_attention cuts x off in some place, so that its gradient misses some way.",
-    look="In how many places does x stand in the formula?",
+    look="How many times does x appear in the formula?",
 )
 mistake(
     {"scores.masked_fill(later": "scores.tril().masked_fill(scores.tril() == 0"},
@@ -1007,7 +1007,7 @@ error(
 )
 error(
     "RuntimeError: masked_fill_ only supports a 0-dimensional value tensor",
-    "Often a whole tensor (T, T) stands where one number is to be filled in.",
+    "Often a whole tensor (T, T) is passed where one number is filled in.",
 )
 error(
     "RuntimeError: The size of tensor a (3) must match the size of tensor b (2)",

@@ -65,7 +65,7 @@ mistake(
         "torch.arange(0, head_dim, 2,": "2 * torch.arange(head_dim,",
         _TWICE: "angles",
     },
-    says="rope_tables gives each feature a rate of its own, instead of each pair.",
+    says="rope_tables gives each feature its own rate, instead of each pair.",
     look="How many rates are there for D = 4? Which two columns share one?",
 )
 mistake(
@@ -77,7 +77,7 @@ mistake(
 )
 mistake(
     {"(-even_numbers / head_dim)": "-even_numbers"},
-    says="rope_tables leaves out D in its exponent, so that all pairs but the first stand still.",
+    says="rope_tables leaves out D in its exponent, so that only the first pair moves.",
     look="Where in the formula does the width of a head occur?",
 )
 mistake(
@@ -102,8 +102,8 @@ mistake(
 )
 mistake(
     {"(angles, angles), dim=-1": "(angles, angles)"},
-    says="rope_tables puts the copy of the angles below them instead of beside them.",
-    look="Along which axis does `torch.cat` join if nothing is said?",
+    says="rope_tables puts the copy of the angles below them instead of next to them.",
+    look="Along which axis does `torch.cat` join by default?",
 )
 mistake(
     {"torch.outer(positions,": "torch.outer(positions / max(seq_len, 1),"},
@@ -182,7 +182,7 @@ alternative(
 
 error(
     "TypeError: cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
-    "Most often the tensors stand one by one in the call of `torch.cat`, not together in a tuple.",
+    "Most often the tensors are passed one by one to `torch.cat`, not together in a tuple.",
 )
 error(
     "RuntimeError: The size of tensor a (101) must match the size of tensor b (2)",
@@ -236,7 +236,7 @@ mistake(
     {_HALVES: "x[..., 0::2], x[..., 1::2]"},
     {_JOINED: "torch.stack((-x2, x1), -1).flatten(-2)"},
     says="rotate_half takes neighbors for pairs in one of its two steps only.",
-    look="What are x1 and x2 for four features? In which columns of the result do they stand?",
+    look="What are x1 and x2 for four features? In which columns of the result are they?",
 )
 mistake(
     {"(-x2, x1)": "(-x2, -x1)"},
@@ -249,7 +249,7 @@ mistake(
     {"(-x2, x1)": "(-x1, -x2)"},
     {"(-x2, x1)": "(x1, x2)"},
     says="rotate_half leaves both halves where they are.",
-    look="In which half of the result does x1 stand?",
+    look="In which half of the result is x1?",
 )
 mistake(
     {_JOINED: "(-x2, x1)"},
@@ -275,7 +275,7 @@ mistake(
 mistake(
     {"x1), dim=-1": "x1)"},
     says="rotate_half joins its halves along the first axis instead of the last.",
-    look="Along which axis does `torch.cat` join if nothing is said?",
+    look="Along which axis does `torch.cat` join by default?",
 )
 mistake(
     {_HALVES: "x[..., :2], x[..., 2:]"},
@@ -389,13 +389,13 @@ mistake(
     {"    return": "    if x.ndim == 4: cos, sin = cos[:, None], sin[:, None]\n    return"},
     {"* cos": "* cos[:, None]", "* sin": "* sin[:, None]"},
     says="apply_rope takes the second axis for the positions, which fits (B, T, H, D) only.",
-    look="Where do the positions stand in (B, H, T, D)?",
+    look="Which axis of (B, H, T, D) holds the positions?",
     common=True,
 )
 mistake(
     {"cos +": "cos -"},
     says="apply_rope turns backwards: it subtracts the sine term.",
-    look="Which sign stands between the two products?",
+    look="Which sign is between the two products?",
 )
 mistake(
     {"x * cos + ": ""},
@@ -460,7 +460,7 @@ mistake(
 mistake(
     {"* cos": "* cos[:, :1]", "* sin": "* sin[:, :1]"},
     says="apply_rope turns every pair by the angle of the first pair.",
-    look="Does each pair have a column of its own?",
+    look="Does each pair have its own column?",
 )
 mistake(
     {"rotate_half(x)": "rotate_half(x * cos)"},
@@ -518,7 +518,7 @@ error(
 )
 error(
     "RuntimeError: mat1 and mat2 shapes cannot be multiplied (6x6 and 3x6)",
-    "Most often x meets the tables as matrices, although each feature has a cosine of its own.",
+    "Most often x meets the tables as matrices, although each feature has its own cosine.",
 )
 error(
     "TypeError: rotate_half() takes 1 positional argument but",
@@ -539,7 +539,7 @@ _GOT = 'f"got {offset} + {seq_len} = {offset + seq_len}"'
 
 mistake(
     {_ROWS: "slice(seq_len)"},
-    says="RotaryEmbedding ignores `offset`: a token from the cache stands at position 0 again.",
+    says="RotaryEmbedding ignores `offset`: a new token after the cache gets position 0 again.",
     look="Which rows of the tables belong to positions `offset` to `offset + T - 1`?",
     common=True,
 )
@@ -575,7 +575,7 @@ mistake(
 mistake(
     {_ROWS: "slice(offset + 1, offset + seq_len + 1)"},
     says="RotaryEmbedding starts one position too late, at offset + 1.",
-    look="At which position does the first token of a prompt stand?",
+    look="At which position is the first token of a prompt?",
 )
 mistake(
     {_ROWS: "slice(max(offset - seq_len, 0), max(offset, seq_len))"},
@@ -602,13 +602,13 @@ mistake(
 mistake(
     {_ROWS: "slice(offset, offset + 1)"},
     says="RotaryEmbedding gives all tokens of a call the same position, offset.",
-    look="Do two tokens of one call stand at the same place?",
+    look="Do two tokens of one call have the same position?",
 )
 mistake(
     {"if offset + seq_len >": "if seq_len >"},
     {"if offset + seq_len >": "if offset >="},
     says="RotaryEmbedding compares T or offset alone with max_seq_len, and forgets the other.",
-    look="Where does the last token stand if the first stands at offset?",
+    look="Where is the last token if the first is at offset?",
 )
 mistake(
     {"if offset + seq_len >": "if 0 >", _ROWS: f"{_RANGE}.clamp(max={_LAST})"},
@@ -682,7 +682,7 @@ mistake(
 mistake(
     {f"self.{_COS}": "type(self).cos = cos", f"self.{_SIN}": "type(self).sin = sin"},
     says="RotaryEmbedding keeps its tables on the class, where each new module replaces them.",
-    look="Make two modules and call the first. Whose tables does it use?",
+    look="Make two modules and call the first. Which tables does it use?",
 )
 mistake(
     {
@@ -1039,12 +1039,12 @@ mistake(
 mistake(
     {"factor **": "factor *"},
     says="ntk_base multiplies with D / (D - 2) instead of raising the factor to that power.",
-    look="How does the base stand in the wavelength of the last pair: as a factor or in a power?",
+    look="How does the base appear in the wavelength of the last pair: as a factor or in a power?",
 )
 mistake(
     {"base * factor": "10000.0 * factor"},
     {_EXPONENT: "(128 / 126)"},
-    says="ntk_base puts a number of its own, 10000 or 128, where an argument belongs.",
+    says="ntk_base uses a fixed number, 10000 or 128, where an argument belongs.",
     look="Where in the formula do the arguments base and head_dim occur?",
 )
 mistake(
@@ -1112,25 +1112,25 @@ mistake(
 mistake(
     {"/ n_heads": "/ 8"},
     says="alibi_bias uses slopes 1/2, 1/4, 1/8, …, which are those of eight heads only.",
-    look="Where does H stand in the exponent? What is the last slope for H = 2?",
+    look="Where is H in the exponent? What is the last slope for H = 2?",
     common=True,
 )
 mistake(
     {".clamp(max=0)": ".abs().neg()"},
     says="alibi_bias penalizes later keys as well.",
-    look="What stands above the diagonal?",
+    look="What is above the diagonal?",
     common=True,
 )
 mistake(
     {".clamp(max=0)": ""},
     says="alibi_bias rewards later keys, because query - key is negative there.",
-    look="What does your formula give above the diagonal, and what should stand there?",
+    look="What does your formula give above the diagonal, and what should be there?",
     common=True,
 )
 mistake(
     {".clamp(max=0)": ".clamp(min=0)"},
     says="alibi_bias gives earlier keys 0, and rewards later ones.",
-    look="What stands below the diagonal, and what above?",
+    look="What is below the diagonal, and what above?",
 )
 mistake(
     {"torch.arange(1, n_heads + 1)": "torch.ones(n_heads)"},
@@ -1167,7 +1167,7 @@ mistake(
     {_BIAS: f"{_BIAS} + torch.full((seq_len, seq_len), -math.inf).triu(1)"},
     {_BIAS: f"{_BIAS} + torch.ones(seq_len, seq_len).triu(1) * -math.inf"},
     says="alibi_bias masks later keys with -inf, which is not its task.",
-    look="What stands above the diagonal? Whose task is the mask?",
+    look="What is above the diagonal? Which code adds the mask?",
 )
 mistake(
     {"positions[:, None])": "positions[:, None] - 1)"},
@@ -1242,7 +1242,7 @@ alternative(
 
 error(
     "RuntimeError: The size of tensor a (8) must match the size of tensor b (3)",
-    "Most often slopes (H,) meet distances (T, T): they need axes of their own for that.",
+    "Most often slopes (H,) meet distances (T, T): they need separate axes for that.",
 )
 error(
     "TypeError: unsupported operand type(s) for *: 'float' and 'range'",

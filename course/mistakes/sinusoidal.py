@@ -169,7 +169,7 @@ alternative(
 
 error(
     "TypeError: bad operand type for unary -: '",
-    "Often a range or a list stands where a formula needs a tensor: torch.arange makes one.",
+    "Often a range or a list is used where a formula needs a tensor: torch.arange makes one.",
 )
 error(
     "ValueError: only one element tensors can be converted to Python scalars",
@@ -203,7 +203,7 @@ mistake(
 mistake(
     {_FREQUENCIES: "base ** (-torch.arange(n_embd).double() / n_embd)", _TABLE: _BY_COLUMN},
     {_FREQUENCIES: "base ** (torch.arange(n_embd) * (-2.0 / n_embd))", _TABLE: _BY_COLUMN},
-    says="sinusoidal_encoding gives each column a frequency of its own, not each pair.",
+    says="sinusoidal_encoding gives each column its own frequency, not each pair.",
     look="Which angle do columns 2i and 2i + 1 share?",
     common=True,
 )
@@ -352,7 +352,7 @@ error(
 )
 error(
     "RuntimeError: inconsistent tensor size, expected tensor [11] and src [4]",
-    "Often `@` stands between positions (T,) and frequencies (C/2,): it forms a dot product.",
+    "Often `@` is used between positions (T,) and frequencies (C/2,): it forms a dot product.",
 )
 error(
     "RuntimeError: The expanded size of the tensor (2) must match the existing size (4)",
@@ -417,7 +417,7 @@ mistake(
 )
 mistake(
     {_REGISTERED: 'self.table = table; self.register_buffer("copy", table.clone())'},
-    says="SinusoidalPositionalEmbedding has a buffer, but answers from a table of its own.",
+    says="SinusoidalPositionalEmbedding has a buffer, but answers from another table.",
     look="Which of its tensors does forward use?",
 )
 mistake(
@@ -738,7 +738,7 @@ alternative(
 
 error(
     "RuntimeError: torch.block_diag: Input tensors must have 2 or fewer dimensions",
-    "Often all blocks come as one tensor, (C/2, 2, 2), where each is an argument of its own.",
+    "Often all blocks come as one tensor, (C/2, 2, 2), where each has to be a separate argument.",
 )
 error(
     "ValueError: only one element tensors can be converted to Python scalars",
@@ -875,11 +875,11 @@ error(
 )
 error(
     "RuntimeError: mat1 and mat2 shapes cannot be multiplied",
-    "Often `@` stands between two tables, (T - k, C) and (T - k, C): it multiplies matrices.",
+    "Often `@` is used between two tables, (T - k, C) and (T - k, C): it multiplies matrices.",
 )
 error(
     "RuntimeError: The size of tensor a (6) must match the size of tensor b (4) at non-singleton",
-    "Often all T rows meet the T - k rows from k on: as many must stand on both sides.",
+    "Often all T rows meet the T - k rows from k on: both sides need the same number.",
 )
 error(
     "IndexError: index 6 is out of bounds for dimension 0 with size 6",
