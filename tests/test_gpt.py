@@ -238,6 +238,22 @@ class TestSplitHeads:
         x = draw.normal(batch, length, n_heads * width)
         expect.equal(lesson.split_heads(x, n_heads=n_heads), heads_of(x, n_heads))
 
+    def test_gradient_goes_back_to_the_features(self, lesson, draw):
+        """Each number of the result is one of x, so its gradient goes there."""
+        x, upstream = draw.normal(2, 5, 12), draw.normal(2, 3, 5, 4)
+        got = lesson.split_heads.gradients(x, 3, upstream=upstream)
+        expect.equal(got[0], torch.cat([upstream[:, h] for h in range(3)], dim=-1))
+
+
+@exercise("split_heads")
+@corner
+class TestSplitHeadsCorners:
+    @pytest.mark.parametrize("n_embd, n_heads", [(7, 2), (4, 8), (10, 4)])
+    def test_heads_of_different_widths_are_refused(self, lesson, draw, n_embd, n_heads):
+        """7 features are no two heads of the same width."""
+        x = draw.normal(2, 8, n_embd)
+        expect.rejects(lesson.split_heads, ValueError, bad=(x, n_heads), mentions=(n_embd, n_heads))
+
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_dtype_stays(self, lesson, draw, dtype):
         """Numbers move; none changes."""
@@ -251,21 +267,9 @@ class TestSplitHeads:
         x = draw.normal(5, 12).expand(2, 5, 12)
         expect.equal(lesson.split_heads(x, 3), heads_of(x, 3))
 
-    def test_gradient_goes_back_to_the_features(self, lesson, draw):
-        """Each number of the result is one of x, so its gradient goes there."""
-        x, upstream = draw.normal(2, 5, 12), draw.normal(2, 3, 5, 4)
-        got = lesson.split_heads.gradients(x, 3, upstream=upstream)
-        expect.equal(got[0], torch.cat([upstream[:, h] for h in range(3)], dim=-1))
-
     def test_result_stays_on_the_device(self, lesson, draw):
         """What comes from a GPU stays there; the "meta" device stands in for it."""
         expect_device_of_x(lesson.split_heads, draw.normal(2, 5, 12), 3)
-
-    @pytest.mark.parametrize("n_embd, n_heads", [(7, 2), (4, 8), (10, 4)])
-    def test_heads_of_different_widths_are_refused(self, lesson, draw, n_embd, n_heads):
-        """7 features are no two heads of the same width."""
-        x = draw.normal(2, 8, n_embd)
-        expect.rejects(lesson.split_heads, ValueError, bad=(x, n_heads), mentions=(n_embd, n_heads))
 
 
 @exercise("merge_heads")
@@ -293,6 +297,16 @@ class TestMergeHeads:
         x = draw.normal(2, 4, 8)
         expect.equal(lesson.merge_heads(heads_of(x, 4)), x)
 
+    def test_gradient_goes_back_to_the_heads(self, lesson, draw):
+        """Each number of the result is one of x, so its gradient goes there."""
+        x, upstream = draw.normal(2, 3, 5, 4), draw.normal(2, 5, 12)
+        got = lesson.merge_heads.gradients(x, upstream=upstream)
+        expect.equal(got[0], heads_of(upstream, 3))
+
+
+@exercise("merge_heads")
+@corner
+class TestMergeHeadsCorners:
     def test_memory_order_does_not_matter(self, lesson, draw):
         """Heads are mostly made by a transpose, and the numbers of an average lie in
         another order than those of a view.
@@ -307,12 +321,6 @@ class TestMergeHeads:
         """Numbers move; none changes."""
         x = draw.normal(2, 3, 5, 4, dtype=dtype)
         expect.equal(lesson.merge_heads(x), torch.cat([x[:, h] for h in range(3)], dim=-1))
-
-    def test_gradient_goes_back_to_the_heads(self, lesson, draw):
-        """Each number of the result is one of x, so its gradient goes there."""
-        x, upstream = draw.normal(2, 3, 5, 4), draw.normal(2, 5, 12)
-        got = lesson.merge_heads.gradients(x, upstream=upstream)
-        expect.equal(got[0], heads_of(upstream, 3))
 
     def test_result_stays_on_the_device(self, lesson, draw):
         """What comes from a GPU stays there; the "meta" device stands in for it."""
@@ -375,15 +383,6 @@ class TestCausalAttention:
         after = expect.tensors(lesson.causal_attention(q, k, v), "the averages")
         expect.close(after[:, :, :3], before[:, :, :3], what="positions 0 to 2")
 
-    def test_large_scores_stay_finite(self, lesson):
-        """D = 4, q = ±500 everywhere, so scores are 4 * 500 / 2 = ±1000 times the key.
-        e ** 1000 is infinite, but a key 1 takes all from a key 0, and a key 0 from a key -1.
-        """
-        q = torch.tensor([500.0, 500.0, -500.0])[:, None].expand(1, 1, 3, 4)
-        k = torch.tensor([0.0, 1.0, -1.0])[:, None].expand(1, 1, 3, 4)
-        v = torch.tensor([1.0, 2.0, 3.0])[:, None].expand(1, 1, 3, 4)
-        expect.close(lesson.causal_attention(q, k, v), v)
-
     def test_a_later_key_never_wins_however_low_the_others_are(self, lesson):
         """All scores of the first two queries are -20 000 with a bias, those of later
         keys too. What is later is left out, so each averages 1, or 1 and 3. Logarithms of
@@ -442,6 +441,50 @@ class TestCausalAttention:
         got = lesson.causal_attention(q, k, v, bias)
         expect.close(got, attended(q, k, v, bias).float())
 
+    def test_gradient_reaches_queries_keys_and_values(self, lesson, draw):
+        """All three come from trained weights. By autograd through a loop, in float64."""
+        q, k, v = drawn_qkv(draw, 2, 3, 4, 5, 6)
+        upstream = draw.normal(2, 3, 4, 6)
+        got = lesson.causal_attention.gradients(q, k, v, upstream=upstream)
+        for place, want in enumerate(differentiated(attended, upstream, q, k, v)):
+            expect.close(got[place], want.float(), tolerance=1e-4)
+
+    @pytest.mark.parametrize("shape", [(4, 5), (3, 1, 5)], ids=str)
+    def test_gradient_reaches_the_bias(self, lesson, draw, shape):
+        """A bias can be learned: entries that serve several scores add up their gradients,
+        those of later keys get none.
+        """
+        q, k, v = drawn_qkv(draw, 2, 3, 4, 5, 6)
+        bias, upstream = draw.normal(*shape), draw.normal(2, 3, 4, 6)
+        got = lesson.causal_attention.gradients(q, k, v, bias, upstream=upstream)
+        want = differentiated(attended, upstream, q, k, v, bias)[3]
+        expect.close(got[3], want.float(), tolerance=1e-4)
+
+    def test_each_call_has_its_own_sizes(self, lesson, draw):
+        """A mask kept from an earlier call serves only a call with the same Tq and Tk."""
+        for q_len, k_len in [(3, 5), (3, 3), (5, 5), (1, 5), (3, 5), (2, 3)]:
+            q, k, v = drawn_qkv(draw, 2, 1, q_len, k_len, 4)
+            expect.close(lesson.causal_attention(q, k, v), attended(q, k, v).float())
+
+
+@exercise("causal_attention")
+@corner
+class TestCausalAttentionCorners:
+    @pytest.mark.parametrize("q_len, k_len", [(3, 2), (5, 1)])
+    def test_more_queries_than_keys_are_refused(self, lesson, draw, q_len, k_len):
+        """The first query would stand before position 0, and see nothing."""
+        bad = drawn_qkv(draw, 2, 7, q_len, k_len, 4)
+        expect.rejects(lesson.causal_attention, ValueError, bad=bad, mentions=(q_len, k_len))
+
+    def test_large_scores_stay_finite(self, lesson):
+        """D = 4, q = ±500 everywhere, so scores are 4 * 500 / 2 = ±1000 times the key.
+        e ** 1000 is infinite, but a key 1 takes all from a key 0, and a key 0 from a key -1.
+        """
+        q = torch.tensor([500.0, 500.0, -500.0])[:, None].expand(1, 1, 3, 4)
+        k = torch.tensor([0.0, 1.0, -1.0])[:, None].expand(1, 1, 3, 4)
+        v = torch.tensor([1.0, 2.0, 3.0])[:, None].expand(1, 1, 3, 4)
+        expect.close(lesson.causal_attention(q, k, v), v)
+
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_result_has_the_dtype_of_the_queries(self, lesson, draw, dtype):
         """What comes as bfloat16 leaves as bfloat16, and so for float64."""
@@ -462,37 +505,12 @@ class TestCausalAttention:
         q, k, v = draw.normal(3, 2, 5, 3, 4).transpose(2, 3)
         expect.close(lesson.causal_attention(q, k, v), attended(q, k, v).float())
 
-    def test_gradient_reaches_queries_keys_and_values(self, lesson, draw):
-        """All three come from trained weights. By autograd through a loop, in float64."""
-        q, k, v = drawn_qkv(draw, 2, 3, 4, 5, 6)
-        upstream = draw.normal(2, 3, 4, 6)
-        got = lesson.causal_attention.gradients(q, k, v, upstream=upstream)
-        for place, want in enumerate(differentiated(attended, upstream, q, k, v)):
-            expect.close(got[place], want.float(), tolerance=1e-4)
-
     def test_gradient_comes_after_inference_too(self, lesson, draw):
         """A mask that was made inside `torch.inference_mode()` and kept would be refused
         in training.
         """
         qkv, upstream = drawn_qkv(draw, 1, 2, 3, 11, 4), draw.normal(1, 2, 3, 4)
         expect.learns_after_inference(lesson.causal_attention, *qkv, upstream=upstream)
-
-    @pytest.mark.parametrize("shape", [(4, 5), (3, 1, 5)], ids=str)
-    def test_gradient_reaches_the_bias(self, lesson, draw, shape):
-        """A bias can be learned: entries that serve several scores add up their gradients,
-        those of later keys get none.
-        """
-        q, k, v = drawn_qkv(draw, 2, 3, 4, 5, 6)
-        bias, upstream = draw.normal(*shape), draw.normal(2, 3, 4, 6)
-        got = lesson.causal_attention.gradients(q, k, v, bias, upstream=upstream)
-        want = differentiated(attended, upstream, q, k, v, bias)[3]
-        expect.close(got[3], want.float(), tolerance=1e-4)
-
-    def test_each_call_has_its_own_sizes(self, lesson, draw):
-        """A mask kept from an earlier call serves only a call with the same Tq and Tk."""
-        for q_len, k_len in [(3, 5), (3, 3), (5, 5), (1, 5), (3, 5), (2, 3)]:
-            q, k, v = drawn_qkv(draw, 2, 1, q_len, k_len, 4)
-            expect.close(lesson.causal_attention(q, k, v), attended(q, k, v).float())
 
     def test_result_is_on_the_device_of_the_queries(self, lesson, draw):
         """What is made on the way belongs there, too; the "meta" device stands in for a
@@ -501,12 +519,6 @@ class TestCausalAttention:
         q, k, v = drawn_qkv(draw, 2, 3, 4, 5, 6)
         expect_device_of_x(lesson.causal_attention, q, k, v)
         expect_device_of_x(lesson.causal_attention, q, k, v, draw.normal(3, 4, 5))
-
-    @pytest.mark.parametrize("q_len, k_len", [(3, 2), (5, 1)])
-    def test_more_queries_than_keys_are_refused(self, lesson, draw, q_len, k_len):
-        """The first query would stand before position 0, and see nothing."""
-        bad = drawn_qkv(draw, 2, 7, q_len, k_len, 4)
-        expect.rejects(lesson.causal_attention, ValueError, bad=bad, mentions=(q_len, k_len))
 
 
 @exercise("CausalSelfAttention")
@@ -517,10 +529,6 @@ class TestCausalSelfAttention:
         shapes = {name: tuple(weight.shape) for name, weight in attention.parameters.items()}
         expect.equal(shapes, dict.fromkeys(PROJECTIONS, (12, 12)))
         expect.equal(sorted(attention.trainable), sorted(PROJECTIONS))
-
-    def test_seed_repeats_the_start(self, lesson):
-        """The start is drawn from PyTorch's global generator, which nobody seeds."""
-        expect_seed_repeats(lesson, lambda: lesson.CausalSelfAttention(12, 3, 16))
 
     def test_a_lone_token_sees_itself(self, lesson):
         """One key takes all, so the result is the value, through two projections: for
@@ -619,14 +627,6 @@ class TestCausalSelfAttention:
         for place, gradient in zip([0, *PROJECTIONS], want, strict=True):
             expect.close(got[place], gradient.float(), tolerance=1e-4)
 
-    def test_gradient_comes_after_inference_too(self, lesson, draw):
-        """Masks and angles made inside `torch.inference_mode()` and kept would be refused
-        in training. Evaluation mode changes nothing.
-        """
-        attention, x = lesson.CausalSelfAttention(12, 3, 9), draw.normal(2, 5, 12)
-        attention.train(False)
-        expect.learns_after_inference(attention, x, upstream=draw.normal(2, 5, 12))
-
     def test_training_and_evaluation_are_the_same(self, lesson, draw):
         """Nothing is dropped at random, and nothing is left out."""
         attention, weights = attention_and_weights(lesson, draw, 12, 3, 9)
@@ -636,6 +636,10 @@ class TestCausalSelfAttention:
             want = attention_of(x.double(), weights, 3).float()
             expect.close(attention(x), want, tolerance=1e-4)
 
+
+@exercise("CausalSelfAttention")
+@corner
+class TestCausalSelfAttentionCorners:
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_moved_to_a_dtype_it_turns_as_before(self, lesson, dtype):
         """Only token 5 has a key, in pair 1 of D = 12, which turns 10000 ** (-1/6) = 0.2154
@@ -666,6 +670,18 @@ class TestCausalSelfAttention:
         want = attention_of(x.double(), weights, 3).float()
         expect.close(attention(x), want, tolerance=1e-4)
 
+    def test_gradient_comes_after_inference_too(self, lesson, draw):
+        """Masks and angles made inside `torch.inference_mode()` and kept would be refused
+        in training. Evaluation mode changes nothing.
+        """
+        attention, x = lesson.CausalSelfAttention(12, 3, 9), draw.normal(2, 5, 12)
+        attention.train(False)
+        expect.learns_after_inference(attention, x, upstream=draw.normal(2, 5, 12))
+
+    def test_seed_repeats_the_start(self, lesson):
+        """The start is drawn from PyTorch's global generator, which nobody seeds."""
+        expect_seed_repeats(lesson, lambda: lesson.CausalSelfAttention(12, 3, 16))
+
     def test_result_is_on_the_device_of_x(self, lesson, draw):
         """Moved to a GPU, it computes there; the "meta" device stands in for it."""
         expect_device_of_x(lesson.CausalSelfAttention(12, 3, 9), draw.normal(2, 5, 12))
@@ -690,10 +706,6 @@ class TestBlock:
         expect.equal(shapes, want)
         expect.equal(sorted(of_mlp), [(12, 48), (48, 12)], what="the weights of the mlp, sorted")
         expect.equal(len(block.trainable), 10, what="the number of trained parameters")
-
-    def test_seed_repeats_the_start(self, lesson):
-        """The start is drawn from PyTorch's global generator, which nobody seeds."""
-        expect_seed_repeats(lesson, lambda: lesson.Block(12, 3, 16))
 
     def test_parts_that_give_nothing_leave_x(self, lesson, draw):
         """With zeros in the output projection and at the end of the mlp, 0 is added
@@ -768,6 +780,14 @@ class TestBlock:
         for place, gradient in zip([0, *names_in_block(block, 8).values()], want, strict=True):
             expect.close(got[place], gradient.float(), tolerance=1e-4)
 
+
+@exercise("Block")
+@corner
+class TestBlockCorners:
+    def test_seed_repeats_the_start(self, lesson):
+        """The start is drawn from PyTorch's global generator, which nobody seeds."""
+        expect_seed_repeats(lesson, lambda: lesson.Block(12, 3, 16))
+
     def test_result_is_on_the_device_of_x(self, lesson, draw):
         """Moved to a GPU, it computes there; the "meta" device stands in for it."""
         expect_device_of_x(lesson.Block(12, 3, 9), draw.normal(2, 5, 12))
@@ -805,10 +825,6 @@ class TestGPT:
         size = table.square().mean().sqrt().item()
         expect.that(0.018 < size < 0.022, f"tokens.weight has the rms {size:.3g}, not 0.02")
 
-    def test_seed_repeats_the_start(self, lesson):
-        """The start is drawn from PyTorch's global generator, which nobody seeds."""
-        expect_seed_repeats(lesson, lambda: lesson.GPT(11, 8, 2, 2, 16))
-
     def test_blocks_can_be_counted(self, lesson):
         """`generate` makes a cache for each block: of three, three."""
         expect.equal(lesson.prop(number_of_blocks)(lesson.GPT(11, 8, 2, 3, 16)), [3, 3])
@@ -842,21 +858,6 @@ class TestGPT:
         ids = draw.ids(11, 2, 5)
         want = logits_of(ids, weights, 2, 1).float()
         expect.close(1000 * model(ids), 1000 * want, tolerance=1e-3, what="logits times 1000")
-
-    @pytest.mark.parametrize(
-        "dtype", [torch.int32, torch.int16, torch.int8, torch.uint8], ids=show_dtype
-    )
-    def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
-        """The dtype of an id says how it is stored, not which row it names."""
-        model, weights = gpt_and_weights(lesson, draw, 300, 8, 2, 1, 9)
-        ids = draw.ids(120, 2, 5, dtype=dtype)
-        expect.close(model(ids), logits_of(ids, weights, 2, 1).float(), tolerance=1e-4)
-
-    def test_ids_may_lie_apart_in_memory(self, lesson, draw):
-        """A transposed tensor is a tensor, too."""
-        model, weights = gpt_and_weights(lesson, draw, 11, 8, 2, 2, 9)
-        ids = draw.ids(11, 5, 3).T
-        expect.close(model(ids), logits_of(ids, weights, 2, 2).float(), tolerance=1e-4)
 
     @pytest.mark.parametrize("lengths", [(5, 2), (1,) * 7, (7,)], ids=lambda lengths: str(lengths))
     @pytest.mark.parametrize("by_name", [True, False], ids=["by name", "by position"])
@@ -915,27 +916,10 @@ class TestGPT:
         for name, gradient in zip(names_in_gpt(model, 8, 2).values(), want, strict=True):
             expect.close(got[name], gradient.float(), tolerance=1e-3)
 
-    def test_gradient_comes_after_inference_too(self, lesson, draw):
-        """Whatever is made inside `torch.inference_mode()` and kept would be refused in
-        training.
-        """
-        model, ids = lesson.GPT(11, 8, 2, 2, 9), draw.ids(11, 2, 5)
-        model.train(False)
-        expect.learns_after_inference(model, ids, upstream=draw.normal(2, 5, 11))
 
-    def test_result_is_on_the_device_of_the_ids(self, lesson, draw):
-        """Moved to a GPU, it computes there; the "meta" device stands in for it."""
-        expect_device_of_x(lesson.GPT(11, 8, 2, 2, 9), draw.ids(11, 2, 5))
-
-    @corner
-    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
-    def test_moved_to_a_dtype_it_gives_logits_of_that_dtype(self, lesson, draw, dtype):
-        """A model in bfloat16 takes half the memory; its logits are in bfloat16, too."""
-        model, ids = lesson.GPT(11, 8, 2, 2, 9), draw.ids(11, 2, 5)
-        model.to(dtype)
-        got = expect.tensors(model(ids), "the logits")
-        expect.equal(got.dtype, dtype, what="the dtype of the logits")
-
+@exercise("GPT")
+@corner
+class TestGPTCorners:
     def test_a_longer_text_is_refused(self, lesson, draw):
         """max_seq_len = 6 positions: six tokens fit, the seventh has none."""
         expect.rejects(
@@ -955,6 +939,45 @@ class TestGPT:
         expect.rejects(
             model, ValueError, bad=(draw.ids(11, 3, more), caches), mentions=((total, 6),)
         )
+
+    @pytest.mark.parametrize(
+        "dtype", [torch.int32, torch.int16, torch.int8, torch.uint8], ids=show_dtype
+    )
+    def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
+        """The dtype of an id says how it is stored, not which row it names."""
+        model, weights = gpt_and_weights(lesson, draw, 300, 8, 2, 1, 9)
+        ids = draw.ids(120, 2, 5, dtype=dtype)
+        expect.close(model(ids), logits_of(ids, weights, 2, 1).float(), tolerance=1e-4)
+
+    def test_ids_may_lie_apart_in_memory(self, lesson, draw):
+        """A transposed tensor is a tensor, too."""
+        model, weights = gpt_and_weights(lesson, draw, 11, 8, 2, 2, 9)
+        ids = draw.ids(11, 5, 3).T
+        expect.close(model(ids), logits_of(ids, weights, 2, 2).float(), tolerance=1e-4)
+
+    def test_gradient_comes_after_inference_too(self, lesson, draw):
+        """Whatever is made inside `torch.inference_mode()` and kept would be refused in
+        training.
+        """
+        model, ids = lesson.GPT(11, 8, 2, 2, 9), draw.ids(11, 2, 5)
+        model.train(False)
+        expect.learns_after_inference(model, ids, upstream=draw.normal(2, 5, 11))
+
+    def test_seed_repeats_the_start(self, lesson):
+        """The start is drawn from PyTorch's global generator, which nobody seeds."""
+        expect_seed_repeats(lesson, lambda: lesson.GPT(11, 8, 2, 2, 16))
+
+    def test_result_is_on_the_device_of_the_ids(self, lesson, draw):
+        """Moved to a GPU, it computes there; the "meta" device stands in for it."""
+        expect_device_of_x(lesson.GPT(11, 8, 2, 2, 9), draw.ids(11, 2, 5))
+
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_moved_to_a_dtype_it_gives_logits_of_that_dtype(self, lesson, draw, dtype):
+        """A model in bfloat16 takes half the memory; its logits are in bfloat16, too."""
+        model, ids = lesson.GPT(11, 8, 2, 2, 9), draw.ids(11, 2, 5)
+        model.to(dtype)
+        got = expect.tensors(model(ids), "the logits")
+        expect.equal(got.dtype, dtype, what="the dtype of the logits")
 
 
 def loss_by_formula(logits, ids):
@@ -1014,6 +1037,32 @@ class TestNextTokenLoss:
         ids[:, 0] = (ids[:, 0] + 2) % 5
         expect.close(lesson.next_token_loss(logits, ids), want)
 
+    def test_gradient_is_how_wrong_each_probability_is(self, lesson, draw):
+        """Probability minus 1 for the token that came, minus 0 for the others, over the
+        number of tokens, B (T - 1) = 6; nothing at the last position. Times the gradient
+        at the loss.
+        """
+        logits, ids = draw.normal(2, 4, 5), draw.ids(5, 2, 4)
+        came = torch.eye(5)[ids[:, 1:]]
+        want = torch.zeros(2, 4, 5)
+        want[:, :3] = 1.7 * (logits[:, :3].softmax(-1) - came) / 6
+        got = lesson.next_token_loss.gradients(logits, ids, upstream=torch.tensor(1.7))
+        expect.close(got[0], want)
+
+
+@exercise("next_token_loss")
+@corner
+class TestNextTokenLossCorners:
+    @pytest.mark.parametrize("length", [1, 0])
+    def test_fewer_than_two_tokens_are_refused(self, lesson, length):
+        """Of one token, none comes next; a mean over nothing is nan."""
+        expect.rejects(
+            lesson.next_token_loss,
+            ValueError,
+            bad=(torch.zeros(3, length, 5), torch.zeros(3, length, dtype=torch.int64)),
+            mentions=(length,),
+        )
+
     def test_sure_and_wrong_costs_the_logit(self, lesson):
         """-ln of e ** -1000 is 1000, although e ** -1000 is rounded to 0. The other token
         was sure and right, and costs 0.
@@ -1050,31 +1099,9 @@ class TestNextTokenLoss:
         got = lesson.next_token_loss(logits, ids)
         expect.close(got, loss_by_formula(logits, ids).float())
 
-    def test_gradient_is_how_wrong_each_probability_is(self, lesson, draw):
-        """Probability minus 1 for the token that came, minus 0 for the others, over the
-        number of tokens, B (T - 1) = 6; nothing at the last position. Times the gradient
-        at the loss.
-        """
-        logits, ids = draw.normal(2, 4, 5), draw.ids(5, 2, 4)
-        came = torch.eye(5)[ids[:, 1:]]
-        want = torch.zeros(2, 4, 5)
-        want[:, :3] = 1.7 * (logits[:, :3].softmax(-1) - came) / 6
-        got = lesson.next_token_loss.gradients(logits, ids, upstream=torch.tensor(1.7))
-        expect.close(got[0], want)
-
     def test_loss_is_on_the_device_of_the_logits(self, lesson, draw):
         """What comes from a GPU stays there; the "meta" device stands in for it."""
         expect_device_of_x(lesson.next_token_loss, draw.normal(2, 4, 5), draw.ids(5, 2, 4))
-
-    @pytest.mark.parametrize("length", [1, 0])
-    def test_fewer_than_two_tokens_are_refused(self, lesson, length):
-        """Of one token, none comes next; a mean over nothing is nan."""
-        expect.rejects(
-            lesson.next_token_loss,
-            ValueError,
-            bad=(torch.zeros(3, length, 5), torch.zeros(3, length, dtype=torch.int64)),
-            mentions=(length,),
-        )
 
 
 class Remembering(nn.Module):
@@ -1203,28 +1230,6 @@ class TestGenerate:
         complaints = model.attribute("complaints")
         expect.that(not complaints, f"the model was called {', '.join(dict.fromkeys(complaints))}")
 
-    @pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
-    @pytest.mark.parametrize("n_new", [2, 0])
-    def test_model_is_left_in_its_mode(self, lesson, draw, training, n_new):
-        """Whoever lets a model write in the middle of training wants to go on training,
-        all parts of it.
-        """
-        model = remembering(lesson, drawn_table(draw, 7))
-        model.train(training)
-        lesson.generate(model, draw.ids(7, 2, 4), n_new)
-        expect.equal(
-            model.attribute("modes"),
-            [training] * 5,
-            what="training, of the model and each part",
-        )
-
-    def test_nothing_new_is_the_prompt(self, lesson, draw):
-        """n_new = 0: the model is not asked."""
-        model, ids = remembering(lesson, drawn_table(draw, 7)), draw.ids(7, 2, 4)
-        got = lesson.generate(model, ids, 0)
-        expect.equal(continuation(got, ids, 7).shape, (2, 0), what="the shape of what is new")
-        expect.equal(model.attribute("read"), [], what="what the model read")
-
     def test_two_texts_begin_anew(self, lesson, draw):
         """Caches belong to one call; the next one begins with empty ones."""
         table = drawn_table(draw, 7)
@@ -1234,13 +1239,6 @@ class TestGenerate:
             got = lesson.generate(model, ids, 3, temperature=0)
             want = most_probable(table, ids, 3)[:, length:]
             expect.equal(continuation(got, ids, 7), want, what="the new tokens")
-
-    @pytest.mark.parametrize("dtype", [torch.int32, torch.uint8, torch.int8], ids=show_dtype)
-    def test_prompt_of_every_integer_dtype(self, lesson, draw, dtype):
-        """New tokens may have numbers that the dtype of the prompt cannot hold."""
-        table, ids = torch.arange(300.0).expand(300, 300), draw.ids(100, 2, 4, dtype=dtype)
-        got = lesson.generate(remembering(lesson, table), ids, 2, temperature=0)
-        expect.equal(continuation(got, ids, 300), torch.full((2, 2), 299), what="the new tokens")
 
     def test_tokens_are_drawn_with_their_probabilities(self, lesson, draw):
         """Logits ln 1, ln 2, ln 5 and ln 2 are probabilities 0.1, 0.2, 0.5 and 0.2, for
@@ -1269,13 +1267,6 @@ class TestGenerate:
         got = shares_drawn(lesson, torch.tensor([math.log(3) / 100, 0.0]), temperature=0.01)
         what = f"the shares of the tokens in {N_TEXTS} draws"
         expect.close(got[0], torch.tensor([0.75, 0.25]), tolerance=0.05, what=what)
-
-    def test_a_low_temperature_is_nearly_0(self, lesson):
-        """Logits 6, 8 and 0 at temperature 0.02 are 300, 400 and 0: e ** 400 is infinite,
-        but its share is 1.
-        """
-        got = shares_drawn(lesson, torch.tensor([6.0, 8.0, 0.0]), temperature=0.02)
-        expect.close(got[0], torch.tensor([0.0, 1.0, 0.0]), what="the shares of the tokens")
 
     @pytest.mark.parametrize("top_k, kept", [(1, [2]), (2, [2, 3]), (3, [1, 2, 3])])
     def test_top_k_draws_from_the_most_probable(self, lesson, top_k, kept):
@@ -1348,6 +1339,80 @@ class TestGenerate:
         what = "how often two draws are the same, in a text and in two neighbors"
         expect.close(shares, [0.5, 0.5], tolerance=0.05, what=what)
 
+    @pytest.mark.parametrize("length, n_new", [(4, 3), (6, 1), (6, 0)])
+    def test_the_last_new_token_needs_no_position(self, lesson, draw, length, n_new):
+        """max_seq_len = 6: since the last one is not read, T + n_new may be 7."""
+        table, ids = drawn_table(draw, 7), draw.ids(7, 2, length)
+        got = lesson.generate(remembering(lesson, table, max_seq_len=6), ids, n_new, 0.0)
+        want = most_probable(table, ids, n_new)[:, length:]
+        expect.equal(continuation(got, ids, 7), want, what="the new tokens")
+
+
+@exercise("generate")
+@corner
+class TestGenerateCorners:
+    @pytest.mark.parametrize("length, n_new", [(4, 4), (1, 20), (8, 0)])
+    def test_more_than_the_positions_are_refused(self, lesson, draw, length, n_new):
+        """max_seq_len = 6: with T + n_new = 8, seven tokens have to be read."""
+        expect.rejects(
+            lesson.generate,
+            ValueError,
+            bad=(remembering(lesson, drawn_table(draw, 7), 2, 6), draw.ids(7, 2, length), n_new),
+            mentions=(length + n_new, length, n_new, 6, 7),
+        )
+
+    @pytest.mark.parametrize("temperature", [-1.0, -0.01])
+    def test_negative_temperature_is_refused(self, lesson, draw, temperature):
+        """It would make the least probable the most probable."""
+        model, ids = remembering(lesson, drawn_table(draw, 7)), draw.ids(7, 2, 4)
+        expect.rejects(
+            lesson.generate, ValueError, bad=(model, ids, 2, temperature), mentions=(temperature,)
+        )
+
+    @pytest.mark.parametrize("top_k", [0, -1])
+    def test_top_k_below_1_is_refused(self, lesson, draw, top_k):
+        """Then no token is left to draw."""
+        model, ids = remembering(lesson, drawn_table(draw, 7)), draw.ids(7, 2, 4)
+        expect.rejects(
+            lesson.generate, ValueError, bad=(model, ids, 2, 1.0, top_k), mentions=(top_k,)
+        )
+
+    def test_nothing_new_is_the_prompt(self, lesson, draw):
+        """n_new = 0: the model is not asked."""
+        model, ids = remembering(lesson, drawn_table(draw, 7)), draw.ids(7, 2, 4)
+        got = lesson.generate(model, ids, 0)
+        expect.equal(continuation(got, ids, 7).shape, (2, 0), what="the shape of what is new")
+        expect.equal(model.attribute("read"), [], what="what the model read")
+
+    def test_a_low_temperature_is_nearly_0(self, lesson):
+        """Logits 6, 8 and 0 at temperature 0.02 are 300, 400 and 0: e ** 400 is infinite,
+        but its share is 1.
+        """
+        got = shares_drawn(lesson, torch.tensor([6.0, 8.0, 0.0]), temperature=0.02)
+        expect.close(got[0], torch.tensor([0.0, 1.0, 0.0]), what="the shares of the tokens")
+
+    @pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
+    @pytest.mark.parametrize("n_new", [2, 0])
+    def test_model_is_left_in_its_mode(self, lesson, draw, training, n_new):
+        """Whoever lets a model write in the middle of training wants to go on training,
+        all parts of it.
+        """
+        model = remembering(lesson, drawn_table(draw, 7))
+        model.train(training)
+        lesson.generate(model, draw.ids(7, 2, 4), n_new)
+        expect.equal(
+            model.attribute("modes"),
+            [training] * 5,
+            what="training, of the model and each part",
+        )
+
+    @pytest.mark.parametrize("dtype", [torch.int32, torch.uint8, torch.int8], ids=show_dtype)
+    def test_prompt_of_every_integer_dtype(self, lesson, draw, dtype):
+        """New tokens may have numbers that the dtype of the prompt cannot hold."""
+        table, ids = torch.arange(300.0).expand(300, 300), draw.ids(100, 2, 4, dtype=dtype)
+        got = lesson.generate(remembering(lesson, table), ids, 2, temperature=0)
+        expect.equal(continuation(got, ids, 300), torch.full((2, 2), 299), what="the new tokens")
+
     @pytest.mark.parametrize("top_k", [None, 3])
     def test_a_generator_repeats_the_draws(self, lesson, top_k):
         """The same seed gives the same tokens, whatever else is drawn; another seed gives
@@ -1387,37 +1452,3 @@ class TestGenerate:
         """Room for new tokens belongs where the prompt is."""
         model = remembering(lesson, drawn_table(draw, 7))
         expect.stays_on_device(lesson.generate, model, draw.ids(7, 2, 4), 3, 0.0)
-
-    @pytest.mark.parametrize("length, n_new", [(4, 3), (6, 1), (6, 0)])
-    def test_the_last_new_token_needs_no_position(self, lesson, draw, length, n_new):
-        """max_seq_len = 6: since the last one is not read, T + n_new may be 7."""
-        table, ids = drawn_table(draw, 7), draw.ids(7, 2, length)
-        got = lesson.generate(remembering(lesson, table, max_seq_len=6), ids, n_new, 0.0)
-        want = most_probable(table, ids, n_new)[:, length:]
-        expect.equal(continuation(got, ids, 7), want, what="the new tokens")
-
-    @pytest.mark.parametrize("length, n_new", [(4, 4), (1, 20), (8, 0)])
-    def test_more_than_the_positions_are_refused(self, lesson, draw, length, n_new):
-        """max_seq_len = 6: with T + n_new = 8, seven tokens have to be read."""
-        expect.rejects(
-            lesson.generate,
-            ValueError,
-            bad=(remembering(lesson, drawn_table(draw, 7), 2, 6), draw.ids(7, 2, length), n_new),
-            mentions=(length + n_new, length, n_new, 6, 7),
-        )
-
-    @pytest.mark.parametrize("temperature", [-1.0, -0.01])
-    def test_negative_temperature_is_refused(self, lesson, draw, temperature):
-        """It would make the least probable the most probable."""
-        model, ids = remembering(lesson, drawn_table(draw, 7)), draw.ids(7, 2, 4)
-        expect.rejects(
-            lesson.generate, ValueError, bad=(model, ids, 2, temperature), mentions=(temperature,)
-        )
-
-    @pytest.mark.parametrize("top_k", [0, -1])
-    def test_top_k_below_1_is_refused(self, lesson, draw, top_k):
-        """Then no token is left to draw."""
-        model, ids = remembering(lesson, drawn_table(draw, 7)), draw.ids(7, 2, 4)
-        expect.rejects(
-            lesson.generate, ValueError, bad=(model, ids, 2, 1.0, top_k), mentions=(top_k,)
-        )

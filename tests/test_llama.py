@@ -225,6 +225,17 @@ class TestRMSNorm:
         expect.close(got[0], want[0].float(), tolerance=1e-4)
         expect.close(got["weight"], want[1].float(), tolerance=1e-4)
 
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and nothing is left out."""
+        norm, x = lesson.RMSNorm(12), draw.normal(2, 5, 12)
+        for training in (True, False):
+            norm.train(training)
+            expect.close(norm(x), rms_normed(x.double(), torch.ones(12).double()).float())
+
+
+@exercise("RMSNorm")
+@corner
+class TestRMSNormCorners:
     @pytest.mark.parametrize("size", [0.0, 1e-30])
     def test_tiny_rows_stay_finite(self, lesson, size):
         """eps keeps a row of zeros at zero, and its gradient finite: upstream / √eps."""
@@ -237,7 +248,6 @@ class TestRMSNorm:
         """Moved to a GPU, it computes there; the "meta" device stands in for it."""
         expect_device_of_x(lesson.RMSNorm(12), draw.normal(2, 5, 12))
 
-    @corner
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_moved_to_a_dtype_it_computes_there(self, lesson, draw, dtype):
         """What comes as bfloat16 leaves as bfloat16, and so for float64."""
@@ -245,13 +255,6 @@ class TestRMSNorm:
         norm.to(dtype)
         want = rms_normed(x.double(), torch.ones(12).double()).to(dtype)
         expect.close(norm(x), want, tolerance=ROUNDING[dtype])
-
-    def test_training_and_evaluation_are_the_same(self, lesson, draw):
-        """Nothing is dropped at random, and nothing is left out."""
-        norm, x = lesson.RMSNorm(12), draw.normal(2, 5, 12)
-        for training in (True, False):
-            norm.train(training)
-            expect.close(norm(x), rms_normed(x.double(), torch.ones(12).double()).float())
 
 
 @exercise("repeat_heads")
@@ -280,15 +283,19 @@ class TestRepeatHeads:
         got = lesson.repeat_heads.gradients(x, 3, upstream=upstream)
         expect.close(got[0], torch.stack([upstream[:, :3].sum(1), upstream[:, 3:].sum(1)], dim=1))
 
-    def test_result_is_on_the_device_of_x(self, lesson, draw):
-        """What comes from a GPU stays there; the "meta" device stands in for it."""
-        expect_device_of_x(lesson.repeat_heads, draw.normal(2, 3, 5, 4), 2)
 
+@exercise("repeat_heads")
+@corner
+class TestRepeatHeadsCorners:
     @pytest.mark.parametrize("n_repeats", [0, -3])
     def test_fewer_than_one_copy_is_refused(self, lesson, draw, n_repeats):
         """No head would be left."""
         x = draw.normal(2, 5, 7, 4)
         expect.rejects(lesson.repeat_heads, ValueError, bad=(x, n_repeats), mentions=(n_repeats,))
+
+    def test_result_is_on_the_device_of_x(self, lesson, draw):
+        """What comes from a GPU stays there; the "meta" device stands in for it."""
+        expect_device_of_x(lesson.repeat_heads, draw.normal(2, 3, 5, 4), 2)
 
 
 @exercise("GroupedQueryAttention")
@@ -396,13 +403,39 @@ class TestGroupedQueryAttention:
         for place, gradient in zip([0, *weights], want, strict=True):
             expect.close(got[place], gradient.float(), tolerance=1e-4)
 
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and nothing is left out."""
+        attention = lesson.GroupedQueryAttention(12, 6, 2, 9)
+        weights = filled(attention, draw, attention_shapes(12, 6, 2))
+        x = draw.normal(2, 5, 12)
+        want = attention_of(x.double(), weights, 6, 2).float()
+        for training in (True, False):
+            attention.train(training)
+            expect.close(attention(x), want, tolerance=1e-4)
+
+
+@exercise("GroupedQueryAttention")
+@corner
+class TestGroupedQueryAttentionCorners:
+    @pytest.mark.parametrize(
+        "n_embd, n_heads, n_kv_heads, named",
+        [(14, 4, 2, (14, 4)), (16, 3, 1, (16, 3)), (24, 6, 4, (6, 4)), (16, 2, 4, (2, 4))],
+    )
+    def test_heads_that_do_not_go_up_are_refused(self, lesson, n_embd, n_heads, n_kv_heads, named):
+        """14 features are no four heads, and six query heads can't share four key heads."""
+        expect.rejects(
+            lesson.GroupedQueryAttention,
+            ValueError,
+            bad=(n_embd, n_heads, n_kv_heads, 9),
+            mentions=named,
+        )
+
     def test_result_is_on_the_device_of_x(self, lesson, draw):
         """Moved to a GPU, it computes there; the "meta" device stands in for it."""
         attention, x = lesson.GroupedQueryAttention(12, 6, 2, 9), draw.normal(2, 5, 12)
         expect_device_of_x(attention, x)
         expect.stays_on_device(lesson.prop(read_in_two_pieces), attention, x)
 
-    @corner
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_moved_to_a_dtype_it_turns_as_before(self, lesson, dtype):
         """Only token 5 has a key, in pair 1 of D = 12, which turns 10000 ** (-1/6) = 0.2154
@@ -425,29 +458,6 @@ class TestGroupedQueryAttention:
         expect.equal(tuple(got.shape), (1, 1000, 12), what="the shape of the result")
         want = (weight / (weight + places)).to(dtype)
         expect.close(got[0, 960:, 0], want, tolerance=0.1, what="the share of token 5")
-
-    def test_training_and_evaluation_are_the_same(self, lesson, draw):
-        """Nothing is dropped at random, and nothing is left out."""
-        attention = lesson.GroupedQueryAttention(12, 6, 2, 9)
-        weights = filled(attention, draw, attention_shapes(12, 6, 2))
-        x = draw.normal(2, 5, 12)
-        want = attention_of(x.double(), weights, 6, 2).float()
-        for training in (True, False):
-            attention.train(training)
-            expect.close(attention(x), want, tolerance=1e-4)
-
-    @pytest.mark.parametrize(
-        "n_embd, n_heads, n_kv_heads, named",
-        [(14, 4, 2, (14, 4)), (16, 3, 1, (16, 3)), (24, 6, 4, (6, 4)), (16, 2, 4, (2, 4))],
-    )
-    def test_heads_that_do_not_go_up_are_refused(self, lesson, n_embd, n_heads, n_kv_heads, named):
-        """14 features are no four heads, and six query heads can't share four key heads."""
-        expect.rejects(
-            lesson.GroupedQueryAttention,
-            ValueError,
-            bad=(n_embd, n_heads, n_kv_heads, 9),
-            mentions=named,
-        )
 
 
 @exercise("GatedMLP")
@@ -490,11 +500,22 @@ class TestGatedMLP:
         for place, gradient in zip([0, *weights], want, strict=True):
             expect.close(got[place], gradient.float(), tolerance=1e-4)
 
+    def test_training_and_evaluation_are_the_same(self, lesson, draw):
+        """Nothing is dropped at random, and nothing is left out."""
+        mlp, x = lesson.GatedMLP(12, 20), draw.normal(2, 5, 12)
+        weights = filled(mlp, draw, mlp_shapes(12, 20))
+        for training in (True, False):
+            mlp.train(training)
+            expect.close(mlp(x), mlp_of(x.double(), weights).float(), tolerance=1e-4)
+
+
+@exercise("GatedMLP")
+@corner
+class TestGatedMLPCorners:
     def test_result_is_on_the_device_of_x(self, lesson, draw):
         """Moved to a GPU, it computes there; the "meta" device stands in for it."""
         expect_device_of_x(lesson.GatedMLP(12, 20), draw.normal(2, 5, 12))
 
-    @corner
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_moved_to_a_dtype_it_computes_there(self, lesson, draw, dtype):
         """What comes as bfloat16 leaves as bfloat16, and so for float64."""
@@ -504,14 +525,6 @@ class TestGatedMLP:
         rounded = {name: weight.to(dtype).double() for name, weight in weights.items()}
         want = mlp_of(x.double(), rounded).to(dtype)
         expect.close(mlp(x), want, tolerance=ROUNDING[dtype])
-
-    def test_training_and_evaluation_are_the_same(self, lesson, draw):
-        """Nothing is dropped at random, and nothing is left out."""
-        mlp, x = lesson.GatedMLP(12, 20), draw.normal(2, 5, 12)
-        weights = filled(mlp, draw, mlp_shapes(12, 20))
-        for training in (True, False):
-            mlp.train(training)
-            expect.close(mlp(x), mlp_of(x.double(), weights).float(), tolerance=1e-4)
 
 
 def number_of_blocks(model):
@@ -620,28 +633,6 @@ class TestLlama:
         for name, gradient in zip(weights, want, strict=True):
             expect.close(got[name], gradient.float(), tolerance=1e-3)
 
-    @pytest.mark.parametrize("dtype", SMALL_INTEGERS, ids=show_dtype)
-    def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
-        """The dtype of an id says how it is stored, not which row it names."""
-        sizes = sizes_of(300, 8, 4, 2, 1, 6)
-        model = lesson.Llama(**sizes)
-        weights = filled(model, draw, llama_shapes(sizes))
-        ids = draw.ids(120, 2, 5, dtype=dtype)
-        expect.close(model(ids), logits_of(ids, weights, sizes).float(), tolerance=1e-3)
-
-    def test_result_is_on_the_device_of_the_ids(self, lesson, draw):
-        """Moved to a GPU, it computes there; the "meta" device stands in for it."""
-        expect_device_of_x(lesson.Llama(**sizes_of()), draw.ids(11, 2, 5))
-
-    @corner
-    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
-    def test_moved_to_a_dtype_it_gives_logits_of_that_dtype(self, lesson, draw, dtype):
-        """A model in bfloat16 takes half the memory; its logits are in bfloat16, too."""
-        model, ids = lesson.Llama(**sizes_of()), draw.ids(11, 2, 5)
-        model.to(dtype)
-        got = expect.tensors(model(ids), "the logits")
-        expect.equal(got.dtype, dtype, what="the dtype of the logits")
-
     def test_training_and_evaluation_are_the_same(self, lesson, draw):
         """Nothing is dropped at random, and the logits of all positions are returned."""
         sizes = sizes_of()
@@ -652,6 +643,10 @@ class TestLlama:
             model.train(training)
             expect.close(model(ids), logits_of(ids, weights, sizes).float(), tolerance=1e-3)
 
+
+@exercise("Llama")
+@corner
+class TestLlamaCorners:
     def test_a_longer_text_is_refused(self, lesson, draw):
         """max_seq_len = 6 positions: six tokens fit, the seventh has none."""
         expect.rejects(
@@ -672,6 +667,27 @@ class TestLlama:
         expect.rejects(
             model, ValueError, bad=(draw.ids(11, 3, more), caches), mentions=((total, 6),)
         )
+
+    @pytest.mark.parametrize("dtype", SMALL_INTEGERS, ids=show_dtype)
+    def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
+        """The dtype of an id says how it is stored, not which row it names."""
+        sizes = sizes_of(300, 8, 4, 2, 1, 6)
+        model = lesson.Llama(**sizes)
+        weights = filled(model, draw, llama_shapes(sizes))
+        ids = draw.ids(120, 2, 5, dtype=dtype)
+        expect.close(model(ids), logits_of(ids, weights, sizes).float(), tolerance=1e-3)
+
+    def test_result_is_on_the_device_of_the_ids(self, lesson, draw):
+        """Moved to a GPU, it computes there; the "meta" device stands in for it."""
+        expect_device_of_x(lesson.Llama(**sizes_of()), draw.ids(11, 2, 5))
+
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_moved_to_a_dtype_it_gives_logits_of_that_dtype(self, lesson, draw, dtype):
+        """A model in bfloat16 takes half the memory; its logits are in bfloat16, too."""
+        model, ids = lesson.Llama(**sizes_of()), draw.ids(11, 2, 5)
+        model.to(dtype)
+        got = expect.tensors(model(ids), "the logits")
+        expect.equal(got.dtype, dtype, what="the dtype of the logits")
 
 
 GGUF_NAMES = {
@@ -764,6 +780,10 @@ class TestWeightsFromGGUF:
         got = lesson.weights_from_gguf(given, 2, 1)
         expect_weights(got, weights)
 
+
+@exercise("weights_from_gguf")
+@corner
+class TestWeightsFromGGUFCorners:
     @pytest.mark.parametrize(
         "name",
         [
@@ -841,12 +861,6 @@ class TestLossByPosition:
         got = lesson.loss_by_position(lesson.prop(Bigram, table), ids)
         expect.close(got, losses_of(table, ids), tolerance=1e-3)
 
-    def test_sure_and_wrong_costs_the_logit(self, lesson):
-        """-ln of e ** -1000 is 1000, although e ** -1000 is rounded to 0."""
-        table = torch.tensor([[1000.0, 0.0], [0.0, 1000.0]])
-        got = lesson.loss_by_position(lesson.prop(Bigram, table), torch.tensor([[0, 1, 1]]))
-        expect.close(got, torch.tensor([1000.0, 0.0]), tolerance=1e-3)
-
     @pytest.mark.parametrize("training", [True, False])
     def test_the_model_is_only_measured(self, lesson, draw, training):
         """In evaluation mode and without gradients; afterwards its mode is what it was."""
@@ -858,13 +872,10 @@ class TestLossByPosition:
             model.attribute("modes"), [training] * 2, what="the modes of the model afterwards"
         )
 
-    @pytest.mark.parametrize("dtype", SMALL_INTEGERS, ids=show_dtype)
-    def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
-        """The dtype of an id says how it is stored, not which token it names."""
-        table, ids = draw.normal(120, 120), draw.ids(120, 2, 4, dtype=dtype)
-        got = lesson.loss_by_position(lesson.prop(Bigram, table), ids)
-        expect.close(got, losses_of(table, ids), tolerance=1e-3)
 
+@exercise("loss_by_position")
+@corner
+class TestLossByPositionCorners:
     @pytest.mark.parametrize("length", [1, 0])
     def test_fewer_than_two_tokens_are_refused(self, lesson, draw, length):
         """Of one token, none comes next."""
@@ -875,3 +886,16 @@ class TestLossByPosition:
             bad=(model, torch.zeros(3, length, dtype=torch.int64)),
             mentions=(length,),
         )
+
+    def test_sure_and_wrong_costs_the_logit(self, lesson):
+        """-ln of e ** -1000 is 1000, although e ** -1000 is rounded to 0."""
+        table = torch.tensor([[1000.0, 0.0], [0.0, 1000.0]])
+        got = lesson.loss_by_position(lesson.prop(Bigram, table), torch.tensor([[0, 1, 1]]))
+        expect.close(got, torch.tensor([1000.0, 0.0]), tolerance=1e-3)
+
+    @pytest.mark.parametrize("dtype", SMALL_INTEGERS, ids=show_dtype)
+    def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
+        """The dtype of an id says how it is stored, not which token it names."""
+        table, ids = draw.normal(120, 120), draw.ids(120, 2, 4, dtype=dtype)
+        got = lesson.loss_by_position(lesson.prop(Bigram, table), ids)
+        expect.close(got, losses_of(table, ids), tolerance=1e-3)

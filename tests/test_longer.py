@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-from course.testing import exercise, expect
+from course.testing import corner, exercise, expect
 
 OTHER_FLOATS = [torch.float64, torch.bfloat16]
 """Beside float32, which most tests use."""
@@ -139,12 +139,11 @@ class TestYarnFrequencies:
             (64, 500000.0, 2.5, 8192),
             (10, 50.0, 8.0, 300),
             (128, 500000.0, 100.0, 131_072),
-            (64, 1e12, 4.0, 5_000_000_000),
         ],
     )
     def test_every_pair(self, lesson, head_dim, base, factor, trained_length):
         """Each pair by its own number of turns: some of these heads have a dozen pairs
-        between the bounds. A trained length may be more than an int16 or an int32 can hold.
+        between the bounds.
         """
         want = frequencies(head_dim, base, factor, trained_length)
         expect_frequencies(lesson.yarn_frequencies(head_dim, base, factor, trained_length), want)
@@ -184,6 +183,10 @@ class TestYarnFrequencies:
         ]:
             expect_frequencies(lesson.yarn_frequencies(*arguments), frequencies(*arguments))
 
+
+@exercise("yarn_frequencies")
+@corner
+class TestYarnFrequenciesCorners:
     @pytest.mark.parametrize("odd", [1, 7])
     def test_odd_width_is_refused(self, lesson, odd):
         """Features turn in pairs; with an odd width one would be left over."""
@@ -204,6 +207,11 @@ class TestYarnFrequencies:
         bad = 8, 10000.0, 4.0, 4096, fast, slow
         expect.rejects(lesson.yarn_frequencies, ValueError, bad=bad, mentions=(fast, slow))
 
+    def test_a_trained_length_beyond_int32(self, lesson):
+        """Five billion positions are more than an int32 can count."""
+        want = frequencies(64, 1e12, 4.0, 5_000_000_000)
+        expect_frequencies(lesson.yarn_frequencies(64, 1e12, 4.0, 5_000_000_000), want)
+
 
 # --- PartialRotary ------------------------------------------------------------------------------
 
@@ -213,6 +221,13 @@ def turned_in_part(x, rotary_dim, base=10000.0, start=0, direction=1):
     places = range(start, start + x.shape[-2])
     first = turned(x[..., :rotary_dim], base, places, direction)
     return torch.cat((first, x[..., rotary_dim:]), dim=-1)
+
+
+def expect_the_rest_as_it_was(lesson, x):
+    """Expect four of ten features to be turned, and the others to keep every bit."""
+    got = expect.tensors(lesson.PartialRotary(8, 10, 4)(x, 2), "x")
+    expect.close(got, turned_in_part(x, 4, start=2), tolerance=ROUNDING[x.dtype])
+    expect.equal(got[..., 4:], x[..., 4:], what="features 4 to 9")
 
 
 @exercise("PartialRotary")
@@ -260,11 +275,9 @@ class TestPartialRotary:
 
     @pytest.mark.parametrize("offset", [1, 30])
     def test_positions_count_from_the_offset(self, lesson, draw, offset):
-        """Row t stands at position offset + t: offset tokens are already in the cache.
-        Attention makes (B, H, T, D) as a transposed (B, T, H, D).
-        """
+        """Row t stands at position offset + t: offset tokens are already in the cache."""
         rotary = lesson.PartialRotary(40, 10, 6)
-        x = draw.normal(2, 4, 3, 10).transpose(1, 2)
+        x = draw.normal(2, 3, 4, 10)
         want = turned_in_part(x, 6, start=offset)
         expect.close(rotary(x, offset), want, tolerance=1e-4)
 
@@ -286,13 +299,9 @@ class TestPartialRotary:
             expect.close(rotary(x, offset=offset), want, tolerance=1e-4)
         expect.close(rotary(x), turned_in_part(x, 4), tolerance=1e-4)
 
-    @pytest.mark.parametrize("dtype", [torch.float32, *OTHER_FLOATS], ids=str)
-    def test_the_rest_comes_back_bit_for_bit(self, lesson, draw, dtype):
+    def test_the_rest_comes_back_bit_for_bit(self, lesson, draw):
         """What carries no position is not computed with, and not rounded."""
-        x = draw.normal(2, 3, 10, dtype=dtype) / 3
-        got = expect.tensors(lesson.PartialRotary(8, 10, 4)(x, 2), "x")
-        expect.close(got, turned_in_part(x, 4, start=2), tolerance=ROUNDING[dtype])
-        expect.equal(got[..., 4:], x[..., 4:], what="features 4 to 9")
+        expect_the_rest_as_it_was(lesson, draw.normal(2, 3, 10) / 3)
 
     @pytest.mark.parametrize("shape", [(5, 6), (2, 3, 4, 7)], ids=str)
     def test_rotary_dim_0_is_the_identity(self, lesson, draw, shape):
@@ -335,61 +344,6 @@ class TestPartialRotary:
             want = turned_in_part(x, part, base, start=length - 3)
             expect.close(rotary(x, offset=length - 3), want, tolerance=1e-4)
 
-    def test_calls_may_differ_in_length_and_dtype(self, lesson, draw):
-        """What one call computed must not serve another of a different length or
-        dtype.
-        """
-        rotary = lesson.PartialRotary(9, 10, 6)
-        for length, dtype in [(2, torch.bfloat16), (2, torch.float32), (5, torch.float32)]:
-            x = draw.normal(length, 10, dtype=dtype)
-            want = turned_in_part(x, 6, start=3)
-            expect.close(rotary(x, 3), want, tolerance=ROUNDING[dtype])
-
-    def test_result_has_the_dtype_of_x(self, lesson, draw):
-        """The module stays in float32, its input need not; position 1000 is too much
-        for bfloat16, so no angle may be computed in it.
-        """
-        x = draw.normal(2, 7, 10, dtype=torch.bfloat16)
-        got = lesson.PartialRotary(1010, 10, 6)(x, offset=1003)
-        want = turned_in_part(x, 6, start=1003)
-        expect.close(got, want, tolerance=ROUNDING[torch.bfloat16])
-
-    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
-    def test_moved_to_a_dtype_it_turns_as_before(self, lesson, draw, dtype):
-        """`module.to(dtype)` rounds every floating buffer and drops the imaginary part of
-        a complex one; no angle may suffer from that.
-        """
-        rotary = lesson.PartialRotary(4010, 8, 6)
-        rotary.to(dtype)
-        x = draw.normal(2, 7, 8, dtype=dtype)
-        for offset in (3, 254, 4000):
-            want = turned_in_part(x, 6, start=offset)
-            expect.close(rotary(x, offset), want, tolerance=max(ROUNDING[dtype], 1e-2))
-
-    def test_gradient_comes_after_inference_too(self, lesson, draw):
-        """Tables made inside `torch.inference_mode()` and kept would be refused in
-        training.
-        """
-        x, upstream = draw.normal(2, 4, 6), draw.normal(2, 4, 6)
-        rotary = lesson.PartialRotary(8, 6, 4)
-        expect.learns_after_inference(rotary, x, offset=2, upstream=upstream)
-
-    def test_float64_input_keeps_more_than_half_precision(self, lesson, draw):
-        """float64 comes back as float64, and what turned at least as precise as
-        float32.
-        """
-        x = draw.normal(4, 10, dtype=torch.float64)
-        want = turned_in_part(x, 6, start=5)
-        expect.close(lesson.PartialRotary(20, 10, 6)(x, 5), want, tolerance=2e-5)
-
-    def test_far_positions_are_still_right(self, lesson, draw):
-        """Positions 4090 to 4096: the angles are large, and have to be computed in
-        float32 or better.
-        """
-        x = draw.normal(2, 7, 8)
-        want = turned_in_part(x, 4, start=4090)
-        expect.close(lesson.PartialRotary(4097, 8, 4)(x, 4090), want, tolerance=1e-2)
-
     def test_training_and_evaluation_are_the_same(self, lesson, draw):
         """Nothing is dropped at random, and nothing is left out."""
         rotary, x = lesson.PartialRotary(9, 8, 6), draw.normal(2, 5, 8)
@@ -402,10 +356,6 @@ class TestPartialRotary:
         """Cosines and sines are known. They belong in buffers, not into parameters."""
         names = ", ".join(lesson.PartialRotary(8, 6, rotary_dim).parameters)
         expect.that(not names, f"the module has parameters ({names}), but nothing to learn")
-
-    def test_what_is_kept_follows_to_another_device(self, lesson, draw):
-        """After `module.to(device)` everything is where the queries are."""
-        expect_device_of_x(lambda: lesson.PartialRotary(8, 6, 4), draw.normal(2, 3, 5, 6), 2)
 
     def test_gradient_turns_backwards(self, lesson, draw):
         """The transpose of a rotation is the rotation by minus the angle; what stays
@@ -427,6 +377,18 @@ class TestPartialRotary:
         rotary, want = lesson.PartialRotary(8, 6, 4), turned_in_part(after, 4)
         expect.sees_changes(rotary, (before,), (after,), want)
 
+    def test_far_positions_are_still_right(self, lesson, draw):
+        """Positions 4090 to 4096: the angles are large, and have to be computed in
+        float32 or better.
+        """
+        x = draw.normal(2, 7, 8)
+        want = turned_in_part(x, 4, start=4090)
+        expect.close(lesson.PartialRotary(4097, 8, 4)(x, 4090), want, tolerance=1e-2)
+
+
+@exercise("PartialRotary")
+@corner
+class TestPartialRotaryCorners:
     @pytest.mark.parametrize("odd", [1, 5])
     def test_odd_rotary_dim_is_refused(self, lesson, odd):
         """Features turn in pairs; one would be left over."""
@@ -474,6 +436,68 @@ class TestPartialRotary:
         rotary, x = lesson.PartialRotary(8, 6, 4), draw.normal(2, 6)
         for offset in (-1, -3, -100):
             expect.rejects(rotary, ValueError, bad=(x, offset), mentions=(offset,))
+
+    def test_calls_may_differ_in_length_and_dtype(self, lesson, draw):
+        """What one call computed must not serve another of a different length or
+        dtype.
+        """
+        rotary = lesson.PartialRotary(9, 10, 6)
+        for length, dtype in [(2, torch.bfloat16), (2, torch.float32), (5, torch.float32)]:
+            x = draw.normal(length, 10, dtype=dtype)
+            want = turned_in_part(x, 6, start=3)
+            expect.close(rotary(x, 3), want, tolerance=ROUNDING[dtype])
+
+    def test_result_has_the_dtype_of_x(self, lesson, draw):
+        """The module stays in float32, its input need not; position 1000 is too much
+        for bfloat16, so no angle may be computed in it.
+        """
+        x = draw.normal(2, 7, 10, dtype=torch.bfloat16)
+        got = lesson.PartialRotary(1010, 10, 6)(x, offset=1003)
+        want = turned_in_part(x, 6, start=1003)
+        expect.close(got, want, tolerance=ROUNDING[torch.bfloat16])
+
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
+    def test_moved_to_a_dtype_it_turns_as_before(self, lesson, draw, dtype):
+        """`module.to(dtype)` rounds every floating buffer and drops the imaginary part of
+        a complex one; no angle may suffer from that.
+        """
+        rotary = lesson.PartialRotary(4010, 8, 6)
+        rotary.to(dtype)
+        x = draw.normal(2, 7, 8, dtype=dtype)
+        for offset in (3, 254, 4000):
+            want = turned_in_part(x, 6, start=offset)
+            expect.close(rotary(x, offset), want, tolerance=max(ROUNDING[dtype], 1e-2))
+
+    def test_float64_input_keeps_more_than_half_precision(self, lesson, draw):
+        """float64 comes back as float64, and what turned at least as precise as
+        float32.
+        """
+        x = draw.normal(4, 10, dtype=torch.float64)
+        want = turned_in_part(x, 6, start=5)
+        expect.close(lesson.PartialRotary(20, 10, 6)(x, 5), want, tolerance=2e-5)
+
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
+    def test_the_rest_keeps_its_bits_in_every_dtype(self, lesson, draw, dtype):
+        """What is not turned need not be rounded."""
+        expect_the_rest_as_it_was(lesson, draw.normal(2, 3, 10, dtype=dtype) / 3)
+
+    def test_heads_made_by_a_transpose_are_fine(self, lesson, draw):
+        """Attention makes (B, H, T, D) as a transposed (B, T, H, D)."""
+        x = draw.normal(2, 4, 3, 10).transpose(1, 2)
+        got = lesson.PartialRotary(40, 10, 6)(x, 30)
+        expect.close(got, turned_in_part(x, 6, start=30), tolerance=1e-4)
+
+    def test_gradient_comes_after_inference_too(self, lesson, draw):
+        """Tables made inside `torch.inference_mode()` and kept would be refused in
+        training.
+        """
+        x, upstream = draw.normal(2, 4, 6), draw.normal(2, 4, 6)
+        rotary = lesson.PartialRotary(8, 6, 4)
+        expect.learns_after_inference(rotary, x, offset=2, upstream=upstream)
+
+    def test_what_is_kept_follows_to_another_device(self, lesson, draw):
+        """After `module.to(device)` everything is where the queries are."""
+        expect_device_of_x(lambda: lesson.PartialRotary(8, 6, 4), draw.normal(2, 3, 5, 6), 2)
 
 
 # --- relative_buckets ---------------------------------------------------------------------------
@@ -589,17 +613,35 @@ class TestRelativeBuckets:
         got = lesson.relative_buckets(distances, n_buckets, max_distance)
         expect_buckets(got, distances, n_buckets, max_distance)
 
-    @pytest.mark.parametrize("shape", [(), (1,), (2, 3, 4)], ids=str)
+    @pytest.mark.parametrize("shape", [(1,), (2, 3, 4)], ids=str)
     def test_a_bucket_for_every_distance_in_any_shape(self, lesson, draw, shape):
-        """A single distance, of shape (), has a single bucket."""
+        """The buckets have the shape of the distances."""
         distances = draw.ids(120, *shape) - 20
         expect_buckets(lesson.relative_buckets(distances), distances)
 
-    @pytest.mark.parametrize("shape", [(0,), (2, 0)], ids=str)
-    def test_no_distances_give_no_buckets(self, lesson, shape):
-        """An empty tensor, of the same shape and in int64."""
-        distances = torch.zeros(shape, dtype=torch.int64)
-        expect.equal(lesson.relative_buckets(distances), distances)
+    def test_each_call_is_computed_anew(self, lesson):
+        """What an earlier call gave serves only a call with the same arguments."""
+        distances = torch.arange(-2, 300)
+        for n_buckets, max_distance in [(32, 128), (32, 200), (20, 200), (32, 128)]:
+            off = [d for d in distances.tolist() if not on_boundary(d, n_buckets, max_distance)]
+            got = lesson.relative_buckets(torch.tensor(off), n_buckets, max_distance)
+            expect_buckets(got, torch.tensor(off), n_buckets, max_distance)
+
+    def test_changed_arguments_are_seen(self, lesson):
+        """The second call is about other numbers in the same tensor."""
+        before, after = torch.tensor([3, 20, -1]), torch.tensor([-4, 100, 7])
+        want = torch.tensor([bucket(-4), bucket(100), 7])
+        expect.sees_changes(lesson.relative_buckets, (before,), (after,), want)
+
+
+@exercise("relative_buckets")
+@corner
+class TestRelativeBucketsCorners:
+    @pytest.mark.parametrize("shape", [(), (0,), (2, 0)], ids=str)
+    def test_a_single_distance_or_none(self, lesson, draw, shape):
+        """A single distance, of shape (), has a single bucket; no distances have none."""
+        distances = draw.ids(120, *shape) - 20
+        expect_buckets(lesson.relative_buckets(distances), distances)
 
     def test_memory_order_does_not_matter(self, lesson, draw):
         """A transposed tensor, and every second column of one."""
@@ -624,20 +666,6 @@ class TestRelativeBuckets:
         distances = torch.tensor([0, 1, 44, 100, highest], dtype=dtype)
         got = lesson.relative_buckets(distances, 600, 1000)
         expect.equal(got, torch.tensor([0, 1, 44, 100, highest]))
-
-    def test_each_call_is_computed_anew(self, lesson):
-        """What an earlier call gave serves only a call with the same arguments."""
-        distances = torch.arange(-2, 300)
-        for n_buckets, max_distance in [(32, 128), (32, 200), (20, 200), (32, 128)]:
-            off = [d for d in distances.tolist() if not on_boundary(d, n_buckets, max_distance)]
-            got = lesson.relative_buckets(torch.tensor(off), n_buckets, max_distance)
-            expect_buckets(got, torch.tensor(off), n_buckets, max_distance)
-
-    def test_changed_arguments_are_seen(self, lesson):
-        """The second call is about other numbers in the same tensor."""
-        before, after = torch.tensor([3, 20, -1]), torch.tensor([-4, 100, 7])
-        want = torch.tensor([bucket(-4), bucket(100), 7])
-        expect.sees_changes(lesson.relative_buckets, (before,), (after,), want)
 
     def test_result_stays_on_the_device(self, lesson):
         """Anything made on the way belongs on the device of the distances."""
@@ -789,13 +817,34 @@ class TestRelativeBias:
         got = bias_holding(lesson, weight, 20).gradients(2, 5, upstream=upstream)["weight"]
         expect.close(got.to_dense(), want)
 
-    def test_gradient_comes_after_inference_too(self, lesson, draw):
-        """Buckets made inside `torch.inference_mode()` and kept would be refused in
-        training. Evaluation mode changes nothing.
+    def test_weights_are_normal_and_small(self, lesson):
+        """40,000 draws from N(0, 0.02²): their standard deviation is 0.02, not their
+        variance, and 4.6 % of them lie beyond two of it. Right ones miss a bound once
+        in a hundred million times.
         """
-        module = bias_holding(lesson, draw.normal(6, 3), 20)
-        module.train(False)
-        expect.learns_after_inference(module, 2, 5, upstream=draw.normal(3, 2, 5))
+        weight = lesson.RelativeBias(200, 200).parameters["weight"].double()
+        expect.that(not weight[1:].equal(weight[:-1]), "all rows of the weights are the same")
+        mean, std = weight.mean().item(), weight.std().item()
+        expect.close(std, 0.02, tolerance=0.0005, what="the standard deviation of the weights")
+        expect.close(mean, 0.0, tolerance=0.0006, what="the mean of the weights")
+        beyond = (weight.abs() > 0.04).double().mean().item()
+        expect.that(
+            abs(beyond - 0.0455) < 0.0065,
+            f"{beyond:.1%} of the weights lie beyond ±0.04; of N(0, 0.02²) it is 4.6%",
+        )
+        least = min(weight.std(dim=0).min().item(), weight.std(dim=1).min().item())
+        expect.that(least > 0.01, f"a row or column has the standard deviation {least:.2g}")
+
+
+@exercise("RelativeBias")
+@corner
+class TestRelativeBiasCorners:
+    def test_more_queries_than_keys_are_refused(self, lesson):
+        """Each query stands where a key stands; five queries have at least five keys."""
+        for q_len, k_len in [(6, 5), (9, 1)]:
+            module = lesson.RelativeBias(3, 8, 64)
+            bad = q_len, k_len
+            expect.rejects(module, ValueError, bad=bad, mentions=(q_len, k_len))
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
     def test_the_bias_has_the_dtype_of_the_table(self, lesson, draw, dtype):
@@ -809,22 +858,13 @@ class TestRelativeBias:
         """With the module on a GPU it is on the GPU; "meta" stands in for one."""
         expect_device_of_x(lambda: lesson.RelativeBias(3, 6, 20), 4, 9)
 
-    def test_weights_are_normal_and_small(self, lesson):
-        """40,000 draws from N(0, 0.02²): their standard deviation is 0.02, not their
-        variance, and 4.6 % of them lie beyond two of it. Right ones miss a bound once
-        in a hundred million times.
+    def test_gradient_comes_after_inference_too(self, lesson, draw):
+        """Buckets made inside `torch.inference_mode()` and kept would be refused in
+        training. Evaluation mode changes nothing.
         """
-        weight = lesson.RelativeBias(200, 200).parameters["weight"].double()
-        mean, std = weight.mean().item(), weight.std().item()
-        expect.close(std, 0.02, tolerance=0.0005, what="the standard deviation of the weights")
-        expect.close(mean, 0.0, tolerance=0.0006, what="the mean of the weights")
-        beyond = (weight.abs() > 0.04).double().mean().item()
-        expect.that(
-            abs(beyond - 0.0455) < 0.0065,
-            f"{beyond:.1%} of the weights lie beyond ±0.04; of N(0, 0.02²) it is 4.6%",
-        )
-        least = min(weight.std(dim=0).min().item(), weight.std(dim=1).min().item())
-        expect.that(least > 0.01, f"a row or column has the standard deviation {least:.2g}")
+        module = bias_holding(lesson, draw.normal(6, 3), 20)
+        module.train(False)
+        expect.learns_after_inference(module, 2, 5, upstream=draw.normal(3, 2, 5))
 
     def test_the_seed_repeats_the_weights(self, lesson):
         """The draws come from PyTorch's global generator, which nobody seeds."""
@@ -835,13 +875,6 @@ class TestRelativeBias:
         first, again, other = drawn
         expect.that(first.equal(again), "one seed gives different weights")
         expect.that(not first.equal(other), "two seeds give the same weights")
-
-    def test_more_queries_than_keys_are_refused(self, lesson):
-        """Each query stands where a key stands; five queries have at least five keys."""
-        for q_len, k_len in [(6, 5), (9, 1)]:
-            module = lesson.RelativeBias(3, 8, 64)
-            bad = q_len, k_len
-            expect.rejects(module, ValueError, bad=bad, mentions=(q_len, k_len))
 
 
 # --- rope_2d ------------------------------------------------------------------------------------
@@ -944,25 +977,6 @@ class TestRope2d:
         expect.close(lesson.rope_2d(x, few, many), turned_2d(x, few, many), tolerance=1e-3)
         expect.close(lesson.rope_2d(x, many, few), turned_2d(x, many, few), tolerance=1e-3)
 
-    @pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.int8], ids=str)
-    def test_places_of_every_signed_dtype(self, lesson, draw, dtype):
-        """The dtype says how places are stored. int8 goes from -128 to 127; there is no
-        128 in it, and -(-128) is -128 again.
-        """
-        x = draw.normal(5, 8)
-        rows = torch.tensor([-128, 3, 127, 0, -1], dtype=dtype)
-        cols = torch.tensor([127, -128, 2, -5, 100], dtype=dtype)
-        expect.close(lesson.rope_2d(x, rows, cols), turned_2d(x, rows, cols), tolerance=1e-3)
-
-    def test_far_places_are_still_right(self, lesson, draw):
-        """4096 either way: the angles are large, and have to be computed in float32 or
-        better.
-        """
-        x = draw.normal(2, 4, 8)
-        rows = torch.tensor([4096, -4096, 4095, -4001], dtype=torch.int16)
-        cols = torch.tensor([-4090, 17, -1, 4096], dtype=torch.int16)
-        expect.close(lesson.rope_2d(x, rows, cols), turned_2d(x, rows, cols), tolerance=1e-2)
-
     @pytest.mark.parametrize("base", [4.0, 500000.0])
     def test_base_sets_the_rates(self, lesson, draw, base):
         """In each half pair i turns base ** (-2i / (D/2)) radians a step."""
@@ -977,23 +991,6 @@ class TestRope2d:
             x, low, high = draw.normal(2, 5, width), rows + shift, cols - shift
             got = lesson.rope_2d(x, low, high, base)
             expect.close(got, turned_2d(x, low, high, base), tolerance=1e-4)
-
-    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
-    def test_result_has_the_dtype_of_x(self, lesson, draw, dtype):
-        """Place 1000 is too much for bfloat16, so no angle may be computed in it."""
-        x = draw.normal(2, 5, 8, dtype=dtype)
-        rows, cols = some_places(draw, 5, 990, 1010)
-        want = turned_2d(x, rows, -cols)
-        tolerance = max(ROUNDING[dtype], 1e-3)
-        expect.close(lesson.rope_2d(x, rows, -cols), want, tolerance=tolerance)
-
-    def test_memory_order_does_not_matter(self, lesson, draw):
-        """Heads are made by a transpose, and rows and columns may be those of a table of
-        places (T, 2).
-        """
-        x, places = draw.normal(2, 5, 3, 8).transpose(1, 2), draw.ids(30, 5, 2) - 10
-        rows, cols = places[:, 0], places[:, 1]
-        expect.close(lesson.rope_2d(x, rows, cols), turned_2d(x, rows, cols), tolerance=1e-4)
 
     def test_scores_depend_on_the_way_alone(self, lesson, draw):
         """Moved by 3 rows and -7 columns, queries and keys give the same dot products:
@@ -1015,17 +1012,25 @@ class TestRope2d:
         want = turned_2d(upstream, rows, cols, direction=-1)
         expect.close(gradients[0], want, tolerance=1e-4)
 
-    def test_result_stays_on_the_device(self, lesson, draw):
-        """Anything made on the way belongs on the device of x, not on the CPU."""
-        places = torch.tensor([2, 0, -3, 1])
-        expect_device_of_x(lambda: lesson.rope_2d, draw.normal(2, 4, 8), places, places + 1)
-
     def test_changed_arguments_are_seen(self, lesson, draw):
         """The second call is about other numbers in the same tensors."""
         before = draw.normal(3, 4, 8), *some_places(draw, 4, -9, 9)
         after = draw.normal(3, 4, 8), *some_places(draw, 4, -9, 9)
         expect.sees_changes(lesson.rope_2d, before, after, turned_2d(*after))
 
+    def test_far_places_are_still_right(self, lesson, draw):
+        """4096 either way: the angles are large, and have to be computed in float32 or
+        better.
+        """
+        x = draw.normal(2, 4, 8)
+        rows = torch.tensor([4096, -4096, 4095, -4001], dtype=torch.int16)
+        cols = torch.tensor([-4090, 17, -1, 4096], dtype=torch.int16)
+        expect.close(lesson.rope_2d(x, rows, cols), turned_2d(x, rows, cols), tolerance=1e-2)
+
+
+@exercise("rope_2d")
+@corner
+class TestRope2dCorners:
     @pytest.mark.parametrize("width", [2, 6, 9])
     def test_width_must_be_divisible_by_four(self, lesson, draw, width):
         """Each of the two halves must split into pairs: six features would be halves
@@ -1045,3 +1050,35 @@ class TestRope2d:
         bad = draw.normal(2, tokens, 8), torch.arange(n_rows), torch.arange(n_cols)
         mentions = tuple({n_rows, n_cols, tokens})
         expect.rejects(lesson.rope_2d, ValueError, bad=bad, mentions=mentions)
+
+    @pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.int8], ids=str)
+    def test_places_of_every_signed_dtype(self, lesson, draw, dtype):
+        """The dtype says how places are stored. int8 goes from -128 to 127; there is no
+        128 in it, and -(-128) is -128 again.
+        """
+        x = draw.normal(5, 8)
+        rows = torch.tensor([-128, 3, 127, 0, -1], dtype=dtype)
+        cols = torch.tensor([127, -128, 2, -5, 100], dtype=dtype)
+        expect.close(lesson.rope_2d(x, rows, cols), turned_2d(x, rows, cols), tolerance=1e-3)
+
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
+    def test_result_has_the_dtype_of_x(self, lesson, draw, dtype):
+        """Place 1000 is too much for bfloat16, so no angle may be computed in it."""
+        x = draw.normal(2, 5, 8, dtype=dtype)
+        rows, cols = some_places(draw, 5, 990, 1010)
+        want = turned_2d(x, rows, -cols)
+        tolerance = max(ROUNDING[dtype], 1e-3)
+        expect.close(lesson.rope_2d(x, rows, -cols), want, tolerance=tolerance)
+
+    def test_memory_order_does_not_matter(self, lesson, draw):
+        """Heads are made by a transpose, and rows and columns may be those of a table of
+        places (T, 2).
+        """
+        x, places = draw.normal(2, 5, 3, 8).transpose(1, 2), draw.ids(30, 5, 2) - 10
+        rows, cols = places[:, 0], places[:, 1]
+        expect.close(lesson.rope_2d(x, rows, cols), turned_2d(x, rows, cols), tolerance=1e-4)
+
+    def test_result_stays_on_the_device(self, lesson, draw):
+        """Anything made on the way belongs on the device of x, not on the CPU."""
+        places = torch.tensor([2, 0, -3, 1])
+        expect_device_of_x(lambda: lesson.rope_2d, draw.normal(2, 4, 8), places, places + 1)

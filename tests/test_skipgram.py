@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from course.testing import exercise, expect, limit
+from course.testing import corner, exercise, expect, limit
 from course.testing.show import show, show_dtype
 
 SMALL_INTEGERS = [torch.int8, torch.uint8]
@@ -96,6 +96,16 @@ class TestSkipgramPairs:
         got = lesson.skipgram_pairs(torch.arange(5), window)
         expect_pairs(got, [(i, j) for i in range(5) for j in range(5) if i != j])
 
+
+@exercise("skipgram_pairs")
+@corner
+class TestSkipgramPairsCorners:
+    @pytest.mark.parametrize("window", [0, -1])
+    def test_window_below_1_is_refused(self, lesson, window):
+        """No word is at distance 0 from another, and no distance is negative."""
+        ids = torch.tensor([1, 2, 3])
+        expect.rejects(lesson.skipgram_pairs, ValueError, bad=(ids, window), mentions=(window,))
+
     @pytest.mark.parametrize("length", [0, 1])
     def test_fewer_than_two_words_make_no_pair(self, lesson, length):
         """A pair needs two words. Two empty int64 tensors, (0,) each, can still
@@ -128,12 +138,6 @@ class TestSkipgramPairs:
         """Every second word of a text is a text, too."""
         ids = draw.ids(9, 14)[::2]
         expect_pairs(lesson.skipgram_pairs(ids, 2), every_pair(ids, 2))
-
-    @pytest.mark.parametrize("window", [0, -1])
-    def test_window_below_1_is_refused(self, lesson, window):
-        """No word is at distance 0 from another, and no distance is negative."""
-        ids = torch.tensor([1, 2, 3])
-        expect.rejects(lesson.skipgram_pairs, ValueError, bad=(ids, window), mentions=(window,))
 
     def test_pairs_are_on_the_device_of_the_ids(self, lesson, draw):
         """What comes from a GPU stays there; the "meta" device stands in for it."""
@@ -192,23 +196,6 @@ class TestNoiseDistribution:
         of_more = lesson.noise_distribution(10 * counts)
         expect.close(lesson.noise_distribution(counts), of_more)
 
-    @pytest.mark.parametrize("dtype", SMALL_INTEGERS, ids=show_dtype)
-    def test_integer_counts_give_float32(self, lesson, dtype):
-        """Counts are whole numbers, their shares are not: 3 ** 3 = 27 of 63."""
-        got = lesson.noise_distribution(torch.tensor([81, 16, 81, 1], dtype=dtype))
-        expect.close(got, torch.tensor([27 / 63, 8 / 63, 27 / 63, 1 / 63]))
-
-    def test_counts_of_a_large_text(self, lesson):
-        """2 ** 40 words do not fit an int32; (2 ** 40) ** 0.75 is 2 ** 30."""
-        got = lesson.noise_distribution(torch.tensor([2**40, 2**36, 1]))
-        expect.close(got, torch.tensor([8 / 9, 1 / 9, 0.0]))
-
-    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
-    def test_floating_counts_keep_their_dtype(self, lesson, dtype):
-        """What comes as float64 leaves as float64, and so for the others."""
-        got = lesson.noise_distribution(torch.tensor([16, 81, 0, 1], dtype=dtype))
-        expect.close(got, torch.tensor([8 / 36, 27 / 36, 0, 1 / 36], dtype=dtype))
-
     def test_gradient_reaches_the_counts(self, lesson):
         """With power 2 and counts 1 and 3, share 0 is 1 / (1 + 9). It changes with
         count 0 by 2 * 9 / 100, with count 1 by -2 * 3 / 100.
@@ -217,6 +204,10 @@ class TestNoiseDistribution:
         got = lesson.noise_distribution.gradients(counts, 2.0, upstream=upstream)
         expect.close(got[0], torch.tensor([0.18, -0.06]))
 
+
+@exercise("noise_distribution")
+@corner
+class TestNoiseDistributionCorners:
     @pytest.mark.parametrize(
         ("counts", "smallest"),
         [([4, -1, 0, -5, 8], -5), ([2.0, -0.5], -0.5)],
@@ -240,6 +231,23 @@ class TestNoiseDistribution:
             bad=(torch.zeros(3, dtype=dtype),),
             mentions=("all zero", "all-zero", 0, 0.0),
         )
+
+    @pytest.mark.parametrize("dtype", SMALL_INTEGERS, ids=show_dtype)
+    def test_integer_counts_give_float32(self, lesson, dtype):
+        """Counts are whole numbers, their shares are not: 3 ** 3 = 27 of 63."""
+        got = lesson.noise_distribution(torch.tensor([81, 16, 81, 1], dtype=dtype))
+        expect.close(got, torch.tensor([27 / 63, 8 / 63, 27 / 63, 1 / 63]))
+
+    def test_counts_of_a_large_text(self, lesson):
+        """2 ** 40 words do not fit an int32; (2 ** 40) ** 0.75 is 2 ** 30."""
+        got = lesson.noise_distribution(torch.tensor([2**40, 2**36, 1]))
+        expect.close(got, torch.tensor([8 / 9, 1 / 9, 0.0]))
+
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_floating_counts_keep_their_dtype(self, lesson, dtype):
+        """What comes as float64 leaves as float64, and so for the others."""
+        got = lesson.noise_distribution(torch.tensor([16, 81, 0, 1], dtype=dtype))
+        expect.close(got, torch.tensor([8 / 36, 27 / 36, 0, 1 / 36], dtype=dtype))
 
 
 def dot_by_dot(center, context, centers, contexts):
@@ -297,24 +305,6 @@ class TestSkipGram:
         if size > 0:
             expect_varied(rows, "context.weight")
 
-    def test_seed_repeats_the_start(self, lesson):
-        """The start is drawn from PyTorch's global generator, and so repeatable."""
-        starts = []
-        for seed in 1, 1, 2:
-            lesson.seed(seed)
-            starts.append(lesson.SkipGram(6, 4).parameters["center.weight"])
-        expect.equal(starts[1], starts[0])
-        expect.that(not starts[2].equal(starts[0]), "another seed should give another start")
-
-    def test_making_one_does_not_seed(self, lesson):
-        """Seeding belongs to whoever runs the program, not to a model."""
-        numbers = []
-        for seed in 1, 2:
-            lesson.seed(seed)
-            lesson.SkipGram(6, 4)
-            numbers.append(lesson.random_number())
-        expect.that(numbers[0] != numbers[1], "SkipGram sets the seed of the global generator")
-
     def test_logit_is_the_dot_product_of_center_and_context(self, lesson):
         """Center 0 is (1, 2), context 1 is (3, 10): 1 * 3 + 2 * 10 = 23. The other way
         round, center 1 is (0, 4) and context 0 is (5, 6): 0 * 5 + 4 * 6 = 24.
@@ -353,6 +343,54 @@ class TestSkipGram:
             centers, contexts = draw.ids(vocab_size, shape[0]), draw.ids(vocab_size, *shape)
             expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
 
+    def test_gradient_of_a_row_is_the_sum_over_its_pairs(self, lesson, draw):
+        """A pair sends its center the context's row, times the gradient at its logit,
+        and the other way round. Words that come twice add up, others get 0.
+        """
+        center, context, model = tables_and_model(lesson, draw, 6, 3)
+        centers = torch.tensor([0, 3, 1, 0, 3])
+        for shape in (5,), (5, 4):
+            contexts = draw.ids(4, *shape)
+            upstream = draw.normal(*shape)
+            got = model.gradients(centers, contexts, upstream=upstream)
+            want_center, want_context = torch.zeros(6, 3), torch.zeros(6, 3)
+            for p, i in enumerate(centers.tolist()):
+                each = zip(contexts[p].reshape(-1).tolist(), upstream[p].reshape(-1), strict=True)
+                for j, g in each:
+                    want_center[i] += g * context[j]
+                    want_context[j] += g * center[i]
+            expect.close(got["center.weight"], want_center)
+            expect.close(got["context.weight"], want_context)
+
+    def test_two_models_share_nothing(self, lesson):
+        """What is written into one model is not found in the other."""
+        first, second = lesson.SkipGram(4, 2), lesson.SkipGram(4, 2)
+        first.set(center__weight=torch.ones(4, 2), context__weight=torch.ones(4, 2))
+        second.set(center__weight=torch.zeros(4, 2), context__weight=torch.zeros(4, 2))
+        expect.close(first(torch.tensor([1, 3]), torch.tensor([0, 2])), torch.tensor([2.0, 2.0]))
+
+
+@exercise("SkipGram")
+@corner
+class TestSkipGramCorners:
+    def test_seed_repeats_the_start(self, lesson):
+        """The start is drawn from PyTorch's global generator, and so repeatable."""
+        starts = []
+        for seed in 1, 1, 2:
+            lesson.seed(seed)
+            starts.append(lesson.SkipGram(6, 4).parameters["center.weight"])
+        expect.equal(starts[1], starts[0])
+        expect.that(not starts[2].equal(starts[0]), "another seed should give another start")
+
+    def test_making_one_does_not_seed(self, lesson):
+        """Seeding belongs to whoever runs the program, not to a model."""
+        numbers = []
+        for seed in 1, 2:
+            lesson.seed(seed)
+            lesson.SkipGram(6, 4)
+            numbers.append(lesson.random_number())
+        expect.that(numbers[0] != numbers[1], "SkipGram sets the seed of the global generator")
+
     def test_no_pairs_have_no_logits(self, lesson):
         """Nothing in, nothing out, in the shape of the contexts."""
         model, no_centers = lesson.SkipGram(5, 3), torch.zeros(0, dtype=torch.int64)
@@ -375,25 +413,6 @@ class TestSkipGram:
         center, context, model = tables_and_model(lesson, draw, 7, 3)
         centers, contexts = draw.ids(7, 8)[::2], draw.ids(7, 5, 4).T
         expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
-
-    def test_gradient_of_a_row_is_the_sum_over_its_pairs(self, lesson, draw):
-        """A pair sends its center the context's row, times the gradient at its logit,
-        and the other way round. Words that come twice add up, others get 0.
-        """
-        center, context, model = tables_and_model(lesson, draw, 6, 3)
-        centers = torch.tensor([0, 3, 1, 0, 3])
-        for shape in (5,), (5, 4):
-            contexts = draw.ids(4, *shape)
-            upstream = draw.normal(*shape)
-            got = model.gradients(centers, contexts, upstream=upstream)
-            want_center, want_context = torch.zeros(6, 3), torch.zeros(6, 3)
-            for p, i in enumerate(centers.tolist()):
-                each = zip(contexts[p].reshape(-1).tolist(), upstream[p].reshape(-1), strict=True)
-                for j, g in each:
-                    want_center[i] += g * context[j]
-                    want_context[j] += g * center[i]
-            expect.close(got["center.weight"], want_center)
-            expect.close(got["context.weight"], want_context)
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_logits_follow_the_dtype_of_the_tables(self, lesson, draw, dtype):
@@ -420,13 +439,6 @@ class TestSkipGram:
     def test_logits_are_on_the_device_of_the_tables(self, lesson, draw):
         """Moved to a GPU, it computes there; the "meta" device stands in for it."""
         expect.follows_device(lesson.SkipGram(7, 3), draw.ids(7, 4), draw.ids(7, 4, 2))
-
-    def test_two_models_share_nothing(self, lesson):
-        """What is written into one model is not found in the other."""
-        first, second = lesson.SkipGram(4, 2), lesson.SkipGram(4, 2)
-        first.set(center__weight=torch.ones(4, 2), context__weight=torch.ones(4, 2))
-        second.set(center__weight=torch.zeros(4, 2), context__weight=torch.zeros(4, 2))
-        expect.close(first(torch.tensor([1, 3]), torch.tensor([0, 2])), torch.tensor([2.0, 2.0]))
 
 
 def loss_by_formula(positive, negative):
@@ -469,13 +481,21 @@ class TestNegativeSamplingLoss:
         twice = lesson.negative_sampling_loss(positive.repeat(2), negative.repeat(2, 1))
         expect.close(twice, loss_by_formula(positive, negative))
 
-    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
-    def test_loss_keeps_the_dtype(self, lesson, draw, dtype):
-        """What comes as float64 leaves as float64, and so for the others."""
-        positive, negative = draw.normal(5, dtype=dtype), draw.normal(5, 3, dtype=dtype)
-        got = lesson.negative_sampling_loss(positive, negative)
-        expect.close(got, loss_by_formula(positive, negative))
+    def test_gradient_is_how_wrong_each_logit_is(self, lesson, draw):
+        """(σ(positive) - 1) / P at a true pair, σ(negative) / P at a drawn one; here
+        times the gradient at the loss.
+        """
+        positive, negative = draw.normal(5), draw.normal(5, 3)
+        positive[0], negative[0, 0] = 0.0, 0.0  # where training begins
+        upstream = torch.tensor(1.7)
+        got = lesson.negative_sampling_loss.gradients(positive, negative, upstream=upstream)
+        expect.close(got[0], 1.7 * (1 / (1 + torch.exp(-positive)) - 1) / 5)
+        expect.close(got[1], 1.7 / (1 + torch.exp(-negative)) / 5)
 
+
+@exercise("negative_sampling_loss")
+@corner
+class TestNegativeSamplingLossCorners:
     @pytest.mark.parametrize(
         ("logit", "dtype"),
         [(120.0, torch.float32), (1000.0, torch.float32), (1000.0, torch.bfloat16)],
@@ -496,16 +516,6 @@ class TestNegativeSamplingLoss:
         got = lesson.negative_sampling_loss(torch.tensor([logit]), torch.tensor([[-logit] * 2]))
         expect.close(got, torch.tensor(0.0))
 
-    def test_gradient_is_how_wrong_each_logit_is(self, lesson, draw):
-        """(σ(positive) - 1) / P at a true pair, σ(negative) / P at a drawn one; here
-        times the gradient at the loss.
-        """
-        positive, negative = draw.normal(5), draw.normal(5, 3)
-        upstream = torch.tensor(1.7)
-        got = lesson.negative_sampling_loss.gradients(positive, negative, upstream=upstream)
-        expect.close(got[0], 1.7 * (1 / (1 + torch.exp(-positive)) - 1) / 5)
-        expect.close(got[1], 1.7 / (1 + torch.exp(-negative)) / 5)
-
     def test_gradient_is_right_at_zero_and_far_out(self, lesson):
         """σ(-1000) = 0, σ(0) = 1/2, σ(1000) = 1: a logit that is as wrong as can be
         gets the gradient ±1, never nan; one of 0, where training begins, gets ±1/2.
@@ -517,6 +527,13 @@ class TestNegativeSamplingLoss:
         got = lesson.negative_sampling_loss.gradients(positive, negative, upstream=upstream)
         expect.close(got[0], sigmoid - 1)
         expect.close(got[1], sigmoid[:, None].repeat(1, 2))
+
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_loss_keeps_the_dtype(self, lesson, draw, dtype):
+        """What comes as float64 leaves as float64, and so for the others."""
+        positive, negative = draw.normal(5, dtype=dtype), draw.normal(5, 3, dtype=dtype)
+        got = lesson.negative_sampling_loss(positive, negative)
+        expect.close(got, loss_by_formula(positive, negative))
 
     def test_logits_may_lie_apart_in_memory(self, lesson, draw):
         """A transposed tensor is a tensor, too."""
@@ -601,6 +618,41 @@ def losses_of(lesson, *args, **options):
     return expect.floats(losses, options.get("epochs", 5))
 
 
+def expect_loss_of_the_pairs(lesson, draw, dtype):
+    """Expect the loss that 12 pairs have by the formula, and a lower one after an epoch."""
+    center, context = 0.3 * draw.normal(2, 300, 3)
+    centers, contexts = some_pairs(draw, 12, vocab_size=120)
+    losses = losses_of(
+        lesson,
+        model_of(lesson, center, context),
+        centers.to(dtype),
+        contexts.to(dtype),
+        only(299, 300),
+        epochs=2,
+    )
+    positive = (center[centers] * context[contexts]).sum(dim=1)
+    negative = (center[centers] @ context[299])[:, None].expand(-1, 5)
+    want = loss_by_formula(positive, negative).item()
+    expect.close(losses[:1], [want], tolerance=1e-4, what="the loss of the first epoch")
+    expect.that(losses[1] < losses[0], f"the loss does not fall: {show(losses)}")
+
+
+def expect_negatives_as_frequent(lesson, noise):
+    """Expect 500 negatives of this noise to cost 250 on average: 0 for word 1, 10 for word 2."""
+    losses = losses_of(
+        lesson,
+        model_of_logits(lesson, 40.0, -40.0, 10.0),
+        torch.zeros(16, dtype=torch.int64),
+        torch.zeros(16, dtype=torch.int64),
+        noise,
+        epochs=1,
+        n_negatives=500,
+        lr=STANDSTILL,
+        generator=lesson.generator(5),
+    )
+    expect.close(losses, [250.0], tolerance=0.3, what="the loss of an epoch")
+
+
 def different_trainings(lesson, start, seeds, enough, *args, **kwargs):
     """How many different lists of losses the seeds lead to; once there are enough, so many."""
     found = []
@@ -628,18 +680,6 @@ class TestTrainSkipgram:
         default.
         """
         losses_of(lesson, drawn_model(lesson, draw), *some_pairs(draw, 6), torch.ones(8) / 8)
-
-    def test_no_epochs_change_nothing(self, lesson, draw):
-        """epochs=0 makes no step, has no loss to return and none to report."""
-        start = 0.3 * draw.normal(2, 8, 3)
-        model = model_of(lesson, *start)
-        recorder = lesson.prop(Recorder, model)
-        losses = losses_of(
-            lesson, model, *some_pairs(draw, 6), torch.ones(8) / 8, epochs=0, on_epoch=recorder
-        )
-        expect.equal(losses, [])
-        expect.equal(recorder.attribute("told"), [])
-        expect.equal(list(model.parameters.values()), list(start))
 
     @pytest.mark.parametrize("options", [{"n_negatives": 1}, {}], ids=["1", "default"])
     def test_loss_of_a_blind_model_is_k_plus_1_times_ln_2(self, lesson, draw, options):
@@ -680,6 +720,12 @@ class TestTrainSkipgram:
         want = [20 / 3 + 3 * math.log(2)] * 2
         expect.close(losses, want, tolerance=1e-4, what="the loss of an epoch")
 
+    def test_a_center_meets_its_context_and_the_negatives(self, lesson, draw):
+        """All pairs are one batch, and word 299 is every negative: the first loss is that
+        of the pairs as they were given, and the second is lower, since they have learned.
+        """
+        expect_loss_of_the_pairs(lesson, draw, torch.int64)
+
     def test_words_of_probability_0_are_never_drawn(self, lesson, draw):
         """Only words 3 and 150 can be drawn, at logit 0, for ln 2; each other word has
         the logit 50, and drawn once in 10 * 500 times it would show.
@@ -703,21 +749,9 @@ class TestTrainSkipgram:
     def test_negatives_are_as_frequent_as_the_noise_says(self, lesson):
         """Word 1, at logit -40, costs 0 and word 2, at 10, costs 10. Word 2 has the
         probability 0.05, so 500 negatives cost 500 * 0.05 * 10 = 250 on average, here
-        over 16 * 500 draws; anything from 175 to 325 will do. This noise is float64,
-        as counts in float64 make it; that of the other tests is float32.
+        over 16 * 500 draws; anything from 175 to 325 will do.
         """
-        losses = losses_of(
-            lesson,
-            model_of_logits(lesson, 40.0, -40.0, 10.0),
-            torch.zeros(16, dtype=torch.int64),
-            torch.zeros(16, dtype=torch.int64),
-            torch.tensor([0, 0.95, 0.05], dtype=torch.float64),
-            epochs=1,
-            n_negatives=500,
-            lr=STANDSTILL,
-            generator=lesson.generator(5),
-        )
-        expect.close(losses, [250.0], tolerance=0.3, what="the loss of an epoch")
+        expect_negatives_as_frequent(lesson, torch.tensor([0, 0.95, 0.05]))
 
     def test_negatives_are_fresh_at_every_step(self, lesson):
         """Seven steps of one pair, which costs 0, with one negative: words 1 to 16 cost
@@ -895,6 +929,47 @@ class TestTrainSkipgram:
             "when on_epoch is called for the first time, all epochs are over",
         )
 
+    def test_every_epoch_has_an_order_of_its_own(self, lesson):
+        """Two pairs in steps of one: 2 orders an epoch, 4 in two epochs, and the order
+        shows in the losses, since the second pair finds what the first one moved. A
+        single shuffle leaves 2 outcomes, none leaves 1.
+        """
+        start = torch.tensor([[0.5, 0.3, 0.2, 0.1], [0.4, -0.2, 0.3, -0.5]])[..., None]
+        pairs = torch.tensor([0, 0]), torch.tensor([1, 2])
+        count = different_trainings(
+            lesson, start, 24, 3, *pairs, only(3, 4), epochs=2, batch_size=1, lr=0.1
+        )
+        expect.that(count == 3, f"24 seeds lead to only {count} different lists of losses")
+
+    def test_batches_are_mixed_not_only_moved(self, lesson):
+        """Six pairs in two batches: 20 ways to choose the first. Fixed batches in a
+        random order leave 2.
+        """
+        center = torch.tensor([0.5, -0.3, 0.2, 0.1, 0.2, 0.3, -0.4, 0.6])
+        context = torch.tensor([0.4, -0.2, 0.3, -0.5, 0.1, 0.6, 0.9, -0.8])
+        start = center[:, None], context[:, None]
+        pairs = torch.tensor([0, 1, 0, 1, 0, 1]), torch.tensor([1, 2, 3, 4, 5, 6])
+        count = different_trainings(
+            lesson, start, 14, 3, *pairs, only(7, 8), epochs=1, batch_size=3, lr=0.1
+        )
+        expect.that(count == 3, f"14 seeds lead to only {count} different losses")
+
+
+@exercise("train_skipgram")
+@corner
+class TestTrainSkipgramCorners:
+    def test_no_epochs_change_nothing(self, lesson, draw):
+        """epochs=0 makes no step, has no loss to return and none to report."""
+        start = 0.3 * draw.normal(2, 8, 3)
+        model = model_of(lesson, *start)
+        recorder = lesson.prop(Recorder, model)
+        losses = losses_of(
+            lesson, model, *some_pairs(draw, 6), torch.ones(8) / 8, epochs=0, on_epoch=recorder
+        )
+        expect.equal(losses, [])
+        expect.equal(recorder.attribute("told"), [])
+        expect.equal(list(model.parameters.values()), list(start))
+
     def test_generator_repeats_the_training(self, lesson, draw):
         """All randomness comes from it: the global seed is another one each time, and
         neither the losses nor the weights know.
@@ -961,52 +1036,15 @@ class TestTrainSkipgram:
         expect.close(losses[1], losses[0])
         expect.that(losses[2] != losses[0], "another global seed leads to the same losses")
 
-    def test_every_epoch_has_an_order_of_its_own(self, lesson):
-        """Two pairs in steps of one: 2 orders an epoch, 4 in two epochs, and the order
-        shows in the losses, since the second pair finds what the first one moved. A
-        single shuffle leaves 2 outcomes, none leaves 1.
-        """
-        start = torch.tensor([[0.5, 0.3, 0.2, 0.1], [0.4, -0.2, 0.3, -0.5]])[..., None]
-        pairs = torch.tensor([0, 0]), torch.tensor([1, 2])
-        count = different_trainings(
-            lesson, start, 24, 3, *pairs, only(3, 4), epochs=2, batch_size=1, lr=0.1
-        )
-        expect.that(count == 3, f"24 seeds lead to only {count} different lists of losses")
-
-    def test_batches_are_mixed_not_only_moved(self, lesson):
-        """Six pairs in two batches: 20 ways to choose the first. Fixed batches in a
-        random order leave 2.
-        """
-        center = torch.tensor([0.5, -0.3, 0.2, 0.1, 0.2, 0.3, -0.4, 0.6])
-        context = torch.tensor([0.4, -0.2, 0.3, -0.5, 0.1, 0.6, 0.9, -0.8])
-        start = center[:, None], context[:, None]
-        pairs = torch.tensor([0, 1, 0, 1, 0, 1]), torch.tensor([1, 2, 3, 4, 5, 6])
-        count = different_trainings(
-            lesson, start, 14, 3, *pairs, only(7, 8), epochs=1, batch_size=3, lr=0.1
-        )
-        expect.that(count == 3, f"14 seeds lead to only {count} different losses")
+    def test_noise_may_be_float64(self, lesson):
+        """As counts in float64 make it; that of the other tests is float32."""
+        noise = torch.tensor([0, 0.95, 0.05], dtype=torch.float64)
+        expect_negatives_as_frequent(lesson, noise)
 
     @pytest.mark.parametrize("dtype", SMALL_INTEGERS, ids=show_dtype)
     def test_ids_of_every_integer_dtype(self, lesson, draw, dtype):
-        """The dtype of an id says how it is stored, not which word it names. All pairs
-        are one batch, and word 299 is every negative: the first loss is that of the
-        pairs as they were given, and the second is lower, since they have learned.
-        """
-        center, context = 0.3 * draw.normal(2, 300, 3)
-        centers, contexts = some_pairs(draw, 12, vocab_size=120)
-        losses = losses_of(
-            lesson,
-            model_of(lesson, center, context),
-            centers.to(dtype),
-            contexts.to(dtype),
-            only(299, 300),
-            epochs=2,
-        )
-        positive = (center[centers] * context[contexts]).sum(dim=1)
-        negative = (center[centers] @ context[299])[:, None].expand(-1, 5)
-        want = loss_by_formula(positive, negative).item()
-        expect.close(losses[:1], [want], tolerance=1e-4, what="the loss of the first epoch")
-        expect.that(losses[1] < losses[0], f"the loss does not fall: {show(losses)}")
+        """The dtype of an id says how it is stored, not which word it names."""
+        expect_loss_of_the_pairs(lesson, draw, dtype)
 
 
 def cosine_with_each(query, vectors):
@@ -1097,6 +1135,21 @@ class TestNearestByCosine:
         got = lesson.nearest_by_cosine(query, vectors)
         expect_nearest(got, cosine_with_each(query, vectors), 2)
 
+    def test_gradient_reaches_query_and_rows(self, lesson):
+        """The cosine of (3, 4) and (1, 0) is 3/5. It changes with the query by
+        ((1, 0) - 3/5 (3/5, 4/5)) / 5 = (0.128, -0.096), and with the row by
+        (3/5, 4/5) - 3/5 (1, 0) = (0, 0.8).
+        """
+        query, rows = torch.tensor([3.0, 4.0]), torch.tensor([[0.0, -1.0], [1.0, 0.0]])
+        upstream = None, torch.tensor([1.0])
+        got = lesson.nearest_by_cosine.gradients(query, rows, 1, upstream=upstream)
+        expect.close(got[0], torch.tensor([0.128, -0.096]))
+        expect.close(got[1], torch.tensor([[0.0, 0.0], [0.0, 0.8]]))
+
+
+@exercise("nearest_by_cosine")
+@corner
+class TestNearestByCosineCorners:
     def test_a_row_of_zeros_ranks_with_similarity_0(self, lesson):
         """It points nowhere: farther than any row on the query's side, nearer than any
         on the other. 0 / 0 would be nan, which ranks anywhere.
@@ -1125,17 +1178,6 @@ class TestNearestByCosine:
         query, vectors = draw.normal(8)[::2], draw.normal(4, 6).T
         got = lesson.nearest_by_cosine(query, vectors, 4)
         expect_nearest(got, cosine_with_each(query, vectors), 4)
-
-    def test_gradient_reaches_query_and_rows(self, lesson):
-        """The cosine of (3, 4) and (1, 0) is 3/5. It changes with the query by
-        ((1, 0) - 3/5 (3/5, 4/5)) / 5 = (0.128, -0.096), and with the row by
-        (3/5, 4/5) - 3/5 (1, 0) = (0, 0.8).
-        """
-        query, rows = torch.tensor([3.0, 4.0]), torch.tensor([[0.0, -1.0], [1.0, 0.0]])
-        upstream = None, torch.tensor([1.0])
-        got = lesson.nearest_by_cosine.gradients(query, rows, 1, upstream=upstream)
-        expect.close(got[0], torch.tensor([0.128, -0.096]))
-        expect.close(got[1], torch.tensor([[0.0, 0.0], [0.0, 0.8]]))
 
     def test_result_is_on_the_device_of_the_rows(self, lesson, draw):
         """What comes from a GPU stays there; the "meta" device stands in for it."""
@@ -1218,12 +1260,6 @@ class TestAnalogy:
         got = lesson.analogy(4, 0, 3, vectors, top_k)
         expect_nearest(got, analogy_cosines(4, 0, 3, vectors), 3)
 
-    def test_three_rows_leave_no_answer(self, lesson, draw):
-        """All rows are inputs: two empty tensors."""
-        rows, similarities = rows_and_similarities(lesson.analogy(2, 0, 1, draw.normal(3, 4)))
-        expect.equal(rows, [], what="indices")
-        expect.equal(similarities, torch.zeros(0))
-
     def test_five_answers_unless_asked_otherwise(self, lesson, draw):
         """top_k=5 is the default."""
         vectors = draw.normal(11, 4)
@@ -1249,24 +1285,6 @@ class TestAnalogy:
         want = [3, 5, 4], torch.tensor([0.92424, 0.74536, -0.59628])
         expect_ranking(got, want)
 
-    def test_a_row_of_zeros_ranks_with_similarity_0(self, lesson):
-        """It points nowhere: between queen, at 0.9242, and beggar, at -0.5963."""
-        got = lesson.analogy(0, 2, 1, torch.cat((ROYAL, torch.zeros(1, 3))))
-        want = [3, 5, 4], torch.tensor([0.92424, 0.0, -0.59628])
-        expect_ranking(got, want)
-
-    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
-    def test_similarities_keep_the_dtype(self, lesson, dtype):
-        """What comes as float64 leaves as float64, and so for the others."""
-        got = lesson.analogy(0, 2, 1, 3 * ROYAL.to(dtype))
-        expect_nearest(got, analogy_cosines(0, 2, 1, ROYAL), 2, dtype)
-
-    def test_rows_may_lie_apart_in_memory(self, lesson, draw):
-        """A transposed table is a table, too."""
-        vectors = draw.normal(4, 8).T
-        got = lesson.analogy(3, 1, 6, vectors, 4)
-        expect_nearest(got, analogy_cosines(3, 1, 6, vectors), 4)
-
     def test_gradient_reaches_inputs_and_answers(self, lesson, draw):
         """The similarities depend on the rows a, b, c and on those that answer; the
         gradient runs through both, and through the scaling to length 1.
@@ -1279,6 +1297,34 @@ class TestAnalogy:
         best = torch.cosine_similarity(target, rows[[0, 3]]).sort(descending=True).values
         (want,) = torch.autograd.grad(best, rows, upstream.double())
         expect.close(got[3], want.float(), tolerance=1e-4)
+
+
+@exercise("analogy")
+@corner
+class TestAnalogyCorners:
+    def test_a_row_of_zeros_ranks_with_similarity_0(self, lesson):
+        """It points nowhere: between queen, at 0.9242, and beggar, at -0.5963."""
+        got = lesson.analogy(0, 2, 1, torch.cat((ROYAL, torch.zeros(1, 3))))
+        want = [3, 5, 4], torch.tensor([0.92424, 0.0, -0.59628])
+        expect_ranking(got, want)
+
+    def test_three_rows_leave_no_answer(self, lesson, draw):
+        """All rows are inputs: two empty tensors."""
+        rows, similarities = rows_and_similarities(lesson.analogy(2, 0, 1, draw.normal(3, 4)))
+        expect.equal(rows, [], what="indices")
+        expect.equal(similarities, torch.zeros(0))
+
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_similarities_keep_the_dtype(self, lesson, dtype):
+        """What comes as float64 leaves as float64, and so for the others."""
+        got = lesson.analogy(0, 2, 1, 3 * ROYAL.to(dtype))
+        expect_nearest(got, analogy_cosines(0, 2, 1, ROYAL), 2, dtype)
+
+    def test_rows_may_lie_apart_in_memory(self, lesson, draw):
+        """A transposed table is a table, too."""
+        vectors = draw.normal(4, 8).T
+        got = lesson.analogy(3, 1, 6, vectors, 4)
+        expect_nearest(got, analogy_cosines(3, 1, 6, vectors), 4)
 
     def test_result_is_on_the_device_of_the_rows(self, lesson, draw):
         """What comes from a GPU stays there; the "meta" device stands in for it."""
@@ -1349,6 +1395,10 @@ class TestParseGloveLine:
         got = lesson.parse_glove_line("king 1e-3 -2.5E+2 4e0", 3)
         expect.close(got, ("king", torch.tensor([0.001, -250.0, 4.0])))
 
+
+@exercise("parse_glove_line")
+@corner
+class TestParseGloveLineCorners:
     @pytest.mark.parametrize(
         ("line", "n_embd"),
         [

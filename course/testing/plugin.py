@@ -278,7 +278,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     exercise = exercise_result(module, case.lesson, case.exercise, [test], n_tests)
     if _waits(test):
         report.outcome = "skipped"
-        report.longrepr = *item.reportinfo()[:2], test.message
+        report.longrepr = str(item.path), item.reportinfo()[1], test.message
     elif test.status != Status.PASSED:
         report.outcome = "failed"
         report.longrepr = test.message
