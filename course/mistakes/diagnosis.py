@@ -4,6 +4,7 @@ What a student's code gave back through the door is compared with what each mist
 catalogue gives in the same tests, on the same inputs. A wrong diagnosis is worse than none, so a
 mistake explains a failing test only if it fails it with the same values, up to rounding, or with
 the same error; and it is out of the question if it fails a test that the student's code passes.
+Corners are not run before the idea is right, so they tell nothing then.
 
 - One mistake that explains all failing tests is named: one of the lesson's own, else one of a
   family that any exercise can have, rather what is seen than a cause.
@@ -214,6 +215,7 @@ def diagnose(
     if not wrong:
         return None
     must_pass = [one.case for one in passed]
+    corners = [one.case for one in findings if one.status == Status.NOT_RUN]
     in_time = _within(seconds[0])
     of_families = known.of_families_within(sum(one.seconds for one in findings))
     if all(one.mismatches for one in wrong):  # a check decides only what is refused, not a value
@@ -222,7 +224,7 @@ def diagnose(
         agree = [one for one in candidates if in_time() and one.explains(wrong[0])]
         whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
         if whole:
-            return _named(_preferred(whole), wrong, another=False)
+            return _named(_preferred(_simplest(whole, corners)), wrong, another=False)
     sample, evidence = _sample(wrong), {}
     for candidates, is_early in ((known.singles, _within(seconds[0])), (of_families, in_time)):
         for one in candidates:
@@ -362,6 +364,13 @@ def _form(value: Any) -> Any:
     if isinstance(value, StudentError):
         return value.kinds[0]
     return getattr(value, "shape", type(value))
+
+
+def _simplest(known: Sequence[KnownMistake], not_run: Sequence[Case]) -> list[KnownMistake]:
+    """Return those that fail no corner either, if there are any, where several could be named."""
+    if len({one.mistake.says for one in known}) > 1:
+        known = [one for one in known if one.passes(not_run)] or known
+    return list(known)
 
 
 def _preferred(known: Sequence[KnownMistake]) -> list[KnownMistake]:
