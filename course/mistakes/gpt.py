@@ -95,7 +95,7 @@ alternative(
 
 error(
     "RuntimeError: shape '[2, 3, 5, 5]' is invalid for input of size",
-    "Most often the sizes of the four axes do not multiply to the numbers of x: D is C / H.",
+    "Usually the sizes of the four axes do not multiply to the numbers of x: D is C / H.",
 )
 error(
     "RuntimeError: view size is not compatible with input tensor's size and stride",
@@ -432,7 +432,7 @@ alternative(
 
 error(
     "RuntimeError: The size of tensor a (5) must match the size of tensor b (4) at non-singleton",
-    "Most often a mask (T, T) meets scores (Tq, Tk): after a cache, keys outnumber queries.",
+    "Usually a mask (T, T) meets scores (Tq, Tk): after a cache, keys outnumber queries.",
 )
 error(
     "RuntimeError: expected scalar type",
@@ -823,11 +823,11 @@ error(
 )
 error(
     "RuntimeError: Sizes of tensors must match except in dimension",
-    "Most often new keys are joined to the cached ones along another axis than the tokens.",
+    "Usually new keys are joined to the cached ones along another axis than the tokens.",
 )
 error(
     "KeyError: 'k'",
-    "Most often the cache is read before the first call has filled it: an empty dict has no keys.",
+    "Usually the cache is read before the first call has filled it: an empty dict has no keys.",
 )
 
 
@@ -1085,7 +1085,7 @@ error(
 )
 error(
     "TypeError: CausalSelfAttention.forward() missing 1 required positional argument",
-    "Most often the class is used where an object of it belongs, or forward lacks its default.",
+    "Usually the class is used where an object of it belongs, or forward lacks its default.",
 )
 
 
@@ -1357,7 +1357,7 @@ class BlocksByName(nn.Module):
 
 error(
     "TypeError: 'NoneType' object is not subscriptable",
-    "Most often `caches[0]` is asked for where no caches were given.",
+    "Usually `caches[0]` is asked for where no caches were given.",
 )
 error(
     "AttributeError: 'list' object has no attribute 'shape'",
@@ -1878,9 +1878,9 @@ error(
 )
 error(
     "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0",
-    "Most often a temperature of 0 was divided by, or every logit was set to minus infinity.",
+    "Usually a temperature of 0 was divided by, or every logit was set to minus infinity.",
 )
 error(
     "RuntimeError: Tensors must have same number of dimensions: got 2 and 1",
-    "Most often new tokens (B,) are joined to a text (B, T); they need a separate axis.",
+    "Usually new tokens (B,) are joined to a text (B, T); they need a separate axis.",
 )

@@ -212,19 +212,19 @@ alternative(
 )
 error(
     "AttributeError: cannot assign parameters before Module.__init__() call",
-    "Most often the first line of `__init__` is gone, or something is assigned above it.",
+    "Usually the first line of `__init__` is gone, or something is assigned above it.",
 )
 error(
     "TypeError: embedding(): argument 'indices' (position 2) must be Tensor, not int",
-    "Most often the number of positions is looked up; an embedding takes a tensor of positions.",
+    "Usually the number of positions is looked up; an embedding takes a tensor of positions.",
 )
 error(
     "RuntimeError: a leaf Variable that requires grad is being used in an in-place operation",
-    "Most often a parameter is scaled in place. Where is it still a plain draw?",
+    "Usually a parameter is scaled in place. Where is it still a plain draw?",
 )
 error(
     "TypeError: cannot assign 'torch.FloatTensor' as parameter 'weight'",
-    "Most often `self.weight` is a parameter already, and a plain tensor is assigned to it.",
+    "Usually `self.weight` is a parameter already, and a plain tensor is assigned to it.",
 )
 
 
@@ -624,19 +624,19 @@ error(
 )
 error(
     "TypeError: embedding(): argument 'indices' (position 2) must be Tensor, not",
-    "Most often the number of positions is looked up; an embedding takes a tensor of positions.",
+    "Usually the number of positions is looked up; an embedding takes a tensor of positions.",
 )
 error(
     "IndexError: index out of range in self",
-    "Most often a position or an id lies behind the last row of its table. Which are the sizes?",
+    "Usually a position or an id lies behind the last row of its table. Which are the sizes?",
 )
 error(
     "AttributeError: cannot assign module before Module.__init__() call",
-    "Most often the first line of `__init__` is gone, or something is assigned above it.",
+    "Usually the first line of `__init__` is gone, or something is assigned above it.",
 )
 error(
     "AttributeError: 'GPTEmbedding' object has no attribute",
-    "Most often `__init__` and `forward` call a part by different names.",
+    "Usually `__init__` and `forward` call a part by different names.",
 )
 
 
@@ -792,19 +792,19 @@ alternative(
 )
 error(
     "TypeError: unsupported operand type(s) for +: 'int' and 'builtin_function_or_method'",
-    "Most often a method is named but not called.",
+    "Usually a method is named but not called.",
 )
 error(
     "TypeError: unsupported operand type(s) for +: 'int' and 'torch.Size'",
-    "Most often shapes are added up. How many numbers does a tensor of this shape hold?",
+    "Usually shapes are added up. How many numbers does a tensor of this shape hold?",
 )
 error(
     "TypeError: object of type 'generator' has no len()",
-    "Most often it is `parameters()`, which yields one after the other. How large is each?",
+    "Usually it is `parameters()`, which yields one after the other. How large is each?",
 )
 error(
     "AttributeError: 'tuple' object has no attribute",
-    "Most often a loop over `named_parameters()` takes name and parameter together for one.",
+    "Usually a loop over `named_parameters()` takes name and parameter together for one.",
 )
 
 
@@ -925,19 +925,19 @@ alternative(
 )
 error(
     "RuntimeError: The size of tensor a (3) must match the size of tensor b (7) at non-singleton",
-    "Most often x (B, T, C) and the table (V, C) are multiplied entry by entry.",
+    "Usually x (B, T, C) and the table (V, C) are multiplied entry by entry.",
 )
 error(
     "RuntimeError: Expected size for first two dimensions of batch2 tensor to be",
-    "Most often the table is on the left, where its C columns meet the T tokens of x.",
+    "Usually the table is on the left, where its C columns meet the T tokens of x.",
 )
 error(
     "RuntimeError: batch2 must be a 3D tensor",
-    "Most often `torch.bmm` gets the table, which has no batch axis.",
+    "Usually `torch.bmm` gets the table, which has no batch axis.",
 )
 error(
     "RuntimeError: einsum(): subscript",
-    "Most often one letter names two axes of other sizes: compare with (B, T, C) and (V, C).",
+    "Usually one letter names two axes of other sizes: compare with (B, T, C) and (V, C).",
 )
 
 
@@ -1078,17 +1078,17 @@ alternative(
 )
 error(
     "IndexError: list index out of range",
-    "Most often a loop counts the rows of a table, V, instead of the numbers of a row, C.",
+    "Usually a loop counts the rows of a table, V, instead of the numbers of a row, C.",
 )
 error(
     "TypeError: list indices must be integers or slices",
-    "Most often a list is indexed with one of its numbers, or twice at once as tensors are.",
+    "Usually a list is indexed with one of its numbers, or twice at once as tensors are.",
 )
 error(
     "TypeError: can only concatenate list (not",
-    "Most often a whole row is added to a single number: count the indices on both sides.",
+    "Usually a whole row is added to a single number: count the indices on both sides.",
 )
 error(
     "AttributeError: 'list' object has no attribute",
-    "Most often a row is used like a tensor. Both tables are plain lists of lists.",
+    "Usually a row is used like a tensor. Both tables are plain lists of lists.",
 )

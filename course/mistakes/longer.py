@@ -179,7 +179,7 @@ mistake(
 )
 mistake(
     {_MIXED: "theta * keep"},
-    says="yarn_frequencies leaves out what is divided, so that slow pairs stand still.",
+    says="yarn_frequencies leaves out the divided part, so slow pairs don't move at all.",
     look="What should be the frequency of a pair with `keep` = 0?",
 )
 mistake(
@@ -296,19 +296,19 @@ alternative(
 
 error(
     "TypeError: clamp() received an invalid combination of arguments",
-    "Most often `torch.clamp` was given a Python number, or both bounds in one tuple.",
+    "Usually `torch.clamp` was given a Python number, or both bounds in one tuple.",
 )
 error(
     "AttributeError: 'float' object has no attribute 'clamp'",
-    "Most often a single pair is computed with Python numbers; `clamp` belongs to tensors.",
+    "Usually a single pair is computed with Python numbers; `clamp` belongs to tensors.",
 )
 error(
     "ValueError: only one element tensors can be converted to Python scalars",
-    "Most often a function of `math`, which takes one number, was given a whole tensor.",
+    "Usually a function of `math`, which takes one number, was given a whole tensor.",
 )
 error(
     "RuntimeError: Boolean value of Tensor with more than one value is ambiguous",
-    "Most often `if` asks about all pairs at once; each of them has its own answer.",
+    "Usually `if` asks about all pairs at once; each of them has its own answer.",
 )
 
 
@@ -378,12 +378,12 @@ mistake(
 mistake(
     {_MADE: "RotaryEmbedding(max_seq_len, rotary_dim, base ** (rotary_dim / head_dim))"},
     says="PartialRotary takes its rates from a head of width D instead of `rotary_dim`.",
-    look="Which width stands in the exponent of the rates?",
+    look="Which width is in the exponent of the rates?",
     common=True,
 )
 mistake(
     {", offset)": ")"},
-    says="PartialRotary forgets the offset: a token from the cache stands at position 0 again.",
+    says="PartialRotary ignores the offset, so a token after the cache is at position 0 again.",
     look="Which positions does the RoPE within hear of?",
     common=True,
 )
@@ -408,7 +408,7 @@ mistake(
 mistake(
     {f"(turned, {_REST})": f"({_REST}, turned)"},
     says="PartialRotary puts the turned features behind the others.",
-    look="In which order should the two parts stand in the result?",
+    look="In which order should the two parts be in the result?",
 )
 mistake(
     {_JOINED: "self.rotary.__class__(offset + x.shape[-2], x.shape[-1] // 2 * 2)(x, offset)"},
@@ -426,7 +426,7 @@ mistake(
         "for t in range(x.shape[-2])], dim=-2)"
     },
     says="PartialRotary gives all tokens of a call the same position, offset.",
-    look="Do two tokens of one call stand at the same place?",
+    look="Are two tokens of one call at the same position?",
 )
 mistake(
     {_FORWARD: f"turned = self.rotary({_FIRST}.transpose(-3, -2), offset).transpose(-3, -2)"},
@@ -587,23 +587,23 @@ alternative(
 
 error(
     "ValueError: x must have 4 features (head_dim); got 10",
-    "Most often the RoPE within gets all features, or with a slice such as [:-0] none of them.",
+    "Usually the RoPE within gets all features, or with a slice such as [:-0] none of them.",
 )
 error(
     "AttributeError: 'PartialRotary' object has no attribute",
-    "Most often forward reads what the constructor keeps under another name, or does not keep.",
+    "Usually forward reads what the constructor keeps under another name, or does not keep.",
 )
 error(
     "TypeError: cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
-    "Most often the tensors stand one by one in the call of `torch.cat`, not together in a tuple.",
+    "Usually the tensors are passed to `torch.cat` one by one, not together in a tuple.",
 )
 error(
     "RuntimeError: Sizes of tensors must match except in dimension 0",
-    "Most often `torch.cat` joins along the first axis, because none is named; features are last.",
+    "Usually `torch.cat` joins along the first axis, because none is named; features are last.",
 )
 error(
     "RuntimeError: Sizes of tensors must match except in dimension 1",
-    "Most often `torch.cat` joins along another axis than the last, where the features are.",
+    "Usually `torch.cat` joins along another axis than the last, where the features are.",
 )
 
 
@@ -727,11 +727,11 @@ mistake(
 mistake(
     {_BUCKETS: "far.clamp(max=n_buckets - 1)"},
     says="relative_buckets puts near distances into the first bucket of the far ones.",
-    look="Which distances have a bucket of their own?",
+    look="Which distances have their own bucket?",
 )
 mistake(
     {_HALF: "half = n_buckets"},
-    says="relative_buckets gives each distance a bucket of its own, until all are used up.",
+    says="relative_buckets gives each distance its own bucket until all are used up.",
     look="Which distances share a bucket?",
 )
 mistake(
@@ -742,7 +742,7 @@ mistake(
 mistake(
     {"near < half": "near < max_distance"},
     {"near < half": "near < n_buckets"},
-    says="relative_buckets gives distances above half a bucket of their own.",
+    says="relative_buckets gives each distance above half its own bucket.",
     look="Up to which distance does each have its own bucket?",
 )
 mistake(
@@ -858,23 +858,23 @@ alternative(
 
 error(
     "RuntimeError: value cannot be converted to type int8_t without overflow",
-    "Most often a small integer dtype is computed in; 128 and more do not exist in int8.",
+    "Usually a small integer dtype is computed in; 128 and more do not exist in int8.",
 )
 error(
     "RuntimeError: Index put requires the source and destination dtypes match",
-    "Most often logarithms, which are floats, or int32 are written into a tensor of int64.",
+    "Usually logarithms, which are floats, or int32 are written into a tensor of int64.",
 )
 error(
     "TypeError: log(): argument 'input' (position 1) must be Tensor, not float",
-    "Most often `torch.log` was given a Python number; `math.log` takes one.",
+    "Usually `torch.log` was given a Python number; `math.log` takes one.",
 )
 error(
     "TypeError: minimum(): argument 'other' (position 2) must be Tensor, not int",
-    "Most often `torch.minimum` was given a number; it takes two tensors.",
+    "Usually `torch.minimum` was given a number; it takes two tensors.",
 )
 error(
     "RuntimeError: Boolean value of Tensor with more than one value is ambiguous",
-    "Most often `if` or `min` asks about all distances at once; each of them has its own answer.",
+    "Usually `if` or `min` asks about all distances at once; each of them has its own answer.",
 )
 
 
@@ -897,7 +897,7 @@ mistake(
 mistake(
     {_QUERIES: "keys[:q_len]"},
     says="RelativeBias lets the queries start at position 0, as if nothing were in the cache.",
-    look="With three keys in a cache, where does the next token stand?",
+    look="With three keys in the cache, at which position is the next token?",
     common=True,
 )
 mistake(
@@ -952,7 +952,7 @@ mistake(
     {_QUERIES: "keys[-1:]"},
     {_QUERIES: "keys[k_len - q_len : k_len - q_len + 1].expand(q_len)"},
     says="RelativeBias gives all queries the same position.",
-    look="Do two queries of one call stand at the same place?",
+    look="Are two queries of one call at the same position?",
 )
 mistake(
     {_QUERIES: "keys"},
@@ -974,7 +974,7 @@ mistake(
     {_BIAS: f"{_BIAS}.masked_fill(queries[:, None] < keys, 0.0)"},
     {_BIAS: f"{_BIAS}.masked_fill(queries[:, None] < keys, -math.inf)"},
     says="RelativeBias masks later keys, which is not its task.",
-    look="Which bucket has a key after its query? Whose task is the mask?",
+    look="Which bucket does a key after its query get? Whose job is the mask?",
 )
 mistake(
     {"0.02 *": ""},
@@ -988,11 +988,11 @@ mistake(
     {_DRAWN: "0.02 * 12**0.5 * (torch.rand(n_buckets, n_heads) - 0.5)"},
     {_DRAWN: "0.02 + 0.02 * torch.randn(n_buckets, n_heads)"},
     says="RelativeBias does not draw each of its weights for itself from a normal distribution.",
-    look="What is the mean of `rand`? Does every bucket and every head get a number of its own?",
+    look="What is the mean of `rand`? Does every bucket and every head get its own number?",
 )
 mistake(
     {_DRAWN: "0.02 * torch.randn(n_buckets, n_heads, generator=torch.Generator().manual_seed(0))"},
-    says="RelativeBias seeds its random numbers, so that all layers begin alike.",
+    says="RelativeBias seeds its random numbers, so all layers start identical.",
     look="Make two modules. Do they hold the same numbers?",
 )
 mistake(
@@ -1014,8 +1014,8 @@ mistake(
         "return self.weight[buckets]": "hot = torch.zeros(*buckets.shape, self.n_buckets)"
         ".scatter(-1, buckets[..., None], 1.0)\n        return (hot @ self.weight)"
     },
-    says="RelativeBias makes a tensor of its own on the CPU, or in float32, wherever its table is.",
-    look="Which device and which dtype does a new tensor have if nothing is said?",
+    says="RelativeBias creates a tensor on the CPU, or in float32, wherever its table is.",
+    look="Which device and dtype does a new tensor have by default?",
 )
 mistake(
     {"if q_len > k_len:": "if q_len < k_len:"},
@@ -1106,19 +1106,19 @@ alternative(
 
 error(
     "IndexError: index 32 is out of bounds for dimension 0 with size 32",
-    "Most often a bucket, or a distance that is none yet, is larger than the last row of `weight`.",
+    "Usually a bucket, or a distance that is none yet, is larger than the last row of `weight`.",
 )
 error(
     "IndexError: tensors used as indices must be long, int, byte or bool tensors",
-    "Most often the buckets are floats; rows are numbered by integers.",
+    "Usually the buckets are floats; rows are numbered by integers.",
 )
 error(
     "AttributeError: 'RelativeBias' object has no attribute 'weight'",
-    "Most often the constructor keeps the table under another name, or nowhere.",
+    "Usually the constructor keeps the table under another name, or nowhere.",
 )
 error(
     "RuntimeError: The size of tensor a (5) must match the size of tensor b (25)",
-    "Most often queries (q_len,) meet keys (k_len,) entry by entry; each pair has a distance.",
+    "Usually queries (q_len,) meet keys (k_len,) entry by entry; each pair has a distance.",
 )
 
 
@@ -1229,7 +1229,7 @@ mistake(
     {_TURNED: "apply_rope(half, cos[: x.shape[-2]], sin[: x.shape[-2]])"},
     {"steps = places.long().abs()": "steps = places = torch.arange(len(places), device=x.device)"},
     says="rope_2d takes the places for 0, 1, 2, ... or for sorted.",
-    look="May two tokens stand in the same row? In which order may places come?",
+    look="May two tokens be in the same row? In which order may positions come?",
 )
 mistake(
     {
@@ -1360,7 +1360,7 @@ mistake(
     {_TWO: "torch.cat(halves[::-1], dim=-1)"},
     {_TWO: "torch.stack(halves, dim=-1).flatten(-2)"},
     says="rope_2d puts its two halves together in another order.",
-    look="Where do the first D/2 features stand in the result?",
+    look="Where are the first D/2 features in the result?",
 )
 mistake(
     {_TWO: "torch.cat(halves)"},
@@ -1386,7 +1386,7 @@ mistake(
         "    halves = []": "    _, _, _, _ = x.shape\n    halves = []",
     },
     says="rope_2d works for one number of axes only.",
-    look="Which axes may stand before (T, D)?",
+    look="Which axes may come before (T, D)?",
 )
 mistake(
     {"rows.shape != (seq_len,) or cols.shape != (seq_len,)": "rows.shape != cols.shape"},
@@ -1489,15 +1489,15 @@ alternative(
 
 error(
     "IndexError: index 40 is out of bounds for dimension 0 with size 9",
-    "Most often the tables have as many rows as there are tokens; places may be larger.",
+    "Usually the tables have as many rows as there are tokens; places may be larger.",
 )
 error(
     "IndexError: tensors used as indices must be long, int, byte or bool tensors",
-    "Most often a table is indexed by int8, int16 or floats; int64 serves everywhere.",
+    "Usually a table is indexed by int8, int16 or floats; int64 serves everywhere.",
 )
 error(
     "RuntimeError: upper bound and lower bound inconsistent with step sign",
-    "Most often tables are made as long as the largest place tells, which may be negative.",
+    "Usually tables are made as long as the largest place tells, which may be negative.",
 )
 error(
     "RuntimeError: The size of tensor a (4) must match the size of tensor b (8)",
@@ -1505,5 +1505,5 @@ error(
 )
 error(
     "TypeError: cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
-    "Most often the halves stand one by one in the call of `torch.cat`, not together in a tuple.",
+    "Usually the halves are passed to `torch.cat` one by one, not together in a tuple.",
 )

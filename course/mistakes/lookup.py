@@ -256,7 +256,7 @@ def numpy_with_its_own_backward(weight, ids):
 
 error(
     "IndexError: index 3 is out of bounds for dimension 1 with size 3",
-    "Most often a list of lists is the index: PyTorch takes one list for each axis.",
+    "Usually a list of lists is the index: PyTorch takes one list for each axis.",
 )
 error(
     "RuntimeError: stack expects a non-empty TensorList",
@@ -264,7 +264,7 @@ error(
 )
 error(
     "RuntimeError: Index tensor must have the same number of dimensions as input tensor",
-    "Most often `gather` gets the ids as they are: it wants as many axes as the table has.",
+    "Usually `gather` gets the ids as they are: it wants as many axes as the table has.",
 )
 
 
@@ -419,11 +419,11 @@ def sum_over_the_vocabulary(weight, ids):
 
 error(
     "RuntimeError: self must be a matrix",
-    "Most often it is `torch.mm`: one-hot rows of ids (B, T) have three axes, (B, T, V).",
+    "Usually it is `torch.mm`: one-hot rows of ids (B, T) have three axes, (B, T, V).",
 )
 error(
     "RuntimeError: Index tensor must have the same number of dimensions as self tensor",
-    "Most often `scatter` gets the ids as they are: (...) where the one-hot rows are (..., V).",
+    "Usually `scatter` gets the ids as they are: (...) where the one-hot rows are (..., V).",
 )
 
 
@@ -755,19 +755,19 @@ def place_by_place(grad_output, ids, vocab_size):
 
 error(
     "IndexError: index_add_(): Index is supposed to be a vector",
-    "Most often the ids still have all their axes, (B, T), where `index_add` wants one.",
+    "Usually the ids still have all their axes, (B, T), where `index_add` wants one.",
 )
 error(
     "RuntimeError: index_add_(): Number of indices (12) should be equal to source.size(dim): (3)",
-    "Most often the ids are flat, N of them, and the gradient still is (B, T, C).",
+    "Usually the ids are flat, N of them, and the gradient still is (B, T, C).",
 )
 error(
     "RuntimeError: Index tensor must have the same number of dimensions as self tensor",
-    "Most often `scatter_add` gets N flat ids, where the rows that it adds are (N, C).",
+    "Usually `scatter_add` gets N flat ids, where the rows that it adds are (N, C).",
 )
 error(
     "RuntimeError: Index put requires the source and destination dtypes match",
-    "Most often the zeros are float32, and the gradient comes in another dtype.",
+    "Usually the zeros are float32, and the gradient comes in another dtype.",
 )
 
 
@@ -1035,11 +1035,11 @@ class table_of_a_child_under_its_name(nn.Module):
 
 error(
     "AttributeError: cannot assign parameters before Module.__init__() call",
-    "Most often `super().__init__()` is missing, or comes after the parameter.",
+    "Usually `super().__init__()` is missing, or comes after the parameter.",
 )
 error(
     "NameError: name 'weight' is not defined",
-    "Most often forward asks for the table as if it were a plain name: what does it belong to?",
+    "Usually forward asks for the table as if it were a plain name: what does it belong to?",
 )
 error(
     "TypeError: 'Parameter' object is not callable",

@@ -226,11 +226,11 @@ def keys_one_after_the_other(x):
 
 error(
     "RuntimeError: t() expects a tensor with <= 2 dimensions, but self is 3D",
-    "Most often x is turned as if it were a matrix: x is a batch of them, (B, T, C).",
+    "Usually x is turned as if it were a matrix: x is a batch of them, (B, T, C).",
 )
 error(
     "RuntimeError: self must be a matrix",
-    "Most often it is `torch.mm`, which multiplies two matrices: x is a batch of them, (B, T, C).",
+    "Usually it is `torch.mm`, which multiplies two matrices: x is a batch of them, (B, T, C).",
 )
 error(
     "RuntimeError: Expected size for first two dimensions of batch2 tensor to be: [2, 4]",
@@ -238,11 +238,11 @@ error(
 )
 error(
     "TypeError: sqrt(): argument 'input' (position 1) must be Tensor, not int",
-    "Most often it is `torch.sqrt` of a size: a size is a Python number, not a tensor.",
+    "Usually it is `torch.sqrt` of a size: a size is a Python number, not a tensor.",
 )
 error(
     "TypeError: softmax() missing 1 required positional argument",
-    "Most often softmax is not told along which axis the weights have to sum to one.",
+    "Usually softmax is not told along which axis the weights have to sum to one.",
 )
 
 
@@ -362,11 +362,11 @@ def power_of_the_permutation(perm):
 
 error(
     "RuntimeError: Index put requires the source and destination dtypes match",
-    "Most often the places are written into `torch.zeros(T)`, which is float32; places are int64.",
+    "Usually the places are written into `torch.zeros(T)`, which is float32; places are int64.",
 )
 error(
     "RuntimeError: scatter(): Expected self.dtype to be equal to src.dtype",
-    "Most often the places are scattered into `torch.zeros(T)`, which is float32; they are int64.",
+    "Usually the places are scattered into `torch.zeros(T)`, which is float32; they are int64.",
 )
 error(
     "TypeError: Tensor.index() missing 1 required positional argument: 'dims'",
@@ -530,7 +530,7 @@ def entry_by_entry(layer, x, perm):
 
 error(
     "RuntimeError: a Tensor with 30 elements cannot be converted to Scalar",
-    "Most often there still is a difference for each entry, (B, T, C): which one is asked for?",
+    "Usually there still is a difference for each entry, (B, T, C): which one is asked for?",
 )
 error(
     "RuntimeError: Can't call numpy() on Tensor that requires grad.",
@@ -538,7 +538,7 @@ error(
 )
 error(
     "TypeError: Got unsupported ScalarType BFloat16",
-    "Most often a bfloat16 result goes to NumPy, which has no such dtype.",
+    "Usually a bfloat16 result goes to NumPy, which has no such dtype.",
 )
 
 
@@ -641,7 +641,7 @@ error(
 )
 error(
     "IndexError: Dimension out of range",
-    "Most often the axes are counted from 1: in (B, T, C) the axes are 0, 1 and 2.",
+    "Usually the axes are counted from 1: in (B, T, C) the axes are 0, 1 and 2.",
 )
 error(
     "RuntimeError: Can't call numpy() on Tensor that requires grad.",
@@ -801,7 +801,7 @@ def one_head_of_multi_head_attention(x, w_q, w_k, w_v):
 
 error(
     "RuntimeError: t() expects a tensor with <= 2 dimensions, but self is 3D",
-    "Most often `.t()` is called on the keys, which are a batch of matrices, (B, T, C).",
+    "Usually `.t()` is called on the keys, which are a batch of matrices, (B, T, C).",
 )
 error(
     "RuntimeError: Expected size for first two dimensions of batch2 tensor to be: [2, 4]",
@@ -809,7 +809,7 @@ error(
 )
 error(
     "TypeError: Linear.__init__() missing 1 required positional argument: 'out_features'",
-    "Most often `nn.Linear` is called with a weight: it makes its own, `F.linear` takes yours.",
+    "Usually `nn.Linear` is called with a weight: it makes its own, `F.linear` takes yours.",
 )
 
 
@@ -1003,7 +1003,7 @@ def prefix_by_prefix(x):
 
 error(
     "RuntimeError: masked_fill_ only supports boolean masks, but got mask with dtype float",
-    "Most often the mask comes from `torch.ones(...)`, whose numbers are floats.",
+    "Usually the mask comes from `torch.ones(...)`, whose numbers are floats.",
 )
 error(
     "RuntimeError: masked_fill_ only supports a 0-dimensional value tensor",
@@ -1011,13 +1011,13 @@ error(
 )
 error(
     "RuntimeError: The size of tensor a (3) must match the size of tensor b (2)",
-    "Most often the mask is not (T, T), where the scores are (B, T, T).",
+    "Usually the mask is not (T, T), where the scores are (B, T, T).",
 )
 error(
     "ValueError: too many values to unpack (expected 2)",
-    "Most often a shape of three numbers, (B, T, C), is given two names.",
+    "Usually a shape of three numbers, (B, T, C), is given two names.",
 )
 error(
     "TypeError: sqrt(): argument 'input' (position 1) must be Tensor, not int",
-    "Most often it is `torch.sqrt` of a size: a size is a Python number, not a tensor.",
+    "Usually it is `torch.sqrt` of a size: a size is a Python number, not a tensor.",
 )

@@ -182,11 +182,11 @@ alternative(
 
 error(
     "TypeError: cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
-    "Most often the tensors are passed one by one to `torch.cat`, not together in a tuple.",
+    "Usually the tensors are passed one by one to `torch.cat`, not together in a tuple.",
 )
 error(
     "RuntimeError: The size of tensor a (101) must match the size of tensor b (2)",
-    "Most often positions (T,) meet rates (D/2,) entry by entry; each pair of them has an angle.",
+    "Usually positions (T,) meet rates (D/2,) entry by entry; each pair of them has an angle.",
 )
 error(
     "TypeError: bad operand type for unary -: 'range'",
@@ -194,7 +194,7 @@ error(
 )
 error(
     "ValueError: only one element tensors can be converted to Python scalars",
-    "Most often a function of `math`, which takes one number, was given a whole tensor.",
+    "Usually a function of `math`, which takes one number, was given a whole tensor.",
 )
 
 
@@ -340,7 +340,7 @@ error(
 )
 error(
     "TypeError: slice indices must be integers",
-    "Most often half of the width was computed with `/`, which gives a float.",
+    "Usually half of the width was computed with `/`, which gives a float.",
 )
 error(
     "IndexError: too many indices for tensor of dimension 1",
@@ -518,11 +518,11 @@ error(
 )
 error(
     "RuntimeError: mat1 and mat2 shapes cannot be multiplied (6x6 and 3x6)",
-    "Most often x meets the tables as matrices, although each feature has its own cosine.",
+    "Usually x meets the tables as matrices, although each feature has its own cosine.",
 )
 error(
     "TypeError: rotate_half() takes 1 positional argument but",
-    "Most often the sines were given to `rotate_half`, which knows no angles.",
+    "Usually the sines were given to `rotate_half`, which knows no angles.",
 )
 
 
@@ -826,19 +826,19 @@ alternative(
 
 error(
     "AttributeError: 'RotaryEmbedding' object has no attribute",
-    "Most often forward reads a table by another name than the one it is registered under.",
+    "Usually forward reads a table by another name than the one it is registered under.",
 )
 error(
     "NameError: name 'cos' is not defined",
-    "Most often forward reads a local variable of the constructor instead of the module's buffer.",
+    "Usually forward reads a local variable of the constructor instead of the module's buffer.",
 )
 error(
     "TypeError: cannot assign 'tuple' object to buffer",
-    "Most often both tables are registered at once: `rope_tables` returns a tuple of two tensors.",
+    "Usually both tables are registered at once: `rope_tables` returns a tuple of two tensors.",
 )
 error(
     "KeyError: \"attribute 'cos' already exists\"",
-    "Most often the table was assigned to the same name before it was registered as a buffer.",
+    "Usually the table was assigned to the same name before it was registered as a buffer.",
 )
 error(
     "RuntimeError: The size of tensor a (7) must match the size of tensor b (9)",
@@ -975,7 +975,7 @@ alternative(
 
 error(
     "RuntimeError: shape '[2, 6, 2, 5]' is invalid for input of size 60",
-    "Most often the sizes do not multiply to H * D * C: what is the D/2 of a single head?",
+    "Usually the sizes do not multiply to H * D * C: what is the D/2 of a single head?",
 )
 error(
     "RuntimeError: only one dimension can be inferred",
@@ -983,11 +983,11 @@ error(
 )
 error(
     "TypeError: reshape(): argument 'shape' failed to unpack the object",
-    "Most often a size was computed with `/`, which gives a float.",
+    "Usually a size was computed with `/`, which gives a float.",
 )
 error(
     "RuntimeError: permute(sparse_coo): number of dimensions in the tensor input does not match",
-    "Most often an axis is missing in the new order: after heads, pairs and twos come the columns.",
+    "Usually an axis is missing in the new order: after heads, pairs and twos come the columns.",
 )
 
 
@@ -1085,7 +1085,7 @@ alternative(
 
 error(
     "TypeError: pow() received an invalid combination of arguments",
-    "Most often a function of torch was given Python numbers; here no argument is a tensor.",
+    "Usually a function of torch was given Python numbers; here no argument is a tensor.",
 )
 error(
     "AttributeError: 'float' object has no attribute",
@@ -1093,7 +1093,7 @@ error(
 )
 error(
     "TypeError: 'float' object is not callable",
-    "Most often an operator is missing between a number and the bracket after it.",
+    "Usually an operator is missing between a number and the bracket after it.",
 )
 
 
@@ -1242,7 +1242,7 @@ alternative(
 
 error(
     "RuntimeError: The size of tensor a (8) must match the size of tensor b (3)",
-    "Most often slopes (H,) meet distances (T, T): they need separate axes for that.",
+    "Usually slopes (H,) meet distances (T, T): they need separate axes for that.",
 )
 error(
     "TypeError: unsupported operand type(s) for *: 'float' and 'range'",
@@ -1250,5 +1250,5 @@ error(
 )
 error(
     "RuntimeError: expected m1 and m2 to have the same dtype, but got: float != long",
-    "Most often slopes and distances meet in a matrix product, which adds up; nothing does here.",
+    "Usually slopes and distances meet in a matrix product, which adds up; nothing does here.",
 )

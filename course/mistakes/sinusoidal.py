@@ -567,7 +567,7 @@ alternative(
 
 error(
     "AttributeError: cannot assign buffer before Module.__init__() call",
-    "Most often __init__ does not begin with super().__init__().",
+    "Usually __init__ does not begin with super().__init__().",
 )
 error(
     "KeyError: \"attribute 'table' already exists\"",

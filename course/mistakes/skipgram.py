@@ -17,7 +17,7 @@ from solutions.skipgram import skipgram_pairs
 
 
 def _pairs_beside(ids, neighbors):
-    """All pairs, in plain Python; `neighbors(i)` are the positions beside i."""
+    """All pairs, in plain Python; `neighbors(i)` are the positions near i."""
     words = ids.tolist()
     pairs = [(words[i], words[j]) for i in range(len(words)) for j in neighbors(i) if j != i]
     return torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).unbind(1)
@@ -69,7 +69,7 @@ mistake(
 mistake(
     {"min(window, ": "min(1, "},
     says="skipgram_pairs ignores `window`: it pairs direct neighbors only.",
-    look="Where in the body does `window` stand?",
+    look="Where in the body do you use `window`?",
 )
 mistake(
     {"range(1, ": "range(window, "},
@@ -135,7 +135,7 @@ mistake(
 mistake(
     {"return ": "return torch.stack((", " + left)": " + left))).unique(dim=1).unbind()"},
     says="skipgram_pairs returns a pair that occurs several times only once.",
-    look="How often does 1 stand beside 2 in 1 2 1 2? What forgets how often?",
+    look="How often is 1 next to 2 in 1 2 1 2? What forgets how often?",
 )
 mistake(
     {
@@ -145,7 +145,7 @@ mistake(
     },
     {"ids[:-distance]": "ids", "ids[distance:]": "ids.roll(-distance)"},
     says="skipgram_pairs joins the end of the text to its beginning.",
-    look="What stands left of the first word? What do roll, and an index of -1, say?",
+    look="What is to the left of the first word? What do roll and an index of -1 give?",
 )
 mistake(
     {"ids = ids.long()": "return _pairs_from_below_0(ids, window, ids.long())"},
@@ -291,7 +291,7 @@ error(
 )
 error(
     "RuntimeError: stack expects each tensor to be equal size",
-    "Most often pieces of different lengths are stacked: N - 1 pairs at distance 1, N - 2 at 2.",
+    "Usually pieces of different lengths are stacked: N - 1 pairs at distance 1, N - 2 at 2.",
 )
 error(
     "TypeError: only integer tensors of a single element can be converted to an index",
@@ -304,7 +304,7 @@ mistake, alternative, error = entries("noise_distribution")
 mistake(
     {"counts**power": "counts**0.75"},
     says="noise_distribution ignores `power`: it always raises to 0.75.",
-    look="Where in the body does `power` stand?",
+    look="Where in the body do you use `power`?",
     common=True,
 )
 mistake(
@@ -401,12 +401,12 @@ mistake(
     {"counts**power": "counts.pow_(power)"},
     {"counts**power": "counts.pow_(power) if counts.is_floating_point() else counts**power"},
     says="noise_distribution changes the counts that it was given.",
-    look="Which operations end in an underscore, or stand before `=`?",
+    look="Which operations end in an underscore, or are on the left of `=`?",
 )
 mistake(
     {"if counts.min() < 0:": "counts = counts.clamp(min=0)\n    if False:"},
     says="noise_distribution accepts negative counts.",
-    look="The check stood in the stub; what does it look at?",
+    look="The check was in the stub; what does it look at?",
 )
 mistake(
     {"counts.max() == 0": "(counts == 0).any()"},
@@ -513,7 +513,7 @@ mistake(
 )
 mistake(
     {_START: "nn.init.constant_(self.center.weight, 0.01)"},
-    says="SkipGram starts with the same number everywhere, so that all words stay alike.",
+    says="SkipGram starts with the same number everywhere, so all words stay identical.",
     look="What tells one row from another before the first step?",
 )
 mistake(
@@ -547,7 +547,7 @@ mistake(
 mistake(
     {_DOT: "center_rows @ context_rows.mT"},
     says="SkipGram multiplies every center with every context of the batch: (P, P) logits.",
-    look="Which axis of the two sets of rows do the pairs lie on, and what does `@` do with it?",
+    look="Along which axis of the two sets of rows are the pairs, and what does `@` do with it?",
     common=True,
 )
 mistake(
@@ -703,11 +703,11 @@ error(
 )
 error(
     "RuntimeError: batch1 must be a 3D tensor",
-    "Most often bmm gets the rows of contexts (P,), which are (P, C); it takes (P, K, C) only.",
+    "Usually bmm gets the rows of contexts (P,), which are (P, C); it takes (P, K, C) only.",
 )
 error(
     "RuntimeError: 1D tensors expected, but got 2D",
-    "Most often torch.dot gets all rows at once, (P, C); it takes two single rows.",
+    "Usually torch.dot gets all rows at once, (P, C); it takes two single rows.",
 )
 error(
     "RuntimeError: einsum(): the number of subscripts in the equation",
@@ -796,7 +796,7 @@ mistake(
 mistake(
     {".sum(dim=-1)": ".mean(dim=-1)"},
     says="negative_sampling_loss divides by the number of negatives once too often.",
-    look="How much do five negatives weigh beside one true pair?",
+    look="How much do five negatives weigh compared with one true pair?",
     common=True,
 )
 mistake(
@@ -814,7 +814,7 @@ mistake(
     {"F.logsigmoid(positive) ": "F.logsigmoid(positive).mean() ", "dim=-1": "dim=0"},
     {"dim=-1": "dim=0"},
     says="negative_sampling_loss sums the negatives over the pairs: over axis 0 instead of K.",
-    look="Which axis of (P, K) do the negatives of one pair lie on?",
+    look="Along which axis of (P, K) are the negatives of one pair?",
 )
 mistake(
     {".sum(dim=-1)": ".sum()"},
@@ -900,11 +900,11 @@ alternative(
 
 error(
     "RuntimeError: The size of tensor a (5) must match the size of tensor b (3)",
-    "Most often (P,) and (P, K) are added as they are: K numbers for a pair meet P numbers.",
+    "Usually (P,) and (P, K) are added as they are: K numbers for a pair meet P numbers.",
 )
 error(
     "RuntimeError: Tensors must have same number of dimensions: got 1 and 2",
-    "Often (P,) and (P, K) are joined as they are: the true logits lack an axis to stand in.",
+    "Often (P,) and (P, K) are joined directly: the true logits lack an axis.",
 )
 error(
     "ValueError: only one element tensors can be converted to Python scalars",
@@ -1024,12 +1024,12 @@ mistake(
 mistake(
     {"split(batch_size)": "split(1)"},
     says="train_skipgram makes one step for each pair, whatever `batch_size` says.",
-    look="Where in the body does `batch_size` stand?",
+    look="Where in the body do you use `batch_size`?",
 )
 mistake(
     {", lr=lr": ""},
     says="train_skipgram ignores `lr`.",
-    look="Where in the body does `lr` stand?",
+    look="Where in the body do you use `lr`?",
 )
 mistake(
     {"optim.Adam": "optim.SGD"},
@@ -1071,7 +1071,7 @@ mistake(
         "losses = []": "losses = []\n    for parameter in model.parameters():\n"
         "        nn.init.normal_(parameter, std=0.02, generator=generator)"
     },
-    says="train_skipgram draws the weights anew before it begins.",
+    says="train_skipgram redraws the weights before it begins.",
     look="Is it for the training to say where the model starts?",
 )
 mistake(
@@ -1249,7 +1249,7 @@ mistake(
 mistake(
     {"losses = []": "losses, generator = [], generator or torch.Generator().manual_seed(0)"},
     {"losses = []": "losses, generator = [], generator or torch.Generator()"},
-    says="train_skipgram makes a generator of its own if none is given, with a seed of its own.",
+    says="train_skipgram creates its own generator, with its own seed, if none is given.",
     look="What does generator=None mean to PyTorch's functions?",
 )
 mistake(
@@ -1366,11 +1366,11 @@ error(
 )
 error(
     "RuntimeError: shape '[1024, 5]' is invalid for input of size 60",
-    "Most often a short last batch is laid out as a full one.",
+    "Usually a short last batch is laid out as a full one.",
 )
 error(
     "AttributeError: 'float' object has no attribute 'backward'",
-    "Most often the loss was taken out of its tensor before the step: backward needs the tensor.",
+    "Usually the loss was taken out of its tensor before the step: backward needs the tensor.",
 )
 
 
@@ -1438,7 +1438,7 @@ mistake(
         for least in ("-1.0", "-torch.inf")
     ),
     says="nearest_by_cosine ranks rows of zeros last instead of with similarity 0.",
-    look="Is nothing less alike than a row that points the other way?",
+    look="Which row is less similar: one at a right angle, or one that points the other way?",
 )
 mistake(
     {"similarities = ": "vectors = vectors[vectors.norm(dim=-1) > 0]\n    similarities = "},
@@ -1465,12 +1465,12 @@ mistake(
         }
         for much in ("1e-6", "1e-8", "1e-9", "1e-10")
     ),
-    says="nearest_by_cosine guards its division by so much that short rows look less alike.",
-    look="How long are the shortest rows beside the number that is added?",
+    says="nearest_by_cosine adds so much to the divisor that short rows look less similar.",
+    look="How long are the shortest rows compared with the number that is added?",
 )
 mistake(
     {"len(vectors)))": "len(vectors)), largest=False)"},
-    says="nearest_by_cosine returns the rows that are least alike.",
+    says="nearest_by_cosine returns the least similar rows.",
     look="In which order does argsort sort?",
 )
 mistake(
@@ -1490,7 +1490,7 @@ mistake(
 mistake(
     {"min(top_k, len(vectors))": "len(vectors)"},
     says="nearest_by_cosine returns all rows.",
-    look="Where in the body does `top_k` stand?",
+    look="Where in the body do you use `top_k`?",
 )
 mistake(
     {"min(top_k, len(vectors))": "top_k"},
@@ -1603,15 +1603,15 @@ def row_by_row_in_python(query, vectors, top_k=5):
 
 error(
     "IndexError: Dimension out of range (expected to be in range of [-1, 0], but got 1)",
-    "Most often the length of the query is taken along axis 1: the query is (C,) and has one axis.",
+    "Usually the length of the query is taken along axis 1: the query is (C,) and has one axis.",
 )
 error(
     "RuntimeError: The size of tensor a (4) must match the size of tensor b (6)",
-    "Most often (V, C) is divided by lengths of shape (V,), which line up with the columns.",
+    "Usually (V, C) is divided by lengths of shape (V,), which line up with the columns.",
 )
 error(
     "RuntimeError: mat1 and mat2 shapes cannot be multiplied",
-    "Often the query stands on the left, or has become (1, C): (V, C) times (C,) needs neither.",
+    "Often the query is on the left, or has become (1, C): (V, C) times (C,) needs neither.",
 )
 
 
@@ -1814,7 +1814,7 @@ error(
 )
 error(
     "RuntimeError: selected index k out of range",
-    "Most often more rows are asked for than there are, since the inputs take up places.",
+    "Usually more rows are asked for than there are, since the inputs take up places.",
 )
 error(
     "RuntimeError: The size of tensor a (6) must match the size of tensor b (3)",
@@ -1889,7 +1889,7 @@ mistake(
 mistake(
     {'.rsplit(" ", n_embd)': '.split(" ")', "in fields]": "in fields[-n_embd:]]"},
     says="parse_glove_line loses what a word with spaces holds after its first space.",
-    look="What stands between the first field and the last C of them?",
+    look="What is between the first field and the last C fields?",
 )
 mistake(
     *(
@@ -1908,12 +1908,12 @@ mistake(
 mistake(
     {r'.removesuffix("\n").removesuffix("\r")': ".strip()"},
     says="parse_glove_line strips the line, and with it the white space of a word.",
-    look="What may stand at the beginning of a line? See U+00A0.",
+    look="What may a line begin with? See U+00A0.",
 )
 mistake(
     {"return word,": "return word.strip(),"},
     says="parse_glove_line strips the word; white space other than the space belongs to it.",
-    look="What may stand at the beginning and the end of a word? See U+00A0.",
+    look="What may a word begin and end with? See U+00A0.",
 )
 mistake(
     {r'line.removesuffix("\n").removesuffix("\r")': "(line.splitlines() or [''])[0]"},
@@ -1928,7 +1928,7 @@ mistake(
 mistake(
     {"return word,": "return word.strip('\"'),"},
     says="parse_glove_line takes off the quotes of a word.",
-    look="Has any character of a word a meaning of its own?",
+    look="Does any character of a word have a special meaning?",
 )
 mistake(
     _taken_apart(
@@ -1937,17 +1937,17 @@ mistake(
         "fields[1:][-n_embd:]",
     ),
     says="parse_glove_line reads the line as CSV, where a quote opens a field.",
-    look="Has any character of a word a meaning of its own?",
+    look="Does any character of a word have a special meaning?",
 )
 mistake(
     {"return word,": "return word.lower(),"},
     says="parse_glove_line writes the word in lower case.",
-    look="Does the word come back as it stands in the file?",
+    look="Does the word come back exactly as it is in the file?",
 )
 mistake(
     {"return word,": 'return unicodedata.normalize("NFKC", word),'},
-    says="parse_glove_line replaces characters of the word by others that look alike.",
-    look="Does the word come back as it stands in the file?",
+    says="parse_glove_line replaces characters of the word by others that look the same.",
+    look="Does the word come back exactly as it is in the file?",
 )
 mistake(
     {
@@ -1963,12 +1963,12 @@ mistake(
         r'line.rstrip("\r\n").split(" ")', '"".join(fields[:-n_embd])', "fields[1:][-n_embd:]"
     ),
     says="parse_glove_line joins the fields of a word without the spaces between them.",
-    look="What stood between the fields of the word?",
+    look="What was between the fields of the word?",
 )
 mistake(
     {'" ", n_embd)': '" ", 2)', "len(fields) < n_embd": "len(fields) < 2"},
     says="parse_glove_line ignores `n_embd`: it is right for vectors of 2 only.",
-    look="Where in the body does `n_embd` stand?",
+    look="Where in the body do you use `n_embd`?",
 )
 mistake(
     {'" ", n_embd)': '" ", n_embd + 1)'},
@@ -1978,7 +1978,7 @@ mistake(
 mistake(
     {"in fields]": "in reversed(fields)]"},
     says="parse_glove_line returns the values from last to first.",
-    look="In which order do the numbers stand in the line?",
+    look="In which order are the numbers in the line?",
 )
 mistake(
     {
@@ -2079,9 +2079,9 @@ def matched_by_a_regular_expression(line, n_embd):
 
 error(
     "ValueError: too many values to unpack (expected 2)",
-    "Most often the pieces of the line are unpacked as two; with C numbers there are C + 1.",
+    "Usually the pieces of the line are unpacked as two; with C numbers there are C + 1.",
 )
 error(
     "ValueError: could not convert string to float: 'king'",
-    "Most often a part of the word is read as a number: more than the last C fields are.",
+    "Usually a part of the word is read as a number: more than the last C fields are.",
 )
