@@ -607,6 +607,19 @@ class TestLlama:
             expect.close(got, want[:, start : start + length], tolerance=1e-3)
             start += length
 
+    def test_two_texts_have_their_own_caches(self, lesson, draw):
+        """Read in turns, neither text sees the other or counts its positions."""
+        sizes = sizes_of(max_seq_len=6)
+        model = lesson.Llama(**sizes)
+        weights = filled(model, draw, llama_shapes(sizes))
+        lesson.prop(without_gradients)(model)
+        texts = draw.ids(11, 2, 3, 6)
+        caches = [[lesson.prop(Cache) for _ in range(2)] for _ in texts]
+        for start, end in [(0, 2), (2, 3), (3, 6)]:
+            for ids, of_text in zip(texts, caches, strict=True):
+                want = logits_of(ids, weights, sizes)[:, start:end].float()
+                expect.close(model(ids[:, start:end], caches=of_text), want, tolerance=1e-3)
+
     def test_later_ids_change_nothing(self, lesson, draw):
         """A model that saw the next token would have nothing to guess."""
         sizes = sizes_of()

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from course.mistakes.variant import Edits, Variant
+from course.mistakes.variant import Edits, Variant, reference_text
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,29 @@ def entries(exercise: str) -> tuple[Callable, Callable, Callable]:
         _errors.setdefault(stem, []).append(CommonError(exercise, message, means))
 
     return mistake, alternative, error
+
+
+def inherit(older: str, of: str, exercise: str, written: Edits) -> None:
+    """Enter the mistakes of an earlier exercise that the same edits make in this one.
+
+    Args:
+        older, of: the lesson and the exercise whose mistakes they are.
+        written: how this exercise's reference writes what that one's does.
+    """
+    stem, place = _caller()
+    text = reference_text(stem, exercise)
+    for one in mistakes(older):
+        if one.exercise != of or one.variant.definition or one.forget:
+            continue
+        edits = {}
+        for both in one.variant.edits.items():
+            for old, new in written.items():
+                both = tuple(side.replace(old, new) for side in both)
+            edits[both[0]] = both[1]
+        if all(text.count(old) == 1 for old in edits):
+            says = one.says.replace(of, exercise)
+            variant = Variant(stem, exercise, place, edits)
+            _mistakes.setdefault(stem, []).append(Mistake(exercise, says, one.look, variant))
 
 
 def _caller() -> tuple[str, str]:

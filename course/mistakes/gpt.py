@@ -583,6 +583,7 @@ mistake(
 )
 mistake(
     {_OFFSET: 'offset = cache["k"].shape[-2] if cache and x.shape[1] == 1 else 0'},
+    {"if offset:": "if offset and x.shape[1] == 1:"},
     says="CausalSelfAttention goes on from its cache only if a single token comes.",
     look="May a second piece hold three tokens?",
 )
@@ -591,6 +592,13 @@ mistake(
         "self.n_heads = n_heads": "self.n_heads, self.kept = n_heads, {}",
         f"        {_OFFSET}": f"        if cache is not None:\n            cache = self.kept\n"
         f"        {_OFFSET}",
+    },
+    {
+        _OFFSET: 'offset = cache["n"] if cache else 0',
+        _JOIN: "k, v = (torch.cat(both, -2) for both in zip(self.kept, (k, v)))",
+        "if offset:": "if offset:\n"
+        "                self.kept = [one[:, :, :offset] for one in self.kept]",
+        _STORE: "self.kept, cache['n'] = (k, v), k.shape[-2]",
     },
     says="CausalSelfAttention keeps keys and values in the module, not in the cache it is given.",
     look="What happens when two texts are read by turns?",
@@ -664,6 +672,7 @@ mistake(
 )
 mistake(
     {_ATTEND: "F.scaled_dot_product_attention(q, k, v, is_causal=True)"},
+    {_ATTEND: "F.scaled_dot_product_attention(q, k, v, is_causal=x.shape[1] > 1)"},
     says="CausalSelfAttention masks as if every piece began at position 0: once a cache is there, "
     "the mask begins in the wrong corner.",
     look="Where does PyTorch put query 0 if there are more keys than queries?",
@@ -1107,7 +1116,7 @@ mistake(
         _NORM: f"{_NORM}\n        self.head = nn.Parameter(self.tokens.weight.detach().clone())",
         _LOGITS: "self.norm(x) @ self.head.T",
     },
-    says="GPT has a separate output table.",
+    says="GPT has a separate output table instead of using the token table twice.",
     look="How many tables (V, C) does it have, and how many should it have?",
     common=True,
 )
@@ -1164,6 +1173,11 @@ mistake(
     {_LOGITS: f"{_LOGITS}[:, -1:]"},
     says="GPT returns the logits of the last position only.",
     look="About how many tokens can a text of T teach?",
+)
+mistake(
+    {_LOGITS: f"{_LOGITS} if self.training else {_LOGITS}[:, -1:]"},
+    says="GPT returns the logits of the last position only in evaluation mode.",
+    look="Who needs the logits of the other positions while a model is only used?",
 )
 mistake(
     {_LOGITS: f"{_LOGITS} / x.shape[-1] ** 0.5"},
@@ -1251,6 +1265,20 @@ mistake(
     {_BLOCKS: _BLOCKS.replace("max_seq_len", "4 * max_seq_len"), _TOO_MANY: "if False:"},
     says="GPT goes beyond max_seq_len, at least where caches are filled.",
     look="How many positions are taken when the caches hold six tokens and one comes?",
+)
+mistake(
+    {_TOO_MANY: _TOO_MANY.replace(">", ">=")},
+    says="GPT refuses a text of exactly max_seq_len tokens.",
+    look="How many positions are there, and how many may be used?",
+)
+mistake(
+    {
+        'n_read = caches[0]["k"].shape[-2] if caches and caches[0] else 0': "n_read = "
+        'self.__dict__.get("n_read", 0) if caches else 0',
+        _ROWS: f"if caches:\n            self.n_read = n_read + ids.shape[1]\n        {_ROWS}",
+    },
+    says="GPT counts the tokens read in the model, not in the caches it is given.",
+    look="Where does a second text with new caches begin?",
 )
 mistake(
     {'f"got {n_read} + {ids.shape[1]} = {n_read + ids.shape[1]}"': 'f"got {ids.shape[1]} ids"'},

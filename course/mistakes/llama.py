@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course.mistakes import entries
+from course.mistakes import entries, inherit
 from solutions.gpt import causal_attention, merge_heads, split_heads
 from solutions.learned import tied_logits
 from solutions.llama import GatedMLP, GroupedQueryAttention, RMSNorm, repeat_heads
@@ -49,6 +49,35 @@ mistake(
     {_RESULT: "F.normalize(x, dim=-1) * self.weight"},
     says="RMSNorm divides by the length of the row, not by its root mean square.",
     look="By which factor do a sum and a mean of C squares differ?",
+)
+mistake(
+    {_RESULT: "F.normalize(x, dim=-1, eps=self.eps) * x.shape[-1] ** 0.5 * self.weight"},
+    {_RESULT: "F.normalize(x, dim=-1) * x.shape[-1] ** 0.5 * self.weight"},
+    {"torch.rsqrt(mean_square + self.eps)": "torch.rsqrt(mean_square.clamp(min=self.eps))"},
+    {"torch.rsqrt(mean_square + self.eps)": "(1 / mean_square.sqrt().clamp(min=self.eps))"},
+    says="RMSNorm adds no eps: small rows become as long as others.",
+    look="What becomes of a row whose mean square is as small as eps?",
+)
+mistake(
+    {"mean_square + self.eps": "mean_square.sqrt() ** 2 + self.eps"},
+    says="RMSNorm takes a root before eps is added, and its slope at 0 is infinite.",
+    look="What is the gradient of a square root at 0? What is inside of each of your roots?",
+)
+mistake(
+    {"torch.ones(n_embd)": "torch.zeros(n_embd)", "* self.weight": "* (1 + self.weight)"},
+    says="RMSNorm starts its weight at 0 and scales by 1 + weight.",
+    look="What should the weight of a new norm be?",
+)
+mistake(
+    {"torch.ones(n_embd)": "torch.zeros(n_embd)"},
+    {"torch.ones(n_embd)": "torch.randn(n_embd)"},
+    says="RMSNorm starts with another weight than ones.",
+    look="What should a new norm return for a row whose root mean square is 1?",
+)
+mistake(
+    {_RESULT: "x.mul_(torch.rsqrt(mean_square + self.eps)) * self.weight"},
+    says="RMSNorm writes into `x`, which the caller still needs.",
+    look="Which of your operations end in an underscore?",
 )
 mistake(
     {"dim=-1, keepdim=True": "keepdim=True, dim=tuple(range(x.dim()))"},
@@ -109,6 +138,11 @@ mistake(
     common=True,
 )
 mistake(
+    {_REPEAT: "x.repeat_interleave(n_repeats, dim=2).reshape(len(x), -1, *x.shape[2:])"},
+    says="repeat_heads repeats tokens and then cuts the result into heads, which mixes the tokens.",
+    look="Which tokens does head 0 of your result have?",
+)
+mistake(
     {_REPEAT: "x.repeat_interleave(n_repeats)"},
     says="repeat_heads flattens everything, because it names no axis.",
     look="What does repeat_interleave do without `dim`?",
@@ -143,6 +177,8 @@ _K = "repeat_heads(k, n_repeats)"
 _V = "repeat_heads(v, n_repeats)"
 _KEEP = 'cache["k"], cache["v"] = k, v'
 _TURN = "q, k = self.rotary(q, offset), self.rotary(k, offset)"
+_OF_KEYS = "n_kv_heads * head_dim"
+_ROWS = {"q_proj": "n_embd", "k_proj": _OF_KEYS, "v_proj": _OF_KEYS, "out_proj": "n_embd"}
 
 mistake(
     {_K: "k.repeat(1, n_repeats, 1, 1)", _V: "v.repeat(1, n_repeats, 1, 1)"},
@@ -168,31 +204,21 @@ mistake(
     common=True,
 )
 mistake(
-    {_TURN: "q, k = self.rotary(q), self.rotary(k)"},
-    says="GroupedQueryAttention rotates every piece as if it began at position 0.",
-    look="At which position does the second piece begin?",
-)
-mistake(
-    {_TURN: f"{_TURN}\n        v = self.rotary(v, offset)"},
-    says="GroupedQueryAttention rotates the values as well.",
-    look="Which two of q, k and v meet in a dot product?",
-)
-mistake(
-    {_TURN: "q = self.rotary(q, offset)"},
-    says="GroupedQueryAttention rotates the queries only.",
-    look="When do the two angles of a score cancel?",
-)
-mistake(
-    {_TURN: ""},
-    says="GroupedQueryAttention rotates nothing, so it does not know the positions.",
-    look="What turns queries and keys?",
-)
-mistake(
     {
         "self.q_proj = nn.Linear(n_embd, n_embd, bias=False)": (
             "self.q_proj = nn.Linear(n_embd, n_embd)"
         )
     },
+    *(
+        {
+            f"self.{name} = nn.Linear(n_embd, {rows}, bias=False)": (
+                f"self.{name} = nn.Linear(n_embd, {rows})"
+            )
+            for name, rows in _ROWS.items()
+            if name in names
+        }
+        for names in ({"q_proj", "k_proj", "v_proj"}, set(_ROWS))
+    ),
     says="GroupedQueryAttention gives a projection a bias.",
     look="Which parameters does the docstring list?",
 )
@@ -200,6 +226,33 @@ mistake(
     {"if n_heads % n_kv_heads:": "if n_heads < n_kv_heads:"},
     says="GroupedQueryAttention accepts key heads that cannot be shared evenly.",
     look="Can six query heads share four key heads?",
+)
+mistake(
+    *(
+        {
+            'cache["k"].shape[-2] if cache else 0': 'cache["n"] if cache else 0',
+            'torch.cat((cache["k"], k), dim=-2)': 'torch.cat((cache["k"][:, :, :offset], k), 2)',
+            'torch.cat((cache["v"], v), dim=-2)': 'torch.cat((cache["v"][:, :, :offset], v), 2)',
+            _KEEP: f"room = {room} - k.shape[2]\n"
+            "            cache['k'], cache['v'] = (F.pad(one, (0, 0, 0, room)) for one in (k, v))\n"
+            "            cache['n'] = k.shape[2]",
+        }
+        for room in ("(1 << (k.shape[2] - 1).bit_length())", "2 * self.rotary.max_seq_len")
+    ),
+    says="GroupedQueryAttention keeps more room in its cache than max_seq_len positions need.",
+    look="How many positions does your cache have room for when the text is complete?",
+)
+inherit(
+    "gpt",
+    "CausalSelfAttention",
+    "GroupedQueryAttention",
+    {
+        "attention(q, k, v": f"attention(q, {_K}, {_V}",
+        "** 0.5, k, v)": f"** 0.5, {_K}, {_V})",
+        "**0.5, k, v)": f"**0.5, {_K}, {_V})",
+        "n_embd // n_heads)": "head_dim, base)",
+        "n_embd // n_heads, 1000.0)": "head_dim, base / 10)",
+    },
 )
 alternative(
     {
@@ -254,6 +307,7 @@ class with_an_axis_for_the_group(nn.Module):
 mistake, alternative, error = entries("GatedMLP")
 
 _GATED = "F.silu(self.gate(x)) * self.up(x)"
+_FIRST = "self.gate = nn.Linear(n_embd, n_hidden, bias=False)"
 
 mistake(
     {_GATED: "self.gate(x) * F.silu(self.up(x))"},
@@ -292,6 +346,20 @@ mistake(
     says="GatedMLP never uses `up`.",
     look="How many of the three layers does the forward pass use?",
 )
+mistake(
+    *(
+        {_FIRST: f"n_hidden = {rounded}\n        {_FIRST}"}
+        for rounded in (
+            *(
+                f"{size} * ((n_hidden + {size - 1}) // {size})"
+                for size in (8, 16, 32, 64, 128, 256)
+            ),
+            "int(2 * n_hidden / 3)",
+        )
+    ),
+    says="GatedMLP makes its hidden layers wider or narrower than `n_hidden`.",
+    look="Who decides how wide the hidden layers are?",
+)
 alternative({_GATED: "self.gate(x) * torch.sigmoid(self.gate(x)) * self.up(x)"})
 alternative({_GATED: "nn.SiLU()(self.gate(x)).mul(self.up(x))"})
 
@@ -312,6 +380,7 @@ mistake, alternative, error = entries("Llama")
 
 _ATTEND = "x = x + block.attention(block.norm1(x), cache)"
 _MLP = "x = x + block.mlp(block.norm2(x))"
+_NORM = "self.norm = RMSNorm(n_embd, eps)"
 
 mistake(
     {
@@ -335,11 +404,6 @@ mistake(
     common=True,
 )
 mistake(
-    {"self.norm(x)": "x"},
-    says="Llama leaves out the norm after the last block.",
-    look="What happens between the last block and the table?",
-)
-mistake(
     {"n_kv_heads, max_seq_len, base)": "n_kv_heads, max_seq_len)"},
     says="Llama does not pass `base` on to its attention.",
     look="Which part rotates, and with which base?",
@@ -349,19 +413,33 @@ mistake(
     {"block.norm1 = RMSNorm(n_embd, eps)": "block.norm1 = RMSNorm(n_embd)"},
     {"block.norm2 = RMSNorm(n_embd, eps)": "block.norm2 = RMSNorm(n_embd)"},
     {"self.norm = RMSNorm(n_embd, eps)": "self.norm = RMSNorm(n_embd)"},
+    {
+        f"block.{norm} = RMSNorm(n_embd, eps)": f"block.{norm} = RMSNorm(n_embd)"
+        for norm in ("norm1", "norm2")
+    },
     says="Llama does not pass `eps` on to all of its norms.",
     look="How many norms are there, and which eps do they have?",
 )
 mistake(
-    {_ATTEND: "x = block.attention(block.norm1(x), cache)"},
-    {_MLP: "x = block.mlp(block.norm2(x))"},
-    says="Llama forgets a residual: a part replaces what came in instead of adding to it.",
-    look="What remains of x if attention and mlp give 0?",
+    {_NORM: f"self.blocks = nn.ModuleList([self.blocks[0]] * n_layers)\n        {_NORM}"},
+    says="Llama uses one block several times instead of several blocks.",
+    look="What does `[block] * 3` hold?",
 )
 mistake(
-    {"block.attention(block.norm1(x), cache)": "block.attention(block.norm1(x))"},
-    says="Llama does not hand the caches to its blocks.",
-    look="Who fills the caches?",
+    {"block.norm2 = RMSNorm(n_embd, eps)": "block.norm2 = block.norm1"},
+    says="Llama has one norm for both parts of a block.",
+    look="How many numbers do two norms have?",
+)
+inherit("gpt", "GPT", "Llama", {"self.norm = nn.LayerNorm(n_embd)": _NORM})
+inherit(
+    "gpt",
+    "Block",
+    "Llama",
+    {
+        **{f"self.{part}": f"block.{part}" for part in ("norm1", "norm2", "attention", "mlp")},
+        "return ": "x = ",
+        "\n        ": "\n            ",
+    },
 )
 alternative(
     {"tied_logits(self.norm(x), self.tokens.weight)": "self.norm(x) @ self.tokens.weight.T"}
@@ -453,6 +531,49 @@ mistake(
     look="What would a model be worth whose weights are partly missing?",
 )
 mistake(
+    {r"blk\.(\d+)": r"blk\.(\d)"},
+    says="weights_from_gguf does not know blocks whose number has two digits.",
+    look="How many blocks does SmolLM2 have, and what does `\\d` match?",
+)
+mistake(
+    {
+        "weights = {}": "weights, order = {}, {}",
+        "number, part = found.groups()": "number, part = found.groups()\n"
+        "            number = order.setdefault(number, len(order))",
+    },
+    says="weights_from_gguf numbers the blocks in the order in which they come.",
+    look="Which number does `blk.3` get if it comes first?",
+)
+mistake(
+    {
+        _REORDERED: "tensor.unflatten(0, (heads[part], 2, -1)).transpose(1, 2)"
+        ".reshape(tensor.shape) if part in heads else tensor"
+    },
+    says="weights_from_gguf reorders rows the other way, from split halves to interleaved pairs.",
+    look="Which row of a head should come second: row 1 or row 2 of the file?",
+)
+mistake(
+    {
+        _REORDERED: "tensor.copy_(interleaved_to_half(tensor, heads[part]))"
+        " if part in heads else tensor"
+    },
+    says="weights_from_gguf reorders the rows in the tensors that it was given.",
+    look="Which of your operations end in an underscore, or assign to rows?",
+)
+mistake(
+    {r'\.weight", name': r'\.\w+", name'},
+    says="weights_from_gguf takes every name that ends otherwise, as `.bias`, for a weight.",
+    look="How does each name end that the docstring lists?",
+)
+mistake(
+    {
+        '"output_norm.weight": "norm.weight"}': '"output_norm.weight": "norm.weight", '
+        '"output.weight": "output.weight"}'
+    },
+    says="weights_from_gguf translates `output.weight`, the table of another kind of model.",
+    look="Which tables does the docstring list?",
+)
+mistake(
     {r"blk\.(\d+)": r"blk\.(\d)\d*"},
     says="weights_from_gguf reads only the first digit of a block's number: 10 becomes 1.",
     look="How many blocks does SmolLM2 have, and which number has two digits?",
@@ -470,6 +591,37 @@ mistake(
     says="weights_from_gguf mixes up the two norms of a block.",
     look="Which part does norm1 come before?",
 )
+
+
+@mistake(
+    says="weights_from_gguf replaces parts of names, and lets names through that it does not know.",
+    look="Which part of your code refuses `blk.0.attn_qkv.weight`?",
+)
+def by_replacing_parts(tensors, n_heads, n_kv_heads):
+    parts = {
+        "blk.": "blocks.",
+        "attn_norm": "norm1",
+        "attn_output": "attention.out_proj",
+        "ffn_norm": "norm2",
+        "ffn_": "mlp.",
+        "attn_": "attention.",
+        "attention.q.": "attention.q_proj.",
+        "attention.k.": "attention.k_proj.",
+        "attention.v.": "attention.v_proj.",
+        "token_embd": "tokens",
+        "output_norm": "norm",
+    }
+    found = {}
+    for name, tensor in tensors.items():
+        if name.split(".")[0] not in ("blk", "token_embd", "output_norm"):
+            raise ValueError(f"unknown weight: {name}")
+        if "attn_q." in name or "attn_k." in name:
+            heads = n_heads if "attn_q." in name else n_kv_heads
+            tensor = interleaved_to_half(tensor, heads)
+        for old, new in parts.items():
+            name = name.replace(old, new)
+        found[name] = tensor
+    return found
 
 
 @alternative
@@ -557,6 +709,47 @@ mistake(
     {"    model.eval()\n": ""},
     says="loss_by_position measures the model in whatever mode it is in.",
     look="What does dropout do while you measure?",
+)
+mistake(
+    *(
+        {
+            "losses.mean(dim=0)": f"torch.stack([one.mean(dim=0) for one in losses.split({size})])"
+            ".mean(dim=0)"
+        }
+        for size in (2, 4, 8, 16, 32)
+    ),
+    says="loss_by_position averages the means of batches: a short last one counts like a full one.",
+    look="How many texts does each of your means stand for?",
+)
+mistake(
+    {'reduction="none"': 'reduction="none", ignore_index=0'},
+    says="loss_by_position leaves out the id 0, as if it were padding.",
+    look="Which id is no token?",
+)
+mistake(
+    {"losses.mean(dim=0)": "losses.reshape(losses.shape[::-1]).mean(dim=1)"},
+    says="loss_by_position reads its losses as (T - 1, B), although they are (B, T - 1).",
+    look="Which two losses are next to each other in memory: of one text, or of one position?",
+)
+mistake(
+    {"losses.mean(dim=0)": "-(-losses).exp().mean(dim=0).log()"},
+    says="loss_by_position averages the probabilities and takes the logarithm afterwards.",
+    look="Which comes first, the logarithm or the mean?",
+)
+mistake(
+    {"losses.mean(dim=0)": "losses.mean(dim=0).cumsum(0) / torch.arange(1, ids.shape[1])"},
+    says="loss_by_position averages over all positions up to t.",
+    look="Which losses belong to position 3?",
+)
+mistake(
+    {"model.train(was_training)": "model.train()"},
+    says="loss_by_position leaves the model in training mode, even if it was not.",
+    look="In which mode was the model before?",
+)
+mistake(
+    {"with torch.no_grad():": "if True:"},
+    says="loss_by_position runs the model with gradients.",
+    look="What does a measurement need no graph for?",
 )
 alternative(
     {
