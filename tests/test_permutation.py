@@ -468,8 +468,9 @@ class TestProjectedAttention:
         expect.close(got, torch.tensor([[[2.6423912], [1.5]]]))
 
     def test_row_of_a_weight_makes_a_feature(self, lesson):
-        """Queries of 0 weigh both tokens alike. The first row of w_v, (0, 1), picks feature 1 of
-        (1, 2) and (3, 6) into feature 0: the values (2, 0) and (6, 0), on average (4, 0)."""
+        """Queries of 0 give both tokens the same weight. The first row of w_v, (0, 1), picks
+        feature 1 of (1, 2) and (3, 6) into feature 0: the values (2, 0) and (6, 0), on average
+        (4, 0)."""
         x, w_v = torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), torch.tensor([[0.0, 1.0], [0.0, 0.0]])
         got = lesson.projected_attention(x, torch.zeros(2, 2), torch.eye(2), w_v)
         expect.close(got, torch.tensor([[[4.0, 0.0], [4.0, 0.0]]]))

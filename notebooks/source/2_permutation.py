@@ -35,7 +35,7 @@ before, after = permutation.toy_attention(x)[0], permutation.toy_attention(x[:, 
 figures.shuffle_panels(before, after, perm, words)
 
 # %% [markdown]
-# What is left is rounding. But this is a toy with nothing to learn. Does it also hold for the real
+# The rest is rounding. But this is a toy with nothing to learn. Does it also hold for the real
 # thing?
 
 # %% [markdown] tags=["prediction"]

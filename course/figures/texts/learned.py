@@ -63,8 +63,8 @@ def positions_after_training() -> Picture:
         f"Training brought rows 0 to {trained - 1} into an order; the rest is noise",
         alt=f"The cosine of each of {n_rows} position rows with each other, as colors. In the "
         f"corner of rows 0 to {trained - 1} a broad warm diagonal fades smoothly to cold: near "
-        "places have like rows. Outside of it, where no text of the training reached, there are "
-        "only pale stripes and a thin line of ones on the diagonal.",
+        "positions have similar rows. Outside of it, where no text of the training reached, there "
+        "are only pale stripes and a thin line of ones on the diagonal.",
         x="position",
         y="position",
     )
@@ -92,9 +92,9 @@ def loss_by_position() -> Picture:
     picture, axes = chart(
         3.6,
         "At the first row that was never trained, the loss jumps",
-        alt=f"The loss at places 0 to {len(losses) - 1} of unseen text. It is about {before:.1f} "
-        f"up to place {trained - 1}, the end of what was trained, and about {after:.1f} behind it. "
-        f"Counting characters alone gives {letters}, drawn as a dashed line.",
+        alt=f"The loss at positions 0 to {len(losses) - 1} of unseen text. It is about "
+        f"{before:.1f} up to position {trained - 1}, the end of what was trained, and about "
+        f"{after:.1f} after it. Counting characters alone gives {letters}, drawn as a dashed line.",
         x="position",
         y="loss (nats per character)",
     )

@@ -159,11 +159,11 @@ def gather_and_scatter() -> Picture:
     back = [read[place] for place in inverse]
     picture, axes = diagram(
         2.45,
-        "Gather reads from the places in perm; scatter writes to them, and undoes it",
-        alt=f"Left a, b, c at the places 0, 1, 2. In the middle {', '.join(read)}, each next to "
+        "Gather reads from the positions in perm; scatter writes to them, and undoes it",
+        alt=f"Left a, b, c at positions 0, 1, 2. In the middle {', '.join(read)}, each next to "
         f"its entry of perm, {listed(perm)}. Right {', '.join(back)} again. Arrows lead from the "
-        "left place that perm names to the middle, and from there to the right place that perm "
-        "names. The letter c goes from place 2 to place 0 and back to place 2.",
+        "left position that perm names to the middle, and from there to the right position that "
+        "perm names. The letter c goes from position 2 to position 0 and back to position 2.",
     )
     y, size = 0.62, (0.5, 0.4)
     colors = {letter: WHAT if letter == "c" else None for letter in letters}
@@ -176,7 +176,7 @@ def gather_and_scatter() -> Picture:
         arrow(axes, start.right(place), (x - 0.5, height), color)
         write(axes, (x - 0.3, height), f"{place}", color, align="center", bold=color == WHAT)
         arrow(axes, middle.right(row), end.left(place), color)
-        name_row(axes, start, row, f"place {row}")
+        name_row(axes, start, row, f"position {row}")
     for x, name in ((1.35, "x"), (3.35, "perm"), (3.9, "y"), (6.0, "z")):
         write(axes, (x, 0.4), name, align="center")
     for x, name, code in ((2.38, "gather", "y = x[perm]"), (4.95, "scatter", "z[perm] = y")):
@@ -319,7 +319,7 @@ def heads_are_slices() -> Picture:
 def mask_stays_in_place() -> Picture:
     picture, axes = diagram(
         3.05,
-        "The mask stays in place: in first place dog sees one word, in last place three",
+        "The mask does not move with the words: at the front dog sees one word, at the end three",
         alt="Two triangles of attention weights under a causal mask, a row for each word, above "
         "the diagonal all hidden. In dog bites man dog's row holds a single 1. In man bites dog "
         "dog is last, and its row holds three weights. So dog's new vector is "
@@ -380,7 +380,7 @@ def mask_numbers_the_places() -> Picture:
         alt=f"Two charts of the outputs of {n_places} tokens, the first marked with a 1. With the "
         f"mask they fall as 1, 1/2, 1/3 to 1/{n_places}. Without it the first is {open_[0]:.2f}, "
         f"and all others are {open_[1]:.2f}.",
-        x="place of the token",
+        x="position of the token",
         columns=2,
         sharey=True,
     )

@@ -193,7 +193,7 @@ def two_layouts() -> Picture:
         alt="Twelve rows, two heads of width 6. Above, interleaved: rows 0 and 1, 2 and 3, 4 and 5 "
         "are pairs, in head 1 likewise. Arrows lead each row to its new place below, where the "
         f"order is {listed(after[:6])} in head 0 and {listed(after[6:])} in head 1. There a pair "
-        "lies three places apart. No arrow crosses from one head to the other.",
+        "is three rows apart. No arrow crosses from one head to the other.",
     )
     width, gap, first, top, bottom = 0.5, 0.4, 0.3, 1.0, 2.1
     of_pair = (ACCENT, SECOND, THIRD)
@@ -335,7 +335,7 @@ def score_by_distance() -> Picture:
 def where_each_acts() -> Picture:
     picture, axes = diagram(
         3.2,
-        "A position can come in at three places: a sum, a turn or a penalty",
+        "A position can come in at three points: a sum, a rotation or a penalty",
         alt="The way of tokens through a transformer. Learned and sinusoidal rows are added to the "
         "token rows, once. In each layer the sum becomes queries, keys and values. RoPE turns "
         "queries and keys. Their products are the scores, from which ALiBi subtracts a penalty. "
