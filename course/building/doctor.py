@@ -17,6 +17,7 @@ from course import root
 
 SYLLABUS = "course/syllabus.toml"
 CATALOGUE = "course/mistakes/{stem}.py"
+TESTS = "tests/test_{stem}.py"
 
 _FIELDS = {
     "title": "what it does, in a few words",
@@ -48,11 +49,7 @@ _OF_EXERCISE = {  # file -> what begins the part of an exercise; what it is; wha
             ("Source: ", 1, "a source (Source:)"),
         ],
     ),
-    "tests/test_{stem}.py": (
-        r'^@exercise\("(\w+)"\)',
-        'a class below @exercise("{name}")',
-        [("def test_", 1, "tests")],
-    ),
+    TESTS: (r'^@exercise\("(\w+)"\)', 'a class below @exercise("{name}")', []),
     CATALOGUE: (
         r'\bentries\("(\w+)"\)',
         'entries("{name}")',
@@ -63,6 +60,8 @@ _OF_EXERCISE = {  # file -> what begins the part of an exercise; what it is; wha
         ],
     ),
 }
+_OF_IDEA = [("def test_", 2, "tests of what it is about")]
+_OF_CORNERS = [("def test_", 1, "a test in a class below @corner, the last of its classes,")]
 
 
 def lacks(name: str | None = None) -> list[str]:
@@ -147,6 +146,10 @@ def _of_lesson(number: int, entry: dict[str, Any], words: dict[str, dict]) -> It
         for name in names:
             if name in parts:
                 yield from _parts(name, parts[name], wanted, path)
+                if pattern == TESTS:
+                    idea, _, corners = parts[name].partition("\n@corner\n")
+                    yield from _parts(name, idea, _OF_IDEA, path)
+                    yield from _parts(name, corners, _OF_CORNERS, path)
             elif pattern != CATALOGUE:
                 yield f"{name} lacks {what.format(name=name)} in {path}"
         if not path.startswith("solutions/"):  # which has helpers

@@ -70,6 +70,13 @@ def test_nothing_lacks_in_any_lesson():
         (SOLUTION, r"Source:(?=[^\n]*split halves)", "", "rotate_half lacks a source"),
         (TESTS, r'@exercise\("rotate_half"\)\n', "", 'a class below @exercise("rotate_half")'),
         (TESTS, r'@exercise\("rotate_half"', '@exercise("rotate"', "of rotate,"),
+        (
+            TESTS,
+            r'"ntk_base"\)\n@corner',
+            '"ntk_base")',
+            "ntk_base lacks a test in a class below @corner",
+        ),
+        (TESTS, r"(class TestNtkBase:\n).*?(?=    def test_factor_one)", r"\1", "about in"),
         (CATALOGUE, r"\nmistake\(", "\nother(", "rotate_half lacks mistakes in"),
         (CATALOGUE, r"    common=True,\n", "", "rotate_half lacks mistakes with common=True in"),
         (CATALOGUE, r"@?alternative(\(|\n)", r"other\1", "rotate_half lacks alternatives in"),

@@ -9,6 +9,7 @@ import pytest
 from course.mistakes import alternatives, errors, mistakes
 from course.mistakes.trial import try_all, try_pairs
 from course.syllabus import lessons
+from course.testing.case import by_exercise, collect
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
 
@@ -23,6 +24,21 @@ def test_graded_tests_import_pytorch_and_course_testing_alone(lesson):
         for name in names:
             packages = {".".join(name.split(".")[:depth]) for depth in (1, 2)}
             assert packages & allowed, f"line {node.lineno}: {name}"
+
+
+@each_lesson
+def test_corners_come_after_what_an_exercise_is_about(lesson):
+    for own in by_exercise(collect([lesson.tests])).values():
+        assert [case.name for case in own] == [
+            case.name for case in sorted(own, key=lambda case: case.corner)
+        ]
+        assert not own[0].corner and own[-1].corner
+
+
+def test_the_first_exercise_has_three_corners_at_most():
+    lesson = lessons()[0]
+    first = by_exercise(collect([lesson.tests]))[lesson.exercises[0].name]
+    assert len({case.function.__name__ for case in first if case.corner}) <= 3
 
 
 @each_lesson

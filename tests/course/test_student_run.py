@@ -102,6 +102,30 @@ def test_one_wrong_exercise_costs_its_own_points_only(run):
     assert result.line_with("rotate_half  ").split()[1] == "wrong"
 
 
+WIDENED = SOLUTION.replace("def apply_rope(", "def turned_in_x_dtype(", 1) + (
+    "\n\ndef apply_rope(x, cos, sin):\n    return turned_in_x_dtype(x, cos, sin).float()\n"
+)
+"""The rotation is right, and x comes back as float32, whatever it was."""
+
+
+@pytest.mark.parametrize("options", [(), ("-n1",)], ids=["here", "elsewhere"])
+def test_where_only_a_corner_is_wrong_the_idea_is_right(run, options):
+    result = run(WIDENED, "--exercise=apply_rope", *options)
+    assert result.status == 1
+    assert "The idea is right. 2 corners are left: float32 tables leave the dtype" in result.flat
+    assert result.line_with("apply_rope  ").split()[1:] == ["idea", "right", "0", "of", "3"]
+    assert re.search(r"\d passed, \d corners wrong in", result.text.splitlines()[-1])
+
+
+@pytest.mark.parametrize("options", [(), ("-n1",)], ids=["here", "elsewhere"])
+def test_corners_wait_until_the_idea_is_right(run, options):
+    backwards = WIDENED.replace("x_dtype(x, cos, sin)", "x_dtype(x, cos, -sin)")
+    result = run(backwards, "--exercise=apply_rope", *options)
+    assert result.line_with("apply_rope  ").split()[1] == "wrong"
+    assert "The idea" not in result.flat
+    assert re.search(r" wrong, \d corners not run in", result.text.splitlines()[-1])
+
+
 def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(run):
     stub = stub_from(SOLUTION, "rope")
     body = SOLUTION[SOLUTION.index("def apply_rope") : SOLUTION.index("class RotaryEmbedding")]
