@@ -71,7 +71,7 @@ def normalized(x, weights, norm):
 
 
 def gelu(x):
-    """x times the share of a standard normal distribution that lies below x."""
+    """x times the share of a standard normal distribution below x."""
     return x * (1 + torch.erf(x / 2**0.5)) / 2
 
 
@@ -129,8 +129,8 @@ def names_in_gpt(module, n_embd, n_layers):
     )
     expect.that(
         len(found) == n_layers,
-        f"norm1, norm2, attention and mlp should stand in {n_layers} blocks, with parameters of "
-        f"their own; they stand in {len(found)} places",
+        f"norm1, norm2, attention and mlp should be in {n_layers} blocks, each with its own "
+        f"parameters; they are in {len(found)} places",
     )
     names = {name: name for name in ("tokens.weight", "norm.weight", "norm.bias")}
     for layer, prefix in enumerate(found):
@@ -268,7 +268,7 @@ class TestSplitHeadsCorners:
         expect.equal(lesson.split_heads(x, 3), heads_of(x, 3))
 
     def test_result_stays_on_the_device(self, lesson, draw):
-        """What comes from a GPU stays there; the "meta" device stands in for it."""
+        """What comes from a GPU stays there; the "meta" device takes its place here."""
         expect_device_of_x(lesson.split_heads, draw.normal(2, 5, 12), 3)
 
 
@@ -308,8 +308,8 @@ class TestMergeHeads:
 @corner
 class TestMergeHeadsCorners:
     def test_memory_order_does_not_matter(self, lesson, draw):
-        """Heads are mostly made by a transpose, and the numbers of an average lie in
-        another order than those of a view.
+        """Heads usually come from a transpose, so their numbers are in another order in
+        memory than those of a view.
         """
         of_a_transpose = draw.normal(2, 5, 3, 4).transpose(1, 2)
         expanded = draw.normal(2, 1, 5, 4).expand(2, 3, 5, 4)
@@ -323,7 +323,7 @@ class TestMergeHeadsCorners:
         expect.equal(lesson.merge_heads(x), torch.cat([x[:, h] for h in range(3)], dim=-1))
 
     def test_result_stays_on_the_device(self, lesson, draw):
-        """What comes from a GPU stays there; the "meta" device stands in for it."""
+        """What comes from a GPU stays there; the "meta" device takes its place here."""
         expect_device_of_x(lesson.merge_heads, draw.normal(2, 3, 5, 4))
 
 
@@ -346,7 +346,7 @@ class TestCausalAttention:
         expect.close(lesson.causal_attention(q, k, v), torch.tensor([[[[8.0] * 4, [5.0] * 4]]]))
 
     def test_the_queries_are_the_last_positions(self, lesson):
-        """Two queries and four keys, all scores 0: the queries stand at 2 and 3, and
+        """Two queries and four keys, all scores 0: the queries are at 2 and 3, and
         average the first three and the first four of the values 0, 3, 6, 11: 3 and 5.
         """
         q, k = torch.zeros(1, 1, 2, 1), torch.zeros(1, 1, 4, 1)
@@ -361,7 +361,7 @@ class TestCausalAttention:
     def test_every_query_averages_what_is_not_later(
         self, lesson, draw, batch, n_heads, q_len, k_len, width
     ):
-        """Query i stands at Tk - Tq + i and sees the keys up to there: shares from
+        """Query i is at Tk - Tq + i and sees the keys up to there: shares from
         e ** (q · k / √D), for each text and each head by itself.
         """
         q, k, v = drawn_qkv(draw, batch, n_heads, q_len, k_len, width)
@@ -472,7 +472,7 @@ class TestCausalAttention:
 class TestCausalAttentionCorners:
     @pytest.mark.parametrize("q_len, k_len", [(3, 2), (5, 1)])
     def test_more_queries_than_keys_are_refused(self, lesson, draw, q_len, k_len):
-        """The first query would stand before position 0, and see nothing."""
+        """The first query would be before position 0 and see nothing."""
         bad = drawn_qkv(draw, 2, 7, q_len, k_len, 4)
         expect.rejects(lesson.causal_attention, ValueError, bad=bad, mentions=(q_len, k_len))
 
@@ -501,7 +501,7 @@ class TestCausalAttentionCorners:
         expect.close(lesson.causal_attention(q, k, v, bias), want, tolerance=ROUNDING[dtype])
 
     def test_heads_made_by_a_transpose_are_fine(self, lesson, draw):
-        """Then the numbers do not lie in memory in the order of the axes."""
+        """Their numbers are not in the order of the axes in memory."""
         q, k, v = draw.normal(3, 2, 5, 3, 4).transpose(2, 3)
         expect.close(lesson.causal_attention(q, k, v), attended(q, k, v).float())
 
@@ -513,8 +513,8 @@ class TestCausalAttentionCorners:
         expect.learns_after_inference(lesson.causal_attention, *qkv, upstream=upstream)
 
     def test_result_is_on_the_device_of_the_queries(self, lesson, draw):
-        """What is made on the way belongs there, too; the "meta" device stands in for a
-        GPU.
+        """What is made on the way belongs there, too; the "meta" device takes
+        the place of a GPU.
         """
         q, k, v = drawn_qkv(draw, 2, 3, 4, 5, 6)
         expect_device_of_x(lesson.causal_attention, q, k, v)
@@ -563,8 +563,8 @@ class TestCausalSelfAttention:
         "lengths", [(7,), (4, 3), (1,) * 7, (2, 1, 3, 1), (1, 6)], ids=lambda lengths: str(lengths)
     )
     def test_a_text_in_pieces_gives_what_the_whole_gives(self, lesson, draw, lengths):
-        """One cache for all pieces: keys of earlier pieces stand where they stood, and
-        positions go on counting.
+        """One cache for all pieces: keys of earlier pieces keep their positions,
+        and new positions go on from there.
         """
         attention, weights = attention_and_weights(lesson, draw, 12, 3, 7)
         x = draw.normal(2, 7, 12)
@@ -683,7 +683,7 @@ class TestCausalSelfAttentionCorners:
         expect_seed_repeats(lesson, lambda: lesson.CausalSelfAttention(12, 3, 16))
 
     def test_result_is_on_the_device_of_x(self, lesson, draw):
-        """Moved to a GPU, it computes there; the "meta" device stands in for it."""
+        """Moved to a GPU, it computes there; the "meta" device takes its place here."""
         expect_device_of_x(lesson.CausalSelfAttention(12, 3, 9), draw.normal(2, 5, 12))
 
     def test_what_a_cache_holds_is_on_the_device_of_x(self, lesson, draw):
@@ -789,7 +789,7 @@ class TestBlockCorners:
         expect_seed_repeats(lesson, lambda: lesson.Block(12, 3, 16))
 
     def test_result_is_on_the_device_of_x(self, lesson, draw):
-        """Moved to a GPU, it computes there; the "meta" device stands in for it."""
+        """Moved to a GPU, it computes there; the "meta" device takes its place here."""
         expect_device_of_x(lesson.Block(12, 3, 9), draw.normal(2, 5, 12))
 
 
@@ -862,7 +862,7 @@ class TestGPT:
     @pytest.mark.parametrize("lengths", [(5, 2), (1,) * 7, (7,)], ids=lambda lengths: str(lengths))
     @pytest.mark.parametrize("by_name", [True, False], ids=["by name", "by position"])
     def test_a_text_in_pieces_gives_what_the_whole_gives(self, lesson, draw, lengths, by_name):
-        """Each block has a cache of its own, the same for all pieces."""
+        """Each block has its own cache, the same one for all pieces."""
         model, weights = gpt_and_weights(lesson, draw, 11, 8, 2, 3, 7)
         lesson.prop(without_gradients)(model)
         ids, start = draw.ids(11, 2, 7), 0
@@ -968,7 +968,7 @@ class TestGPTCorners:
         expect_seed_repeats(lesson, lambda: lesson.GPT(11, 8, 2, 2, 16))
 
     def test_result_is_on_the_device_of_the_ids(self, lesson, draw):
-        """Moved to a GPU, it computes there; the "meta" device stands in for it."""
+        """Moved to a GPU, it computes there; the "meta" device takes its place here."""
         expect_device_of_x(lesson.GPT(11, 8, 2, 2, 9), draw.ids(11, 2, 5))
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
@@ -1024,7 +1024,7 @@ class TestNextTokenLoss:
         expect.close(got, loss_by_formula(logits, ids).float())
 
     def test_the_last_logits_do_not_count(self, lesson, draw):
-        """No token comes after the last one; whatever is said about it costs nothing."""
+        """No token comes after the last one, so its logits cost nothing."""
         logits, ids = draw.normal(2, 4, 5), draw.ids(5, 2, 4)
         want = loss_by_formula(logits, ids).float()
         logits[:, -1] = 1000 * draw.normal(2, 5)
@@ -1100,7 +1100,7 @@ class TestNextTokenLossCorners:
         expect.close(got, loss_by_formula(logits, ids).float())
 
     def test_loss_is_on_the_device_of_the_logits(self, lesson, draw):
-        """What comes from a GPU stays there; the "meta" device stands in for it."""
+        """What comes from a GPU stays there; the "meta" device takes its place here."""
         expect_device_of_x(lesson.next_token_loss, draw.normal(2, 4, 5), draw.ids(5, 2, 4))
 
 
@@ -1193,7 +1193,7 @@ def continuation(got, ids, vocab_size):
     expect.equal(got[:, : ids.shape[1]], ids.long(), what="the prompt, which comes first")
     new = got[:, ids.shape[1] :]
     in_range = bool(((new >= 0) & (new < vocab_size)).all())
-    expect.that(in_range, f"the new tokens should lie in 0..{vocab_size - 1}")
+    expect.that(in_range, f"the new tokens should be in 0..{vocab_size - 1}")
     return new
 
 
@@ -1201,8 +1201,8 @@ def continuation(got, ids, vocab_size):
 class TestGenerate:
     @pytest.mark.parametrize("batch, length, n_new", [(2, 4, 5), (3, 1, 2), (1, 3, 1)])
     def test_temperature_0_takes_the_most_probable(self, lesson, draw, batch, length, n_new):
-        """The logits at the last position decide, each time anew, for every text by
-        itself. The prompt comes first.
+        """The logits at the last position decide, in every step and for every text
+        separately. The prompt comes first.
         """
         table, ids = drawn_table(draw, 7), draw.ids(7, batch, length)
         got = lesson.generate(remembering(lesson, table), ids, n_new, temperature=0)

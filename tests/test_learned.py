@@ -79,7 +79,7 @@ class TestLearnedPositionalEmbedding:
         expect.equal(module.trainable, ["weight"])
 
     def test_three_tokens_get_rows_0_1_and_2(self, lesson):
-        """The first token stands at position 0, so it gets row 0 of the table."""
+        """The first token is at position 0, so it gets row 0 of the table."""
         weight = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
         expect.equal(position_table(lesson, weight)(3), weight[:3])
 
@@ -110,7 +110,7 @@ class TestLearnedPositionalEmbedding:
         expect.equal(module(4), trained[:4])
 
     def test_two_tables_share_nothing(self, lesson, draw):
-        """Each module has a table of its own: here 6 rows, there 5."""
+        """Each module has its own table: one has 6 rows, the other 5."""
         one, other = draw.normal(6, 3), draw.normal(5, 3)
         module = position_table(lesson, one)
         position_table(lesson, other)(4)
@@ -151,7 +151,7 @@ class TestLearnedPositionalEmbeddingCorners:
         expect.equal(position_table(lesson, weight)(299), weight[:299])
 
     def test_the_rows_are_where_the_table_is(self, lesson):
-        """With the module on a GPU they are on the GPU; "meta" stands in for one."""
+        """With the module on a GPU they are on the GPU; "meta" takes its place here."""
         expect.follows_device(lesson.LearnedPositionalEmbedding(6, 3), 4)
 
     def test_rows_learn_after_inference_too(self, lesson, draw):
@@ -254,7 +254,7 @@ class TestGPTEmbedding:
         expect_small_normal(lesson.GPTEmbedding(400, 400, 100).parameters[table])
 
     def test_the_two_tables_differ(self, lesson):
-        """Each is a draw of its own, even where their shapes agree."""
+        """Each is drawn separately, even if their shapes agree."""
         drawn = lesson.GPTEmbedding(6, 6, 3).parameters
         same = drawn["tok_emb.weight"].equal(drawn["pos_emb.weight"])
         expect.that(not same, "the two tables hold the same numbers")
@@ -299,8 +299,8 @@ class TestGPTEmbedding:
         module = gpt_embedding(lesson, tok, pos, dropout=0.5)
         kept = module(ids) != 0
         for dim, what in enumerate(["sentences", "tokens", "features"]):
-            alike = kept.eq(kept.select(dim, 0).unsqueeze(dim)).all().item()
-            expect.that(not alike, f"all {what} lose the same elements")
+            same = kept.eq(kept.select(dim, 0).unsqueeze(dim)).all().item()
+            expect.that(not same, f"all {what} lose the same elements")
 
     def test_dropout_is_drawn_anew_for_each_call(self, lesson, draw):
         """Two passes over the same ids lose different elements."""
@@ -454,7 +454,7 @@ class Tied(nn.Module):
 
 
 class Twins(nn.Module):
-    """Two parameters of their own that happen to be equal: 2 · 3 · 4 elements."""
+    """Two separate parameters that happen to be equal: 2 · 3 · 4 elements."""
 
     def __init__(self):
         super().__init__()
@@ -463,7 +463,7 @@ class Twins(nn.Module):
 
 
 class Views(nn.Module):
-    """Two parameters of their own whose numbers share memory: 2 · 2 · 2 elements."""
+    """Two separate parameters that share memory: 2 · 2 · 2 elements."""
 
     def __init__(self):
         super().__init__()
@@ -492,7 +492,7 @@ class Thawing(nn.Module):
 
 
 class Nested(nn.Module):
-    """Layers within layers, one of them standing there twice: 10 + 2 + 6 elements."""
+    """Layers within layers, one of them used twice: 10 + 2 + 6 elements."""
 
     def __init__(self):
         super().__init__()
@@ -523,7 +523,7 @@ class TestCountParameters:
         expect.equal(lesson.count_parameters(lesson.prop(Affine)), 9)
 
     def test_a_table_of_any_size(self, lesson, draw):
-        """Rows times columns; what is frozen beside it does not count."""
+        """Rows times columns; other, frozen parameters don't count."""
         rows, columns, frozen = draw.integer(2, 99), draw.integer(2, 99), draw.integer(1, 99)
         table = lesson.prop(Table, rows, columns, frozen)
         expect.equal(lesson.count_parameters(table), rows * columns)
@@ -560,7 +560,7 @@ class TestCountParameters:
         expect.equal(lesson.count_parameters(module), 0)
 
     def test_layers_within_layers_count(self, lesson):
-        """4 · 2 + 2 for a layer that stands there twice, 2 inside, 6 in a list."""
+        """4 · 2 + 2 for a layer that is used twice, 2 inside, 6 in a list."""
         expect.equal(lesson.count_parameters(lesson.prop(Nested)), 18)
 
 
@@ -651,7 +651,7 @@ class TestTiedLogitsCorners:
         expect.close(lesson.tied_logits(x, weight), dot_products(x, weight))
 
     def test_the_scores_are_where_x_is(self, lesson, draw):
-        """With x on a GPU they are on the GPU; "meta" stands in for one."""
+        """With x on a GPU they are on the GPU; "meta" takes its place here."""
         x, weight = draw.normal(2, 3, 4), draw.normal(5, 4)
         expect.follows_device(lesson.tied_logits, x, weight)
         expect.stays_on_device(lesson.tied_logits, x, weight)
@@ -675,7 +675,7 @@ class TestScalarEmbedding:
 
     @pytest.mark.parametrize("width", [1, 20])
     def test_every_pair_of_rows(self, lesson, draw, width):
-        """Of 4 tokens and 3 positions, each sum is that of its own two rows."""
+        """Of 4 tokens and 3 positions, each sum adds its own two rows."""
         wte, wpe = draw.normal(4, width).tolist(), draw.normal(3, width).tolist()
         for token_id, pos_id in (0, 2), (3, 0), (1, 1):
             want = [wte[token_id][i] + wpe[pos_id][i] for i in range(width)]

@@ -245,7 +245,7 @@ class TestRMSNormCorners:
         expect.close(got[0], torch.full((2, 4), 1e5**0.5), tolerance=1e-4)
 
     def test_result_is_on_the_device_of_x(self, lesson, draw):
-        """Moved to a GPU, it computes there; the "meta" device stands in for it."""
+        """Moved to a GPU, it computes there; the "meta" device takes its place here."""
         expect_device_of_x(lesson.RMSNorm(12), draw.normal(2, 5, 12))
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
@@ -294,7 +294,7 @@ class TestRepeatHeadsCorners:
         expect.rejects(lesson.repeat_heads, ValueError, bad=(x, n_repeats), mentions=(n_repeats,))
 
     def test_result_is_on_the_device_of_x(self, lesson, draw):
-        """What comes from a GPU stays there; the "meta" device stands in for it."""
+        """What comes from a GPU stays there; the "meta" device takes its place here."""
         expect_device_of_x(lesson.repeat_heads, draw.normal(2, 3, 5, 4), 2)
 
 
@@ -431,7 +431,7 @@ class TestGroupedQueryAttentionCorners:
         )
 
     def test_result_is_on_the_device_of_x(self, lesson, draw):
-        """Moved to a GPU, it computes there; the "meta" device stands in for it."""
+        """Moved to a GPU, it computes there; the "meta" device takes its place here."""
         attention, x = lesson.GroupedQueryAttention(12, 6, 2, 9), draw.normal(2, 5, 12)
         expect_device_of_x(attention, x)
         expect.stays_on_device(lesson.prop(read_in_two_pieces), attention, x)
@@ -513,7 +513,7 @@ class TestGatedMLP:
 @corner
 class TestGatedMLPCorners:
     def test_result_is_on_the_device_of_x(self, lesson, draw):
-        """Moved to a GPU, it computes there; the "meta" device stands in for it."""
+        """Moved to a GPU, it computes there; the "meta" device takes its place here."""
         expect_device_of_x(lesson.GatedMLP(12, 20), draw.normal(2, 5, 12))
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
@@ -691,7 +691,7 @@ class TestLlamaCorners:
         expect.close(model(ids), logits_of(ids, weights, sizes).float(), tolerance=1e-3)
 
     def test_result_is_on_the_device_of_the_ids(self, lesson, draw):
-        """Moved to a GPU, it computes there; the "meta" device stands in for it."""
+        """Moved to a GPU, it computes there; the "meta" device takes its place here."""
         expect_device_of_x(lesson.Llama(**sizes_of()), draw.ids(11, 2, 5))
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)

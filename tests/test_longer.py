@@ -92,7 +92,7 @@ class TestYarnFrequencies:
     def test_fast_middle_and_slow_side_by_side(self, lesson):
         """D = 6, base 1000: the frequencies are 1, 1/10 and 1/100, which in 628
         positions make 99.95, 9.995 and 0.9995 turns. The first stays and the last is
-        halved. Of the middle one (9.995 - 1) / 31 = 0.290158 stays: with half of the
+        halved. The middle one keeps (9.995 - 1) / 31 = 0.290158: with half of the
         rest it is 0.0645079.
         """
         got = lesson.yarn_frequencies(6, 1000.0, 2.0, 628)
@@ -255,7 +255,7 @@ class TestPartialRotary:
         "shape, rotary_dim", [((5, 10), 4), ((2, 3, 12), 2), ((4, 3, 5, 16), 6)], ids=str
     )
     def test_positions_count_from_zero(self, lesson, draw, shape, rotary_dim):
-        """Row t of the next to last axis stands at position t; batch and heads stand
+        """Row t of the next to last axis is at position t; batch and heads come
         before it. The rates are those of a head of width rotary_dim.
         """
         x = draw.normal(*shape)
@@ -275,7 +275,7 @@ class TestPartialRotary:
 
     @pytest.mark.parametrize("offset", [1, 30])
     def test_positions_count_from_the_offset(self, lesson, draw, offset):
-        """Row t stands at position offset + t: offset tokens are already in the cache."""
+        """Row t is at position offset + t: offset tokens are already in the cache."""
         rotary = lesson.PartialRotary(40, 10, 6)
         x = draw.normal(2, 3, 4, 10)
         want = turned_in_part(x, 6, start=offset)
@@ -291,7 +291,7 @@ class TestPartialRotary:
         expect.close(torch.cat(alone, dim=1), turned_in_part(x, 4), tolerance=1e-4)
 
     def test_an_offset_is_forgotten_after_its_call(self, lesson, draw):
-        """Each call says where its tokens stand; the next prompt starts at 0 again."""
+        """Each call says where its tokens are; the next prompt starts at 0 again."""
         rotary = lesson.PartialRotary(9, 6, 4)
         x = draw.normal(3, 6)
         for offset in (4, 6):
@@ -564,7 +564,7 @@ class TestRelativeBuckets:
 
     def test_later_keys_count_as_distance_0(self, lesson):
         """A key after its query is at a negative distance, which a causal model masks;
-        it needs no bucket of its own.
+        it needs no separate bucket.
         """
         distances = torch.tensor([-1, 0, -3, -40, -1000])
         expect.equal(lesson.relative_buckets(distances, 8, 64), torch.tensor([0, 0, 0, 0, 0]))
@@ -686,7 +686,7 @@ def bias_holding(lesson, weight, max_distance=128):
 
 
 def bias(weight, q_len, k_len, max_distance=128):
-    """(H, q_len, k_len), entry by entry: query i stands at position k_len - q_len + i.
+    """(H, q_len, k_len), entry by entry: query i is at position k_len - q_len + i.
 
     For sizes that put no distance on a boundary.
     """
@@ -791,7 +791,7 @@ class TestRelativeBias:
             expect.equal(module(q_len, k_len), bias(weight, q_len, k_len, 20))
 
     def test_modules_share_nothing(self, lesson, draw):
-        """Each layer has a table of its own, and its own buckets."""
+        """Each layer has its own table and its own buckets."""
         small, large = draw.normal(6, 3), draw.normal(9, 3)
         made = [(small, 20), (large, 20), (small, 50), (-small, 50)]
         modules = [bias_holding(lesson, *one) for one in made]
@@ -840,7 +840,7 @@ class TestRelativeBias:
 @corner
 class TestRelativeBiasCorners:
     def test_more_queries_than_keys_are_refused(self, lesson):
-        """Each query stands where a key stands; five queries have at least five keys."""
+        """Each query is at the position of a key; five queries have at least five keys."""
         for q_len, k_len in [(6, 5), (9, 1)]:
             module = lesson.RelativeBias(3, 8, 64)
             bad = q_len, k_len
@@ -855,7 +855,7 @@ class TestRelativeBiasCorners:
         expect.equal(bias_holding(lesson, weight, 900)(2, 290), bias(weight, 2, 290, 900))
 
     def test_the_bias_is_where_the_table_is(self, lesson):
-        """With the module on a GPU it is on the GPU; "meta" stands in for one."""
+        """With the module on a GPU it is on the GPU; "meta" takes its place here."""
         expect_device_of_x(lambda: lesson.RelativeBias(3, 6, 20), 4, 9)
 
     def test_gradient_comes_after_inference_too(self, lesson, draw):
@@ -940,12 +940,12 @@ class TestRope2d:
 
     @pytest.mark.parametrize("shape", [(6, 4), (3, 6, 8), (2, 3, 6, 12), (6, 6, 6, 16)], ids=str)
     def test_a_picture_of_two_by_three(self, lesson, draw, shape):
-        """Six patches, row by row; batch and heads stand before them."""
+        """Six patches, row by row; batch and heads come before them."""
         x, rows, cols = draw.normal(*shape), torch.arange(6) // 3, torch.arange(6) % 3
         expect.close(lesson.rope_2d(x, rows, cols), turned_2d(x, rows, cols), tolerance=1e-4)
 
     def test_places_in_any_order(self, lesson, draw):
-        """Only what stands in rows and cols counts: places may repeat, be left out, and
+        """Only the numbers in rows and cols count: positions may repeat, be left out, and
         come in any order.
         """
         x, (rows, cols) = draw.normal(2, 9, 8), some_places(draw, 9, 0, 40)
@@ -1044,8 +1044,8 @@ class TestRope2dCorners:
         "tokens, n_rows, n_cols", [(5, 4, 5), (5, 5, 7), (5, 6, 6), (5, 1, 5), (5, 5, 1), (1, 3, 3)]
     )
     def test_every_token_needs_a_row_and_a_column(self, lesson, draw, tokens, n_rows, n_cols):
-        """T tokens stand at T places. A single place would be given to all of them, and
-        a single token to all places, if nobody asked.
+        """T tokens have T positions. Without a check, a single position would be broadcast to
+        all tokens, and a single token to all positions.
         """
         bad = draw.normal(2, tokens, 8), torch.arange(n_rows), torch.arange(n_cols)
         mentions = tuple({n_rows, n_cols, tokens})

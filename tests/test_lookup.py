@@ -455,7 +455,7 @@ class TestTokenEmbedding:
         )
 
     def test_two_tables_stay_apart(self, lesson, draw):
-        """Each module has a table of its own."""
+        """Each module has its own table."""
         one, other, ids = draw.normal(7, 3), draw.normal(7, 3), draw.ids(7, 2, 4)
         table = table_holding(lesson, one)
         table_holding(lesson, other)(ids)

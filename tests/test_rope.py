@@ -158,7 +158,7 @@ class TestRotateHalf:
 
     @pytest.mark.parametrize("shape", [(64,), (4, 3, 2), (2, 1, 3, 4, 6)], ids=str)
     def test_only_the_last_axis_is_halved(self, lesson, draw, shape):
-        """Whatever stands before it (batch, heads, positions) stays as it is."""
+        """Whatever comes before it (batch, heads, positions) stays as it is."""
         x, half = draw.normal(*shape), shape[-1] // 2
         got = lesson.rotate_half(x)
         expect.close(got, torch.stack([*(-x).unbind(-1)[half:], *x.unbind(-1)[:half]], dim=-1))
@@ -238,7 +238,7 @@ class TestApplyRope:
         "shape", [(2, 5, 6), (4, 4, 4), (5, 5, 5, 8), (3, 1, 2, 5, 4)], ids=str
     )
     def test_positions_are_the_next_to_last_axis(self, lesson, draw, shape):
-        """Batch and heads stand before it, and share the angles. Equal sizes must not
+        """Batch and heads come before it and share the angles. Equal sizes must not
         make the axes change places.
         """
         x = draw.normal(*shape)
@@ -304,7 +304,7 @@ class TestApplyRopeCorners:
 
     def test_heads_made_by_a_transpose_are_fine(self, lesson, draw):
         """Attention makes (B, H, T, D) as a transposed (B, T, H, D); then the numbers
-        do not lie in memory in the order of the axes.
+        are not in the order of the axes in memory.
         """
         x = draw.normal(2, 5, 3, 4).transpose(1, 2)
         expect.close(lesson.apply_rope(x, *tables(5, 4)), turned(x), tolerance=1e-4)
@@ -337,7 +337,7 @@ class TestRotaryEmbedding:
 
     @pytest.mark.parametrize("shape", [(7, 64), (2, 3, 4), (5, 5, 5, 6)], ids=str)
     def test_positions_count_from_zero(self, lesson, draw, shape):
-        """Row t of the next to last axis stands at position t; batch and heads stand
+        """Row t of the next to last axis is at position t; batch and heads come
         before it.
         """
         rotary = lesson.RotaryEmbedding(9, shape[-1])
@@ -346,7 +346,7 @@ class TestRotaryEmbedding:
 
     @pytest.mark.parametrize("offset", [1, 30])
     def test_positions_count_from_the_offset(self, lesson, draw, offset):
-        """Row t stands at position offset + t: offset tokens are already in the cache."""
+        """Row t is at position offset + t: offset tokens are already in the cache."""
         rotary = lesson.RotaryEmbedding(40, 6)
         x = draw.normal(2, 3, 4, 6)
         expect.close(rotary(x, offset), turned(x, start=offset), tolerance=1e-4)
@@ -359,7 +359,7 @@ class TestRotaryEmbedding:
         expect.close(torch.cat(alone, dim=1), turned(x), tolerance=1e-4)
 
     def test_an_offset_is_forgotten_after_its_call(self, lesson, draw):
-        """Each call says where its tokens stand; the next prompt starts at 0 again."""
+        """Each call says where its tokens are; the next prompt starts at 0 again."""
         rotary = lesson.RotaryEmbedding(9, 4)
         x = draw.normal(3, 4)
         for offset in (4, 6):
@@ -452,7 +452,7 @@ class TestRotaryEmbeddingCorners:
 
     @pytest.mark.parametrize("length, last", [(3, 5), (1, 7)])
     def test_the_last_position_is_max_seq_len_minus_one(self, lesson, draw, length, last):
-        """offset + T may be 8, the length of the tables, and no more. Slicing alone
+        """offset + T may be at most 8, the length of the tables. Slicing alone
         would not complain: it returns fewer rows.
         """
         x, beyond = draw.normal(2, length, 4), last + 1

@@ -280,7 +280,7 @@ class TestSinusoidalPositionalEmbeddingCorners:
     @pytest.mark.parametrize("seq_len", [8, 30])
     def test_rows_follow_to_a_device(self, lesson, seq_len):
         """On a GPU they must be on the GPU, whatever an earlier call left behind; the
-        "meta" device stands in for it. 8 rows are in the table, the others beyond it.
+        "meta" device takes its place here. 8 rows are in the table, the others beyond it.
         """
         expect.follows_device(lesson.SinusoidalPositionalEmbedding(8, 6), seq_len)
 
@@ -429,7 +429,7 @@ class TestRelativeSimilarityCorners:
         expect.close(lesson.relative_similarity(pe, 3), similarities(pe, 3))
 
     def test_the_result_is_where_the_table_is(self, lesson, draw):
-        """With pe on a GPU it is on the GPU; "meta" stands in for one."""
+        """With pe on a GPU it is on the GPU; "meta" takes its place here."""
         expect.follows_device(lesson.relative_similarity, draw.normal(6, 4), 2)
 
     @pytest.mark.parametrize("k", [5, 8, -1])

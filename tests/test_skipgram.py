@@ -140,7 +140,7 @@ class TestSkipgramPairsCorners:
         expect_pairs(lesson.skipgram_pairs(ids, 2), every_pair(ids, 2))
 
     def test_pairs_are_on_the_device_of_the_ids(self, lesson, draw):
-        """What comes from a GPU stays there; the "meta" device stands in for it."""
+        """What comes from a GPU stays there; the "meta" device takes its place here."""
         expect.follows_device(lesson.skipgram_pairs, draw.ids(5, 6), 2)
 
     @limit(60)
@@ -290,7 +290,7 @@ class TestSkipGram:
 
     def test_centers_start_small_and_random(self, lesson):
         """Large rows begin with large random scores: training has to undo them first.
-        Rows that start alike stay alike.
+        Rows that start identical stay identical.
         """
         rows = lesson.SkipGram(50, 16).parameters["center.weight"]
         size = rows.square().mean().sqrt().item()
@@ -383,7 +383,7 @@ class TestSkipGramCorners:
         expect.that(not starts[2].equal(starts[0]), "another seed should give another start")
 
     def test_making_one_does_not_seed(self, lesson):
-        """Seeding belongs to whoever runs the program, not to a model."""
+        """Seeding is up to the program, not to a model."""
         numbers = []
         for seed in 1, 2:
             lesson.seed(seed)
@@ -437,7 +437,7 @@ class TestSkipGramCorners:
             expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
 
     def test_logits_are_on_the_device_of_the_tables(self, lesson, draw):
-        """Moved to a GPU, it computes there; the "meta" device stands in for it."""
+        """Moved to a GPU, it computes there; the "meta" device takes its place here."""
         expect.follows_device(lesson.SkipGram(7, 3), draw.ids(7, 4), draw.ids(7, 4, 2))
 
 
@@ -542,7 +542,7 @@ class TestNegativeSamplingLossCorners:
         expect.close(got, loss_by_formula(positive, negative))
 
     def test_loss_is_on_the_device_of_the_logits(self, lesson, draw):
-        """What comes from a GPU stays there; the "meta" device stands in for it."""
+        """What comes from a GPU stays there; the "meta" device takes its place here."""
         expect.follows_device(lesson.negative_sampling_loss, draw.normal(4), draw.normal(4, 3))
 
 
@@ -778,8 +778,8 @@ class TestTrainSkipgram:
 
     def test_negatives_are_fresh_in_every_epoch(self, lesson, draw):
         """No weight moves, so the losses differ only by the words that were drawn.
-        Negatives that never change would be learned by heart. Each of the 16 pairs has
-        two of its own: if all had the same two, the loss would be the cost of these.
+        Negatives that never change would be memorized. Each of the 16 pairs has its own
+        two: if all had the same two, the loss would be the cost of these.
         """
         logits = 3 * draw.normal(50, 1)
         centers, contexts = some_pairs(draw, 16, vocab_size=50)
@@ -868,8 +868,8 @@ class TestTrainSkipgram:
             "without batch_size and lr the weights become others than with 1024 and 0.01",
         )
 
-    def test_learns_who_stands_beside_whom(self, lesson, draw):
-        """Words 0-15 have words 16-31 for contexts, those of their own group of two.
+    def test_learns_which_words_are_neighbors(self, lesson, draw):
+        """Words 0-15 have words 16-31 as contexts, each those of its group of two.
         The best logits lead to a loss of about 1.08; an untrained model has 6 ln 2 =
         4.16, and one that only knows which words are frequent about 2.70.
         """
@@ -890,8 +890,8 @@ class TestTrainSkipgram:
         expect.that(losses[-1] < 2.3, f"the last of 3 epochs has the loss {losses[-1]:.2f}")
         weights = model.parameters
         logits = weights["center.weight"][:16] @ weights["context.weight"][16:].T
-        beside = torch.arange(16)[:, None] // 2 == torch.arange(16) // 2
-        gap = (logits[beside].mean() - logits[~beside].mean()).item()
+        near = torch.arange(16)[:, None] // 2 == torch.arange(16) // 2
+        gap = (logits[near].mean() - logits[~near].mean()).item()
         expect.that(gap > 1.5, f"the logits of neighbors are only {gap:.2f} above the others")
 
     def test_on_epoch_is_told_number_and_loss(self, lesson, draw):
@@ -992,7 +992,7 @@ class TestTrainSkipgramCorners:
         expect.close(runs[1], runs[0])
 
     def test_another_generator_gives_another_training(self, lesson, draw):
-        """A generator that is never asked, or seeded anew, gives the same every time."""
+        """A generator that is never used, or reseeded, gives the same every time."""
         start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 12)
         losses = [
             losses_of(
@@ -1011,8 +1011,8 @@ class TestTrainSkipgramCorners:
         )
 
     def test_global_generator_is_left_alone(self, lesson, draw):
-        """With a generator of its own, the training takes no number from the global
-        stream, and does not seed it.
+        """With its own generator, training takes no number from the global stream, and
+        doesn't seed it.
         """
         model, pairs = drawn_model(lesson, draw), some_pairs(draw, 12)
         lesson.seed(4)
@@ -1180,7 +1180,7 @@ class TestNearestByCosineCorners:
         expect_nearest(got, cosine_with_each(query, vectors), 4)
 
     def test_result_is_on_the_device_of_the_rows(self, lesson, draw):
-        """What comes from a GPU stays there; the "meta" device stands in for it."""
+        """What comes from a GPU stays there; the "meta" device takes its place here."""
         expect.follows_device(lesson.nearest_by_cosine, draw.normal(4), draw.normal(6, 4), 3)
 
 
@@ -1327,7 +1327,7 @@ class TestAnalogyCorners:
         expect_nearest(got, analogy_cosines(3, 1, 6, vectors), 4)
 
     def test_result_is_on_the_device_of_the_rows(self, lesson, draw):
-        """What comes from a GPU stays there; the "meta" device stands in for it."""
+        """What comes from a GPU stays there; the "meta" device takes its place here."""
         expect.follows_device(lesson.analogy, 0, 1, 2, draw.normal(6, 4))
 
 
@@ -1372,7 +1372,7 @@ class TestParseGloveLine:
 
     @pytest.mark.parametrize("word", ['"', "'", '"king"', ",", "#", "\\n", "Ελλάδα", "ﬁ"])
     def test_the_word_comes_as_it_is(self, lesson, word):
-        """No character has a meaning of its own, quotes are no quotes, and capitals
+        """No character has a special meaning, quotes are just characters, and capitals
         stay.
         """
         got = lesson.parse_glove_line(f"{word} 0.5 -1", 2)
