@@ -242,7 +242,8 @@ def diagnose(
                     of_two: _explained(of_two, wrong, must_pass) for of_two in (one, other)
                 }
                 first = max(one, other, key=lambda of_two: len(explained[of_two]))
-                return _named([first], explained[first] or wrong, another=True)
+                told = explained[first] or [one for one in wrong if first.explains(one)]
+                return _named([first], told or wrong, another=True)
     agree = [one for one, found in evidence.items() if _AGREES in found]
     agree.sort(key=lambda one: -evidence[one].count(_AGREES))
     in_time = _within(seconds[1] / 2)

@@ -30,7 +30,7 @@ def course_board(status: dict[str, str]) -> str:
             f"{points}{f'   {lesson.title}' if columns() >= 70 else ''}"
         )
     shown = (STATUS_WORDS[status] for status in (PASSED, IDEA_RIGHT, WRONG, TO_DO, UNCHECKED))
-    legend = "   ".join(f"{words.sign} {words.label}" for words in shown)
+    legend = "  ".join(f"{words.sign} {words.label}" for words in shown)
     lines += ["", f"  {legend} since it was edited"]
     return "\n".join(lines)
 

@@ -121,6 +121,14 @@ def inverse_frequencies(n_embd, base=10000.0):
     assert not any("error" in name for name in diagnosis.explains)
 
 
+def test_of_two_mistakes_the_first_is_shown_where_it_shows(diagnosis_of):
+    """Indexing takes uint8 for a mask, and -1 for the last row: each fails a corner."""
+    definition = "def lookup(weight, ids):\n    return weight[ids]"
+    diagnosis = diagnosis_of("lookup", "lookup", definition)
+    assert "mask" in diagnosis.says
+    assert diagnosis.explains == ("test_tables_and_ids_of_every_dtype",)
+
+
 def test_a_mistake_that_remembers_is_named(diagnosis_of):
     definition = """
 known = {}
