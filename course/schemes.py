@@ -22,6 +22,8 @@ class Size(Protocol):
     n_embd: int
     n_heads: int
     head_dim: int
+    context: int
+    longest: int
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ SCHEMES = {
         marker="^",
         exercises=("LearnedPositionalEmbedding",),
         parts=lambda lesson, size: {
-            "added": lesson("learned").LearnedPositionalEmbedding(LONGEST, size.n_embd)
+            "added": lesson("learned").LearnedPositionalEmbedding(size.longest, size.n_embd)
         },
     ),
     "sinusoidal": Scheme(
@@ -74,7 +76,7 @@ SCHEMES = {
         marker="D",
         exercises=("SinusoidalPositionalEmbedding",),
         parts=lambda lesson, size: {
-            "added": lesson("sinusoidal").SinusoidalPositionalEmbedding(LONGEST, size.n_embd),
+            "added": lesson("sinusoidal").SinusoidalPositionalEmbedding(size.longest, size.n_embd),
             "token_scale": math.sqrt(size.n_embd),  # Vaswani et al. (2017), section 3.4
         },
     ),
@@ -85,7 +87,7 @@ SCHEMES = {
         marker="s",
         exercises=("RotaryEmbedding", "apply_rope", "ntk_base", "yarn_frequencies"),
         parts=lambda lesson, size: {
-            "turned": lesson("rope").RotaryEmbedding(LONGEST, size.head_dim)
+            "turned": lesson("rope").RotaryEmbedding(size.longest, size.head_dim)
         },
     ),
     "alibi": Scheme(
@@ -94,7 +96,9 @@ SCHEMES = {
         color="blue",
         marker="o",
         exercises=("alibi_bias",),
-        parts=lambda lesson, size: {"penalty": lesson("rope").alibi_bias(size.n_heads, LONGEST)},
+        parts=lambda lesson, size: {
+            "penalty": lesson("rope").alibi_bias(size.n_heads, size.longest)
+        },
     ),
     "t5": Scheme(
         title="T5",
@@ -104,7 +108,7 @@ SCHEMES = {
         exercises=("RelativeBias", "relative_buckets"),
         # one for all layers; its buckets end where training does, so that it meets every one
         parts=lambda lesson, size: {
-            "relative": lesson("longer").RelativeBias(size.n_heads, max_distance=CONTEXT)
+            "relative": lesson("longer").RelativeBias(size.n_heads, max_distance=size.context)
         },
     ),
     "partial": Scheme(
@@ -114,7 +118,9 @@ SCHEMES = {
         marker="v",
         exercises=("PartialRotary", "RotaryEmbedding", "rope_tables", "apply_rope"),
         parts=lambda lesson, size: {
-            "turned": lesson("longer").PartialRotary(LONGEST, size.head_dim, size.head_dim // 4)
+            "turned": lesson("longer").PartialRotary(
+                size.longest, size.head_dim, size.head_dim // 4
+            )
         },
     ),
     "rnope": Scheme(

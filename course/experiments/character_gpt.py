@@ -1,14 +1,14 @@
 """A small GPT over characters whose only open question is how it knows where a token stands."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course.schemes import SCHEMES
+from course.schemes import CONTEXT, LONGEST, SCHEMES
 from course.student.exercises import LessonExercises, passing_exercises
 
 ALWAYS = ("TokenEmbedding", "tied_logits")
@@ -17,11 +17,20 @@ ALWAYS = ("TokenEmbedding", "tied_logits")
 
 @dataclass(frozen=True)
 class Size:
-    """A model's size: layers, features, heads."""
+    """A model's size: layers, features, heads.
+
+    Attributes:
+        context: tokens that it reads at once in training.
+        longest: tokens that it can be asked about.
+        widening: hidden features per feature in the network after attention; 0 leaves that out.
+    """
 
     n_layers: int
     n_embd: int
     n_heads: int
+    context: int = CONTEXT
+    longest: int = LONGEST
+    widening: int = 4
 
     @property
     def head_dim(self) -> int:
@@ -38,7 +47,7 @@ class CharacterGPT(nn.Module):
         scheme: a key of `SCHEMES`.
         names: gives the exercises of a lesson, by its stem, that the model is made of.
 
-    `forward(ids)` gives (B, T, V). T may be up to `LONGEST`.
+    `forward(ids)` gives (B, T, V). T may be up to `size.longest`.
 
     Source: Radford et al. (2019), "Language Models are Unsupervised Multitask Learners", section
     2.3 (the layout; here with RMS norms and without biases).
@@ -52,30 +61,51 @@ class CharacterGPT(nn.Module):
         names: Callable[[str], LessonExercises] = passing_exercises,
     ) -> None:
         super().__init__()
-        n_embd, n_heads = size.n_embd, size.n_heads
         self.tied_logits = names("learned").tied_logits
-        self.tokens = names("lookup").TokenEmbedding(vocab_size, n_embd)
+        self.tokens = names("lookup").TokenEmbedding(vocab_size, size.n_embd)
         self.token_scale = self.bias_scale = 1.0
         self.added = self.turned = self.penalty = self.relative = None
         self.turns_every = 1  # layers
         for name, part in SCHEMES[scheme].parts(names, size).items():
             setattr(self, name, part)
-        self.blocks = nn.ModuleList(Block(n_embd, n_heads) for _ in range(size.n_layers))
-        self.last_norm = nn.RMSNorm(n_embd)
+        self.blocks = nn.ModuleList(Block(size) for _ in range(size.n_layers))
+        self.last_norm = nn.RMSNorm(size.n_embd)
 
     def forward(self, ids: Tensor) -> Tensor:
-        seq_len = ids.shape[1]
-        x = self.token_scale * self.tokens(ids)  # (B, T, C)
-        if self.added is not None:
-            x = x + self.added(seq_len)
+        x, mask = self.embedded(ids), self.mask(ids.shape[1])
+        for block, turn in self.layers():
+            x = block(x, mask, turn)
+        return self.tied_logits(self.last_norm(x), self.tokens.weight)
+
+    @torch.no_grad()
+    def attention_weights(self, ids: Tensor) -> Tensor:
+        """Return how much each token looks at each one before it: (layers, B, H, T, T)."""
+        x, mask, weights = self.embedded(ids), self.mask(ids.shape[1]), []
+        for block, turn in self.layers():
+            q, k, _ = block.heads(x, turn)
+            scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+            weights.append((scores + mask).softmax(-1))
+            x = block(x, mask, turn)
+        return torch.stack(weights)
+
+    def embedded(self, ids: Tensor) -> Tensor:
+        """Return what enters the first block: (B, T, C)."""
+        x = self.token_scale * self.tokens(ids)
+        return x if self.added is None else x + self.added(ids.shape[1])
+
+    def mask(self, seq_len: int) -> Tensor:
+        """Return what is added to the scores: (T, T), or (H, T, T) with a penalty or a bias."""
         mask = torch.full((seq_len, seq_len), -math.inf).triu(1)
         if self.penalty is not None:
-            mask = mask + self.penalty[:, :seq_len, :seq_len]  # (H, T, T)
+            mask = mask + self.penalty[:, :seq_len, :seq_len]
         if self.relative is not None:
-            mask = mask + self.bias_scale * self.relative(seq_len, seq_len)  # (H, T, T)
+            mask = mask + self.bias_scale * self.relative(seq_len, seq_len)
+        return mask
+
+    def layers(self) -> Iterator[tuple["Block", Callable[[Tensor], Tensor] | None]]:
+        """Yield each block, and what rotates its queries and keys."""
         for layer, block in enumerate(self.blocks):
-            x = block(x, mask, self.turned if layer % self.turns_every == 0 else None)
-        return self.tied_logits(self.last_norm(x), self.tokens.weight)
+            yield block, self.turned if layer % self.turns_every == 0 else None
 
 
 class Cache:
@@ -95,20 +125,24 @@ class Cache:
 class Block(nn.Module):
     """Attention, then a small network for each token, both added to what comes in: (B, T, C).
 
+    Args:
+        size: without `widening` there is no such network.
+
     `forward(x, mask, turn, cache)`: `turn` rotates queries and keys; `cache` holds the keys and
     values of what was read before.
     """
 
-    def __init__(self, n_embd: int, n_heads: int) -> None:
+    def __init__(self, size: Size) -> None:
         super().__init__()
-        self.n_heads = n_heads
+        n_embd, self.n_heads, self.widening = size.n_embd, size.n_heads, size.widening
         self.norms = nn.ModuleList((nn.RMSNorm(n_embd), nn.RMSNorm(n_embd)))
         self.to_qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)
         self.from_heads = nn.Linear(n_embd, n_embd, bias=False)
-        self.widen = nn.Linear(n_embd, 4 * n_embd, bias=False)
-        self.narrow = nn.Linear(4 * n_embd, n_embd, bias=False)
         nn.init.zeros_(self.from_heads.weight)  # a block starts by changing nothing
-        nn.init.zeros_(self.narrow.weight)
+        if self.widening:
+            self.widen = nn.Linear(n_embd, self.widening * n_embd, bias=False)
+            self.narrow = nn.Linear(self.widening * n_embd, n_embd, bias=False)
+            nn.init.zeros_(self.narrow.weight)
 
     def forward(
         self,
@@ -117,12 +151,19 @@ class Block(nn.Module):
         turn: Callable[[Tensor], Tensor] | None,
         cache: Cache | None = None,
     ) -> Tensor:
-        heads = self.to_qkv(self.norms[0](x)).unflatten(-1, (3, self.n_heads, -1))
-        q, k, v = heads.permute(2, 0, 3, 1, 4)  # (B, H, T, D) each
-        if turn is not None:
-            q, k = turn(q), turn(k)
+        q, k, v = self.heads(x, turn)
         if cache is not None:
             k, v = cache.with_new(k, v)
         seen = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         x = x + self.from_heads(seen.transpose(1, 2).flatten(-2))
-        return x + self.narrow(F.gelu(self.widen(self.norms[1](x))))
+        if self.widening:
+            x = x + self.narrow(F.gelu(self.widen(self.norms[1](x))))
+        return x
+
+    def heads(
+        self, x: Tensor, turn: Callable[[Tensor], Tensor] | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries and keys, rotated, and values: (B, H, T, D) each."""
+        heads = self.to_qkv(self.norms[0](x)).unflatten(-1, (3, self.n_heads, -1))
+        q, k, v = heads.permute(2, 0, 3, 1, 4)
+        return (q, k, v) if turn is None else (turn(q), turn(k), v)

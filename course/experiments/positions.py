@@ -187,11 +187,12 @@ class RopeAt(nn.Module):
     Args:
         frequencies: in radians per position, one for each pair; where there are fewer than D/2, the
             first features turn, and the others stay as they are.
+        longest: T is at most this.
     """
 
-    def __init__(self, frequencies: Tensor) -> None:
+    def __init__(self, frequencies: Tensor, longest: int = LONGEST) -> None:
         super().__init__()
-        angles = torch.outer(torch.arange(LONGEST), frequencies.float())
+        angles = torch.outer(torch.arange(longest), frequencies.float())
         angles = torch.cat((angles, angles), dim=-1)
         self.cos, self.sin = angles.cos(), angles.sin()
 

@@ -1,0 +1,67 @@
+"""`course experiment tasks`."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from course.cli.experiment.shared import a_seed, print_borrowed, training_bar
+from course.messages.wording import filled
+
+if TYPE_CHECKING:
+    from course.experiments.tasks import Result
+
+NAMES = ("copy", "reverse", "back", "induction", "needle")
+"""The keys of `TASKS`, here because the help must not wait for PyTorch."""
+
+GOOD = 0.95
+"""From this accuracy on a scheme can do a task."""
+
+
+@click.command(short_help="Which scheme can copy, and in longer texts?")
+@click.option("--task", type=click.Choice(NAMES), help="One task only.")
+@a_seed
+def tasks(task: str | None, seed: int) -> None:
+    """Train small models on tasks that need positions, and ask them in longer texts.
+
+    The tasks: copy a string, reverse it, name the token 3 back, continue a pair read before
+    (induction), and find a needle in noise. Each model learns one task with one position scheme, in
+    texts of up to 32 tokens, and is then asked in texts of up to 512; three models for each, which
+    start from different numbers. All take about five minutes on two processors, one task a minute.
+    Each result is kept, so a run that was stopped continues, and a finished one is shown at once.
+
+    \b
+    Examples:
+      course experiment tasks
+      course experiment tasks --task copy
+      course experiment tasks --task copy --seed 3
+    """
+    from course.experiments.tasks import TASKS, do_tasks, jobs_for
+
+    wanted = (task,) if task else NAMES
+    jobs = jobs_for(wanted, seed)
+    with training_bar(jobs, 100) as tell:
+        results = do_tasks(jobs, lambda job, step: tell(job, 100 * step // TASKS[job.task].steps))
+    for name in wanted:
+        _report(results, name)
+    click.echo(f"\n{sum(one.seconds for one in results):.0f} seconds of processor time.")
+    print_borrowed({name: source for one in results for name, source in one.sources.items()})
+
+
+def _report(results: "Sequence[Result]", task: str) -> None:
+    """Print the accuracy of each scheme in a task, and who can do it."""
+    from course.experiments.tasks import LENGTHS, TASKS, TRAINED, table
+
+    rows = table(results, task)
+    click.echo(f"\n{task}: {TASKS[task].sentence}. Right answers in %, mean of three models.\n")
+    click.echo(f"{'tokens':<12}" + "".join(f"{length:>6}" for length in LENGTHS))
+    for name, row in rows.items():
+        shown = "  " + name.partition(", ")[2] if ", " in name else name
+        cells = [f"{100 * row[n]:>6.0f}" if n in row else f"{'–':>6}" for n in LENGTHS]
+        click.echo(f"{shown:<12}" + "".join(cells))
+    can = {n: [name for name in rows if rows[name].get(n, 0) >= GOOD] for n in LENGTHS}
+    far = max((n for n in LENGTHS if can[n]), default=TRAINED)
+    said = f"Right in {GOOD:.0%} or more at {TRAINED} tokens: {'; '.join(can[TRAINED]) or 'none'}."
+    if far > TRAINED:
+        said += f" Still at {far}: {'; '.join(can[far])}."
+    click.echo(f"\n{filled(said)}")
