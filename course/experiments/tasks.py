@@ -332,7 +332,7 @@ def heads_of(model: CharacterGPT, task: str) -> list[list[tuple[float, float]]]:
 
 
 def schemes() -> tuple[str, ...]:
-    """Return the schemes that are compared: all but those that mix two."""
+    """Return the schemes that are compared, without those that mix two."""
     return schemes_for(1)
 
 

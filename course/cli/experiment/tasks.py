@@ -27,8 +27,9 @@ def tasks(task: str | None, seed: int) -> None:
     The tasks: copy a string, reverse it, name the token 3 back, continue a pair read before
     (induction), and find a needle in noise. Each model learns one task with one position scheme, in
     texts of up to 32 tokens, and is then asked in texts of up to 512; three models for each, which
-    start from different numbers. All take about five minutes on two processors, one task a minute.
-    Each result is kept, so a run that was stopped continues, and a finished one is shown at once.
+    start from different numbers. All take about four minutes on two processors, and one task less
+    than one. Each result is kept, so a run that was stopped continues, and a finished one is shown
+    at once.
 
     \b
     Examples:
