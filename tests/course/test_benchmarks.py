@@ -3,12 +3,13 @@
 import dataclasses
 import runpy
 import sys
+import types
 
 import numpy as np
 import pytest
 import torch
 
-from benchmarks import formulations, glove_open
+from benchmarks import formulations, glove_open, llama
 from course import ROOT
 
 PROGRAMS = sorted(
@@ -87,3 +88,35 @@ def test_a_reader_that_loses_a_word_is_refused(text):
 
     with pytest.raises(SystemExit, match="lossy reads other words"):
         glove_open.check_opened({"lossy": lossy}, text)
+
+
+# --- a published model ----------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_our_model_has_the_logits_of_transformers(monkeypatch, capsys):
+    from course.data import data_folder
+    from course.data.published import FILE
+
+    pytest.importorskip("transformers", reason="transformers is not installed (extra bench)")
+    if not (data_folder() / FILE).exists():
+        pytest.skip(f"{FILE} was not fetched (course data smollm2)")
+    monkeypatch.setattr(sys, "argv", ["llama.py", "--quick"])
+    runpy.run_path(str(ROOT / "benchmarks" / "llama.py"), run_name="__main__")
+    said = capsys.readouterr().out
+    assert "same first choice 100.00%" in said
+    assert said.count("\n| ") >= 3
+
+
+@torch.no_grad()
+def test_another_model_is_not_timed(capsys):
+    class Wrapped(torch.nn.Embedding):
+        def forward(self, ids):
+            return types.SimpleNamespace(logits=super().forward(ids))
+
+    table, ids = torch.nn.Embedding(5, 5), torch.tensor([[0, 3, 1]])
+    same = Wrapped.from_pretrained(table.weight)
+    llama.compare(table, same, ids)
+    assert "100.00%" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="another model"):
+        llama.compare(table, Wrapped.from_pretrained(table.weight + 0.1), ids)

@@ -44,14 +44,15 @@ CHANCES = {"bites": 0.5, "man": 0.25, ".": 0.8}
 def map() -> Picture:
     picture, axes = diagram(
         4.2,
-        "What a token is (blue) and where it is (orange): eight lessons, one model",
+        "What a token is (blue) and where it is (orange): nine lessons, one model",
         alt="A language model from left to right, with the numbers of the lessons. The token dog "
         "picks a row of the token table: lesson 1, and lesson 6 for what rows learn. The row runs "
         "through a block, which comes several times, lesson 8: attention, then an MLP, each added "
         "to what came in. In attention queries and keys are turned by their positions, lessons 4, "
         "5 and 7, and a mask hides what is later, lesson 2. At the end the token table serves "
         "once more, lesson 3, to score the next token, bites. An arrow leads it back to the "
-        "beginning, to be read next: generating, lesson 8.",
+        "beginning, to be read next: generating, lesson 8. With published weights this becomes a "
+        "real model, lesson 9.",
     )
     stream = 2.95
     outline(axes, (2.12, 0.28), (3.27, 3.12), THIRD, 1.4)
@@ -80,6 +81,7 @@ def map() -> Picture:
     _lessons(axes, (2.36, 0.55), "8", "a block, one of several", THIRD)
     _lessons(axes, (2.48, 1.5), "457", "positions", ACCENT, INK)
     _lessons(axes, (2.48, 1.92), "2", "causal mask", ACCENT, INK)
+    _lessons(axes, (5.68, 0.55), "9", "real weights", THIRD)
     back = 4.0
     axes.plot([6.66, 6.66, 0.27, 0.27], [stream + 0.2, back, back, stream + 0.5], color=THIRD)
     arrow(axes, (0.27, back), (0.27, stream + 0.14), THIRD)

@@ -277,3 +277,23 @@ def _density(cosines: np.ndarray, width: int) -> np.ndarray:
 
 def _spread(width: int) -> str:
     return f"{1 / math.sqrt(width):.2f}"
+
+
+def real_positions() -> Picture:
+    cosines = measured("learned", "real_positions")["cosine_by_distance"]
+    picture, axes = chart(
+        3.6,
+        "Nearby positions have similar rows, and with the distance the cosine comes in waves",
+        alt="The mean cosine of two rows of MiniLM's position table against their distance, 1 to "
+        f"{len(cosines)}: {cosines[0]:.2f} at distance 1, {cosines[2]:.2f} at 3, {cosines[5]:.2f} "
+        f"at 6, {cosines[8]:.2f} at 9, {cosines[11]:.2f} at 12, then smaller waves down to "
+        f"{cosines[-1]:.2f}.",
+        x="distance of two positions",
+        y="cosine, mean",
+    )
+    curve(axes, range(1, len(cosines) + 1), cosines, color=WHERE)
+    for distance in (1, 6, 12):
+        axes.plot([distance], [cosines[distance - 1]], "o", color=WHERE)
+        write(axes, (distance + 1, cosines[distance - 1] + 0.03), str(distance), WHERE)
+    axes.set(xlim=(0, len(cosines) + 1), ylim=(0, 1))
+    return picture

@@ -11,7 +11,7 @@ from course.figures.notebooks.longer import means_nearby
 from course.figures.notebooks.shared import matrices
 from course.figures.palette import ACCENT, INK, QUIET, SECOND, THIRD, TINTS, WRONG
 from course.figures.picture import Picture
-from course.figures.texts import reference
+from course.figures.texts import measured, reference
 from course.figures.words import note, write
 
 HEAD_DIM, BASE, TRAINED, FACTOR = 128, 10000.0, 4096, 4.0
@@ -276,6 +276,35 @@ def patches() -> Picture:
     return in_text(
         picture, "Numbered in one line, opposite edges look close; on a grid, the true neighbors do"
     )
+
+
+def far() -> Picture:
+    found = measured("longer", "far")
+    trained, piece, losses = found["trained"], found["piece"], found["losses"]
+    ends = [piece * (number + 1) for number in range(len(losses["as trained"]))]
+    last = {way: of_way[-1] for way, of_way in losses.items()}
+    listing = ", ".join(f"{way} {loss:.2f}" for way, loss in last.items())
+    picture, axes = chart(
+        3.8,
+        "SmolLM2 reads 2,000 tokens too many without harm, then it needs a remedy",
+        alt=f"The loss of SmolLM2 in {ends[-1]:,} tokens of Shakespeare, a mean for each {piece}, "
+        f"as trained, with ntk_base and with YaRN. Up to {trained:,}, the length of its training, "
+        "and on to 10,000 the three lines lie on each other. Then the first one rises. At the "
+        f"end: {listing}.",
+        x="tokens read",
+        y="loss, nats per token",
+    )
+    curve(axes, ends, losses["as trained"], color=WRONG)
+    curve(axes, ends, losses["ntk_base"], color=THIRD, linestyle="--")
+    curve(axes, ends, losses["YaRN"], color=ACCENT, linewidth=1.4)
+    axes.axvline(trained, **EDGE)
+    write(axes, (trained - 150, 4.05), "trained up to here", QUIET, align="right")
+    note(axes, "as trained", (ends[-3], losses["as trained"][-3]), (9300, 3.85), WRONG)
+    note(axes, "ntk_base\nand YaRN", (ends[-2], losses["YaRN"][-2]), (11000, 2.68), THIRD)
+    axes.set(xlim=(0, ends[-1] + 200), ylim=(2.3, 4.2))
+    axes.set_xticks([0, 2048, 4096, 6144, 8192, 10240, 12288])
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    return picture
 
 
 # --- parts ----------------------------------------------------------------------------------

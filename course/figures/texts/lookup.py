@@ -321,3 +321,33 @@ def _size(n_bytes: int) -> str:
         if n_bytes >= factor:
             return f"{n_bytes / factor:.3g} {unit}"
     return f"{n_bytes} bytes"
+
+
+def real_neighbors() -> Picture:
+    found = measured("lookup", "real_table")
+    n_rows, n_features = found["rows"]
+    shown = {
+        word.replace(" ", "\u2423"): [
+            [near.replace(" ", "\u2423"), cosine] for near, cosine in row[:5]
+        ]
+        for word, row in found["neighbors"].items()
+    }
+    listing = "; ".join(
+        f"{word}: " + ", ".join(f"{near} {cosine:.2f}" for near, cosine in row)
+        for word, row in shown.items()
+    )
+    picture, axes = diagram(
+        2.75,
+        "In a trained table, tokens that are used in the same way are neighbors",
+        alt=f"Three rows of SmolLM2's table of {n_rows:,} × {n_features}, and for each the five "
+        f"rows with the highest cosine. \u2423 is a space. {listing}.",
+    )
+    for number, (word, row) in enumerate(shown.items()):
+        y = 0.15 + 0.88 * number
+        block = cells(axes, 0.2, y, [[word]], colors=[WHAT], size=(0.9, 0.4))
+        arrow(axes, block.right(0), (1.42, block.right(0)[1]))
+        near = cells(axes, 1.5, y, [[near for near, _ in row]], size=(1.06, 0.4))
+        for column, (_, cosine) in enumerate(row):
+            x, below = near.below(column)
+            write(axes, (x, below + 0.17), f"{cosine:.2f}", QUIET, align="center")
+    return picture

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from course.figures.charts import chart, curve, log_axis
 from course.figures.diagrams import arrow, cells, diagram, name_column, name_row
-from course.figures.palette import ACCENT, CARD, INK, PURPLE, QUIET, SECOND, THIRD
+from course.figures.palette import ACCENT, CARD, INK, PURPLE, QUIET, SECOND, THIRD, WRONG
 from course.figures.picture import Picture
 from course.figures.texts import measured, reference
 from course.figures.words import TEXT, name_points, note, write
@@ -278,4 +278,39 @@ def _map(name: str, finding: str, colors: dict[str, str]) -> Picture:
     for point, color in zip(points, of_words, strict=True):
         axes.plot(*point, "o", color=color, markersize=6)
     name_points(axes, points, list(words), size=TEXT, colors=of_words)
+    return picture
+
+
+def two_tables() -> Picture:
+    answers = measured("skipgram", "two_tables")["answers"]
+    tables = ("SmolLM2", "GloVe")
+    rows = [("{} : {} = {} :".format(*one["asked"]), one["right"]) for one in answers]
+    firsts = [[one[table][0][0] for table in tables] for one in answers]
+    spoken = [[first.replace(" ", "\u2423") for first in row] for row in firsts]
+    is_right = [
+        [first.strip().lower() == right.lower() for first in row]
+        for row, (_, right) in zip(firsts, rows, strict=True)
+    ]
+    n_right = [sum(column) for column in zip(*is_right, strict=True)]
+    listing = "; ".join(
+        f"{question} {right}, {one}, {other}"
+        for (question, right), (one, other) in zip(rows, spoken, strict=True)
+    )
+    picture, axes = diagram(
+        3.75,
+        f"Of {len(rows)} questions, SmolLM2's table answers {n_right[0]} and GloVe {n_right[1]}",
+        alt="A table of questions, the right answer, and the first answers of SmolLM2's token "
+        f"table and of GloVe. {listing}.",
+    )
+    for x, name in ((2.95, "right"), (4.2, tables[0]), (5.45, tables[1])):
+        write(axes, (x + 0.6, 0.15), name, QUIET, align="center", bold=True)
+    for number, ((question, right), said, good) in enumerate(
+        zip(rows, spoken, is_right, strict=True)
+    ):
+        y = 0.36 + 0.41 * number
+        write(axes, (2.85, y + 0.17), question, align="right")
+        cells(axes, 2.95, y, [[right]], size=(1.2, 0.35))
+        for x, word, is_good in zip((4.2, 5.45), said, good, strict=True):
+            color = THIRD if is_good else WRONG
+            cells(axes, x, y, [[word]], colors=[color], size=(1.2, 0.35))
     return picture
