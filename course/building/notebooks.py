@@ -165,7 +165,7 @@ def _make_answer(cell: "NotebookNode", solved: bool) -> None:
         raise ValueError("has an answer without points") from None
     cell.metadata["nbgrader"] = _graded(name, points, solution=True)
     title, end, rest = cell.source.partition("\n")
-    cell.source = f"{title} ({points} points){end}{rest}"
+    cell.source = f"{title} ({points} points, given by your instructor){end}{rest}"
     if not solved:
         cell.source = _BLOCK.sub(YOUR_ANSWER, cell.source)
 

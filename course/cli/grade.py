@@ -11,6 +11,7 @@ import click
 
 from course.syllabus import UnknownName, chosen_lessons, lessons
 from course.system.console import open_closed_streams
+from course.system.terminal import advance
 
 SECONDS_BETWEEN_LINES = 10
 """Of progress, where there is no terminal."""
@@ -186,7 +187,7 @@ class _Progress:
                 self._bar = click.progressbar(
                     length=total, label=label, show_pos=True, file=sys.stderr
                 )
-            self._bar.update(n_done - self._bar.pos)
+            advance(self._bar, n_done - self._bar.pos)
             if n_done == total:
                 self._bar.render_finish()
         elif time.monotonic() - self._shown_at > SECONDS_BETWEEN_LINES:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from course.lab.numbers import export_numbers
-from course.system.files import write_atomically
+from course.system.files import expect_writable, write_atomically
 
 SCRIPTS = (
     *("maths.js", "shapes.js"),  # which the lessons' live figures share
@@ -32,8 +32,9 @@ def write_page(
     Raises:
         OSError: the file cannot be written.
     """
+    expect_writable(path)
     numbers = export_numbers(mine, tell)
-    write_atomically(Path(path), page_with(numbers))
+    write_atomically(path, page_with(numbers))
     return numbers
 
 

@@ -13,6 +13,7 @@ from course.student.progress import PASSED, status_of_all, stubs_in
 from course.syllabus import Lesson, find_lesson
 from course.testing.loading import load_module
 from course.testing.outcomes import Wrong
+from course.testing.run import load_in_time
 from course.testing.source import imported_from_earlier
 
 
@@ -119,7 +120,7 @@ def _loaded(
     lesson: Lesson, path: Path | None, earlier: dict[str, dict[str, Any]] | None, theirs: set[str]
 ) -> LessonExercises:
     """Load a student's module, for those names that are theirs, and the reference for the rest."""
-    mine = vars(load_module(path, earlier)) if path else {}
+    mine = vars(load_in_time(path, earlier)) if path else {}
     reference = vars(load_module(lesson.module("solutions"), earlier))
     names = [exercise.name for exercise in lesson.exercises]
     own = {name: mine[name] for name in names if name in mine and name in theirs}

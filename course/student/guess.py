@@ -23,7 +23,14 @@ class Guess:
         self._guesses = guesses
 
     def compare(self, **results: Any) -> "Comparison":
-        """Set each guess beside the result of the same name."""
+        """Put each guess next to the result of the same name.
+
+        Raises:
+            ValueError: a result has no guess, and a guess has a name that no result has.
+        """
+        unknown, missing = self._guesses.keys() - results, results.keys() - self._guesses
+        if unknown and missing:
+            raise ValueError(f"you guessed {min(unknown)}, but the result is {min(missing)}")
         guesses = {name: self._guesses.get(name, ...) for name in results}
         return Comparison(
             [

@@ -15,6 +15,7 @@ from IPython import get_ipython
 from IPython.display import display
 
 from course import root
+from course.messages.wording import counted
 from course.student.exercises import (
     LessonExercises,
     borrowed_from_earlier,
@@ -155,7 +156,17 @@ class Banner:
         return f'<div style="{style}">{html.escape(self._text)}</div>'
 
 
-def check(name: str) -> int:
+class Points(int):
+    """The points that an exercise earned: in a notebook, a line that says so.
+
+    As plain text it is the number, which nbgrader reads.
+    """
+
+    def _repr_html_(self) -> str:
+        return counted(self, "point")
+
+
+def check(name: str) -> Points:
     """Run the graded tests of an exercise, as `course check` does; return the points that it earns.
 
     Raises:
@@ -172,13 +183,14 @@ def check(name: str) -> int:
     arguments = [
         *("-c", str(root() / "pyproject.toml"), "--rootdir", str(root()), "-q"),
         *("--color=yes", "--capture=sys", f"--exercise={exercise.name}", str(lesson.tests)),
+        *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # what the notebook has loaded
     ]
     if _folder(lesson) != root() / "exercises":
         arguments.append(f"--modules={_folder(lesson)}")
     with contextlib.redirect_stdout(io.StringIO()) as shown:
         pytest.main(arguments, plugins=[found])
     print(shown.getvalue().strip())  # in one piece: a notebook keeps every piece apart
-    return sum(result.points for result in found.results())
+    return Points(sum(result.points for result in found.results()))
 
 
 def _folder(lesson: Lesson) -> Path:

@@ -1,6 +1,8 @@
 """Files that are never half-written, and zips that are identical if their files are."""
 
+import errno
 import os
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -30,6 +32,19 @@ def write_bytes_atomically(path: Path, data: bytes) -> None:
     except OSError:
         draft.unlink(missing_ok=True)
         raise
+
+
+def expect_writable(path: Path) -> None:
+    """Make sure that a file can be written there, before what is to be written takes long to make.
+
+    Raises:
+        OSError: it cannot be.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    with tempfile.TemporaryFile(dir=path.parent):
+        pass
 
 
 def add_to_zip(opened: zipfile.ZipFile, name: str, data: bytes, mode: int = 0o644) -> None:

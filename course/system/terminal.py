@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from shutil import get_terminal_size
+from typing import Any
 
 _STYLE = re.compile(r"\x1b\[[\d;]*m")
 
@@ -33,8 +34,8 @@ def folded(text: str, width: int) -> list[str]:
 
     >>> folded("  read the lesson first", 14)
     ['  read the', '  lesson first']
-    >>> folded("  got  1, 2, 3", 10)  # below the value, if the line begins with its name
-    ['  got  1,', '       2,', '       3']
+    >>> folded("  got  1, 2, 3, 4", 14)  # below the value, if the line begins with its name
+    ['  got  1, 2,', '       3, 4']
     """
     return [part for line in text.split("\n") for part in _folded(line, width)]
 
@@ -59,6 +60,15 @@ def _folded(line: str, width: int) -> list[str]:
 def visible_length(text: str) -> int:
     """Return how many columns a text takes."""
     return len(_STYLE.sub("", text))
+
+
+def advance(bar: Any, n_steps: int) -> None:
+    """Advance a bar of click, which shows the remaining time after a twentieth of the work."""
+    is_known = bar.pos + n_steps >= (bar.length or 0) / 20
+    if is_known and not bar.show_eta:
+        bar.avg, bar.eta_known = [], False  # what the beginning took says little
+    bar.show_eta = is_known
+    bar.update(n_steps)
 
 
 # --- the screen -----------------------------------------------------------------------------

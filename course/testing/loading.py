@@ -113,6 +113,12 @@ def _trouble_with_text(source: bytes) -> str:
     lines = source.removeprefix(codecs.BOM_UTF8).splitlines()
     if all(line.strip()[:1] in (b"", b"#") for line in lines):
         return "is empty; was it saved?"
+    for number, line in enumerate(lines, start=1):
+        if line.startswith((b"<<<<<<< ", b">>>>>>> ")):
+            return (
+                f"holds two versions that git could not merge, line {number}: keep one of them "
+                "and delete the lines that begin with <<<<<<<, ======= and >>>>>>>"
+            )
     if b"\0" not in source:
         return ""
     with contextlib.suppress(UnicodeDecodeError):

@@ -24,6 +24,7 @@ from course.syllabus import Status, closest, lessons
 from course.system.clone import other_clone, run_in
 from course.system.console import replace_unprintable, typed
 from course.testing.case import SECONDS_PER_TEST, Case, case_of
+from course.testing.clock import lift_limits
 from course.testing.errors import short_path
 from course.testing.examine import Finding
 from course.testing.loading import load_module
@@ -145,6 +146,8 @@ _LETTERS = pytest.StashKey[dict[tuple[str, str], dict[str, str]]]()
 _STDOUT = pytest.StashKey[int]()
 """A descriptor of where pytest writes, which it keeps for itself while a test runs."""
 
+_TIMER = pytest.StashKey[threading.Timer]()
+_DEBUGS = pytest.StashKey[bool]()
 _CASE = pytest.StashKey[Case]()
 _TESTS_OF_EXERCISE = pytest.StashKey[int]()
 FINDING = pytest.StashKey[Finding]()
@@ -221,12 +224,32 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     module = _loaded(pyfuncitem.config, pyfuncitem.path)
     what = f"{case.exercise} has been running"
-    with _announce_if_slow(pyfuncitem.config, what, case.seconds):
-        finding = module.examination.run(case)
+    try:
+        with _announce_if_slow(pyfuncitem.config, what, case.seconds):
+            finding = module.examination.run(case)
+    except KeyboardInterrupt:
+        raise Stopped(f"by Ctrl+C, while {case.exercise} was tested", 130) from None
+    left_debugger = "Exit" in getattr(finding.failure, "kinds", ())
+    if left_debugger and _DEBUGS in pyfuncitem.config.stash:
+        raise Stopped("in the debugger", 130)
     pyfuncitem.stash[FINDING] = finding
     if finding.failure is not None:
         raise finding.failure
     return True
+
+
+class Stopped(pytest.exit.Exception):
+    """The end of a run by Ctrl+C; pytest prints its name and its words, and no line of code."""
+
+    __module__ = "builtins"  # pytest prints it, unless it is this one
+
+
+def pytest_enter_pdb(config: pytest.Config) -> None:
+    """Let somebody who debugs take any time, and write nothing in between."""
+    lift_limits()
+    config.stash[_DEBUGS] = True
+    if timer := config.stash.get(_TIMER, None):
+        timer.cancel()
 
 
 SECONDS_BEFORE_NOTICE = 3
@@ -248,6 +271,7 @@ def _announce_if_slow(config: pytest.Config, what: str, limit: float) -> Iterato
         SECONDS_BEFORE_NOTICE, os.write, (stdout, text.encode("ascii", "replace"))
     )
     timer.daemon = True
+    config.stash[_TIMER] = timer
     timer.start()
     try:
         yield

@@ -8,6 +8,7 @@ from pathlib import Path
 from course.syllabus import Status, find_lesson
 from course.testing.case import SECONDS_PER_TEST, Case, by_exercise
 from course.testing.clock import TimeIsUp, time_limit
+from course.testing.earlier import Earlier
 from course.testing.errors import location, short_path
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
@@ -36,17 +37,22 @@ class Module:
 def open_module(path: Path, seed: int) -> Module:
     """Load a student's file."""
     try:
-        module = _load(path)
+        module = load_in_time(path)
     except Wrong as wrong:
         return Module(path, None, str(wrong))
     examination = Examination(Executor(module), path.read_bytes(), seed)
     return Module(path, examination)
 
 
-def _load(path: Path) -> types.ModuleType:
+def load_in_time(path: Path, earlier: Earlier | None = None) -> types.ModuleType:
+    """Do what `load_module` does, but stop what comes to no end.
+
+    Raises:
+        Wrong: in one sentence, why it cannot be run.
+    """
     try:
         with time_limit(SECONDS_PER_TEST):
-            return load_module(path)
+            return load_module(path, earlier)
     except TimeIsUp as error:
         raise Wrong(
             f"{short_path(path)} did not finish its import in {SECONDS_PER_TEST} s; "

@@ -124,6 +124,12 @@ def test_an_unknown_name_is_one_sentence_everywhere(command, name, advice):
     assert result.output.splitlines()[-1].startswith(sentence)
 
 
+def test_a_number_below_0_names_a_lesson_that_is_not_there():
+    result = CliRunner().invoke(main, ["check", "-1"])
+    assert result.exit_code == 2
+    assert 'Error: there is no lesson or exercise "-1"; ' in result.output
+
+
 def test_an_unknown_command_is_one_sentence():
     result = CliRunner().invoke(main, ["chek"])
     assert result.exit_code == 2

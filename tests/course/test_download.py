@@ -370,26 +370,34 @@ def test_killed_run_leaves_nothing_half_keeps_others_out_and_is_gone_on_with(ser
 
 @pytest.fixture
 def run(server, tmp_path, monkeypatch):
-    """Run `course data ...` on two small datasets."""
+    """Run `course data ...` on three small datasets."""
     plays = dataset(server.add("/p", TEXT))
     tiny = dataclasses.replace(plays, name="tinyshakespeare", file="tiny.txt", mirror=["tiny.txt"])
-    monkeypatch.setattr(sources, "TABLE", write_table(tmp_path / "t.toml", tiny, plays))
+    asked = dataclasses.replace(plays, name="questions-words", file="asked.txt")
+    monkeypatch.setattr(sources, "TABLE", write_table(tmp_path / "t.toml", tiny, plays, asked))
     monkeypatch.setenv("COURSE_DATA", str(tmp_path / "data"))
     return lambda *arguments: CliRunner().invoke(data, arguments)
 
 
-def test_all_is_tinyshakespeare_and_small_glove(run, tmp_path):
+def test_analogies_are_fetched(run, tmp_path):
+    assert run("analogies").exit_code == 0
+    assert [path.name for path in (tmp_path / "data").glob("*.txt")] == ["asked.txt"]
+
+
+def test_all_is_tinyshakespeare_small_glove_and_analogies(run, tmp_path):
     result = run("all")
     assert result.exit_code == 0, result.output
-    assert sorted(p.name for p in (tmp_path / "data").glob("*.txt")) == ["plays.txt", "tiny.txt"]
+    assert sorted(p.name for p in (tmp_path / "data").glob("*.txt")) == [
+        *("asked.txt", "plays.txt", "tiny.txt")
+    ]
     assert "%" not in result.output  # no progress bar where nobody is looking
     assert run("all", "--dim", "100").exit_code == 2
 
 
 def test_check_tells_ok_missing_and_damaged(run, tmp_path):
-    assert run("--check").output.count("missing") == 2
+    assert run("--check").output.count("missing") == 3
     run("all")
-    assert run("--check").output.count("ok (original)") == 2
+    assert run("--check").output.count("ok (original)") == 3
     (tmp_path / "data" / "plays.txt").write_bytes(OTHER)
     assert "ok (Hugging Face version)" in run("--check").output
     (tmp_path / "data" / "plays.txt").write_bytes(b"?" * len(TEXT))

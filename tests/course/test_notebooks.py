@@ -15,6 +15,7 @@ from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, stem
 from course.figures.play import play
 from course.stubs import stub_from
 from course.student import notebook
+from course.student.guess import Guess
 from course.syllabus import find_lesson, lessons
 
 
@@ -222,8 +223,26 @@ def test_only_exercises_have_names(beside):
 def test_a_check_says_what_is_wrong_and_gives_the_points(beside, capsys, code, right):
     add(beside, code)
     worth = find_lesson("rope").exercise("ntk_base").points
-    assert notebook.check("ntk_base") == (worth if right else 0)  # what nbgrader reads
-    assert ("ntk_base(10000, 2, 4)" in capsys.readouterr().out) == (not right)
+    points = notebook.check("ntk_base")
+    assert points == (worth if right else 0)
+    assert repr(points) == str(worth if right else 0)  # what nbgrader reads
+    assert re.fullmatch(r"\d points?", points._repr_html_())
+    printed = capsys.readouterr().out
+    assert ("ntk_base(10000, 2, 4)" in printed) == (not right)
+    assert "Warning" not in printed
+
+
+def test_a_loop_at_import_is_told(beside, displayed, monkeypatch):
+    monkeypatch.setattr("course.testing.run.SECONDS_PER_TEST", 1)
+    add(beside, "\nwhile True:\n    pass\n")
+    assert notebook.exercises("rope").ntk_base(10000, 2, 4)
+    assert "did not finish its import in 1 s" in repr(displayed[0])
+
+
+def test_a_guess_of_a_misspelt_name_is_told():
+    with pytest.raises(ValueError, match="you guessed los, but the result is loss"):
+        Guess(los=2.5).compare(loss=1.5)
+    assert "none yet" in repr(Guess(loss=..., more=1).compare(loss=1.5))
 
 
 # --- sliders --------------------------------------------------------------------------------

@@ -318,6 +318,10 @@ FILES = {
     "input": ("input('? ')", "input"),
     "skip": ("import pytest; pytest.skip('later', allow_module_level=True)", "Skipped: later"),
     "open": ("rows = open('rows.txt').read()\n", "rows.txt"),
+    "conflict": (
+        f"{SOLUTION}\n<<<<<<< HEAD\nx = 1\n=======\nx = 2\n>>>>>>> upstream/main\n",
+        "git",
+    ),
     "shadowed": (f"{SOLUTION}\ntorch = 3", "torch"),
 }
 

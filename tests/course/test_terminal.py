@@ -1,5 +1,6 @@
 """The loop on a terminal: one calm screen, single keys, and files that are looked at."""
 
+import io
 import os
 import re
 import shutil
@@ -19,7 +20,7 @@ from course.student.watch.saves import Saves
 from course.student.watch.step import heading, step_of
 from course.syllabus import lessons
 from course.system import terminal
-from course.system.terminal import Screen, folded, visible_length
+from course.system.terminal import Screen, advance, folded, visible_length
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
 STYLE = re.compile(r"\x1b\[[\d;]*m")
@@ -53,6 +54,19 @@ def test_the_step_of_an_exercise_is_readable_in_a_terminal(exercise, monkeypatch
     assert all(Path(url2pathname(urlparse(link).path)).exists() for link in links)
     too_long = [one for one in step.split("\n") if visible_length(one) > 40 and " " in one.strip()]
     assert not too_long
+
+
+def test_a_bar_tells_the_remaining_time_when_it_knows_it(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    shown = []
+    with click.progressbar(length=100, file=io.StringIO()) as bar:
+        for seconds, n_steps in ((60, 0), (2, 1), (2, 1), (2, 8), (10, 10)):
+            now[0] += seconds
+            advance(bar, n_steps)
+            shown.append(bar.format_eta() if bar.show_eta else "")
+    assert shown[:3] == ["", "", ""]
+    assert shown[-1] == "00:06:55"  # 66 s for 10 steps, and 76 s for 20
 
 
 # --- the screen -----------------------------------------------------------------------------
@@ -286,6 +300,54 @@ def test_alone_it_goes_from_exercise_to_exercise(copied, on_terminal):
     loop.until("one_hot_bytes: ")
     loop.press("q")
     assert loop.ends() == 0
+
+
+@posix
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["check", "lookup.lookup"], []], ids=["check", "loop"])
+def test_a_breakpoint_stops_the_clock_and_q_ends_it(copied, on_terminal, words):
+    """The limit of a test is one second here."""
+    case = copied / "course" / "testing" / "case.py"
+    text = case.read_text(encoding="utf-8")
+    case.write_text(text.replace("SECONDS_PER_TEST = 30", "SECONDS_PER_TEST = 1"), encoding="utf-8")
+    stub, debugged = 'raise NotImplementedError("TODO lookup.lookup")', "breakpoint(); return 77"
+    try:
+        if words:
+            save(copied, stub, debugged)
+            one = on_terminal(*words)
+        else:
+            one = on_terminal()
+            one.until("Ready")
+            save(copied, stub, debugged)
+        one.until("(Pdb)")
+        time.sleep(4)
+        one.press("len(ids)\r")
+        assert "has been running" not in one.until("\n3\n")
+        one.press("q\r")
+        said = one.until("Stopped: in the debugger")
+        assert "did not come to an end" not in said
+        if not words:
+            one.until("Enter leads back")
+            one.press("\r")
+            one.until("tested with a debugger")
+            one.press("q")
+            assert one.ends() == 0
+    finally:
+        case.write_text(text, encoding="utf-8")
+
+
+@posix
+@pytest.mark.slow
+def test_ctrl_c_ends_a_check_with_a_line(copied, on_terminal):
+    import signal
+
+    save(copied, 'raise NotImplementedError("TODO lookup.lookup")', "while True: pass")
+    check = on_terminal("check", "lookup.lookup")
+    check.until("has been running")
+    check.process.send_signal(signal.SIGINT)
+    said = check.until("Stopped: by Ctrl+C, while lookup was tested")
+    assert check.ends() == 130
+    assert "KeyboardInterrupt" not in said and "Traceback" not in said
 
 
 @posix

@@ -8,6 +8,7 @@ import click
 
 from course.cli.experiment.shared import print_borrowed
 from course.messages.wording import counted
+from course.system.console import typed
 
 if TYPE_CHECKING:
     from course.experiments.analogies import Answers
@@ -26,9 +27,8 @@ def analogies(questions: Path | None, dim: str, words: int | None) -> None:
     """Answer all QUESTIONS "a is to b as c is to ?" with GloVe vectors, by section.
 
     QUESTIONS is Google's file, questions-words.txt, or one like it: a line `: name` begins a
-    section, every other line holds four words. If it is not named it is looked for where
-    `course data` puts its files. It comes with word2vec, for instance at
-    https://github.com/tmikolov/word2vec; the vectors come with `course data glove`.
+    section, every other line holds four words. If it is not named, it is the one that
+    `course data analogies` fetches; the vectors come with `course data glove`.
 
     \b
     Examples:
@@ -42,7 +42,8 @@ def analogies(questions: Path | None, dim: str, words: int | None) -> None:
 
     path = questions or data_folder() / "questions-words.txt"
     if not path.exists():
-        raise click.ClickException(f"{path} is missing; --help says where to get it")
+        cure = "" if questions else f"; `{typed('course data analogies')}` fetches it"
+        raise click.ClickException(f"{path} is missing{cure}")
     sections = analogies.read_questions(path)
     vectors = open_glove(int(dim))
     vectors = analogies.most_frequent(vectors, words) if words else vectors

@@ -46,8 +46,11 @@ def gpt(long: bool, prompt: str | None, seed: int) -> None:
 
     settings = dataclasses.replace(LONG if long else SHORT, seed=seed)
     corpus = corpus_for(long)
-    # Asked before anything is trained: a character may be missing in the vocabulary.
-    ids = CharTokenizer.from_text(corpus.text).encode(prompt or "\n")
+    tokenizer = CharTokenizer.from_text(corpus.text)
+    if unknown := set(prompt or "") - set(tokenizer.characters):  # before anything is trained
+        cure = "" if long else "; with --long the model learns from Shakespeare, who uses more"
+        raise click.ClickException(f"no {min(unknown)!r} occurs in the text that is learned{cure}")
+    ids = tokenizer.encode(prompt or "\n")
     with training_bar((WITHOUT, WITH), settings.steps) as tell:
         results = side_by_side(result_of, (WITHOUT, WITH), (settings, corpus), tell)
     if prompt is not None:

@@ -10,6 +10,7 @@ import click
 
 from course.cli.experiment.shared import print_borrowed
 from course.messages.wording import filled
+from course.system.terminal import advance
 
 if TYPE_CHECKING:
     from course.data.published import PublishedModel
@@ -217,7 +218,7 @@ def _print_far(published: "PublishedModel", as_json: bool) -> None:
         for way in ways:
             with students_code(f"The model {way.title}"):
                 losses[way.title] = experiment.losses_far(
-                    published, way, ids, lambda n_read, loss: bar.update(n_read)
+                    published, way, ids, lambda n_read, loss: advance(bar, n_read)
                 )
     if as_json:
         click.echo(experiment.as_json(losses, name, trained))

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import click
 
 from course.messages.wording import filled
+from course.system.terminal import advance
 
 a_seed = click.option(
     "--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers."
@@ -23,7 +24,7 @@ def training_bar(names: Sequence[str], steps: int) -> Iterator[Callable[..., Non
             if sample:
                 line = f"{name}, step {step}: {on_one_line(sample)}"
                 click.echo(f"\r{line[:79]:<79}" if is_watched else line, err=True)
-            bar.update(step - done[name])
+            advance(bar, step - done[name])
             done[name] = step
 
         yield tell
