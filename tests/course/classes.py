@@ -13,6 +13,7 @@ import pytest
 
 from course import ROOT
 from course.grading.sandbox.sandbox import missing
+from course.grading.submissions import Submission, open_class
 from course.stubs import stub_from
 from course.syllabus import find_lesson
 
@@ -30,6 +31,12 @@ def write_class(folder: Path, sources: dict[str, str]) -> Path:
         (folder / student).mkdir(parents=True)
         (folder / student / "learned.py").write_text(source, encoding="utf-8")
     return folder
+
+
+def read_submissions(path: Path) -> list[Submission]:
+    """The submissions of a class, by student."""
+    with open_class(path) as opened:
+        return [opened.read(student) for student in opened.students]
 
 
 def grader(submissions: Path, out: Path, *options: str) -> list[str]:

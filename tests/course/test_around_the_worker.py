@@ -22,6 +22,7 @@ from classes import (
     SOLUTION,
     grader,
     needs_sandbox,
+    read_submissions,
     session,
     with_course,
     write_class,
@@ -36,7 +37,6 @@ from course.grading.judge.judge import Judge
 from course.grading.judge.unit import Unit
 from course.grading.sandbox import seccomp
 from course.grading.sandbox.sandbox import Limits
-from course.grading.submissions import read_submissions
 from course.syllabus import find_lesson
 from course.testing.result import from_text
 

@@ -301,7 +301,7 @@ def test_a_folder_in_a_zip_is_no_file(server, tmp_path):
 def test_empty_mirror_says_what_it_looked_for(server, tmp_path):
     wanted = dataset(server.add("/public", TEXT))
     for mirror in (str(tmp_path), f"{server.url}/empty"):
-        assert "looked for: plays.txt, input.txt" in failure(wanted, tmp_path / "data", mirror)
+        assert "plays.txt, input.txt" in failure(wanted, tmp_path / "data", mirror)
     assert "nowhere" in failure(wanted, tmp_path / "data", str(tmp_path / "nowhere"))
 
 

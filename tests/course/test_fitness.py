@@ -110,9 +110,8 @@ def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions):
     for _ in range(2):  # the second time, too
         said = refused()
         assert "nothing was graded" in said
-        assert "GPTEmbedding (test_parameters_number_vocabulary_plus_block_times_width)" in said
-        assert "count_parameters (test_matrix_vector_and_number)" in said
-        assert "tied_logits (which has no test)" in said
+        for found in ("GPTEmbedding (test_p", "count_parameters (test_m", "tied_logits (which"):
+            assert found in said
     mend(course, ("import torch\n", "import torch\ndef (\n"))
     said = refused()
     assert "SyntaxError: invalid syntax, " in said

@@ -170,7 +170,7 @@ def test_a_file_that_is_left_behind_would_be_seen(judge):
 def test_all_answers_together_are_bounded(judge, monkeypatch):
     monkeypatch.setattr(remote, "MAX_BYTES", 10_000)
     said = what_is_said(judge.grade(Unit("eve", "lookup", SOLUTION.encode("utf-8"))))
-    assert said == "the code gave larger answers than anybody needs"
+    assert said == remote.TOO_LARGE
 
 
 @needs_sandbox
@@ -180,7 +180,7 @@ def test_a_flaw_of_the_grader_costs_one_result_that_is_not_kept(judge, monkeypat
         patch.setattr(remote.RemoteModule, "load", lambda _: 1 / 0)
         result = judge.grade(unit)
     assert (result.key, result.points) == ("", 0)
-    assert result.trouble.endswith("could not go on with it: ZeroDivisionError: division by zero")
+    assert result.trouble.endswith(": ZeroDivisionError: division by zero")
     assert judge.grade(unit).points > 0
 
 
@@ -199,7 +199,7 @@ def test_what_small_answers_unfold_to_is_not_multiplied(judge):
     result = of_stub(judge, "rope", unfolds)
     said = [test.message for exercise in result.exercises for test in exercise.tests]
     assert not {remote.TOO_LARGE, remote.TOO_LONG}.intersection(said)
-    assert "the shape is (30000, 1), but should be (4, 6)" in "".join(said)
+    assert "(30000, 1), but should be (4, 6)" in "".join(said)
 
 
 AS_LISTS = """

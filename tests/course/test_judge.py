@@ -357,7 +357,7 @@ def test_a_stub_of_any_depth_is_to_do(graded):
 def test_a_line_of_the_student_is_shown(graded):
     result = graded(with_body("rotate_half", "return args[0].chunk(2, dim=7)"))
     message = exercise(result, "rotate_half").first_wrong.message
-    assert "rotate_half raised IndexError: Dimension out of range" in message
+    assert "IndexError: Dimension out of range" in message
     assert "return args[0].chunk(2, dim=7)" in message
 
 
@@ -465,8 +465,7 @@ def test_what_a_worker_says_of_an_exercise_is_quoted(graded, answer):
     result = graded(f"{CONNECTION}{with_body('rotate_half', body)}")
     said = exercise(result, "rotate_half").first_wrong.message
     assert "Please" not in [line.strip()[:6] for line in said.split("\n")]
-    first = "rotate_half was refused; its process says: “was graded"
-    assert said.startswith((first, "rotate_half raised Exception: was graded"))
+    assert said.startswith(("rotate_half was refused", "rotate_half raised Exception"))
 
 
 # --- failures of the machine ----------------------------------------------------------------

@@ -183,7 +183,7 @@ def test_without_shakespeare_the_command_says_that_it_takes_the_kingdom(small, m
     monkeypatch.setattr("course.data.corpus.kingdom_text", lambda: SHORT)
     ran = CliRunner().invoke(main, ["experiment", "words"])
     assert ran.exit_code == 0, ran.output
-    assert "fetch it with `course data tinyshakespeare`" in ran.output
+    assert "`course data tinyshakespeare`" in ran.output
     assert "Google's" not in ran.output
 
 

@@ -270,7 +270,7 @@ def test_what_ended_a_worker():
 def test_too_much_memory():
     limits = Limits(memory_bytes=100_000_000)
     assert answer(lambda: len(bytearray(50_000_000)), limits) == "50000000"
-    assert end_of(lambda: bytearray(200_000_000), limits) == "needed more than 0.1 GB of memory"
+    assert end_of(lambda: bytearray(200_000_000), limits).endswith("more than 0.1 GB of memory")
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def deaf_spin():
 @pytest.mark.slow
 @pytest.mark.parametrize("run", [spin, deaf_spin])
 def test_too_much_processor_time(run):
-    assert end_of(run, Limits(cpu_seconds=1)) == "used more than 1 s of processor time"
+    assert end_of(run, Limits(cpu_seconds=1)).endswith("1 s of processor time")
 
 
 # --- no sandbox, no run ---------------------------------------------------------------------

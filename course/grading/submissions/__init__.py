@@ -173,25 +173,6 @@ def open_class(path: str | Path) -> Iterator[SubmittedClass]:
         yield SubmittedClass(students, loose, source)
 
 
-def read_submissions(path: str | Path) -> Iterator[Submission]:
-    """Return the submissions of a class, by student, each read when its turn comes.
-
-    Args:
-        path: see `open_class`.
-
-    Raises:
-        SubmissionsError: at once, if there is no class.
-    """
-    with contextlib.ExitStack() as stack:
-        opened = stack.enter_context(open_class(path))
-        return _read_all(opened, stack.pop_all())
-
-
-def _read_all(opened: SubmittedClass, stack: contextlib.ExitStack) -> Iterator[Submission]:
-    with stack:
-        yield from map(opened.read, opened.students)
-
-
 def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archive, Sources]:
     if not os.path.lexists(path):
         raise SubmissionsError(f"there is nothing at {shown(path)}")
