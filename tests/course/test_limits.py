@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from classes import read_submissions
 
-from course.grading.submissions import SubmissionsError, limits, process, read_submissions
+from course.grading.submissions import SubmissionsError, limits, process
 from course.grading.submissions.process import read_class
 from course.syllabus import lessons
 
@@ -128,7 +129,7 @@ def test_a_reader_that_is_killed_once_is_replaced(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     program = process.PROGRAM
     monkeypatch.setattr(process, "PROGRAM", program.replace("send_class(", KILLED.format(1), 1))
-    assert read_class(class_)[0] == list(read_submissions(class_))
+    assert read_class(class_)[0] == read_submissions(class_)
     (tmp_path / "times").unlink()
     monkeypatch.setattr(process, "PROGRAM", program.replace("send_class(", KILLED.format(2), 1))
     with pytest.raises(SubmissionsError, match="the process that reads it ended twice"):
@@ -140,7 +141,7 @@ def test_a_class_is_read_in_another_process_as_in_this_one(tmp_path):
     (class_ / "rope.py").write_bytes(b"nobody's")
     steps = []
     found, loose = read_class(class_, lambda done, total: steps.append((done, total)))
-    assert found == list(read_submissions(class_))
+    assert found == read_submissions(class_)
     assert loose == ["rope.py"]
     assert steps == [(1, 3), (2, 3), (3, 3)]
     with pytest.raises(SubmissionsError, match="there is nothing at"):
