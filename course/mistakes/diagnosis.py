@@ -42,7 +42,7 @@ from course.testing.expect import briefly
 from course.testing.outcomes import Stopped, StudentError
 from course.testing.run import Diagnose, Diagnosis
 
-SECONDS_FOR_ONE = 0.2
+SECONDS_FOR_ONE = 0.25
 """When the processor has worked so long on one exercise, no further mistake is tried.
 
 The lesson's own have as long again to show which of them may be one of two.
@@ -220,15 +220,17 @@ def diagnose(
     of_families = known.of_families_within(sum(one.seconds for one in findings))
     if all(one.mismatches for one in wrong):  # a check decides only what is refused, not a value
         of_families = [one for one in of_families if one.mistake.family not in CHECKS]
+    agreeing = set()
     for candidates in (known.singles, of_families):
         agree = [one for one in candidates if in_time() and one.explains(wrong[0])]
         whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
         if whole:
             return _named(_preferred(_simplest(whole, corners)), wrong, another=False)
+        agreeing.update(agree)
     sample, evidence = _sample(wrong), {}
     for candidates, is_early in ((known.singles, _within(seconds[0])), (of_families, in_time)):
-        for one in candidates:
-            if not is_early():
+        for one in sorted(candidates, key=lambda one: one not in agreeing):
+            if one not in agreeing and not is_early():
                 break
             found = _evidence(one, sample)
             if not one.mistake.family or (

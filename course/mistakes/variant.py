@@ -70,7 +70,7 @@ class Variant:
                     contextlib.suppress(EditError, SyntaxError),
                     warnings.catch_warnings(action="ignore"),  # of what nobody wrote
                 ):
-                    compile(both.text, self.place, "exec")
+                    _compiled(both.text, both.place)
                     return both
         return None
 
@@ -90,11 +90,16 @@ class Variant:
         catalogue = sys.modules.get(f"course.mistakes.{self.lesson}", types)
         names = {**_FOR_FAMILIES, **vars(catalogue), **vars(original)}
         with warnings.catch_warnings(action="ignore"):  # not about a student's code
-            code = compile(self.text, self.place, "exec")
-        exec(code, names)
+            exec(_compiled(self.text, self.place), names)
         made = self.definition.__name__ if self.definition else self.exercise
         module.__dict__[self.exercise] = names[made]
         return module
+
+
+@functools.lru_cache(maxsize=16)
+def _compiled(text: str, place: str) -> types.CodeType:
+    """Return what a definition compiles to: two mistakes at once are first tried, then made."""
+    return compile(text, place, "exec")
 
 
 def _edited(text: str, edits: Edits, place: str) -> str:
