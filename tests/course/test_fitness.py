@@ -96,7 +96,7 @@ def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions):
         course,
         ("123_264", "123_265"),
         ("lesson.count_parameters(", "lesson.count_params("),
-        ('@exercise("tied_logits")', '@exercise("count_parameters")'),
+        *[('@exercise("tied_logits")', '@exercise("count_parameters")')] * 2,  # and its corners
     )
 
     def refused() -> str:
@@ -112,6 +112,7 @@ def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions):
         assert "nothing was graded" in said
         for found in ("GPTEmbedding (test_p", "count_parameters (test_m", "tied_logits (which"):
             assert found in said
+        assert "nothing_is_reseeded" not in said  # a corner, which was not run
     mend(course, ("import torch\n", "import torch\ndef (\n"))
     said = refused()
     assert "SyntaxError: invalid syntax, " in said

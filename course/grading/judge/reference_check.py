@@ -35,7 +35,7 @@ def verify_check(unit: Unit, result: GradedResult) -> None:
         raise GradingError(f"nothing was graded, for {tests} gives the stub the points of {names}")
     if failed:
         refused = [
-            f"{one.name} ({', '.join(t.name for t in one.tests if t.status != Status.PASSED)})"
+            f"{one.name} ({', '.join(t.name for t in one.tests if t.status == Status.WRONG)})"
             if one.tests
             else f"{one.name} (which has no test)"
             for one in failed
