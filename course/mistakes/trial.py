@@ -16,7 +16,7 @@ import click
 from course.mistakes import Alternative, Mistake, alternatives, mistakes
 from course.mistakes.diagnosis import PATIENTLY, Diagnosis, KnownMistakes, diagnose
 from course.mistakes.variant import Variant
-from course.syllabus import UnknownName, find_lesson
+from course.syllabus import Status, UnknownName, find_lesson
 from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
@@ -29,12 +29,14 @@ class Verdict:
     Attributes:
         entries: what the variant is, one entry of the catalogue or two mistakes at once.
         failed: the message of each test that failed.
+        in_corners: whether only tests of corners failed.
         diagnosis: what a student would have been told.
     """
 
     entries: tuple[Mistake | Alternative, ...]
     passed: tuple[str, ...]
     failed: dict[str, str]
+    in_corners: bool
     diagnosis: Diagnosis | None
 
     @property
@@ -104,9 +106,14 @@ def _findings(variant: Variant, cases: list[Case]) -> list[Finding]:
 def _verdict(
     entries: tuple[Mistake | Alternative, ...], findings: list[Finding], known: KnownMistakes
 ) -> Verdict:
-    failed = {one.case.name: one.text for one in findings if one.status != "passed"}
-    passed = tuple(one.case.name for one in findings if one.status == "passed")
-    return Verdict(entries, passed, failed, diagnose(findings, known, PATIENTLY))
+    failed = [one for one in findings if one.status not in (Status.PASSED, Status.NOT_RUN)]
+    return Verdict(
+        entries,
+        passed=tuple(one.case.name for one in findings if one.status == Status.PASSED),
+        failed={one.case.name: one.text for one in failed},
+        in_corners=all(one.case.corner for one in failed),
+        diagnosis=diagnose(findings, known, PATIENTLY),
+    )
 
 
 @click.command()
@@ -131,6 +138,7 @@ def main(stem: str, exercise: str | None, pairs: int) -> None:
         entry, n_failed = verdict.entries[0], len(verdict.failed)
         mark = "ok " if verdict.as_it_should_be else "BAD"
         count = f"{n_failed} of {n_failed + len(verdict.passed)} tests failed"
+        count += ", of corners only" if n_failed and verdict.in_corners else ""
         kind = type(entry).__name__.lower()
         click.echo(f"{mark} {kind} {entry.exercise} {verdict.place} ({count}) {verdict.says}")
         if not verdict.as_it_should_be:

@@ -294,3 +294,11 @@ def test_infinity_is_no_number_in_another_precision():
 def test_a_trial_of_what_is_not_there_is_refused(arguments):
     ran = CliRunner().invoke(trial.main, arguments)
     assert ran.exit_code == 2 and arguments[-1] in ran.output
+
+
+def test_a_trial_says_which_mistakes_only_corners_refuse():
+    by_exercise = [one for one in mistakes("lookup") if one.exercise == "lookup"]
+    said = {one.says: verdict for one in by_exercise for verdict in trial.try_all("lookup", [one])}
+    in_corners = [says for says, verdict in said.items() if verdict.in_corners]
+    assert any("uint8" in says for says in in_corners)
+    assert 0 < len(in_corners) < len(said)
