@@ -1,4 +1,5 @@
-"""`course watch`: the tests of a lesson, each time its file is saved, at once.
+"""The loop of `course`: an exercise is shown, and tested each time its file is saved.
 
-`loop` sees what is saved and shows what comes out; `verdict` is what the warm process does with it.
+`loop` sees what is saved and pressed, `verdict` is what the warm process does with a save, `saves`
+looks at the files, and `words` and `step` are what is shown.
 """
