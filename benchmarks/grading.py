@@ -12,6 +12,7 @@ processor's time includes that of all processes that were started.
 Linux only, as our sandbox is.
 """
 
+import ast
 import json
 import os
 import re
@@ -65,26 +66,43 @@ def module_of(name: str, number: int, lesson: Lesson) -> str:
     names = [exercise.name for exercise in lesson.exercises]
     catalogue = (ROOT / "course" / "mistakes" / f"{lesson.stem}.py").read_text(encoding="utf-8")
     used = re.findall(r"^(?:import |from torch ).*", catalogue, re.MULTILINE)  # by its variants
-    own = _ones_of(turn, alternatives(lesson.stem), names[(turn + 1) % 2 :: 2])
+    helpers = _defined_in(catalogue) - {exercise.name for exercise in lesson.exercises}
+    own = _ones_of(turn, alternatives(lesson.stem), names[(turn + 1) % 2 :: 2], helpers)
     parts = [head, solution, "\n".join(used), *own]
     changed = names[turn % 2 :: 2]
     if kind == "half-right":
         parts += [f"def {name}(*inputs):\n    raise NotImplementedError" for name in changed]
     if kind == "wrong":
         known = mistakes(lesson.stem)
-        parts += _ones_of(turn, known, changed) or _ones_of(turn, known, names)
+        one_of_all = _ones_of(turn, known, names, helpers)
+        parts += _ones_of(turn, known, changed, helpers) or one_of_all
     return "\n\n\n".join(parts)
 
 
-def _ones_of(turn: int, known: Iterable, names: list[str]) -> list[str]:
-    """One variant of each of these exercises, another one at each turn; edits of functions only."""
+def _ones_of(turn: int, known: Iterable, names: list[str], helpers: set[str]) -> list[str]:
+    """One variant of each of these exercises, another one at each turn; edits of functions only.
+
+    A variant that uses a helper or a constant of the catalogue's file is left out.
+    """
     texts = {name: [] for name in names}
     for one in known:
         text = "" if one.variant.definition else one.variant.text
-        is_alone = text.startswith("def ") and not re.search(r"\b_\w+\(", text)  # no helpers
-        if one.exercise in names and is_alone:
+        is_function = one.exercise in names and text.startswith("def ")
+        if is_function and not helpers & _names_in(text):
             texts[one.exercise].append(text)
     return [found[turn % len(found)] for found in texts.values() if found]
+
+
+def _defined_in(source: str) -> set[str]:
+    """The functions, classes and constants of a file."""
+    body = ast.parse(source).body
+    assigned = [node for node in body if isinstance(node, ast.Assign)]
+    names = {node.id for one in assigned for node in ast.walk(one) if isinstance(node, ast.Name)}
+    return names | {node.name for node in body if hasattr(node, "name")}
+
+
+def _names_in(source: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
 
 
 # --- the graders ----------------------------------------------------------------------------

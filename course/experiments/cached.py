@@ -22,6 +22,8 @@ from course.experiments.training import (
     fingerprint,
     kept_in,
     kept_or_made,
+    set_weights,
+    weights_of,
 )
 from course.experiments.writing import first_difference
 from course.schemes import LONGEST
@@ -86,10 +88,10 @@ def checkpoint(settings: Settings, text: str) -> Training:
 
     def weights() -> dict[str, Tensor]:
         training.run()
-        return training.model.state_dict()
+        return weights_of(training.model)
 
     kept = kept_in("cache") / f"interleaved-{fingerprint(settings, text, ALWAYS)}.pt"
-    training.model.load_state_dict(kept_or_made(kept, weights))
+    set_weights(training.model, kept_or_made(kept, weights))
     return training
 
 
@@ -101,7 +103,7 @@ def loaded(published: Training, convert: Callable[[Tensor, int], Tensor]) -> Cha
             `interleaved_to_half` is the right one.
     """
     model = CharacterGPT(published.tokenizer.vocab_size, published.settings.size, "rope")
-    model.load_state_dict(published.model.state_dict())
+    set_weights(model, weights_of(published.model))
     for block in model.blocks:
         queries, keys, values = block.to_qkv.weight.data.chunk(3)  # values are never turned
         both = convert(queries, block.n_heads), convert(keys, block.n_heads)

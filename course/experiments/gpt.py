@@ -31,7 +31,9 @@ from course.experiments.training import (
     kept_in,
     load_or_none,
     save,
+    set_weights,
     sources,
+    weights_of,
 )
 from course.experiments.writing import first_difference, go_on, tokens_per_second
 from course.student.exercises import LessonExercises, passing_exercises, passing_exercises_with
@@ -256,7 +258,7 @@ def result_of(
 def trained(settings: Settings, corpus: Corpus) -> GPTTraining:
     """Return the training with positions at its end."""
     training = GPTTraining(WITH, settings, corpus.text)
-    training.model.load_state_dict(_kept(WITH, settings, corpus)["model"])
+    set_weights(training.model, _kept(WITH, settings, corpus)["model"])
     return training
 
 
@@ -311,7 +313,7 @@ def _trained(
         sources=sources(all_names()),
         seconds=training.seconds,
     )
-    return {"model": training.model.state_dict(), "result": dataclasses.asdict(result)}
+    return {"model": weights_of(training.model), "result": dataclasses.asdict(result)}
 
 
 def _result(kept: dict[str, Any]) -> Result:

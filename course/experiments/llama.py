@@ -125,7 +125,7 @@ def load(published: PublishedModel, variant: Variant = RIGHT) -> tuple[nn.Module
     """
     others = {name: make(_earlier(name), published) for name, make in variant.others.items()}
     rotary = others.get("RotaryEmbedding") or _earlier("RotaryEmbedding")
-    others["RotaryEmbedding"] = cache(rotary)  # one table of angles for all blocks
+    others["RotaryEmbedding"] = _one_for_all(rotary)
     llama = passing_exercises_with("llama", others)
     with _WithoutDrawing():
         model = llama.Llama(**(published.sizes | dict(variant.sizes)))
@@ -133,6 +133,17 @@ def load(published: PublishedModel, variant: Variant = RIGHT) -> tuple[nn.Module
     weights = llama.weights_from_gguf(published.tensors, *heads)
     model.load_state_dict(weights, strict=False, assign=True)
     return model.requires_grad_(False).eval(), llama
+
+
+def _one_for_all(rotary: type[nn.Module]) -> type[nn.Module]:
+    """Return a `RotaryEmbedding` of which all blocks share one, because its table is large."""
+    made = cache(rotary)
+
+    class Shared(rotary):
+        def __new__(cls, *sizes: Any, **named: Any) -> nn.Module:
+            return made(*sizes, **named) if cls is Shared else super().__new__(cls)
+
+    return Shared
 
 
 def _earlier(name: str) -> Any:

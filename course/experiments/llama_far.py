@@ -5,7 +5,6 @@ Shapes: B batch, T tokens, H heads, D features of a head.
 
 import json
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
@@ -49,7 +48,11 @@ def ways(published: PublishedModel) -> tuple[Variant, ...]:
     sizes, trained = published.sizes, published.sizes["max_seq_len"]
     head_dim, base, far = sizes["n_embd"] // sizes["n_heads"], sizes["base"], length(published)
     frequencies = passing_exercises("longer").yarn_frequencies(head_dim, base, FACTOR, trained)
-    turned = partial(Turned, frequencies, far)
+
+    class Stretched(Turned):
+        def __init__(self, max_seq_len: int, head_dim: int, base: float) -> None:
+            super().__init__(frequencies, far)
+
     lean = {"causal_attention": lambda *_: _with_little_memory}
     stretched = passing_exercises("rope").ntk_base(base, FACTOR, head_dim)
     return (
@@ -57,7 +60,7 @@ def ways(published: PublishedModel) -> tuple[Variant, ...]:
         Variant("ntk_base", lean, {"max_seq_len": far, "base": stretched}),
         Variant(
             "YaRN",
-            {**lean, "RotaryEmbedding": lambda *_: lambda *arguments: turned()},
+            {**lean, "RotaryEmbedding": lambda *_: Stretched},
             {"max_seq_len": far},
         ),
     )

@@ -102,7 +102,7 @@ def resemblance(mine: Mine) -> Resemblance:
     return Resemblance(title, losses[title], losses[RIGHT.title], is_close)
 
 
-def _measured() -> Mine:
+def measured_here() -> Mine:
     """Measure it in this process."""
     published = open_smollm2()
     try:
@@ -143,7 +143,7 @@ def _sources() -> dict[str, str]:
 def main() -> None:
     """Print what was measured, or why it stopped, as a last line of JSON."""
     try:
-        found = dataclasses.asdict(_measured())
+        found = dataclasses.asdict(measured_here())
         if not math.isfinite(found["loss"]):
             raise Stopped(
                 f"The model on your code has a loss of {found['loss']}; look for a division"

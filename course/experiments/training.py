@@ -7,7 +7,7 @@ import hashlib
 import io
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,11 +75,11 @@ class Training:
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.model = self.new_model(scheme)
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=settings.lr, betas=(0.9, 0.95), weight_decay=0.1
+            trainable(self.model), lr=settings.lr, betas=(0.9, 0.95), weight_decay=0.1
         )
         self.seconds, self.losses = 0.0, []
         if noted:
-            self.model.load_state_dict(noted["model"])
+            set_weights(self.model, noted["model"])
             self.optimizer.load_state_dict(noted["optimizer"])
             self.generator.set_state(noted["generator"])
             self.seconds, self.losses = noted["seconds"], noted["losses"]
@@ -96,7 +96,7 @@ class Training:
     def noted(self) -> dict[str, Any]:
         """Return where it is, to go on from later."""
         return {
-            "model": self.model.state_dict(),
+            "model": weights_of(self.model),
             "optimizer": self.optimizer.state_dict(),
             "generator": self.generator.get_state(),
             "seconds": self.seconds,
@@ -149,6 +149,37 @@ class Training:
             logits = self.model(torch.tensor([written[-CONTEXT:]]))[0, -1]
             written += torch.multinomial(logits.softmax(-1), 1, generator=generator).tolist()
         return self.tokenizer.decode(written[1:])
+
+
+def trainable(*modules: nn.Module) -> list[nn.Parameter]:
+    """Return the parameters of modules, for an optimizer: their gradients arrive dense.
+
+    The gradient of a table may be sparse, which Adam does not take.
+    """
+
+    def make_dense(parameter: nn.Parameter) -> None:
+        if parameter.grad.is_sparse:
+            parameter.grad = parameter.grad.to_dense()
+
+    parameters = [parameter for module in modules for parameter in module.parameters()]
+    for parameter in parameters:
+        parameter.register_post_accumulate_grad_hook(make_dense)
+    return parameters
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """Return the parameters of a model by name.
+
+    Buffers are not part of it: which a student's module has, and of which shape, is free.
+    """
+    return {name: weights.detach() for name, weights in model.named_parameters()}
+
+
+@torch.no_grad()
+def set_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Give a model the parameters that `weights_of` returned for another one."""
+    for name, parameter in model.named_parameters():
+        parameter.copy_(weights[name])
 
 
 def rate(step: int, steps: int, warm_up: int = 30, last: float = 0.1) -> float:

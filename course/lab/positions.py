@@ -105,7 +105,7 @@ def _called(name: str, function: Callable[[], Any], *shapes: Sequence[int]) -> A
         raise NotShown(
             f"{name} cannot be shown, for it raises {type(error).__name__}: {message}{at}; {more}"
         ) from None
-    several = results if len(shapes) > 1 and isinstance(results, tuple) else (results,)
+    several = results if len(shapes) > 1 and isinstance(results, tuple | list) else (results,)
     want, got = [tuple(shape) for shape in shapes], [_shape(result) for result in several]
     if got != want:
         needed, given = (" and ".join(map(str, sizes)) for sizes in (want, got))

@@ -13,6 +13,7 @@ import torch
 from course import figures
 from course.data.corpus import load_corpus
 from course.data.tokenizers import bpe_tokenizer
+from course.experiments.training import trainable
 from course.figures.play import play
 from course.student.guess import Guess
 from course.student.notebook import exercises
@@ -136,7 +137,7 @@ batch, moves = torch.tensor([0] * 100 + [1]), {}
 for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
     torch.manual_seed(0)
     embedding = lookup.TokenEmbedding(8, 4)
-    before, optimizer = embedding.weight.detach().clone(), kind(embedding.parameters(), lr=0.1)
+    before, optimizer = embedding.weight.detach().clone(), kind(trainable(embedding), lr=0.1)
     embedding(batch).sum().backward()
     optimizer.step()
     moved = (embedding.weight.detach() - before).abs().max(dim=1).values

@@ -22,6 +22,7 @@ from course import figures
 from course.data.batches import get_batch, train_val_split
 from course.data.kingdom import kingdom_text
 from course.data.tokenizers import WordTokenizer
+from course.experiments.training import trainable
 from course.figures.play import play
 from course.student.guess import Guess
 from course.student.notebook import exercises
@@ -123,7 +124,7 @@ untrained = loss_of(held_out)
 shares = torch.bincount(ids, minlength=V) / len(ids)
 by_frequency = -shares[held_out].log().mean().item()
 
-optimizer, losses = torch.optim.AdamW(model.parameters(), lr=0.004), []
+optimizer, losses = torch.optim.AdamW(trainable(model), lr=0.004), []
 for _ in range(300):
     texts, _ = get_batch(ids, block_size=24, batch_size=16)
     loss = gpt.next_token_loss(model(texts), texts)
@@ -174,7 +175,7 @@ block, turn = model.blocks[0], rope.RotaryEmbedding(128, C // H)
 with torch.no_grad():
     x = block.norm1(model.tokens(text))
     q, k = (
-        turn(gpt.split_heads(project(x), H))
+        turn(gpt.split_heads(x @ project.weight.T, H))
         for project in (block.attention.q_proj, block.attention.k_proj)
     )
     rows = torch.eye(T, C // H).expand(1, H, T, C // H)  # D is 16, and T is 8

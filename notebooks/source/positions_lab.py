@@ -20,6 +20,7 @@ from course import figures
 from course.data.batches import get_batch
 from course.data.kingdom import kingdom_text
 from course.data.tokenizers import WordTokenizer
+from course.experiments.training import trainable
 from course.figures.play import play
 from course.student.guess import Guess
 from course.student.notebook import exercises
@@ -45,7 +46,7 @@ _ = torch.manual_seed(0)
 model = learned.GPTEmbedding(len(tokenizer.words), LONGEST, C)
 w_q, w_k, w_v = (torch.randn(C, C).div(math.sqrt(C)).requires_grad_() for _ in range(3))
 generator = torch.Generator().manual_seed(0)
-optimizer = torch.optim.Adam([*model.parameters(), w_q, w_k, w_v], lr=0.01)
+optimizer = torch.optim.Adam([*trainable(model), w_q, w_k, w_v], lr=0.01)
 losses = []
 for _ in range(600):
     inputs, targets = get_batch(ids, READ, 32, generator)

@@ -1,7 +1,11 @@
 """The benchmarks: they start, and they refuse to time wrong answers."""
 
+import builtins
 import dataclasses
+import dis
+import importlib
 import runpy
+import subprocess
 import sys
 import types
 
@@ -11,6 +15,10 @@ import torch
 
 from benchmarks import formulations, glove_open, llama
 from course import ROOT
+from course.syllabus import lessons
+from course.testing.earlier import names_defined_by
+from course.testing.loading import run_module
+from course.testing.source import sources_of_earlier
 
 PROGRAMS = sorted(
     path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem != "measuring"
@@ -23,6 +31,21 @@ def start(program, monkeypatch, *options):
     with pytest.raises(SystemExit) as end:
         runpy.run_path(str(ROOT / "benchmarks" / f"{program}.py"), run_name="__main__")
     return end.value.code
+
+
+needs = {"skipgram": "gensim", "glove_open": "polars"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [one for one in PROGRAMS if one != "llama"])  # it has its own
+def test_every_program_runs(program):
+    if program == "grading" and sys.platform != "linux":
+        pytest.skip("classes are graded on Linux")
+    pytest.importorskip(needs.get(program, "torch"))
+    command = [sys.executable, f"benchmarks/{program}.py", "--quick"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "|--" in ran.stdout or "|:--" in ran.stdout, ran.stdout
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -120,3 +143,26 @@ def test_another_model_is_not_timed(capsys):
     assert "100.00%" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="another model"):
         llama.compare(table, Wrapped.from_pretrained(table.weight + 0.1), ids)
+
+
+# --- grading --------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="classes are graded on Linux")
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+def test_what_a_made_up_student_hands_in_lacks_no_name(lesson):
+    grading = importlib.import_module("benchmarks.grading")
+    earlier = names_defined_by(sources_of_earlier(lesson.stem))
+    for number in range(0, 60, 2):  # right ones and wrong ones
+        name = f"{grading.KINDS[number % len(grading.KINDS)]}-{number:05}"
+        text = grading.module_of(name, number, lesson)
+        module = run_module(text.encode("utf-8"), lesson.module(), earlier)
+        known = vars(module).keys() | vars(builtins).keys()
+        assert global_names(compile(text, name, "exec")) <= known, name
+
+
+def global_names(code):
+    """The global names that a module's code reads, in its functions as well."""
+    read = {one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL"}
+    inner = [one for one in code.co_consts if isinstance(one, types.CodeType)]
+    return read.union(*map(global_names, inner))

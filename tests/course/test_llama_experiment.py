@@ -37,10 +37,8 @@ def words():
     return ["<|im_start|>", *sorted(ByteLevel.alphabet()), "th", "the", "<|im_end|>"]
 
 
-@pytest.fixture(scope="module")
-def toy_file(tmp_path_factory):
-    """A GGUF file with a small model of drawn weights, in the form of the published one."""
-    path = tmp_path_factory.mktemp("gguf") / FILE
+def write_toy(path):
+    """Write a GGUF file with a small model of drawn weights, in the form of the published one."""
     writer, draw = GGUFWriter(path, "llama"), torch.Generator().manual_seed(0)
     writer.add_vocab_size(SIZES["vocab_size"])
     writer.add_embedding_length(SIZES["n_embd"])
@@ -65,6 +63,11 @@ def toy_file(tmp_path_factory):
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+@pytest.fixture(scope="module")
+def toy_file(tmp_path_factory):
+    return write_toy(tmp_path_factory.mktemp("gguf") / FILE)
 
 
 @pytest.fixture
