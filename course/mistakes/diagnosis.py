@@ -42,13 +42,13 @@ from course.testing.expect import briefly
 from course.testing.outcomes import Stopped, StudentError
 from course.testing.run import Diagnose, Diagnosis
 
-SECONDS_FOR_ONE = 0.25
+SECONDS_FOR_ONE = 0.2
 """When the processor has worked so long on one exercise, no further mistake is tried.
 
 The lesson's own have as long again to show which of them may be one of two.
 """
 
-SECONDS_FOR_TWO = 0.15
+SECONDS_FOR_TWO = 0.1
 """When it has worked so long on pairs of mistakes, no further pair is tried.
 
 After half as long again, no further mistake is tried that may explain a part.
