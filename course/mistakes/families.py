@@ -393,6 +393,7 @@ _DTYPE = "Which dtype does your result have, and which should it have?"
 _GRADIENT = "What do detach(), .data, .item() and no_grad do to a gradient?"
 
 _FLOAT32 = "rounds to float32 on the way, which is too coarse for what it is given."
+_STAYS = "computes in float32 and stays there."
 _16_BITS = "rounds to 16 bits on the way, which hold two or three digits."
 
 _OF_TENSORS = {
@@ -534,7 +535,7 @@ def _inputs(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
         ):
             yield says, _DTYPE, definition.inserted(f"{name} = coarse({name}, {dtype})", start)
         yield (
-            "computes in float32 and stays there.",
+            _STAYS,
             _DTYPE,
             definition.inserted(f"{name} = {name}.float()", start),
         )
@@ -595,7 +596,9 @@ def _coarse(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
     ]
     steps = list({definition.span(one): one for one in steps}.values())
     for dtype, stays in itertools.product(("bfloat16", "half", "float32"), (False, True)):
-        says = "computes in float32 where that is too coarse." if dtype == "float32" else _16_BITS
+        says = _16_BITS
+        if dtype == "float32":
+            says = _STAYS if stays else "computes in float32 where that is too coarse."
         look = "In which dtype are positions, rates and angles? How large is the error far out?"
         for step in steps:
             source = definition.source(step)
