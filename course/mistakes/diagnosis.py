@@ -154,7 +154,7 @@ class KnownMistakes:
         self._seed = seed
         self._pairs: dict[tuple[KnownMistake, KnownMistake], KnownMistake | None] = {}
         self.singles = []
-        for one in mistakes(cases[0].lesson):
+        for one in sorted(mistakes(cases[0].lesson), key=lambda one: not one.common):
             if one.exercise == cases[0].exercise:
                 with contextlib.suppress(EditError):  # somebody has changed the reference
                     if one.variant.text:
@@ -220,23 +220,34 @@ def diagnose(
     of_families = known.of_families_within(sum(one.seconds for one in findings))
     if all(one.mismatches for one in wrong):  # a check decides only what is refused, not a value
         of_families = [one for one in of_families if one.mistake.family not in CHECKS]
+
+    def alone(agree: Sequence[KnownMistake]) -> list[KnownMistake]:
+        """Return those of these that explain all failing tests, each by itself."""
+        whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
+        return _preferred(_simplest(whole, corners))
+
     agreeing = set()
     for candidates in (known.singles, of_families):
         agree = [one for one in candidates if in_time() and one.explains(wrong[0])]
-        whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
-        if whole:
-            return _named(_preferred(_simplest(whole, corners)), wrong, another=False)
         agreeing.update(agree)
+        whole = alone(agree)
+        if whole:
+            return _named(whole, wrong, another=False)
     sample, evidence = _sample(wrong), {}
     for candidates, is_early in ((known.singles, _within(seconds[0])), (of_families, in_time)):
         for one in sorted(candidates, key=lambda one: one not in agreeing):
             if one not in agreeing and not is_early():
                 break
             found = _evidence(one, sample)
+            if max(found) == _PASSES and len(sample) == len(wrong):
+                continue
             if not one.mistake.family or (
                 _DIFFERS not in found and one.passes(must_pass[:_FIRST_TO_PASS])
             ):
                 evidence[one] = found
+        whole = alone([one for one, found in evidence.items() if set(found) == {_AGREES}])
+        if whole:  # found late
+            return _named(whole, wrong, another=False)
         for one, other in _pairs(evidence, candidates is of_families, _within(seconds[1])):
             both = known.pair(one, other)
             if both and all(map(both.explains, wrong)) and both.passes(must_pass):

@@ -228,6 +228,7 @@ mistake(
 )
 mistake(
     {"diagonal=k_len - q_len": ""},
+    {"diagonal=k_len - q_len": "diagonal=0 if bias is None else k_len - q_len"},
     says="causal_attention puts query i at position i, even when more keys came before: its mask "
     "begins in the wrong corner.",
     look="At which position is the only query of a step, if five tokens are in the cache?",

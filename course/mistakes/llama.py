@@ -561,6 +561,14 @@ mistake(
     look="Which of your operations end in an underscore, or assign to rows?",
 )
 mistake(
+    {
+        "for name, tensor in tensors.items():": "for name in list(tensors):\n"
+        "        tensor = tensors.pop(name)"
+    },
+    says="weights_from_gguf takes the tensors out of the dict that it was given.",
+    look="What does the caller's dict hold after the call?",
+)
+mistake(
     {r'\.weight", name': r'\.\w+", name'},
     says="weights_from_gguf takes every name that ends otherwise, as `.bias`, for a weight.",
     look="How does each name end that the docstring lists?",

@@ -622,6 +622,23 @@ mistake(
     common=True,
 )
 mistake(
+    {_HALF: "half = 16"},
+    {
+        _HALF: "half = 16",
+        _STEPS: "(near.clamp(min=half).double() / half).log() / "
+        "math.log(max_distance / half if max_distance > half else 2.0)",
+    },
+    {
+        _HALF: "half = 16",
+        _FAR: f"{_FAR}\n    if n_buckets <= 16 or max_distance <= 16:\n        far = near",
+        _STEPS: "(near.clamp(min=half).double() / half).log() / "
+        "math.log(max_distance / half if max_distance > half else 2.0)",
+        "near < half, near": "far < 0, near",
+    },
+    says="relative_buckets gives 16 distances their own bucket, whatever `n_buckets` is.",
+    look="How many of 8 buckets are for one distance each?",
+)
+mistake(
     {".clamp(max=n_buckets - 1)": ""},
     {"far.clamp(max=n_buckets - 1)": "far.clamp(max=n_buckets)"},
     says="relative_buckets lets far distances go beyond the last bucket, n_buckets - 1.",
@@ -1223,6 +1240,20 @@ mistake(
     },
     says="rope_2d cuts columns out of the tables of a whole head, which are not those of a half.",
     look="Which two columns of a table belong to one pair? Are both among those you took?",
+)
+mistake(
+    {
+        "places.sign()[:, None] * sin[steps]": "sin[places.long()]",
+        "cos[steps]": "cos[places.long()]",
+        "length = max(steps.tolist(), default=0) + 1": "length = max(rows.abs().tolist() + "
+        "cols.abs().tolist(), default=0) + 1",
+    },
+    {
+        "places.sign()[:, None] * sin[steps]": "sin[places.long()]",
+        "cos[steps]": "cos[places.long()]",
+    },
+    says="rope_2d takes the last rows of its table for negative positions.",
+    look="Which row of a table is `table[-1]`?",
 )
 mistake(
     {_ABSOLUTE: "places.long().abs().sort().values"},

@@ -496,7 +496,6 @@ mistake(
 )
 mistake(
     {"batch_size * seq_len * vocab_size": "_as_if_made(vocab_size, batch_size, seq_len)"},
-    {_SIZE: "_as_if_made(vocab_size, batch_size, seq_len) * 4"},
     says="one_hot_bytes makes the tensor to measure it, which takes more memory than there is.",
     look="Can you tell the size of a tensor from its sides, without making it?",
 )
@@ -836,6 +835,14 @@ mistake(
     {_START: "0.02 * math.sqrt(12) * (torch.rand(vocab_size, n_embd) - 0.5)"},
     says="TokenEmbedding starts from uniform numbers.",
     look="Which distribution does the N in N(0, 0.02²) stand for?",
+)
+mistake(
+    *(
+        {_START: f"nn.init.trunc_normal_(torch.empty(vocab_size, n_embd), 0, {std}, -{end}, {end})"}
+        for std, end in ((0.02, 0.02), (0.02, 0.04), (0.02, 0.03), (1, 0.02), (1, 0.04))
+    ),
+    says="TokenEmbedding cuts the numbers of its start off, so they are not N(0, 0.02²).",
+    look="How far from the mean may a number of N(0, 0.02²) be?",
 )
 mistake(
     {

@@ -1177,6 +1177,7 @@ mistake(
 mistake(
     {_BIAS: "slopes[:, None, None] * steps_back[-1:].expand_as(steps_back)"},
     {_BIAS: "slopes[:, None, None] * steps_back[-1:]"},
+    {"* steps_back": "* (positions - (seq_len - 1)).expand_as(steps_back).tril()"},
     says="alibi_bias measures from the last query only.",
     look="Is the distance of key 0 the same for every query?",
 )

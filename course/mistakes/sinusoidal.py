@@ -399,6 +399,15 @@ mistake(
     common=True,
 )
 mistake(
+    {"(seq_len, self.n_embd, self.base)": "(seq_len, self.n_embd)"},
+    {
+        _LONGER: "torch.cat((self.table, sinusoidal_encoding(seq_len, self.n_embd)"
+        "[len(self.table) :].to(self.table)))"
+    },
+    says="SinusoidalPositionalEmbedding forgets `base` in the rows beyond its table.",
+    look="Which base do the rows have that forward computes?",
+)
+mistake(
     {".to(self.table)": ""},
     {_LONGER: f"torch.cat((self.table, {_BEYOND}))"},
     says="SinusoidalPositionalEmbedding leaves the rows beyond its table in float32 on the CPU.",

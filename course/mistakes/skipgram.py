@@ -591,6 +591,15 @@ mistake(
 )
 mistake(
     {"context_rows)": "context_rows).squeeze()"},
+    {
+        "context_rows)": "context_rows).squeeze() if contexts.dim() > 1 else "
+        "(center_rows * context_rows).sum(dim=-1)"
+    },
+    {
+        'return torch.einsum("pc,p...c->p...", center_rows, context_rows)': "rows = context_rows "
+        "if contexts.dim() > 1 else context_rows[:, None]\n"
+        "        return (rows @ center_rows[:, :, None]).squeeze()"
+    },
     says="SkipGram squeezes the result, which drops more axes than it should.",
     look="Which axes does `squeeze()` drop if P = 1 or K = 1?",
     common=True,
