@@ -62,6 +62,15 @@ def test_a_changed_list_is_noticed():
         lesson_of(f=lambda rows: rows.append(1)).f([1.0, 2.0])
 
 
+@pytest.mark.parametrize(
+    "change",
+    [lambda rows: rows.pop("a"), lambda rows: rows["a"].zero_(), lambda rows: rows.clear()],
+)
+def test_a_changed_dict_is_noticed(change):
+    with pytest.raises(Wrong, match="changed its argument"):
+        lesson_of(f=change).f({"a": torch.ones(2), "b": torch.ones(2)})
+
+
 def test_a_tensor_subclass_crosses_as_a_bare_tensor():
     class Agreeable(torch.Tensor):
         @classmethod

@@ -60,6 +60,7 @@ RESULT = "slopes[:, None, None] * steps_back"
         (CHECK, "if n_heads <= 1 or n_heads & (n_heads - 1):", ("refuses", "should accept")),
         (CHECK, f"assert not ({CHECK[3:-1]}), 'wrong'\n    if False:", ("`assert`", "ValueError")),
         ("raise ValueError", "return ValueError", ("returns its ValueError",)),
+        ("raise ValueError(", "return torch.zeros(7), (", ("accepts", "`n_heads`")),
         (RESULT, f"({RESULT}).double()", ("float64",)),
         (RESULT, f"({RESULT})[None]", ("axis too many",)),
         (RESULT, f"({RESULT}).flip(0)", ("reverse order",)),
@@ -118,11 +119,12 @@ def test_a_refusal_is_not_taken_for_one_that_lacks_something_else(monkeypatch):
     assert found is None or "accepts" not in found.says
 
 
-def _finding(*arguments: object, raised: bool) -> SimpleNamespace:
+def _finding(*arguments: object, raised: bool, wrong: bool = False) -> SimpleNamespace:
     case = SimpleNamespace(lesson="rope", exercise="rotate_half")
     failure = StudentError(("RuntimeError", "Exception"), "sizes 3 and 5", "") if raised else None
     call = Call("rotate_half", arguments, {}, raised=raised)
-    return SimpleNamespace(case=case, failure=failure, calls=[call.outline])
+    status = "wrong" if raised or wrong else "passed"
+    return SimpleNamespace(case=case, failure=failure, calls=[call.outline], status=status)
 
 
 @pytest.mark.parametrize(
@@ -137,6 +139,12 @@ def _finding(*arguments: object, raised: bool) -> SimpleNamespace:
 def test_what_tells_a_call_that_raises_from_one_that_runs_is_said(ran, raised, words):
     said = contrast([_finding(ran, raised=False), _finding(raised, raised=True)])
     assert all(word in said for word in ("`x`", *words)), said
+
+
+def test_a_call_with_a_wrong_result_is_none_that_ran():
+    x, other = torch.zeros(2, 4), torch.zeros(2, 4, dtype=torch.float64)
+    found = [_finding(x, raised=True), _finding(other, raised=False)]
+    assert "float64" in contrast([*found, _finding(x, raised=False, wrong=True)])
 
 
 def test_nothing_is_said_where_calls_alike_ran_and_raised():
