@@ -111,9 +111,14 @@ def write_until(
         new.append(token)
         on_token(token)
 
-    with suppress(_Ended):
-        text = generate(Streamed(model, told, caches), torch.tensor([ids]), n_new, temperature=0)
-        told(text[0, -1].item())
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # threads wait for each other, on a busy machine ten times as long
+    try:
+        with suppress(_Ended):
+            streamed, prompt = Streamed(model, told, caches), torch.tensor([ids])
+            told(generate(streamed, prompt, n_new, temperature=0)[0, -1].item())
+    finally:
+        torch.set_num_threads(n_threads)
     return new
 
 

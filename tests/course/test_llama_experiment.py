@@ -170,14 +170,17 @@ def test_a_text_ends_before_the_end_token():
         blocks, max_seq_len = [None], 100
 
         def forward(self, ids, caches):
+            threads.add(torch.get_num_threads())
             caches[0].setdefault("read", []).extend(ids[0].tolist())
             return torch.nn.functional.one_hot(ids + 1, 20).float()
 
-    told, caches, generate = [], [{}], passing_exercises("gpt").generate
+    told, caches, threads, generate = [], [{}], set(), passing_exercises("gpt").generate
+    before = torch.get_num_threads()
     assert write_until(8, generate, Counts(), [4, 5], 50, told.append, caches) == [6, 7] == told
     assert caches[0]["read"] == [4, 5, 6, 7]
     assert write_until(99, generate, Counts(), [1], 3, told.append) == [2, 3, 4]
     assert write_until(4, generate, Counts(), [1], 3, told.append) == [2, 3]  # its last one ends it
+    assert threads == {1} and torch.get_num_threads() == before
 
 
 def test_a_second_turn_goes_on_from_the_cache(data):
