@@ -253,7 +253,7 @@ def new_model(job: Job) -> CharacterGPT:
 class Muon:
     """An optimizer of square matrices: every direction of a step is as long as every other.
 
-    With Adam the first layer takes ten times as long to discover what serves the second one.
+    With Adam, induction is not learned in the same time.
 
     Source: Jordan et al. (2024), "Muon: An optimizer for hidden layers in neural networks".
 

@@ -2,17 +2,19 @@
 
 import math
 
+import numpy as np
 import torch
 from matplotlib.patches import Rectangle
 
-from course.figures.charts import chart, curve, in_text, log_axis
+from course.figures.charts import chart, curve, heatmap, in_text, log_axis
 from course.figures.diagrams import arrow, cells, clock, diagram, join_by_arc, name_column, name_row
 from course.figures.notebooks.longer import means_nearby
 from course.figures.notebooks.shared import matrices
 from course.figures.palette import ACCENT, INK, QUIET, SECOND, THIRD, TINTS, WRONG
 from course.figures.picture import Picture
 from course.figures.texts import measured, reference
-from course.figures.words import note, write
+from course.figures.words import TEXT, note, write
+from course.schemes import SCHEMES
 
 HEAD_DIM, BASE, TRAINED, FACTOR = 128, 10000.0, 4096, 4.0
 """Llama 2, for a text four times as long as those of its training."""
@@ -304,6 +306,82 @@ def far() -> Picture:
     axes.set(xlim=(0, ends[-1] + 200), ylim=(2.3, 4.2))
     axes.set_xticks([0, 2048, 4096, 6144, 8192, 10240, 12288])
     axes.xaxis.set_major_formatter("{x:,.0f}")
+    return picture
+
+
+AFTERWARDS = {"rope, ntk": "+ ntk_base", "rope, yarn": "+ YaRN"}
+"""What is done to RoPE after its training, and how the figure calls it."""
+
+
+def who_can() -> Picture:
+    found = measured("longer", "tasks")
+    lengths, tasks = found["lengths"], found["accuracy"]
+    names = [*tasks["copy"]]
+    picture, grid = chart(
+        6.9,
+        "What 32 tokens teach reaches far with T5's bias, less far with RoPE",
+        alt="Right answers in five tasks, for each scheme and texts of 32 to 512 tokens, after "
+        "training on 32, as colors. "
+        + " ".join(
+            f"{task}: T5 {rows['t5'][0]}% at 32 and {rows['t5'][-1]}% at 512, RoPE "
+            f"{rows['rope'][0]}% and {rows['rope'][-1]}%, ALiBi {rows['alibi'][0]}% and "
+            f"{rows['alibi'][-1]}%, no positions {rows['none'][0]}% and {rows['none'][-1]}%."
+            for task, rows in tasks.items()
+        )
+        + " Learned rows end at 32.",
+        rows=2,
+        columns=3,
+    )
+    titles = [AFTERWARDS.get(name) or SCHEMES[name].title for name in names]
+    for number, (axes, (task, rows)) in enumerate(zip(grid.flat, tasks.items(), strict=False)):
+        shares = [[*rows[name], *[math.nan] * (len(lengths) - len(rows[name]))] for name in names]
+        heatmap(axes, np.array(shares), signed=False, limit=100)
+        axes.set_title(task, fontsize=TEXT, fontweight="bold")
+        axes.set_xticks(range(len(lengths)), lengths, rotation=90, fontsize=TEXT)
+        if number % 3:
+            axes.set_yticks([])
+        else:
+            axes.set_yticks(range(len(names)), titles, fontsize=TEXT)
+        for row, name in enumerate(names):
+            for column in range(len(rows[name]), len(lengths)):
+                write(axes, (column, row), "–", QUIET, align="center")
+    last = grid.flat[-1]
+    last.axis("off")
+    image = grid[0, 0].images[0]
+    scale = picture.colorbar(image, cax=last.inset_axes((0.1, 0.1, 0.12, 0.8)))
+    scale.set_ticks([0, 50, 100], labels=["0 %", "50 %", "100 %"])
+    scale.ax.tick_params(labelsize=TEXT)
+    write(last, (0.1, 0.98), "right answers", QUIET)
+    return picture
+
+
+def two_heads() -> Picture:
+    found = measured("longer", "tasks")
+    ids = found["ids"]
+    pairs = [*dict.fromkeys(zip(ids[::2], ids[1::2], strict=True))]
+    names = {
+        one: sign
+        for pair, signs in zip(pairs, ("Ap", "Bq", "Cr", "Ds"), strict=True)
+        for one, sign in zip(pair, signs, strict=True)
+    }
+    signs = [names[one] for one in ids]
+    maps = [np.array(found[layer]) for layer in ("layer 1", "layer 2")]
+    picture, grid = chart(
+        4.8,
+        "One head looks one token back; with that, the next finds what followed",
+        alt=f"How much each token of the text {' '.join(signs)} looks at each one before it, in "
+        "two heads of a model with T5's bias. In layer 1 the weight is on the line one token back, "
+        f"{np.diagonal(maps[0], -1).mean():.2f} on average. In layer 2 each capital letter of the "
+        "second half looks at the small letter that followed it in the first.",
+        columns=2,
+    )
+    for axes, shares, title in zip(grid.flat, maps, ("layer 1", "layer 2"), strict=True):
+        heatmap(axes, shares, signed=False, limit=1, aspect="equal")
+        axes.set_title(title, fontsize=TEXT, fontweight="bold")
+        axes.set_xticks(range(len(signs)), signs, fontsize=TEXT)
+        axes.set_yticks(range(len(signs)), signs, fontsize=TEXT)
+        axes.set_xlabel("key", fontsize=TEXT)
+    grid.flat[0].set_ylabel("query", fontsize=TEXT)
     return picture
 
 
