@@ -336,15 +336,17 @@ def who_can() -> Picture:
     for number, (axes, (task, rows)) in enumerate(zip(grid.flat, tasks.items(), strict=False)):
         shares = [[*rows[name], *[math.nan] * (len(lengths) - len(rows[name]))] for name in names]
         heatmap(axes, np.array(shares), signed=False, limit=100)
-        axes.set_title(task, fontsize=TEXT, fontweight="bold")
-        axes.set_xticks(range(len(lengths)), lengths, rotation=90, fontsize=TEXT)
+        axes.set_title(task, fontsize=TEXT)
+        axes.tick_params(length=0)
+        below = lengths if number > 1 else []  # under the lowest panel of each column
+        axes.set_xticks(range(len(below)), below, rotation=90, fontsize=TEXT)
         if number % 3:
             axes.set_yticks([])
         else:
             axes.set_yticks(range(len(names)), titles, fontsize=TEXT)
         for row, name in enumerate(names):
-            for column in range(len(rows[name]), len(lengths)):
-                write(axes, (column, row), "–", QUIET, align="center")
+            if len(rows[name]) < len(lengths):
+                axes.plot([len(rows[name]) - 0.2, len(lengths) - 0.8], [row, row], color=QUIET)
     last = grid.flat[-1]
     last.axis("off")
     image = grid[0, 0].images[0]
@@ -377,7 +379,8 @@ def two_heads() -> Picture:
     )
     for axes, shares, title in zip(grid.flat, maps, ("layer 1", "layer 2"), strict=True):
         heatmap(axes, shares, signed=False, limit=1, aspect="equal")
-        axes.set_title(title, fontsize=TEXT, fontweight="bold")
+        axes.set_title(title, fontsize=TEXT)
+        axes.tick_params(length=0)
         axes.set_xticks(range(len(signs)), signs, fontsize=TEXT)
         axes.set_yticks(range(len(signs)), signs, fontsize=TEXT)
         axes.set_xlabel("key", fontsize=TEXT)
