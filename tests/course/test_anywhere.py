@@ -18,7 +18,7 @@ import pytest
 from course import ROOT
 from course.syllabus import find_lesson
 
-DAILY = [[], ["next"], ["show", "toy_attention"], ["hint"], ["submit"], ["--help"]]
+DAILY = [[], ["show", "toy_attention"], ["hint"], ["submit"], ["--help"]]
 """What a student runs that needs no PyTorch."""
 _RUN_ALL = """
 import json, sys

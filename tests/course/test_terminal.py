@@ -352,6 +352,20 @@ def test_ctrl_c_ends_a_check_with_a_line(copied, on_terminal):
 
 @posix
 @pytest.mark.slow
+def test_with_the_idea_right_a_key_goes_on(copied, on_terminal):
+    loop = on_terminal()
+    loop.until("Ready")
+    save(copied, 'raise NotImplementedError("TODO lookup.lookup")', "return weight[ids]")
+    said = loop.until("or go on to one_hot_lookup: n")
+    assert "The idea is right." in said
+    loop.press("n")
+    loop.until("one_hot_lookup: ")
+    loop.press("q")
+    assert loop.ends() == 0
+
+
+@posix
+@pytest.mark.slow
 def test_reset_asks_once_and_keeps_a_copy(copied, on_terminal):
     save(copied, 'raise NotImplementedError("TODO lookup.lookup")', "return weight[ids + 1]")
     loop = on_terminal("watch", "lookup.lookup")

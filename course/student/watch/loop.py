@@ -211,6 +211,10 @@ class Loop:
         self._line = f"{file}: {seconds:.2f} s; save to test again"
         if self._is_by_itself and not self._is_wrong:
             self._line = f"Ready: save {file}, and it is tested at once."
+        if self._is_wrong and self._exercise and self._status[self._exercise.name] in DONE:
+            following = self._after(self._exercise)
+            if following != self._exercise:  # a corner may wait
+                self._line += f"; or go on to {following.name}: n"
         self._show()
 
     def _warn_if_slow(self) -> None:
@@ -296,7 +300,5 @@ class Loop:
         if self._exercise is None:
             return everything_passes()
         if self._is_wrong:  # where to write is said with what is wrong
-            read, following = words.where_to_read(self._exercise), self._after(self._exercise)
-            may_go_on = self._status[self._exercise.name] in DONE and following != self._exercise
-            return read + (f"\n  or go on to {following.name}: n" if may_go_on else "")
+            return words.where_to_read(self._exercise)
         return words.task(self._exercise, self._status)
