@@ -232,10 +232,6 @@ class TestRMSNorm:
             norm.train(training)
             expect.close(norm(x), rms_normed(x.double(), torch.ones(12).double()).float())
 
-
-@exercise("RMSNorm")
-@corner
-class TestRMSNormCorners:
     @pytest.mark.parametrize("size", [0.0, 1e-30])
     def test_tiny_rows_stay_finite(self, lesson, size):
         """eps keeps a row of zeros at zero, and its gradient finite: upstream / √eps."""
@@ -244,6 +240,10 @@ class TestRMSNormCorners:
         got = norm.gradients(x, upstream=torch.ones(2, 4))
         expect.close(got[0], torch.full((2, 4), 1e5**0.5), tolerance=1e-4)
 
+
+@exercise("RMSNorm")
+@corner
+class TestRMSNormCorners:
     def test_result_is_on_the_device_of_x(self, lesson, draw):
         """Moved to a GPU, it computes there; the "meta" device takes its place here."""
         expect_device_of_x(lesson.RMSNorm(12), draw.normal(2, 5, 12))
@@ -544,6 +544,12 @@ class TestLlama:
         expect.equal(sorted(shapes), sorted(want), what="the names of the parameters, sorted")
         expect.equal(shapes, {name: want[name] for name in shapes})
         expect.equal(sorted(model.trainable), sorted(want))
+
+    def test_table_starts_as_that_of_lesson_1(self, lesson):
+        """`TokenEmbedding` draws from N(0, 0.02²); 6 000 numbers show it."""
+        table = lesson.Llama(**sizes_of(500)).parameters["tokens.weight"]
+        size = table.square().mean().sqrt().item()
+        expect.that(0.018 < size < 0.022, f"tokens.weight has the rms {size:.3g}, not 0.02")
 
     def test_blocks_can_be_counted(self, lesson):
         """`generate` makes a cache for each block: of three, three."""
