@@ -402,6 +402,7 @@ mistake(
 )
 mistake(
     {"nn.Dropout(dropout)": "nn.Dropout()"},
+    {"nn.Dropout(dropout)": "nn.Dropout(0.1)"},
     {"return self.dropout": "return F.dropout"},
     says="GPTEmbedding ignores its argument dropout.",
     look="Where is dropout applied, and which share does it drop by default?",

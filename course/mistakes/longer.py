@@ -623,18 +623,6 @@ mistake(
 )
 mistake(
     {_HALF: "half = 16"},
-    {
-        _HALF: "half = 16",
-        _STEPS: "(near.clamp(min=half).double() / half).log() / "
-        "math.log(max_distance / half if max_distance > half else 2.0)",
-    },
-    {
-        _HALF: "half = 16",
-        _FAR: f"{_FAR}\n    if n_buckets <= 16 or max_distance <= 16:\n        far = near",
-        _STEPS: "(near.clamp(min=half).double() / half).log() / "
-        "math.log(max_distance / half if max_distance > half else 2.0)",
-        "near < half, near": "far < 0, near",
-    },
     says="relative_buckets gives 16 distances their own bucket, whatever `n_buckets` is.",
     look="How many of 8 buckets are for one distance each?",
 )

@@ -834,7 +834,7 @@ mistake(
 mistake(
     {"-math.inf": "0.0"},
     {_MASKED: "(scores * torch.ones_like(scores, dtype=torch.float32).tril())"},
-    says="causal_toy_attention sets the scores of later tokens to 0, which is a score like others.",
+    says="causal_toy_attention sets masked scores to 0, which is a score like others.",
     look="Which score becomes the weight 0 in a softmax?",
     common=True,
 )
