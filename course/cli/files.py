@@ -1,6 +1,7 @@
 """The commands `course open`, `reset`, `submit` and `build`, which handle a lesson's files."""
 
 import sys
+import webbrowser
 from pathlib import Path
 
 import click
@@ -23,20 +24,26 @@ def _files_of(name: str) -> tuple[Path, ...]:
 
 
 @click.command(
-    short_help="Open a lesson's notebook.",
+    short_help="Open a lesson's notebook, or its text.",
     context_settings={"ignore_unknown_options": True},
     options_metavar="",
 )
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[LESSON] [JUPYTER OPTION]...")
+@click.argument(
+    "words", nargs=-1, type=click.UNPROCESSED, metavar="[text] [LESSON] [JUPYTER OPTION]..."
+)
 def open(words: tuple[str, ...]) -> None:
     """Start JupyterLab with the notebook of a LESSON, by name or number, or `lab` or `shoot-out`.
 
     Without a LESSON, it is the one that comes next; an exercise stands for its lesson. Options
     after it go to JupyterLab.
 
+    `course open text` opens the lesson's text in the browser instead, and marks what has passed.
+
     \b
     Examples:
       course open rope
+      course open text rope
+      course open text rotate_half
       course open lab
       course open shoot-out
       course open 5 --no-browser
@@ -45,6 +52,8 @@ def open(words: tuple[str, ...]) -> None:
     from course.student.progress import next_exercise, status_of_all
 
     options = words
+    if words[:1] == ("text",):
+        return _open_text(*words[1:2])
     if words and not words[0].startswith("-"):
         path, options = _files_of(words[0])[-1], words[1:]
     else:
@@ -55,6 +64,28 @@ def open(words: tuple[str, ...]) -> None:
         raise click.ClickException(f"notebooks/{path.name} is missing; `{back}` brings it back")
     click.echo(f"opening notebooks/{path.name}; Ctrl+C ends JupyterLab")
     sys.exit(notebook_server.wait_for(notebook_server.start(path, *options)))
+
+
+def _open_text(name: str = "") -> None:
+    """Open the text of a lesson, or of the exercise that comes next, at the exercise's card."""
+    from course.student.progress import next_exercise, status_of_all
+
+    try:
+        from course.site import cards, local
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"{error.name} is missing: pip install -e .") from None
+    status = status_of_all()
+    exercise = _one_exercise(name) if name else (next_exercise(status) or (None, None))[1]
+    lesson = find_lesson(exercise.lesson if exercise else name or lessons()[-1].stem)
+    try:
+        page = local.write_texts(status) / f"{lesson.text.stem}.html"
+    except OSError as error:
+        raise click.ClickException(
+            f"{error.filename} cannot be written: {error.strerror}"
+        ) from None
+    address = page.as_uri() + (f"#{cards.anchor(exercise)}" if exercise else "")
+    click.echo(f"opening {address}")
+    webbrowser.open(address)
 
 
 @click.command(short_help="Start an exercise or a lesson again, keeping what you have.")

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from math_core import LatexError, LatexToMathML
+from math_core import LatexError
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
-_LATEX = LatexToMathML(macros={"cr": r"\\"}, fancy_error=False)
+from course.site.formulas import mathml
 
 _MENDS = {
     r'<header class="mobile-header"': r'\g<0> aria-label="Top of the page"',
@@ -52,7 +52,7 @@ def _display(translator: HTML5Translator, node: nodes.math_block) -> None:
 def _mathml(node: nodes.Node, displaystyle: bool) -> str:
     """Return a formula as browsers draw it without a script; of a wrong one nothing, and warn."""
     try:
-        return _LATEX.convert_with_local_state(node.astext(), displaystyle=displaystyle)
+        return mathml(node.astext(), is_display=displaystyle)
     except LatexError as error:
         logging.getLogger(__name__).warning(f"{node.astext()}: {error}", location=node)
         return ""

@@ -17,6 +17,7 @@ from course.building.notebooks import LAB, SHOOT_OUT, YOUR_ANSWER, notebook_of
 from course.building.repository import address
 from course.lab.page import write_page
 from course.messages.wording import counted
+from course.site.cards import with_cards
 from course.site.executed import executed_notebooks
 from course.site.live import write_live
 from course.stubs import stub_from
@@ -51,6 +52,7 @@ def _write_texts(folder: Path) -> None:
     for lesson in lessons():
         text = lesson.text.read_text(encoding="utf-8")
         text = re.sub(r"\n\*(Previous|Next): [^*]+\*\n", "", text)  # the theme has such links
+        text = with_cards(text, lesson)
         contents = f"Exercises </exercises/{lesson.stem}>\nNotebook </notebooks/{lesson.text.stem}>"
         text += f"\n```{{toctree}}\n:hidden:\n\n{contents}\n```\n"  # for the sidebar
         _write(folder, lesson.text, text)

@@ -1,0 +1,69 @@
+"""The texts as pages on this machine, without a build of the site: what has passed is marked."""
+
+import html
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import jinja2
+import mistune
+
+from course import root
+from course.site.cards import with_cards
+from course.site.formulas import mathml
+from course.syllabus import Lesson, lessons
+from course.system.files import write_atomically
+
+_HERE = Path(__file__).parent
+
+
+def write_texts(status: Mapping[str, str]) -> Path:
+    """Write all texts as pages, with cards that mark what has passed, and return their folder.
+
+    Args:
+        status: of every exercise, by name.
+
+    Raises:
+        OSError: a page cannot be written.
+    """
+    folder = root() / ".course" / "texts"  # as deep as the texts, so that links lead where they did
+    by_file: dict[str, Lesson] = {lesson.text.name: lesson for lesson in lessons()}
+    template = jinja2.Template((_HERE / "templates" / "text.html").read_text(encoding="utf-8"))
+    styles = (_HERE / "source" / "static" / "cards.css").read_text(encoding="utf-8")
+    for path in sorted((root() / "course" / "lessons").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        if path.name in by_file:
+            text = with_cards(text, by_file[path.name], status)
+        body = _page(text)
+        title = re.search(r"^# (.*)", text, re.MULTILINE)[1]
+        page = template.render(title=title, body=body, styles=styles)
+        write_atomically(folder / f"{path.stem}.html", page)
+    return folder
+
+
+class _Renderer(mistune.HTMLRenderer):
+    """Headings with anchors, code without an empty last line, and links from page to page."""
+
+    def heading(self, text: str, level: int, **_: object) -> str:
+        plain = html.unescape(re.sub("<[^>]+>", "", text)).lower()
+        slug = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+        return f'<h{level} id="{slug}">{text}</h{level}>\n'
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        url = re.sub(r"^([\w]+)\.md(?=#|$)", r"\1.html", url)
+        return super().link(text, re.sub(r"^\.\./(?!\.\.)", "../../course/", url), title)
+
+    def block_code(self, code: str, info: str | None = None) -> str:
+        return super().block_code(code.rstrip("\n"), info)
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        return super().image(text, f"../../course/lessons/{url}", title)
+
+
+def _page(text: str) -> str:
+    markdown = mistune.create_markdown(
+        renderer=_Renderer(escape=False), plugins=["table", "math", "task_lists"]
+    )
+    markdown.renderer.register("inline_math", lambda _, tex: mathml(tex, is_display=False))
+    markdown.renderer.register("block_math", lambda _, tex: mathml(tex, is_display=True))
+    return markdown(text)
