@@ -9,7 +9,7 @@ for candidate in "$root/.venv/bin/python" "$root/.venv/Scripts/python.exe"; do
     if [ -x "$candidate" ]; then python=$candidate; fi
 done
 
-# -P: the caller's folder may hold a `course` of its own, which must not be taken for this one.
+# -P: the caller's folder may contain another `course`, which must not be used instead of this one.
 PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
 export PYTHONPATH
 if ! "$python" -P -c 'import click, filelock, requests' 2>/dev/null; then

@@ -190,7 +190,7 @@ def main() -> None:
     print(f"{machine()}\n", flush=True)
     fetched = data_folder() / "glove.6B.50d.txt"
     with tempfile.TemporaryDirectory() as folder:
-        text = Path(folder) / fetched.name  # where the contestants may write beside it
+        text = Path(folder) / fetched.name  # where the contestants may write next to it
         if fetched.exists():
             with open(fetched, "rb") as whole, open(text, "wb") as file:
                 file.writelines(islice(whole, 2_000 if arguments.quick else None))

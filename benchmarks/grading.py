@@ -53,9 +53,9 @@ def write_class(folder: Path, n_students: int) -> Path:
 
 
 def module_of(name: str, number: int, lesson: Lesson) -> str:
-    """The source of a module; what is changed stands at its end, where it wins.
+    """The source of a module; changes are at its end, where they win.
 
-    Everybody has some exercises as the reference has them, and others in a style of their own.
+    Everybody has some exercises as the reference has them, and others in another style.
     """
     kind, turn = KINDS[number % len(KINDS)], number // len(KINDS)
     solution = lesson.module("solutions").read_text(encoding="utf-8")

@@ -50,7 +50,7 @@ def keep_freed_memory() -> None:
     """Have the process keep what it frees, where the C library is glibc.
 
     By default glibc hands a large freed block back to the system or keeps it, depending on what
-    lies beside it, and getting it back page by page doubles the time of a call: by chance.
+    is next to it, and getting it back page by page doubles the time of a call, by chance.
     """
     if platform.libc_ver()[0] == "glibc":
         trim_threshold, mmap_max = -1, -4  # M_TRIM_THRESHOLD and M_MMAP_MAX of mallopt(3)

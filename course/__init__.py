@@ -1,4 +1,4 @@
-"""What and Where: how a transformer knows what a token is and where it stands."""
+"""What and Where: how a transformer knows what a token is and where it is."""
 
 import sys
 

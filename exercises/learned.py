@@ -74,7 +74,7 @@ class GPTEmbedding(nn.Module):
         if ids.numel() and not 0 <= ids.min() <= ids.max() < vocab_size:
             offender = ids.min() if ids.min() < 0 else ids.max()
             raise IndexError(
-                f"ids must lie in 0..{vocab_size - 1}, because the table has {vocab_size} rows; "
+                f"ids must be in 0..{vocab_size - 1}, because the table has {vocab_size} rows; "
                 f"got {offender.item()}"
             )
         # (B, T, C); about 2 lines.

@@ -149,6 +149,6 @@ def relative_similarity(pe: Tensor, k: int) -> Tensor:
     tensor([2., 3.])
     """
     if not 0 <= k < len(pe):
-        raise ValueError(f"k must lie in 0..{len(pe) - 1}, because pe has {len(pe)} rows; got {k}")
+        raise ValueError(f"k must be in 0..{len(pe) - 1}, because pe has {len(pe)} rows; got {k}")
     # (T - k,); 1 line.
     raise NotImplementedError("TODO sinusoidal.relative_similarity")

@@ -36,7 +36,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     """
     if x.shape[-1] % n_heads:
         raise ValueError(
-            f"C must be divisible by n_heads, so that all heads are alike; "
+            f"C must be divisible by n_heads, so that all heads are the same; "
             f"got {x.shape[-1]} features and {n_heads} heads"
         )
     # (B, H, T, D); 1 line.
@@ -84,7 +84,7 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None
 
     Source: Vaswani et al. (2017), arXiv:1706.03762, section 3.2.1 and 3.2.3.
 
-    >>> q = k = torch.zeros(1, 1, 2, 1)  # all scores alike
+    >>> q = k = torch.zeros(1, 1, 2, 1)  # all scores equal
     >>> causal_attention(q, k, v=torch.tensor([[[[2.0], [4.0]]]])).flatten()
     tensor([2., 3.])
     """

@@ -39,7 +39,7 @@ class LearnedPositionalEmbedding(nn.Module):
         max_seq_len = len(self.weight)
         if not 0 <= seq_len <= max_seq_len:
             raise ValueError(
-                f"seq_len must lie in 0..{max_seq_len}, because the table has {max_seq_len} "
+                f"seq_len must be in 0..{max_seq_len}, because the table has {max_seq_len} "
                 f"positions; got {seq_len}"
             )
         return self.weight[:seq_len]
@@ -90,7 +90,7 @@ class GPTEmbedding(nn.Module):
         if ids.numel() and not 0 <= ids.min() <= ids.max() < vocab_size:
             offender = ids.min() if ids.min() < 0 else ids.max()
             raise IndexError(
-                f"ids must lie in 0..{vocab_size - 1}, because the table has {vocab_size} rows; "
+                f"ids must be in 0..{vocab_size - 1}, because the table has {vocab_size} rows; "
                 f"got {offender.item()}"
             )
         # (B, T, C); about 2 lines.

@@ -174,7 +174,7 @@ class RelativeBias(nn.Module):
     def forward(self, q_len: int, k_len: int) -> Tensor:
         if q_len > k_len:
             raise ValueError(
-                f"q_len must be at most k_len, because every query stands at a key's position; "
+                f"q_len must be at most k_len, because every query is at a key's position; "
                 f"got {q_len} and {k_len}"
             )
         # (H, q_len, k_len); about 4 lines.
@@ -191,7 +191,7 @@ def rope_2d(x: Tensor, rows: Tensor, cols: Tensor, base: float = 10000.0) -> Ten
 
     Args:
         x: queries or keys, (..., T, D), D divisible by 4.
-        rows, cols: where each token stands, (T,) each, of any signed integer type; negative numbers
+        rows, cols: where each token is, (T,) each, of any signed integer type; negative numbers
             too, in any order.
         base: as in `rope_tables`, for a head of width D/2.
 

@@ -19,7 +19,7 @@ def check_ids(ids: Tensor, vocab_size: int) -> None:
 
     >>> check_ids(torch.tensor([0, 3]), vocab_size=3)
     Traceback (most recent call last):
-    IndexError: ids must lie in 0..2, because the table has 3 rows; got 3
+    IndexError: ids must be in 0..2, because the table has 3 rows; got 3
     """
     if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
         raise TypeError(f"ids must be integers, because they number rows; got {ids.dtype}")
@@ -27,7 +27,7 @@ def check_ids(ids: Tensor, vocab_size: int) -> None:
     outside = rows[(rows < 0) | (rows >= vocab_size)]
     if outside.numel():
         raise IndexError(
-            f"ids must lie in 0..{vocab_size - 1}, because the table has {vocab_size} rows; "
+            f"ids must be in 0..{vocab_size - 1}, because the table has {vocab_size} rows; "
             f"got {outside[0].item()}"
         )
 

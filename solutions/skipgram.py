@@ -184,7 +184,7 @@ def train_skipgram(
     for epoch in range(epochs):
         total = 0.0
         for batch in torch.randperm(len(centers), generator=generator).split(batch_size):
-            # Each step draws anew: negatives that never change are learned by heart.
+            # Each step draws new ones: negatives that never change are memorized.
             drawn = torch.multinomial(
                 noise, len(batch) * n_negatives, replacement=True, generator=generator
             )

@@ -134,7 +134,7 @@ class TestToyAttention:
         expect.close(lesson.toy_attention(x), averages(x))
 
     def test_shuffled_tokens_give_shuffled_results(self, lesson, draw):
-        """The average over all tokens does not ask where they stand: attention
+        """The average over all tokens doesn't depend on where they are: attention
         alone is blind to order."""
         x, perm = draw.normal(2, 6, 3), draw.permutation(6)
         expect.close(lesson.toy_attention(x[:, perm]), lesson.toy_attention(x)[:, perm])
@@ -603,7 +603,7 @@ class TestCausalToyAttention:
         expect.close(lesson.causal_toy_attention(x), averages(x, causal=True))
 
     def test_later_tokens_change_nothing(self, lesson, draw):
-        """Token t does not attend to t + 1: whatever stands there, the results
+        """Token t does not attend to t + 1: whatever is there, the results
         up to t stay the same."""
         x, other = draw.normal(2, 6, 3), draw.normal(2, 6, 3)
         before = lesson.causal_toy_attention(x)

@@ -79,7 +79,7 @@ def build(keep: Callable[[list[Path]], str] | None = None) -> list[str]:
             replaced. Without it they are not.
 
     Raises:
-        BuildError: an edited file stands in the way, or a source is missing or cannot be used;
+        BuildError: an edited file would be overwritten, or a source is missing or cannot be used;
             then nothing at all was written.
     """
     products = list(_products())
@@ -156,15 +156,13 @@ def _text_and_figures(lesson: Lesson) -> Iterator[Product]:
     for name, picture in pictures.items():
         path = folder / f"{name}.svg"
         current = (_read(path) or b"").decode("utf-8", errors="replace")
-        differs = (
-            f"{_shown(path)} is not what {drawn_in} draws; `course build` draws it anew: look at it"
-        )
+        differs = f"{_shown(path)} is not what {drawn_in} draws; `course build` redraws it"
         text = current if picture.is_shown_by(current) else picture.svg()
         yield Product(path, text, differs, edited_by_students=False)
 
 
 def _product(path: Path, source: Path, make: Callable[[str], str], differs: str = "") -> Product:
-    """Derive a file; without a sentence of its own for `differs`, it is one students edit."""
+    """Derive a file; if `differs` is not given, it is a file that students edit."""
     data = _read(source)
     if data is None:
         raise BuildError(f"{_shown(source)} is missing")
@@ -235,12 +233,12 @@ _FOLDED = """
 
 
 def with_derived_parts(text: str, lesson: Lesson, pictures: dict) -> str:
-    """Return a lesson's text with all that is derived in it written anew."""
+    """Return a lesson's text with everything that is derived in it rewritten."""
     return figures.with_alts(with_head_and_mistakes(text, lesson), lesson.stem, pictures)
 
 
 def with_head_and_mistakes(text: str, lesson: Lesson) -> str:
-    """Return a lesson's text with its head and its list of common mistakes written anew."""
+    """Return a lesson's text with its head and its list of common mistakes rewritten."""
     others = {one.number: f"[{one.number}. {one.title}]({one.text.name})" for one in lessons()}
     head = _HEAD.format(
         number=lesson.number,
@@ -284,7 +282,7 @@ def _as_code(text: str) -> str:
 
 
 def with_contents(text: str) -> str:
-    """Return the page of all lessons with its table written anew."""
+    """Return the page of all lessons with its table rewritten."""
     rows = "".join(
         f"| {lesson.number} | [{lesson.title}]({lesson.text.name})"
         f"{' (beyond)' if lesson.beyond else ''} | `{lesson.stem}` "
@@ -325,7 +323,7 @@ def with_badges(text: str) -> str:
 
 
 def _between(text: str, markers: tuple[str, str], part: str) -> str:
-    """Replace what stands between two lines of a text.
+    """Replace the part between two lines of a text.
 
     Raises:
         ValueError: the lines are not there once each, in this order.

@@ -105,7 +105,7 @@ def notebook_from(source: str, stem: str, *, solved: bool = False, linked: bool 
         stem: the name of its file, `5_rope`.
         solved: with the instructor's answers, as nbgrader wants its source.
         linked: with links into the repository, and with the cell that fetches it in Google Colab;
-            an assignment stands alone.
+            an assignment comes alone.
 
     Raises:
         ValueError: an answer has no name or no points, or two have the same name.

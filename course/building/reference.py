@@ -1,6 +1,6 @@
 """The reference and its alternatives as text: read with `ast`, never run, so at once.
 
-What is shown is what stands in `solutions/` and in the catalogue of alternatives, without the marks
+The code comes from `solutions/` and from the catalogue of alternatives, without the marks
 around a solution and without what a student has read already, the docstring.
 """
 
@@ -50,7 +50,7 @@ def answers(exercise: Exercise) -> list[str]:
 
 
 def another_style(exercise: Exercise) -> tuple[str, str] | None:
-    """Return a right variant of an exercise in another style, if one is known.
+    """Return a correct variant of an exercise in another style, if the catalogue has one.
 
     Returns:
         Its name in a few words, and its code with the helpers that it uses.

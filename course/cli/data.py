@@ -85,7 +85,7 @@ def _list(datasets: Iterable[Dataset], folder: Path) -> None:
 
 
 def _check(datasets: list[Dataset], folder: Path, needed: bool) -> None:
-    """Print the state of each; raise `DataError` if one is damaged, or missing though needed."""
+    """Print the state of each; raise `DataError` if one is damaged, or needed but missing."""
     states = []
     for dataset in datasets:
         path = folder / dataset.file

@@ -107,7 +107,7 @@ def _chosen(name: str | None) -> Exercise:
 @click.argument("exercise", required=False)
 @click.option("--again", is_flag=True, help="Show those seen so far, and no new one.")
 def hint(exercise: str | None, again: bool) -> None:
-    """Show a hint for an EXERCISE; with a lesson or without a name, for the next one to do.
+    """Show a hint for an EXERCISE; with a lesson or without a name, for the next unsolved one.
 
     There are three: what to think about, how to go about it, and nearly the line. Each call
     shows one more.

@@ -133,7 +133,7 @@ def open_glove(dim: int = 50, folder: str | os.PathLike | None = None) -> WordVe
         return stored
     warnings.warn(
         f"{text.name} was read into memory and will be parsed again next time, "
-        f"because nothing could be stored beside it: {failure}",
+        f"because nothing could be stored next to it: {failure}",
         stacklevel=2,
     )
     vocabularies, vectors = zip(*read_chunks(text, dim), strict=True)
@@ -201,7 +201,7 @@ def _warn_if_cut(text: Path, dim: int) -> None:
     """Warn if the last line has no line end, as when a download or a copy was cut off."""
     with open(text, "rb") as file:
         if file.seek(0, os.SEEK_END) == 0:
-            return  # which has an error of its own
+            return  # which has its own error
         file.seek(-1, os.SEEK_END)
         if file.read() != b"\n":
             warnings.warn(

@@ -91,7 +91,7 @@ class WordTokenizer:
 
 
 class BytePairTokenizer:
-    """A tokenizer of frequent strings of bytes; any text round-trips, for every byte is a token."""
+    """A tokenizer of frequent strings of bytes; each byte is a token, so any text round-trips."""
 
     def __init__(self, path: Path) -> None:
         from tokenizers import Tokenizer  # here, so that who needs no byte pairs does not wait

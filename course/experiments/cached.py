@@ -147,7 +147,7 @@ def written(
     """Let a model go on after a prompt (T,), token by token.
 
     Args:
-        reader: what keeps what it has read, or a model, which reads the whole text anew for every
+        reader: what keeps what it has read, or a model, which rereads the whole text for every
             token.
 
     Returns:

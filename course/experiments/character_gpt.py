@@ -1,4 +1,4 @@
-"""A small GPT over characters whose only open question is how it knows where a token stands."""
+"""A small GPT over characters whose only open question is how it knows where a token is."""
 
 import math
 from collections.abc import Callable, Iterator

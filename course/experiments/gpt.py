@@ -1,7 +1,7 @@
 """A GPT made of the student's own exercises, trained with positions and without.
 
-Both models are alike, begin with the same numbers and read the same windows; in one of them nothing
-turns the queries and keys. A training notes where it is every few seconds, and goes on from there.
+Both models are identical, start with the same numbers and read the same windows, but one of them
+doesn't rotate queries and keys. Training saves its state every few seconds and goes on from there.
 """
 
 import dataclasses
@@ -80,7 +80,7 @@ class Stopped(Exception):
 
 
 class Unturned(nn.Module):
-    """What stands in for `RotaryEmbedding` where a model has no positions: it changes nothing."""
+    """Replacement for `RotaryEmbedding` in a model without positions: it changes nothing."""
 
     def __init__(self, max_seq_len: int, head_dim: int, base: float = 10000.0) -> None:
         super().__init__()

@@ -63,7 +63,7 @@ def _is_headline(words: list[str]) -> bool:
 def _is_tale(words: list[str]) -> bool:
     """A noun and a deed of one of its traits; an adjective, if there is one, is of another.
 
-    Places stand without "the", all other nouns with it.
+    Places come without "the", all other nouns with it.
     """
     has_the = words[0] == "the"
     rest = words[has_the:]

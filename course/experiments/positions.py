@@ -1,7 +1,7 @@
-"""The shoot-out: one small model, many ways to know where a token stands, and who reads on.
+"""The shoot-out: one small model, many ways to know where a token is, on longer and longer texts.
 
 Each model trains on windows of `CONTEXT` characters and is then asked about longer ones. A training
-is a process of its own, and a result is kept with everything that it depends on.
+is a separate process, and a result is kept with everything that it depends on.
 """
 
 import dataclasses
@@ -182,7 +182,7 @@ def frequencies(width: int) -> Tensor:
 
 
 class RopeAt(nn.Module):
-    """RoPE with frequencies of its own: `forward` turns (..., T, D).
+    """RoPE with other frequencies: `forward` turns (..., T, D).
 
     Args:
         frequencies: in radians per position, one for each pair; where there are fewer than D/2, the

@@ -1,4 +1,4 @@
-"""Shifted PMI: the matrix that skip-gram is said to factorize, counted instead of trained.
+"""Shifted PMI: the matrix that skip-gram factorizes, counted instead of trained.
 
 Levy and Goldberg (2014), "Neural Word Embedding as Implicit Matrix Factorization", NIPS: with
 features enough, each dot product of a center row and a context row comes to rest at PMI - log K.

@@ -1,6 +1,6 @@
 """Training a character GPT, which can be put down and taken up again.
 
-What a training leaves behind is kept, and not made twice.
+Trained models are kept, and not trained twice.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""The page of the lab, put together from the files beside this one and the numbers."""
+"""The page of the lab, put together from the files in this folder and the numbers."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def write_page(
 
     Args:
         path: where to; what is there is replaced, in one step.
-        mine: with the functions in `exercises/` beside the reference's.
+        mine: with the functions in `exercises/` next to the reference's.
         tell: told what is being done, a few times.
 
     Returns:

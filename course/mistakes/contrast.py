@@ -76,7 +76,7 @@ def _told(
             of_good = {trait(one.given[key]) for one in good}
             of_bad = {trait(one.given[key]) for one in bad}
             if of_good.isdisjoint(of_bad):
-                # the most alike of those that it ran with comes first in a sentence
+                # the most similar one of those that it ran with comes first in a sentence
                 ran, raised = sorted(of_good, key=str)[0], sorted(of_bad, key=str)[0]
                 yield f"with {told(names[key], ran)}", f"with {told(names[key], raised)}"
     for key in names:

@@ -390,7 +390,7 @@ def _simplest(known: Sequence[KnownMistake], not_run: Sequence[Case]) -> list[Kn
 def _preferred(known: Sequence[KnownMistake]) -> list[KnownMistake]:
     """Return the lesson's own, if there are any, else those that tell what is seen, else all.
 
-    What is seen is true whatever the cause is; a cause is told only if no other would do as well.
+    The observation is true whatever the cause; a cause is named only if no other fits as well.
     """
     own = [one for one in known if not one.mistake.family]
     seen = [one for one in known if one.mistake.family not in CAUSES]

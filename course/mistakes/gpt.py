@@ -1588,7 +1588,7 @@ error(
 )
 error(
     "RuntimeError: view size is not compatible with input tensor's size and stride",
-    "What is cut out of the logits has gaps in memory; `reshape` copies where `view` cannot.",
+    "A slice of the logits has gaps in memory; `reshape` copies where `view` cannot.",
 )
 
 

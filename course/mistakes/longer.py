@@ -979,7 +979,7 @@ mistake(
     {_BIAS: f"{_BIAS}.masked_fill(queries[:, None] < keys, 0.0)"},
     {_BIAS: f"{_BIAS}.masked_fill(queries[:, None] < keys, -math.inf)"},
     says="RelativeBias masks later keys, which is not its task.",
-    look="Which bucket does a key after its query get? Whose job is the mask?",
+    look="Which bucket does a key after its query get? Which function applies the mask?",
 )
 mistake(
     {"0.02 *": ""},

@@ -1,4 +1,4 @@
-"""The site: built in a folder of its own, and put in its place when it is whole."""
+"""The site: built in a separate folder, and moved to its place when it is complete."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ def build_site(out: Path) -> str:
 
 
 def _run_sphinx(source: Path, site: Path) -> str:
-    """Run Sphinx in a process of its own, where `exercises` are the stubs beside the pages."""
+    """Run Sphinx in a separate process, where `exercises` are the stubs next to the pages."""
     with tempfile.TemporaryDirectory() as trees:
         ran = subprocess.run(
             [sys.executable, "-m", "sphinx", "-q", "-b", "html", "-d", trees, source, site],

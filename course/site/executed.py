@@ -46,7 +46,7 @@ def executed_notebooks() -> dict[str, NotebookNode]:
 
 
 def run_notebook(stem: str, text: str) -> NotebookNode:
-    """Run a notebook beside the reference's modules, without a network."""
+    """Run a notebook next to the reference's modules, without a network."""
     notebook = nbformat.reads(text, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         for lesson in lessons():

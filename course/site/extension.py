@@ -21,7 +21,7 @@ _MENDS = {
     r'<aside class="toc-drawer[^"]*"': r'\g<0> aria-label="On this page"',
     r"<footer": r'\g<0> aria-label="Next page and licence"',
     r'role="heading"': r'\g<0> aria-level="2"',
-    r'<summary aria-label="Toggle hidden content"': "<summary",  # it hides what stands there
+    r'<summary aria-label="Toggle hidden content"': "<summary",  # it hides the text there
     r'<th class="head[^"]*"><p></p></th>': "<td></td>",  # the head of no column
     r'<input class="task-list-item-checkbox"[^>]*>': "☐ ",  # a box that nobody can tick
 }

@@ -209,7 +209,7 @@ function queryAndKeyMove(figure) {
   const scene = shape(svg, "g", {});
   const sliders = [
     ["Both move: query at position", 0, queries.length - 1, 1],
-    ["The key stands further on by", 0, keys.length - queries.length, 2],
+    ["The key is later by", 0, keys.length - queries.length, 2],
   ];
   addSliders(figure, svg, sliders, (position, apart) => {
     scene.replaceChildren();

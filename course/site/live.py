@@ -28,7 +28,7 @@ WIDTH, BASE, POSITIONS = 8, 10_000, 100
 """Of the clocks with many hands."""
 
 FARTHEST, APART = 300, 6
-"""The last position of a query, and how far a key may stand behind it in the text."""
+"""The last position of a query, and how far after it a key may be in the text."""
 
 COLORS = {"ink": INK, "quiet": QUIET, "faint": FAINT, "card": CARD, "shade": SHADE}
 COLORS |= {"accent": ACCENT, "what": WHAT, "third": THIRD, "query": QUERY, "key": KEY}

@@ -41,7 +41,7 @@ def write_pages(folder: Path) -> None:
     _write_modules(folder)
     for stem, notebook in executed_notebooks().items():
         _write(folder, notebook_of(stem), nbformat.writes(for_reading(notebook, stem)))
-    write_page(folder / "extra" / "the-lab.html")  # Sphinx copies what lies there
+    write_page(folder / "extra" / "the-lab.html")  # Sphinx copies this folder
     _write(folder, root() / "index.md", _rendered("index.md", **_landing()))
 
 

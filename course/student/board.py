@@ -20,7 +20,7 @@ def course_board(status: dict[str, str]) -> str:
     lines = [click.style(f"What and Where: {earned} of {total} points", bold=True), ""]
     for lesson in lessons():
         if lesson == next((one for one in lessons() if one.beyond), None):
-            lines += ["", f"  beyond the {total}, for whoever wants more:"]
+            lines += ["", f"  beyond the {total}, if you want more:"]
         states = [status.get(exercise.name, UNCHECKED) for exercise in lesson.exercises]
         words = [STATUS_WORDS[state] for state in states]
         marks = "".join(click.style(one.sign, fg=one.color) for one in words)

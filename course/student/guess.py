@@ -1,4 +1,4 @@
-"""A guess in a notebook: written before a cell is run, and then set beside what came out."""
+"""A guess in a notebook: written before a cell is run, and then compared with the result."""
 
 import html
 import math
@@ -10,7 +10,7 @@ _NONE = "none yet"
 class Guess:
     """What you expect to come out, by name; `...` is what you did not guess.
 
-    It stands in the notebook as code, so it is kept there, and needs no widget.
+    It is code in the notebook, so it is saved with it and needs no widget.
 
     >>> guess = Guess(loss=2.5, steps=..., winner="RoPE")
     >>> guess.compare(loss=1.84, steps=100, winner="ALiBi")
@@ -41,7 +41,7 @@ class Guess:
 
 
 class Comparison:
-    """Guesses beside results: a table in a notebook, a line each elsewhere."""
+    """Guesses next to results: a table in a notebook, a line each elsewhere."""
 
     def __init__(self, rows: list[tuple[str, str, str, str]]) -> None:
         self._rows = rows

@@ -1,6 +1,6 @@
 """Hints, from a nudge to nearly the line, shown one at a time.
 
-How many of an exercise's were shown stands in `.course/hints.json`.
+`.course/hints.json` says how many of an exercise's hints were shown.
 """
 
 from collections.abc import Iterable

@@ -157,7 +157,7 @@ class Banner:
 
 
 class Points(int):
-    """The points that an exercise earned: in a notebook, a line that says so.
+    """The points that an exercise earned: in a notebook, a line with them.
 
     As plain text it is the number, which nbgrader reads.
     """

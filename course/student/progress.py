@@ -1,7 +1,7 @@
 """The progress of a student, kept in `.course/` of the repository, which git ignores.
 
 A JSON file each: what the last check found, and how many hints were shown. Losing one costs little:
-a check brings the progress back, hints begin anew.
+a check restores the progress, and hints start from the first.
 """
 
 import ast
@@ -45,7 +45,7 @@ def load(name: str) -> dict[str, Any]:
 
 
 def save(name: str, content: dict[str, Any]) -> None:
-    """Write such a file, or say that it cannot be: whoever asked for something else gets that."""
+    """Write such a file, or say why not; the rest of the command goes on."""
     try:
         write_atomically(file(name), json.dumps(content, indent=1))
     except OSError as error:
@@ -81,7 +81,7 @@ def status_of_lesson(lesson: Lesson) -> dict[str, str]:
 
 
 def found_in(results: Iterable[LessonResult]) -> dict[str, Status]:
-    """Return the statuses that were found; a file that cannot be loaded tells none of its own."""
+    """Return the statuses that were found; a file that cannot be loaded has none."""
     loaded = [result for result in results if not result.trouble]
     return {name: status for result in loaded for name, status in result.statuses.items()}
 
@@ -154,7 +154,7 @@ def next_exercise(
         lesson, exercise = one
         return exercise.name not in prefer, not any(e.name in prefer for e in lesson.exercises)
 
-    return min(left, key=rank, default=None)  # the first of those that rank alike
+    return min(left, key=rank, default=None)  # the first of those with the same rank
 
 
 def chosen_exercise(name: str | None) -> Exercise | None:

@@ -9,7 +9,7 @@ from course.system.console import typed
 
 
 def what_it_asks(exercise: Exercise, status: str) -> str:
-    """Return the heading of an exercise, how it stands, and its signature with the docstring."""
+    """Return the heading of an exercise, its status, and its signature with the docstring."""
     return (
         f"{exercise.name}, {exercise.title}\n"
         f"  {status}, worth {counted(exercise.points, 'point')}\n\n"
@@ -18,7 +18,7 @@ def what_it_asks(exercise: Exercise, status: str) -> str:
 
 
 def how_it_is_done(exercise: Exercise) -> str:
-    """Return the reference's code, and the same in another style, if one is known."""
+    """Return the reference's code, and the same in another style, if the catalogue has one."""
     said = (
         f"{exercise.name}, {exercise.title}\n\n"
         f"The reference:\n\n{textwrap.indent(reference.solution(exercise), '    ')}"

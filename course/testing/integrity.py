@@ -164,7 +164,7 @@ def settings_unchanged(who: str) -> Iterator[None]:
     torch.set_grad_enabled(gradients)
     if has_seeded:
         raise Wrong(
-            f"{who} calls torch.manual_seed; leave the seed to whoever calls, or everything drawn "
+            f"{who} calls torch.manual_seed; leave the seed to the caller, or everything drawn "
             "afterwards is the same each time"
         )
     raise Wrong(f"{who} changes a setting of PyTorch (default dtype or gradients) for everyone")

@@ -125,5 +125,5 @@ def _trouble_with_text(source: bytes) -> str:
         source.decode("utf-8")
         if source.count(b"\0") < len(source) // 4:
             number = next(n for n, line in enumerate(lines, start=1) if b"\0" in line)
-            return f"is not valid Python: a null character, line {number}; write that line anew"
+            return f"is not valid Python: a null character, line {number}; rewrite that line"
     return _NOT_UTF_8  # but UTF-16, which some editors write

@@ -15,7 +15,7 @@ _NUMBERS_AND_TEXT = frozenset({bool, int, float, complex, str, bytes, torch.dtyp
 
 @dataclass(frozen=True)
 class Foreign:
-    """A stand-in for a value that is not plain; only the name of its type crosses."""
+    """A placeholder for a value that is not plain; only the name of its type crosses."""
 
     type_name: str
 

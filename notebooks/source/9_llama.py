@@ -45,7 +45,7 @@ guess.compare(layer_norm_changes_by=changes["layer norm"], rms_norm_changes_by=c
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Layer norm subtracts the mean, so adding the same number everywhere changes nothing but the last
+# Layer norm subtracts the mean, so adding the same number everywhere changes only the last
 # digits. RMSNorm keeps the mean: the row gets longer in that direction, and all its other
 # features get smaller when it is divided. A Llama can live with that because what is added to its
 # stream hardly has a common mean.
@@ -167,7 +167,7 @@ guess.compare(how_many_distances_are_right=int(same.sum()))
 #
 # Only distance 0. Without rotation both versions are equal, since the same rows are multiplied,
 # just in another order. From distance 1 on, features are turned together that don't belong
-# together. Neither version raises an error, and both look like attention.
+# together. Both versions run without an error and look like attention.
 #
 # </details>
 

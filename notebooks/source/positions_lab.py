@@ -386,7 +386,7 @@ guess.compare(RoPE=at_100["RoPE, one word"], sinusoidal=at_100["sinusoidal"])
 # that meets its own copy. With $W_q$ and $W_k$, query and key differ, and the score can peak at
 # any distance: RoPE by itself doesn't make near tokens loud. ALiBi does.)
 #
-# Neither curve has a band: no position is special.
+# There is no band in either curve: no position is special.
 #
 # </details>
 

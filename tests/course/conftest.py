@@ -19,7 +19,7 @@ from course.syllabus import lessons
 from course.system.console import PREFIX
 from course.testing.loading import load_module
 
-sys.path.append(str(Path(__file__).parent))  # pytest by itself finds no module beside a test
+sys.path.append(str(Path(__file__).parent))  # pytest by itself finds no module next to a test
 os.environ[PREFIX] = ""  # as where the environment is activated
 GOLDEN_LOCK = Path(tempfile.gettempdir()) / "course-golden.lock"
 
@@ -40,7 +40,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent) -> pytest.Module | No
 
 
 def _load(name: str):
-    """A helper module beside this file: with `--import-mode=importlib` it cannot be imported."""
+    """A helper module next to this file: with `--import-mode=importlib` it cannot be imported."""
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -120,7 +120,7 @@ def figures_of():
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch) -> Path:
-    """A repository of solutions, texts and their figures alone, in a folder of its own."""
+    """A repository of solutions, texts and their figures alone, in a separate folder."""
     _write_sources(tmp_path)
     monkeypatch.setattr("course.ROOT", tmp_path)
     monkeypatch.setattr(figures, "pictures", _drawn_once)
@@ -141,7 +141,7 @@ def _built_once(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def built(_built_once, tmp_path, monkeypatch) -> Path:
-    """A repository that is up to date, in a folder of its own."""
+    """A repository that is up to date, in a separate folder."""
     shutil.copytree(_built_once, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr("course.ROOT", tmp_path)
     monkeypatch.setattr(figures, "pictures", _drawn_once)

@@ -103,7 +103,7 @@ raise last
     "PermissionError",
 )
 attack(
-    "puts modules of its own in the place of torch, pytest and the course",
+    "puts its own modules in the place of torch, pytest and the course",
     "import sys, types\n"
     "for name in ('torch', 'torch.testing', 'pytest', 'course.testing.expect', 'course.grading'):\n"
     "    sys.modules[name] = types.ModuleType(name)",
@@ -415,7 +415,7 @@ module(
 
 in_call("forks for ever", "import os\nwhile True: os.fork()", "PermissionError")
 in_call(
-    "leaves a child behind in a session of its own",
+    "leaves a child behind in a separate session",
     """
 import os, time
 if os.fork() == 0:

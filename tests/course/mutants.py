@@ -79,7 +79,7 @@ ATTRIBUTES = NAMES | {
     "zeros": "ones",
     "zeros_": "ones_",
 }
-"""The same for what stands behind a dot."""
+"""The same for attributes, after a dot."""
 
 FREE = {"annotation", "persistent", "strict"}
 """What no test can see: an annotation, whether a table is saved, a check of equal lengths."""
@@ -164,7 +164,7 @@ def _lines_of_solution(text: str) -> set[int]:
 
 
 def _places(parent: ast.AST) -> Iterator[tuple[ast.AST, str, Callable[[ast.AST], None]]]:
-    """Every node below another: itself, the field it stands in, how to put one in its place."""
+    """Every node below another: itself, its field, and how to replace it."""
     if isinstance(parent, ast.JoinedStr):  # the wording of a message is free
         return
     for field, value in ast.iter_fields(parent):
@@ -182,7 +182,7 @@ def _places(parent: ast.AST) -> Iterator[tuple[ast.AST, str, Callable[[ast.AST],
 
 
 def _others(node: ast.AST, field: str) -> Iterator[ast.AST]:
-    """What could stand in a node's place by mistake."""
+    """What could replace a node by mistake."""
     if isinstance(node, ast.stmt) and field != "alone":  # without that, the whole `if` is tried
         yield ast.Pass()
     if field == "ifs":

@@ -56,7 +56,7 @@ class Mishap:
     Attributes:
         environment: variables that are set, or not there at all.
         shell: what a shell says instead of the command alone, `"$@"`.
-        beside: files beside the students' folders, which is where the grader stands then.
+        beside: files next to the students' folders, where the grader then runs.
         before: what the process does before it becomes the grader.
     """
 
@@ -91,7 +91,7 @@ HARMLESS = Mishap(
     },
 )
 """pytest is to leave tests out, odd threads, strict Python, closed streams, few files, settings
-beside the students: with all of these a class is graded as it is without them."""
+next to the students: with all of these a class is graded as it is without them."""
 
 
 def started(folder: Path, mishap: Mishap) -> subprocess.Popen:
@@ -372,7 +372,7 @@ def test_an_odd_zip_is_read_or_noted_and_costs_nobody_else(tmp_path, name):
 LOST = {
     "an exit as if it were not confined": "import posix; posix._exit(78)",
     "an exit as if a limit were refused": "import posix; posix._exit(79)",
-    "a limit of its own": (
+    "its own limit": (
         "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass"
     ),
 }

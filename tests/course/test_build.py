@@ -232,7 +232,7 @@ def test_the_question_of_a_lesson_is_its_first_heading(repository):
 
 LOOKUP, FIGURE = "course/lessons/1_lookup.md", "course/lessons/figures/lookup/bytes_of_a_batch.svg"
 DRAWN_IN = "course/figures/texts/lookup.py"
-FIGURE_DRIFTED = f"{FIGURE} is not what {DRAWN_IN} draws; `course build` draws it anew: look at it"
+FIGURE_DRIFTED = f"{FIGURE} is not what {DRAWN_IN} draws; `course build` redraws it"
 
 
 @each_lesson
@@ -271,7 +271,7 @@ def within(page, box):
 
 @pytest.fixture
 def lookup(built, monkeypatch):
-    """A repository whose figures of lesson 1 are drawn anew each time; those of others rest."""
+    """A repository that draws the figures of lesson 1 each time, and keeps the others."""
     rest = figures.pictures
     monkeypatch.undo()
     monkeypatch.setattr("course.ROOT", built)

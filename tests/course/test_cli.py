@@ -211,7 +211,7 @@ def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened
 
 
 class Ended:
-    """A process that ends when Ctrl+C, or the one who waits, says so."""
+    """A process that ends on Ctrl+C, or when the waiting test ends it."""
 
     def __init__(self, hears: bool = True) -> None:
         self.ends = False

@@ -48,7 +48,7 @@ def test_a_dev_container_runs_the_command_that_readme_gives(container):
 
 @pytest.fixture
 def said(tmp_path, monkeypatch):
-    """Say in a pyproject.toml of its own where the course is published."""
+    """Say in another pyproject.toml where the course is published."""
     monkeypatch.setattr("course.ROOT", tmp_path)
 
     def say(urls: str) -> None:

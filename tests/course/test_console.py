@@ -1,4 +1,4 @@
-"""The commands that are named can be typed as they stand."""
+"""The commands in messages can be typed as they are."""
 
 import os
 import sys

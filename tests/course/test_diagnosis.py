@@ -28,7 +28,7 @@ def cases():
 
 @pytest.fixture
 def diagnosis_of(cases, tmp_path: Path):
-    """What is said of an exercise whose definition in the solution is replaced by another one."""
+    """The message for an exercise whose definition in the solution is replaced."""
 
     def examine(stem: str, exercise: str, definition: str) -> Diagnosis | None:
         solution = find_lesson(stem).module("solutions").read_text(encoding="utf-8")

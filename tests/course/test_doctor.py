@@ -23,7 +23,7 @@ MINUTES = r'("rotate_half", points = \d+, )minutes'
 
 @pytest.fixture
 def copy(tmp_path, monkeypatch):
-    """What `course doctor` reads, in a folder of its own."""
+    """What `course doctor` reads, in a separate folder."""
     for path in (path for pattern in READ for path in root().glob(pattern) if path.is_file()):
         target = tmp_path / path.relative_to(root())
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -458,7 +458,7 @@ def test_published_table_names_hashes_and_the_data_folder_follows_the_environmen
 
 @pytest.mark.skipif(os.name == "nt" or not shutil.which("sh"), reason="needs a POSIX shell")
 def test_shell_script_works_from_anywhere_or_says_what_it_lacks(tmp_path):
-    """In folders with a space and an umlaut, and beside a `course` that is another one."""
+    """In folders with a space and an umlaut, and next to another `course`."""
     root, cwd = tmp_path / "a cöurse", tmp_path / "sömewhere else"
     (cwd / "course").mkdir(parents=True)
     (cwd / "course" / "__init__.py").write_text("raise ImportError('wrong one')", "utf-8")

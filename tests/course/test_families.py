@@ -25,7 +25,7 @@ def cases():
 
 @pytest.fixture
 def said_of(cases, monkeypatch):
-    """What is said of an edit of alibi_bias when its lesson knows no mistakes."""
+    """The message for an edit of alibi_bias when the catalogue has no mistakes."""
     monkeypatch.setattr(diagnosis, "mistakes", lambda lesson: [])
 
     def examine(old: str, new: str) -> str:

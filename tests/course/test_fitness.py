@@ -33,7 +33,7 @@ REFERENCE = SOLUTION.encode()
 
 
 def result_of(unit: Unit, outcome: str, **others: str):
-    """A result in which all exercises ended alike, but for some."""
+    """A result in which all exercises ended in the same way, except some."""
     exercises = []
     for one in find_lesson(unit.lesson).exercises:
         ended = others.get(one.name, outcome)

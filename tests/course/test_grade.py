@@ -370,7 +370,7 @@ def test_a_lesson_that_is_named_twice_counts_once(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_what_cannot_be_read_here_is_not_graded_and_said(submissions, out, monkeypatch):
-    """Once it was graded; then its file can no longer be read. Its old points do not stand."""
+    """Once it was graded; then its file can no longer be read. Its old points don't count."""
     why = "The grader could not read learned.py (Permission denied)."
 
     def with_cyd_unread(*arguments):
@@ -447,7 +447,7 @@ def test_a_machine_without_a_sandbox_refuses(submissions, tmp_path, monkeypatch)
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A folder on a disk of its own; `small_disk.resize("64k")` makes it small or large."""
+    """A folder on a separate disk; `small_disk.resize("64k")` makes it small or large."""
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(folder)]
@@ -527,7 +527,7 @@ def test_workers_and_judges_end_with_a_killed_grader(tmp_path):
 
 
 def busy_workers(grader: int) -> list[int]:
-    """Processes that lead a session of their own, as workers do, and compute."""
+    """Processes that lead their own session, as workers do, and compute."""
     return [
         process
         for process in descendants_of(grader)

@@ -52,7 +52,7 @@ def test_a_hint_is_short_and_its_code_is_python(exercise):
     assert "___" not in "".join(gentle)
     for text in (*gentle, line):
         assert len(text.strip()) > 0 and len(text) <= 300
-        assert text.count("`") % 2 == 0  # names stand in backticks
+        assert text.count("`") % 2 == 0  # names are in backticks
         code = [line[4:] for line in text.splitlines() if line.startswith("    ")]
         assert all(len(line) <= 76 for line in code)
         open_end = [f"{' ' * (len(code[-1]) - len(code[-1].lstrip()) + 4)}pass"] if code else []

@@ -130,7 +130,7 @@ def what_is_said(result) -> str:
 
 
 def left_behind() -> list[str]:
-    """Files with the mark, and processes of the fork server beside itself."""
+    """Files with the mark, and processes of the fork server besides itself."""
     folders = [Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path("/"), ROOT]
     folders += [ROOT / "exercises", ROOT / "solutions", ROOT / "tests"]
     files = [str(path) for folder in folders for path in folder.glob(f"*{MARK}*")]

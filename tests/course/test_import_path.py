@@ -132,7 +132,7 @@ def test_what_is_started_meanwhile_finds_the_course_and_not_the_current_folder(
 @pytest.mark.slow
 @needs_sandbox
 def test_workers_run_the_course_that_grades_and_not_another_that_is_installed(tmp_path):
-    """A worker of a copy says where it was loaded from, beside an installed course."""
+    """A worker of a copy says where it was loaded from, next to an installed course."""
     copy = copy_course(tmp_path / "copy")
     source = "import sys\ndef place(): return sys.modules['course.testing.executor'].__file__"
     show = (

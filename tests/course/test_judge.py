@@ -232,7 +232,7 @@ HONEST = {
     "with Matplotlib, which wants a folder to write to": (
         f"import matplotlib.pyplot as plt\n{ROPE}"
     ),
-    "with threads of its own, and an optimizer": (
+    "with its own threads, and an optimizer": (
         "import torch\n\ntorch.set_num_threads(8)\n"
         "layer = torch.nn.TransformerEncoderLayer(16, 2, batch_first=True)\n"
         "layer(torch.rand(99, 50, 16)).square().mean().backward()\n"

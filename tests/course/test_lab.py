@@ -1,4 +1,4 @@
-"""The positions lab as a page: what is exported, from whose code, and what is said if it fails."""
+"""The positions lab as a page: what is exported, from which code, and the message if it fails."""
 
 import base64
 import json

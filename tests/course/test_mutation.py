@@ -18,7 +18,7 @@ from course.testing.executor import Executor
 from course.testing.loading import load_module
 
 HERE = Path(__file__).parent
-sys.path.append(str(HERE))  # pytest by itself finds no module beside a test
+sys.path.append(str(HERE))  # pytest by itself finds no module next to a test
 from mutants import Mutant, mutants  # noqa: E402
 
 EXPLAINED = HERE / "equivalent_mutants.toml"

@@ -21,7 +21,7 @@ each_exercise = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda one: o
 
 @pytest.fixture
 def status(tmp_path, monkeypatch):
-    """The status of every exercise, to be changed; what is noted lies in a folder of its own."""
+    """The status of every exercise, to be changed; notes are in a separate folder."""
     status = {exercise.name: TO_DO for exercise in EXERCISES}
     monkeypatch.setattr(progress, "status_of_all", lambda: status)
     monkeypatch.setattr(progress, "file", lambda name: tmp_path / ".course" / f"{name}.json")

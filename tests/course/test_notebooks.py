@@ -120,8 +120,8 @@ def test_a_source_that_nobody_could_grade_is_refused(golden, cell, fact):
 
 
 @pytest.fixture
-def beside(tmp_path, monkeypatch):
-    """A folder with a module of RoPE beside the notebook, and what was displayed there."""
+def module(tmp_path, monkeypatch):
+    """A folder with a module of RoPE next to the notebook, and what was displayed there."""
     monkeypatch.chdir(tmp_path)
     module = find_lesson("rope").module("solutions")
     (tmp_path / "rope.py").write_bytes(module.read_bytes())
@@ -140,17 +140,17 @@ def add(path, code):
     path.write_text(path.read_text(encoding="utf-8") + code, encoding="utf-8")
 
 
-def test_what_is_written_is_yours_and_counts_as_soon_as_it_is_saved(beside, displayed):
+def test_what_is_written_is_yours_and_counts_as_soon_as_it_is_saved(module, displayed):
     rope = notebook.exercises("rope")
     assert rope.ntk_base(10000.0, 2.0, 4) == 40000.0
-    add(beside, "\ndef ntk_base(*_):\n    return 7\n")
+    add(module, "\ndef ntk_base(*_):\n    return 7\n")
     assert rope.ntk_base(10000.0, 2.0, 4) == 7  # wrong, and seen
     assert displayed == []
 
 
-def test_what_is_to_do_is_borrowed_and_says_so_once_a_cell(beside, displayed, golden, monkeypatch):
-    text = beside.read_text(encoding="utf-8")
-    beside.write_text(stub_from(text, "rope"), encoding="utf-8")
+def test_what_is_to_do_is_borrowed_and_says_so_once_a_cell(module, displayed, golden, monkeypatch):
+    text = module.read_text(encoding="utf-8")
+    module.write_text(stub_from(text, "rope"), encoding="utf-8")
     rope = notebook.exercises("rope")
     shell = InteractiveShell()
     monkeypatch.setattr(notebook, "get_ipython", lambda: shell)
@@ -182,8 +182,8 @@ def test_what_is_wrong_or_borrowed_behind_a_name_is_told(tmp_path, displayed, go
     golden("banners of a notebook", {"one is wrong": wrong, "another is borrowed": both})
 
 
-def test_what_is_borrowed_serves_what_is_yours(beside):
-    add(beside, '\ndef rotate_half(x):\n    raise NotImplementedError("TODO rope.rotate_half")\n')
+def test_what_is_borrowed_serves_what_is_yours(module):
+    add(module, '\ndef rotate_half(x):\n    raise NotImplementedError("TODO rope.rotate_half")\n')
     rope = notebook.exercises("rope")
     x, (cos, sin) = rope.rope_tables(3, 4)[0], rope.rope_tables(3, 4)
     assert rope.apply_rope(x, cos, sin).shape == (3, 4)  # it calls rotate_half
@@ -196,19 +196,19 @@ def test_what_is_borrowed_serves_what_is_yours(beside):
         ("import nothing_of_this_name\n", "nothing_of_this_name"),
     ],
 )
-def test_a_file_that_cannot_be_run_is_told(beside, displayed, golden, source, sentence):
-    beside.write_text(source, encoding="utf-8")
+def test_a_file_that_cannot_be_run_is_told(module, displayed, golden, source, sentence):
+    module.write_text(source, encoding="utf-8")
     rope = notebook.exercises("rope")
     assert rope.ntk_base(10000.0, 2.0, 4) == 40000.0
     assert sentence in repr(displayed[0])
     golden(
         "banners of a notebook",
-        {source.strip(): repr(displayed[0]).replace(beside.parent.name, "exercises")},
+        {source.strip(): repr(displayed[0]).replace(module.parent.name, "exercises")},
     )
     assert "<" not in displayed[0]._repr_html_().removeprefix("<div").removesuffix("</div>")
 
 
-def test_only_exercises_have_names(beside):
+def test_only_exercises_have_names(module):
     rope = notebook.exercises("rope")
     assert set(dir(rope)) == {exercise.name for exercise in find_lesson("rope").exercises}
     with pytest.raises(AttributeError, match="rope is called used"):
@@ -220,8 +220,8 @@ def test_only_exercises_have_names(beside):
 @pytest.mark.parametrize(
     ("code", "right"), [("", True), ("\ndef ntk_base(*_):\n    return 7\n", False)]
 )
-def test_a_check_says_what_is_wrong_and_gives_the_points(beside, capsys, code, right):
-    add(beside, code)
+def test_a_check_says_what_is_wrong_and_gives_the_points(module, capsys, code, right):
+    add(module, code)
     worth = find_lesson("rope").exercise("ntk_base").points
     points = notebook.check("ntk_base")
     assert points == (worth if right else 0)
@@ -232,9 +232,9 @@ def test_a_check_says_what_is_wrong_and_gives_the_points(beside, capsys, code, r
     assert "Warning" not in printed
 
 
-def test_a_loop_at_import_is_told(beside, displayed, monkeypatch):
+def test_a_loop_at_import_is_told(module, displayed, monkeypatch):
     monkeypatch.setattr("course.testing.run.SECONDS_PER_TEST", 1)
-    add(beside, "\nwhile True:\n    pass\n")
+    add(module, "\nwhile True:\n    pass\n")
     assert notebook.exercises("rope").ntk_base(10000, 2, 4)
     assert "did not finish its import in 1 s" in repr(displayed[0])
 

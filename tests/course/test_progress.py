@@ -32,7 +32,7 @@ def ntk_base(base, factor, head_dim):
 
 
 def found(lesson: str, **statuses: str) -> list[LessonResult]:
-    """Return what a check finds where exercises stand so."""
+    """Return what a check finds for these statuses."""
     exercises = (
         ExerciseResult(name, 1, (TestResult("test", Status(status)),), 1)
         for name, status in statuses.items()

@@ -1,4 +1,4 @@
-"""Real words: what is counted is what is trained, and both are scored alike."""
+"""Real words: counting and training use the same pairs, and both are scored in the same way."""
 
 import itertools
 import math
@@ -151,7 +151,7 @@ def test_every_way_makes_rows_that_know_the_company_of_words(words):
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
-    """A data folder with a short text of real words, and Google's questions beside it."""
+    """A data folder with a short text of real words, and Google's questions next to it."""
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
     monkeypatch.setattr("course.data.kingdom.kingdom_text", lambda: SHORT)
     (tmp_path / "tinyshakespeare.txt").write_text(SHORT[:9000], encoding="utf-8")

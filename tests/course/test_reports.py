@@ -166,7 +166,7 @@ class Page(HTMLParser):
         self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
 
     def text(self, tag: str) -> str:
-        """What stands directly in the elements of one kind."""
+        """The text directly inside the elements of one kind."""
         return "".join(self.texts.get(tag, []))
 
     def says(self, sentence: str) -> bool:

@@ -28,7 +28,7 @@ IS_ROOT = getattr(os, "geteuid", lambda: -1)() == 0
 
 MAY_BE_CLOSED_ANYWAY = {
     "trace the parent",
-    "become root of its own namespace",
+    "become root in its own namespace",
     "open a file of the installed Python for writing",
     "change the permissions of the installed Python",
     "write to shared memory",
@@ -44,7 +44,7 @@ def answer(run, limits=None) -> str:
 
 
 def end_of(run, limits=None) -> str:
-    """What ended a worker that does nothing but `run`."""
+    """What ended a worker that only does `run`."""
     with spawn(lambda _: run(), limits) as worker:
         worker.connection.recv(1)  # until it is closed
     return worker.why_it_ended()
@@ -98,7 +98,7 @@ def import_packages():
         (lambda: os.environ == ENVIRONMENT, "True"),
         (os.getcwd, "/"),
     ],
-    ids=["imports packages", "has randomness", "has the minimal environment", "stands in the root"],
+    ids=["imports packages", "has randomness", "has the minimal environment", "is in the root"],
 )
 def test_a_worker(act, given, monkeypatch):
     monkeypatch.setenv("SECRET", "token")

@@ -97,7 +97,7 @@ def ran():
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, ran):
-    """The site, built anew, of notebooks whose GPTs train for a few steps."""
+    """The site, rebuilt, with notebooks whose GPTs train for a few steps."""
     pytest.importorskip("sphinx", reason='the extra `site` is not there: pip install -e ".[site]"')
     from course.site import build, executed
 
@@ -147,7 +147,7 @@ def window(chromium, theme="light", size="desktop"):
 
 @pytest.fixture
 def opened(site, chromium):
-    """`opened(name, theme)`: a page of the site in a window of its own."""
+    """`opened(name, theme)`: a page of the site in its own window."""
     windows = []
 
     def open_page(name, theme="light"):
@@ -554,10 +554,10 @@ def test_the_hands_of_a_position_turn(opened):
 def test_query_and_key_move_and_the_angle_between_them_stays(opened):
     page = opened("course/lessons/5_rope.html")
     both = page.get_by_role("slider", name="Both move: query at position")
-    apart = page.get_by_role("slider", name="The key stands further on by")
+    apart = page.get_by_role("slider", name="The key is later by")
 
     def told():
-        """What stands below each dial, and where its two hands point."""
+        """The text below each dial, and where its two hands point."""
         texts = page.locator(".live svg text").all_text_contents()
         angles = [text for text in texts if text.startswith("angle")]
         return angles, [text for text in texts if text.startswith("score")], tips_of(page)

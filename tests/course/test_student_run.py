@@ -389,7 +389,7 @@ def test_an_endless_import_is_cut_off(run, monkeypatch):
 
 @pytest.mark.parametrize("inside", [True, False], ids=["in a call", "while it is loaded"])
 def test_leaving_the_process_is_no_pass(tmp_path, inside):
-    """In a process of its own: were it to leave, these tests would end with it."""
+    """In a separate process: if it left, these tests would end with it."""
     leave = "import os; os._exit(0)"
     source = with_body("rotate_half", leave) if inside else leave
     (tmp_path / "rope.py").write_text(source, encoding="utf-8")

@@ -339,7 +339,7 @@ def test_nothing_is_said_of_copies_that_are_the_same(tmp_path):
 
 
 def test_the_courses_own_folders_are_no_copies(tmp_path):
-    """A clone holds more than one rope.py, and notebooks beside it."""
+    """A clone has more than one rope.py, and notebooks next to it."""
     own = ["solutions/rope.py", "course/figures/notebooks/rope.py", "course/mistakes/rope.py"]
     own += ["notebooks/source/5_rope.py", "notebooks/5_rope.ipynb", "benchmarks/skipgram.py"]
     own += ["course/experiments/block_skipgram.py"]
@@ -1065,7 +1065,7 @@ def test_a_submission_that_is_gone_when_its_turn_comes_is_a_note(tmp_path):
 
 
 def test_a_folder_has_an_end_in_depth_and_in_number(tmp_path, monkeypatch):
-    """On the disk and in the zip of a class alike."""
+    """Both on the disk and in the zip of a class."""
     few_files(monkeypatch)
     files = {"ann/exercises/rope.py": "a"} | {f"ann/rope/rope{i}.py": "" for i in range(200)}
     files |= {"bob/rope.py": "b", "cid/" + "d/" * 50 + "rope.py": "a", "dan/d/d/rope.py": "d"}
@@ -1080,7 +1080,7 @@ def test_a_folder_has_an_end_in_depth_and_in_number(tmp_path, monkeypatch):
 
 
 def read_zip(tmp_path, data: bytes) -> Submission:
-    """A zip beside a good submission, which must not suffer; and within the zip of a class."""
+    """A zip next to a good submission, which must not suffer; and inside the zip of a class."""
     found = [read(path) for path in forms(tmp_path, {"ann.zip": data, "bob/rope.py": "b"})]
     assert all(one["bob"].modules == {"rope": b"b"} for one in found)
     assert found[0] == found[1] == found[2]

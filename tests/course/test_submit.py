@@ -107,7 +107,7 @@ def test_it_says_nothing_of_the_computer_and_of_the_student_only_a_given_name(wo
     assert json.loads(packed()["manifest.json"])["name"] == "Ada Lovelace \udcff"
 
 
-# --- what is odd is said, and never in the way ----------------------------------------------
+# --- anything odd is reported, and never blocks ----------------------------------------------
 
 
 def _missing(path):

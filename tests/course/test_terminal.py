@@ -185,7 +185,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-termin
 
 
 class Terminal:
-    """`course` on a pseudo-terminal of its own, and all that it wrote there."""
+    """`course` on its own pseudo-terminal, and everything that it wrote there."""
 
     def __init__(self, repository: Path, *arguments: str, columns: int = 80) -> None:
         import fcntl

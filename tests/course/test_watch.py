@@ -28,7 +28,7 @@ MODES = [
 
 
 def at_home(repository: Path) -> dict:
-    """How to run a command in a repository of its own."""
+    """How to run a command in a separate repository."""
     own = {"PYTHONPATH": str(repository), "PYTHONIOENCODING": "utf-8"}
     return {"cwd": repository, "env": {**os.environ, **own}}
 
@@ -41,7 +41,7 @@ def points_without(*wrong: str) -> str:
 
 
 class Watch:
-    """A watcher that runs in a repository of its own, and what it has said so far."""
+    """A watcher that runs in a separate repository, and what it has printed so far."""
 
     def __init__(self, repository: Path, *arguments: str) -> None:
         self.repository = repository

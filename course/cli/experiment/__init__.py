@@ -37,7 +37,7 @@ def _one_sentence() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         click.echo(err=True)
-        sys.exit("Stopped. What is finished is kept.")
+        sys.exit("Stopped. Finished results are kept.")
     except ChildProcessError as error:
         raise click.ClickException(f"{error}: memory may have run out") from None
     except OSError as error:

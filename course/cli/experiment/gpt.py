@@ -24,7 +24,7 @@ N_WRITTEN = 500
 @click.option("--prompt", metavar="TEXT", help="Go on from TEXT with the trained model.")
 @a_seed
 def gpt(long: bool, prompt: str | None, seed: int) -> None:
-    """Train the GPT of your lesson 8, and beside it the same one without positions.
+    """Train the GPT of your lesson 8, and the same one without positions.
 
     It learns the toy kingdom's language, one character at a time, in less than a minute on two
     processors; a checker counts how many of its lines are grammatical. With --long it learns from

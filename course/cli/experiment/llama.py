@@ -196,7 +196,7 @@ def _print_mine() -> None:
     click.echo(f"{said}\n\n{BEGINNING} ...")
     click.echo(_indented(mine.goes_on))
     yours = [name for name, source in mine.sources.items() if source == "yours"]
-    said = f"Yours: {', '.join(yours) or 'nothing yet'}. What is still a stub is borrowed."
+    said = f"Yours: {', '.join(yours) or 'nothing yet'}. The rest is borrowed from the reference."
     click.echo(f"\n{filled(said)}")
 
 

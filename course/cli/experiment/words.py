@@ -22,7 +22,7 @@ def words(seed: int) -> None:
     The text is TinyShakespeare if it was fetched. Shown are the nearest words after 1, 3 and 10
     epochs; how near scores come to PMI - log K, where Levy and Goldberg say that they rest; trained
     rows against those of an SVD; and the nearest of some tokens. It takes less than a minute. If
-    Google's questions-words.txt lies where `course data` puts its files, they are asked, too.
+    Google's questions-words.txt is where `course data` puts its files, they are tested, too.
 
     \b
     Example:

@@ -291,7 +291,7 @@ def far() -> Picture:
         "SmolLM2 reads 2,000 tokens too many without harm, then it needs a remedy",
         alt=f"The loss of SmolLM2 in {ends[-1]:,} tokens of Shakespeare, a mean for each {piece}, "
         f"as trained, with ntk_base and with YaRN. Up to {trained:,}, the length of its training, "
-        "and on to 10,000 the three lines lie on each other. Then the first one rises. At the "
+        "and on to 10,000 the three lines coincide. Then the first one rises. At the "
         f"end: {listing}.",
         x="tokens read",
         y="loss, nats per token",

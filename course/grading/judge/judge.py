@@ -116,7 +116,7 @@ class Judge:
         return replace(result, student=unit.student, key=key_of(unit, self.seed), seconds=seconds)
 
     def _result(self, unit: Unit) -> GradedResult:
-        """Return the result of what was handed in, whoever did it.
+        """Return the result of what was handed in, without the student.
 
         Many students submit the module as it was given out: the same text is graded once.
         """

@@ -51,7 +51,7 @@ class Unreadable(Exception):
 def read_file(folder: str | Path, name: str, at_most: int) -> bytes:
     """Return what a regular file in a student's folder holds.
 
-    Neither the file nor the folder may be a link, nor the file one of several names of the same:
+    Neither the file nor the folder may be a link, nor may the file have several names:
     what it leads to may be another's.
 
     Raises:
@@ -150,7 +150,7 @@ class HandedIn:
 
 
 def read_handed_in(folder: Path, lesson: Lesson) -> HandedIn:
-    """Read a submission; what a student made unreadable counts as missing, and a remark says so.
+    """Read a submission; a file that a student made unreadable counts as missing, with a remark.
 
     Raises:
         OSError: this machine cannot read it.

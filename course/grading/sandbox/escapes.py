@@ -223,6 +223,6 @@ ATTEMPTS = {
     "ask the kernel about the network": lambda _: _bind(socket.AF_NETLINK, socket.SOCK_RAW, (0, 0)),
     "map 100 GB of memory": _memory,
     "raise its own limit on processor time": _raise_limit,
-    "become root of its own namespace": lambda _: _system_call("unshare", _NEW_USER),
+    "become root in its own namespace": lambda _: _system_call("unshare", _NEW_USER),
     "call what no exercise needs": _rare_calls,
 }

@@ -299,6 +299,6 @@ class Loop:
     def _what_to_do(self) -> str:
         if self._exercise is None:
             return everything_passes()
-        if self._is_wrong:  # where to write is said with what is wrong
+        if self._is_wrong:  # the message says where to write
             return words.where_to_read(self._exercise)
         return words.task(self._exercise, self._status)

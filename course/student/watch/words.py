@@ -1,4 +1,4 @@
-"""What the loop says: where one is, what is asked for, what passed."""
+"""The loop's words: where you are, what to write, what passed."""
 
 from collections.abc import Mapping, Sequence
 

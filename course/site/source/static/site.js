@@ -1,4 +1,4 @@
-// What is wider than its place scrolls by itself; the keyboard has to get there too.
+// Wide elements scroll by themselves; the keyboard has to get there too.
 function letKeysScroll() {
   for (const element of document.querySelectorAll("pre, .math, .table-wrapper, .output")) {
     if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;
