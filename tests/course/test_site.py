@@ -13,6 +13,7 @@ from course import ROOT, cli
 from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, source_of, stems
 from course.cli import site as command
 from course.site import build, executed, pages
+from course.site.cards import anchor
 from course.stubs import stub_from
 from course.syllabus import lessons
 from course.system.files import write_atomically
@@ -147,6 +148,13 @@ def test_no_solution_and_no_model_answer_is_published(written):
         assert YOUR_ANSWER not in notebook
         for word in ("google.colab", "slider", "Guess("):  # what a page cannot do
             assert word not in notebook
+
+
+def test_every_exercise_has_a_card_in_its_text(written):
+    for lesson in lessons():
+        text = (written / "course" / "lessons" / lesson.text.name).read_text(encoding="utf-8")
+        for exercise in lesson.exercises:
+            assert text.count(f'id="{anchor(exercise)}"') == 1
 
 
 def test_the_figures_of_a_text_lie_beside_it(written):
