@@ -1,7 +1,9 @@
 """A figure as SVG: one file for light and dark pages, without a script or a font from elsewhere.
 
-Each color stands in the file as what it is on a light page. On a dark screen a style sheet in the
-file puts another in its place; what knows no style sheets still shows the light one.
+Colors in the file are those of a light page. On a dark screen a style sheet in the file replaces
+them; a program that knows no style sheets still shows the light ones. Text is text, so it can be
+found, selected and read aloud. It is set in DejaVu Sans, with which the figure was laid out, or in
+Verdana, which is as wide.
 """
 
 import html
@@ -18,7 +20,7 @@ _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
 def svg_of(figure: Figure, title: str, metadata: str, width: int) -> str:
-    """Return a figure as the text of an SVG so many pixels wide, letters as paths.
+    """Return a figure as the text of an SVG that is so many pixels wide.
 
     Args:
         title: what is to be seen, in words.
@@ -27,11 +29,11 @@ def svg_of(figure: Figure, title: str, metadata: str, width: int) -> str:
     for image in figure.findobj(AxesImage):
         image.set_interpolation("none")  # then a cell is one pixel of the image in the file
     file = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "what and where"}):
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "what and where"}):
         figure.savefig(file, format="svg", facecolor="none", metadata=_NO_METADATA)
     inside = file.getvalue().partition("<svg")[2].partition(">")[2]
     inside = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", inside, count=1, flags=re.DOTALL)
-    inside = _smaller(inside)
+    inside = _smaller(_in_one_font(inside))
     across, down = (72 * inches for inches in figure.get_size_inches())
     view = f"{across:.6g} {down:.6g}"
     return (
@@ -46,6 +48,13 @@ def svg_of(figure: Figure, title: str, metadata: str, width: int) -> str:
     )
 
 
+def _in_one_font(inside: str) -> str:
+    """Return the same drawing with its fonts named in the style sheet, not with each text."""
+    inside = re.sub(r"font-family: [^;\"]*Mono[^;\"]*", "font-family: monospace", inside)
+    inside = re.sub(r" ?font-family: (?!monospace)[^;\"]*;?", "", inside)
+    return re.sub(r' transform="rotate\(-0 [^)]*\)"', "", inside)
+
+
 def _smaller(inside: str) -> str:
     """Return the same drawing in fewer bytes.
 
@@ -54,7 +63,6 @@ def _smaller(inside: str) -> str:
     """
     inside = re.sub(r"<!--.*?-->\n?", "", inside, flags=re.DOTALL)
     inside = inside.replace("xlink:href", "href")
-    inside = inside.replace("DejaVuSans-Bold-", "b").replace("DejaVuSans-", "s")
     used = set(re.findall(r'"#([^"]+)"|url\(#([^)]+)\)', inside))
     names = {name for both in used for name in both}
     inside = re.sub(r' id="([^"]+)"', lambda it: it[0] if it[1] in names else "", inside)
@@ -80,5 +88,6 @@ def _style(inside: str) -> str:
     # black is what a shape is filled with that names no color: letters do not
     return (
         "*{stroke-linejoin:round;stroke-linecap:butt}\n"
+        'text{font-family:"DejaVu Sans",Verdana,sans-serif;white-space:pre}\n'
         f"@media screen and (prefers-color-scheme:dark){{\nsvg{{fill:{ON_DARK[INK]}}}\n{rules}}}\n"
     )
