@@ -19,7 +19,15 @@ from torch import Tensor, nn
 from course.experiments.character_gpt import ALWAYS, CharacterGPT, Size
 from course.experiments.positions import BASE, RopeAt
 from course.experiments.processes import side_by_side
-from course.experiments.training import Settings, fingerprint, kept_in, kept_or_made, rate, sources
+from course.experiments.training import (
+    Settings,
+    fingerprint,
+    kept_in,
+    kept_or_made,
+    rate,
+    sources,
+    trainable,
+)
 from course.schemes import SCHEMES, schemes_for
 from course.student.exercises import passing_exercises
 
@@ -204,7 +212,7 @@ def trained(job: Job, tell: Callable[[int], object] = lambda step: None) -> Char
     generator = torch.Generator().manual_seed(job.seed)
     model = new_model(job)
     matrices = [w for w in model.blocks.parameters() if w.ndim == 2]
-    rest = [w for w in model.parameters() if all(w is not matrix for matrix in matrices)]
+    rest = [w for w in trainable(model) if all(w is not matrix for matrix in matrices)]
     adam, muon = torch.optim.Adam(rest, lr=settings.lr, betas=(0.9, 0.95)), Muon(matrices)
     for step in range(settings.steps):
         share = rate(step, settings.steps, settings.warm_up, settings.last_rate)

@@ -1,6 +1,7 @@
 """What passes does not crash: experiments, notebooks and the Lab on right modules in any style."""
 
 import contextlib
+import dataclasses
 import io
 import math
 import types
@@ -16,7 +17,7 @@ from course.building.notebooks import LAB, notebook_from, source_of
 from course.data.corpus import Corpus
 from course.data.kingdom import kingdom_text
 from course.data.published import FILE, open_smollm2
-from course.experiments import cached, gpt, llama, llama_far, llama_mine, positions, training
+from course.experiments import cached, gpt, llama, llama_far, llama_mine, positions, tasks, training
 from course.experiments.character_gpt import Size
 from course.experiments.training import Settings
 from course.lab.positions import EXERCISES, table_of
@@ -235,12 +236,10 @@ def style(request, monkeypatch, tmp_path):
     style = {**STYLES[request.param], "kind": request.param}
 
     def load(path: Path, earlier: dict | None = None) -> types.ModuleType:
-        if path.parent.name == "exercises":
-            return module_in(style, path.stem, earlier)
-        return load_module(path, earlier)
+        return module_in(style, path.stem, earlier)
 
     names = [one.name for lesson in lessons() for one in lesson.exercises]
-    monkeypatch.setattr(exercises, "load_module", load)
+    monkeypatch.setattr(exercises, "load_in_time", load)
     monkeypatch.setattr(exercises, "stubs_in", lambda *_: set())
     monkeypatch.setattr(exercises, "status_of_all", lambda: dict.fromkeys(names, PASSED))
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
@@ -272,6 +271,15 @@ def test_schemes_are_trained_compared_and_kept(style, tmp_path):
     skip_unless_it_differs_in(EARLIER, style)
     for scheme in SCHEMES:
         positions.result_of(scheme, TINY, tmp_path)
+
+
+def test_tasks_are_trained_and_asked(style, monkeypatch, tmp_path):
+    skip_unless_it_differs_in(EARLIER, style)
+    back = dataclasses.replace(tasks.TASKS["back"], steps=1)
+    monkeypatch.setitem(tasks.TASKS, "back", back)
+    monkeypatch.setattr(tasks, "LENGTHS", (tasks.TRAINED,))
+    for scheme in tasks.schemes():
+        tasks.result_of(tasks.Job("back", scheme, 0), tmp_path)
 
 
 def test_a_checkpoint_is_converted_and_read_with_a_cache(style, monkeypatch):
