@@ -555,12 +555,12 @@ class TestRelativeBuckets:
         expect.equal(got, torch.tensor([7, 7, 7, 7, 7]))
 
     def test_max_distance_may_be_far_away(self, lesson):
-        """8 buckets up to 2**42: from 4 = 2**2 to 2**42 is a factor of 2**40, in 4 steps of
-        2**10, so that 2**11 is still in bucket 4, and 2**41 in 7.
+        """8 buckets up to 2**18: from 4 = 2**2 to 2**18 is a factor of 2**16, in 4 steps of
+        2**4, so that 2**5 is still in bucket 4, and 2**17 in 7.
         """
-        distances = torch.tensor([3, 2**11, 2**13, 2**21, 2**31, 2**33, 2**41, 2**43])
-        got = lesson.relative_buckets(distances, 8, 2**42)
-        expect.equal(got, torch.tensor([3, 4, 5, 5, 6, 7, 7, 7]))
+        distances = torch.tensor([3, 2**5, 2**8, 2**9, 2**11, 2**13, 2**15, 2**17, 2**19])
+        got = lesson.relative_buckets(distances, 8, 2**18)
+        expect.equal(got, torch.tensor([3, 4, 5, 5, 6, 6, 7, 7, 7]))
 
     def test_later_keys_count_as_distance_0(self, lesson):
         """A key after its query is at a negative distance, which a causal model masks;
