@@ -2,7 +2,7 @@
 
 The checkpoint is a small character model trained with *interleaved* RoPE, as some that are
 published. Your `interleaved_to_half` makes it fit your `RotaryEmbedding`, whose `offset` says
-where a token stands when the keys before it come from a cache.
+where a token is when the keys before it come from a cache.
 """
 
 import time

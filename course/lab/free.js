@@ -1,4 +1,4 @@
-// Free play: a sentence of one's own, and any head.
+// Free play: your own sentence, and any head.
 
 function addFree() {
   const field = $("sentence");

@@ -95,7 +95,7 @@ function longestHand(pair) {
 const HANDLES = ["both", "k", "q"]; // as the Tab key reaches them
 
 const isNarrow = () => widthOf($("ruler")) < 520;
-const margin = () => (isNarrow() ? 52 : 110); // beside the first and last position: for a handle
+const margin = () => (isNarrow() ? 52 : 110); // next to the first and last position: for a handle
 const pixels = () => (widthOf($("ruler")) - 2 * margin()) / (NUMBERS.longest - 1);
 
 function addRuler() {

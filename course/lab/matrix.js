@@ -94,7 +94,7 @@ function drawMatrix() {
   words(svg, [right - 2, above - 16], "score", "quiet left");
 }
 
-/** What the colors mean: a bar of them, with the numbers at its ends. */
+/** The color bar, with the numbers at its ends. */
 function scale(svg, x, y, height, most) {
   const steps = 40;
   for (let step = 0; step < steps; step += 1) {

@@ -1,4 +1,4 @@
-// A student's own functions beside the reference's: their numbers, the difference, what the course
+// A student's own functions next to the reference's: their numbers, the difference, what the course
 // knows of the mistake, and which of the story's claims still hold.
 
 const SHOWN_POSITIONS = 12;
@@ -37,7 +37,7 @@ const probe = (part) =>
     normed(tokenRow("rope", home().at(-1)), weight("rope", "norms")[0]),
   );
 
-/** The largest difference of the two rows that are most alike, among those of the training. */
+/** The largest difference of the two most similar rows, among the trained ones. */
 const leastApart = (scheme) => (from) => {
   const rows = unpacked(from[scheme]).slice(0, NUMBERS.read);
   const gaps = rows.flatMap((row, i) =>
@@ -89,7 +89,7 @@ const DRIFTS = (share) =>
   `Along the text yours changes, by up to ${inPercent(share)} of its largest, though the distance stays.`;
 const inPercent = (share) => `${fixed(100 * share, share < 0.1 ? 1 : 0)}\u00a0%`;
 
-const OWN_ROW = "Each position has a row of its own.";
+const OWN_ROW = "Each position has its own row.";
 const OF_DISTANCE = "depends on their distance alone.";
 
 /** What the story claims of a scheme: in which steps, in which words, what is measured, whether the

@@ -1,5 +1,5 @@
 // The five trained models, computed in the page: each has a table of tokens, one block with four
-// heads, and the table once more. They differ in how they are told where a word stands, and in all
+// heads, and the table once more. They differ in how they are told where a word is, and in all
 // weights, for each was trained by itself.
 
 const { heads: HEADS, width: WIDTH } = NUMBERS;
@@ -23,7 +23,7 @@ function tokenRow(scheme, word) {
 
 const isAdded = (scheme) => scheme === "learned" || scheme === "sinusoidal";
 
-/** What a scheme adds to a word at a position: (C,); null where it adds nothing. */
+/** The vector that a scheme adds to a word at a position: (C,); null if it adds nothing. */
 function positionRow(scheme, position, from = OWN) {
   return isAdded(scheme) ? unpacked(from[scheme])[position] : null;
 }
@@ -36,7 +36,7 @@ function inputs(scheme, sentence, positions, from) {
   });
 }
 
-/** A row divided by the root of its mean square, each feature times a weight of its own. */
+/** A row divided by the root of its mean square, each feature times its own weight. */
 function normed(row, weights) {
   const size = Math.sqrt(dot(row, row) / row.length + 1.1920929e-7);
   return row.map((value, index) => (value / size) * weights[index]);
@@ -118,7 +118,7 @@ function nextWord(scheme, sentence, positions, from = OWN) {
 
 const gelu = (x) => (x / 2) * (1 + erf(x / Math.SQRT2));
 
-/** The error function, by the series whose terms are all positive; beyond 6 it is 1 to the digit. */
+/** The error function, by the series with only positive terms; beyond 6 it is 1 to the last digit. */
 function erf(x) {
   if (Math.abs(x) > 6) return Math.sign(x);
   let [sum, term] = [x, x];

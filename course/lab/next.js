@@ -1,4 +1,4 @@
-// What the model says comes next: for the words as they stood at first, and as they stand now; and
+// What the model predicts next: for the words in their first order, and as they are now; and
 // the same for all schemes in a table.
 
 function addNext() {

@@ -1,4 +1,4 @@
-// The page is put together, and drawn anew when the window gets another width.
+// The page is put together, and redrawn when the window changes its width.
 
 addWords();
 addNext();

@@ -1,4 +1,4 @@
-// Lines over an axis, each with its name at its end; where `at` stands, a line and a dot on each.
+// Lines over an axis, each with its name at its end; at `at`, a line and a dot on each.
 
 /**
  * figure: label (for who cannot see it), x and y (what the axes count), lines (name, look, values,
@@ -79,7 +79,7 @@ function ticks(low, high) {
   return Array.from({ length: count }, (_, index) => (Math.ceil(low / step - 1e-9) + index) * step);
 }
 
-/** Names at the ends of lines, moved so that none lies on another. */
+/** Names at the ends of lines, moved so that they don't overlap. */
 function apart(ends, lowest) {
   const sorted = [...ends].sort((one, other) => one.wanted - other.wanted);
   let least = 8;

@@ -38,7 +38,7 @@ function hand(parent, [x, y], radius, [right, up], look) {
   shape(parent, "circle", { cx: tip[0], cy: tip[1], r: 4.2, class: `${look} filled` });
 }
 
-/** What a hand passes over; angles in radians, counterclockwise from the right. */
+/** The sector that a hand passes over; angles in radians, counterclockwise from the right. */
 function sector(parent, [x, y], radius, from, turned, look) {
   const at = (angle) => `${x + radius * Math.cos(angle)} ${y - radius * Math.sin(angle)}`;
   const [long, clockwise] = [Math.abs(turned) > Math.PI ? 1 : 0, turned < 0 ? 1 : 0];

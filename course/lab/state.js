@@ -13,9 +13,9 @@ const CALLED = {
 const state = {
   step: 1,
   words: home(), // by their number, which a word keeps wherever it is moved
-  order: [...home().keys()], // the numbers of the words, as they now stand
+  order: [...home().keys()], // the numbers of the words, in their current order
   scheme: "none",
-  chosenHead: null, // a head of one's own choice; else the telling one of the scheme
+  chosenHead: null, // a head that was chosen; else the telling one of the scheme
   query: home().length - 1, // the numbers of the two words that meet in the score
   key: NUMBERS.swapped[1],
   start: 0, // the position of the first word
@@ -41,7 +41,7 @@ function settle(changes) {
   Object.assign(state, changes);
   const { order } = state;
   if (order.indexOf(state.key) > order.indexOf(state.query)) {
-    [state.query, state.key] = [state.key, state.query]; // a key stands before its query
+    [state.query, state.key] = [state.key, state.query]; // a key comes before its query
   }
   const room = NUMBERS.longest - order.length;
   state.gap = within(state.gap, 0, room);
@@ -60,7 +60,7 @@ function draw() {
 /** The words in their order. */
 const sentence = () => state.order.map((number) => state.words[number]);
 
-/** The position of each word: from the query on they stand further, if there is a gap. */
+/** The position of each word: from the query on they are later, if there is a gap. */
 function positions() {
   const query = state.order.indexOf(state.query);
   return state.order.map((_, index) => state.start + index + (index >= query ? state.gap : 0));

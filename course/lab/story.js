@@ -13,11 +13,11 @@ const STEPS = {
 const LAST = NUMBERS.mine ? 7 : 6;
 
 const ABOUT = {
-  none: "Nothing says where a word stands.",
-  learned: "Each position has a row of its own, learned in training; it is added to the word's.",
+  none: "Nothing says where a word is.",
+  learned: "Each position has its own row, learned in training; it is added to the word's.",
   sinusoidal: "Waves of many lengths, sampled at the position, are added to the word's row.",
-  rope: "Rotary position embedding: nothing is added. Queries and keys are turned, the further on the more.",
-  alibi: "Nothing is added or turned. The score falls with the distance.",
+  rope: "Rotary position embedding: nothing is added. Queries and keys are turned, and later ones are turned further.",
+  alibi: "Nothing is added or turned; the score falls with the distance.",
 };
 
 /** Who says what comes next after the story's sentence, two words in each other's place. */
@@ -43,8 +43,8 @@ const GUESSES = {
     ask: () => {
       const [early, late] = NUMBERS.swapped.map((place) => home()[place]);
       return (
-        `The next step tells each word where it stands. “${late}” and “${early}” trade places, so ` +
-        `“${early}” is the verb right before “${home().at(-1)}”. What will a model with RoPE say?`
+        `The next step tells each word where it is. “${late}” and “${early}” trade places, so ` +
+        `“${early}” is the verb right before “${home().at(-1)}”. What will a model with RoPE predict?`
       );
     },
     options: () => [
@@ -56,13 +56,13 @@ const GUESSES = {
       right: afterSwap("rope")[0] === atHome("rope")[0] ? "same" : "other",
       told:
         `With RoPE the model says **${atHome("rope")[0]}** (${percent(atHome("rope")[1])}) at first and ` +
-        `**${afterSwap("rope")[0]}** (${percent(afterSwap("rope")[1])}) after the exchange. ` +
+        `**${afterSwap("rope")[0]}** (${percent(afterSwap("rope")[1])}) after the swap. ` +
         `Without positions it says ${atHome("none")[0]} both times.`,
     }),
   },
   2: {
     ask: () =>
-      "The next step takes RoPE apart. Query and key both move ten positions on, so both are turned " +
+      "The next step takes RoPE apart. Query and key both move ten positions later, so both turn " +
       "further. What happens to the angle between them?",
     options: () => [
       ["grows", "it grows"],
@@ -85,12 +85,12 @@ const GUESSES = {
   },
   3: {
     ask: () =>
-      "The sinusoids, waves of the step before, are hands that turn, too: the product of two " +
-      "positions depends on their distance alone. But a real layer makes query and key by W_q and " +
-      "W_k, learned in training. Sinusoids are added to a word before these, RoPE turns after. " +
-      "Whose scores still depend on the distance alone?",
+      "The sinusoids, the waves of step 2, are hands that turn, too: the product of two positions " +
+      "depends only on their distance. But a real layer makes query and key with W_q and W_k, " +
+      "learned in training. Sinusoids are added to a word before that, and RoPE turns after it. " +
+      "Whose scores still depend only on the distance?",
     options: () => [
-      ["both", "those of the sinusoids and of RoPE"],
+      ["both", "both: the sinusoids' and RoPE's"],
       ["rope", "RoPE's, not the sinusoids'"],
       ["none", "neither"],
     ],
@@ -103,7 +103,7 @@ const GUESSES = {
         told:
           `Moved along the text, the score of a pair changes by up to ${bare[0]} (sinusoidal) and ` +
           `${bare[1]} (RoPE) without W_q and W_k, and by ${through[0]} and ${through[1]} with them. The ` +
-          "projection stands between a sinusoid and the score; RoPE turns after it.",
+          "projection comes between a sinusoid and the score; RoPE turns after it.",
       };
     },
   },
@@ -111,11 +111,11 @@ const GUESSES = {
     ask: () =>
       `All five models were trained on ${NUMBERS.read} words at a time. They now read ` +
       `${NUMBERS.farthest} words. Which of the five is as good at the end as it was in training? Think ` +
-      "of what each meets there for the first time: rows, waves, angles, or a larger penalty.",
+      "of what is new to each of them there: rows, waves, angles, or a larger penalty.",
     options: () => [
       ["rope alibi", "RoPE and ALiBi"],
       ["alibi", "ALiBi alone"],
-      ["sinusoidal rope alibi", "all whose positions are a formula"],
+      ["sinusoidal rope alibi", "all whose positions come from a formula"],
     ],
     answer: () => {
       const losses = SCHEMES.map((scheme) => {
@@ -126,7 +126,7 @@ const GUESSES = {
         right: SCHEMES.filter(endsWell).join(" "),
         told:
           `Loss at the end of ${NUMBERS.read} words → of ${NUMBERS.farthest}, nats a word: ${losses.join("; ")}. ` +
-          "RoPE's distances are relative, but it never met such long ones; ALiBi hardly looks that far.",
+          "RoPE's distances are relative, but it never met such long ones; ALiBi hardly looks that far back.",
       };
     },
   },

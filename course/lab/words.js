@@ -1,7 +1,7 @@
 // The sentence: each word can be dragged onto another, and wears a bar: how much the query attends
 // to it.
 
-/** In the story the last word stays, for it asks what comes next. */
+/** In the story the last word stays, because it asks what comes next. */
 const isFixed = (number) => state.step < 6 && number === state.order.at(-1);
 
 function addWords() {
@@ -29,7 +29,7 @@ function addWords() {
   });
   strip.addEventListener("pointermove", (event) => {
     if (!grabbed) return point(pairWith(numberAt(event)));
-    // the word that stood here when the dragging began, for others have moved since
+    // the word that was here when dragging began, because others have moved since
     const under = nearest(event);
     if (under === null || under === grabbed.over) return;
     grabbed.over = under;
@@ -88,7 +88,7 @@ function setTabStop(button) {
   button.tabIndex = Number(button.parentElement.dataset.number) === entry ? 0 : -1;
 }
 
-/** Choose a word as query or, if it stands before the query, as key. */
+/** Choose a word as query or, if it comes before the query, as key. */
 function choose(number) {
   const { order, query } = state;
   if (order.indexOf(number) < order.indexOf(query)) return set({ key: number, gap: 0 });
@@ -159,7 +159,7 @@ function wordsNote(query) {
   return `Bars: how much “${asks}” attends to each word, or reads from it (${CALLED[scheme]}; ${head}).${places}`;
 }
 
-/** Let the words glide from where they stood to where a change puts them. */
+/** Let the words glide from where they were to where a change puts them. */
 function glide(change) {
   const boxes = [...$("words").children];
   const before = boxes.map((box) => box.getBoundingClientRect());

@@ -573,7 +573,7 @@ def test_a_projection_takes_from_sinusoids_what_it_leaves_to_rope(opened):
 
 def test_losses_are_shown_as_far_as_one_reads(opened, numbers):
     page = opened(5)
-    slider = page.get_by_label("Read on to")
+    slider = page.get_by_label("Read up to")
     ends = page.locator("#cliff path.curve").evaluate_all(
         "paths => paths.map(path => path.getBBox().width)"
     )
@@ -648,9 +648,9 @@ def test_steps_by_links_by_the_address_and_onward(opened):
     page = opened()
     assert page.locator("#steps [aria-current]").inner_text() == "1 Order"
     for step in ("2 Positions", "3 Hands", "4 Projections", "5 Longer", "Free play"):
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Next →").click()
         assert page.locator("#steps [aria-current]").inner_text() == step
-    assert page.get_by_role("button", name="Go on").is_hidden()
+    assert page.get_by_role("button", name="Next →").is_hidden()
     page.get_by_role("link", name="Hands").click()
     page.locator("#hands").wait_for()
     assert page.url.endswith("#3")

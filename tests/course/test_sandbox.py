@@ -51,7 +51,7 @@ def end_of(run, limits=None) -> str:
 
 
 def in_a_process(act) -> str:
-    """What `act` gives in a process of its own, or how it was refused, as text."""
+    """The result of `act` in a separate process, or how it was refused, as text."""
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:

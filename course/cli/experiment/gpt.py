@@ -32,7 +32,7 @@ def gpt(long: bool, prompt: str | None, seed: int) -> None:
     are kept, and shown at once.
 
     --prompt goes on from a text, character by character with your cache, and says how much faster
-    that is than to read the whole text anew for each.
+    that is than rereading the whole text for each.
 
     \b
     Examples:
@@ -109,6 +109,6 @@ def _write_on(training: "GPTTraining", ids: list[int]) -> None:
     click.echo(
         f"\n\n{speed.with_cache:,.0f} characters a second with the cache, {speed.without:,.0f} "
         "without, where the whole text is read\n"
-        f"anew for each of {speed.n_tokens}. Both write {same}."
+        f"again for each of {speed.n_tokens}. Both write {same}."
     )
     print_borrowed(sources(all_names()))

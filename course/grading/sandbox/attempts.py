@@ -1,4 +1,4 @@
-"""What a module tries that no exercise needs and the sandbox refuses, for the instructor to know.
+"""Attempts by a module that no exercise needs and the sandbox refuses, for the instructor.
 
 Python itself tells of it, by audit events (PEP 578). The module runs in the same process and can
 keep an attempt from being noted, so this is a hint; it is the sandbox that protects.

@@ -16,7 +16,7 @@ this works the same for root and for anyone, on a laptop and in a container. Whe
 namespaces, a worker lives in some, too (`namespaces.py`), and does not even learn whether a file of
 a known name exists. `self_test.py` tries to break out. What is not hidden: the fork server's own
 memory, which every worker inherits. Hence the fork server is *started* with `ENVIRONMENT`, as a
-process of its own, and never learns anything worth knowing.
+separate process, and never learns anything worth knowing.
 
 The judge, which never runs a student's code but reads its answers, gives up what it does not need
 as well: `confine_judge`.

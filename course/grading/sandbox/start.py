@@ -50,7 +50,7 @@ def start_fork_server(
 
     Returns:
         Its process, and the connection to it: on that, each judge sends one byte, and with it an
-        end of its own connection.
+        end of its connection.
 
     Raises:
         SandboxError: this machine cannot confine workers.
