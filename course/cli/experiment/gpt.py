@@ -20,7 +20,7 @@ N_WRITTEN = 500
 
 
 @click.command(short_help="Train your GPT, and let it write.")
-@click.option("--long", is_flag=True, help="Learn from TinyShakespeare: five minutes.")
+@click.option("--long", is_flag=True, help="Learn from TinyShakespeare, in a few minutes.")
 @click.option("--prompt", metavar="TEXT", help="Go on from TEXT with the trained model.")
 @a_seed
 def gpt(long: bool, prompt: str | None, seed: int) -> None:

@@ -42,7 +42,7 @@ def llama(
     `course data smollm2` fetches it, 98 MB. It runs on your functions of lessons 1, 3, 5, 8 and 9
     where they pass, and says which are borrowed.
 
-    --breaks loads it again and again, each time with one mistake, and prints what that costs and
+    --breaks loads it again and again, each time with one thing changed, and prints the cost and
     how it sounds. --mine borrows only what is still a stub, and says which of those mistakes your
     code sounds like. --far reads 12,288 tokens in three ways, half again as many as the model was
     trained for.
