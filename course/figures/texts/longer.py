@@ -140,8 +140,8 @@ def scores_that_stay() -> Picture:
         3.5,
         "With a quarter turned, three quarters of the score forget the distance",
         alt="The score of a token with itself against the distance from 1 to 2,048, logarithmic. "
-        f"With all 96 features turned it falls from 1 to {whole[-1]:.2f}; with 24 of 96 turned only to "
-        f"{quarter[-1]:.2f}: the share of the 72 features that don't turn is 0.75.",
+        f"With all 96 features turned it falls from 1 to {whole[-1]:.2f}; with 24 of 96 turned "
+        f"only to {quarter[-1]:.2f}: the share of the 72 features that don't turn is 0.75.",
         x="steps from the query back to the key",
         y="score / its value at 0",
     )
