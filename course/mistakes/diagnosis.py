@@ -10,8 +10,8 @@ Corners are not run before the idea is right, so they tell nothing then.
   family that any exercise can have, rather what is seen than a cause.
 - Else two mistakes at once that explain them all: their edits, made together, first of two of the
   lesson's own. The one to fix first is named.
-- Else a mistake that explains at least half of the failing tests, for another one, unknown, may
-  hide in the rest, and spoil at most one of the tests that the known one fails.
+- Else a mistake that explains at least half of the failing tests, because another one, unknown, may
+  be in the rest, and spoil one in four of the tests that the known one fails.
 
 Where several that do not say the same explain as much, none is named. An exception that many meet
 is explained if nothing else is.
@@ -256,7 +256,8 @@ def diagnose(
                 }
                 first = max(one, other, key=lambda of_two: len(explained[of_two]))
                 told = explained[first] or [one for one in wrong if first.explains(one)]
-                return _named([first], told or wrong, another=True)
+                if told or any(map(_is_telling, wrong)):
+                    return _named([first], told or wrong, another=True)
     agree = [one for one, found in evidence.items() if _AGREES in found]
     agree.sort(key=lambda one: -evidence[one].count(_AGREES))
     in_time = _within(seconds[1] / 2)
@@ -272,10 +273,10 @@ def diagnose(
 def _explained(
     known: KnownMistake, wrong: Sequence[Finding], must_pass: Sequence[Case]
 ) -> list[Finding]:
-    """Return the tests that a mistake explains; none if more than one of those it fails differ.
+    """Return the tests that a mistake explains; none if it spoils more than one in four.
 
-    With one test of two or three agreeing it is more often another mistake that the catalogue does
-    not hold than this one together with another.
+    Then it is more often another mistake that the catalogue does not hold than this one together
+    with another; also if all that it explains are errors that other mistakes raise, too.
     """
     explained, n_spoiled = [], 0
     for seen in wrong:
@@ -283,10 +284,15 @@ def _explained(
             explained.append(seen)
         elif known.finding(seen.case).status != Status.PASSED:
             n_spoiled += 1
-            if n_spoiled > 1:
+            if n_spoiled > len(wrong) / 4:
                 return []
-    enough = len(explained) > 1 + n_spoiled
+    enough = len(explained) >= max(2, 3 * n_spoiled) and any(map(_is_telling, explained))
     return explained if enough and known.passes(must_pass) else []
+
+
+def _is_telling(seen: Finding) -> bool:
+    """Return whether a test saw more than an error of PyTorch, which many mistakes raise."""
+    return not isinstance(seen.failure, StudentError) or _by_hand(seen.failure)
 
 
 def _explained_error(findings: Sequence[Finding]) -> Diagnosis | None:
@@ -364,9 +370,13 @@ def _pairs(
         of_tests = list(zip(evidence[one], evidence[other], strict=True))
         best = list(map(max, of_tests))
         if min(best) >= (_LIKE if of_families else _DIFFERS):
-            # where one of the two passes a test, the other alone should decide how it ends
+            # where one of the two fails a test just as the student, the other should not fail it;
+            # where one passes a test, the other alone should decide how it ends
+            n_disturbed = sum(
+                _AGREES in both and min(both) in (_DIFFERS, _LIKE) for both in of_tests
+            )
             n_odd = sum(_PASSES in both and _AGREES not in both for both in of_tests)
-            order[one, other] = n_odd, -sum(best)
+            order[one, other] = n_disturbed + n_odd, n_disturbed, -sum(best)
     pairs = sorted(order, key=order.get)
     return itertools.takewhile(lambda _: in_time(), pairs)
 

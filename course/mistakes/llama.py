@@ -153,6 +153,11 @@ mistake(
     look="Which gradient reaches x?",
 )
 mistake(
+    {_REPEAT: "torch.stack([x] + [x.detach()] * (n_repeats - 1), dim=2).flatten(1, 2)"},
+    says="repeat_heads lets the gradient flow back through the first copy only.",
+    look="Which of the copies of a key head take part in the loss?",
+)
+mistake(
     {"n_repeats < 1": "n_repeats < 0"},
     says="repeat_heads accepts 0 copies, which leaves no head.",
     look="Which n_repeats is the smallest that makes sense?",

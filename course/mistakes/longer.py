@@ -623,6 +623,11 @@ mistake(
 )
 mistake(
     {_HALF: "half = 16"},
+    {
+        _HALF: "half = 16\n"
+        "    if min(n_buckets, max_distance) <= half:\n"
+        "        return distances.long().clamp(0, n_buckets - 1)"
+    },
     says="relative_buckets gives 16 distances their own bucket, whatever `n_buckets` is.",
     look="How many of 8 buckets are for one distance each?",
 )
@@ -680,7 +685,6 @@ mistake(
     {_HALF: "half = n_buckets // 2 + 1"},
     {_HALF: "half = max(n_buckets // 2 - 1, 1)"},
     {_HALF: "half = (n_buckets + 1) // 2"},
-    {_HALF: "half = 16"},
     says="relative_buckets gives another number of distances than n_buckets // 2 their own bucket.",
     look="How many of 8 buckets, and how many of 7, are for a single distance?",
 )

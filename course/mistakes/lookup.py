@@ -624,6 +624,17 @@ mistake(
     look="Where does the loop over the ids begin, and where does it end?",
 )
 mistake(
+    {"shape[-1]": "shape[1]"},
+    {"shape[-1]": "shape[2]"},
+    says="lookup_backward takes another axis of the gradient for C, not always the last.",
+    look="Where is C in a gradient of shape (N, C), and where in one of shape (B, T, C)?",
+)
+mistake(
+    {"new_zeros(vocab_size,": "new_zeros(vocab_size + 1,"},
+    says="lookup_backward makes one row more than the table has.",
+    look="How many rows has the table, and how many has your gradient?",
+)
+mistake(
     {"flatten()": "view(-1)"},
     says="lookup_backward views a tensor in another shape, which a transposed one does not allow.",
     look="When does `.view` fail where `.reshape` works?",
@@ -758,7 +769,7 @@ error(
 )
 error(
     "RuntimeError: index_add_(): Number of indices (12) should be equal to source.size(dim): (3)",
-    "Usually the ids are flat, N of them, and the gradient still is (B, T, C).",
+    "Usually the gradient is not cut into rows (N, C), one for each id: which axis of it is C?",
 )
 error(
     "RuntimeError: Index tensor must have the same number of dimensions as self tensor",
@@ -833,13 +844,15 @@ mistake(
     {"0.02 * torch.randn(": "torch.rand("},
     {"torch.randn(vocab_size, n_embd)": "(2 * torch.rand(vocab_size, n_embd) - 1)"},
     {_START: "0.02 * math.sqrt(12) * (torch.rand(vocab_size, n_embd) - 0.5)"},
+    {_START: "nn.init.trunc_normal_(torch.empty(vocab_size, n_embd), 0, 1, -0.02, 0.02)"},
+    {_START: "nn.init.trunc_normal_(torch.empty(vocab_size, n_embd), 0, 1, -0.04, 0.04)"},
     says="TokenEmbedding starts from uniform numbers.",
     look="Which distribution does the N in N(0, 0.02²) stand for?",
 )
 mistake(
     *(
         {_START: f"nn.init.trunc_normal_(torch.empty(vocab_size, n_embd), 0, {std}, -{end}, {end})"}
-        for std, end in ((0.02, 0.02), (0.02, 0.04), (0.02, 0.03), (1, 0.02), (1, 0.04))
+        for std, end in ((0.02, 0.02), (0.02, 0.04), (0.02, 0.03))
     ),
     says="TokenEmbedding cuts the numbers of its start off, so they are not N(0, 0.02²).",
     look="How far from the mean may a number of N(0, 0.02²) be?",

@@ -392,6 +392,20 @@ mistake(
     common=True,
 )
 mistake(
+    {"n_embd, base)\n        self.reg": "n_embd, base) / n_embd**0.5\n        self.reg"},
+    {"n_embd, base)\n        self.reg": "n_embd, base) * n_embd**0.5\n        self.reg"},
+    {
+        "table[:seq_len]": "table[:seq_len] / self.n_embd**0.5",
+        _LONGER: f"{_LONGER} / self.n_embd**0.5",
+    },
+    {
+        "table[:seq_len]": "table[:seq_len] * self.n_embd**0.5",
+        _LONGER: f"{_LONGER} * self.n_embd**0.5",
+    },
+    says="SinusoidalPositionalEmbedding scales its rows by √C or its inverse.",
+    look="What is sin² + cos² of one pair of a row?",
+)
+mistake(
     {_LONGER: "self.table"},
     {"seq_len <= len(self.table)": "True", "(max_seq_len, n": "(max(max_seq_len, 5000), n"},
     says="SinusoidalPositionalEmbedding gives no more rows than its table has.",

@@ -1101,6 +1101,15 @@ mistake(
         "contexts[batch])": "contexts["
         "torch.randperm(len(contexts), generator=generator)][: len(batch)])"
     },
+    {
+        "for batch in torch.randperm(len(centers), generator=generator)": "mixed, apart = (\n"
+        "            ids[torch.randperm(len(ids), generator=generator)]\n"
+        "            for ids in (centers, contexts)\n"
+        "        )\n"
+        "        for batch in torch.arange(len(centers))",
+        "centers[batch], contexts[batch]": "mixed[batch], apart[batch]",
+        "centers[batch], drawn": "mixed[batch], drawn",
+    },
     says="train_skipgram shuffles centers and contexts apart: the pairs are torn.",
     look="Are both put into the same order?",
 )
@@ -1460,7 +1469,7 @@ mistake(
             _ROWS: f"vectors / (vectors.norm(dim=-1, keepdim=True) + {much})",
             _QUERY: f"(query / (query.norm() + {much}))",
         }
-        for much in ("1e-3", "1e-2", "1e-4")
+        for much in ("1e-3", "1e-2", "1e-4", "1e-6")
     ),
     {
         "(vectors, dim=-1)": "(vectors, dim=-1, eps=0.01)",

@@ -10,6 +10,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from course.mistakes import diagnosis as diagnoses
 from course.mistakes import mistakes, trial, variant
 from course.mistakes.diagnosis import Diagnosis, KnownMistakes, diagnose, same_values
 from course.mistakes.variant import EditError, reference_text
@@ -22,7 +23,7 @@ from course.testing.loading import load_module
 
 @pytest.fixture(scope="module")
 def cases():
-    stems = ("lookup", "learned", "rope", "sinusoidal")
+    stems = ("lookup", "permutation", "learned", "rope", "sinusoidal")
     return {stem: collect([find_lesson(stem).tests]) for stem in stems}
 
 
@@ -303,3 +304,80 @@ def test_a_trial_says_which_mistakes_only_corners_refuse():
     in_corners = [says for says, verdict in said.items() if verdict.in_corners]
     assert any("uint8" in says for says in in_corners)
     assert 0 < len(in_corners) < len(said)
+
+
+def test_of_two_mistakes_those_that_leave_each_other_alone_are_tried_first():
+    """Where one fails a test just as the student, the other passes it."""
+    passes, _, like, agrees = range(4)  # as _evidence says it
+    swapped, disturbs, base = (Mock(mistake=SimpleNamespace(says=n, family="")) for n in "abc")
+    evidence = {
+        swapped: [agrees, agrees, like],
+        disturbs: [like, like, like],
+        base: [passes, passes, like],
+    }
+    first, *_ = diagnoses._pairs(evidence, False, lambda: True)  # noqa: SLF001
+    assert first == (swapped, base)
+
+
+@pytest.mark.parametrize(("n_explained", "n_spoiled", "is_enough"), [(6, 2, True), (5, 2, False)])
+def test_a_mistake_that_explains_a_part_spoils_one_test_in_four_at_most(
+    n_explained, n_spoiled, is_enough
+):
+    wrong = [SimpleNamespace(case=n, failure=None) for n in range(n_explained + n_spoiled)]
+    known = Mock(
+        explains=lambda seen: seen.case < n_explained,
+        passes=lambda cases: True,
+        finding=lambda case: SimpleNamespace(status=Status.WRONG),
+    )
+    explained = diagnoses._explained(known, wrong, [])  # noqa: SLF001
+    assert explained == (wrong[:n_explained] if is_enough else [])
+
+
+def test_an_error_of_pytorch_in_all_tests_is_no_evidence_for_two_mistakes(diagnosis_of):
+    """It raises before anything can be seen: sentences that attend to each other raise it, too."""
+    definition = """
+def toy_attention(x):
+    mean = x.mean(dim=0)
+    scores = mean @ mean.permute(2, 1, 0) / math.sqrt(x.shape[-1])
+    return scores.softmax(dim=1) @ mean
+"""
+    found = diagnosis_of("permutation", "toy_attention", definition)
+    assert found is None or not found.says
+
+
+@pytest.mark.parametrize(
+    ("stem", "exercise", "definition", "words"),
+    [
+        (
+            "lookup",
+            "lookup_backward",
+            """
+def lookup_backward(grad_output, ids, vocab_size):
+    grad = grad_output.new_zeros(vocab_size + 1, grad_output.shape[-1])
+    grad[ids.long().flatten()] += grad_output.reshape(-1, grad_output.shape[-1])
+    return grad
+""",
+            ("keeps only one", "one row more"),
+        ),
+        (
+            "sinusoidal",
+            "SinusoidalPositionalEmbedding",
+            """
+class SinusoidalPositionalEmbedding(nn.Module):
+    def __init__(self, max_seq_len, n_embd, base=10000.0):
+        super().__init__()
+        check_width(n_embd)
+        table = sinusoidal_encoding(max_seq_len, n_embd, base)
+        self.register_buffer("pe", table / n_embd**0.5, persistent=False)
+
+    def forward(self, seq_len):
+        return self.pe[:seq_len]
+""",
+            ("scales", "no more rows"),
+        ),
+    ],
+)
+def test_either_of_two_mistakes_is_named(diagnosis_of, stem, exercise, definition, words):
+    found = diagnosis_of(stem, exercise, definition)
+    assert found.another
+    assert any(word in found.says for word in words)
