@@ -630,15 +630,32 @@ _KEYWORDS = {
     ),
 }
 
-_AXIS = (
-    "works along another axis than it should.",
-    "Along which axis does each step work? Which axis is which?",
-)
+_ALONG = {
+    "softmax": "takes its softmax",
+    "mean": "takes its mean",
+    "sum": "adds up",
+    "normalize": "scales to length 1",
+    "chunk": "splits",
+    "unflatten": "splits",
+    "cat": "joins its parts",
+    "stack": "stacks its parts",
+    "repeat_interleave": "repeats",
+}
+
+
+def _another_axis(step: str) -> tuple[str, str]:
+    """Return what a step along the wrong axis does, and where to look."""
+    return (
+        f"{_ALONG.get(step, 'works')} along another axis than it should.",
+        "Along which axis does each step work? Which axis is which?",
+    )
 
 
 def _keywords(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
     """A keyword left out, or another axis."""
     for call in definition.expressions(ast.Call):
+        step = getattr(call.func, "attr", "")
+        axis = _another_axis(step)
         for keyword in call.keywords:
             start, end = definition.span(keyword)
             before = definition.text[:start].rstrip()
@@ -649,16 +666,16 @@ def _keywords(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
             if keyword.arg in _KEYWORDS:
                 yield *_KEYWORDS[keyword.arg], [((start, end), "")]
             if keyword.arg in ("dim", "diagonal"):
-                yield *_AXIS, [((start, end), "")]
+                yield *axis, [((start, end), "")]
                 others = ("0", "1", "-1", "-2") if keyword.arg == "dim" else ()
                 for other in others:
                     if other != definition.source(keyword.value):
-                        yield *_AXIS, [(definition.span(keyword.value), other)]
-        if getattr(call.func, "attr", "") in ("transpose", "chunk", "unflatten", "flatten"):
+                        yield *axis, [(definition.span(keyword.value), other)]
+        if step in ("transpose", "chunk", "unflatten", "flatten"):
             for one in call.args:
                 for other in ("0", "1", "-1", "-2", "2"):
                     if other != definition.source(one):
-                        yield *_AXIS, [(definition.span(one), other)]
+                        yield *axis, [(definition.span(one), other)]
 
 
 _STEPS = {
@@ -803,23 +820,23 @@ def _arithmetic(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
 def _counting(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
     """A range or a slice that begins or ends one too early or too late."""
     ends = [
-        one
+        (verb, one)
         for piece in definition.expressions(ast.Slice)
-        for one in (piece.lower, piece.upper)
+        for verb, one in (("begins", piece.lower), ("ends", piece.upper))
         if one is not None
     ]
-    ends += [
-        one
-        for call in definition.expressions(ast.Call)
-        if definition.source(call.func) in ("torch.arange", "range")
-        for one in call.args
-    ]
-    for one, step in itertools.product(ends, ("+ 1", "- 1")):
-        yield (
-            "begins or ends one too early or too late.",
-            "Which entry comes first, and which one last? Write both down for a small case.",
-            [(definition.span(one), f"({definition.source(one)} {step})")],
-        )
+    for call in definition.expressions(ast.Call):
+        if definition.source(call.func) in ("torch.arange", "range"):
+            verbs = ("ends",) if len(call.args) == 1 else ("begins", "ends")
+            ends += zip(verbs, call.args, strict=False)  # the third argument is a step
+    for (verb, one), (step, when) in itertools.product(ends, (("+ 1", "late"), ("- 1", "early"))):
+        moved = f"({definition.source(one)} {step})"
+        if moved not in ("(0 - 1)", "(-1 + 1)"):  # these count from the other end
+            yield (
+                f"{verb} one too {when}.",
+                "Which entry comes first, and which one last? Write both down for a small case.",
+                [(definition.span(one), moved)],
+            )
     for call in definition.expressions(ast.Call):
         if getattr(call.func, "attr", "") == "long" and not call.args:
             for step in ("+ 1", "- 1"):

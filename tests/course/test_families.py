@@ -1,5 +1,6 @@
 """Mistakes that any exercise can have, and what tells calls that raise from those that run."""
 
+import ast
 from types import SimpleNamespace
 
 import pytest
@@ -70,6 +71,33 @@ RESULT = "slopes[:, None, None] * steps_back"
 def test_a_family_names_a_mistake_that_no_lesson_lists(said_of, old, new, words):
     said = said_of(old, new)
     assert all(word in said for word in words), said
+
+
+@pytest.mark.parametrize(
+    ("lesson", "exercise", "old", "new", "words"),
+    [
+        ("permutation", "toy_attention", "softmax(dim=-1)", "softmax(dim=1)", "its softmax along"),
+        ("rope", "rotate_half", "chunk(2, dim=-1)", "chunk(2, dim=0)", "splits along"),
+        (
+            "sinusoidal",
+            "SinusoidalPositionalEmbedding",
+            "table[:seq_len]",
+            "table[: seq_len - 1]",
+            "Embedding ends one too early",
+        ),
+    ],
+)
+def test_a_family_says_which_step_is_along_another_axis_and_which_end_is_off(
+    lesson, exercise, old, new, words
+):
+    made = Variant(lesson, exercise, "", {old: new}).text
+    known = [one for one in families(lesson, exercise) if one.variant.edits]
+    assert any(words in one.says for one in known if _same(one.variant.text, made))
+
+
+def _same(text: str, other: str) -> bool:
+    """Return whether two texts are the same program."""
+    return ast.unparse(ast.parse(text)) == ast.unparse(ast.parse(other))
 
 
 def test_a_family_names_nothing_that_it_does_not_make(said_of):
