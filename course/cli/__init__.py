@@ -106,11 +106,11 @@ class _Commands(click.Group):
 def main(context: click.Context) -> None:
     """What and Where: how a transformer knows what a token is and where it is.
 
-    Alone, it is the loop: it shows the next exercise, tests it each time you save its file, and
-    goes on when it passes.
+    On its own, `course` shows the next exercise, tests it each time you save its file, and moves
+    on when it passes.
 
-    Wherever a command takes a lesson or an exercise, give its name, a lesson's number or one of
-    its files; `lookup.lookup` is the exercise of lesson 1 that is called like it.
+    Commands accept an exercise or a lesson by its name, a lesson by its number or one of its
+    files, and `lookup.lookup` for the exercise in lesson 1 that shares its lesson's name.
 
     \b
     Example:

@@ -19,16 +19,16 @@ DIMS = ("50", "100", "200", "300")
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("name", required=False, type=click.Choice(NAMES))
 @click.option("--dim", type=click.Choice(DIMS), help="Numbers a word in GloVe; 50 if not given.")
-@click.option("--check", is_flag=True, help="Verify what is there, without a network.")
-@click.option("--mirror", envvar="COURSE_MIRROR", help="Take it from this URL or folder only.")
+@click.option("--check", is_flag=True, help="Verify the files that are there, without a network.")
+@click.option("--mirror", envvar="COURSE_MIRROR", help="Fetch only from this URL or folder.")
 @click.option("--dest", type=click.Path(path_type=Path), help="Where to put it.")
 def data(name, dim, check, mirror, dest):
     """Fetch TinyShakespeare, GloVe vectors and published models.
 
-    `all` is TinyShakespeare, GloVe with 50 numbers a word, and Google's analogies.
+    `all` fetches TinyShakespeare, GloVe with 50 numbers per word, and Google's analogies.
 
-    Stop it whenever you like: the same command goes on from there. A file gets its name only when
-    it is whole and verified.
+    You can stop it at any time; the same command continues from there. A file gets its final name
+    only when it is complete and verified.
 
     \b
     Examples:
@@ -43,10 +43,10 @@ def data(name, dim, check, mirror, dest):
       course data                          what there is
       course data --check                  is what is there whole?
 
-    --check fails if a file is damaged, or missing although you named it: none has to be there.
+    --check fails if a file is damaged, or if you named a file and it is missing.
 
-    The files go to --dest, else to $COURSE_DATA, else to data/ in the course. $COURSE_MIRROR
-    stands for --mirror.
+    The files go to --dest, or else $COURSE_DATA, or else data/ in the course. $COURSE_MIRROR sets
+    a default for --mirror.
     """
     if dim and name != "glove":
         raise click.UsageError(f"--dim goes with glove: {typed('course data glove --dim 100')}")

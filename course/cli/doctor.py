@@ -8,10 +8,11 @@ import click
 @click.command(short_help="Say what a lesson or its exercises still lack.")
 @click.argument("lesson", required=False)
 def doctor(lesson: str | None) -> None:
-    """Say what a LESSON and its exercises still lack, by name or number; without one, all lessons.
+    """Report what a LESSON (by name or number) and its exercises still lack, or all lessons.
 
-    For whoever changes the course: title, why, hints, tests, text, notebook and so on. The exit
-    status is 1 if anything lacks. An exercise without known mistakes works, and is named as well.
+    For people who change the course. It checks titles, hints, tests, texts, notebooks and so on,
+    and exits with 1 if anything is missing. An exercise without known mistakes works, but is
+    reported, too.
 
     \b
     Examples:

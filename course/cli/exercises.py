@@ -17,7 +17,7 @@ from course.syllabus import Exercise, find_exercises, find_lesson, lessons
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[NAME]... [PYTEST OPTION]...")
 @click.option("--exit-zero", is_flag=True, help="Exit with status 0 whatever the check finds.")
 def check(words: tuple[str, ...], exit_zero: bool) -> None:
-    """Check exercises by NAME, or lessons by name or number; without a NAME, all.
+    """Check the exercises or lessons that you NAME (lessons also by number), or all.
 
     `lookup` is lesson 1; its exercise of the same name is `lookup.lookup`. Options after the names
     go to pytest. The exit status is 0 only when everything passed.
@@ -54,9 +54,9 @@ def _is_name(word: str) -> bool:
 @click.argument("exercise", required=False)
 @click.option("--fork/--no-fork", default=None, hidden=True)
 def watch(exercise: str | None, fork: bool | None) -> None:
-    """Begin the loop of `course` at an EXERCISE, or at the next one of a lesson.
+    """Start the loop of `course` at an EXERCISE, or at the next one in a lesson.
 
-    The loop shows the exercise, tests its file each time you save it, and goes on when it passes.
+    The loop shows the exercise, tests its file each time you save it, and moves on when it passes.
 
     \b
     Examples:
@@ -105,12 +105,12 @@ def _chosen(name: str | None) -> Exercise:
 
 @click.command(short_help="Show a hint for an exercise, one more each time.")
 @click.argument("exercise", required=False)
-@click.option("--again", is_flag=True, help="Show those seen so far, and no new one.")
+@click.option("--again", is_flag=True, help="Show only the hints you've already seen.")
 def hint(exercise: str | None, again: bool) -> None:
-    """Show a hint for an EXERCISE; with a lesson or without a name, for the next unsolved one.
+    """Show a hint for an EXERCISE; given a lesson or nothing, for the next unsolved one.
 
-    There are three: what to think about, how to go about it, and nearly the line. Each call
-    shows one more.
+    Each exercise has three hints: what to think about, how to approach it, and almost the line
+    itself. Each call shows one more.
 
     \b
     Examples:
@@ -128,13 +128,12 @@ def hint(exercise: str | None, again: bool) -> None:
 @click.command(short_help="Show what an exercise asks for, or its solution.")
 @click.argument("exercise", required=False)
 @click.option("--solution", is_flag=True, help="Show the reference, once the exercise has passed.")
-@click.option("--i-give-up", is_flag=True, help="Show the reference before.")
+@click.option("--i-give-up", is_flag=True, help="Show the reference even if it hasn't passed.")
 def show(exercise: str | None, solution: bool, i_give_up: bool) -> None:
-    """Show what an EXERCISE asks for; for a lesson or without a name, the next one to do.
+    """Show what an EXERCISE asks for; given a lesson or nothing, the next unsolved one.
 
-    With --solution it shows the reference's code with its comments, and then the same in another
-    style, to compare with what you wrote. That is for afterwards, so the exercise has to pass
-    first, or you say --i-give-up.
+    --solution shows the reference's code with comments, and then another style, so that you can
+    compare them with your own. The exercise has to pass first, unless you add --i-give-up.
 
     \b
     Examples:

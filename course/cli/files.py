@@ -34,10 +34,11 @@ def _files_of(name: str) -> tuple[Path, ...]:
 def open(words: tuple[str, ...]) -> None:
     """Start JupyterLab with the notebook of a LESSON, by name or number, or `lab` or `shoot-out`.
 
-    Without a LESSON, it is the one that comes next; an exercise stands for its lesson. Options
-    after it go to JupyterLab.
+    Without a LESSON, it opens the next one; an exercise opens its lesson. Further options are
+    passed to JupyterLab.
 
-    `course open text` opens the lesson's text in the browser instead, and marks what has passed.
+    `course open text` opens the lesson's text in your browser instead, with a mark at each
+    exercise that has passed.
 
     \b
     Examples:
@@ -90,19 +91,19 @@ def _open_text(name: str = "") -> None:
 
 @click.command(short_help="Start an exercise or a lesson again, keeping what you have.")
 @click.argument("name", required=False, metavar="[EXERCISE | LESSON | FILE]")
-@click.option("--list", "only_list", is_flag=True, help="Show what was kept, and when.")
+@click.option("--list", "only_list", is_flag=True, help="List the saved copies.")
 @click.option(
     "--restore",
     metavar="[COPY | LESSON]",
     is_flag=False,
     flag_value="",
-    help="Put back a copy of the list, or the last one, or the last one of a lesson.",
+    help="Bring back a copy from the list, the latest one, or a lesson's latest one.",
 )
 def reset(name: str | None, only_list: bool, restore: str | None) -> None:
-    """Make an EXERCISE what it was at first, or module and notebook of a LESSON, or a FILE.
+    """Restore an EXERCISE, a LESSON's module and notebook, or a FILE to its original state.
 
-    What you had is kept as a copy, with the date and time as its name, and --restore puts it back.
-    Nothing is ever thrown away: what --restore replaces is kept as well.
+    Your version is saved as a copy, named by date and time, and --restore brings it back. Nothing
+    is ever thrown away: --restore also saves what it replaces.
 
     \b
     Examples:
@@ -181,11 +182,11 @@ def _named_files(name: str) -> tuple[Path, ...]:
 )
 @click.option("--name", default="", help="Your name, for the manifest.")
 def submit(out: Path, name: str) -> None:
-    """Pack your modules and your notebooks into one zip, to be handed in.
+    """Pack your modules and notebooks into one zip to hand in.
 
-    It shows the board as `course check` left it, says what is missing or damaged, and packs in any
-    case: what counts is up to your instructor. You may submit as often as you like; the same work
-    gives the same zip. Your files are only read.
+    It shows your points from the last `course check`, warns about missing or damaged files, and
+    packs everything anyway: your instructor decides what counts. You can submit as often as you
+    like, and the same work gives the same zip. Your files are never changed.
 
     \b
     Examples:
@@ -226,13 +227,15 @@ def submit(out: Path, name: str) -> None:
 
 
 @click.command(short_help="Make exercises/ and notebooks/ from solutions/.")
-@click.option("--check", "only_check", is_flag=True, help="Write nothing; fail if files drifted.")
+@click.option(
+    "--check", "only_check", is_flag=True, help="Write nothing; fail if a file is out of date."
+)
 @click.option("--force", is_flag=True, help="Replace edited files too, keeping a copy of each.")
 def build(only_check: bool, force: bool) -> None:
-    """Make exercises/ and notebooks/ from solutions/: what is marked as solution becomes a TODO.
+    """Generate exercises/ and notebooks/ from solutions/, with a TODO in place of each solution.
 
-    A file that you edited is never replaced, unless you say --force; then a copy of it is kept
-    and its name printed.
+    It never replaces a file that you edited, unless you add --force; then it keeps a copy and
+    prints its name.
 
     \b
     Examples:

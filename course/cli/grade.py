@@ -31,7 +31,7 @@ SECONDS_BETWEEN_LINES = 10
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("graded"),
     show_default=True,
-    help="Where results and reports go.",
+    help="The folder for results and reports.",
 )
 @click.option(
     "--canvas",
@@ -56,34 +56,36 @@ SECONDS_BETWEEN_LINES = 10
     "--jobs",
     type=click.IntRange(1, 256),
     default=os.cpu_count() or 1,
-    help="Judges side by side.  [default: one per processor]",
+    help="How many judges run in parallel.  [default: one per processor]",
 )
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Let a dask cluster grade, whose scheduler has this address.",
+    help="Grade on the dask cluster with this scheduler address.",
 )
 @click.option(
     "--seed",
     type=int,
-    help="Decides what inputs are drawn.  [default: as the last time in this folder, else secret]",
+    help="The seed for the test inputs.  [default: as the last time in this folder, else secret]",
 )
 @click.option(
-    "--resume/--fresh", default=True, help="Keep results that are up to date, or grade all again."
+    "--resume/--fresh",
+    default=True,
+    help="Keep results that are up to date, or grade everything again.",
 )
 @click.option(
     "--compare",
     metavar="FOLDER",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Say who gains or loses points against the results in this folder, an earlier --out.",
+    help="Report who gains or loses points compared with this folder, an earlier --out.",
 )
 @click.option("--self-test", is_flag=True, help="Try to break out of the sandbox, and report.")
 @click.option("--unsandboxed", is_flag=True, help="Grade without a sandbox. Only code you trust.")
 def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
-    """Grade the SUBMISSIONS of a class: a folder or a zip with a folder, a zip or files each.
+    """Grade a class. SUBMISSIONS is a folder or zip with a folder, zip or files per student.
 
-    Each module runs in its own process, which can neither see nor change anything; the tests
-    run outside of it. What was graded before and did not change is not graded again.
+    Each module runs in its own sandboxed process, which can neither see nor change anything, and
+    the tests run outside of it. Results that are up to date are not graded again.
 
     \b
     Examples:

@@ -7,9 +7,9 @@ import click
 
 @click.group(short_help="Write the positions lab as a page for your browser.")
 def lab() -> None:
-    """The Positional Encoding Lab as one page, to play with in a browser.
+    """Export the positions lab, a page to play with in your browser.
 
-    The notebook with the code of its experiments: `course open lab`.
+    `course open lab` opens the notebook with the code of its experiments.
 
     \b
     Example:
@@ -17,8 +17,8 @@ def lab() -> None:
     """
 
 
-@lab.command(short_help="Write the page into one file.")
-@click.option("--mine", is_flag=True, help="With the functions in exercises/, right or wrong.")
+@lab.command(short_help="Write the page to a file.")
+@click.option("--mine", is_flag=True, help="Add the functions in exercises/, right or wrong.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -28,12 +28,12 @@ def lab() -> None:
     help="Where to write it.",
 )
 def export(mine: bool, out: Path) -> None:
-    """Write the lab as one HTML file. Open it in a browser; it needs no network and no server.
+    """Write the lab to a single HTML file that you open in a browser, without a network or server.
 
-    Five small models are trained first, which takes some twenty seconds, the first time only. With
-    --mine the page also shows your own functions, right or wrong: their positions, the difference
-    from the reference's, and which claims of the story hold for them. Functions that you have not
-    written yet are borrowed from the reference, and the page says which.
+    The first time, it trains five small models, which takes about twenty seconds. With --mine the
+    page also shows your own functions, right or wrong: their positions, how they differ from the
+    reference's, and which claims of the story hold for them. Functions that you haven't written
+    yet are borrowed from the reference, and the page says which.
 
     \b
     Examples:

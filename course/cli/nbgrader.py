@@ -23,15 +23,15 @@ c.CourseDirectory.course_id = "what-and-where"
 
 @click.group(short_help="Grade with nbgrader, safe from hostile code.")
 def nbgrader() -> None:
-    """Use nbgrader's gradebook, formgrader, feedback and exchange, with our judge."""
+    """Use nbgrader's gradebook, formgrader, feedback and exchange with our judge."""
 
 
-@nbgrader.command(short_help="Lay out a class's folder.")
+@nbgrader.command(short_help="Set up a folder for a class.")
 @click.argument("folder", type=click.Path(path_type=Path))
 def init(folder: Path) -> None:
-    """Make a FOLDER for a class, with every lesson as an assignment.
+    """Create a FOLDER for a class, with every lesson as an assignment.
 
-    In it the commands of nbgrader do their work: generate_assignment, autograde, formgrader.
+    Run nbgrader's commands in it: generate_assignment, autograde, formgrader.
 
     \b
     Example:

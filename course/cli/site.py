@@ -10,9 +10,9 @@ _NEEDED = ("sphinx", "myst_nb", "furo", "math_core", "sphinx_copybutton")
 
 @click.group(short_help="Build the course as a website.")
 def site() -> None:
-    """The course as a website: texts, notebooks as they look after a run, and what helpers do.
+    """Build the course as a website: lessons, executed notebooks and reference pages.
 
-    It needs no network and no server: open site/index.html in a browser.
+    Open site/index.html in a browser; it needs neither a network nor a server.
 
     \b
     Examples:
@@ -24,14 +24,14 @@ def site() -> None:
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder to build it in; without it, site/.",
+    help="The output folder; site/ by default.",
 )
 def build(out: Path | None) -> None:
-    """Build the site. It takes minutes, because all notebooks are run.
+    """Build the site. This takes minutes, because it runs all notebooks.
 
-    They show real words where `course data all` has fetched them.
+    The notebooks show real words if you have run `course data all`.
 
-    It is written whole or not at all: a build that fails leaves the older site as it was.
+    If the build fails, the previous site stays as it was.
 
     \b
     Examples:

@@ -7,10 +7,10 @@ from course import root
 
 @click.command(short_help="Bring in what changed in the course, keeping your work.")
 def update() -> None:
-    """Bring in what changed in the course's texts, tests, tools and exercises, with git.
+    """Update the course's texts, tests, tools and exercises with git.
 
-    It commits your work in exercises/ and notebooks/ first. A file there that you and the course
-    both changed stays as you have it; its name is printed, with the command that shows the course's
+    It commits your work in exercises/ and notebooks/ first. If you and the course both changed one
+    of these files, your version stays, and the command prints its name and how to see the course's
     version.
 
     \b

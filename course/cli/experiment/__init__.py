@@ -25,7 +25,7 @@ class _Experiments(click.Group):
 
 @click.group(cls=_Experiments, short_help="Measure what texts only claim.")
 def experiment() -> None:
-    """Measure what texts only claim, with your own modules where they pass."""
+    """Measure what the lessons claim, using your own functions where they pass."""
 
 
 @contextmanager

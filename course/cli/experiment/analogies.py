@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from course.experiments.analogies import Answers
 
 
-@click.command(short_help="How many of Google's analogies do GloVe vectors know?")
+@click.command(short_help="How many of Google's analogies can GloVe answer?")
 @click.argument("questions", required=False, type=click.Path(path_type=Path), metavar="[QUESTIONS]")
 @click.option(
     "--dim",
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     default="50",
     help="Numbers a word; 50 if not given.",
 )
-@click.option("--words", type=click.IntRange(min=1), help="Take the most frequent words only.")
+@click.option("--words", type=click.IntRange(min=1), help="Use only the most frequent words.")
 def analogies(questions: Path | None, dim: str, words: int | None) -> None:
-    """Answer all QUESTIONS "a is to b as c is to ?" with GloVe vectors, by section.
+    """Answer the QUESTIONS "a is to b as c is to ?" with GloVe vectors, by section.
 
-    QUESTIONS is Google's file, questions-words.txt, or one like it: a line `: name` begins a
-    section, every other line holds four words. If it is not named, it is the one that
-    `course data analogies` fetches; the vectors come with `course data glove`.
+    QUESTIONS is Google's file, questions-words.txt, or a file like it: a line `: name` starts a
+    section, and every other line has four words. By default it is the file that `course data
+    analogies` fetches. `course data glove` fetches the vectors.
 
     \b
     Examples:

@@ -7,14 +7,14 @@ import click
 from course.cli.experiment.shared import a_seed, on_one_line, print_borrowed
 
 
-@click.command(short_help="A checkpoint of the other layout, read with a cache.")
+@click.command(short_help="Load a checkpoint in the other layout, and use a cache.")
 @a_seed
 def cache(seed: int) -> None:
     """Load a checkpoint in the other layout, and read and write with a key/value cache.
 
-    The checkpoint is a small character model with interleaved RoPE, trained here in some ten
-    seconds and kept. Your interleaved_to_half converts it, your RotaryEmbedding turns its queries
-    and keys. What goes wrong without the one or the other is shown as well.
+    The checkpoint is a small character model with interleaved RoPE, trained here in about ten
+    seconds and saved. Your interleaved_to_half converts it, and your RotaryEmbedding rotates its
+    queries and keys. You also see what goes wrong if either is missing.
 
     \b
     Example:

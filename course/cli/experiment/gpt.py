@@ -21,17 +21,17 @@ N_WRITTEN = 500
 
 @click.command(short_help="Train your GPT, and let it write.")
 @click.option("--long", is_flag=True, help="Learn from TinyShakespeare, in a few minutes.")
-@click.option("--prompt", metavar="TEXT", help="Go on from TEXT with the trained model.")
+@click.option("--prompt", metavar="TEXT", help="Continue TEXT with the trained model.")
 @a_seed
 def gpt(long: bool, prompt: str | None, seed: int) -> None:
-    """Train the GPT of your lesson 8, and the same one without positions.
+    """Train your GPT from lesson 8, and the same model without positions.
 
     It learns the toy kingdom's language, one character at a time, in less than a minute on two
-    processors; a checker counts how many of its lines are grammatical. With --long it learns from
-    TinyShakespeare. Stop it whenever you like: the next time it goes on from there. Both models
-    are kept, and shown at once.
+    cores, and a checker counts how many of its lines are grammatical. With --long it learns from
+    TinyShakespeare. You can stop it at any time; the next run continues from there. Both models
+    are saved, so the next run shows them right away.
 
-    --prompt goes on from a text, character by character with your cache, and says how much faster
+    --prompt continues a text, character by character with your cache, and says how much faster
     that is than rereading the whole text for each.
 
     \b

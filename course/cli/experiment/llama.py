@@ -20,14 +20,14 @@ N_WRITTEN = 200
 """Tokens that it writes at most."""
 
 
-@click.command(short_help="A published language model on your own functions.")
+@click.command(short_help="Run a published language model on your code.")
 @click.option("--prompt", metavar="TEXT", help="Continue TEXT.")
 @click.option("--ask", metavar="QUESTION", help="Answer a QUESTION.")
-@click.option("--chat", is_flag=True, help="Talk; q ends it.")
-@click.option("--breaks", is_flag=True, help="Break it in known ways, and hear what they do.")
-@click.option("--mine", is_flag=True, help="Run it on all that you wrote, right or wrong.")
-@click.option("--far", is_flag=True, help="Read beyond the length of its training.")
-@click.option("--json", "as_json", is_flag=True, help="With --breaks or --far: numbers only.")
+@click.option("--chat", is_flag=True, help="Talk to it; q quits.")
+@click.option("--breaks", is_flag=True, help="Break it in known ways, and hear the effect.")
+@click.option("--mine", is_flag=True, help="Run it on everything you wrote, right or wrong.")
+@click.option("--far", is_flag=True, help="Read more tokens than in training.")
+@click.option("--json", "as_json", is_flag=True, help="With --breaks or --far: print only numbers.")
 def llama(
     prompt: str | None,
     ask: str | None,
@@ -37,15 +37,15 @@ def llama(
     far: bool,
     as_json: bool,
 ) -> None:
-    """Load SmolLM2-135M into the Llama of your lesson 9, and let it talk.
+    """Load SmolLM2-135M into your Llama from lesson 9, and let it talk.
 
-    `course data smollm2` fetches it, 98 MB. It runs on your functions of lessons 1, 3, 5, 8 and 9
-    where they pass, and says which are borrowed.
+    `course data smollm2` fetches it (98 MB). It runs on your functions from lessons 1, 3, 5, 8 and
+    9 if they pass, and says which ones are borrowed.
 
-    --breaks loads it again and again, each time with one thing changed, and prints the cost and
-    how it sounds. --mine borrows only what is still a stub, and says which of those mistakes your
-    code sounds like. --far reads 12,288 tokens in three ways, half again as many as the model was
-    trained for.
+    --breaks changes one thing at a time, and prints what that costs and how the model sounds.
+    --mine borrows only functions that are still stubs, and says which of those mistakes your code
+    sounds like. --far reads 12,288 tokens, one and a half times as many as in training, with three
+    choices of frequencies.
 
     \b
     Examples:

@@ -20,9 +20,9 @@ _LISTED = "\n".join(f"  {name:<12}{scheme.sentence}" for name, scheme in SCHEMES
 
 _POSITIONS_HELP = f"""Train one small character model for each SCHEME, or for all, and compare them.
 
-Each learns from windows of 64 characters, of TinyShakespeare if it was fetched, and is then asked
-about 128 and 256. All take less than a minute on two processors. The result of each is kept, and
-shown at once the next time.
+Each one learns from windows of 64 characters (of TinyShakespeare, if you have fetched it) and is
+then tested on 128 and 256. All of them together take less than a minute on two cores. Results are
+saved, so the next time they appear right away.
 
 \b
 SCHEME:
@@ -36,9 +36,9 @@ Examples:
 """
 
 
-@click.command(help=_POSITIONS_HELP, short_help="Which position scheme wins, and which reads on?")
+@click.command(help=_POSITIONS_HELP, short_help="Which position scheme wins, and on longer texts?")
 @click.argument("schemes", nargs=-1, type=click.Choice([*SCHEMES]), metavar="[SCHEME]...")
-@click.option("--long", is_flag=True, help="Larger models: some five times the work.")
+@click.option("--long", is_flag=True, help="Larger models, about five times the work.")
 @a_seed
 def positions(schemes: tuple[str, ...], long: bool, seed: int) -> None:
     from course.experiments.positions import draw, shoot_out

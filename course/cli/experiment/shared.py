@@ -10,7 +10,7 @@ from course.messages.wording import filled
 from course.system.terminal import advance
 
 a_seed = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, help="Start from other numbers."
+    "--seed", type=click.IntRange(min=0), default=0, help="The seed of the random numbers."
 )
 
 

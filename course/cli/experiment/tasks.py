@@ -18,18 +18,18 @@ GOOD = 0.95
 """From this accuracy on a scheme can do a task."""
 
 
-@click.command(short_help="Which scheme can copy, and in longer texts?")
-@click.option("--task", type=click.Choice(NAMES), help="One task only.")
+@click.command(short_help="Which scheme can copy, even longer texts?")
+@click.option("--task", type=click.Choice(NAMES), help="Run only this task.")
 @a_seed
 def tasks(task: str | None, seed: int) -> None:
-    """Train small models on tasks that need positions, and ask them in longer texts.
+    """Train small models on tasks that need positions, and test them on longer texts.
 
-    The tasks: copy a string, reverse it, name the token 3 back, continue a pair read before
-    (induction), and find a needle in noise. Each model learns one task with one position scheme, in
-    texts of up to 32 tokens, and is then asked in texts of up to 512; three models for each, which
-    start from different numbers. All take about four minutes on two processors, and one task less
-    than one. Each result is kept, so a run that was stopped continues, and a finished one is shown
-    at once.
+    The tasks are to copy a string, reverse it, name the token 3 back, continue a pair seen before
+    (induction), and find a needle in noise. Each model learns one task with one position scheme on
+    texts of up to 32 tokens, and is then tested on texts of up to 512. There are three models per
+    case, with different random numbers. Everything takes about four minutes on two cores, and a
+    single task about one. Each result is saved, so you can stop and continue, and finished results
+    appear right away.
 
     \b
     Examples:

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from course.experiments.word_comparison import Quality
 
 
-@click.command(short_help="Word vectors of a real text: trained, and counted.")
+@click.command(short_help="Word vectors from a real text: trained or counted.")
 @a_seed
 def words(seed: int) -> None:
-    """Train skip-gram on real words, and compare it with what counting alone gives.
+    """Train skip-gram on a real text, and compare it with counting.
 
-    The text is TinyShakespeare if it was fetched. Shown are the nearest words after 1, 3 and 10
-    epochs; how near scores come to PMI - log K, where Levy and Goldberg say that they rest; trained
-    rows against those of an SVD; and the nearest of some tokens. It takes less than a minute. If
-    Google's questions-words.txt is where `course data` puts its files, they are tested, too.
+    The text is TinyShakespeare, if you have fetched it. You see the nearest words after 1, 3 and
+    10 epochs; how close scores come to PMI - log K, where Levy and Goldberg say they converge;
+    trained rows next to those of an SVD; and the nearest neighbors of some tokens. It takes less
+    than a minute. If you have fetched Google's analogies, it tests them, too.
 
     \b
     Example:
