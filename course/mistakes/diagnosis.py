@@ -370,13 +370,13 @@ def _pairs(
         of_tests = list(zip(evidence[one], evidence[other], strict=True))
         best = list(map(max, of_tests))
         if min(best) >= (_LIKE if of_families else _DIFFERS):
-            # where one of the two fails a test just as the student, the other should not fail it;
+            # best is where one of the two fails a test just as the student and the other passes it;
             # where one passes a test, the other alone should decide how it ends
             n_disturbed = sum(
                 _AGREES in both and min(both) in (_DIFFERS, _LIKE) for both in of_tests
             )
             n_odd = sum(_PASSES in both and _AGREES not in both for both in of_tests)
-            order[one, other] = n_disturbed + n_odd, n_disturbed, -sum(best)
+            order[one, other] = n_disturbed + n_odd - best.count(_AGREES), -sum(best)
     pairs = sorted(order, key=order.get)
     return itertools.takewhile(lambda _: in_time(), pairs)
 

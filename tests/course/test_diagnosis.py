@@ -315,8 +315,9 @@ def test_of_two_mistakes_those_that_leave_each_other_alone_are_tried_first():
         disturbs: [like, like, like],
         base: [passes, passes, like],
     }
-    first, *_ = diagnoses._pairs(evidence, False, lambda: True)  # noqa: SLF001
+    first, *_, last = diagnoses._pairs(evidence, False, lambda: True)  # noqa: SLF001
     assert first == (swapped, base)
+    assert last == (disturbs, base)  # none of the two fails a test just as the student
 
 
 @pytest.mark.parametrize(("n_explained", "n_spoiled", "is_enough"), [(6, 2, True), (5, 2, False)])
