@@ -251,10 +251,11 @@ def diagnose(
         for one, other in _pairs(evidence, candidates is of_families, _within(seconds[1])):
             both = known.pair(one, other)
             if both and all(map(both.explains, wrong)) and both.passes(must_pass):
-                explained = {
-                    of_two: _explained(of_two, wrong, must_pass) for of_two in (one, other)
-                }
-                first = max(one, other, key=lambda of_two: len(explained[of_two]))
+                likely = [of_two for of_two in (one, other) if of_two.passes(must_pass)]
+                if not likely:  # by chance, two together give what a third one does
+                    continue
+                explained = {of_two: _explained(of_two, wrong, must_pass) for of_two in likely}
+                first = max(likely, key=lambda of_two: len(explained[of_two]))
                 told = explained[first] or [one for one in wrong if first.explains(one)]
                 if told or any(map(_is_telling, wrong)):
                     return _named([first], told or wrong, another=True)

@@ -500,8 +500,7 @@ mistake(
 )
 mistake(
     {"(max_seq_len, n_embd, base)": "(max_seq_len, n_embd)"},
-    {", self.base)": ")"},
-    says="SinusoidalPositionalEmbedding does not pass its base on, to the table or to later rows.",
+    says="SinusoidalPositionalEmbedding doesn't pass its base on to the table.",
     look="Which calls need the base?",
 )
 mistake(

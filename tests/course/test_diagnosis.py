@@ -382,3 +382,14 @@ def test_either_of_two_mistakes_is_named(diagnosis_of, stem, exercise, definitio
     found = diagnosis_of(stem, exercise, definition)
     assert found.another
     assert any(word in found.says for word in words)
+
+
+def test_two_mistakes_that_together_look_like_a_third_are_not_blamed(diagnosis_of):
+    """Divided by 2 whatever C is: right for C = 4, where division by C would be wrong."""
+    told = diagnosis_of(
+        "permutation",
+        "toy_attention",
+        "def toy_attention(x):\n"
+        "    return (x @ x.transpose(-2, -1) / math.sqrt(4)).softmax(dim=-1) @ x\n",
+    )
+    assert told is None or "by C" not in told.says

@@ -284,7 +284,7 @@ def test_alone_it_goes_from_exercise_to_exercise(copied, on_terminal):
     loop.press("h")
     assert "hint 1 of 3" in loop.until("hint 2 of 3")
     loop.press("t")
-    loop.until("uint8_ids_are_a_mask.svg")
+    loop.until("ids_pick_rows.svg")
     loop.press("s")
     assert "return weight[ids.long()]" not in loop.until("has not passed yet")
     save(copied, "weight[ids + 1]", "weight[ids.long()]")
@@ -327,7 +327,7 @@ def test_a_breakpoint_stops_the_clock_and_q_ends_it(copied, on_terminal, words):
         said = one.until("Stopped: in the debugger")
         assert "did not come to an end" not in said
         if not words:
-            one.until("Enter leads back")
+            one.until("Press Enter to go back")
             one.press("\r")
             one.until("tested with a debugger")
             one.press("q")

@@ -140,7 +140,7 @@ class Loop:
         with self._screen.lent():
             subprocess.run([sys.executable, "-m", "course", "check", about], cwd=root())
             with contextlib.suppress(EOFError):
-                input("Enter leads back to the exercise.")
+                input("Press Enter to go back to the exercise.")
         self._status = status_of_all()
         self._is_wrong = False
         self._news = "It was tested with a debugger; without breakpoint() a save tests at once."
@@ -291,7 +291,7 @@ class Loop:
         gap = "\n" if self._is_wrong else "\n\n"  # there a list of commands goes on
         text = f"{head}\n\n{gap.join(filter(None, [news, below]))}"
         if self._screen:
-            line = "Enter leads back." if self._view else self._line
+            line = "Press Enter to go back." if self._view else self._line
             self._screen.show(text, f"{line}\n{words.keys_line()}")
         else:
             click.echo(f"\n{text}\n\n{self._line}")
