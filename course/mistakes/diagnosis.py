@@ -218,7 +218,7 @@ def diagnose(
     corners = [one.case for one in findings if one.status == Status.NOT_RUN]
     in_time = _within(seconds[0])
     of_families = known.of_families_within(sum(one.seconds for one in findings))
-    if all(one.mismatches for one in wrong):  # a check decides only what is refused, not a value
+    if not any(map(_is_of_a_check, wrong)):
         of_families = [one for one in of_families if one.mistake.family not in CHECKS]
 
     def alone(agree: Sequence[KnownMistake]) -> list[KnownMistake]:
@@ -252,6 +252,9 @@ def diagnose(
             both = known.pair(one, other)
             if both and all(map(both.explains, wrong)) and both.passes(must_pass):
                 likely = [of_two for of_two in (one, other) if of_two.passes(must_pass)]
+                likely = [
+                    of_two for of_two in likely if not of_two.passes(seen.case for seen in wrong)
+                ]
                 if not likely:  # by chance, two together give what a third one does
                     continue
                 explained = {of_two: _explained(of_two, wrong, must_pass) for of_two in likely}
@@ -289,6 +292,15 @@ def _explained(
                 return []
     enough = len(explained) >= max(2, 3 * n_spoiled) and any(map(_is_telling, explained))
     return explained if enough and known.passes(must_pass) else []
+
+
+def _is_of_a_check(seen: Finding) -> bool:
+    """Return whether a check may be behind a failure: it decides what is refused, not a value.
+
+    PyTorch's own errors are RuntimeErrors; no check of the course raises one.
+    """
+    kinds = seen.failure.kinds if isinstance(seen.failure, StudentError) else ()
+    return not seen.mismatches and kinds[:1] != ("RuntimeError",)
 
 
 def _is_telling(seen: Finding) -> bool:

@@ -474,8 +474,8 @@ _OF_TENSORS = {
 }
 
 _OF_NUMBERS = {
-    "returns a tensor instead of a Python number.": (
-        "How does a single number leave a tensor?",
+    "returns a tensor instead of Python numbers.": (
+        "How do numbers leave a tensor?",
         ["torch.tensor(one)"],
     ),
     "returns a whole number instead of a float.": ("What is the type?", ["int(one)", "round(one)"]),
@@ -651,6 +651,14 @@ def _another_axis(step: str) -> tuple[str, str]:
     )
 
 
+def _without_axis(step: str) -> tuple[str, str]:
+    """Return what a step without an axis does, and where to look."""
+    return (
+        f"{_ALONG.get(step, 'works')} without `dim`.",
+        "Along which axis should it work? What happens if `dim` is left out?",
+    )
+
+
 def _keywords(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
     """A keyword left out, or another axis."""
     for call in definition.expressions(ast.Call):
@@ -666,7 +674,7 @@ def _keywords(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
             if keyword.arg in _KEYWORDS:
                 yield *_KEYWORDS[keyword.arg], [((start, end), "")]
             if keyword.arg in ("dim", "diagonal"):
-                yield *axis, [((start, end), "")]
+                yield *(_without_axis(step) if keyword.arg == "dim" else axis), [((start, end), "")]
                 others = ("0", "1", "-1", "-2") if keyword.arg == "dim" else ()
                 for other in others:
                     if other != definition.source(keyword.value):

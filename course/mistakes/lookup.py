@@ -447,6 +447,12 @@ mistake(
     common=True,
 )
 mistake(
+    {"* bytes_per_element": "* 8"},
+    {"* bytes_per_element": "* 2"},
+    says="one_hot_bytes multiplies by a fixed number of bytes, whatever `bytes_per_element` is.",
+    look="Where do you use `bytes_per_element`?",
+)
+mistake(
     {"* bytes_per_element": "* bytes_per_element / 2**30"},
     {"* bytes_per_element": "* bytes_per_element / 2**20"},
     {"* bytes_per_element": "* bytes_per_element / 1e6"},

@@ -272,8 +272,8 @@ mistake(
 )
 mistake(
     {"argsort()": "sort().values"},
-    says="inverse_permutation returns the sorted entries, not where they were.",
-    look="What are the two things that `sort` returns?",
+    says="inverse_permutation returns 0, 1, 2, ..., the sorted entries, and not where they were.",
+    look="Which numbers do you write, and at which positions? (`sort` returns two things.)",
     common=True,
 )
 mistake(
