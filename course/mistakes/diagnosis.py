@@ -251,9 +251,10 @@ def diagnose(
         for one, other in _pairs(evidence, candidates is of_families, _within(seconds[1])):
             both = known.pair(one, other)
             if both and all(map(both.explains, wrong)) and both.passes(must_pass):
-                likely = [of_two for of_two in (one, other) if of_two.passes(must_pass)]
                 likely = [
-                    of_two for of_two in likely if not of_two.passes(seen.case for seen in wrong)
+                    of_two
+                    for of_two in (one, other)
+                    if of_two.passes(must_pass) and not of_two.passes(seen.case for seen in wrong)
                 ]
                 if not likely:  # by chance, two together give what a third one does
                     continue

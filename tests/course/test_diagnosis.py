@@ -393,3 +393,33 @@ def test_two_mistakes_that_together_look_like_a_third_are_not_blamed(diagnosis_o
         "    return (x @ x.transpose(-2, -1) / math.sqrt(4)).softmax(dim=-1) @ x\n",
     )
     assert told is None or "by C" not in told.says
+
+
+def test_half_a_pair_that_alone_fails_nothing_is_not_blamed(diagnosis_of):
+    """Two factors in each other's place give the same product; the sum is what is wrong."""
+    told = diagnosis_of(
+        "lookup",
+        "one_hot_bytes",
+        "def one_hot_bytes(vocab_size, batch_size, seq_len, bytes_per_element=4):\n"
+        "    return vocab_size * batch_size * (seq_len + bytes_per_element)\n",
+    )
+    assert told is not None and "adds" in told.says
+
+
+def test_no_check_is_blamed_for_an_error_of_pytorch(diagnosis_of):
+    """A length is asked for, and positions are given: no id is refused or accepted wrongly."""
+    told = diagnosis_of(
+        "learned",
+        "GPTEmbedding",
+        "class GPTEmbedding(nn.Module):\n"
+        "    def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):\n"
+        "        super().__init__()\n"
+        "        self.tok_emb = nn.Embedding(vocab_size, n_embd)\n"
+        "        nn.init.normal_(self.tok_emb.weight, std=0.02)\n"
+        "        self.pos_emb = LearnedPositionalEmbedding(block_size, n_embd)\n"
+        "        self.dropout = nn.Dropout(dropout)\n\n"
+        "    def forward(self, ids):\n"
+        "        positions = torch.arange(ids.shape[1])\n"
+        "        return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(positions))\n",
+    )
+    assert told is None or "accepts" not in told.says
