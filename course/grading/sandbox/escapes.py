@@ -201,9 +201,7 @@ ATTEMPTS = {
     "see which folder the parent works in": lambda _: os.readlink(f"/proc/{os.getppid()}/cwd"),
     "find the environment that the fork server was started with": _environment_in_memory,
     "open the parent's memory": lambda _: open(f"/proc/{os.getppid()}/mem", "rb").close(),
-    "trace the parent": lambda _: _system_call(
-        "ptrace", 0x4206, os.getppid(), 0, 0
-    ),  # PTRACE_SEIZE
+    "trace the parent": lambda _: _system_call("ptrace", _SEIZE, os.getppid(), 0, 0),
     "send a signal to the parent": lambda _: os.kill(os.getppid(), 0),
     "send a signal to everyone": lambda _: os.kill(-1, 0),
     "have the kernel send a signal to the parent": _signal_by_owner,
