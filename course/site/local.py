@@ -9,6 +9,7 @@ import jinja2
 import mistune
 
 from course import root
+from course.lab.script import write_lab
 from course.site.cards import with_cards
 from course.site.formulas import mathml
 from course.syllabus import Lesson, lessons
@@ -38,6 +39,7 @@ def write_texts(status: Mapping[str, str]) -> Path:
         title = re.search(r"^# (.*)", text, re.MULTILINE)[1]
         page = template.render(title=title, body=body, styles=styles)
         write_atomically(folder / f"{path.stem}.html", page)
+    write_lab(folder)
     return folder
 
 

@@ -16,10 +16,10 @@ from course import root
 from course.building.notebooks import LAB, SHOOT_OUT, YOUR_ANSWER, notebook_of
 from course.building.repository import address
 from course.lab.page import write_page
+from course.lab.script import write_lab
 from course.messages.wording import counted
 from course.site.cards import with_cards
 from course.site.executed import executed_notebooks
-from course.site.live import write_live
 from course.stubs import stub_from
 from course.syllabus import Exercise, counted_lessons, lessons
 
@@ -36,7 +36,7 @@ def write_pages(folder: Path) -> None:
         RunFailed: a notebook does not run with the reference.
     """
     shutil.copytree(HERE / "source", folder)
-    write_live(folder / "static" / "live.js")
+    write_lab(folder / "static")
     _write_texts(folder)
     _write_modules(folder)
     for stem, notebook in executed_notebooks().items():

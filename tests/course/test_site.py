@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from click.testing import CliRunner
 
-from course import ROOT, cli
+from course import cli
 from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, source_of, stems
 from course.cli import site as command
 from course.site import build, executed, pages
@@ -162,16 +162,6 @@ def test_the_figures_of_a_text_lie_beside_it(written):
         text = (written / "course" / "lessons" / lesson.text.name).read_text(encoding="utf-8")
         for link in re.findall(r"\]\((figures/[^)]+)\)", text):
             assert (written / "course" / "lessons" / link).read_text("utf-8").startswith("<svg")
-
-
-def test_what_is_live_is_a_figure_of_a_text_and_counts_with_the_labs_functions(written):
-    script = (written / "static" / "live.js").read_text(encoding="utf-8")
-    for name in ("maths.js", "shapes.js"):
-        assert (ROOT / "course" / "lab" / name).read_text(encoding="utf-8") in script
-    names = re.findall(r"^  (\w+): \w+,$", script.partition("const LIVE = {")[2], re.MULTILINE)
-    assert len(names) >= 3
-    for name in names:
-        assert len(list((written / "course" / "lessons" / "figures").glob(f"*/{name}.svg"))) == 1
 
 
 def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):

@@ -4,10 +4,8 @@ They need the extras `browser` and `site` (`pip install -e ".[browser,site]"`) a
 run with `-m browser`. What accessibility is measured with, axe-core, npm fetches.
 """
 
-import cmath
 import copy
 import io
-import math
 import re
 import shutil
 import subprocess
@@ -18,7 +16,6 @@ from urllib.parse import unquote, urldefrag, urlsplit
 from urllib.request import url2pathname
 
 import nbformat
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -372,235 +369,10 @@ def test_on_paper_all_is_unfolded_and_only_the_text_remains(opened):
     assert len(page.pdf()) > 50_000
 
 
-# --- figures with something to move ---------------------------------------------------------
-
-
-LIVE = {
-    "course/lessons/2_permutation.html": "same_vectors_moved",
-    "course/lessons/4_sinusoidal.html": "hands_of_three_positions",
-    "course/lessons/5_rope.html": "both_hands_turn",
-}
-
-SMALLEST_WORDS = """svg => {
-    const box = svg.getBoundingClientRect();
-    const words = [...svg.querySelectorAll("text")];
-    return {
-        pixels: Math.min(...words.map(one => parseFloat(getComputedStyle(one).fontSize)))
-            * box.width / svg.viewBox.baseVal.width,
-        outside: words.filter(one => {
-            const { left, right, top, bottom } = one.getBoundingClientRect();
-            return left < box.left || right > box.right || top < box.top || bottom > box.bottom;
-        }).map(one => one.textContent),
-    };
-}"""
-
-
-@pytest.mark.parametrize(("page", "name"), LIVE.items(), ids=LIVE.values())
-def test_a_live_figure_takes_the_place_of_the_still_one(opened, page, name):
-    window = opened(page)
-    still, live = window.locator(f'[src$="/{name}.svg"]'), window.locator(".live svg")
-    assert live.is_visible() and not still.is_visible()
-    shown = live.bounding_box()
-    window.emulate_media(media="print")
-    assert still.is_visible() and not live.is_visible()
-    printed = still.bounding_box()
-    for side in ("width", "height"):
-        assert shown[side] == pytest.approx(printed[side], abs=1)
-    window.emulate_media(media="screen")
-    width, height = SIZES["phone"]
-    window.set_viewport_size({"width": width, "height": height})
-    words = live.evaluate(SMALLEST_WORDS)
-    assert words["pixels"] >= SMALLEST
-    assert words["outside"] == []
-    light, dark = "rgb(255, 255, 255)", "rgb(27, 32, 39)"
-    for theme, ground in (("auto", light), ("light", light), ("dark", dark)):
-        window.evaluate("theme => document.body.dataset.theme = theme", theme)
-        card = live.locator("> rect").first
-        assert card.evaluate("rect => getComputedStyle(rect).fill") == ground
-
-
-@pytest.mark.parametrize(("page", "name"), LIVE.items(), ids=LIVE.values())
-def test_without_a_script_the_still_figure_is_there(site, chromium, page, name):
-    window = chromium.new_page(java_script_enabled=False)
-    window.goto(f"{site.as_uri()}/{page}")
-    assert window.locator(f'[src$="/{name}.svg"]').bounding_box()["width"] > 500
-    assert window.locator(".live").count() == 0
-    window.close()
-
-
-def vectors_of(page):
-    """For both sides: word -> the numbers of its vectors, going in and coming out."""
-    rows = page.locator(".live .row").evaluate_all(
-        "rows => rows.map(row => [...row.querySelectorAll('text')].map(text => text.textContent))"
-    )
-    blocks = [
-        {word: [float(entry.replace("−", "-")) for entry in entries] for *entries, word in block}
-        for block in zip(*[iter(rows)] * 3, strict=True)
-    ]
-    return blocks[:2], blocks[2:]
-
-
-def places_of(page):
-    """The words of the right sentence, and of its new vectors, each from top to bottom."""
-    page.wait_for_timeout(300)  # until nothing slides any more
-    place = "row => [row.getBoundingClientRect().y, row.querySelector(':scope > .right, .left')"
-    found = page.locator(".live .row").evaluate_all(f"rows => rows.map({place}.textContent])")
-    return [[word for _, word in sorted(block)] for block in (found[6:9], found[9:])]
-
-
-def test_words_move_and_their_new_vectors_move_with_them(opened):
-    page = opened("course/lessons/2_permutation.html")
-    address = page.url
-    dog, man = (page.get_by_role("slider", name=f"Place of {word}") for word in ("dog", "man"))
-
-    def seen(order):
-        (before, after), (moved_before, moved_after) = vectors_of(page)
-        tokens = np.array([moved_before[word] for word in order])
-        weights = np.exp(tokens @ tokens.T / 2)
-        new = weights / weights.sum(axis=1, keepdims=True) @ tokens
-        for word, row in zip(order, new, strict=True):
-            assert moved_after[word] == pytest.approx(row, abs=0.0051)
-        assert (moved_before, moved_after) == (before, after)
-        assert places_of(page) == [order, order]
-        assert page.locator(".live output").inner_text() == (
-            f"{' '.join(order)}: the new vectors of its words change by 0.00."
-        )
-
-    seen(["man", "bites", "dog"])
-    assert dog.get_attribute("aria-valuenow") == "3"
-    dog.focus()
-    page.keyboard.press("ArrowUp")
-    seen(["man", "dog", "bites"])
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("ArrowLeft")  # there it stays, and so does the page
-    seen(["dog", "man", "bites"])
-    assert page.url == address
-    assert dog.get_attribute("aria-valuetext") == "1: dog man bites"
-    man.hover(position={"x": 20, "y": 15})
-    box = man.bounding_box()
-    page.mouse.down()
-    page.mouse.move(box["x"] + 20, box["y"] + 1.5 * box["height"], steps=5)
-    page.mouse.up()
-    seen(["dog", "bites", "man"])
-    page.mouse.move(box["x"], box["y"])
-    before = places_of(page)
-    page.get_by_role("button", name="Shuffle the words").click()
-    assert places_of(page) != before
-    seen(places_of(page)[0])
-
-
-def test_a_finger_moves_a_word_and_not_the_page(site, chromium):
-    width, height = SIZES["phone"]
-    page = chromium.new_page(
-        viewport={"width": width, "height": height}, has_touch=True, reduced_motion="reduce"
-    )
-    page.goto(f"{site.as_uri()}/course/lessons/2_permutation.html")
-    man = page.get_by_role("slider", name="Place of man")
-    man.hover()
-    box, scrolled = man.bounding_box(), page.evaluate("scrollY")
-    finger = page.context.new_cdp_session(page)
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    for share in range(9):  # two rows down
-        place = {"x": x, "y": y + share / 4 * box["height"]}
-        kind = "touchMove" if share else "touchStart"
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [place]})
-    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    assert man.get_attribute("aria-valuetext") == "3: bites dog man"
-    assert page.evaluate("scrollY") == scrolled
-    page.close()
-
-
-def test_nothing_slides_for_who_wants_no_motion(opened):
-    page = opened("course/lessons/2_permutation.html")
-    length = "row => getComputedStyle(row).transitionDuration"
-    assert page.locator(".live .row").first.evaluate(length) == "0.25s"
-    page.emulate_media(reduced_motion="reduce")
-    assert page.locator(".live .row").first.evaluate(length) == "0s"
-
-
-def tips_of(page, look=""):
-    """Where the hands of a live figure end."""
-    return page.locator(f".live circle.filled{look}").evaluate_all(
-        "all => all.map(one => [one.cx.baseVal.value, one.cy.baseVal.value])"
-    )
-
-
-def test_the_hands_of_a_position_turn(opened):
-    page = opened("course/lessons/4_sinusoidal.html")
-    slider = page.get_by_role("slider", name="Position")
-    slider.focus()
-    for key, position in (("", 51), ("ArrowRight", 52), ("Home", 0), ("End", 99)):
-        if key:
-            page.keyboard.press(key)
-        tips = tips_of(page, ":not(.faint)")[-4:]
-        for pair, tip in enumerate(tips):
-            angle = position * 10000 ** (-2 * pair / 8)
-            want = [200 + 145 * pair + 47 * math.cos(angle), 352 - 47 * math.sin(angle)]
-            assert tip == pytest.approx(want, abs=0.01)
-        arcs = page.locator(".live path.of-accent").evaluate_all(
-            "all => all.map(one => one.getAttribute('d').match(/[-\\d.e]+ [-\\d.e]+Z$/)[0])"
-        )
-        ends = [[float(number) for number in end[:-1].split()] for end in arcs]
-        for end, tip in zip(ends, tips_of(page, ".accent"), strict=True):
-            assert end == pytest.approx(tip, abs=0.01)
-        assert f"position {position}" in page.locator(".live svg").text_content()
-        turns = [(position - 7) * 10000 ** (-2 * pair / 8) * 180 / math.pi for pair in range(4)]
-        assert slider.get_attribute("aria-valuetext") == (
-            f"{position}. From position 7 to {position} the four hands turn by "
-            f"{', '.join(f'{turn:.0f}°' for turn in turns)}.".replace("-", "−").replace("−0°", "0°")
-        )
-
-
-def test_query_and_key_move_and_the_angle_between_them_stays(opened):
-    page = opened("course/lessons/5_rope.html")
-    both = page.get_by_role("slider", name="Both move: query at position")
-    apart = page.get_by_role("slider", name="The key is later by")
-
-    def told():
-        """The text below each dial, and where its two hands point."""
-        texts = page.locator(".live svg text").all_text_contents()
-        angles = [text for text in texts if text.startswith("angle")]
-        return angles, [text for text in texts if text.startswith("score")], tips_of(page)
-
-    def score(m, n):
-        turned = [
-            [complex(x[pair], x[pair + 2]) * cmath.rect(1, place * 100**-pair) for pair in (0, 1)]
-            for x, place in (((1, 2, 3, 4), m), ((4, -3, 2, 1), n))
-        ]
-        return sum((q.conjugate() * k).real for q, k in zip(*turned, strict=True))
-
-    angles, scores, tips = told()
-    assert angles == ["angle 1.21 rad"] * 3 + ["angle −2.79 rad"]
-    assert scores == [f"score {score(0, 2):.3f}"] * 3 + [f"score −{-score(2, 0):.3f}"]
-    both.focus()
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
-    assert "q at 4k at 6" in page.locator(".live svg").text_content()  # two lines
-    assert told()[:2] == (angles, scores)
-    changed = [before != now for before, now in zip(tips, told()[2], strict=True)]
-    assert changed == [False, False, True, True, False, False, False, False]
-    both.hover(position={"x": 15, "y": 10})
-    box = both.bounding_box()
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10, steps=5)
-    page.mouse.up()
-    assert 140 <= int(both.input_value()) <= 160
-    assert told()[:2] == (angles, scores)
-    for distance in range(7):
-        apart.fill(str(distance))
-        wanted = told()[:2]
-        assert wanted[1][0].replace("−", "-") == f"score {score(0, distance):.3f}"
-        assert (wanted[0] == angles) == (distance == 2)
-        for position in range(0, 301, 12):
-            both.fill(str(position))
-            now = told()[:2]
-            assert [now[0][1], now[1][1]] == [wanted[0][0], wanted[1][0]], (position, distance)
-
-
 ONE_OF_EACH_KIND = [
     *("index.html", "search.html", "course/instructors.html", "course/lessons/README.html"),
     *("course/lessons/1_lookup.html", "exercises/rope.html", "helpers/figures.html"),
-    *LIVE,
+    *(f"course/lessons/{name}.html" for name in ("2_permutation", "4_sinusoidal", "5_rope")),
     *("notebooks/1_lookup.html", "notebooks/positions_lab.html"),
 ]
 

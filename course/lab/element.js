@@ -1,0 +1,133 @@
+// <course-lab scene="..."> around a still picture: the picture stays for paper and without a script.
+
+/** The name of a scene -> {start, draw, demo, needs}: see `scenes/`. */
+const SCENES = {};
+
+const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+class CourseLab extends HTMLElement {
+  connectedCallback() {
+    this.scene = SCENES[this.getAttribute("scene")];
+    if (this.figure || !this.scene) return;
+    this.figure = document.createElement("div");
+    this.figure.className = "lab";
+    this.figure.role = "group";
+    this.figure.ariaLabel = this.getAttribute("title") ?? "A figure to play with";
+    const { needs } = this.scene;
+    if (!needs || window.COURSE_NUMBERS) return this.begin();
+    const script = Object.assign(document.createElement("script"), { src: NUMBERS_ADDRESS });
+    script.addEventListener("load", () => this.begin());
+    document.head.append(script);
+  }
+
+  begin() {
+    const { start } = this.scene;
+    this.state = { ...(typeof start === "function" ? start() : start) };
+    this.append(this.figure);
+    this.classList.add("ready");
+    new ResizeObserver(() => this.draw()).observe(this.figure);
+    this.draw();
+    for (const kind of ["pointerdown", "keydown"]) {
+      this.addEventListener(kind, () => this.touched(), { capture: true });
+    }
+    if (this.scene.demo && !isCalm()) this.demonstrate();
+  }
+
+  touched() {
+    this.gliding = null;
+    this.wasTouched = true;
+  }
+
+  /** Change some of the state; draw once a frame. */
+  set(changes) {
+    Object.assign(this.state, changes);
+    this.waiting ??= requestAnimationFrame(() => {
+      this.waiting = null;
+      this.draw();
+    });
+  }
+
+  /** Go to a state: what is a number gets there in a second. */
+  glide(changes, seconds = 1) {
+    const from = { ...this.state };
+    const moves = Object.keys(changes).filter((name) => typeof from[name] === "number");
+    if (isCalm()) return this.set(changes);
+    const began = performance.now();
+    const step = (now) => {
+      if (this.gliding !== step) return;
+      const part = within((now - began) / 1000 / seconds, 0, 1);
+      const eased = part * part * (3 - 2 * part);
+      const between = (name) => from[name] + (changes[name] - from[name]) * eased;
+      this.set({ ...changes, ...Object.fromEntries(moves.map((name) => [name, between(name)])) });
+      if (part < 1) requestAnimationFrame(step);
+      else this.gliding = null;
+    };
+    this.gliding = step;
+    requestAnimationFrame(step);
+  }
+
+  /** The first time that it is in view, show what can be moved: there and back. */
+  demonstrate() {
+    const watch = new IntersectionObserver(
+      ([{ isIntersecting }]) => {
+        if (!isIntersecting) return;
+        watch.disconnect();
+        const home = { ...this.state };
+        if (!this.wasTouched) this.glide(this.scene.demo, 0.7);
+        setTimeout(() => this.wasTouched || this.glide(home, 0.7), 900);
+      },
+      { threshold: 0.7 },
+    );
+    watch.observe(this.figure);
+  }
+
+  draw() {
+    const width = this.figure.clientWidth;
+    if (!width) return;
+    const drawn = this.scene.draw(this.state, (changes) => this.set(changes), width, this);
+    patch(this.figure, [
+      h("p", { class: "hint" }, this.scene.hint),
+      h("svg", { width, height: drawn.height, viewBox: `0 0 ${width} ${drawn.height}` }, drawn.shapes),
+      h("p", { class: "seen", "aria-live": held || this.gliding ? "off" : "polite" }, drawn.seen),
+      h("div", { class: "switches" }, drawn.switches ?? []),
+    ]);
+  }
+}
+
+/** Buttons of which one is pressed: {name: what it is called}. */
+function choice(label, names, chosen, choose) {
+  const buttons = Object.entries(names).map(([name, called]) =>
+    h(
+      "button",
+      { type: "button", "aria-pressed": String(name === chosen), onclick: () => choose(name) },
+      called,
+    ),
+  );
+  return h("span", { role: "group", "aria-label": label, class: "choice" }, buttons);
+}
+
+const NUMBERS_ADDRESS = document.currentScript?.src.replace("lab.js", "lab-numbers.js");
+
+/** Phrases of the text that set the figure before them. */
+function addPhrases() {
+  for (const phrase of document.querySelectorAll("a.set")) {
+    const before = [...document.querySelectorAll("course-lab")].filter(
+      (lab) => lab.compareDocumentPosition(phrase) & Node.DOCUMENT_POSITION_FOLLOWING,
+    );
+    const lab = before.at(-1);
+    if (!lab?.scene) continue;
+    const go = () => {
+      lab.touched();
+      lab.glide(JSON.parse(phrase.dataset.set));
+      lab.figure.scrollIntoView({ block: "nearest", behavior: isCalm() ? "auto" : "smooth" });
+    };
+    phrase.role = "button";
+    phrase.tabIndex = 0;
+    phrase.addEventListener("click", go);
+    phrase.addEventListener("keydown", (event) => {
+      if (!["Enter", " "].includes(event.key)) return;
+      event.preventDefault();
+      go();
+    });
+  }
+}

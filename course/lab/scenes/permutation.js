@@ -1,0 +1,114 @@
+// Lesson 2: three words are moved, and what attention makes of them moves with them.
+
+const WORDS = Object.keys(EXAMPLE.words);
+const WORD_LOOKS = { dog: "what", bites: "quiet", man: "third" };
+
+/** What attention makes of these vectors, and with which weights: both (T, ...). */
+function attended(vectors) {
+  const weights = vectors.map((query) =>
+    softmax(vectors.map((key) => dot(query, key) / Math.sqrt(query.length))),
+  );
+  return { weights, results: weights.map((row) => applied(transposed(vectors), row)) };
+}
+
+/** The vector that goes in for each word of a sentence. */
+function inputsOf(sentence, positions) {
+  return sentence.map((word, place) => {
+    const token = EXAMPLE.words[word];
+    return positions === "on" ? added(token, clock(place, token.length)) : token;
+  });
+}
+
+/** The words of the state from left to right: each has its place as a number. */
+const ordered = (state, words) => [...words].sort((one, other) => state[one] - state[other]);
+
+/** Move a word to a place, and let the others make room. */
+function moveWord(state, words, word, value, lab) {
+  lab.set({ [word]: value });
+  const others = ordered(state, words).filter((other) => other !== word);
+  const order = others.toSpliced(Math.round(value), 0, word);
+  const places = Object.fromEntries(others.map((other) => [other, order.indexOf(other)]));
+  if (String(Object.values(places)) === String(lab.places)) return;
+  lab.places = Object.values(places);
+  lab.glide(places, 0.2);
+}
+
+SCENES.permutation = {
+  start: { dog: 0, bites: 1, man: 2, positions: "off" },
+  demo: { dog: 2, man: 0 },
+  hint: "Drag a word past another.",
+  draw(state, set, width, lab) {
+    const sentence = ordered(state, WORDS);
+    const vectors = inputsOf(sentence, state.positions);
+    const { weights, results } = attended(vectors);
+    const home = attended(inputsOf(WORDS, state.positions)).results;
+    const apart = Math.min(width / 3, 210);
+    const x = (place) => width / 2 + (place - 1) * apart;
+    const cells = (values, word, top, changed) =>
+      values.map((value, feature) => [
+        rect([x(state[word]) - 38, top + 27 * feature], [76, 25], `cell of-${WORD_LOOKS[word]}`),
+        text(
+          [x(state[word]), top + 27 * feature + 13],
+          fixed(value, Number.isInteger(value) ? 0 : 2),
+          changed?.[feature] ? "where bold" : "",
+        ),
+      ]);
+    const changes = WORDS.map((word) => {
+      const [before, now] = [home[WORDS.indexOf(word)], results[sentence.indexOf(word)]];
+      return now.map((value, feature) => Math.abs(value - before[feature]));
+    });
+    const most = Math.max(...changes.flat());
+    return {
+      height: 388,
+      seen: permutationSeen(sentence, most, state.positions),
+      switches: [
+        choice("Positions", { off: "without positions", on: "with positions" }, state.positions, (positions) =>
+          set({ positions }),
+        ),
+      ],
+      shapes: [
+        ...WORDS.flatMap((word, index) => {
+          const place = sentence.indexOf(word);
+          return sentence.map((other, from) =>
+            h("line", {
+              ...{ x1: x(state[other]), y1: 170, x2: x(state[word]), y2: 244 },
+              class: `ray ${WORD_LOOKS[other]}`,
+              style: `stroke-width: ${16 * weights[place][from]}px`,
+            }),
+          );
+        }),
+        text([12, 207], "attention", "quiet left small"),
+        ...WORDS.flatMap((word, index) => {
+          const place = sentence.indexOf(word);
+          const changed = changes[index].map((change) => change > 0.005);
+          return h("g", {}, [
+            ...cells(vectors[place], word, 58).flat(),
+            ...cells(results[place], word, 250, changed).flat(),
+            text([x(state[word]), 374], `new ${word}`, `${WORD_LOOKS[word]} bold`),
+            h(
+              "g",
+              grip({
+                name: `Position of ${word}`,
+                value: state[word],
+                range: [0, 2],
+                said: `${place}: ${sentence.join(" ")}`,
+                motion: along(apart),
+                move: (value) => moveWord(state, WORDS, word, value, lab),
+              }),
+              pill([x(state[word]), 26], word, WORD_LOOKS[word]),
+            ),
+          ]);
+        }),
+      ],
+    };
+  },
+};
+
+function permutationSeen(sentence, most, positions) {
+  const said = `“${sentence.join(" ")}”`;
+  if (sentence.join() === WORDS.join()) return `${said}: drag a word to another position.`;
+  if (positions === "off") {
+    return `${said}: each new vector has moved with its word, and its numbers have changed by ${fixed(most, 2)}.`;
+  }
+  return `${said}: now a position is added to each word, and the new vectors have changed by up to ${fixed(most, 2)}.`;
+}

@@ -1,0 +1,78 @@
+"""The script and the style sheet of the figures to play with, one file each for all pages."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from course.figures import palette
+from course.figures.palette import ON_DARK, TINTS
+from course.figures.texts.permutation import VECTORS
+
+_HERE = Path(__file__).parent
+_SCRIPTS = (
+    "draw",
+    "grip",
+    "numbers",
+    "element",
+    *(f"scenes/{one}" for one in ("hands", "permutation")),
+)
+
+LOOKS = ("what", "where", "query", "key", "value", "wrong", "third", "ink", "quiet")
+"""Classes of shapes: each has the color of that name in the palette, and its tint."""
+
+QUERY = (0.6, 1.2, 0.8, 0.7, 0.8, 0.9, 0.5, 0.2)
+KEY = (1.0, 1.4, 0.9, 0.8, 0.2, 0.6, -0.3, 0.3)
+"""The query and the key of lesson 5's scene, (D,)."""
+
+
+def write_lab(folder: Path) -> None:
+    """Write `lab.js`, `lab.css` and `lab-numbers.js` into a folder."""
+    for name, text in (("lab.js", script()), ("lab.css", styles())):
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+
+
+@cache
+def script() -> str:
+    """Return the script. Nothing in it has a name that another script of a page could meet."""
+    parts = [(_HERE / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
+    example = f"const EXAMPLE = {json.dumps(examples())};"
+    begin = 'customElements.define("course-lab", CourseLab);\naddPhrases();'
+    return "\n".join(["(() => {", '"use strict";', example, *parts, begin, "})();", ""])
+
+
+def examples() -> dict:
+    """Return the small vectors that scenes begin with."""
+    generator = torch.Generator().manual_seed(3)
+    projections = torch.randn(2, len(QUERY), len(QUERY), generator=generator) / 3
+    return {
+        "words": VECTORS,
+        "query": QUERY,
+        "key": KEY,
+        "projections": [
+            [[round(x, 2) for x in row] for row in one] for one in projections.tolist()
+        ],
+    }
+
+
+def styles() -> str:
+    """Return the style sheet."""
+    colors = [f"--{name}: {_both(_color(name))};" for name in (*LOOKS, "faint", "card")]
+    colors.append(f"--shade: {_both(palette.SHADE)};")
+    colors.append("--focus: light-dark(#0b5ed7, #86bdf5);")
+    looks = [
+        f".lab .{name} {{ --look: var(--{name}); }}\n"
+        f".lab .of-{name} {{ --tint: {_both(TINTS[_color(name)])}; }}"
+        for name in LOOKS
+    ]
+    rules = (_HERE / "lab.css").read_text(encoding="utf-8")
+    return "\n".join([f"course-lab {{ {' '.join(colors)} }}", *looks, rules])
+
+
+def _color(name: str) -> str:
+    return getattr(palette, name.upper())
+
+
+def _both(color: str) -> str:
+    return f"light-dark({color}, {ON_DARK[color]})"

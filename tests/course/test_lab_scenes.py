@@ -1,0 +1,270 @@
+"""The figures to play with, in the pages of the texts: what is moved, what is seen, and by whom.
+
+They need Playwright (`pip install -e ".[browser]"`) and a Chromium, and run with `-m browser`.
+"""
+
+import json
+import re
+from functools import cache
+
+import pytest
+import torch
+
+from course.lab.script import examples
+from course.site import local
+from course.syllabus import find_lesson, lessons
+from course.testing.loading import load_module
+
+SCENES = {
+    "2_permutation": "permutation",
+    "4_sinusoidal": "clock",
+    "5_rope": "rope",
+}
+"""The page of a text -> the scene at its top."""
+
+PHONE = {"width": 390, "height": 844}
+
+
+@cache
+def solved(stem):
+    return load_module(find_lesson(stem).module("solutions"))
+
+
+def test_each_of_these_lessons_opens_with_its_scene_and_a_picture_that_stays():
+    for lesson in lessons():
+        text = lesson.text.read_text(encoding="utf-8")
+        opening = re.search(r"^## .*\n\n(.*(?:\n.+)*)", text, re.MULTILINE)[1]
+        scene = SCENES.get(lesson.text.stem)
+        if scene:
+            assert opening == f'<course-lab scene="{scene}">'
+            assert re.search(
+                rf"{re.escape(opening)}\n\n!\[.+\]\(.+\.svg\)\n\n</course-lab>\n", text
+            )
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return local.write_texts({})
+
+
+@pytest.fixture
+def opened(chromium, pages):
+    """`opened("5_rope")`: the page, without motion; nothing may go wrong on it."""
+    contexts, troubles = [], []
+
+    def open_page(stem, **options):
+        context = chromium.new_context(**{"reduced_motion": "reduce", **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("request", lambda one: one.url.startswith("file:") or troubles.append(one.url))
+        page.goto((pages / f"{stem}.html").as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+def seen(page):
+    """The sentence below the figure, as it is after the next frame."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+    return page.locator(".lab .seen").inner_text().replace("−", "-")
+
+
+def numbers_in(sentence):
+    return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", sentence)]
+
+
+def slider(page, name):
+    return page.get_by_role("slider", name=name, exact=True)
+
+
+def drag(page, grip, right, down=0):
+    box = grip.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + right, y + down, steps=5)
+    page.mouse.up()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("stem", SCENES)
+class TestEveryScene:
+    def test_it_takes_the_place_of_the_still_figure_except_on_paper(self, opened, stem):
+        page = opened(stem)
+        live, still = page.locator("course-lab svg"), page.locator("course-lab img")
+        live.wait_for()
+        assert not still.is_visible() and seen(page)
+        page.emulate_media(media="print")
+        assert still.is_visible() and not live.is_visible()
+
+    def test_without_a_script_the_still_figure_is_there(self, opened, stem):
+        page = opened(stem, java_script_enabled=False)
+        assert page.locator("course-lab img").bounding_box()["width"] > 500
+        assert page.locator(".lab").count() == 0
+
+    @pytest.mark.parametrize("theme", ["light", "dark"])
+    def test_it_fits_a_phone_in_words_that_can_be_read(self, opened, stem, theme):
+        page = opened(stem, viewport=PHONE, color_scheme=theme)
+        svg = page.locator("course-lab svg")
+        svg.wait_for()
+        assert page.locator(".lab").evaluate("one => one.scrollWidth <= one.clientWidth")
+        box = "one => one.getBoundingClientRect()"
+        frame = svg.evaluate(box)
+        for words in svg.locator("text").all():
+            place = words.evaluate(box)
+            assert frame["left"] <= place["left"] + 1 and place["right"] <= frame["right"] + 1
+            assert words.evaluate("one => parseFloat(getComputedStyle(one).fontSize)") >= 12
+
+    def test_the_keyboard_reaches_each_grip_and_moves_it(self, opened, stem):
+        page = opened(stem)
+        page.locator("course-lab svg").wait_for()
+        for grip in page.locator(".lab [role=slider]").all():
+            before = grip.get_attribute("aria-valuenow")
+            grip.focus()
+            for key in ("ArrowRight", "ArrowLeft", "ArrowLeft"):  # at an end, only back
+                page.keyboard.press(key)
+                assert seen(page)
+                if grip.get_attribute("aria-valuenow") != before:
+                    break
+            assert grip.get_attribute("aria-valuenow") != before, grip.get_attribute("aria-label")
+
+    def test_it_shows_by_itself_what_moves_unless_motion_is_unwanted(self, opened, stem):
+        shapes = "document.querySelector('.lab svg').innerHTML"
+        for wish, moves in (("reduce", False), ("no-preference", True)):
+            page = opened(stem, reduced_motion=wish, viewport={"width": 1280, "height": 1000})
+            page.locator("course-lab svg").scroll_into_view_if_needed()
+            at_first = page.evaluate(shapes)
+            page.wait_for_timeout(500)
+            assert (page.evaluate(shapes) != at_first) == moves
+
+
+# --- what each of them shows is what Python's reference says ------------------------------------
+
+
+def rope_score(m, n):
+    query, key = (torch.tensor(examples()[name])[None] for name in ("query", "key"))
+    rotary = solved("rope").RotaryEmbedding(64, query.shape[-1])
+    scale = query.shape[-1] ** 0.5
+    return ((rotary(query, offset=m) * rotary(key, offset=n)).sum() / scale).item()
+
+
+def added_score(m, n):
+    rows = solved("sinusoidal").sinusoidal_encoding(64, 8)
+    rows = torch.cat((rows[:, 1::2], rows[:, 0::2]), dim=-1)  # all cosines, then all sines
+    w_q, w_k = torch.tensor(examples()["projections"])
+    query, key = (torch.tensor(examples()[name]) for name in ("query", "key"))
+    return (w_q @ (query + rows[m]) @ (w_k @ (key + rows[n])) / 8**0.5).item()
+
+
+@pytest.mark.browser
+def test_query_and_key_move_together_and_the_score_stays(opened):
+    page = opened("5_rope")
+    m, n, apart, score = numbers_in(seen(page))
+    assert apart == m - n and score == pytest.approx(rope_score(int(m), int(n)), abs=0.0051)
+    drag(page, slider(page, "The query and The key together"), 150)
+    moved_m, moved_n, *same = numbers_in(seen(page))
+    assert moved_m > m + 10 and moved_n - moved_m == n - m and same == [apart, score]
+    drag(page, slider(page, "The key, on the curve"), -60)
+    m, n, apart, score = numbers_in(seen(page))
+    assert apart == m - n != same[0]
+    assert score == pytest.approx(rope_score(int(m), int(n)), abs=0.0051)
+
+
+@pytest.mark.browser
+def test_where_positions_are_added_the_score_depends_on_more_than_the_distance(opened):
+    page = opened("5_rope")
+    page.get_by_role("button", name="added").click()
+    m, n, score, low, high = numbers_in(seen(page))
+    all_scores = [
+        added_score(int(n) + i + int(m - n), int(n) + i) for i in range(-int(n), 64 - int(m))
+    ]
+    assert score == pytest.approx(added_score(int(m), int(n)), abs=0.0051)
+    assert [low, high] == pytest.approx([min(all_scores), max(all_scores)], abs=0.0051)
+    assert low < score < high
+
+
+@pytest.mark.browser
+def test_a_hand_is_turned_by_its_tip(opened):
+    page = opened("5_rope")
+    m, n, *_ = numbers_in(seen(page))
+    hand = slider(page, "Hand of The query, pair 1")
+    drag(page, hand.locator(".tip"), -20, 40)
+    moved_m, same_n, *_ = numbers_in(seen(page))
+    assert moved_m != m and same_n == n
+
+
+@pytest.mark.browser
+def test_a_phrase_of_the_text_sets_the_figure(opened):
+    page = opened("5_rope")
+    before = numbers_in(seen(page))
+    phrase = page.locator("a.set").first
+    wanted = json.loads(phrase.get_attribute("data-set"))
+    phrase.focus()
+    page.keyboard.press("Enter")
+    now = numbers_in(seen(page))
+    assert now == [wanted["query"], wanted["key"], *before[2:]]
+
+
+@pytest.mark.browser
+def test_the_dot_product_of_two_rows_is_that_of_any_two_as_far_apart(opened):
+    page = opened("4_sinusoidal")
+    table = solved("sinusoidal").sinusoidal_encoding(64, 8)
+    for key in ("", "End", "ArrowLeft"):
+        if key:
+            slider(page, "The word").press(key)
+        m, n, product, apart = numbers_in(seen(page))
+        assert apart == abs(m - n)
+        assert product == pytest.approx((table[int(m)] @ table[int(n)]).item(), abs=0.0051)
+        assert product == pytest.approx((table[int(apart)] @ table[0]).item(), abs=0.0051)
+
+
+def attention_of(vectors):
+    return (vectors @ vectors.T / vectors.shape[-1] ** 0.5).softmax(-1) @ vectors
+
+
+@pytest.mark.browser
+def test_words_move_and_their_vectors_with_them_until_positions_are_added(opened):
+    page = opened("2_permutation")
+    words = examples()["words"]
+    drag(page, slider(page, "Position of dog"), 2 * 210)
+    assert "bites man dog" in seen(page) and numbers_in(seen(page)) == [0]
+    page.get_by_role("button", name="with positions", exact=True).click()
+    (changed,) = numbers_in(seen(page))
+    rows = solved("sinusoidal").sinusoidal_encoding(3, 4)[:, [1, 3, 0, 2]]
+    order = ["bites", "man", "dog"]
+    home, now = (
+        attention_of(torch.tensor([words[word] for word in sentence]) + rows)
+        for sentence in (list(words), order)
+    )
+    differences = [(home[list(words).index(word)] - now[order.index(word)]).abs() for word in order]
+    assert changed == pytest.approx(max(one.max().item() for one in differences), abs=0.0051)
+
+
+@pytest.mark.browser
+def test_a_finger_moves_a_word_and_elsewhere_the_page(opened):
+    page = opened("5_rope", viewport=PHONE, has_touch=True)
+    key = slider(page, "The key")
+    key.scroll_into_view_if_needed()
+    before, scrolled = numbers_in(seen(page)), page.evaluate("scrollY")
+    finger = page.context.new_cdp_session(page)
+
+    def swipe(x, y, right, down):
+        for share in range(9):
+            point = {"x": x + right * share / 8, "y": y + down * share / 8}
+            kind = "touchMove" if share else "touchStart"
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+        finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+    box = key.bounding_box()
+    swipe(box["x"] + 20, box["y"] + box["height"] - 12, 60, 40)
+    assert numbers_in(seen(page))[1] > before[1] and page.evaluate("scrollY") == scrolled
+    box = page.locator(".lab .seen").bounding_box()
+    swipe(box["x"] + 50, box["y"] + 10, 0, -80)
+    page.wait_for_timeout(200)
+    assert page.evaluate("scrollY") > scrolled
