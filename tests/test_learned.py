@@ -122,7 +122,7 @@ class TestLearnedPositionalEmbedding:
         gradients = module.gradients(3, upstream=upstream)
         expect.close(gradients["weight"], torch.cat((upstream, torch.zeros(3, 4))))
 
-    def test_the_table_is_drawn_from_n_0_002(self, lesson):
+    def test_the_table_is_drawn_with_std_002(self, lesson):
         """Mean 0 and standard deviation 0.02, as in GPT-2; so N(0, 0.02²)."""
         module = lesson.LearnedPositionalEmbedding(400, 100)
         expect_small_normal(module.parameters["weight"])
@@ -249,7 +249,7 @@ class TestGPTEmbedding:
         expect.close(gradients["pos_emb.weight"], pos)
 
     @pytest.mark.parametrize("table", ["tok_emb.weight", "pos_emb.weight"])
-    def test_both_tables_are_drawn_from_n_0_002(self, lesson, table):
+    def test_both_tables_are_drawn_with_std_002(self, lesson, table):
         """Mean 0 and standard deviation 0.02; `nn.Embedding` alone draws with 1."""
         expect_small_normal(lesson.GPTEmbedding(400, 400, 100).parameters[table])
 

@@ -231,7 +231,7 @@ class TestOneHotBytes:
         of 4 bytes each."""
         expect.equal(lesson.one_hot_bytes(5, 2, 3), 120)
 
-    def test_gpt_2_needs_six_gigabytes(self, lesson):
+    def test_gpt2_needs_six_gigabytes(self, lesson):
         """32 · 1024 · 50257 numbers of 4 bytes each are 6 587 285 504 bytes."""
         expect.equal(lesson.one_hot_bytes(50257, 32, 1024), 6_587_285_504)
 

@@ -98,7 +98,7 @@ BOUND = 1e-4
 
 @exercise("sinusoidal_encoding")
 class TestSinusoidalEncoding:
-    def test_position_0_is_0_1_0_1(self, lesson):
+    def test_position_0_alternates_0_and_1(self, lesson):
         """All angles are 0 there: sin 0 = 0 in even columns, cos 0 = 1 in odd ones."""
         want = torch.tensor([[0.0, 1.0, 0.0, 1.0, 0.0, 1.0]])
         expect.close(lesson.sinusoidal_encoding(1, 6), want, tolerance=BOUND)

@@ -133,11 +133,8 @@ def reset(name: str | None, only_list: bool, restore: str | None) -> None:
             kept, done = backups.reset(*_named_files(name)), f"{name} is as it was at first"
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    except BuildError as error:
-        raise click.ClickException(str(error)) from None
-    except OSError as error:
-        where = f"{error.filename} cannot be written: " if error.filename else ""
-        raise click.ClickException(f"{where}{error.strerror or error}. Nothing is lost.") from None
+    except (BuildError, OSError) as error:
+        raise click.ClickException(backups.why_not(error)) from None
     click.echo(done)
     if kept:
         click.echo(f"what you had is kept: {typed(f'course reset --restore {kept}')}")
@@ -195,7 +192,7 @@ def submit(out: Path, name: str) -> None:
     """
     from course.student import submission
     from course.student.board import course_board
-    from course.student.progress import UNCHECKED, status_of_all
+    from course.student.progress import UNCHECKED, cannot_be_loaded, status_of_all
 
     try:
         submission.refuse_to_replace(out)
@@ -214,7 +211,7 @@ def submit(out: Path, name: str) -> None:
         ) from None
     status = status_of_all()
     click.echo(f"{course_board(status)}\n")
-    if UNCHECKED in status.values():
+    if UNCHECKED in status.values() or any(map(cannot_be_loaded, lessons())):
         remarks.append(f"Not all was checked as it is now: `{typed('course check')}` does it.")
     for remark in remarks:
         click.secho(filled(remark), fg="yellow")

@@ -27,7 +27,7 @@ def plain_message(result: LessonResult, exercise: ExerciseResult) -> str:
         filled(told.advice),
         filled(f"{fails}{told.sentence}"),
         textwrap.indent(told.details, "  "),
-        textwrap.indent(told.why, "  "),
+        wording.filled_paragraphs(told.why, indent="  ", width=80),
         _lines(told.commands),
         filled(f"other tests that fail: {', '.join(told.also_wrong)}" if told.also_wrong else ""),
         f"not run: {told.not_run}" if told.not_run else "",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from course.messages.message import Message, message_about
-from course.messages.wording import STATUS_WORDS, filled
+from course.messages.wording import STATUS_WORDS, filled, filled_paragraphs
 from course.syllabus import Status
 from course.system.console import typed
 from course.system.terminal import columns
@@ -68,7 +68,7 @@ def _message(exercise: ExerciseResult, told: Message, in_loop: bool) -> str:
         "\n".join(filter(None, first)),
         filled(told.sentence, indent="  ") if told.idea or told.says else "",
         textwrap.indent(told.details, "  "),
-        textwrap.indent(told.why, "  "),
+        filled_paragraphs(told.why, indent="  "),
         _printed(told.printed),
         "\n".join(commands),
     ]

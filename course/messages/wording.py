@@ -54,6 +54,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def filled_paragraphs(text: str, indent: str = "", width: int | None = None) -> str:
+    """Fill each of the paragraphs that empty lines separate."""
+    return "\n\n".join(filled(one, indent, width) for one in text.split("\n\n"))
+
+
 def filled(text: str, indent: str = "", width: int | None = None) -> str:
     """Fill text into lines of a width, the terminal's by default, and never break a word."""
     return textwrap.fill(

@@ -135,7 +135,26 @@ def reset_exercise(exercise: Exercise) -> str | None:
     path = find_lesson(exercise.lesson).module()
     if not path.exists():
         return reset(path)
-    source = path.read_bytes()
+    if not is_changed(exercise):
+        return None
+    kept = keep([path])
+    write_bytes_atomically(path, _with_first(exercise, path.read_bytes()))
+    return kept
+
+
+def is_changed(exercise: Exercise) -> bool:
+    """Return whether an exercise is not what it was at first.
+
+    Raises:
+        ValueError: the module is not valid Python, so that nobody knows where the exercise ends.
+    """
+    path = find_lesson(exercise.lesson).module()
+    return not path.exists() or _with_first(exercise, path.read_bytes()) != path.read_bytes()
+
+
+def _with_first(exercise: Exercise, source: bytes) -> bytes:
+    """Return a module with one exercise as it was at first."""
+    path = find_lesson(exercise.lesson).module()
     try:
         nodes = ast.parse(source).body
         text = source.decode("utf-8-sig").replace("\r\n", "\n")
@@ -150,13 +169,18 @@ def reset_exercise(exercise: Exercise) -> str | None:
     for place in reversed(own):  # of several definitions, the first gives the place
         new = stub.split("\n")[fresh.start : fresh.stop] if place == own[0] else []
         lines[place.start : place.stop] = new
-    reset_text = "\n".join(lines)
-    if reset_text == text:
-        return None
-    kept = keep([path])
+    if "\n".join(lines) == text:
+        return source
     ends = "\r\n" if b"\r\n" in source else "\n"
-    write_bytes_atomically(path, reset_text.replace("\n", ends).encode("utf-8"))
-    return kept
+    return ends.join(lines).encode("utf-8")
+
+
+def why_not(error: Exception) -> str:
+    """Return in a sentence why a file was not replaced."""
+    if not isinstance(error, OSError):
+        return str(error)
+    where = f"{error.filename} cannot be written: " if error.filename else ""
+    return f"{where}{error.strerror or error}. Nothing is lost."
 
 
 def _definitions(nodes: Iterable[ast.stmt], name: str) -> list[range]:

@@ -5,7 +5,15 @@ from collections.abc import Collection, Mapping
 import click
 
 from course.messages.wording import STATUS_WORDS, counted, filled
-from course.student.progress import IDEA_RIGHT, PASSED, TO_DO, UNCHECKED, WRONG, next_exercise
+from course.student.progress import (
+    IDEA_RIGHT,
+    PASSED,
+    TO_DO,
+    UNCHECKED,
+    WRONG,
+    cannot_be_loaded,
+    next_exercise,
+)
 from course.syllabus import Exercise, Lesson, counted_lessons, lessons, name_for_check
 from course.system.console import typed
 from course.system.terminal import columns
@@ -23,10 +31,12 @@ def course_board(status: dict[str, str]) -> str:
             lines += ["", f"  beyond the {total}, if you want more:"]
         states = [status.get(exercise.name, UNCHECKED) for exercise in lesson.exercises]
         words = [STATUS_WORDS[state] for state in states]
-        marks = "".join(click.style(one.sign, fg=one.color) for one in words)
+        is_old = cannot_be_loaded(lesson)
+        marks = "".join(click.style(one.sign, fg=one.color, dim=is_old or None) for one in words)
         points = f"{_earned(lesson, status):>3} of {lesson.points}"
         lines.append(
-            f"  {lesson.number}  {lesson.stem:<13}{marks}{' ' * (10 - len(states))}"
+            f"  {lesson.number}  {lesson.stem:<13}{marks}{' ?' if is_old else '  '}"
+            f"{' ' * (8 - len(states))}"
             f"{points}{f'   {lesson.title}' if columns() >= 70 else ''}"
         )
     shown = (STATUS_WORDS[status] for status in (PASSED, IDEA_RIGHT, WRONG, TO_DO, UNCHECKED))
@@ -48,9 +58,10 @@ def lesson_board(lesson: Lesson, status: dict[str, str], shown: Collection[str])
 
 
 def points_of(lesson: Lesson, status: Mapping[str, str]) -> str:
-    """Return a lesson's name, and its points."""
+    """Return a lesson's name, its points, and whether they are those of an earlier check."""
     points = f"{_earned(lesson, status)} of {lesson.points} points"
-    return click.style(f"{lesson.number} {lesson.stem}: {points}", bold=True)
+    said = click.style(f"{lesson.number} {lesson.stem}: {points}", bold=True)
+    return f"{said}, not checked" if cannot_be_loaded(lesson) else said
 
 
 def _earned(lesson: Lesson, status: Mapping[str, str]) -> int:
@@ -59,11 +70,12 @@ def _earned(lesson: Lesson, status: Mapping[str, str]) -> int:
 
 def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
     """Return what to do now, with the exact command for it; preferred names first."""
-    found = next_exercise(status, prefer)
+    mend, found = _mend_first(), next_exercise(status, prefer)
     if found is None:
-        return "Everything passes. Well done."
+        return "\n".join(mend) or "Everything passes. Well done."
     lesson, exercise = found
     lines = [
+        *mend,
         f"next: {exercise.name}, {exercise.title} "
         f"({counted(exercise.points, 'point')}, about {exercise.minutes} minutes)",
         *([BEFORE] if PASSED not in status.values() else []),
@@ -74,6 +86,16 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
         *_or_go_on(exercise, status, prefer),
     ]
     return "\n".join(lines)
+
+
+def _mend_first() -> list[str]:
+    """Return which files cannot be loaded, as nothing in them can be tested meanwhile."""
+    return [
+        f"first: mend exercises/{lesson.stem}.py, which cannot be loaded; "
+        f"{typed(f'course check {lesson.stem}')} says why"
+        for lesson in lessons()
+        if cannot_be_loaded(lesson)
+    ]
 
 
 def _or_go_on(exercise: Exercise, status: dict[str, str], prefer: tuple[str, ...]) -> list[str]:
@@ -89,7 +111,7 @@ def next_steps_and_why(status: dict[str, str]) -> str:
     """Return what to do now, why it comes now, and how much is left."""
     steps, found = next_steps(status), next_exercise(status)
     if found is None:
-        return everything_passes()
+        return steps if _mend_first() else everything_passes()
     _, exercise = found
     return "\n\n".join([steps, filled(f"Why now? {exercise.why}"), _how_far(status)])
 

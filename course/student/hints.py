@@ -36,6 +36,12 @@ def seen_again(exercise: Exercise) -> str:
     return _page(exercise, range(1, n_shown(exercise) + 1))
 
 
+def one_more_on_top(exercise: Exercise) -> str:
+    """Return all hints that were shown, and above them one more: a small screen shows the top."""
+    one_more(exercise)
+    return _page(exercise, range(n_shown(exercise), 0, -1))
+
+
 def _page(exercise: Exercise, numbers: Iterable[int]) -> str:
     """Return a heading, and below it hints under their numbers."""
     text = find_lesson(exercise.lesson).text.name

@@ -10,6 +10,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,8 @@ def save(name: str, content: dict[str, Any]) -> None:
 def status_of_all() -> dict[str, str]:
     """Return the status of every exercise, by name, from its file and the last check of it.
 
-    What still holds its stub is "to do"; what was edited since its last check is "not checked".
+    What still holds its stub is "to do"; what was edited since its last check is "not checked". In
+    a file that cannot be loaded, the last check counts.
     """
     return {name: found for one in lessons() for name, found in status_of_lesson(one).items()}
 
@@ -67,17 +69,29 @@ def status_of_all() -> dict[str, str]:
 def status_of_lesson(lesson: Lesson) -> dict[str, str]:
     """Return the same for the exercises of one lesson."""
     remembered, status = load("progress"), {}
-    stubs, now = stubs_in(_source(lesson), lesson), _fingerprints(lesson)
+    source, is_last_known = _source(lesson), cannot_be_loaded(lesson)
+    stubs, now = stubs_in(source, lesson), _fingerprints(source, lesson) or {}
     for exercise in lesson.exercises:
         status[exercise.name] = UNCHECKED
         if exercise.name in stubs:
             status[exercise.name] = TO_DO
             continue
         match remembered:  # whatever is damaged in it counts as unknown
-            case {exercise.lesson: {exercise.name: {"status": found, "source": str(source)}}}:
-                if found in _FOUND and source == now.get(exercise.name):
+            case {exercise.lesson: {exercise.name: {"status": found, "source": str(checked)}}}:
+                if found in _FOUND and (is_last_known or checked == now.get(exercise.name)):
                     status[exercise.name] = Status(found)
     return status
+
+
+def cannot_be_loaded(lesson: Lesson) -> bool:
+    """Return whether a lesson's file is not valid Python, or as a check could not load it."""
+    source = _source(lesson)
+    if _fingerprints(source, lesson) is None:
+        return True
+    match load("progress"):
+        case {lesson.stem: {"not loaded": found}}:
+            return found == _hash(source)
+    return False
 
 
 def found_in(results: Iterable[LessonResult]) -> dict[str, Status]:
@@ -87,13 +101,17 @@ def found_in(results: Iterable[LessonResult]) -> dict[str, Status]:
 
 
 def remember(results: Iterable[LessonResult]) -> None:
-    """Keep the status of the exercises of which all tests ran, in files that could be loaded."""
+    """Keep the status of the exercises of which all tests ran, and which file cannot be loaded."""
     progress, is_new = load("progress"), False
     for result in results:
-        if result.trouble:
-            continue
-        now, known = _fingerprints(find_lesson(result.lesson)), progress.get(result.lesson)
+        lesson, known = find_lesson(result.lesson), progress.get(result.lesson)
         progress[result.lesson] = known if isinstance(known, dict) else {}
+        if result.trouble:
+            progress[result.lesson]["not loaded"] = _hash(_source(lesson))
+            is_new = True
+            continue
+        progress[result.lesson].pop("not loaded", None)
+        now = _fingerprints(_source(lesson), lesson) or {}
         for name, status in result.statuses.items():
             if status in _FOUND:
                 progress[result.lesson][name] = {"status": status, "source": now.get(name, "")}
@@ -117,23 +135,28 @@ def _source(lesson: Lesson) -> bytes:
         return b""
 
 
-def _fingerprints(lesson: Lesson) -> dict[str, str]:
-    """Return a hash of every exercise that the file defines, and of the code that all share.
+@lru_cache(maxsize=32)
+def _fingerprints(source: bytes, lesson: Lesson) -> dict[str, str] | None:
+    """Return a hash of every exercise that a file defines, and of the code that all share.
 
-    Comments and layout do not count. A file that is not valid Python has no exercises.
+    Comments and layout do not count. None for a file that is not valid Python.
     """
     try:
         with warnings.catch_warnings(action="ignore"):  # a check tells what Python thinks of it
-            body = ast.parse(_source(lesson)).body
+            body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
+        return None
     names = {exercise.name for exercise in lesson.exercises}
     shared = [ast.dump(node) for node in body if getattr(node, "name", None) not in names]
     return {
-        node.name: hashlib.sha256("\n".join([*shared, ast.dump(node)]).encode()).hexdigest()
+        node.name: _hash("\n".join([*shared, ast.dump(node)]).encode())
         for node in body
         if getattr(node, "name", None) in names
     }
+
+
+def _hash(source: bytes) -> str:
+    return hashlib.sha256(source).hexdigest()
 
 
 # --- the next exercise --------------------------------------------------------------------------

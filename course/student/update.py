@@ -9,6 +9,8 @@ import subprocess
 from functools import partial
 from pathlib import Path
 
+from course.messages.wording import counted
+
 FOLDERS = ("exercises/", "notebooks/")
 MERGE = ["merge", "--quiet", "--ff", "--no-commit", "--no-verify", "-X", "ours", "-X", "no-renames"]
 COMMIT = ["commit", "--quiet", "--no-verify", "-m"]
@@ -52,7 +54,7 @@ def update(root: Path) -> list[str]:
     whole = [path for path in both if path.startswith(FOLDERS)]
     gone = _paths(git, "--diff-filter=D", base, name)
     _merge(partial(git, *me), name, whole, merging)
-    lines = [f"{len(new)} files came from {name}"]
+    lines = [f"{counted(len(new), 'file')} came from {name}"]
     for path in both:
         kept = "yours" if path in whole else "your lines"
         show = "removed it" if path in gone else f"has another version: git show {name}:{path}"

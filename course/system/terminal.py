@@ -104,7 +104,6 @@ class Screen:
 
             self._settings = termios.tcgetattr(0)
             tty.setcbreak(0)
-        sys.stdout.write(CLEAR)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -117,7 +116,7 @@ class Screen:
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[None]:
-        """Give the terminal, as it was before, to another program meanwhile."""
+        """Give the terminal, as it was before, to another program; what it wrote stays at first."""
         self.__exit__()
         sys.stdout.write(f"{CLEAR}{HOME}")
         sys.stdout.flush()
@@ -179,7 +178,8 @@ class Screen:
         if len(pages) > 1:
             pages = _pages(text, room - 1, width)
             number = self._page % len(pages) + 1
-            text = [*pages[number - 1], f"-- page {number} of {len(pages)}, space for more --"]
+            to = "more" if number < len(pages) else "the first"
+            text = [*pages[number - 1], f"-- page {number} of {len(pages)}, space for {to} --"]
         drawn = "\n".join(f"{line}{END_OF_LINE}" for line in [*text, "", *below])
         if os.environ.get("NO_COLOR"):
             drawn = _STYLE.sub("", drawn)

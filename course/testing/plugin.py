@@ -353,7 +353,7 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config):
     if status == Status.WRONG:
         return "wrong", letter, ("WRONG", {"red": True})
     if status == Status.IDEA_RIGHT:
-        return "corners wrong", letter, ("CORNER WRONG", {"yellow": True})
+        return "wrong in a corner", letter, ("CORNER WRONG", {"yellow": True})
     if status == Status.TO_DO:
         first = config.stash[_FIRST_TO_DO].setdefault(place, report.nodeid)
         counted_as = "to do" if report.nodeid == first else ""

@@ -2,7 +2,6 @@
 
 import ast
 import functools
-from pathlib import Path
 
 from course.stubs import stub_of
 from course.syllabus import find_lesson, lessons
@@ -168,10 +167,15 @@ def _with_called(lesson: str, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*names, *called]))
 
 
-def calls_debugger(path: Path) -> bool:
-    """Return whether a module calls `breakpoint()`, or `set_trace()` of a debugger."""
-    source = path.read_bytes() if path.exists() else b""
-    nodes = (node for statement in definitions(source) for node in ast.walk(statement))
-    called = [node.func for node in nodes if isinstance(node, ast.Call)]
-    names = [getattr(one, "id", getattr(one, "attr", "")) for one in called]
-    return "breakpoint" in names or "set_trace" in names
+def calls_debugger(source: bytes) -> set[str]:
+    """Return which definitions call `breakpoint()`, or a debugger's `set_trace()`.
+
+    "" stands for what runs when the module is loaded.
+    """
+    return {
+        getattr(statement, "name", "")
+        for statement in definitions(source)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", getattr(node.func, "attr", "")) in ("breakpoint", "set_trace")
+    }

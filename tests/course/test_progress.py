@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import click
 import pytest
 
 from course.student import progress
-from course.syllabus import Status, lessons
+from course.student.board import course_board, next_steps, points_of
+from course.syllabus import Status, find_lesson, lessons
 from course.testing.result import ExerciseResult, LessonResult, TestResult
 
 SOURCE = """
@@ -85,23 +87,53 @@ def test_an_edited_helper_concerns_all(rope):
     assert statuses() == ("not checked", "to do", "not checked")
 
 
-@pytest.mark.parametrize("source", ["def broken(:", "", "x = 1"])
+@pytest.mark.parametrize("source", ["", "x = 1"])
 def test_a_lost_exercise_is_not_checked(rope, source):
     rope.write_text(source, encoding="utf-8")
     assert statuses() == ("not checked",) * 3
 
 
-def test_a_file_that_cannot_be_loaded_tells_nothing(rope):
-    """A typing mistake anywhere in it costs nothing, once it is mended."""
-    rope.write_text(f"{SOURCE}\ndef broken(:\n", encoding="utf-8")
+def not_loaded() -> LessonResult:
     (result,) = found("rope", rotate_half="wrong", ntk_base="wrong")
-    broken = replace(result, trouble="exercises/rope.py is not valid Python")
-    progress.remember([broken])
-    assert progress.found_in([broken]) == {}
-    assert progress.found_in([result]) == {"rotate_half": "wrong", "ntk_base": "wrong"}
-    assert statuses() == ("not checked", "to do", "not checked")
+    return replace(result, trouble="exercises/rope.py cannot be loaded")
+
+
+def test_a_file_that_is_no_python_keeps_its_marks_and_says_so(rope):
+    """A typing mistake anywhere in it costs nothing."""
+    before = progress.status_of_all()
+    board = course_board(before)
+    assert not progress.cannot_be_loaded(find_lesson("rope"))
+    rope.write_text(f"{SOURCE}\ndef broken(:\n", encoding="utf-8")
+    assert progress.found_in([not_loaded()]) == {}
+    for _ in range(2):  # before a check and after it
+        assert progress.status_of_all() == before
+        assert progress.cannot_be_loaded(find_lesson("rope"))
+        progress.remember([not_loaded()])
+    marked, as_before = (
+        next(line for line in click.unstyle(text).splitlines() if " rope " in line)
+        for text in (course_board(before), board)
+    )
+    assert marked.replace("? ?", "?  ") == as_before and marked != as_before
+    assert click.unstyle(points_of(find_lesson("rope"), before)).endswith(", not checked")
+    assert next_steps(before).startswith("first: mend exercises/rope.py")
     rope.write_text(SOURCE, encoding="utf-8")
+    assert progress.status_of_all() == before
+    assert "mend" not in next_steps(before)
+
+
+def test_a_file_that_fails_when_it_is_loaded_keeps_its_marks_as_well(rope):
+    lesson, broken = find_lesson("rope"), f"import nothing_of_this_name\n{SOURCE}"
+    rope.write_text(broken, encoding="utf-8")
+    assert statuses() == ("not checked", "to do", "not checked")
+    progress.remember([not_loaded()])
     assert statuses() == ("passed", "to do", "wrong")
+    assert progress.cannot_be_loaded(lesson)
+    rope.write_text(broken.replace("nothing_of_this_name", "math"), encoding="utf-8")
+    assert statuses() == ("not checked", "to do", "not checked")
+    assert not progress.cannot_be_loaded(lesson)
+    progress.remember(found("rope", rotate_half="passed"))
+    rope.write_text(broken, encoding="utf-8")
+    assert not progress.cannot_be_loaded(lesson)  # it may be there by now
 
 
 DAMAGED = ["{", "[]", '{"rope": 3}', '{"rope": {"rotate_half": "passed"}}', "[" * 9999]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -25,7 +26,7 @@ from course.syllabus import Exercise, Lesson, find_lesson, lessons, name_for_che
 from course.system.clone import whose_environment
 from course.system.console import typed
 from course.system.terminal import Screen, columns, is_terminal
-from course.testing.source import calls_debugger
+from course.testing.source import calls_debugger, names_reached
 
 SLOW_SECONDS = 3
 """The time after which a run that still goes on says what it is doing."""
@@ -128,23 +129,30 @@ class Loop:
     def _test(self, lesson: Lesson, by_itself: bool = True) -> None:
         self._tested, self._began = lesson, time.monotonic()
         self._at, self._warned, self._is_by_itself = None, False, by_itself
-        if self._screen and not by_itself and calls_debugger(lesson.module()):
-            self._debug()
+        if self._screen and not by_itself and (stopping := self._with_debugger(lesson)):
+            self._debug(stopping)
             return
         at = self._exercise.name if self._exercise else ""
         self._warm.run({"lesson": lesson.stem, "exercise": at, "columns": columns()})
 
-    def _debug(self) -> None:
-        """Check the exercise in this very terminal, which a debugger reads and writes."""
-        about = name_for_check(self._exercise) if self._exercise else self._tested.stem
+    def _with_debugger(self, lesson: Lesson) -> list[Exercise]:
+        """Return the exercises of which a call of a debugger is reached, the one at hand first."""
+        source = lesson.module().read_bytes() if lesson.module().exists() else b""
+        called = calls_debugger(source)
+        reached = [one for one in lesson.exercises if called & names_reached(source, one.name)]
+        return sorted(reached, key=lambda one: (one != self._exercise, one.name not in called))
+
+    def _debug(self, stopping: Sequence[Exercise]) -> None:
+        """Check an exercise in this very terminal, which a debugger reads and writes.
+
+        What it wrote stays until a key is pressed or a file saved.
+        """
+        about = name_for_check(stopping[0])
         with self._screen.lent():
             subprocess.run([sys.executable, "-m", "course", "check", about], cwd=root())
-            with contextlib.suppress(EOFError):
-                input("Press Enter to go back to the exercise.")
-        self._status = status_of_all()
-        self._is_wrong = False
+            click.echo("Press Enter to go back to the exercise; a save is tested at once.")
+        self._exercise, self._status, self._is_wrong = stopping[0], status_of_all(), False
         self._news = "It was tested with a debugger; without breakpoint() a save tests at once."
-        self._show()
 
     def _on_message(self, message: dict | None) -> None:
         match message:
@@ -246,13 +254,11 @@ class Loop:
             case _ if exercise is None or asked:
                 self._view = ""
             case "h":
-                hints.one_more(exercise)
-                self._view = hints.seen_again(exercise)
+                self._view = hints.one_more_on_top(exercise)
             case "t":
                 self._view = step_of(exercise)
             case "r":
-                self._asks_for_reset = True
-                self._view = f"Reset {exercise.name}? A copy is kept. y: yes, any other key: no"
+                self._view = self._ask_for_reset(exercise)
             case "n":
                 self._exercise, self._view = self._after(exercise), ""
                 self._news, self._is_wrong = "", False
@@ -274,11 +280,20 @@ class Loop:
             return f"{self._exercise.name} has not passed yet: h shows a hint, t the text."
         return how_it_is_done(self._exercise or self._tested.exercises[-1])
 
+    def _ask_for_reset(self, exercise: Exercise) -> str:
+        try:
+            self._asks_for_reset = backups.is_changed(exercise)
+        except (OSError, ValueError) as error:
+            return click.style(backups.why_not(error), fg="red")
+        if not self._asks_for_reset:
+            return f"{exercise.name} is as it was at first."
+        return f"Reset {exercise.name}? A copy is kept. y: yes, any other key: no"
+
     def _reset(self, exercise: Exercise) -> str:
         try:
             kept = backups.reset_exercise(exercise)
         except (BuildError, OSError, ValueError) as error:
-            return click.style(str(error), fg="red")
+            return click.style(backups.why_not(error), fg="red")
         had = f" What you had: {typed(f'course reset --restore {kept}')}" if kept else ""
         return f"{exercise.name} is as it was at first.{had}"
 

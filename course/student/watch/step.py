@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from course.student.watch.formula import as_letters
 from course.syllabus import Exercise, find_lesson, name_for_check
 from course.system.terminal import columns, folded
 
@@ -62,7 +63,9 @@ def _block(lines: Sequence[str], folder: Path) -> str:
         return f"  figure  {(folder / figure[2]).resolve().as_uri()}\n    {about}"
     if text.startswith("### "):
         return click.style(text.removeprefix("### "), bold=True)
-    if text.startswith(("|", "$$")):
+    if formula := re.fullmatch(r"\$\$(.*)\$\$", text):
+        return f"    {as_letters(formula[1])}"
+    if text.startswith("|"):
         return "\n".join(
             f"    {_plain(line)}" for line in lines if not re.match(r"\|[-:| ]+$", line)
         )
@@ -72,8 +75,13 @@ def _block(lines: Sequence[str], folder: Path) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text without the marks of links and tags; what is bold stays so."""
+    """Return text without the marks of links, tags and formulas; what is bold stays so."""
+    text = re.sub(
+        r"`[^`]*`|\$([^$]+)\$",
+        lambda found: as_letters(found[1]) if found[1] else found[0],
+        text,
+    )
     text = re.sub(r"\[((?:[^\]\\]|\\.)*)\]\([^)]*\)", r"\1", text)
-    text = re.sub(r"</?[a-z]+>", "", text).replace("\\[", "[").replace("\\]", "]")
+    text = re.sub(r"\\([\[\]_])", r"\1", re.sub(r"</?[a-z]+>", "", text))
     text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     return re.sub(r"\*\*(?! )(.+?)(?<! )\*\*", lambda found: click.style(found[1], bold=True), text)

@@ -1,5 +1,6 @@
 """The loop's words: where you are, what to write, what passed."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import click
@@ -8,7 +9,7 @@ from course import root
 from course.building import reference
 from course.messages.wording import STATUS_WORDS, counted
 from course.student.board import BEFORE, course_board, points_of
-from course.student.progress import DONE, PASSED, next_exercise
+from course.student.progress import DONE, PASSED, cannot_be_loaded, next_exercise
 from course.student.watch.step import heading
 from course.syllabus import Exercise, Lesson, find_lesson
 from course.system.console import typed
@@ -34,14 +35,15 @@ def keys_line() -> str:
 
 def progress_line(lesson: Lesson, status: Mapping[str, str]) -> str:
     """Return the points of a lesson and the sign of each of its exercises."""
-    signs = "".join(_sign(status[exercise.name]) for exercise in lesson.exercises)
+    is_old = cannot_be_loaded(lesson)
+    signs = "".join(_sign(status[exercise.name], is_old) for exercise in lesson.exercises)
     return f"{points_of(lesson, status)}  {signs}" + (
         f"  {lesson.title}" if columns() >= 70 else ""
     )
 
 
-def _sign(status: str) -> str:
-    return click.style(STATUS_WORDS[status].sign, fg=STATUS_WORDS[status].color)
+def _sign(status: str, is_old: bool = False) -> str:
+    return click.style(STATUS_WORDS[status].sign, fg=STATUS_WORDS[status].color, dim=is_old or None)
 
 
 def task(exercise: Exercise, status: Mapping[str, str]) -> str:
@@ -73,9 +75,12 @@ def place(exercise: Exercise) -> str:
 
 def passed(exercises: Sequence[Exercise], status: Mapping[str, str]) -> str:
     """Return that exercises passed, why the last one matters, and whether a lesson is done."""
-    names = ", ".join(exercise.name for exercise in exercises)
-    verb = "passes" if len(exercises) == 1 else "pass"
-    said = [click.style(f"+ {names} {verb}.", fg="green", bold=True) + f" {exercises[-1].why}"]
+    *others, last = (exercise.name for exercise in exercises)
+    names = f"{', '.join(others)} and {last} pass" if others else f"{last} passes"
+    why = exercises[-1].why
+    if others:  # of which "It" would say nothing
+        why = re.sub("^It ", f"{last} ", why)
+    said = [f"{click.style(f'+ {names}.', fg='green', bold=True)} {why}"]
     lesson = find_lesson(exercises[-1].lesson)
     if all(status[exercise.name] in DONE for exercise in lesson.exercises):
         said += ["", _lesson_done(lesson, status)]
