@@ -114,7 +114,7 @@ def test_where_only_a_corner_is_wrong_the_idea_is_right(run, options):
     assert result.status == 1
     assert "The idea is right. 2 corners are left: float32 tables leave the dtype" in result.flat
     assert result.line_with("apply_rope  ").split()[1:] == ["idea", "right", "0", "of", "3"]
-    assert re.search(r"\d passed, 1 wrong in a corner in", result.text.splitlines()[-1])
+    assert re.search(r"\d passed, \d wrong in a corner in", result.text.splitlines()[-1])
 
 
 @pytest.mark.parametrize("options", [(), ("-n1",)], ids=["here", "elsewhere"])
