@@ -1,5 +1,6 @@
 """Files that are never half-written, and zips that are identical if their files are."""
 
+import contextlib
 import errno
 import os
 import tempfile
@@ -29,8 +30,11 @@ def write_bytes_atomically(path: Path, data: bytes) -> None:
         with open(draft, "xb") as file:
             file.write(data)
         os.replace(draft, path)
-    except OSError:
-        draft.unlink(missing_ok=True)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        if error.filename:
+            error.filename, error.filename2 = str(path), None  # and not the draft
         raise
 
 

@@ -51,6 +51,26 @@ def test_who_wants_no_color_gets_none(command):
     assert plain.output == click.unstyle(colored.output)
 
 
+def every_command(command: click.Command) -> list[click.Command]:
+    """Return a command, and those below it."""
+    context = click.Context(command)
+    names = command.list_commands(context) if isinstance(command, click.Group) else []
+    below = (every_command(command.get_command(context, name)) for name in names)
+    return [command, *(one for some in below for one in some)]
+
+
+def test_what_a_command_writes_by_default_is_ignored_by_git():
+    params = [param for command in every_command(main) for param in command.params]
+    written = [str(param.default) for param in params if isinstance(param.default, Path)]
+    assert {"submission.zip", "autograder.zip"} <= set(written)
+    command = ["git", "check-ignore", "--no-index", *written]
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no clone")
+    found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    # a folder that is not there yet is a file for git
+    assert {*found.stdout.split()} >= {name for name in written if "." in name}
+
+
 def test_without_torch_it_answers_at_once(tmp_path):
     """Nor is anything else loaded that would cost seconds."""
     commands = [[], ["--help"], ["--version"], ["hint", "rotate_half"], ["show", "5"]]

@@ -3,6 +3,8 @@
 import contextlib
 import errno
 import itertools
+import os
+import re
 from functools import partial
 
 import pytest
@@ -112,6 +114,44 @@ def test_a_full_disk_is_one_sentence_and_leaves_no_draft(built, monkeypatch):
     assert result.output.endswith(" device. Nothing is lost.\n")
     assert files_of(rope) == mine
     assert list(backups.folder().iterdir()) == []
+
+
+def read_only_folder(folder, monkeypatch):
+    folder.chmod(0o555)
+    if os.access(folder, os.W_OK):
+        pytest.skip("root may write into any folder")
+
+
+def read_only_drive(folder, monkeypatch):
+    """For root, whom permissions do not stop."""
+
+    def fail(file, *_, **__):
+        raise OSError(errno.EROFS, "Read-only file system", str(file))
+
+    monkeypatch.setattr("course.system.files.open", fail, raising=False)
+
+
+@pytest.mark.parametrize("words", [["rope"], ["rotate_half"], ["--restore"]], ids=" ".join)
+@pytest.mark.parametrize("forbid", [read_only_folder, read_only_drive])
+def test_where_nothing_can_be_written_it_is_one_sentence(built, monkeypatch, forbid, words):
+    rope = find_lesson("rope")
+    module = rope.module().read_bytes()
+    rope.module().write_bytes(b"mine = 1\n")
+    backups.keep([rope.module()])
+    rope.module().write_bytes(module + b"mine = 2\n\n\ndef rotate_half(x):\n    return x\n")
+    mine = files_of(rope)
+    with monkeypatch.context() as patch:
+        forbid(rope.module().parent, patch)
+        result = reset(*words)
+    rope.module().parent.chmod(0o755)
+    assert result.exit_code == 1
+    assert re.fullmatch(
+        r"Error: .*\brope\.py cannot be written: .*\. Nothing is lost\.\n", result.output
+    )
+    assert files_of(rope) == mine
+    assert not list(rope.module().parent.glob(".rope*"))
+    assert reset(*words).exit_code == 0
+    assert files_of(rope) != mine
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["module", "notebook"])
