@@ -30,12 +30,13 @@ from typing import Any
 
 import torch
 
-from course.mistakes import Mistake, errors, mistakes
+from course.mistakes import Mistake, errors, mistakes, pytorch
 from course.mistakes.contrast import contrast
 from course.mistakes.families import CAUSES, CHECKS, families
 from course.mistakes.variant import EditError, Variant
 from course.syllabus import Status
 from course.testing.case import Case
+from course.testing.errors import DID_YOU
 from course.testing.examine import Examination, Finding, drop_tracebacks
 from course.testing.executor import Executor
 from course.testing.expect import briefly
@@ -119,31 +120,32 @@ class KnownMistake:
             return False
         # what a test compares may lie closer together: pairs in another order are the same, sorted
         return found.status == Status.WRONG and (
-            (same_values(found.trace, seen.trace) and found.text == _compared_text(seen.text))
+            (same_values(found.trace, seen.trace) and found.text == _compared_text(seen))
             or bool(seen.mismatches and same_values(found.mismatches, seen.mismatches))
         )
 
 
 def _without_tensors(found: Finding) -> Finding:
     """Return what is compared of a finding: a judge keeps thousands of them."""
+    text = _compared_text(found)
     if found.status == "passed":
-        return replace(found, failure=None, text="", trace=[], mismatches=[], calls=[])
+        return replace(found, failure=None, text=text, trace=[], mismatches=[], calls=[])
     drop_tracebacks(found)
-    return replace(found, failure=None, text=_compared_text(found.text), calls=[])
+    return replace(found, failure=None, text=text, calls=[])
 
 
-def _compared_text(text: str) -> str:
-    """Return what a message says that no value tells.
+def _compared_text(found: Finding) -> str:
+    """Return what a message says that no value tells, without numbers and names.
 
-    That is what a refusal lacks, or what a module holds that lacks the parameter a test sets; of
-    names only how deep they are.
+    That is what a refusal lacks, what a call does besides returning something, or what a module
+    holds that lacks the parameter a test sets; of its names only how deep they are.
     """
-    sentence = text.partition("\n")[0]
+    if found.mismatches or isinstance(found.failure, StudentError):
+        return ""
+    sentence = found.text.partition("\n")[0]
     if sentence.startswith("the message of the "):
         return sentence
-    if not re.match(r"the module has no parameter |\S+ has shape ", sentence):
-        return ""
-    return re.sub(r"'[^']*'", lambda name: "." * name[0].count("."), sentence)
+    return re.sub(r"'[^']*'", lambda name: "." * name[0].count("."), re.sub(r"\d+", "", sentence))
 
 
 class KnownMistakes:
@@ -320,6 +322,7 @@ def _explained_error(findings: Sequence[Finding]) -> Diagnosis | None:
         if one.exercise == seen.case.exercise and _is_like(raised, one.message):
             common, errors_of = one.means, [seen]
             break
+    common = common or pytorch.in_plain_words(errors_of[0].failure.message)
     if not told and not common:
         return None
     return Diagnosis("", f"{told} {common}".strip(), (errors_of[0].case.name,))
@@ -476,7 +479,8 @@ def _says_the_same(a: StudentError, b: StudentError) -> bool:
     if a.kinds[0] == "AssertionError":
         return True
     if a.kinds[0] != "ValueError" and not _by_hand(b):
-        return a.message == b.message
+        a_says, b_says = (one.message.partition(DID_YOU)[0] for one in (a, b))
+        return a_says == b_says
     its, others = _numbers(a.message), _numbers(b.message)
     return not its.isdisjoint(others) or not (its or others)
 

@@ -410,7 +410,6 @@ _OF_TENSORS = {
     "makes its result on the CPU, wherever its input is.": (
         "On which device is a new tensor if you don't say it?",
         [
-            "torch.zeros(one.shape, dtype=one.dtype)",
             "torch.zeros(one.shape, dtype=one.dtype).copy_(one)",
             "torch.zeros(one.shape).copy_(one)",
         ],

@@ -221,6 +221,11 @@ mistake(
     look="Should wide heads have larger scores, or scores of the same size?",
 )
 mistake(
+    *({_SCALE: f" / {width} ** 0.5"} for width in (2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64, 128)),
+    says="causal_attention divides by the root of a fixed number, whatever the width of a head is.",
+    look="Which number in your code is true for some heads only?",
+)
+mistake(
     {_SCALE: " / k_len ** 0.5"},
     {_SCALE: " / q_len ** 0.5"},
     says="causal_attention divides by the root of the number of tokens.",

@@ -1173,39 +1173,20 @@ mistake(
     look="Which half of the features belongs to the rows?",
     common=True,
 )
+_BOTH_ENDS = "max(rows.abs().tolist() + cols.abs().tolist(), default=0) + 1"
+
 mistake(
-    {
-        _ABSOLUTE: "places.long()",
-        _LENGTH: "2 * max(map(abs, steps.tolist()), default=0) + 1",
-        "places.sign()[:, None] * ": "",
-    },
-    {
-        _ABSOLUTE: "places.long()",
-        _LENGTH: "max(map(abs, steps.tolist()), default=0) + 1",
-        "places.sign()[:, None] * ": "",
-    },
-    {
-        _ABSOLUTE: "places.long()",
-        _LENGTH: "4097",
-        "places.sign()[:, None] * ": "",
-    },
     *(
-        {
-            _ABSOLUTE: "places.long()",
-            _LENGTH: length,
-            "places.sign()[:, None] * ": "",
-        }
-        for length in ("5000", "8192", "10000")
+        {_ABSOLUTE: "places.long()", _LENGTH: length, "places.sign()[:, None] * ": ""}
+        for length in (
+            _BOTH_ENDS,
+            "2 * max(map(abs, steps.tolist()), default=0) + 1",
+            "max(map(abs, steps.tolist()), default=0) + 1",
+            "max(max(steps.tolist(), default=0), 0) + 1",
+            *("4097", "5000", "8192", "10000"),
+        )
     ),
-    {
-        _ABSOLUTE: "places.long()",
-        _LENGTH: "max(max(steps.tolist(), default=0), 0) + 1",
-        "places.sign()[:, None] * ": "",
-    },
-    {
-        _ABSOLUTE: "places.long()",
-        "places.sign()[:, None] * ": "",
-    },
+    {_ABSOLUTE: "places.long()", "places.sign()[:, None] * ": ""},
     says="rope_2d looks negative places up in a table, where they count from the end.",
     look="Which row of a table is row -1? What is the angle at place -1?",
     common=True,
@@ -1232,20 +1213,6 @@ mistake(
     },
     says="rope_2d cuts columns out of the tables of a whole head, which are not those of a half.",
     look="Which two columns of a table belong to one pair? Are both among those you took?",
-)
-mistake(
-    {
-        "places.sign()[:, None] * sin[steps]": "sin[places.long()]",
-        "cos[steps]": "cos[places.long()]",
-        "length = max(steps.tolist(), default=0) + 1": "length = max(rows.abs().tolist() + "
-        "cols.abs().tolist(), default=0) + 1",
-    },
-    {
-        "places.sign()[:, None] * sin[steps]": "sin[places.long()]",
-        "cos[steps]": "cos[places.long()]",
-    },
-    says="rope_2d takes the last rows of its table for negative positions.",
-    look="Which row of a table is `table[-1]`?",
 )
 mistake(
     {_ABSOLUTE: "places.long().abs().sort().values"},

@@ -24,6 +24,8 @@ mistake, alternative, error = entries("toy_attention")
 
 _SHARES = "scores.softmax(dim=-1)"
 _FOURTH_ROOT = "x.shape[-1] ** 0.25"
+_WIDTHS = ("2", "3", "4", "5", "6", "8", "10", "12", "16", "32", "64", "128")
+"""Widths that somebody may have written down instead of C."""
 
 mistake(
     {"dim=-1": "dim=-2"},
@@ -33,7 +35,7 @@ mistake(
 )
 mistake(
     {" / math.sqrt(x.shape[-1])": ""},
-    says="toy_attention does not divide the scores.",
+    says="toy_attention does not divide the scores by √C.",
     look="How does the size of a dot product grow with C?",
     common=True,
 )
@@ -67,7 +69,7 @@ mistake(
 mistake(
     {"x.shape[-1]": "x.shape[1]"},
     {"x.shape[-1]": "x.shape[0]"},
-    {"x.shape[-1]": "2"},
+    *({"x.shape[-1]": width} for width in _WIDTHS),
     says="toy_attention divides the scores by the root of another number than C.",
     look="Which axis of x does the dot product run over, and is your number true for every x?",
 )
@@ -234,7 +236,7 @@ error(
 )
 error(
     "RuntimeError: Expected size for first two dimensions of batch2 tensor to be: [2, 4]",
-    "Often one factor is transposed where it should not be: write both shapes down.",
+    "In a product of two batches of matrices, batch or inner axis differ: write both shapes down.",
 )
 error(
     "TypeError: sqrt(): argument 'input' (position 1) must be Tensor, not int",
@@ -678,7 +680,7 @@ mistake(
 )
 mistake(
     {" / math.sqrt(x.shape[-1])": ""},
-    says="projected_attention does not divide the scores.",
+    says="projected_attention does not divide the scores by √C.",
     look="How does the size of a dot product grow with C?",
     common=True,
 )
@@ -704,6 +706,7 @@ mistake(
     {"x.shape[-1]": "x.shape[0]"},
     {"math.sqrt(x.shape[-1])": "x.shape[-1]"},
     {"/ math": "* math"},
+    *({"x.shape[-1]": width} for width in _WIDTHS),
     says="projected_attention does not divide the scores by √C, but by another number.",
     look="Which axis does the dot product of query and key run over?",
 )
@@ -805,7 +808,7 @@ error(
 )
 error(
     "RuntimeError: Expected size for first two dimensions of batch2 tensor to be: [2, 4]",
-    "Often one factor is transposed where it should not be: write both shapes down.",
+    "In a product of two batches of matrices, batch or inner axis differ: write both shapes down.",
 )
 error(
     "TypeError: Linear.__init__() missing 1 required positional argument: 'out_features'",
@@ -890,13 +893,14 @@ mistake(
 )
 mistake(
     {" / math.sqrt(n_embd)": ""},
-    says="causal_toy_attention does not divide the scores.",
+    says="causal_toy_attention does not divide the scores by √C.",
     look="How does the size of a dot product grow with C?",
 )
 mistake(
     {"math.sqrt(n_embd)": "math.sqrt(seq_len)"},
     {"math.sqrt(n_embd)": "n_embd"},
     {"/ math": "* math"},
+    *({"math.sqrt(n_embd)": f"math.sqrt({width})"} for width in _WIDTHS),
     says="causal_toy_attention does not divide the scores by √C, but by another number.",
     look="Which axis of x does the dot product run over, and how does it grow with its length?",
 )
@@ -956,6 +960,24 @@ mistake(
     {"ones(seq_len, seq_len,": "ones(128, 128,", "diagonal=1)": "diagonal=1)[:seq_len, :seq_len]"},
     says="causal_toy_attention has a mask of a fixed length, which other sentences do not fit.",
     look="Where does the length of the mask come from?",
+)
+
+
+mistake(
+    {
+        "scores = x @": "x = torch.ones(seq_len, seq_len).tril().to(x) @ x\n    scores = x @",
+        "scores.masked_fill(later, -math.inf)": "scores",
+    },
+    says="causal_toy_attention masks its tokens, summing earlier ones, instead of its scores.",
+    look="Which numbers say how much token t takes from token s: those in x or the scores?",
+)
+mistake(
+    {
+        "return scores.masked_fill(later, -math.inf)": "return torch.ones(seq_len, seq_len).tril()"
+        ".to(x) @ scores"
+    },
+    says="causal_toy_attention applies its mask to the result, not to the scores.",
+    look="What is mixed into a token's result before your mask comes?",
 )
 
 

@@ -1,17 +1,60 @@
 """What an exception of a student's code tells: its message, and the lines it passed through."""
 
+import builtins
+import difflib
 import linecache
+import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
 
+DID_YOU = ". Did you "
+"""Begins what Python's message is followed by where a name is not known."""
+
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an exception, whatever its class does."""
+    """Return the message of an exception, whatever its class does; of a name, what was meant."""
     try:
-        return str(error)
+        message = str(error)
     except Exception:
         return "(its message cannot be shown)"
+    try:
+        meant = _meant(error)
+    except Exception:  # a student's class decides what its objects have
+        meant = ""
+    return f"{message}{DID_YOU}{meant}?" if meant else message
+
+
+_IMPORTS = {
+    "F": "import torch.nn.functional as F",
+    "nn": "from torch import nn",
+    "np": "import numpy as np",
+    "torch": "import torch",
+    "Tensor": "from torch import Tensor",
+}
+
+
+def _meant(error: BaseException) -> str:
+    """Return what may have been meant by a name that is not there, as the end of a question."""
+    name = getattr(error, "name", None)
+    if type(error) is AttributeError and name:
+        return _closest(name, dir(error.obj))
+    if type(error) is not NameError or not name or not error.__traceback__:
+        return ""
+    traceback = error.__traceback__
+    while traceback.tb_next:
+        traceback = traceback.tb_next
+    frame = traceback.tb_frame
+    if hasattr(frame.f_locals.get("self"), name):
+        return f"mean self.{name}"
+    if name in _IMPORTS or name in sys.stdlib_module_names:
+        return f"forget `{_IMPORTS.get(name, f'import {name}')}`"
+    return _closest(name, [*frame.f_locals, *frame.f_globals, *vars(builtins)])
+
+
+def _closest(name: str, names: list[str]) -> str:
+    found = difflib.get_close_matches(name, names, n=1, cutoff=0.75)
+    return f"mean '{found[0]}'" if found and found[0] != name else ""
 
 
 def asks_for_input(message: str) -> bool:

@@ -103,11 +103,22 @@ def _shifted(got: Tensor, want: Tensor) -> str | None:
     for axis in _shared_axes(got, want, at_least=3):
         size = want.shape[axis]
         head, tail = (0, size - 1), (1, size - 1)
-        for source, target, where in ((tail, head, "far"), (head, tail, "early")):
-            moved, wanted = got.narrow(axis, *source), want.narrow(axis, *target)
-            if _near(moved, wanted).all() and _n_wrong(got, want, axis) > size / 2:
-                return f"the {_names(want, axis)[1]} are one place too {where}"
+        fits = [
+            where
+            for source, target, where in ((tail, head, "far"), (head, tail, "early"))
+            if _near(got.narrow(axis, *source), want.narrow(axis, *target)).all()
+        ]
+        if len(fits) == 1 and _n_wrong(got, want, axis) > size / 2:
+            if _is_short_circle(got, want):
+                return None
+            return f"the {_names(want, axis)[1]} are one place too {fits[0]}"
     return None
+
+
+def _is_short_circle(got: Tensor, want: Tensor) -> bool:
+    """Return whether these are a few whole numbers in another order, which fit by chance."""
+    few = want.dim() == 1 and len(want) < 6 and bool((want == want.round()).all())
+    return few and torch.equal(got.sort().values, want.sort().values)
 
 
 def _n_wrong(got: Tensor, want: Tensor, axis: int) -> int:
