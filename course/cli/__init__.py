@@ -61,8 +61,8 @@ class _Commands(click.Group):
             _follow_the_folder(sys.argv[1:])
         if not IS_WHOLE:
             sys.exit(
-                f"The exercises are not in {root()}, where this `course` lies: in the folder that "
-                "you cloned, run `pip install -e .`"
+                f"This `course` is installed in {root()}, but the exercises aren't there. Run "
+                "`pip install -e .` in the folder that you cloned."
             )
         return super().main(*arguments, **{**options, "prog_name": typed("course")})
 
@@ -71,7 +71,7 @@ class _Commands(click.Group):
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            rows = [("course", "The loop, in a terminal; elsewhere your points and what is next.")]
+            rows = [("course", "Work on the next exercise (without a terminal: show your points).")]
             for name in _MAIN:
                 command = self.get_command(context, name)
                 rows.append((f"course {name}", command.get_short_help_str(formatter.width)))
@@ -106,11 +106,11 @@ class _Commands(click.Group):
 def main(context: click.Context) -> None:
     """What and Where: how a transformer knows what a token is and where it is.
 
-    On its own, `course` shows the next exercise, tests it each time you save its file, and moves
-    on when it passes.
+    Run `course` without a command to work on the next exercise. It tests the exercise each time
+    you save its file, and moves on when it passes.
 
-    Commands accept an exercise or a lesson by its name, a lesson by its number or one of its
-    files, and `lookup.lookup` for the exercise in lesson 1 that shares its lesson's name.
+    You can refer to an exercise by its name, and to a lesson by its name, its number or one of
+    its files. `lookup` means lesson 1; for the exercise with the same name, use `lookup.lookup`.
 
     \b
     Example:

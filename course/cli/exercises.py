@@ -10,17 +10,18 @@ from course.syllabus import Exercise, find_exercises, find_lesson, lessons
 
 
 @click.command(
-    short_help="Check an exercise, a lesson, or all.",
+    short_help="Test an exercise, a lesson, or everything.",
     context_settings={"ignore_unknown_options": True},
     options_metavar="[--exit-zero]",
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[NAME]... [PYTEST OPTION]...")
 @click.option("--exit-zero", is_flag=True, help="Exit with status 0 whatever the check finds.")
 def check(words: tuple[str, ...], exit_zero: bool) -> None:
-    """Check the exercises or lessons that you NAME (lessons also by number), or all.
+    """Test the exercises or lessons that you NAME, or everything.
 
-    `lookup` is lesson 1; its exercise of the same name is `lookup.lookup`. Options after the names
-    go to pytest. The exit status is 0 only when everything passed.
+    A NAME can also be a lesson's number. `lookup` is lesson 1; its exercise with the same name is
+    `lookup.lookup`. Any options after the names go to pytest. The exit status is 0 only if
+    everything passes.
 
     \b
     Examples:
@@ -50,13 +51,14 @@ def _is_name(word: str) -> bool:
     return not word.startswith("-") or word[1:].isdigit()
 
 
-@click.command(short_help="Begin the loop of `course` at an exercise.")
+@click.command(short_help="Start `course` at an exercise.")
 @click.argument("exercise", required=False)
 @click.option("--fork/--no-fork", default=None, hidden=True)
 def watch(exercise: str | None, fork: bool | None) -> None:
-    """Start the loop of `course` at an EXERCISE, or at the next one in a lesson.
+    """Work on an EXERCISE, or on the next one in a lesson.
 
-    The loop shows the exercise, tests its file each time you save it, and moves on when it passes.
+    This is what `course` does without a command: it shows the exercise, tests its file each time
+    you save it, and moves on when it passes.
 
     \b
     Examples:
@@ -97,8 +99,8 @@ def _chosen(name: str | None) -> Exercise:
 
     chosen = chosen_exercise(name)
     if chosen is None:
-        everything = f"Everything of {name}" if name else "Everything"
-        click.echo(f"{everything} passes; name an exercise to see it all the same.")
+        everything = f"Everything in {name}" if name else "Everything"
+        click.echo(f"{everything} passes already; name an exercise to see it anyway.")
         click.get_current_context().exit()
     return chosen
 
@@ -107,10 +109,11 @@ def _chosen(name: str | None) -> Exercise:
 @click.argument("exercise", required=False)
 @click.option("--again", is_flag=True, help="Show only the hints you've already seen.")
 def hint(exercise: str | None, again: bool) -> None:
-    """Show a hint for an EXERCISE; given a lesson or nothing, for the next unsolved one.
+    """Show a hint for an EXERCISE; by default, for the next unsolved one.
 
-    Each exercise has three hints: what to think about, how to approach it, and almost the line
-    itself. Each call shows one more.
+    If you name a lesson, you get a hint for its next unsolved exercise. Each exercise has three
+    hints: what to think about, how to approach it, and almost the line itself. Each time you run
+    this command, it shows one more.
 
     \b
     Examples:
@@ -130,10 +133,11 @@ def hint(exercise: str | None, again: bool) -> None:
 @click.option("--solution", is_flag=True, help="Show the reference, once the exercise has passed.")
 @click.option("--i-give-up", is_flag=True, help="Show the reference even if it hasn't passed.")
 def show(exercise: str | None, solution: bool, i_give_up: bool) -> None:
-    """Show what an EXERCISE asks for; given a lesson or nothing, the next unsolved one.
+    """Show what an EXERCISE asks for; by default, the next unsolved one.
 
-    --solution shows the reference's code with comments, and then another style, so that you can
-    compare them with your own. The exercise has to pass first, unless you add --i-give-up.
+    If you name a lesson, you get its next unsolved exercise. --solution shows the reference's
+    code with comments, then a solution in another style, so that you can compare both with yours.
+    The exercise has to pass first, unless you add --i-give-up.
 
     \b
     Examples:

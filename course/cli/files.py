@@ -32,13 +32,13 @@ def _files_of(name: str) -> tuple[Path, ...]:
     "words", nargs=-1, type=click.UNPROCESSED, metavar="[text] [LESSON] [JUPYTER OPTION]..."
 )
 def open(words: tuple[str, ...]) -> None:
-    """Start JupyterLab with the notebook of a LESSON, by name or number, or `lab` or `shoot-out`.
+    """Open the notebook of a LESSON, or the notebook `lab` or `shoot-out`, in JupyterLab.
 
-    Without a LESSON, it opens the next one; an exercise opens its lesson. Further options are
-    passed to JupyterLab.
+    You can give a LESSON by name or number, or name one of its exercises. The default is the
+    lesson you're working on. Any other options go to JupyterLab.
 
-    `course open text` opens the lesson's text in your browser instead, with a mark at each
-    exercise that has passed.
+    `course open text` opens the lesson's text in your browser instead, and marks the exercises
+    that have passed.
 
     \b
     Examples:
@@ -62,7 +62,7 @@ def open(words: tuple[str, ...]) -> None:
         path = (following[0] if following else lessons()[-1]).notebook
     if not path.exists():
         back = typed(f"course reset notebooks/{path.name}")
-        raise click.ClickException(f"notebooks/{path.name} is missing; `{back}` brings it back")
+        raise click.ClickException(f"notebooks/{path.name} is missing; `{back}` restores it")
     click.echo(f"opening notebooks/{path.name}; Ctrl+C ends JupyterLab")
     sys.exit(notebook_server.wait_for(notebook_server.start(path, *options)))
 
@@ -89,7 +89,7 @@ def _open_text(name: str = "") -> None:
     webbrowser.open(address)
 
 
-@click.command(short_help="Start an exercise or a lesson again, keeping what you have.")
+@click.command(short_help="Start an exercise or a lesson again; your version is kept.")
 @click.argument("name", required=False, metavar="[EXERCISE | LESSON | FILE]")
 @click.option("--list", "only_list", is_flag=True, help="List the saved copies.")
 @click.option(
@@ -97,13 +97,13 @@ def _open_text(name: str = "") -> None:
     metavar="[COPY | LESSON]",
     is_flag=False,
     flag_value="",
-    help="Bring back a copy from the list, the latest one, or a lesson's latest one.",
+    help="Restore a copy from the list, a lesson's latest copy or, by default, the latest of all.",
 )
 def reset(name: str | None, only_list: bool, restore: str | None) -> None:
-    """Restore an EXERCISE, a LESSON's module and notebook, or a FILE to its original state.
+    """Put an EXERCISE, a LESSON's module and notebook, or a FILE back to its original state.
 
-    Your version is saved as a copy, named by date and time, and --restore brings it back. Nothing
-    is ever thrown away: --restore also saves what it replaces.
+    Your version is saved first, as a copy named after the date and time. --restore brings it back,
+    and saves what it replaces, so you can't lose anything.
 
     \b
     Examples:
@@ -118,26 +118,27 @@ def reset(name: str | None, only_list: bool, restore: str | None) -> None:
     from course.student import backups
 
     if [bool(name), only_list, restore is not None].count(True) != 1:
-        raise click.UsageError("say just one of these: what to reset, --list, or --restore")
+        raise click.UsageError("choose one: a name to reset, --list, or --restore")
     try:
         if only_list:
             lines = [f"{one}  {', '.join(backups.contents(one))}" for one in backups.kept()]
-            click.echo("\n".join(lines or ["nothing was kept so far"]))
+            click.echo("\n".join(lines or ["there are no copies yet"]))
             return
         if restore is not None:
             copy, files = _copy_to_restore(restore)
-            kept, done = backups.restore(copy, files), f"{copy} is back in its place"
+            kept, done = backups.restore(copy, files), f"{copy} has been restored"
         elif exercise := _one_exercise(name):
-            kept, done = backups.reset_exercise(exercise), f"{name} is as it was at first"
+            kept, done = backups.reset_exercise(exercise), f"{name} is back to its original state"
         else:
-            kept, done = backups.reset(*_named_files(name)), f"{name} is as it was at first"
+            kept = backups.reset(*_named_files(name))
+            done = f"{name} is back to its original state"
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except (BuildError, OSError) as error:
         raise click.ClickException(backups.why_not(error)) from None
     click.echo(done)
     if kept:
-        click.echo(f"what you had is kept: {typed(f'course reset --restore {kept}')}")
+        click.echo(f"to get your version back: {typed(f'course reset --restore {kept}')}")
 
 
 def _copy_to_restore(name: str) -> tuple[str, tuple[Path, ...]]:
@@ -199,7 +200,7 @@ def submit(out: Path, name: str) -> None:
         files, remarks = submission.collect()
         if not files:
             raise click.ClickException(
-                "there is nothing to hand in: no module and no notebook is here."
+                "there is nothing to hand in: no modules or notebooks were found."
             )
         data = submission.pack(files, name)
         write_bytes_atomically(out, data)
@@ -207,12 +208,12 @@ def submit(out: Path, name: str) -> None:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(
-            f"{out} cannot be written: {error.strerror}. Give another place with --out."
+            f"{out} cannot be written: {error.strerror}. Choose another file with --out."
         ) from None
     status = status_of_all()
     click.echo(f"{course_board(status)}\n")
     if UNCHECKED in status.values() or any(map(cannot_be_loaded, lessons())):
-        remarks.append(f"Not all was checked as it is now: `{typed('course check')}` does it.")
+        remarks.append(f"Some of your work hasn't been checked; run `{typed('course check')}`.")
     for remark in remarks:
         click.secho(filled(remark), fg="yellow")
     n_modules = sum(path.endswith(".py") for path in files)
@@ -223,7 +224,7 @@ def submit(out: Path, name: str) -> None:
     )
 
 
-@click.command(short_help="Make exercises/ and notebooks/ from solutions/.")
+@click.command(short_help="Generate exercises/ and notebooks/ from solutions/.")
 @click.option(
     "--check", "only_check", is_flag=True, help="Write nothing; fail if a file is out of date."
 )
@@ -231,8 +232,8 @@ def submit(out: Path, name: str) -> None:
 def build(only_check: bool, force: bool) -> None:
     """Generate exercises/ and notebooks/ from solutions/, with a TODO in place of each solution.
 
-    It never replaces a file that you edited, unless you add --force; then it keeps a copy and
-    prints its name.
+    It doesn't replace a file that you edited unless you add --force. Then it saves a copy first,
+    and prints its name.
 
     \b
     Examples:
@@ -246,9 +247,9 @@ def build(only_check: bool, force: bool) -> None:
         report = building.drift() if only_check else building.build(backups.keep if force else None)
     except (building.BuildError, OSError) as error:
         raise click.ClickException(str(error)) from None
-    click.echo("\n".join(report or ["exercises/ and notebooks/ are what solutions/ gives"]))
+    click.echo("\n".join(report or ["exercises/ and notebooks/ are up to date"]))
     if any(line.startswith("kept your") for line in report):
         click.echo(
-            f"`{typed('course reset --list')}` shows what was kept, and how to have it back."
+            f"`{typed('course reset --list')}` lists the saved copies; --restore brings one back."
         )
     sys.exit(1 if only_check and report else 0)

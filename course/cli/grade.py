@@ -37,20 +37,20 @@ SECONDS_BETWEEN_LINES = 10
     "--canvas",
     metavar="EXPORT",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Fill in the points in this export of Canvas's gradebook; the result goes to --out.",
+    help="Fill in the points in this export of Canvas's gradebook, and write it to --out.",
 )
 @click.option(
     "--moodle",
     metavar="WORKSHEET",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Fill in the points in this grading worksheet of Moodle; the result goes to --out.",
+    help="Fill in the points in this Moodle grading worksheet, and write it to --out.",
 )
 @click.option(
     "--column",
     "columns",
     metavar="LESSON=TITLE",
     multiple=True,
-    help="The title of the lesson's column in that file; may be repeated.",
+    help="The title of a lesson's column in that file; may be repeated.",
 )
 @click.option(
     "--jobs",
@@ -61,12 +61,12 @@ SECONDS_BETWEEN_LINES = 10
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Grade on the dask cluster with this scheduler address.",
+    help="Grade on the dask cluster with the scheduler at this address.",
 )
 @click.option(
     "--seed",
     type=int,
-    help="The seed for the test inputs.  [default: as the last time in this folder, else secret]",
+    help="The seed for the test inputs.  [default: the last one in this folder, or a secret one]",
 )
 @click.option(
     "--resume/--fresh",
@@ -77,15 +77,19 @@ SECONDS_BETWEEN_LINES = 10
     "--compare",
     metavar="FOLDER",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Report who gains or loses points compared with this folder, an earlier --out.",
+    help="Report who gains or loses points compared with FOLDER, an earlier --out.",
 )
-@click.option("--self-test", is_flag=True, help="Try to break out of the sandbox, and report.")
-@click.option("--unsandboxed", is_flag=True, help="Grade without a sandbox. Only code you trust.")
+@click.option(
+    "--self-test", is_flag=True, help="Try to break out of the sandbox, and report the result."
+)
+@click.option(
+    "--unsandboxed", is_flag=True, help="Grade without a sandbox. Only for code that you trust."
+)
 def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
     """Grade a class. SUBMISSIONS is a folder or zip with a folder, zip or files per student.
 
-    Each module runs in its own sandboxed process, which can neither see nor change anything, and
-    the tests run outside of it. Results that are up to date are not graded again.
+    Each module runs in its own sandbox, where it can't see or change anything, and the tests run
+    outside it. Work that hasn't changed since the last run isn't graded again.
 
     \b
     Examples:
@@ -108,34 +112,36 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
     try:
         if self_test:
             if submissions or options["chosen"]:
-                raise click.UsageError("--self-test grades nothing: leave the rest out")
+                raise click.UsageError(
+                    "--self-test doesn't grade: leave out SUBMISSIONS and --lesson"
+                )
             sys.exit(_self_test())
         if submissions is None:
-            raise click.UsageError("name the folder, or the zip, that holds the SUBMISSIONS")
+            raise click.UsageError("SUBMISSIONS is missing: name the folder or zip to grade")
         with safe_import_path(submissions):
             sys.exit(_grade(submissions, **options))
     except SandboxMissing as error:
         raise click.ClickException(
-            f"{error} Strangers' code is not run without a sandbox; `--unsandboxed` grades code "
-            "that you trust as your own."
+            f"{error} Without a sandbox, the grader won't run students' code. --unsandboxed runs "
+            "it anyway; use it only for code that you trust as your own."
         ) from None
     except expected as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         raise click.ClickException(
-            "Stopped. The results so far are kept: run the same command again to go on."
+            "Stopped. The results so far are saved; run the same command again to continue."
         ) from None
     except EOFError:  # click would say "Aborted!"
         raise click.ClickException(
-            "A process of the grader was killed. What is graded is kept: run the same command "
-            "again to go on."
+            "One of the grader's processes was killed. The results so far are saved; run the same "
+            "command again to continue."
         ) from None
     except BrokenPipeError:  # nobody reads on, as after `| head`: click ends quietly
         raise
     except OSError as error:
         raise click.ClickException(
-            f"{error.filename or options['out']}: {error.strerror or error}. Nothing that was "
-            "graded is lost: run the same command again when that is mended."
+            f"{error.filename or options['out']}: {error.strerror or error}. The results so far "
+            "are saved; fix this, and run the same command again."
         ) from None
 
 
@@ -153,9 +159,11 @@ def _grade(
     from course.grading.summary import about_not_graded, summary
 
     if canvas and moodle:
-        raise click.UsageError("--canvas and --moodle: fill in one export at a time")
+        raise click.UsageError(
+            "choose --canvas or --moodle: only one export can be filled in at a time"
+        )
     if options["columns"] and not (canvas or moodle):
-        raise click.UsageError("--column names a column of an export: add --canvas or --moodle")
+        raise click.UsageError("--column names a column in an export, so add --canvas or --moodle")
     request = Request(
         submissions,
         named=chosen_lessons(chosen),
@@ -166,7 +174,9 @@ def _grade(
         **options,
     )
     if unsandboxed:
-        click.secho("No sandbox: what is graded can do all that you can.", fg="red", err=True)
+        click.secho(
+            "No sandbox: the code that is graded can do anything that you can.", fg="red", err=True
+        )
     outcome = grade_class(request, _Progress())
     for line in summary(outcome, request):
         click.echo(line)
@@ -208,10 +218,10 @@ def _self_test() -> int:
         if not outcome.closed:
             click.echo(f"          {outcome.detail}")
     n_open = sum(not outcome.closed for outcome in outcomes)
-    click.echo(f"{len(outcomes) - n_open} of {len(outcomes)} attempts to escape are refused")
+    click.echo(f"{len(outcomes) - n_open} of {len(outcomes)} attempts to escape were blocked")
     if len(outcomes) < len(ATTEMPTS):
         click.echo(
-            "There are no namespaces for us here: a module can see whether a file of a known name "
-            "exists, and how large it is."
+            "Namespaces are not available here, so a module can find out whether a file with a "
+            "known name exists, and how large it is."
         )
     return 1 if n_open else 0

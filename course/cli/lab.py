@@ -7,9 +7,9 @@ import click
 
 @click.group(short_help="Write the positions lab as a page for your browser.")
 def lab() -> None:
-    """Export the positions lab, a page to play with in your browser.
+    """Export the positions lab, a web page to play with.
 
-    `course open lab` opens the notebook with the code of its experiments.
+    `course open lab` opens a notebook with the code behind its experiments.
 
     \b
     Example:
@@ -25,15 +25,15 @@ def lab() -> None:
     default=Path("positions_lab.html"),
     show_default=True,
     metavar="FILE",
-    help="Where to write it.",
+    help="The file to write.",
 )
 def export(mine: bool, out: Path) -> None:
-    """Write the lab to a single HTML file that you open in a browser, without a network or server.
+    """Write the lab to a single HTML file, which needs no network or server.
 
-    The first time, it trains five small models, which takes about twenty seconds. With --mine the
-    page also shows your own functions, right or wrong: their positions, how they differ from the
-    reference's, and which claims of the story hold for them. Functions that you haven't written
-    yet are borrowed from the reference, and the page says which.
+    The first time, this trains five small models, which takes about twenty seconds. With --mine,
+    the page also shows your own functions, right or wrong: their positions, how these differ from
+    the reference's, and which of the story's claims hold for them. Functions that you haven't
+    written yet are borrowed from the reference, and the page says which.
 
     \b
     Examples:
@@ -46,7 +46,7 @@ def export(mine: bool, out: Path) -> None:
         numbers = write_page(out, mine, lambda what: click.echo(f"  {what}"))
     except OSError as error:
         raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
-    click.echo(f"{out} is written ({out.stat().st_size / 1000:,.0f} kB); open it in a browser")
+    click.echo(f"wrote {out} ({out.stat().st_size / 1000:,.0f} kB); open it in a browser")
     if not mine:
         return
     exercises = numbers["mine"]["exercises"]

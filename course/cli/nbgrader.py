@@ -15,7 +15,7 @@ try:
     configure(c)
 except Exception as error:  # nbgrader would log it and go on without us
     raise SystemExit(
-        f"The course's judge is missing, and nbgrader would run students' notebooks: {error}"
+        f"Without the course's judge, nbgrader would run students' notebooks: {error}"
     ) from None
 c.CourseDirectory.course_id = "what-and-where"
 '''
@@ -23,7 +23,7 @@ c.CourseDirectory.course_id = "what-and-where"
 
 @click.group(short_help="Grade with nbgrader, safe from hostile code.")
 def nbgrader() -> None:
-    """Use nbgrader's gradebook, formgrader, feedback and exchange with our judge."""
+    """Use nbgrader's gradebook, formgrader, feedback and exchange with the course's judge."""
 
 
 @nbgrader.command(short_help="Set up a folder for a class.")
@@ -31,7 +31,7 @@ def nbgrader() -> None:
 def init(folder: Path) -> None:
     """Create a FOLDER for a class, with every lesson as an assignment.
 
-    Run nbgrader's commands in it: generate_assignment, autograde, formgrader.
+    Then run nbgrader's commands there: generate_assignment, autograde, formgrader.
 
     \b
     Example:
@@ -43,7 +43,7 @@ def init(folder: Path) -> None:
         raise click.ClickException(f"{error.filename or folder}: {error.strerror}") from None
     except ValueError as error:
         raise click.ClickException(str(error)) from None
-    click.echo(f"{folder} is ready. What comes next, in that folder:")
+    click.echo(f"{folder} is ready. Next, in that folder:")
     click.echo("  nbgrader generate_assignment 1_lookup")
 
 
@@ -54,7 +54,7 @@ def _lay_out(folder: Path) -> None:
     from course.syllabus import lessons
 
     if os.path.lexists(folder) and (folder.is_symlink() or folder.is_file() or os.listdir(folder)):
-        raise ValueError(f"{folder} is in the way: name a folder that is empty or not there yet")
+        raise ValueError(f"{folder} already exists: name a new or an empty folder")
     folder = folder.absolute()
     draft = folder.with_name(f".{folder.name}.{os.getpid()}")
     files = {"nbgrader_config.py": _CONFIG}

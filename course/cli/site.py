@@ -29,9 +29,8 @@ def site() -> None:
 def build(out: Path | None) -> None:
     """Build the site. This takes minutes, because it runs all notebooks.
 
-    The notebooks show real words if you have run `course data all`.
-
-    If the build fails, the previous site stays as it was.
+    The notebooks show real words if you have run `course data all`. If the build fails, you keep
+    the previous site.
 
     \b
     Examples:
@@ -39,12 +38,12 @@ def build(out: Path | None) -> None:
       course site build --out public
     """
     if not all(map(find_spec, _NEEDED)):
-        raise click.ClickException('building the site needs more: pip install -e ".[site]"')
+        raise click.ClickException('the site needs more packages: pip install -e ".[site]"')
     from course import root
     from course.site.build import SiteError, build_site
 
     out = (out or root() / "site").resolve()
-    click.echo("building the site; all notebooks are run, which takes minutes")
+    click.echo("building the site; this takes minutes, because it runs all notebooks")
     try:
         warnings = build_site(out)
     except SiteError as error:

@@ -5,13 +5,12 @@ import click
 from course import root
 
 
-@click.command(short_help="Bring in what changed in the course, keeping your work.")
+@click.command(short_help="Get the course's latest changes, and keep your work.")
 def update() -> None:
     """Update the course's texts, tests, tools and exercises with git.
 
-    It commits your work in exercises/ and notebooks/ first. If you and the course both changed one
-    of these files, your version stays, and the command prints its name and how to see the course's
-    version.
+    Your work in exercises/ and notebooks/ is committed first. If both you and the course changed
+    one of these files, your version is kept, and the command says how to see the course's version.
 
     \b
     Example:

@@ -231,8 +231,8 @@ def corpus_for(is_long: bool) -> Corpus:
         )
     if len(corpus.text) < 100_000 or "\n" not in corpus.text:
         raise ValueError(
-            "tinyshakespeare.txt must hold 100,000 characters or more, in lines; it holds "
-            f"{len(corpus.text):,}: `{typed('course data --check')}` says what is wrong with it"
+            "tinyshakespeare.txt must have at least 100,000 characters, in lines; it has "
+            f"{len(corpus.text):,}. `{typed('course data --check')}` says what is wrong with it"
         )
     return corpus
 
@@ -375,4 +375,4 @@ def students_code(what: str) -> Iterator[None]:
         ]
         said = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}".rstrip(".")
         look = f"it was raised in {names[-1]}" if names else "look at what your modules return"
-        raise Stopped(f"{what} stopped, {said}; {look}. Try {typed('course check')}") from None
+        raise Stopped(f"{what} stopped: {said}; {look}. Try {typed('course check')}") from None

@@ -63,14 +63,14 @@ def measure_mine() -> Mine:
     except subprocess.TimeoutExpired:
         raise Stopped(
             f"The model on your code took longer than {SECONDS} seconds, so it was stopped; is "
-            f"there a loop without an end? Try {typed('course check llama')}"
+            f"there an endless loop? Try {typed('course check llama')}"
         ) from None
     try:
         found = json.loads(ran.stdout.splitlines()[-1])
     except (IndexError, ValueError):
         raise Stopped(
             f"The model on your code ended without a result (exit status {ran.returncode}); "
-            f"memory may have run out. Try {typed('course check llama')}"
+            f"it may have run out of memory. Try {typed('course check llama')}"
         ) from None
     if "stopped" in found:
         raise Stopped(found["stopped"])
@@ -119,7 +119,7 @@ def measured_here() -> Mine:
         parameters = {name for name, _ in model.named_parameters()}
         if unknown := sorted(parameters ^ set(weights)):
             shown = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
-            raise ValueError(f"Llama and weights_from_gguf do not agree on {shown}")
+            raise ValueError(f"Llama and weights_from_gguf use different names: {shown}")
         model.load_state_dict(weights, strict=False, assign=True)
         model.requires_grad_(False).eval()
         found = loss(model, reference, ids)
@@ -146,7 +146,7 @@ def main() -> None:
         found = dataclasses.asdict(measured_here())
         if not math.isfinite(found["loss"]):
             raise Stopped(
-                f"The model on your code has a loss of {found['loss']}; look for a division"
+                f"The model on your code has a loss of {found['loss']}; look for a division by zero"
             )
     except Stopped as error:
         found = {"stopped": str(error)}

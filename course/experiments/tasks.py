@@ -155,11 +155,11 @@ def _symbols(n_texts: int, n: int, n_kinds: int, generator: torch.Generator) -> 
 
 
 TASKS = {
-    "copy": Task("writes a string again", _copy, 800),
+    "copy": Task("repeats a string", _copy, 800),
     "reverse": Task("writes a string backwards", _reverse, 800),
     "back": Task(f"names the token {STEPS_BACK} back, at every token", _back, 300),
-    "induction": Task("has read pairs A B, reads A again, and names B", _induction, 800),
-    "needle": Task("finds the one symbol of another kind among noise", _needle, 250),
+    "induction": Task("sees pairs A B, then A again, and names B", _induction, 800),
+    "needle": Task("finds the one symbol of another kind in noise", _needle, 250),
 }
 """Name -> task. To add one, add an entry."""
 

@@ -135,6 +135,6 @@ def _lesson_grade(lesson: Lesson, result: GradedResult, student: StudentGrade) -
         status = LessonStatus.GRADED if result.key else LessonStatus.NOT_GRADED
         return LessonGrade(lesson, status, result)
     if student.own_notes:  # the module may have been among the files that are odd
-        trouble = f"No {lesson.stem}.py that can be graded was handed in."
+        trouble = f"There is no {lesson.stem}.py that can be graded."
         result = replace(result, trouble=trouble)
     return LessonGrade(lesson, LessonStatus.NOT_HANDED_IN, result)

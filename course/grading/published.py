@@ -64,7 +64,7 @@ class Published:
 
     def __str__(self) -> str:
         if not self.answers:
-            return f"`{self.lesson}.py` has all of the reference's answers, word for word"
+            return f"`{self.lesson}.py` is the whole reference, word for word"
         return f"`{self.lesson}.py` has published answers: {', '.join(self.answers)}"
 
 

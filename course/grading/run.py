@@ -104,7 +104,7 @@ def grade_class(
         export = _read_export(request, titles, wanted)
         rows, strangers = find_people(export, submissions)
         if strangers:
-            notes.append(f"Not found in {export.table.name}: {', '.join(strangers)}.")
+            notes.append(f"Students who are not in {export.table.name}: {', '.join(strangers)}.")
     store = Store(request.out)
     with store.locked():
         seed = request.seed
@@ -146,18 +146,20 @@ def _check_folders(request: Request) -> None:
     out, compare = request.out, request.compare
     if out.resolve().is_relative_to(request.submissions.resolve()):
         raise GradingError(
-            f"--out {out} is within {request.submissions}, where it would be taken for a "
-            "student's; choose a folder outside"
+            f"--out {out} is inside {request.submissions}, so it would look like a student's "
+            "folder; choose one outside"
         )
     if compare and compare.resolve() == out.resolve():
-        raise GradingError(f"--compare {compare} is --out: name another folder by --out")
+        raise GradingError(
+            f"--compare and --out are both {compare}: choose another folder for --out"
+        )
     if compare and Store(compare).kept_seed() is None:
         raise GradingError(
-            f"--compare {compare}: you have not graded a class into that folder here"
+            f"--compare {compare}: this folder has no results that you graded on this machine"
         )
     if request.export and request.export.resolve() == _export_path(request).resolve():
         raise GradingError(
-            f"{request.export} is where the filled-in export goes: name another folder by --out"
+            f"the filled-in export would replace {request.export}: choose another --out"
         )
 
 
@@ -186,8 +188,8 @@ def _about_loose_modules(names: Sequence[str]) -> list[str]:
     if not names:
         return []
     return [
-        f"Next to the students' folders: {first_few(names)}. No name says whose that is, so it "
-        "was not graded; a module belongs in a folder with the student's name."
+        f"Not graded, because nothing says whose work it is: {first_few(names)}. Put each module "
+        "into a folder with its student's name."
     ]
 
 

@@ -23,22 +23,22 @@ def summary(outcome: Outcome, request: Request) -> Iterator[str]:
         f"modules not handed in: {n_missing}, not tested: {n_troubles}"
     )
     if len(students) == 1 and (folder := request.submissions / students[0].student).is_dir():
-        yield f"one student, {folder.name}: if that is a folder of several, grade {folder}"
+        yield f"one student, {folder.name}; if that is a folder of students, grade {folder}"
     noted = [student for student in students if student.notes]
     if noted:
-        yield f"students with notes on what they handed in: {len(noted)}; index.html has them"
+        yield f"students with notes on their files: {len(noted)}; see index.html"
     empty = [
         student.student
         for student in noted
         if all(one.status == LessonStatus.NOT_HANDED_IN for one in student.lessons)
     ]
     if empty:
-        yield f"no module was found in the work of: {first_few(empty)}; their pages say why"
+        yield f"students without a module: {first_few(empty)}; their pages say why"
     yield from outcome.notes
     yield from (f"  {path}" for path in outcome.written)
     if outcome.left_behind:
         pages, one = counted(len(outcome.left_behind), "older page"), outcome.left_behind[0]
-        yield f"{pages} of students who are not in this run stayed, such as {one}."
+        yield f"kept {pages} of students who are not in this run, such as {one}."
     if outcome.changes is not None:
         yield from _about_changes(outcome, request)
     yield f"The inputs were drawn from the seed in {request.out / 'seed.txt'}."
@@ -46,10 +46,10 @@ def summary(outcome: Outcome, request: Request) -> Iterator[str]:
 
 def _about_changes(outcome: Outcome, request: Request) -> Iterator[str]:
     if not outcome.is_comparable:
-        yield f"{request.compare} has no result that this version of the grader can read."
+        yield f"{request.compare} has no results that this version of the grader can read."
     students = {change.student for change in outcome.changes}
     exercises = counted(len(outcome.changes), "exercise")
-    yield f"changed: {exercises} of {counted(len(students), 'student')}"
+    yield f"changed points: {exercises}, {counted(len(students), 'student')}"
     for one in outcome.changes[:MAX_CHANGES]:
         points = f"{one.before or 0} -> {one.after or 0}"
         yield f"  {one.student}: {one.lesson}.{one.exercise} {points}. {one.why}"
@@ -68,6 +68,6 @@ def about_not_graded(outcome: Outcome) -> Iterator[str]:
     ]
     if names:
         told = first_few(names, "; ")
-        yield f"Not graded, and left out of the totals: {told}. Their pages say why."
+        yield f"Not graded, so not in the totals: {told}. Their pages say why."
     troubles = dict.fromkeys(one.result.trouble for own in failed.values() for one in own)
     yield from (f"  {why}" for why in list(troubles)[:5])

@@ -94,8 +94,8 @@ def restore(name: str, among: Collection[Path] = ()) -> str | None:
     """
     files = kept().get(name)
     if files is None:
-        known = ", ".join(kept()) or "none yet"
-        raise ValueError(f'there is no archive "{name}"; there are: {known}')
+        known = f"these exist: {', '.join(kept())}" if kept() else "there are no copies yet"
+        raise ValueError(f'there is no copy "{name}"; {known}')
     copies = {
         path: (folder() / name / path.relative_to(root())).read_bytes()
         for path in files
@@ -160,8 +160,8 @@ def _with_first(exercise: Exercise, source: bytes) -> bytes:
         text = source.decode("utf-8-sig").replace("\r\n", "\n")
     except (SyntaxError, ValueError) as error:
         raise ValueError(
-            f"{path.parent.name}/{path.name} is not valid Python ({error}), so an exercise alone "
-            f"cannot be reset; `{typed(f'course reset {path.parent.name}/{path.name}')}` resets all"
+            f"{path.parent.name}/{path.name} is not valid Python ({error}), so you can't reset one "
+            f"exercise; `{typed(f'course reset {path.parent.name}/{path.name}')}` resets all of it"
         ) from None
     stub = stub_of(exercise.lesson).decode("utf-8")
     lines, fresh = text.split("\n"), _definitions(ast.parse(stub).body, exercise.name)[0]

@@ -28,7 +28,7 @@ def course_board(status: dict[str, str]) -> str:
     lines = [click.style(f"What and Where: {earned} of {total} points", bold=True), ""]
     for lesson in lessons():
         if lesson == next((one for one in lessons() if one.beyond), None):
-            lines += ["", f"  beyond the {total}, if you want more:"]
+            lines += ["", f"  beyond the {total} points, if you want more:"]
         states = [status.get(exercise.name, UNCHECKED) for exercise in lesson.exercises]
         words = [STATUS_WORDS[state] for state in states]
         is_old = cannot_be_loaded(lesson)
@@ -41,7 +41,7 @@ def course_board(status: dict[str, str]) -> str:
         )
     shown = (STATUS_WORDS[status] for status in (PASSED, IDEA_RIGHT, WRONG, TO_DO, UNCHECKED))
     legend = "  ".join(f"{words.sign} {words.label}" for words in shown)
-    lines += ["", f"  {legend} since it was edited"]
+    lines += ["", f"  {legend} since the last edit"]
     return "\n".join(lines)
 
 
@@ -72,7 +72,7 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
     """Return what to do now, with the exact command for it; preferred names first."""
     mend, found = _mend_first(), next_exercise(status, prefer)
     if found is None:
-        return "\n".join(mend) or "Everything passes. Well done."
+        return "\n".join(mend) or "Everything passes. Well done!"
     lesson, exercise = found
     lines = [
         *mend,
@@ -104,7 +104,7 @@ def _or_go_on(exercise: Exercise, status: dict[str, str], prefer: tuple[str, ...
     if status[exercise.name] != IDEA_RIGHT or following is None:
         return []
     name = name_for_check(following[1])
-    return [f"  or go on: next is {following[1].name}, {typed(f'course check {name}')}"]
+    return [f"  or move on to {following[1].name}: {typed(f'course check {name}')}"]
 
 
 def next_steps_and_why(status: dict[str, str]) -> str:
@@ -119,11 +119,11 @@ def next_steps_and_why(status: dict[str, str]) -> str:
 def everything_passes() -> str:
     """Return what else there is when nothing is left to write."""
     return (
-        f"{click.style('Everything passes. Well done.', fg='green', bold=True)}\n"
-        f"  train  {typed('course experiment gpt')}, your own GPT, with positions and without\n"
+        f"{click.style('Everything passes. Well done!', fg='green', bold=True)}\n"
+        f"  train  {typed('course experiment gpt')}, your own GPT, with and without positions\n"
         f"  look   {typed('course open lab')}, all position schemes side by side\n"
-        f"  play   {typed('course lab export --mine')}, the same as a page, on your sentence\n"
-        f"  pack   {typed('course submit')}, what your instructor needs in one zip"
+        f"  play   {typed('course lab export --mine')}, the same as a web page, for your sentence\n"
+        f"  pack   {typed('course submit')}, a zip with everything that your instructor needs"
     )
 
 
@@ -134,4 +134,4 @@ def _how_far(status: dict[str, str]) -> str:
     left = [exercise for exercise in every if status[exercise.name] != PASSED]
     hours = max(1, round(sum(exercise.minutes for exercise in left) / 60))
     done = f"{len(every) - len(left)} of {len(every)} exercises have passed"
-    return f"{done}; what is left takes about {counted(hours, 'hour')}."
+    return f"{done}; the rest will take about {counted(hours, 'hour')}."

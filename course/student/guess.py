@@ -30,7 +30,9 @@ class Guess:
         """
         unknown, missing = self._guesses.keys() - results, results.keys() - self._guesses
         if unknown and missing:
-            raise ValueError(f"you guessed {min(unknown)}, but the result is {min(missing)}")
+            raise ValueError(
+                f"your guess is called {min(unknown)}, but the result is called {min(missing)}"
+            )
         guesses = {name: self._guesses.get(name, ...) for name in results}
         return Comparison(
             [
@@ -48,14 +50,14 @@ class Comparison:
 
     def __repr__(self) -> str:
         lines = (
-            f"{name}: your guess {guess}, what came out {result}, {verdict}"
+            f"{name}: your guess {guess}, result {result}, {verdict}"
             for name, guess, result, verdict in self._rows
         )
         return "\n".join(line.removesuffix(", ") for line in lines)
 
     def _repr_html_(self) -> str:
         rows = (f"<td>{'<td>'.join(map(html.escape, row))}" for row in self._rows)
-        head = "<th><th>your guess<th>what came out<th>"
+        head = "<th><th>your guess<th>result<th>"
         return f"<table><tr>{head}<tr>{'<tr>'.join(rows)}</table>"
 
 

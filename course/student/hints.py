@@ -23,7 +23,7 @@ def one_more(exercise: Exercise) -> str:
     if number > len(HINTS):
         return seen_again(exercise)
     progress.save("hints", progress.load("hints") | {exercise.name: number})
-    after = "next hint" if number < len(HINTS) else "that was the last; all again"
+    after = "next hint" if number < len(HINTS) else "that was the last one; to see all of them"
     command = typed(f"course hint {exercise.name}")
     return f"{_page(exercise, [number])}\n\n{after}: {command}"
 
@@ -32,7 +32,7 @@ def seen_again(exercise: Exercise) -> str:
     """Return the hints that were shown so far."""
     if n_shown(exercise) == 0:
         first = typed(f"course hint {exercise.name}")
-        return f"no hint has been shown yet; the first: {first}"
+        return f"you haven't seen a hint yet; for the first one: {first}"
     return _page(exercise, range(1, n_shown(exercise) + 1))
 
 

@@ -30,8 +30,8 @@ from course.testing.source import names_reached
 
 if clone := other_clone():
     raise ImportError(
-        f"This notebook is of {clone}, but its kernel is of {root()} and would test the exercises "
-        f"there. Open it with `course open` in {clone}, or choose that clone's kernel."
+        f"This notebook belongs to {clone}, but its kernel belongs to {root()}, so it would test "
+        f"the exercises there. Run `course open` in {clone}, or choose that clone's kernel."
     )
 
 
@@ -95,9 +95,9 @@ class Exercises:
 
     def _oddity(self, name: str) -> str:
         if self._trouble:
-            return f"{self._trouble}. So all of it is borrowed from the reference."
+            return f"{self._trouble}. So the whole lesson is borrowed from the reference."
         if self._names.source_of(name) == "borrowed":
-            return f"{name} is borrowed from the reference: yours is still to do."
+            return f"{name} is borrowed from the reference, because you haven't written yours yet."
         called = self._called_by(name)
         lent = [one for one in called if self._names.source_of(one) == "borrowed"]
         lent += self._borrowed_of_earlier(name)
@@ -105,9 +105,9 @@ class Exercises:
         wrong = [one for one in (name, *called) if status.get(one) == Status.WRONG]
         sentences = []
         if lent:
-            sentences.append(f"{name} builds on {_list(lent)}, borrowed: yours has not passed.")
+            sentences.append(f"{name} borrows {_list(lent)}, because yours hasn't passed.")
         if wrong:
-            sentences.append(f"{_list(wrong)}: yours, and found wrong by the last check.")
+            sentences.append(f"This is your own {_list(wrong)}, which the last check found wrong.")
         return " ".join(sentences)
 
     def _borrowed_of_earlier(self, name: str) -> list[str]:

@@ -51,7 +51,7 @@ def save(name: str, content: dict[str, Any]) -> None:
         write_atomically(file(name), json.dumps(content, indent=1))
     except OSError as error:
         reason = f"{file(name).parent.name}/ cannot be written: {error.strerror}"
-        click.echo(f"(What you do here is not remembered, because {reason}.)", err=True)
+        click.echo(f"(Your progress isn't saved, because {reason}.)", err=True)
 
 
 # --- status -------------------------------------------------------------------------------------

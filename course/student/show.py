@@ -33,7 +33,7 @@ def not_yet(exercise: Exercise) -> str:
     """Return why its solution is not shown, and what to do instead."""
     name = name_for_check(exercise)
     return (
-        f"{exercise.name} has not passed yet, and a solution read too early is a puzzle lost.\n"
+        f"{exercise.name} hasn't passed yet, and reading the solution would spoil the puzzle.\n"
         f"  hint   {typed(f'course hint {exercise.name}')}\n"
         f"  check  {typed(f'course check {name}')}\n"
         f"  or     {typed(f'course show {name} --i-give-up')}"

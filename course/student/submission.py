@@ -48,15 +48,15 @@ def collect() -> tuple[dict[str, bytes], list[str]]:
             remarks.append(f"{name} was left out: {error.strerror}.")
             continue
         if len(data) > limit:
-            cure = "" if is_module else ": clear its outputs (menu Edit) and submit again"
+            cure = "" if is_module else "; clear its outputs (Edit menu) and submit again"
             remarks.append(f"{name} was left out: it is larger than {limit >> 20} MB{cure}.")
             continue
         files[name] = data
         if not _is_whole(data, is_module):
             remarks.append(
-                f"{name} is not valid Python: as it is, none of its exercises counts."
+                f"{name} is not valid Python, so none of its exercises will count."
                 if is_module
-                else f"{name} is damaged: it is no notebook any more."
+                else f"{name} is damaged: it's not a notebook anymore."
             )
     return files, remarks
 
@@ -90,13 +90,13 @@ def refuse_to_replace(out: Path) -> None:
         SubmissionError: something else is there, or nothing can be.
     """
     if out.suffix.lower() != ".zip":
-        raise SubmissionError(f"{out} has to end in .zip, or no grader takes it for one.")
+        raise SubmissionError(f"{out} must end in .zip, or no grader will open it.")
     if not out.absolute().parent.is_dir():
         raise SubmissionError(f"there is no folder {out.parent}.")
     if os.path.lexists(out) and not _is_ours(out):
         raise SubmissionError(
-            f"{out} is there already, and is not as `course submit` wrote it: it was left alone. "
-            "Give another name with --out."
+            f"{out} already exists, and is not a zip that `course submit` wrote, so it won't be "
+            "replaced. Choose another name with --out."
         )
 
 

@@ -32,7 +32,7 @@ def update(root: Path) -> list[str]:
         raise UpdateError(f"{root} is part of another git repository, not a clone of the course")
     merging = Path(git("rev-parse", "--absolute-git-dir"), "MERGE_HEAD")
     if merging.exists() or git("ls-files", "--unmerged"):
-        raise UpdateError("a merge is not finished: commit it, or take it back: git merge --abort")
+        raise UpdateError("a merge is not finished: commit it, or undo it with git merge --abort")
     if not git("symbolic-ref", "HEAD", may_fail=True):
         raise UpdateError("no branch is checked out: run git switch main")
     is_fork = "upstream" in git("remote").split()
@@ -43,7 +43,7 @@ def update(root: Path) -> list[str]:
         raise UpdateError(f"this copy and {name} have no history in common: clone the course again")
     new = _paths(git, base, name)
     if base == git("rev-parse", name):
-        return [f"nothing new: you have what {name} has"]
+        return [f"nothing new: you are up to date with {name}"]
 
     me = () if git("var", "GIT_COMMITTER_IDENT", may_fail=True) else NOBODY
     git("add", "--all", "--", *FOLDERS)
@@ -54,11 +54,11 @@ def update(root: Path) -> list[str]:
     whole = [path for path in both if path.startswith(FOLDERS)]
     gone = _paths(git, "--diff-filter=D", base, name)
     _merge(partial(git, *me), name, whole, merging)
-    lines = [f"{counted(len(new), 'file')} came from {name}"]
+    lines = [f"{counted(len(new), 'file')} updated from {name}"]
     for path in both:
-        kept = "yours" if path in whole else "your lines"
-        show = "removed it" if path in gone else f"has another version: git show {name}:{path}"
-        lines.append(f"  {path}: {kept} stayed; the course {show}")
+        kept = "your version" if path in whole else "your lines"
+        show = "removed it" if path in gone else f"has another one: git show {name}:{path}"
+        lines.append(f"  {path}: kept {kept}; the course {show}")
     return lines + ["then run: python -m pip install -q -e ."] * ("pyproject.toml" in new)
 
 
@@ -98,7 +98,9 @@ def run_git(root: Path, *arguments: str, may_fail: bool = False) -> str | None:
     try:
         done = subprocess.run(command, capture_output=True)
     except FileNotFoundError:
-        raise UpdateError("git was not found; `course update` needs it") from None
+        raise UpdateError(
+            "git was not found; `course update` needs it, so install git first"
+        ) from None
     if done.returncode and not may_fail:
         said = " ".join(done.stderr.decode(errors="replace").split())
         raise UpdateError(f"git says: {said or f'{arguments[0]} failed'}")

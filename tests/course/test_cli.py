@@ -188,7 +188,7 @@ def test_a_check_takes_exercises_and_lessons(check, names, line):
 def test_a_missing_dataset_fails_the_check_only_if_it_was_named(tmp_path):
     every = course("data", "--check", "--dest", str(tmp_path))
     assert every.returncode == 0
-    assert "Nothing was fetched yet" in every.stdout
+    assert "You haven't fetched anything yet" in every.stdout
     named = course("data", "tinyshakespeare", "--check", "--dest", str(tmp_path))
     assert named.returncode == 1
     assert "1 missing in" in named.stderr

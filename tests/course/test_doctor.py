@@ -114,11 +114,11 @@ def test_the_command_ends_with_1_if_anything_lacks(copy):
         return result.exit_code, result.output
 
     status, said = doctor()
-    assert (status, said.startswith("nothing lacks\n")) == (0, True)
+    assert (status, said.startswith("nothing is missing\n")) == (0, True)
     edit(copy / SYLLABUS, r"\[exercise\.ntk_base\].*?(?=\n\[)")
     status, said = doctor("rope")
     assert (status, said.count("under [exercise.ntk_base] in")) == (1, 4)
-    assert doctor("lookup") == (0, "nothing lacks\n")
+    assert doctor("lookup") == (0, "nothing is missing\n")
     status, said = doctor("roap")
     assert (status, said.startswith("Error: ") and '"roap"' in said) == (1, True)
     edit(copy / SYLLABUS, r'stem = "rope"', 'stem = "rope')

@@ -353,13 +353,13 @@ def experiment(*options, code=0):
 
 def test_the_command_trains_both_and_then_finds_them_again(folder):
     said = experiment("--seed", "3")
-    assert "16 features and 2 heads" in said and "seed 3" in said
+    assert "16 features, 2 heads and" in said and "seed 3" in said
     rows = re.findall(
         r"^(with\w*) positions +(\d\.\d\d) +\d+ +\d+\.\d% +\d+ +\d+\.\d s$", said, re.M
     )
     assert [row[0] for row in rows] == ["without", "with"]
     assert said.count("it writes:") == 3
-    assert "Borrowed" in said or "your own modules" in said
+    assert "Borrowed" in said or "your own code" in said
     assert experiment("--seed", "3").endswith(said[said.index("A GPT") :])
 
 

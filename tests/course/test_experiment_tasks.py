@@ -214,5 +214,5 @@ def test_the_command_asks_one_task_and_says_what_is_borrowed(tmp_path, monkeypat
     assert rows.keys() == {"tokens", *tasks.schemes(), "ntk", "yarn"}
     assert rows["tokens"].split() == [*map(str, LENGTHS)]
     assert rows["learned"].split()[1:] == ["–"] * 4
-    assert "Borrowed" in ran.output or "your own modules" in ran.output
+    assert "Borrowed" in ran.output or "your own code" in ran.output
     assert len([*tmp_path.glob("copy-*.pt")]) == 3 * len(tasks.schemes())

@@ -318,7 +318,7 @@ def test_the_last_words_of_a_run(golden, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("class", "submissions").mkdir(parents=True)
     said = {title: last_words(results) for title, results in CLASSES.items()}
-    lost = Change("bob", "rope", "rotate_half", 3, 0, "Another module was handed in.")
+    lost = Change("bob", "rope", "rotate_half", 3, 0, "The student handed in another module.")
     said["pages, and an older one"] = last_words(
         [BOB], written=["out/index.html"], left_behind=["out/feedback/eve.html"]
     )

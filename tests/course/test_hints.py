@@ -93,7 +93,7 @@ def test_a_section_that_a_hint_names_is_in_the_text(exercise):
 
 
 def test_one_call_shows_one_hint_and_at_the_end_all(file):
-    assert "no hint has been" in hint("rotate_half", "--again")
+    assert "seen a hint yet" in hint("rotate_half", "--again")
     assert not file.exists()
     for number in (1, 2, 3):
         printed = hint("rotate_half")
@@ -124,7 +124,7 @@ def test_a_damaged_file_means_that_none_was_shown(file, damaged):
         ([], [], "lookup, "),
         ([], [one.name for one in EXERCISES], "Everything passes"),
         (["rope"], ["rope_tables"], "rotate_half, "),
-        (["rope"], [one.name for one in find_lesson("rope").exercises], "Everything of rope pass"),
+        (["rope"], [one.name for one in find_lesson("rope").exercises], "Everything in rope pass"),
         (["lookup"], ["lookup"], "lookup, "),
     ],
 )
@@ -138,5 +138,5 @@ def test_where_nothing_can_be_written_a_hint_is_shown_all_the_same(file):
     file.parent.write_text("a file where the folder should be", encoding="utf-8")
     for _ in range(2):
         said = hint("rotate_half")
-        assert said.count("is not remembered") == 1
+        assert said.count("progress isn't saved") == 1
         assert "hint 1 of 3" in said

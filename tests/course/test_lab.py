@@ -230,7 +230,7 @@ def export(tmp_path, *options):
     out = tmp_path / "a folder" / "lab.html"
     result = CliRunner().invoke(main, ["lab", "export", "--out", str(out), *options])
     assert result.exit_code == 0, result.output
-    assert f"{out} is written" in result.output
+    assert f"wrote {out}" in result.output
     return result.output, in_page(out.read_text(encoding="utf-8"))
 
 
@@ -268,7 +268,7 @@ def test_one_function_that_fails_leaves_the_others(student, tmp_path, monkeypatc
     [
         ("def (", "exercises/rope.py"),
         ("import nowhere", "exercises/rope.py imports nowhere"),
-        ("import os\nos.kill(os.getpid(), 9)", "exercises/rope.py was stopped by the system"),
+        ("import os\nos.kill(os.getpid(), 9)", "exercises/rope.py was killed by the system"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_said_for_its_schemes(student, tmp_path, text, sentence):

@@ -132,7 +132,7 @@ def test_a_reader_that_is_killed_once_is_replaced(tmp_path, monkeypatch):
     assert read_class(class_)[0] == read_submissions(class_)
     (tmp_path / "times").unlink()
     monkeypatch.setattr(process, "PROGRAM", program.replace("send_class(", KILLED.format(2), 1))
-    with pytest.raises(SubmissionsError, match="the process that reads it ended twice"):
+    with pytest.raises(SubmissionsError, match="the process that reads it was killed twice"):
         read_class(class_)
 
 
@@ -144,7 +144,7 @@ def test_a_class_is_read_in_another_process_as_in_this_one(tmp_path):
     assert found == read_submissions(class_)
     assert loose == ["rope.py"]
     assert steps == [(1, 3), (2, 3), (3, 3)]
-    with pytest.raises(SubmissionsError, match="there is nothing at"):
+    with pytest.raises(SubmissionsError, match="does not exist"):
         read_class(tmp_path / "nowhere")
 
 

@@ -283,28 +283,28 @@ REFUSED = {
     ),
     "two such columns": ("canvas", ONE, ["rope=A b"], '2 columns with the title "A b"'),
     "no columns named": ("canvas", ONE, [], "name the column of each lesson"),
-    "no maximum": ("canvas", ONE.replace("10", "0"), ["rope=A"], 'no points possible for "A"'),
-    "no gradebook": ("canvas", MOODLE, ["rope=Grade"], "no export of Canvas's gradebook"),
-    "no table": ("canvas", "jane\n", ["rope=A"], "is no CSV"),
+    "no maximum": ("canvas", ONE.replace("10", "0"), ["rope=A"], 'no "Points Possible" for "A"'),
+    "no gradebook": ("canvas", MOODLE, ["rope=Grade"], "not an export of Canvas's gradebook"),
+    "no table": ("canvas", "jane\n", ["rope=A"], "is not a CSV"),
     "an open quote": ("canvas", f'{ONE}"bob,2\n', ["rope=A"], "a quote is never closed"),
-    "a student twice": ("canvas", f"{ONE}jane,1,,,\n", ["rope=A"], "the number 1 twice"),
+    "a student twice": ("canvas", f"{ONE}jane,1,,,\n", ["rope=A"], "two students with"),
     "two submissions": ("canvas", ONE.replace("jane,", '"Jane, B",'), ["rope=A"], "same student"),
-    "no worksheet": ("moodle", ONE, [], "name the column of the grades"),
+    "no worksheet": ("moodle", ONE, [], "name the column of grades"),
     "an empty worksheet": ("moodle", MOODLE.partition("\n")[0] + "\n", [], "name the column"),
-    "a column of words": ("moodle", MOODLE, ["rope=Full name"], "does not hold grades in points"),
+    "a column of words": ("moodle", MOODLE, ["rope=Full name"], "contain grades in points"),
     "no maximum grade": (
         "moodle",
         MOODLE.replace("<max>", "").replace("<jane>", ""),
         ["rope=Grade"],
-        'no maximum grade right of "Grade"',
+        'no maximum grade to the right of "Grade"',
     ),
     "no row above the students": (
         "canvas",
         "Student,ID,A\njane,1,\nbob,,7\n",
         ["rope=A"],
-        'no points possible for "A"',
+        'no "Points Possible" for "A"',
     ),
-    "percentages": ("moodle", "Name,A\njane,80 %\n", ["rope=A"], "does not hold grades in points"),
+    "percentages": ("moodle", "Name,A\njane,80 %\n", ["rope=A"], "contain grades in points"),
     "more than the points": ("moodle", "Name,A\njane,88.0\n", ["rope=A"], "88.0 is more than"),
 }  # fmt: skip
 
@@ -334,10 +334,13 @@ def test_what_cannot_be_filled_in_is_one_sentence_and_grades_and_writes_nothing(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--canvas", "a.csv", "--moodle", "a.csv"], "one export at a time"),
+        (["--canvas", "a.csv", "--moodle", "a.csv"], "only one export"),
         (["--column", "rope=A"], "add --canvas or --moodle"),
         (["--moodle", "none.csv"], "does not exist"),
-        (["--canvas", "graded/canvas.csv", "--column", "rope=A"], "is where the filled-in export"),
+        (
+            ["--canvas", "graded/canvas.csv", "--column", "rope=A"],
+            "the filled-in export would replace",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_one_sentence(options, sentence, tmp_path, monkeypatch):
@@ -354,13 +357,13 @@ def test_options_that_do_not_go_together_are_one_sentence(options, sentence, tmp
 
 def test_a_worksheet_of_moodle_is_of_one_lesson():
     results = [result("Jane Doe"), result("Jane Doe", stem="lookup")]
-    with pytest.raises(ExportError, match="is of one assignment, and 2 lessons are graded"):
+    with pytest.raises(ExportError, match="is for one assignment, but you are grading 2 lessons"):
         fill_in("moodle", written(CASES["Moodle"], "", "", ""), results, [submission("Jane Doe")])
 
 
 @pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf", b'a;b\n"', b"\x00", b"one\ntwo\n"])
 def test_what_is_no_table_is_refused(data):
-    with pytest.raises(ExportError, match="is no CSV"):
+    with pytest.raises(ExportError, match="is not a CSV"):
         Table("export.csv", data)
 
 

@@ -269,11 +269,11 @@ def test_what_is_odd_is_a_sentence(graded):
     said = (graded / "said.txt").read_text(encoding="utf-8")
     no_cell = "No cell of the notebook is called why-relative: find what was answered"
     for sentence in (
-        "emil: 5_rope.ipynb is no notebook, or empty.",
+        "emil: 5_rope.ipynb is not a notebook, or has no cells.",
         "fay: 5_rope.ipynb was not handed in.",
         *(f"{student}: {no_cell}" for student in ("emil", "fay")),
-        "jon: rope.py is a link or no file, so it was not read.",
-        "jon: timestamp.txt is a link or no file, so it was not read.",
+        "jon: rope.py is a link, or not a file, so it was not read.",
+        "jon: timestamp.txt is a link, or not a file, so it was not read.",
         *(f"{f'submitted/{name}/5_rope'!r} was left out: a student's name" for name in LEFT_OUT),
     ):
         assert sentence in said
@@ -527,7 +527,7 @@ def test_a_folder_that_is_in_use_is_left_alone(name, tmp_path):
     (tmp_path / "link").symlink_to("nowhere")
     done = CliRunner().invoke(command.nbgrader, ["init", str(tmp_path / name)])
     assert done.exit_code == 1
-    assert f"{name} is in the way" in done.output and len(done.output.splitlines()) == 1
+    assert f"{name} already exists" in done.output and len(done.output.splitlines()) == 1
     there = sorted(path.name for path in tmp_path.rglob("*"))
     assert there == ["file", "link", "mine", "notes.txt"]
 
@@ -616,7 +616,7 @@ def test_a_time_is_believed_only_if_it_is_one(text, believed, tmp_path):
         (place / "timestamp.txt").write_text(text, encoding="utf-8")
     handed_in = read_handed_in(place, ROPE)
     assert handed_in.texts == ({"timestamp.txt": text.strip()} if believed else {})
-    assert ("timestamp.txt holds no time." in handed_in.remarks) is not believed
+    assert ("timestamp.txt doesn't contain a time." in handed_in.remarks) is not believed
     formgrader = api.NbGraderAPI(CourseDirectory(root=str(tmp_path)))
     time = submitted_time(formgrader, "5_rope", "ann")
     assert time == (parse_utc(text.strip()) if believed else None)
@@ -677,7 +677,7 @@ def test_an_answer_that_cannot_be_found_is_for_a_human_to_look_for(cells, shown,
 def test_what_is_no_notebook_has_no_cells(text, tmp_path):
     handed_in = read_handed_in(hand_in(tmp_path, "ann", None, text), ROPE)
     assert handed_in.cells == []
-    assert handed_in.remarks[-1].startswith("5_rope.ipynb is no notebook")
+    assert handed_in.remarks[-1].startswith("5_rope.ipynb is not a notebook")
 
 
 def test_of_an_endless_notebook_the_answers_are_shown(tmp_path):
@@ -725,7 +725,7 @@ def test_an_assignment_of_ones_own_is_graded_by_nbgrader_with_a_warning(
     grader = grader_of("essay", tmp_path)
     grader.start()
     assert started == [grader]
-    assert "essay is no lesson" in caplog.text
+    assert "essay is not a lesson" in caplog.text
 
 
 def test_without_a_sandbox_nothing_is_graded(tmp_path, monkeypatch):
@@ -793,11 +793,14 @@ def test_of_a_folder_its_own_files_are_read_and_no_more(tmp_path):
     (tmp_path / "door").symlink_to(inside)
     assert read_file(inside, "file", 5) == b"12345"
     for folder, name, sentence in (
-        *((inside, name, f"{name} is a link or no file") for name in ("link", "hard", "folder")),
-        (inside, "pipe", "pipe is a link or no file"),
+        *(
+            (inside, name, f"{name} is a link, or not a file")
+            for name in ("link", "hard", "folder")
+        ),
+        (inside, "pipe", "pipe is a link, or not a file"),
         (inside, "nothing", "nothing was not handed in"),
         (inside, "file", "file is larger than"),
-        (tmp_path / "door", "file", "file is a link or no file"),
+        (tmp_path / "door", "file", "file is a link, or not a file"),
     ):
         with pytest.raises(Unreadable, match=sentence):
             read_file(folder, name, 4)

@@ -71,7 +71,7 @@ def test_with_the_idea_right_one_may_go_on(status):
     status["lookup"] = IDEA_RIGHT
     said = course()
     assert "\n\nnext: lookup, " in said
-    assert "or go on: next is one_hot_lookup, course check one_hot_lookup\n" in said
+    assert "or move on to one_hot_lookup: course check one_hot_lookup\n" in said
     status.update(dict.fromkeys(status, PASSED) | {"lookup": IDEA_RIGHT})
     assert "or go on" not in course()
 
@@ -80,14 +80,14 @@ def how_far(exercises: list[Exercise], n_passed: int) -> str:
     hours = round(sum(exercise.minutes for exercise in exercises[n_passed:]) / 60)
     return (
         f"{n_passed} of {len(exercises)} exercises have passed; "
-        f"what is left takes about {hours} hours."
+        f"the rest will take about {hours} hours."
     )
 
 
 def test_at_the_end_next_says_what_else_there_is(status):
     status.update(dict.fromkeys(NAMES, PASSED))
     said = course()
-    assert "Everything passes. Well done." in said
+    assert "Everything passes. Well done!" in said
     assert "course submit" in said
     assert "course experiment gpt" in said
 
@@ -111,7 +111,7 @@ def test_show_says_what_is_asked_for(status):
 def test_a_solution_is_not_shown_before_its_time(status, state):
     status["rotate_half"] = state
     said = course("show", "rotate_half", "--solution", code=1)
-    assert said.startswith("Error: rotate_half has not passed yet")
+    assert said.startswith("Error: rotate_half hasn't passed yet")
     assert "course hint rotate_half" in said
     assert "torch.cat" not in said
 

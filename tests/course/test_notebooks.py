@@ -177,7 +177,7 @@ def test_what_is_wrong_or_borrowed_behind_a_name_is_told(tmp_path, displayed, go
     for name in ("alibi_bias", "apply_rope", "RotaryEmbedding"):
         assert getattr(rope, name)
     wrong, both = map(repr, displayed)
-    assert wrong.startswith("rotate_half")
+    assert wrong.startswith("This is your own rotate_half")
     assert both.startswith("RotaryEmbedding") and "rope_tables" in both and both.endswith(wrong)
     golden("banners of a notebook", {"one is wrong": wrong, "another is borrowed": both})
 
@@ -240,7 +240,7 @@ def test_a_loop_at_import_is_told(module, displayed, monkeypatch):
 
 
 def test_a_guess_of_a_misspelt_name_is_told():
-    with pytest.raises(ValueError, match="you guessed los, but the result is loss"):
+    with pytest.raises(ValueError, match="your guess is called los, but the result is called loss"):
         Guess(los=2.5).compare(loss=1.5)
     assert "none yet" in repr(Guess(loss=..., more=1).compare(loss=1.5))
 

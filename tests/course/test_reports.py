@@ -286,7 +286,7 @@ def test_what_is_to_do_is_not_called_wrong():
 
 def test_who_passes_everything_is_told_so():
     page = feedback(result(), result(lesson="lookup"))
-    assert page.says(f"{BOTH} of {BOTH} points Everything passes. Well done.")
+    assert page.says(f"{BOTH} of {BOTH} points Everything passes. Well done!")
     assert not page.says("Next:")
 
 
@@ -298,7 +298,7 @@ def test_a_module_that_does_not_load_is_told_once():
     assert page.says(f"0 of {ALL} points")
 
 
-RENAMED = "rope (1).py was taken for rope.py"
+RENAMED = "rope (1).py was graded as rope.py"
 
 
 def test_what_is_odd_about_the_files_is_told_once():
@@ -325,7 +325,7 @@ def test_what_could_not_be_used_is_not_called_missing():
     notes = ("rope.py is larger than 1 MB",)
     page, document = feedback(missing, notes=notes), json.dumps(gradescope(missing, notes=notes))
     for said in (page.says, document.__contains__):
-        assert said("No rope.py that can")
+        assert said("There is no rope.py that can")
         assert said("rope.py is larger than 1 MB")
         assert not said(missing.trouble)
 
@@ -501,8 +501,8 @@ def test_the_overview_counts_how_every_exercise_ended():
     assert page.says("rotate_half 1 0 1 1 1")
     (histogram,) = page.labels
     tenth = min(10 * BUT_ONE // ALL, 9)
-    assert f" {ALL} points: 1 with 0 to 10 %," in histogram
-    assert f"{3 if tenth == 9 else 2} with {10 * tenth} to {10 * tenth + 10} %" in histogram
+    assert f" {ALL} points: 1 with 0 to 10%," in histogram
+    assert f"{3 if tenth == 9 else 2} with {10 * tenth} to {10 * tenth + 10}%" in histogram
 
 
 def test_who_was_not_graded_does_not_count_in_the_median():
@@ -534,7 +534,7 @@ def test_an_example_has_no_word_that_a_student_wrote(got):
 
 
 def test_who_has_to_act_is_said_by_turns():
-    note = "rope (1).py was taken for rope.py"
+    note = "rope (1).py was graded as rope.py"
     page = overview(
         *(not_tested("ann", stem) for stem in ("rope", "lookup")),
         result("bob"),
@@ -594,7 +594,7 @@ def test_points_are_an_independent_sum_on_every_page():
     ],
 )
 def test_nobody_passes_everything_with_a_lesson_that_does_not(other):
-    assert feedback(result()).says("Everything passes. Well done.")
+    assert feedback(result()).says("Everything passes. Well done!")
     assert not feedback(result(), other).says("Well done")
 
 
@@ -628,7 +628,7 @@ def test_published_answers_are_named_on_the_page_of_the_class_alone(tmp_path):
         assert ("published answer" in text.lower()) == (path.name == "index.html"), path
     page = Page((tmp_path / "index.html").read_text(encoding="utf-8"))
     assert page.says("4 modules with published answers")
-    assert page.says("never a verdict")
+    assert page.says("proves nothing")
     assert page.says("published answers: rope_tables")
     assert page.says("word for word")
 

@@ -50,7 +50,7 @@ def test_a_lesson_starts_afresh_and_comes_back(built, golden):
     assert reset("--restore", name).exit_code == 0
     assert files_of(rope) == mine
     for again in ([], ["rope"]):  # the same once more, and not what the first one replaced
-        assert reset("--restore", *again).output == f"{name} is back in its place\n"
+        assert reset("--restore", *again).output == f"{name} has been restored\n"
         assert files_of(rope) == mine
     assert b"my notebook 2" in everything(built / ".course")
 
@@ -82,7 +82,7 @@ def test_an_exercise_alone_starts_afresh(built, ends):
     assert written != fresh
     rope.module().write_bytes(written)
     said = reset("rotate_half").output
-    assert said.startswith("rotate_half is as it was")
+    assert said.startswith("rotate_half is back")
     now = rope.module().read_bytes().replace(b"\r\n", b"\n")
     assert now.startswith(fresh.rstrip()) and b"# kept" in now and b"return x" not in now
     assert (ends in rope.module().read_bytes()) and rope.notebook.read_bytes() == notebook
@@ -229,12 +229,12 @@ def everything(folder):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "what to reset, --list, or --restore"),
-        (["rope", "--list"], "what to reset, --list, or --restore"),
+        ([], "a name to reset, --list, or --restore"),
+        (["rope", "--list"], "a name to reset, --list, or --restore"),
         (["roap"], '"roap"; did you mean "rope"?'),
         (["--restore"], "nothing was kept"),
-        (["--restore", "x"], 'there is no archive "x"; there are: none yet'),
-        (["--restore", "../x"], 'there is no archive "../x"; there are: none yet'),
+        (["--restore", "x"], 'there is no copy "x"; there are no copies yet'),
+        (["--restore", "../x"], 'there is no copy "../x"; there are no copies yet'),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_sentence(built, golden, arguments, sentence):

@@ -256,12 +256,12 @@ def test_nbgraders_course_with_other_folders_is_refused_in_one_sentence(tmp_path
 @pytest.mark.parametrize(
     ("files", "name", "says"),
     [
-        ({"x": ""}, "nowhere", "there is nothing at"),
-        ({"class/grades.csv": ""}, "class", "holds no submissions"),
-        ({"class/.hidden/x": ""}, "class", "holds no submissions"),
-        ({"class.zip": zipped({})}, "class.zip", "holds no submissions"),
-        ({"class.zip": b"no zip"}, "class.zip", "is no zip"),
-        ({"class.zip": zipped({"a/rope.py": "a"})[:-30]}, "class.zip", "is no zip"),
+        ({"x": ""}, "nowhere", "does not exist"),
+        ({"class/grades.csv": ""}, "class", "has no submissions in it"),
+        ({"class/.hidden/x": ""}, "class", "has no submissions in it"),
+        ({"class.zip": zipped({})}, "class.zip", "has no submissions in it"),
+        ({"class.zip": b"no zip"}, "class.zip", "is not a zip"),
+        ({"class.zip": zipped({"a/rope.py": "a"})[:-30]}, "class.zip", "is not a zip"),
         ({"rope.py": "a"}, "rope.py", "rope.py"),
     ],
 )
@@ -321,7 +321,7 @@ def test_the_lessons_own_folder_wins_and_then_the_last_attempt(tmp_path, files, 
     for path in forms(tmp_path, files | {"bob/x": ""}):
         one = read(path)["ann"]
         assert one.modules == {"rope": b"yes"}
-        assert notes(one).endswith(f" different copies of rope.py: {taken} was taken")
+        assert notes(one).endswith(f" different copies of rope.py: {taken} was graded")
 
 
 def test_numbers_in_names_may_have_any_length(tmp_path):
@@ -376,8 +376,8 @@ def test_other_capitals_are_accepted_if_there_is_nothing_better(tmp_path):
     assert (one.modules, notes(one)) == ({"rope": b"a"}, TAKEN.format("Rope.py", "rope.py"))
 
 
-TAKEN, NOT_READ = "{} was taken for {}", "{} was not read: "
-UNKNOWN, TOO_MANY = "is newer is not known", "{} holds too many files"
+TAKEN, NOT_READ = "{} was graded as {}", "{} was not read: "
+UNKNOWN, TOO_MANY = "isn't known which is newer", "{} contains too many files"
 
 RENAMED = ["rope (1).py", "Rope(12).py", "rope-1.py", "rope - Copy.py", "rope - Copy (2).py"]
 RENAMED += ["rope copy.py", "rope copy 2.py", "rope 2.py", "rope.py.txt", "rope (1).py.txt"]
@@ -436,7 +436,7 @@ TIMES = [
     (
         {"rope.py": NOON, "rope (1).py": NOON + 9},
         "rope (1).py",
-        "exercises/rope (1).py was taken",
+        "exercises/rope (1).py was graded",
     ),
     ({"rope.py": NOON + 9, "rope (1).py": NOON}, "rope.py", "exercises/rope (1).py was not read"),
     (
@@ -448,17 +448,17 @@ TIMES = [
     (
         {"rope (2).py": NOON + 9, "rope (3).py": NOON},
         "rope (2).py",
-        "exercises/rope (2).py was taken",
+        "exercises/rope (2).py was graded",
     ),
     (
         {"rope (9).py": NOON, "rope (1).py": NOON + 60, "rope (2).py": NOON + 61},
         "rope (2).py",
-        "3 different copies of rope.py: ann{}/exercises/rope (2).py was taken",
+        "3 different copies of rope.py: ann{}/exercises/rope (2).py was graded",
     ),
     (
         {f"rope ({n}).py": 0 for n in range(1, 11)},
         "rope (10).py",
-        "10 different copies of rope.py: ann{}/exercises/rope (10).py was taken",
+        "10 different copies of rope.py: ann{}/exercises/rope (10).py was graded",
     ),
 ]
 
@@ -566,7 +566,7 @@ def test_a_copy_that_is_more_than_the_stub_wins(tmp_path):
     write(tmp_path, {"ann/exercises/rope.py": windows.decode()})
     one = read_one(tmp_path)
     assert one.modules == {"rope": b"work"}
-    assert one.notes == ("3 different copies of rope.py: ann/new/rope.py was taken",)
+    assert one.notes == ("3 different copies of rope.py: ann/new/rope.py was graded",)
     (tmp_path / "ann" / "new" / "rope.py").unlink()
     assert read_one(tmp_path).modules["rope"].splitlines() == stub.splitlines()
     for mine, given in (("rope.py", "rope (1).py"), ("rope (1).py", "rope.py")):  # which is newer
@@ -586,7 +586,7 @@ def test_a_copy_that_is_more_than_the_stub_wins(tmp_path):
         ("jane.py", "jane.py", "jane.py"),
         ("ann/notes.txt", "ann", "notes.txt"),
         ("ann/a/b/notes.txt", "ann", ", only a"),
-        ("ann.zip", "ann", "is no zip"),
+        ("ann.zip", "ann", "is not a zip"),
         ("ann/work.zip", "ann", "work.zip"),
     ],
 )
@@ -709,7 +709,7 @@ def test_a_zip_as_course_submit_calls_it_may_be_anybodys(tmp_path, student):
     work = zipped({"rope.py": "a"})
     found = read(write(tmp_path, {f"{student}.zip": work, "ann/submission.zip": work}))
     assert found[student].modules == {"rope": b"a"}
-    says = f"owner unclear: `course submit` calls everybody's zip {student}.zip"
+    says = f"owner unclear: `course submit` gives every zip the name {student}.zip"
     assert notes(found[student]) == says
     assert notes(found["ann"]) == ""
 
@@ -722,7 +722,7 @@ def test_an_odd_manifest_names_nobody(tmp_path, manifest):
     zips = {"submission.zip": zipped({"rope.py": "a", "manifest.json": manifest})}
     found = read(write(tmp_path, zips | {"bob.zip": zipped({"rope.py": "b"})}))
     assert found["submission"].modules == {"rope": b"a"}
-    assert notes(found["submission"]).endswith("everybody's zip submission.zip")
+    assert notes(found["submission"]).endswith("the name submission.zip")
 
 
 LIKE_ANOTHER = "owner unclear: {}; another student's name looks the same"
@@ -866,7 +866,7 @@ def test_a_name_with_a_number_in_it_is_not_anothers_on_moodle(tmp_path):
 def test_hostile_names_inside_do_not_reach_the_notes(tmp_path):
     inner = zipped({"<b>\n\x1b[1m/exercises/rope.py": "a", "<b>\n/other/rope.py": "b"})
     text = notes(read_one(write(tmp_path, {"ann.zip": inner})))
-    assert "was taken" in text
+    assert "was graded" in text
     assert "<" not in text and "\x1b" not in text and "\n" not in text
 
 
@@ -1073,7 +1073,7 @@ def test_a_folder_has_an_end_in_depth_and_in_number(tmp_path, monkeypatch):
         found = read(path)
         modules = [{"rope": b"a"}, {"rope": b"b"}, {}, {"rope": b"d"}]
         assert [one.modules for one in found.values()] == modules
-        assert "ann holds more than 50 files" in notes(found["ann"])
+        assert "ann contains more than 50 files" in notes(found["ann"])
 
 
 # --- hostile zips ---------------------------------------------------------------------------
@@ -1206,7 +1206,7 @@ def test_a_zip_of_too_many_files_is_refused_before_it_fills_the_memory(tmp_path,
     assert notes(found["cid"]) == TOO_MANY.format("1.zip/2.zip")
     monkeypatch.setattr(submissions, "MAX_CLASS_DIRECTORY_BYTES", 10_000)
     (tmp_path / "class.zip").write_bytes(zipped({f"{i}/rope.py": "" for i in range(500)}))
-    with pytest.raises(SubmissionsError, match="holds too many files"):
+    with pytest.raises(SubmissionsError, match="contains too many files"):
         read_submissions(tmp_path / "class.zip")
 
 
@@ -1219,9 +1219,9 @@ def test_zips_of_too_many_files_are_not_read_to_the_end(tmp_path, monkeypatch):
     found = read(tmp_path)
     assert [one.modules for one in found.values()] == [{"rope": b"a"}, {"rope": b"b"}, {}]
     first, second = found["ann"].notes[:2]
-    assert first.startswith("0.zip holds more than 50 files")
-    assert second.startswith("1.zip was not opened: ")
-    assert "1.zip holds more than 50 files" in notes(found["cid"])
+    assert first.startswith("0.zip contains more than 50 files")
+    assert second.startswith("1.zip was not opened, ")
+    assert "1.zip contains more than 50 files" in notes(found["cid"])
 
 
 def test_notes_are_few(tmp_path):

@@ -206,7 +206,7 @@ def test_what_it_did_not_write_is_left_alone(work, golden, make):
 @pytest.mark.parametrize(
     ("out", "code", "sentence"),
     [
-        ("{work}/exercises/rope.py", 1, "rope.py has to end in"),
+        ("{work}/exercises/rope.py", 1, "rope.py must end in"),
         ("nowhere/mine.zip", 1, "nowhere"),
         (".", 2, "is a directory"),
     ],

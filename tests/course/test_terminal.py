@@ -287,7 +287,7 @@ def test_alone_it_goes_from_exercise_to_exercise(copied, on_terminal):
     loop.press("t")
     loop.until("ids_pick_rows.svg")
     loop.press("s")
-    assert "return weight[ids.long()]" not in loop.until("has not passed yet")
+    assert "return weight[ids.long()]" not in loop.until("hasn't passed yet")
     save(copied, "weight[ids + 1]", "weight[ids.long()]")
     said = loop.until("one_hot_lookup: ")
     assert "lookup passes." in said

@@ -145,7 +145,7 @@ def test_line_ends_of_windows(world):
 def test_a_lesson_that_is_gone_stays_where_somebody_worked_on_it(world):
     world.publish({ROPE: None, "exercises/lookup.py": None})
     world.write(ROPE, MINE)
-    assert f"{ROPE}: yours stayed; the course removed" in world.update()
+    assert f"{ROPE}: kept your version; the course removed" in world.update()
     assert world.read() == MINE
     assert not (world.student / "exercises" / "lookup.py").exists()
 
@@ -160,7 +160,7 @@ def test_a_module_that_a_student_removed_comes_back_when_it_is_new(world):
 def test_a_new_lesson_under_the_name_of_a_file_of_mine(world):
     world.publish({"exercises/new.py": NEWS})
     world.write("exercises/new.py", MINE)
-    assert "exercises/new.py: yours stayed" in world.update()
+    assert "exercises/new.py: kept your version" in world.update()
     assert world.read("exercises/new.py") == MINE
 
 

@@ -23,7 +23,7 @@ class _Experiments(click.Group):
             return super().invoke(context)
 
 
-@click.group(cls=_Experiments, short_help="Measure what texts only claim.")
+@click.group(cls=_Experiments, short_help="Measure what the lessons claim.")
 def experiment() -> None:
     """Measure what the lessons claim, using your own functions where they pass."""
 
@@ -37,9 +37,9 @@ def _one_sentence() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         click.echo(err=True)
-        sys.exit("Stopped. Finished results are kept.")
+        sys.exit("Stopped. Finished results are saved.")
     except ChildProcessError as error:
-        raise click.ClickException(f"{error}: memory may have run out") from None
+        raise click.ClickException(f"{error}; it may have run out of memory") from None
     except OSError as error:
         # One that was raised here has no number, and its words are for the reader.
         said = f"{error.filename} cannot be read or written: {error.strerror}"

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     "--dim",
     type=click.Choice(["50", "100", "200", "300"]),
     default="50",
-    help="Numbers a word; 50 if not given.",
+    help="Numbers per word.  [default: 50]",
 )
 @click.option("--words", type=click.IntRange(min=1), help="Use only the most frequent words.")
 def analogies(questions: Path | None, dim: str, words: int | None) -> None:
-    """Answer the QUESTIONS "a is to b as c is to ?" with GloVe vectors, by section.
+    """Answer QUESTIONS such as "man is to king as woman is to ?" with GloVe vectors.
 
-    QUESTIONS is Google's file, questions-words.txt, or a file like it: a line `: name` starts a
-    section, and every other line has four words. By default it is the file that `course data
-    analogies` fetches. `course data glove` fetches the vectors.
+    QUESTIONS is Google's questions-words.txt, which `course data analogies` fetches, or another
+    file in the same format: a line `: name` starts a section, and every other line has four words.
+    `course data glove` fetches the vectors.
 
     \b
     Examples:
@@ -48,14 +48,15 @@ def analogies(questions: Path | None, dim: str, words: int | None) -> None:
     vectors = open_glove(int(dim))
     vectors = analogies.most_frequent(vectors, words) if words else vectors
     answers = analogies.answer_all(sections, vectors)
-    click.echo(f"\n{len(vectors):,} words of glove.6B.{dim}d.txt, questions of {path.name}\n")
+    click.echo(f"\n{len(vectors):,} words from glove.6B.{dim}d.txt, questions from {path.name}\n")
     _answers_table(answers)
     names = passing_exercises("skipgram")
     n_agreed = analogies.n_agreed(answers, vectors, names.analogy)
     n_asked = sum(len(one.best) > 0 for one in answers.values())
     click.echo(
-        "\nThese are answers by the rule of `analogy`, computed in blocks. Asked for the first "
-        f"question\nof each section, it says the same {n_agreed} times of {n_asked}."
+        "\nThese answers follow the rule of `analogy`, but are computed in blocks. For the first "
+        f"question\nof each section, `analogy` itself gives the same answer in {n_agreed} of "
+        f"{n_asked} cases."
     )
     print_borrowed({"analogy": names.source_of("analogy")})
 
@@ -76,8 +77,8 @@ def _answers_table(answers: "Mapping[str, Answers]") -> None:
     b, c = (sum(a.n_equal(a.unruly, place) for a in answers.values()) for place in (1, 2))
     click.echo(
         f"\nWith nothing left out, the answer is c itself {c / n_asked:.2%} of the time, and b "
-        f"{b / n_asked:.2%}."
+        f"{b / n_asked:.2%} of the time."
     )
     if n_left_out := sum(one.n_left_out for one in answers.values()):
         told = counted(n_left_out, "question")
-        click.echo(f"Not asked: {told} with a word that has no vector here.")
+        click.echo(f"Skipped {told} with a word that has no vector here.")

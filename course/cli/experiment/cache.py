@@ -7,14 +7,14 @@ import click
 from course.cli.experiment.shared import a_seed, on_one_line, print_borrowed
 
 
-@click.command(short_help="Load a checkpoint in the other layout, and use a cache.")
+@click.command(short_help="Load a checkpoint with interleaved pairs, and use a cache.")
 @a_seed
 def cache(seed: int) -> None:
-    """Load a checkpoint in the other layout, and read and write with a key/value cache.
+    """Load a checkpoint with interleaved pairs, and read and write with a key/value cache.
 
-    The checkpoint is a small character model with interleaved RoPE, trained here in about ten
-    seconds and saved. Your interleaved_to_half converts it, and your RotaryEmbedding rotates its
-    queries and keys. You also see what goes wrong if either is missing.
+    The checkpoint is a small character model with interleaved RoPE, which is trained in about ten
+    seconds and then saved. Your interleaved_to_half converts its weights, and your RotaryEmbedding
+    rotates its queries and keys. You also see what happens without either of them.
 
     \b
     Example:
@@ -34,17 +34,17 @@ def cache(seed: int) -> None:
     click.echo(
         f"\nA checkpoint trained on {corpus.name} with interleaved RoPE, seed {seed}, reads "
         f"{cached.PROMPT} characters\nat once and {cached.CONTEXT - cached.PROMPT} more one by "
-        "one, with a cache. Loss in nats per character on\nheld-out text, and how it goes on "
-        f"after {on_one_line(prompt)!r}:\n"
+        "one, with a cache. Its loss on held-out text, in nats\nper character, and how it "
+        f"continues {on_one_line(prompt)!r}:\n"
     )
     for way, (loss, text) in cached.read_in_every_way(published).items():
         click.echo(f"{way:<18}{loss:>6.2f}   {on_one_line(text)}")
     found = cached.with_and_without_cache(published)
     differ = f"they differ at character {(found.differ or 0) + 1}"
     click.echo(
-        f"\n{found.n_tokens} characters more, with the cache and without: "
-        f"{'both write the same' if found.differ is None else differ}.\n"
-        f"Largest difference of a logit: {found.largest:.1e}. Seconds: {found.seconds[0]:.2f} "
-        f"with the cache, {found.seconds[1]:.2f} without."
+        f"\n{found.n_tokens} more characters, with and without the cache: "
+        f"{'both are the same' if found.differ is None else differ}.\n"
+        f"Largest difference between logits: {found.largest:.1e}. Seconds: "
+        f"{found.seconds[0]:.2f} with the cache, {found.seconds[1]:.2f} without."
     )
     print_borrowed(sources((*ALWAYS, "interleaved_to_half", "RotaryEmbedding")))

@@ -26,13 +26,13 @@ N_WRITTEN = 500
 def gpt(long: bool, prompt: str | None, seed: int) -> None:
     """Train your GPT from lesson 8, and the same model without positions.
 
-    It learns the toy kingdom's language, one character at a time, in less than a minute on two
-    cores, and a checker counts how many of its lines are grammatical. With --long it learns from
-    TinyShakespeare. You can stop it at any time; the next run continues from there. Both models
-    are saved, so the next run shows them right away.
+    In less than a minute on two cores, it learns the language of the toy kingdom, one character at
+    a time. A checker counts how many of its lines are grammatical. With --long, it learns from
+    TinyShakespeare instead. You can stop training at any time, and the next run resumes it. Both
+    models are saved, so later runs show them right away.
 
-    --prompt continues a text, character by character with your cache, and says how much faster
-    that is than rereading the whole text for each.
+    --prompt continues a text with your cache, one character at a time, and says how much faster
+    that is than rereading the whole text for each character.
 
     \b
     Examples:
@@ -48,8 +48,8 @@ def gpt(long: bool, prompt: str | None, seed: int) -> None:
     corpus = corpus_for(long)
     tokenizer = CharTokenizer.from_text(corpus.text)
     if unknown := set(prompt or "") - set(tokenizer.characters):  # before anything is trained
-        cure = "" if long else "; with --long the model learns from Shakespeare, who uses more"
-        raise click.ClickException(f"no {min(unknown)!r} occurs in the text that is learned{cure}")
+        cure = "" if long else "; try --long, because Shakespeare uses more characters"
+        raise click.ClickException(f"the training text has no {min(unknown)!r}{cure}")
     ids = tokenizer.encode(prompt or "\n")
     with training_bar((WITHOUT, WITH), settings.steps) as tell:
         results = side_by_side(result_of, (WITHOUT, WITH), (settings, corpus), tell)
@@ -65,11 +65,11 @@ def _report_of_gpts(results: "Mapping[str, Result]", settings: "Settings", corpu
 
     size, any_result = settings.size, next(iter(results.values()))
     click.echo(
-        f"\nA GPT of {size.n_layers} layers, {size.n_embd} features and {size.n_heads} heads, "
+        f"\nA GPT with {size.n_layers} layers, {size.n_embd} features, {size.n_heads} heads and "
         f"{any_result.n_parameters:,} parameters, after {settings.steps:,} steps on\n"
-        f"{settings.batch_size} windows of {settings.context} characters of {corpus}, seed "
-        f"{settings.seed}. Loss in nats per character on the\nheld-out tenth, each "
-        "character predicted once.\n"
+        f"{settings.batch_size} windows of {settings.context} characters from {corpus}, seed "
+        f"{settings.seed}. Loss in nats per character on the\nheld-out tenth; each "
+        "character is predicted once.\n"
     )
     counts = any_result.lines is not None
     columns = f"{'lines':>8}{'grammatical':>13}{'of them new':>13}" if counts else ""
@@ -80,16 +80,16 @@ def _report_of_gpts(results: "Mapping[str, Result]", settings: "Settings", corpu
         click.echo(f"{way:<20}{result.held_out:>6.2f}{columns}{result.seconds:>8.1f} s")
     if counts:
         click.echo(
-            f"\nCounted in texts drawn at temperature {TEMPERATURE}. New: lines that the grammar "
-            "can write\nand the training text does not hold."
+            f"\nCounted in texts sampled at temperature {TEMPERATURE}. New lines are grammatical, "
+            "but don't occur\nin the training text."
         )
     print_borrowed(any_result.sources)
-    texts = {"before its training": any_result.untrained}
+    texts = {"before training": any_result.untrained}
     for title, text in (texts | {way: result.sample for way, result in results.items()}).items():
         click.echo(f"\n{title}, it writes:\n\n{textwrap.indent(text.strip(), '    ')}")
     option = " --long" if corpus == "tinyshakespeare" else ""
     again = typed(f"course experiment gpt{option} --prompt")
-    click.echo(f"\nLet it go on from a text of yours: {again} TEXT")
+    click.echo(f"\nTo let it continue your own text: {again} TEXT")
 
 
 def _write_on(training: "GPTTraining", ids: list[int]) -> None:
@@ -107,8 +107,8 @@ def _write_on(training: "GPTTraining", ids: list[int]) -> None:
     speed = write_on(training, ids, N_WRITTEN, tell)
     same = "the same" if speed.differ is None else f"the same up to character {speed.differ}"
     click.echo(
-        f"\n\n{speed.with_cache:,.0f} characters a second with the cache, {speed.without:,.0f} "
-        "without, where the whole text is read\n"
-        f"again for each of {speed.n_tokens}. Both write {same}."
+        f"\n\n{speed.with_cache:,.0f} characters per second with the cache, {speed.without:,.0f} "
+        "without, where it reads the whole text\n"
+        f"again for each of {speed.n_tokens} characters. Both write {same}."
     )
     print_borrowed(sources(all_names()))

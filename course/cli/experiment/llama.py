@@ -24,10 +24,12 @@ N_WRITTEN = 200
 @click.option("--prompt", metavar="TEXT", help="Continue TEXT.")
 @click.option("--ask", metavar="QUESTION", help="Answer a QUESTION.")
 @click.option("--chat", is_flag=True, help="Talk to it; q quits.")
-@click.option("--breaks", is_flag=True, help="Break it in known ways, and hear the effect.")
-@click.option("--mine", is_flag=True, help="Run it on everything you wrote, right or wrong.")
-@click.option("--far", is_flag=True, help="Read more tokens than in training.")
-@click.option("--json", "as_json", is_flag=True, help="With --breaks or --far: print only numbers.")
+@click.option("--breaks", is_flag=True, help="Break it in known ways, and see what it says.")
+@click.option("--mine", is_flag=True, help="Run it on all of your code, right or wrong.")
+@click.option("--far", is_flag=True, help="Read beyond the trained length.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print only numbers (with --breaks or --far)."
+)
 def llama(
     prompt: str | None,
     ask: str | None,
@@ -39,13 +41,13 @@ def llama(
 ) -> None:
     """Load SmolLM2-135M into your Llama from lesson 9, and let it talk.
 
-    `course data smollm2` fetches it (98 MB). It runs on your functions from lessons 1, 3, 5, 8 and
-    9 if they pass, and says which ones are borrowed.
+    First run `course data smollm2` (98 MB). The model uses your functions from lessons 1, 3, 5, 8
+    and 9 if they pass, borrows the others from the reference, and says which ones.
 
-    --breaks changes one thing at a time, and prints what that costs and how the model sounds.
-    --mine borrows only functions that are still stubs, and says which of those mistakes your code
-    sounds like. --far reads 12,288 tokens, one and a half times as many as in training, with three
-    choices of frequencies.
+    --breaks makes one mistake at a time, and prints what it does to the loss and to the answers.
+    --mine uses everything that you have written, right or wrong, and says which of those mistakes
+    the result looks like. --far reads 12,288 tokens, one and a half times the trained length, with
+    three choices of frequencies.
 
     \b
     Examples:
@@ -64,9 +66,9 @@ def llama(
     }
     given = [option for option, value in chosen.items() if value]
     if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(given)}: choose one")
+        raise click.UsageError(f"choose one of {' and '.join(given)}")
     if as_json and not (breaks or far):
-        raise click.UsageError("--json goes with --breaks or --far")
+        raise click.UsageError("--json only works with --breaks or --far")
     if mine:
         _print_mine()
         return
@@ -164,9 +166,7 @@ def _print_breaks(published: "PublishedModel", as_json: bool) -> None:
     if as_json:
         click.echo(experiment.as_json(results, name))
         return
-    click.echo(
-        f"\nHow they go on from {experiment.BEGINNING!r}, and answer {experiment.QUESTION!r}:"
-    )
+    click.echo(f"\nHow they continue {experiment.BEGINNING!r} and answer {experiment.QUESTION!r}:")
     for one in results:
         click.echo(f"\n{one.title}")
         for text in (one.goes_on, one.answers):
@@ -179,20 +179,20 @@ def _print_mine() -> None:
     from course.experiments.llama import BEGINNING, N_TOKENS, RIGHT
     from course.experiments.llama_mine import measure_mine, resemblance
 
-    click.echo("\nSmolLM2 runs on your code, in its own process. This takes up to a minute.")
+    click.echo("\nRunning SmolLM2 on your code, in a separate process. This takes up to a minute.")
     mine = measure_mine()
     nearest = resemblance(mine)
     click.echo(
-        f"\nLoss on {N_TOKENS} tokens of {mine.text}: {mine.loss:.3f} nats per token; right is "
-        f"{nearest.right:.3f}."
+        f"\nLoss on {N_TOKENS} tokens of {mine.text}: {mine.loss:.3f} nats per token; it should "
+        f"be {nearest.right:.3f}."
     )
     near = f"{nearest.title} ({nearest.loss:.3f})"
     if nearest.title == RIGHT.title and nearest.is_close:
         said = "It sounds right."
     elif nearest.is_close:
-        said = f"Sounds like: {near}."
+        said = f"It sounds like this mistake: {near}."
     else:
-        said = f"It sounds like none of the known mistakes; the nearest is: {near}."
+        said = f"It sounds like none of the known mistakes. The closest one is: {near}."
     click.echo(f"{said}\n\n{BEGINNING} ...")
     click.echo(_indented(mine.goes_on))
     yours = [name for name, source in mine.sources.items() if source == "yours"]
@@ -209,8 +209,8 @@ def _print_far(published: "PublishedModel", as_json: bool) -> None:
     n_tokens, trained = ids.shape[1] - 1, published.sizes["max_seq_len"]
     ways = experiment.ways(published)
     click.echo(
-        f"{n_tokens:,} tokens of {name}, read {len(ways)} times: 6 minutes on quiet cores, and "
-        "2.6 GB of memory. Ctrl-C stops it.",
+        f"Reading {n_tokens:,} tokens of {name} {len(ways)} times. This takes 6 minutes on idle "
+        "cores, and 2.6 GB of memory. Press Ctrl-C to stop.",
         err=True,
     )
     losses = {}
@@ -223,7 +223,7 @@ def _print_far(published: "PublishedModel", as_json: bool) -> None:
     if as_json:
         click.echo(experiment.as_json(losses, name, trained))
         return
-    click.echo(f"\nLoss in nats per token; the model was trained on texts of {trained:,}.\n")
+    click.echo(f"\nLoss in nats per token; the model was trained on texts of {trained:,} tokens.\n")
     click.echo(f"{'tokens':<18}" + "".join(f"{title:>12}" for title in losses))
     step = max(1, n_tokens // experiment.PIECE // 12)
     for at in range(0, n_tokens // experiment.PIECE, step):

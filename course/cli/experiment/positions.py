@@ -20,9 +20,9 @@ _LISTED = "\n".join(f"  {name:<12}{scheme.sentence}" for name, scheme in SCHEMES
 
 _POSITIONS_HELP = f"""Train one small character model for each SCHEME, or for all, and compare them.
 
-Each one learns from windows of 64 characters (of TinyShakespeare, if you have fetched it) and is
-then tested on 128 and 256. All of them together take less than a minute on two cores. Results are
-saved, so the next time they appear right away.
+Each one learns from windows of 64 characters (from TinyShakespeare, if you have fetched it), and is
+then tested on windows of 128 and 256. Training all of them takes less than a minute on two cores.
+Results are saved, so they appear right away the next time.
 
 \b
 SCHEME:
@@ -38,7 +38,9 @@ Examples:
 
 @click.command(help=_POSITIONS_HELP, short_help="Which position scheme wins, and on longer texts?")
 @click.argument("schemes", nargs=-1, type=click.Choice([*SCHEMES]), metavar="[SCHEME]...")
-@click.option("--long", is_flag=True, help="Larger models, about five times the work.")
+@click.option(
+    "--long", is_flag=True, help="Train larger models, which takes about five times as long."
+)
 @a_seed
 def positions(schemes: tuple[str, ...], long: bool, seed: int) -> None:
     from course.experiments.positions import draw, shoot_out
@@ -67,7 +69,7 @@ def _report(results: "Sequence[Result]", settings: "Settings") -> None:
     if corpus == "kingdom":
         fetch = typed("course data tinyshakespeare")
         click.echo(
-            "The kingdom is a small made-up text. The figures of lessons 5 and 7 are those of\n"
+            "The kingdom is a small made-up text. The numbers in lessons 5 and 7 are for\n"
             f"TinyShakespeare, which `{fetch}` fetches.\n"
         )
     click.echo(f"{'':<12}" + "".join(f"{length:>8}" for length in lengths) + f"{'CPU':>9}")
@@ -80,8 +82,9 @@ def _report(results: "Sequence[Result]", settings: "Settings") -> None:
     sentences = [f"{result.scheme} {SCHEMES[result.scheme].sentence}." for result in results]
     if any(result.stretched for result in results):
         sentences.append(
-            "Below rope is the same model with its angles changed after the training: by ntk_base, "
-            "with positions divided (linear), and by yarn_frequencies with beta_fast 32 and 4."
+            "The lines below rope are the same model, with its angles changed after training: by "
+            "ntk_base, by dividing positions (linear), and by yarn_frequencies with beta_fast 32 "
+            "and 4."
         )
     click.echo(f"\n{filled(' '.join(sentences))}")
     print_borrowed({name: source for result in results for name, source in result.sources.items()})

@@ -10,7 +10,7 @@ from course.messages.wording import filled
 from course.system.terminal import advance
 
 a_seed = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, help="The seed of the random numbers."
+    "--seed", type=click.IntRange(min=0), default=0, help="The seed for random numbers."
 )
 
 
@@ -33,10 +33,10 @@ def training_bar(names: Sequence[str], steps: int) -> Iterator[Callable[..., Non
 def print_borrowed(sources: Mapping[str, str]) -> None:
     """Print which exercises are yours and which are borrowed."""
     if borrowed := [name for name in sources if sources[name] == "borrowed"]:
-        said = f"Borrowed, because yours did not pass a check yet: {', '.join(borrowed)}."
+        said = f"Borrowed, because yours hasn't passed yet: {', '.join(borrowed)}."
         click.echo(f"\n{filled(said)}")
     else:
-        click.echo("\nAll of it is made of your own modules.")
+        click.echo("\nAll of this ran on your own code.")
 
 
 def on_one_line(text: str) -> str:

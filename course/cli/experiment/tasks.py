@@ -18,18 +18,18 @@ GOOD = 0.95
 """From this accuracy on a scheme can do a task."""
 
 
-@click.command(short_help="Which scheme can copy, even longer texts?")
+@click.command(short_help="Which scheme can copy a text, even a longer one?")
 @click.option("--task", type=click.Choice(NAMES), help="Run only this task.")
 @a_seed
 def tasks(task: str | None, seed: int) -> None:
     """Train small models on tasks that need positions, and test them on longer texts.
 
-    The tasks are to copy a string, reverse it, name the token 3 back, continue a pair seen before
-    (induction), and find a needle in noise. Each model learns one task with one position scheme on
-    texts of up to 32 tokens, and is then tested on texts of up to 512. There are three models per
-    case, with different random numbers. Everything takes about four minutes on two cores, and a
-    single task about one. Each result is saved, so you can stop and continue, and finished results
-    appear right away.
+    The tasks are to copy a string, reverse it, name the token three back, complete a pair that
+    appeared before (induction), and find a needle in noise. Each model learns one task with one
+    position scheme, on texts of up to 32 tokens, and is then tested on texts of up to 512. Three
+    models with different seeds are trained for each case. All tasks take about four minutes on two
+    cores, and a single task about one minute. Each result is saved, so you can stop at any time,
+    and finished results appear right away.
 
     \b
     Examples:

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 def words(seed: int) -> None:
     """Train skip-gram on a real text, and compare it with counting.
 
-    The text is TinyShakespeare, if you have fetched it. You see the nearest words after 1, 3 and
-    10 epochs; how close scores come to PMI - log K, where Levy and Goldberg say they converge;
-    trained rows next to those of an SVD; and the nearest neighbors of some tokens. It takes less
-    than a minute. If you have fetched Google's analogies, it tests them, too.
+    The text is TinyShakespeare, if you have fetched it. The experiment shows the nearest words
+    after 1, 3 and 10 epochs; how close the scores come to PMI - log K, to which they converge
+    according to Levy and Goldberg; how trained rows compare with those of an SVD; and the nearest
+    neighbors of some tokens. If you have fetched Google's analogies, it tests these, too. It takes
+    less than a minute.
 
     \b
     Example:
@@ -41,14 +42,14 @@ def words(seed: int) -> None:
     corpus, path, questions = load_corpus(), data_folder() / "questions-words.txt", []
     if corpus.name == "kingdom":
         click.echo(
-            "\nTinyShakespeare is not here: fetch it with `course data tinyshakespeare`. These are"
-            "\nthe figures of the toy kingdom, a small made-up text."
+            "\nTinyShakespeare is missing; fetch it with `course data tinyshakespeare`. These"
+            "\nnumbers are for the toy kingdom, a small made-up text."
         )
     elif path.exists():
         questions = [q for section in read_questions(path).values() for q in section]
     text = words_of(corpus.text)
     click.echo(
-        f"\n{corpus.name}: {len(text.ids):,} words, {len(text.words):,} different ones, seed {seed}"
+        f"\n{corpus.name}: {len(text.ids):,} words, {len(text.words):,} distinct ones, seed {seed}"
     )
     ways = every_way(text, seed)
     _print_nearest(text, {way: rows for way, (rows, _) in ways.items()}, ("king", "romeo", "day"))
@@ -82,7 +83,7 @@ def _print_fits(text: "Words", name: str, seed: int) -> None:
     click.echo("\nscores against PMI - log 5: correlation, and root mean square of the difference")
     click.echo(f"  {'':<36}{'pairs that meet':<18}{'pairs':>8}{'r':>8}{'nats':>8}")
     for of, n_embd, fit in fits_to_pmi(text, name, seed):
-        which = f"{of}, {n_embd} numbers a word"
+        which = f"{of}, {n_embd} numbers per word"
         often = f"{fit.at_least:g} times or more" if fit.at_least else "less often"
         fitted = f"{fit.correlation:>8.2f}{fit.distance:>8.2f}"
         click.echo(f"  {which:<36}{often:<18}{fit.n_pairs:>8,}{fitted}")
@@ -91,7 +92,7 @@ def _print_fits(text: "Words", name: str, seed: int) -> None:
 def _print_qualities(ways: "Mapping[str, Quality]") -> None:
     """Print what each way to word vectors costs, and how good its rows are."""
     click.echo(
-        "\ntrained or counted: processor seconds, split words whose other half is the nearest"
+        "\ntrained or counted: processor seconds, split words with the other half as the nearest"
         "\nrow, analogies answered, and nearest rows shared with another seed's 10 epochs"
     )
     heads = "".join(f"{name:>16}" for name in next(iter(ways.values())).analogies)

@@ -35,14 +35,14 @@ _NEEDED = ("pyproject.toml", "README.md", "LICENSE", "course/**/*", "solutions/*
     "--torch-index",
     metavar="URL",
     default="",
-    help="Where pip finds PyTorch's CPU build, as pytorch.org says. Without it the default build "
-    "is taken, and the autograder grows by gigabytes.",
+    help="The index of PyTorch's CPU builds (see pytorch.org). Without it, pip installs the "
+    "default build, which is gigabytes larger.",
 )
 def gradescope(chosen: tuple[str, ...], out: Path, torch_index: str) -> None:
-    """Make a zip to be uploaded to Gradescope, as an assignment's autograder.
+    """Make a zip that you upload to Gradescope as an assignment's autograder.
 
-    Students hand in their modules, rope.py, or all of exercises/. Exercises of lessons that were
-    not handed in earn nothing, so choose those of the assignment by --lesson.
+    Students hand in modules such as rope.py, or all of exercises/. Lessons that aren't handed in
+    earn nothing, so use --lesson to choose the lessons of the assignment.
 
     \b
     Examples:

@@ -70,7 +70,7 @@ def cluster_judges(settings: Settings, address: str) -> Iterator[Judges]:
         except Exception as error:
             reason = str(error).partition("\n")[0].rstrip(":") or type(error).__name__
             raise GradingError(
-                f"the cluster cannot go on: {reason}; what was graded is kept, so begin again"
+                f"the cluster failed: {reason}; the results so far are saved, so start again"
             ) from None
 
 
@@ -79,8 +79,7 @@ def _connect(address: str) -> "Client":
         from distributed import Client
     except ImportError:
         raise GradingError(
-            "a cluster needs dask.distributed: install the course with "
-            '`pip install -e ".[cluster]"`'
+            'a cluster needs dask.distributed; install it with `pip install -e ".[cluster]"`'
         ) from None
     try:
         asyncio.run(_greet(address))  # a `Client` that finds nobody can wait forever to be closed
@@ -123,8 +122,8 @@ def _grade(unit: Unit, key: str, settings: Settings) -> GradedResult:
             trouble = f"cannot grade: {error}"
         if not trouble and key_of(unit, settings.seed) != key:
             trouble = (
-                "has another version of the course: install the same everywhere, and restart the "
-                "workers"
+                "has a different version of the course: install the same one everywhere, and "
+                "restart the workers"
             )
         if trouble:
             from distributed import get_worker

@@ -51,13 +51,15 @@ class Store:
         """
         inside = [*self._out.glob("*"), *(self._out / "results").glob("*")]
         if link := next((path for path in (self._out, *inside) if path.is_symlink()), None):
-            raise GradingError(f"{link} is a link, and none is followed: choose another --out")
+            raise GradingError(
+                f"{link} is a link, and the grader follows no links: choose another --out"
+            )
         self._out.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self._out / ".lock")
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            raise GradingError(f"another grader is at work in {self._out}") from None
+            raise GradingError(f"another grader is already using {self._out}") from None
         try:
             yield
         finally:

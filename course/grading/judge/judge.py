@@ -104,10 +104,10 @@ class Judge:
         except SandboxError:
             raise
         except WorkerLost as lost:
-            return not_graded(unit, f"The grader could not run it, twice: the code {lost}.")
+            return not_graded(unit, f"The grader tried twice and couldn't run it: the code {lost}.")
         except Exception as error:  # a flaw of the grader's: the class is not to pay for it
             said = printable(f"{type(error).__name__}: {error}"[:MAX_MESSAGE])
-            return not_graded(unit, f"The grader itself could not go on with it: {said}")
+            return not_graded(unit, f"The grader itself failed: {said}")
 
     def _grade(self, unit: Unit) -> GradedResult:
         start = time.monotonic()

@@ -149,7 +149,7 @@ def _bound_memory() -> str:
 
     most, (_, hard) = mapped_bytes() + MAX_BYTES, resource.getrlimit(resource.RLIMIT_AS)
     if resource.RLIM_INFINITY != hard < most:
-        return f"`ulimit -H -v` says {hard:,}, and a judge may need {most:,} bytes of memory."
+        return f"`ulimit -H -v` is {hard:,}, but a judge may need {most:,} bytes of memory."
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))
     return ""
 

@@ -27,12 +27,12 @@ def verify_check(unit: Unit, result: GradedResult) -> None:
     """
     tests = find_lesson(unit.lesson).tests.name
     if not result.key:
-        raise GradingError(f"nothing was graded, for the grader failed at itself: {result.trouble}")
+        raise GradingError(f"nothing was graded: the grader failed its own check: {result.trouble}")
     is_stub = unit.source == stub_of(unit.lesson)
     failed = [one for one in result.exercises if (one.status == Status.PASSED) == is_stub]
     if failed and is_stub:
         names = ", ".join(one.name for one in failed)
-        raise GradingError(f"nothing was graded, for {tests} gives the stub the points of {names}")
+        raise GradingError(f"nothing was graded: in {tests}, the stub earns the points of {names}")
     if failed:
         refused = [
             f"{one.name} ({', '.join(t.name for t in one.tests if t.status == Status.WRONG)})"
@@ -42,6 +42,6 @@ def verify_check(unit: Unit, result: GradedResult) -> None:
         ]
         why = f": {result.trouble}" if result.trouble else ""
         raise GradingError(
-            f"nothing was graded, for {tests} refuses the reference{why} in {', '.join(refused)}; "
-            "mend the tests or the reference first"
+            f"nothing was graded: the reference fails {tests}{why} in {', '.join(refused)}; fix "
+            "the tests or the reference first"
         )

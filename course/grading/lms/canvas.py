@@ -25,7 +25,9 @@ def read_canvas(table: Table, titles: Mapping[str, str]) -> Export:
     """
     header, rows = table.rows[0], range(1, len(table.rows))
     if "ID" not in header:
-        raise ExportError(f"{table.name} is no export of Canvas's gradebook: it has no column ID")
+        raise ExportError(
+            f"{table.name} is not an export of Canvas's gradebook: it has no ID column"
+        )
     if not titles:
         raise ExportError('name the column of each lesson, as in --column rope="RoPE (90121)"')
     numbers = {row: number for row in rows if (number := table.text(row, header.index("ID")))}
@@ -40,6 +42,6 @@ def read_canvas(table: Table, titles: Mapping[str, str]) -> Export:
         above = range(1, min(numbers, default=len(table.rows)))
         maxima = [maximum for row in above if (maximum := number_in(table.text(row, index)))]
         if not maxima:
-            raise ExportError(f'{table.name} gives no points possible for "{title}"')
+            raise ExportError(f'{table.name} has no "Points Possible" for "{title}"')
         columns.append(Column(lesson, index, maxima[-1]))
     return Export("canvas_id", table, people, columns)

@@ -134,7 +134,7 @@ def find_people(
     numbers = Counter(one.number for one in export.people if one.number)
     for number, n in numbers.items():
         if n > 1:
-            raise ExportError(f"{export.table.name} has the student with the number {number} twice")
+            raise ExportError(f"{export.table.name} has two students with the number {number}")
     named = Counter(name for one in export.people for name in one.names)
     by_name = {name: one.row for one in export.people for name in one.names if named[name] == 1}
     own = {one.student: getattr(one, export.number) for one in submissions}
@@ -191,7 +191,9 @@ def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[
     n_new = counted(len(numbers) - n_replaced, "grade")
     about = [f"{n_new} filled in, {n_replaced} replaced, {n_same} already there."]
     if kept:
-        about.append(f"locked or excused, and left as they were: {', '.join(dict.fromkeys(kept))}.")
+        about.append(f"locked or excused, so not changed: {', '.join(dict.fromkeys(kept))}.")
     graded = {lesson.stem for lesson in grades.lessons}
-    about += [f"{stem} was not graded, so its column stays." for stem in columns.keys() - graded]
+    about += [
+        f"{stem} was not graded, so its column is unchanged." for stem in columns.keys() - graded
+    ]
     return export.table.with_numbers(numbers), [f"{export.table.name}: {one}" for one in about]

@@ -48,14 +48,14 @@ def read_moodle(table: Table, titles: Mapping[str, str], graded: Sequence[Lesson
         index = _grades_before_maximum(table) if is_worksheet else None
         if index is None:
             raise ExportError(
-                f"{table.name} does not look like Moodle's grading worksheet, with a first column "
-                'such as "Participant 12" and a column of maximum grades; name the column of the '
-                'grades, as in --column rope="Grade"'
+                f"{table.name} does not look like Moodle's grading worksheet, which starts with a "
+                'column such as "Participant 12" and has a column of maximum grades; name the '
+                'column of grades, as in --column rope="Grade"'
             )
         if len(graded) != 1:
             raise ExportError(
-                f"{table.name} is of one assignment, and {len(graded)} lessons are graded: "
-                f'name its lesson, as in --column rope="{header[index]}"'
+                f"{table.name} is for one assignment, but you are grading {len(graded)} lessons: "
+                f'name the lesson, as in --column rope="{header[index]}"'
             )
         lessons = {graded[0]: index}
     columns = [_column(table, *one, is_worksheet) for one in lessons.items()]
@@ -97,17 +97,17 @@ def _column(table: Table, lesson: Lesson, index: int, is_worksheet: bool) -> Col
     title, body = table.rows[0][index], table.rows[1:]
     texts = [row[index] for row in body if index < len(row)]
     if not _is_of_grades(table, index) or any(text.endswith("%") for text in texts):
-        raise ExportError(f'the column "{title}" of {table.name} does not hold grades in points')
+        raise ExportError(f'the column "{title}" in {table.name} does not contain grades in points')
     if not is_worksheet:
         if above := [text for text in texts if (number_in(text) or 0) > lesson.points]:
             raise ExportError(
-                f'{table.name} gives no maximum for "{title}", and {above[0]} is more than the '
-                f"{lesson.points} points of {lesson.stem}: use the assignment's grading worksheet"
+                f'{table.name} has no maximum grade for "{title}", and {above[0]} is more than '
+                f"{lesson.stem}'s {lesson.points} points: use the assignment's grading worksheet"
             )
         return Column(lesson.stem, index, lesson.points)
     maximum = _maximum(table, index)
     if not maximum:
-        raise ExportError(f'{table.name} gives no maximum grade right of "{title}"')
+        raise ExportError(f'{table.name} has no maximum grade to the right of "{title}"')
     may_change = slice(index + 2, index + 4)  # "Grade can be changed", perhaps after a workflow
     locked = (n for n, row in enumerate(body, start=1) if any(map(_NO.fullmatch, row[may_change])))
     return Column(lesson.stem, index, maximum, frozenset(locked))

@@ -49,7 +49,9 @@ class Table:
             key=lambda found: _n_regular_cells(found[1]),
         )
         if not _n_regular_cells(rows):
-            raise ExportError(f"{name} is no CSV: it has no columns, or a quote is never closed")
+            raise ExportError(
+                f"{name} is not a CSV file: it has no columns, or a quote is never closed"
+            )
         self._cells = [row for row in rows if len(row) > 1]
         self.rows = [[cell.text for cell in row] for row in self._cells]
         numbers = (_NUMBER.fullmatch(text) for row in self.rows for text in row)

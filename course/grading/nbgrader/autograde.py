@@ -54,7 +54,7 @@ class Autograde(converters.Autograde):
         lesson = lesson_of(assignment)
         if lesson is None:
             self.log.warning(
-                "%s is no lesson of the course: nbgrader runs its notebooks in your account",
+                "%s is not a lesson of the course: nbgrader runs its notebooks in your account",
                 assignment,
             )
             super().start()
@@ -111,13 +111,13 @@ class Autograde(converters.Autograde):
         except (MissingEntry, FileNotFoundError):
             raise ValueError(f"run `nbgrader generate_assignment {assignment}` first") from None
         if others:
-            raise ValueError(f"{assignment} is to have one notebook, {assignment}.ipynb")
+            raise ValueError(f"{assignment} must have exactly one notebook, {assignment}.ipynb")
         OverwriteCells(parent=self).preprocess(notebook, self._resources())
         exercises = {exercise.name for exercise in lesson.exercises}
         if foreign := {*map(name_of, filter(is_test, notebook.cells))} - exercises:
             raise ValueError(
-                f"no exercise of {lesson.stem} is called {' or '.join(sorted(foreign))}, so there "
-                "are no tests for a cell of that name: let it be graded by hand"
+                f"{lesson.stem} has no exercise called {' or '.join(sorted(foreign))}, so there "
+                "are no tests for a cell with that name: make it manually graded"
             )
         return notebook
 
@@ -132,7 +132,7 @@ class Autograde(converters.Autograde):
         for sentence in left_out:
             self.log.error("%s", sentence)
         if not folders:
-            raise ValueError(f"nothing of {assignment} was handed in by {wanted}")
+            raise ValueError(f"nobody handed in {assignment} (looked for: {wanted})")
         return folders, left_out
 
     def _enter(self, handed_in: HandedIn, released: NotebookNode, result: GradedResult) -> None:
@@ -140,7 +140,7 @@ class Autograde(converters.Autograde):
         student, assignment = result.student, self.coursedir.assignment_id
         answers = find_answers(handed_in.cells, released.cells)
         remarks = handed_in.remarks + [
-            f"No cell of the notebook is called {name}: find what was answered, and grade it."
+            f"The notebook has no cell called {name}: look for the answer, and grade it."
             for name, answer in answers.items()
             if answer == NOT_FOUND
         ]

@@ -44,7 +44,7 @@ class Collect(ExchangeCollect):
         time, is_folder = time_in(text), os.path.isdir(path) and not os.path.islink(path)
         if time and is_folder and is_plain(student):
             return {"username": student, "filename": name, "timestamp": time}
-        why = f"it is no folder STUDENT+ASSIGNMENT+TIME+..., where {PLAIN}"
+        why = f"it is not a folder called STUDENT+ASSIGNMENT+TIME+..., where {PLAIN}"
         self.log.warning("%r was not collected: %s", name, why)
         return {"username": "", "filename": name, "timestamp": datetime.min}
 
@@ -95,7 +95,7 @@ class Extractor(ExtractorPlugin):
         except SubmissionsError as error:
             self.parent.fail(str(error))
         for module in loose:
-            self.log.warning("%r was not collected: no name tells the student", module)
+            self.log.warning("%r was not collected: nothing says whose work it is", module)
         for one in found:
             for sentence in dict.fromkeys([*one.notes, *one.unread.values()]):
                 self.log.warning("%s: %s", one.student, sentence)

@@ -21,7 +21,7 @@ from course.syllabus import Status
 MAX_TEXT = 20_000
 """Characters of one cell."""
 NOT_FOUND = (
-    "[The cell of this answer was not found in what was handed in. Look for the answer in the "
+    "[This answer's cell was not found in the submission. Look for the answer in the "
     "student's own files, in submitted/.]"
 )
 

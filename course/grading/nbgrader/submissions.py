@@ -25,7 +25,9 @@ from course.syllabus import Lesson, lessons
 from course.system.files import MAX_MODULE_BYTES
 
 MAX_FILE_BYTES = 20 << 20
-PLAIN = "a student's name begins with a letter or digit and has only these, ._-+@ and spaces"
+PLAIN = (
+    "a student's name begins with a letter or digit and has only letters, digits, ._-+@ and spaces"
+)
 TIME, SECRET = "timestamp.txt", "submission_secret.txt"
 """The files that nbgrader adds: when it was handed in, and where its feedback is released."""
 
@@ -70,7 +72,7 @@ def read_file(folder: str | Path, name: str, at_most: int) -> bytes:
     except (limits.Unreadable, OSError) as error:
         if isinstance(error, OSError) and error.errno not in _NO_FILE:
             raise
-        raise Unreadable(f"{name} is a link or no file, so it was not read.") from None
+        raise Unreadable(f"{name} is a link, or not a file, so it was not read.") from None
     if len(data) > at_most:
         raise Unreadable(f"{name} is larger than {at_most >> 20} MB, so it was not read.")
     return data
@@ -110,7 +112,7 @@ def submitted(course: CourseDirectory, assignment: str) -> tuple[dict[str, Path]
             folders[folder.parent.name] = folder
         else:
             where = os.path.relpath(folder, course.root)
-            left_out.append(f"{where!r} was left out: {PLAIN}, and it is a folder and no link")
+            left_out.append(f"{where!r} was left out: it must be a folder, not a link, and {PLAIN}")
     return folders, left_out
 
 
@@ -169,11 +171,11 @@ def read_handed_in(folder: Path, lesson: Lesson) -> HandedIn:
     data = read(name, MAX_FILE_BYTES)
     cells = _cells(data or b"")
     if data is not None and not cells:
-        remarks.append(f"{name} is no notebook, or empty.")
+        remarks.append(f"{name} is not a notebook, or has no cells.")
     added = [name for name in (TIME, SECRET) if os.path.lexists(folder / name)]
     texts = {name: (read(name, 1000) or b"").decode("ascii", "replace").strip() for name in added}
     if TIME in texts and not time_in(texts[TIME]):
-        remarks.append(f"{TIME} holds no time.")
+        remarks.append(f"{TIME} doesn't contain a time.")
         del texts[TIME]
     return HandedIn(module, cells, texts, remarks)
 

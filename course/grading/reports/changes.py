@@ -54,16 +54,16 @@ def _why(
     if not result.key:
         return f"It was not graded: {_first_line(result.trouble)}"
     if before.module != result.module:
-        return "Another module was handed in."
+        return "The student handed in another module."
     if was is None:
         return "The exercise is new."
     if now.status == Status.PASSED:
         refused = [test.name for test in was.tests if test.status == Status.WRONG]
-        return f"The same module passes what refused it: {', '.join(refused) or was.status}."
+        return f"The same module now passes: {', '.join(refused) or was.status}."
     if now.first_wrong is None:
-        return f"The same module is {now.status}. {_first_line(result.trouble)}".strip()
+        return f"The same module is now {now.status}. {_first_line(result.trouble)}".strip()
     said = _first_line(now.first_wrong.message)
-    return f"The same module is refused by {now.first_wrong.name}: {said}"
+    return f"The same module now fails {now.first_wrong.name}: {said}"
 
 
 def _first_line(text: str) -> str:

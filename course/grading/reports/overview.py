@@ -84,9 +84,7 @@ class Distribution:
     def in_words(self) -> str:
         """Return the histogram as a sentence."""
         tenths = [
-            f"{n} with {10 * tenth} to {10 * tenth + 10} %"
-            for tenth, n in enumerate(self.bins)
-            if n
+            f"{n} with {10 * tenth} to {10 * tenth + 10}%" for tenth, n in enumerate(self.bins) if n
         ]
         return f"Students by their share of {self.lesson.points} points: {', '.join(tenths)}."
 

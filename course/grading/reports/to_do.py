@@ -77,9 +77,9 @@ def for_instructor(
         unknown += [(note, student) for note in student.notes if note not in student.own_notes]
     return _tasks(
         (failed, "module", "not graded", "run the same command again"),
-        (tried, "module", "that tried what no exercise needs", "it was refused; read the file"),
-        (unknown, "note", "on unclear owners", "name it after the student and grade again"),
-        (found, "module", "with published answers", "take a look; this is never a verdict"),
+        (tried, "module", "that tried what no exercise needs", "it was blocked; read the file"),
+        (unknown, "note", "on unclear owners", "put the student's name on it and grade again"),
+        (found, "module", "with published answers", "take a look; this proves nothing"),
     )
 
 
@@ -94,9 +94,9 @@ def for_students(grades: Grades) -> list[Task]:
                 broken.append((one.result.trouble, student))
         odd += [(note, student) for note in student.own_notes]
     return _tasks(
-        (broken, "module", "that cannot be tested", "nothing is earned until the file loads"),
+        (broken, "module", "that cannot be tested", "no points until the file loads"),
         (missing, "module", "not handed in", "each counts 0"),
-        (odd, "note", "on files", "the students' pages say it, too"),
+        (odd, "note", "on files", "these are also on the students' pages"),
     )
 
 

@@ -151,7 +151,7 @@ def _trouble(limits: Limits, confined: bool) -> str:
             if worker.connection.recv(4) == b"here":
                 return ""
             worker.kill(SECONDS_TO_END)
-        return f"No worker came to life here: the code {worker.why_it_ended()}."
+        return f"No worker could be started here: the code {worker.why_it_ended()}."
     except (SandboxError, OSError) as error:
         return f"No worker could be started here: {error}."
 

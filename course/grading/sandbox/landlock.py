@@ -38,8 +38,8 @@ def missing() -> list[str]:
     if _version() > 0:
         return []
     return [
-        "The kernel has no Landlock, which keeps files closed. It needs Linux 5.13 or newer, with "
-        "landlock among its security modules, and a container that does not forbid its calls."
+        "The kernel has no Landlock, which blocks access to files. It needs Linux 5.13 or newer, "
+        "with landlock among its security modules, and a container that allows its calls."
     ]
 
 

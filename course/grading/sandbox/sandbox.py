@@ -111,7 +111,7 @@ class Limits:
         if share < _LEAST_BYTES:
             needed = (_JUDGE_BYTES + _LEAST_BYTES) / 0.9e9
             raise SandboxError(
-                f"{available / 1e9:.1f} GB of memory are free, and each of {jobs} --jobs needs "
+                f"{available / 1e9:.1f} GB of memory is free, but each of the {jobs} --jobs needs "
                 f"{needed:.1f} GB; use fewer jobs, or free some memory."
             )
         return cls(memory_bytes=min(share, cls.memory_bytes))
@@ -168,7 +168,7 @@ class Worker:
         if number != signal.SIGKILL:
             return f"crashed: {signal.strsignal(number)} (signal {number})"
         if self._was_stopped:
-            return "did not end by itself and was stopped"
+            return "did not finish and was stopped"
         return "was killed by the system, most likely because the machine ran out of memory"
 
     @property
@@ -190,7 +190,7 @@ class Worker:
         if self._was_confined:
             return f"left its process (exit status {code})"
         if code == _LIMIT_REFUSED:
-            return "was not run: this machine bounds its processes more narrowly (`ulimit -H -a`)"
+            return "was not run: this machine's own limits are too low (`ulimit -H -a`)"
         return "was not run: its process could not be confined"
 
     def _has_ended(self, options: int = 0) -> bool:
@@ -206,7 +206,7 @@ class Worker:
 def missing() -> list[str]:
     """Return what this machine lacks for a sandbox, in sentences."""
     if sys.platform != "linux":
-        return ["The sandbox is made of Linux's own means; this is another system."]
+        return ["The sandbox needs Linux, and this is another system."]
     return [*landlock.missing(), *seccomp.missing()]
 
 

@@ -53,7 +53,7 @@ def missing() -> list[str]:
     """Return what this machine lacks, in sentences."""
     sentences = []
     if ctypes.CDLL(None).prctl(21, 0, 0, 0, 0) < 0:  # PR_GET_SECCOMP
-        sentences.append("The kernel has no seccomp, which keeps system calls closed.")
+        sentences.append("The kernel has no seccomp, which blocks system calls.")
     try:
         libseccomp()
     except OSError:

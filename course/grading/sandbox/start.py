@@ -18,8 +18,8 @@ from course.grading.sandbox.sandbox import (
 GRADER = "COURSE_GRADER"
 """The environment variable by which the process that judges come from knows what it ends with."""
 ENDED = (
-    "A process that starts others was killed. What is graded is kept: run the same command "
-    "again to go on."
+    "One of the grader's processes was killed. The results so far are saved; run the same "
+    "command again to continue."
 )
 SECONDS_TO_END = 10
 """How long a fork server may take once its judges have gone."""

@@ -138,7 +138,7 @@ class SubmittedClass:
             except OverLimit as why:
                 return refused_whole(student.name, why)
             except MemoryError:
-                return refused_whole(student.name, "takes too much memory to read")
+                return refused_whole(student.name, "needs too much memory to read")
             if why := reading.limits.exceeded:  # where every error means that a file is damaged
                 return refused_whole(student.name, why)
             return submission
@@ -150,8 +150,8 @@ def refused_whole(student: str, why: object) -> Submission:
     Args:
         why: what is wrong with what was handed in, as the rest of a sentence.
     """
-    note = f"nothing is graded, because what was handed in {why}"
-    return Submission(student, {}, (note,), refusal=f"was not read: what was handed in {why}")
+    note = f"nothing was graded, because the submission {why}"
+    return Submission(student, {}, (note,), refusal=f"was not read: the submission {why}")
 
 
 @contextlib.contextmanager
@@ -168,14 +168,14 @@ def open_class(path: str | Path) -> Iterator[SubmittedClass]:
         source, names = _find_class(Path(path), stack)
         students = students_of(names)
         if not students:
-            raise SubmissionsError(f"{shown(path)} holds no submissions")
+            raise SubmissionsError(f"{shown(path)} has no submissions in it")
         loose = [shown(name) for name, kind in names.items() if is_loose_module(name, kind)]
         yield SubmittedClass(students, loose, source)
 
 
 def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archive, Sources]:
     if not os.path.lexists(path):
-        raise SubmissionsError(f"there is nothing at {shown(path)}")
+        raise SubmissionsError(f"{shown(path)} does not exist")
     try:
         if path.is_dir():
             return find_students(Folder(path.resolve()), path.resolve())
@@ -201,12 +201,12 @@ def _read(
     elif is_deceptive(student.name):
         exact = exact_name(student.name)
         notes.append(
-            f"{OWNER_UNCLEAR}: {exact}; letters in this name are invisible or look like others"
+            f"{OWNER_UNCLEAR}: {exact}; some of its letters are invisible or look like others"
         )
     files = without_the_course(list(reading.files(source, student.sources)))
     for name in filter(UNNAMED.fullmatch, student.sources):
         named = f"; its manifest names {reading.named}" if reading.named else ""
-        zips = f"`course submit` calls everybody's zip {shown(name)}{named}"
+        zips = f"`course submit` gives every zip the name {shown(name)}{named}"
         notes.insert(0, f"{OWNER_UNCLEAR}: {zips}")
     closed = [one for one in reading.failed if is_of_this_machine(one[1])]
     too_much = [one for one in reading.failed if isinstance(one[1], OverLimit)]
@@ -232,7 +232,7 @@ def _read(
                     forbidden[stem] = error.mode
         if stem not in modules and stem not in unread and closed:
             path, error = closed[0]
-            unread[stem] = f"{_could_not_read(path, error)}, where {stem}.py may be."
+            unread[stem] = f"{_could_not_read(path, error)}, which may contain {stem}.py."
             if isinstance(error, Forbidden):
                 forbidden[stem] = error.mode
         note_others(stem, similar, chosen, modules.get(stem), reading)
@@ -242,7 +242,7 @@ def _read(
             f"there is no lesson to grade{_only(source, student.sources, reading.top_names)}"
         )
     if len(notes) > MAX_NOTES:
-        notes[MAX_NOTES - 1 :] = [f"and {len(notes) - MAX_NOTES + 1:,} notes more"]
+        notes[MAX_NOTES - 1 :] = [f"and {len(notes) - MAX_NOTES + 1:,} more notes"]
     return Submission(
         student.name,
         modules,

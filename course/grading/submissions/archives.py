@@ -63,7 +63,7 @@ def members_of(
         if is_of_this_machine(cause) or isinstance(cause, OverLimit):
             raise cause from None
         is_none = isinstance(error, zipfile.BadZipFile)
-        raise Unreadable("is damaged, or is no zip" if is_none else reason(error)) from None
+        raise Unreadable("is damaged, or is not a zip" if is_none else reason(error)) from None
 
 
 def without_ending(name: str) -> str:
@@ -101,7 +101,7 @@ class LimitedFile(io.BufferedReader):
     def read(self, size: int | None = -1) -> bytes:
         if not self._is_open:
             if size is not None and size > self._limits.directory_bytes:
-                raise Unreadable("holds too many files")
+                raise Unreadable("contains too many files")
             self._directory_bytes = max(self._directory_bytes, size or 0)
         self._limits.spend()
         data = super().read(size)
@@ -144,11 +144,11 @@ def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     if name.endswith("/"):
         return Member(name)
     if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
-        trouble = "is a link or a device, and was left alone"
+        trouble = "is a link or a device, and was not read"
     elif info.flag_bits & 0x1:
         trouble = "is encrypted"
     elif info.compress_type not in _METHODS:
-        trouble = "is compressed in another way than zips usually are"
+        trouble = "is compressed in an unusual way"
     modified = None
     if info.date_time[0] > 1980:  # the year of an unknown time
         with contextlib.suppress(ValueError):  # the 31st of February

@@ -61,7 +61,9 @@ def choose(stem: str, candidates: list[File], reading: Reading) -> File | None:
     folders = {file.path[:-1] for file in placed if is_module(file.path, stem)}
     own = [file for file in candidates if is_module(file.path, stem)]
     if own and not folders:
-        reading.note(own[0].path, "is not the student's own place: it was not read")
+        reading.note(
+            own[0].path, "is in a folder of the course, not of the student: it was not read"
+        )
 
     def may_count(file: File) -> bool:
         """Let a renamed file count next to a rope.py, if there is one, but not on Canvas."""
@@ -147,19 +149,19 @@ def note_others(
         if copies:
             is_newest = all(_is_newer(chosen, than=copy) for copy in copies)
             reading.notes.append(
-                f"{len(copies) + 1} {different}copies of {name}: {shown(*chosen.path)} was taken"
+                f"{len(copies) + 1} {different}copies of {name}: {shown(*chosen.path)} was graded"
                 f"{', the newest' if is_newest else ''}"
             )
         elif name_of(chosen.path) != name and (len(chosen.path) > 1 or is_so_called is is_renamed):
-            reading.note(chosen.path, f"was taken for {name}")
+            reading.note(chosen.path, f"was graded as {name}")
     if len(others) > MAX_NAMED:
-        reading.notes.append(f"{len(others):,} files that may be meant as {name} were not read")
+        reading.notes.append(f"{len(others):,} files that may be meant as {name} were not graded")
         return
     for file in others:
         if module is not None:
             why = f"{place(chosen.path)} {_why_it_counts(stem, chosen, file)}"
         elif is_notebook(file.path):
-            why = f"it is a notebook, and {name} is graded"
+            why = f"it is a notebook, but {name} is what counts"
         else:
             why = f"it is not called {name}"
         reading.note(file.path, f"was not read: {why}")
@@ -170,7 +172,7 @@ def _why_it_counts(stem: str, chosen: File, other: File) -> str:
     is_like_it = is_renamed(other.path, stem) and chosen.path[:-1] == other.path[:-1]
     if len(other.path) == 1 or not is_like_it or _is_same(other, stub_of(stem)):
         return "counts"
-    return "is newer" if _is_newer(chosen, other) else "counts, and which is newer is not known"
+    return "is newer" if _is_newer(chosen, other) else "counts, and it isn't known which is newer"
 
 
 def _is_same(file: File, module: bytes) -> bool:

@@ -20,9 +20,11 @@ from course.system.files import MAX_MODULE_BYTES
 
 MAX_FILES = 20_000
 """In the folder of one student, and in the archives, that are not hidden; the rest is not seen."""
-TOO_MANY = "holds more than {:,} files; some were not seen"
-NO_FILE = "is a link or a device, and was left alone"
-_ANOTHERS = "is linked to another place, so that it may be another's: a copy of it would be read"
+TOO_MANY = "contains more than {:,} files; some were not looked at"
+NO_FILE = "is a link or a device, and was not read"
+_ANOTHERS = (
+    "has another name elsewhere, so it may be somebody else's: only a copy of it would be read"
+)
 
 
 class Forbidden(PermissionError):
@@ -111,7 +113,7 @@ def packed_files(members: Iterable[Member]) -> Iterator[File]:
             continue
         trouble = member.trouble
         if name.startswith("/") or ".." in path or path[0].endswith(":"):
-            trouble = "has a name that leads elsewhere, and was left alone"
+            trouble = "has a name that leads out of its archive, and was not read"
         elif name.endswith("/"):
             yield File((*path, ""))
             continue

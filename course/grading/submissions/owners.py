@@ -139,7 +139,7 @@ def _loose(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
     Google Classroom gives such names ("Jane Doe - rope.py"), but a student may choose them, too.
     """
     return {
-        owner: f"{shown(name)} is in no folder with its student's name: put it into one."
+        owner: f"{shown(name)} is not in a folder with its student's name: put it into one."
         for owner, sources in owners.items()
         for name, kind in sources.items()
         if kind == "file" and may_be_module((name,)) and not platform_name(name)
@@ -174,7 +174,7 @@ def find_students(source: Folder | Archive, path: Path) -> tuple[Folder | Archiv
         return source, source.names()
     if names.keys() >= {"submitted", "gradebook.db"}:
         raise SubmissionsError(
-            f"{shown(path)} holds other folders than nbgrader's: grade its folder `submitted`"
+            f"{shown(path)} has other folders next to nbgrader's: grade its folder `submitted`"
         )
     return source, names
 

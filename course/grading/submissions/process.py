@@ -42,7 +42,7 @@ MAX_MEMORY = 2 << 30
 
 _SIGXCPU = getattr(signal, "SIGXCPU", 0)
 
-_ENDED = "the process that reads it ended twice: run the same command again"
+_ENDED = "the process that reads it was killed twice: run the same command again"
 
 
 class ReaderEnded(Exception):
@@ -101,7 +101,7 @@ def read_class(
 
 def _unread(student: str, why: object) -> Submission:
     """Return the submission of a student that was not read, and not by the student's fault."""
-    sentence = f"What was handed in {why}."
+    sentence = f"The submission {why}."
     return Submission(student, {}, (sentence,), dict.fromkeys(stems(), sentence))
 
 

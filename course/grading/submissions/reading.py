@@ -99,7 +99,7 @@ class Reading:
                 if len(path) > 1 or self._is_work(path):
                     yield replace(file, path=path, open=partial(self._opened, file))
             elif depth == 2:
-                self.note(path, "is a zip within a zip within a zip: it was not opened")
+                self.note(path, "is a zip in a zip in a zip: it was not opened")
             else:
                 yield from self._in_archive(replace(file, path=path), depth + 1)
 
@@ -127,7 +127,7 @@ class Reading:
         elif self._n_files > MAX_FILES:
             too_many = f"{MAX_FILES:,} files in the zips before"
         if too_many:
-            self.note(file.path, f"was not opened: more than {too_many}")
+            self.note(file.path, f"was not opened, because there are more than {too_many}")
             return
         try:
             files = self._list(file)

@@ -167,15 +167,15 @@ def how_it_ended(code: int, log: str, doing: str, module: Path) -> str:
         module: the student's file.
     """
     if log.startswith("Timeout ("):
-        what = "came to no end and could not be interrupted; it was stopped."
+        what = "didn't finish and couldn't be interrupted, so it was stopped."
     elif log.startswith("Traceback "):
         what = f"could not be tested: {log.splitlines()[-1]}"
     elif code == -9:
-        what = "was stopped by the system, probably because it used up the memory."
+        what = "was killed by the system, probably because it ran out of memory."
     elif code < 0:
         what = f"crashed the Python process: {signal.strsignal(-code)}."
     else:
-        what = f"ended the whole Python process, with status {code}: by os._exit, or by a crash."
+        what = f"ended the whole Python process with status {code}, by os._exit or by a crash."
     said = f"{doing}, {module.parent.name}/{module.name} {what}"
     if deepest := re.search(r'exercises[\\/](\w+\.py)", line (\d+)', log):
         name, line = deepest[1], int(deepest[2])

@@ -31,7 +31,7 @@ from course.testing.source import calls_debugger, names_reached
 SLOW_SECONDS = 3
 """The time after which a run that still goes on says what it is doing."""
 
-_LOADING = "Loading PyTorch, which takes some seconds. You may write and save meanwhile."
+_LOADING = "Loading PyTorch, which takes a few seconds. You can already edit and save."
 
 
 class Loop:
@@ -150,9 +150,9 @@ class Loop:
         about = name_for_check(stopping[0])
         with self._screen.lent():
             subprocess.run([sys.executable, "-m", "course", "check", about], cwd=root())
-            click.echo("Press Enter to go back to the exercise; a save is tested at once.")
+            click.echo("Press Enter to go back to the exercise. Each save is tested right away.")
         self._exercise, self._status, self._is_wrong = stopping[0], status_of_all(), False
-        self._news = "It was tested with a debugger; without breakpoint() a save tests at once."
+        self._news = "Tested with a debugger. Without breakpoint(), each save is tested right away."
 
     def _on_message(self, message: dict | None) -> None:
         match message:
@@ -162,7 +162,7 @@ class Loop:
             case {"done": found}:
                 self._on_verdict(**found)
             case {"ended": code, "log": log}:
-                doing = f"While {self._at} was tested" if self._at else "While it was loaded"
+                doing = f"While {self._at} was tested" if self._at else "While it was being loaded"
                 said = how_it_ended(code, log, doing, self._tested.module())
                 self._news, self._is_wrong = click.style(said, fg="red"), True
                 self._after_a_run()
@@ -218,11 +218,11 @@ class Loop:
         file = f"exercises/{self._tested.stem}.py"
         self._line = f"{file}: {seconds:.2f} s; save to test again"
         if self._is_by_itself and not self._is_wrong:
-            self._line = f"Ready: save {file}, and it is tested at once."
+            self._line = f"Ready: save {file} to test it."
         if self._is_wrong and self._exercise and self._status[self._exercise.name] in DONE:
             following = self._after(self._exercise)
             if following != self._exercise:  # a corner may wait
-                self._line += f"; or go on to {following.name}: n"
+                self._line += f", or press n for {following.name}"
         self._show()
 
     def _warn_if_slow(self) -> None:
@@ -230,8 +230,8 @@ class Loop:
         if self._warm.is_busy and self._at is not None and waited > SLOW_SECONDS:
             if not self._warned:
                 self._line = (
-                    f"{self._at or f'Loading exercises/{self._tested.stem}.py'} takes long. A test "
-                    "that takes half a minute is stopped; save the file to test it again."
+                    f"{self._at or f'Loading exercises/{self._tested.stem}.py'} takes a long time. "
+                    "A test is stopped after half a minute; save the file to test it again."
                 )
                 self._show()
             self._warned = True
@@ -277,7 +277,7 @@ class Loop:
         if self._passed:
             return "\n\n\n".join(map(how_it_is_done, self._passed))
         if self._exercise and self._status[self._exercise.name] != PASSED:
-            return f"{self._exercise.name} has not passed yet: h shows a hint, t the text."
+            return f"{self._exercise.name} hasn't passed yet: h shows a hint, t the text."
         return how_it_is_done(self._exercise or self._tested.exercises[-1])
 
     def _ask_for_reset(self, exercise: Exercise) -> str:
@@ -286,16 +286,16 @@ class Loop:
         except (OSError, ValueError) as error:
             return click.style(backups.why_not(error), fg="red")
         if not self._asks_for_reset:
-            return f"{exercise.name} is as it was at first."
-        return f"Reset {exercise.name}? A copy is kept. y: yes, any other key: no"
+            return f"{exercise.name} is in its original state."
+        return f"Reset {exercise.name}? Your version is saved. y: yes, any other key: no"
 
     def _reset(self, exercise: Exercise) -> str:
         try:
             kept = backups.reset_exercise(exercise)
         except (BuildError, OSError, ValueError) as error:
             return click.style(backups.why_not(error), fg="red")
-        had = f" What you had: {typed(f'course reset --restore {kept}')}" if kept else ""
-        return f"{exercise.name} is as it was at first.{had}"
+        had = f" To undo: {typed(f'course reset --restore {kept}')}" if kept else ""
+        return f"{exercise.name} is back to its original state.{had}"
 
     # --- what is shown ----------------------------------------------------------------------
 

@@ -90,9 +90,9 @@ def passed(exercises: Sequence[Exercise], status: Mapping[str, str]) -> str:
 def _lesson_done(lesson: Lesson, status: Mapping[str, str]) -> str:
     following = next_exercise(dict(status))
     lines = [
-        f"{points_of(lesson, status)}. {click.style('The lesson is done.', fg='green')}",
-        f"  look     {typed(f'course open {lesson.stem}')}, its notebook: your code in pictures",
-        "  compare  s shows each answer of ours, and another in a different style",
+        f"{points_of(lesson, status)}. {click.style('Lesson done!', fg='green')}",
+        f"  look     {typed(f'course open {lesson.stem}')}, the notebook: your code in pictures",
+        "  compare  s shows our answers, and others in a different style",
     ]
     if following and following[0] != lesson:
         coming = following[0]
