@@ -91,7 +91,7 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
 def _mend_first() -> list[str]:
     """Return which files cannot be loaded, as nothing in them can be tested meanwhile."""
     return [
-        f"first: mend exercises/{lesson.stem}.py, which cannot be loaded; "
+        f"first: fix exercises/{lesson.stem}.py, which cannot be loaded; "
         f"{typed(f'course check {lesson.stem}')} says why"
         for lesson in lessons()
         if cannot_be_loaded(lesson)

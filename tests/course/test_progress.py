@@ -115,7 +115,7 @@ def test_a_file_that_is_no_python_keeps_its_marks_and_says_so(rope):
     )
     assert marked.replace("? ?", "?  ") == as_before and marked != as_before
     assert click.unstyle(points_of(find_lesson("rope"), before)).endswith(", not checked")
-    assert next_steps(before).startswith("first: mend exercises/rope.py")
+    assert next_steps(before).startswith("first: fix exercises/rope.py")
     rope.write_text(SOURCE, encoding="utf-8")
     assert progress.status_of_all() == before
     assert "mend" not in next_steps(before)

@@ -330,7 +330,7 @@ def test_a_breakpoint_stops_the_clock_and_q_ends_it(copied, on_terminal, words):
         if not words:
             one.until("Press Enter to go back")
             one.press("\r")
-            one.until("tested with a debugger")
+            one.until("ested with a debugger")
             one.press("q")
             assert one.ends() == 0
     finally:
@@ -376,7 +376,7 @@ def test_with_the_idea_right_a_key_goes_on(copied, on_terminal):
     loop = on_terminal()
     loop.until("Ready")
     save(copied, 'raise NotImplementedError("TODO lookup.lookup")', "return weight[ids]")
-    said = loop.until("or go on to one_hot_lookup: n")
+    said = loop.until("or press n for one_hot_lookup")
     assert "The idea is right." in said
     loop.press("n")
     loop.until("one_hot_lookup: ")
@@ -390,7 +390,7 @@ def test_reset_asks_once_and_keeps_a_copy(copied, on_terminal):
     loop = on_terminal("watch", "lookup.lookup")
     loop.until("Ready")
     loop.press("r")  # there is nothing to lose
-    loop.until("lookup is as it was at first.")
+    loop.until("lookup is in its original state.")
     save(copied, 'raise NotImplementedError("TODO lookup.lookup")', "return weight[ids + 1]")
     loop.until("save to test again")
     loop.press("r")
