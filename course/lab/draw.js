@@ -77,9 +77,11 @@ function sector(center, radius, from, turned, look) {
   return path(`M${center.join(" ")}L${at(from)}${arc}Z`, look);
 }
 
+const pillWidth = (words) => 9 * words.length + 22;
+
 /** Words on a rounded ground: what can be grabbed along a line. */
 function pill([x, y], words, look) {
-  const width = 9 * words.length + 22;
+  const width = pillWidth(words);
   return [
     rect([x - width / 2, y - 15], [width, 30], `pill ${look}`, 15),
     text([x, y], words, "on-pill bold"),

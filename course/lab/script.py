@@ -11,13 +11,9 @@ from course.figures.palette import ON_DARK, TINTS
 from course.figures.texts.permutation import VECTORS
 
 _HERE = Path(__file__).parent
-_SCRIPTS = (
-    "draw",
-    "grip",
-    "numbers",
-    "element",
-    *(f"scenes/{one}" for one in ("hands", "permutation")),
-)
+_SCENES = ("hands", "permutation", "sentence")
+_PARTS = ("draw", "grip", "numbers", "element", "language_model")
+_SCRIPTS = (*_PARTS, *(f"scenes/{name}" for name in _SCENES))
 
 LOOKS = ("what", "where", "query", "key", "value", "wrong", "third", "ink", "quiet")
 """Classes of shapes: each has the color of that name in the palette, and its tint."""
@@ -29,14 +25,19 @@ KEY = (1.0, 1.4, 0.9, 0.8, 0.2, 0.6, -0.3, 0.3)
 
 def write_lab(folder: Path) -> None:
     """Write `lab.js`, `lab.css` and `lab-numbers.js` into a folder."""
-    for name, text in (("lab.js", script()), ("lab.css", styles())):
+    numbers = f"window.COURSE_NUMBERS = {json.dumps(json.loads(_text('trained.json')))};\n"
+    for name, text in (
+        ("lab.js", script()),
+        ("lab.css", styles()),
+        ("lab-numbers.js", numbers),
+    ):
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
 
 
 @cache
 def script() -> str:
     """Return the script. Nothing in it has a name that another script of a page could meet."""
-    parts = [(_HERE / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
+    parts = [_text(f"{name}.js") for name in _SCRIPTS]
     example = f"const EXAMPLE = {json.dumps(examples())};"
     begin = 'customElements.define("course-lab", CourseLab);\naddPhrases();'
     return "\n".join(["(() => {", '"use strict";', example, *parts, begin, "})();", ""])
@@ -66,8 +67,7 @@ def styles() -> str:
         f".lab .of-{name} {{ --tint: {_both(TINTS[_color(name)])}; }}"
         for name in LOOKS
     ]
-    rules = (_HERE / "lab.css").read_text(encoding="utf-8")
-    return "\n".join([f"course-lab {{ {' '.join(colors)} }}", *looks, rules])
+    return "\n".join([f"course-lab {{ {' '.join(colors)} }}", *looks, _text("lab.css")])
 
 
 def _color(name: str) -> str:
@@ -76,3 +76,7 @@ def _color(name: str) -> str:
 
 def _both(color: str) -> str:
     return f"light-dark({color}, {ON_DARK[color]})"
+
+
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
