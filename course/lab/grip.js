@@ -7,10 +7,11 @@ let held = null; // what a pointer holds: {by, value, to}
 /**
  * The attributes of something that is moved: a slider, to those who cannot see it.
  *
- * motion: what a pointer's way means in units of the value, `along` or `around`.
+ * motion: what a pointer's way means in units of the value, `along` or `around`; down: values grow
+ * downwards.
  * move: called with each new value; on the way it may be between two whole numbers.
  */
-function grip({ name, value, range: [least, most], said, motion, move, look = "" }) {
+function grip({ name, value, range: [least, most], said, motion, move, look = "", down = false }) {
   const to = (wanted) => move(within(wanted, least, most));
   const release = () => {
     if (held) held.to(Math.round(held.now));
@@ -21,6 +22,7 @@ function grip({ name, value, range: [least, most], said, motion, move, look = ""
     role: "slider",
     tabindex: 0,
     "aria-label": name,
+    "aria-orientation": down ? "vertical" : "horizontal",
     "aria-valuemin": least,
     "aria-valuemax": most,
     "aria-valuenow": Math.round(value),
@@ -39,8 +41,10 @@ function grip({ name, value, range: [least, most], said, motion, move, look = ""
     },
     onlostpointercapture: release,
     onkeydown(event) {
-      const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10 };
-      const by = { ...steps, PageUp: 10, Home: -Infinity, End: Infinity }[event.key];
+      const up = down ? -1 : 1;
+      const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: up, ArrowDown: -up };
+      const far = { PageUp: 10 * up, PageDown: -10 * up, Home: -Infinity, End: Infinity };
+      const by = { ...steps, ...far }[event.key];
       if (!by) return;
       event.preventDefault();
       event.stopPropagation(); // elsewhere these keys turn the pages of the site

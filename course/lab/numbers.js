@@ -46,3 +46,9 @@ function nested(values, [length, ...inner]) {
   const size = inner.reduce((product, side) => product * side, 1);
   return range(length).map((i) => nested(values.slice(i * size, (i + 1) * size), inner));
 }
+
+/** The rows of a scheme by the student's own functions, if the page has them. */
+function ownRows(scheme) {
+  const packed = window.COURSE_OWN?.positions?.[scheme];
+  return packed ? unpacked(packed) : null;
+}

@@ -8,10 +8,15 @@ import torch
 
 from course.figures import palette
 from course.figures.palette import ON_DARK, TINTS
+from course.figures.texts.lookup import MEANINGS, SENTENCE
+from course.figures.texts.lookup import WORDS as LOOKUP_WORDS
 from course.figures.texts.permutation import VECTORS
 
 _HERE = Path(__file__).parent
-_SCENES = ("hands", "permutation", "sentence")
+_SCENES = (
+    *("hands", "permutation", "sentence", "lookup", "learned", "skipgram"),
+    *("longer", "llama"),
+)
 _PARTS = ("draw", "grip", "numbers", "element", "language_model")
 _SCRIPTS = (*_PARTS, *(f"scenes/{name}" for name in _SCENES))
 
@@ -47,7 +52,13 @@ def examples() -> dict:
     """Return the small vectors that scenes begin with."""
     generator = torch.Generator().manual_seed(3)
     projections = torch.randn(2, len(QUERY), len(QUERY), generator=generator) / 3
+    moon = [-0.6, 0.7, -0.2, 0.9]  # a row that no word of the sentence picks
     return {
+        "lookup": {
+            "names": [*LOOKUP_WORDS, "moon"],
+            "table": [*[[round(x, 1) for x in row] for row in MEANINGS.tolist()], moon],
+            "ids": [LOOKUP_WORDS.index(word) for word in SENTENCE],
+        },
         "words": VECTORS,
         "query": QUERY,
         "key": KEY,

@@ -21,7 +21,7 @@ from course.messages.wording import counted
 from course.site.cards import with_cards
 from course.site.executed import executed_notebooks
 from course.stubs import stub_from
-from course.syllabus import Exercise, counted_lessons, lessons
+from course.syllabus import Exercise, counted_lessons, find_lesson, lessons
 
 HERE = Path(__file__).parent
 
@@ -105,7 +105,12 @@ def _landing() -> dict:
     """Return what the first page says of the others."""
     texts = [f"course/lessons/{lesson.text.stem}" for lesson in lessons()]
     readme = (root() / "README.md").read_text(encoding="utf-8")
+    lesson = find_lesson("permutation").text.read_text(encoding="utf-8")
+    picture = re.search(r"^!\[.*\]\(figures/permutation/bag_of_words.svg\)$", lesson, re.MULTILINE)[
+        0
+    ]
     return {
+        "picture": picture.replace("](", "](course/lessons/"),
         "address": address(),
         "start": re.search(r"<!-- start -->\n(```.*?```)", readme, re.DOTALL)[1],
         "built": re.search(r"<!-- built -->\n(.*?)<!-- end of built -->", readme, re.DOTALL)[1],

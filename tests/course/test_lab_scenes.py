@@ -3,22 +3,32 @@
 They need Playwright (`pip install -e ".[browser]"`) and a Chromium, and run with `-m browser`.
 """
 
+import base64
 import json
 import re
 from functools import cache
 
+import numpy as np
 import pytest
 import torch
 
 from course.lab.script import examples
+from course.lab.trained import FILE
+from course.lab.training import READ, trained
 from course.site import local
 from course.syllabus import find_lesson, lessons
 from course.testing.loading import load_module
 
 SCENES = {
+    "1_lookup": "lookup",
     "2_permutation": "permutation",
+    "3_learned": "learned",
     "4_sinusoidal": "clock",
     "5_rope": "rope",
+    "6_skipgram": "skipgram",
+    "7_longer": "longer",
+    "8_gpt": "heads",
+    "9_llama": "llama",
 }
 """The page of a text -> the scene at its top."""
 
@@ -30,16 +40,22 @@ def solved(stem):
     return load_module(find_lesson(stem).module("solutions"))
 
 
-def test_each_of_these_lessons_opens_with_its_scene_and_a_picture_that_stays():
+def test_each_lesson_opens_with_its_scene_around_a_picture():
     for lesson in lessons():
-        text = lesson.text.read_text(encoding="utf-8")
-        opening = re.search(r"^## .*\n\n(.*(?:\n.+)*)", text, re.MULTILINE)[1]
-        scene = SCENES.get(lesson.text.stem)
-        if scene:
-            assert opening == f'<course-lab scene="{scene}">'
-            assert re.search(
-                rf"{re.escape(opening)}\n\n!\[.+\]\(.+\.svg\)\n\n</course-lab>\n", text
-            )
+        opening, *_ = lesson.text.read_text(encoding="utf-8").partition("**You will be able to**")
+        scene = SCENES[lesson.text.stem]
+        block = rf'\n<course-lab scene="{scene}">\n\n!\[.+\]\(.+\.svg\)\n\n</course-lab>\n'
+        assert re.search(block, opening), lesson.text.name
+
+
+@cache
+def numbers():
+    return json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def unpacked(tensor):
+    whole = np.frombuffer(base64.b64decode(tensor["base64"]), np.int8).reshape(tensor["shape"])
+    return torch.from_numpy(whole.astype("float32") * tensor["scale"])
 
 
 @pytest.fixture(scope="module")
@@ -135,13 +151,19 @@ class TestEveryScene:
             assert grip.get_attribute("aria-valuenow") != before, grip.get_attribute("aria-label")
 
     def test_it_shows_by_itself_what_moves_unless_motion_is_unwanted(self, opened, stem):
-        shapes = "document.querySelector('.lab svg').innerHTML"
+        different = """async () => {
+            const seen = new Set();
+            const svg = document.querySelector(".lab svg");
+            for (const start = performance.now(); performance.now() - start < 1300; ) {
+                seen.add(svg.innerHTML);
+                await new Promise(requestAnimationFrame);
+            }
+            return seen.size;
+        }"""
         for wish, moves in (("reduce", False), ("no-preference", True)):
             page = opened(stem, reduced_motion=wish, viewport={"width": 1280, "height": 1000})
             page.locator("course-lab svg").scroll_into_view_if_needed()
-            at_first = page.evaluate(shapes)
-            page.wait_for_timeout(500)
-            assert (page.evaluate(shapes) != at_first) == moves
+            assert (page.evaluate(different) > 1) == moves
 
 
 # --- what each of them shows is what Python's reference says ------------------------------------
@@ -244,6 +266,117 @@ def test_words_move_and_their_vectors_with_them_until_positions_are_added(opened
     )
     differences = [(home[list(words).index(word)] - now[order.index(word)]).abs() for word in order]
     assert changed == pytest.approx(max(one.max().item() for one in differences), abs=0.0051)
+
+
+@pytest.mark.browser
+def test_ids_pick_rows_and_only_those_learn(opened):
+    page = opened("1_lookup")
+    assert numbers_in(seen(page)) == examples()["lookup"]["ids"] == [3, 0, 2, 3, 1]
+    page.get_by_role("button", name="learn").click()
+    assert numbers_in(seen(page)) == [
+        3,
+        2,
+        2,
+        4,
+    ]  # row 3 twice, because 2 ids picked it; row 4 rests
+    slider(page, "Id 4 of the text").press("ArrowDown")
+    slider(page, "Id 4 of the text").press("ArrowDown")
+    assert numbers_in(seen(page)) == [3, 0, 2, 3, 3]
+
+
+@pytest.mark.browser
+def test_beyond_the_trained_rows_it_says_so(opened):
+    page = opened("3_learned")
+    word = slider(page, "Position of king")
+    before = page.locator(".lab .wrong").count()
+    for _ in range(2):
+        word.press("PageDown")
+    assert numbers_in(seen(page)) == [23, READ, 23] and page.locator(".lab .wrong").count() > before
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("terms", [("king", "man", "woman"), ("king", "man", "queen")])
+def test_an_analogy_is_answered_as_by_the_reference(opened, terms):
+    page, kingdom = opened("6_skipgram"), numbers()["skipgram"]
+    rows, names = unpacked(kingdom["rows"]), kingdom["words"]
+    if terms[2] == "queen":
+        slider(page, "The word to add").press("ArrowRight")
+        slider(page, "The word to add").press("ArrowRight")
+    a, b, c = (rows[names.index(term)] for term in terms)
+    ids, cosines = solved("skipgram").nearest_by_cosine(a - b + c, rows, top_k=2)
+    first, second = (names[one] for one in ids)
+    sentence = seen(page)
+    assert re.findall(r"\w+", sentence)[:3] == list(terms)
+    assert f"nearest to {first} " in sentence and f"then to {second} " in sentence
+    assert numbers_in(sentence) == pytest.approx(cosines.tolist(), abs=0.0051)
+
+
+@pytest.mark.browser
+def test_hands_leave_their_arcs_as_the_references_frequencies_say(opened):
+    page = opened("7_longer")
+    slider(page, "Length of the text").press("End")
+    sinusoidal, trained = (
+        solved("sinusoidal"),
+        solved("sinusoidal").inverse_frequencies(16, 10000.0),
+    )
+    rates = {
+        "no remedy": trained,
+        "interpolation": trained / 8,
+        "NTK": sinusoidal.inverse_frequencies(16, solved("rope").ntk_base(10000.0, 8, 16)),
+        "YaRN": solved("longer").yarn_frequencies(16, 10000.0, 8, 512),
+    }
+    for remedy, rate in rates.items():
+        page.locator(".lab").get_by_role("button", name=remedy, exact=True).click()
+        new = ((trained * 512 < 2 * torch.pi) & (rate * 4096 > trained * 512 * 1.0001)).sum().item()
+        sentence = seen(page).replace("4,096", "4096")
+        length, *counts, _, step = numbers_in(sentence)
+        assert length == 4096 and counts == ([new, 8] if new else [])
+        assert step == round(torch.rad2deg(rate[0]).item())
+
+
+@pytest.mark.browser
+def test_the_small_models_say_what_pytorch_says_in_every_order(opened):
+    page = opened("8_gpt")
+    model = trained("rope")
+    words = numbers()["words"]
+
+    def asked():
+        sentence = [one.text_content() for one in page.locator(".lab .word .on-pill").all()]
+        order = page.locator(".lab .word").evaluate_all(
+            "all => all.map(one => [new DOMMatrix(getComputedStyle(one).transform)])"
+            ".map(([m]) => m.f * 1000 + m.e)"
+        )
+        return [word for _, word in sorted(zip(order, sentence, strict=True))]
+
+    def expected(sentence):
+        ids = torch.tensor([[words.index(word) for word in sentence]])
+        probabilities = model(ids)[0, -1].softmax(-1)
+        return words[probabilities.argmax()], probabilities.max().item()
+
+    home = asked()
+    assert f"expect “{expected(home)[0]}” next" in seen(page)
+    verb = slider(page, "closed, word 7")
+    for place in range(7, 2, -1):
+        slider(page, f"closed, word {place}").press("ArrowLeft")
+        seen(page)
+    assert verb.count() == 0
+    changed = asked()
+    assert changed != home and f"expect “{expected(changed)[0]}” next" in seen(page)
+
+
+@pytest.mark.browser
+def test_a_real_head_gives_the_same_weights_wherever_its_text_is(opened):
+    page, llama = opened("9_llama"), numbers()["llama"]
+    keys = unpacked(llama["keys"])
+    rotary = solved("rope").RotaryEmbedding(2100, keys.shape[-1], llama["base"])
+    for key, shift in (("", 0), ("PageUp", 10), ("End", 2000)):
+        if key:
+            slider(page, "Position of the first word").press(key)
+        query = rotary(unpacked(llama["query"])[None], offset=shift + len(keys) - 1)
+        weights = (rotary(keys, offset=shift) @ query[0] / keys.shape[-1] ** 0.5).softmax(-1)
+        first, last, share, _, change = numbers_in(seen(page).replace(",", ""))
+        assert (first, last, change) == (shift, shift + len(keys) - 1, 0)
+        assert share == pytest.approx(100 * weights[llama["tokens"].index("Rome")].item(), abs=0.51)
 
 
 @pytest.mark.browser

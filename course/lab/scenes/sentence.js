@@ -145,11 +145,11 @@ SCENES.order = {
 SCENES.heads = {
   needs: true,
   hint: "Each head reads other words. Switch heads, or drag a word onto another one.",
-  start: { order: HOME, carried: null, head: 0 },
-  demo: null,
+  start: { order: HOME, carried: null, head: "0" },
+  demo: { head: "1" },
   draw(state, set, width) {
     const words = state.order.map((word) => SENTENCE[word]);
-    const { weights } = attention("rope", state.head, words);
+    const { weights } = attention("rope", Number(state.head), words);
     const most = weights.indexOf(Math.max(...weights));
     const next = nextWords("rope", words, 3);
     const seen =
@@ -160,7 +160,7 @@ SCENES.heads = {
     return {
       height: sentence.height + 100,
       seen,
-      switches: [choice("Head", heads, String(state.head), (head) => set({ head: Number(head) }))],
+      switches: [choice("Head", heads, state.head, (head) => set({ head }))],
       shapes: [...nextShapes(next, width, sentence.height + 8), ...sentence.shapes],
     };
   },
