@@ -56,8 +56,8 @@ figures.wave_columns(pe, [4, 5, 8, 16, 31])
 # turn. Six of them haven't even made a twentieth of one. On the right third of the heatmap there
 # is almost nothing to see: those sines are near 0 and those cosines near 1, in every row.
 #
-# Is that a waste? It is what the base 10,000 is made for: hands for texts of tens of thousands of
-# tokens, here used for 64. You'll turn that knob below.
+# Is that a waste? It is what the base 10,000 is for: hands for texts of tens of thousands of
+# tokens, used here for 64. You'll turn that knob below.
 #
 # </details>
 
@@ -86,22 +86,23 @@ guess.compare(most_like_0=max((16, 32, 63), key=cosines.get), cosine_of_0_and_63
 # 0.96 for the neighbor, then 0.50, **0.60** and 0.55: position 32 is more similar to position 0
 # than position 16 is. (A row has squared length 16, half its width, so the product divided by 16
 # is the cosine.) The seven slowest hands have turned by less than 21 degrees even at 63. Each
-# adds nearly 1 to the product, 6.9 together, so 0.43 of the cosine is there at any distance in
-# this table. The ripple comes from the fast hands, which come around again: at 16 the first hand
-# has made 2.55 turns and points the other way, at 32 it has made 5.09 and is nearly back.
+# adds nearly 1 to the product, 6.9 together, so they contribute 0.43 of the cosine at any
+# distance in this table. The ripple comes from the fast hands, which come around again: at 16 the
+# first hand has made 2.55 turns and points the other way, at 32 it has made 5.09 and is nearly
+# back.
 #
 # The second thing to see is the band. For the fresh table it is wide: at a given offset, the
-# product is anywhere from about −0.5 to 0.5, and once −0.8, depending on where you start. For the
-# sinusoids there is no band at all: wherever you start, the product is the same. They are not an
-# even ruler, but they are the same ruler everywhere.
+# product is anywhere from about −0.5 to 0.5, depending on where you start, and in one case it is
+# −0.8. For the sinusoids there is no band at all: wherever you start, the product is the same.
+# They are not an even ruler, but they are the same ruler everywhere.
 #
 # </details>
 
 # %% [markdown]
 # ## What is the base for?
 #
-# If slow hands are idle, why not take a smaller base? With base 10 the slowest hand needs 54 tokens
-# for a turn, and in a table of 64 rows all 16 are used.
+# If the slow hands are idle, why not use a smaller base? With base 10 the slowest hand needs 54
+# tokens for a turn, and in a table of 64 rows all 16 are used.
 
 # %% [markdown] tags=["prediction"]
 # Base 10, and a text of 512 tokens. Which positions are most similar to position 0? The
@@ -129,7 +130,7 @@ play(draw, base=[10, 100, 1000, 10_000, 100_000, 1_000_000], length=[64, 512, 20
 guess.compare(third=int(nearest[10][2]))
 
 # %% [markdown] tags=["slider"]
-# Move the sliders. Which base would you take for a text of 64 tokens, and which for 2,048?
+# Move the sliders. Which base would you choose for a text of 64 tokens, and which for 2,048?
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -150,10 +151,10 @@ guess.compare(third=int(nearest[10][2]))
 # ## One matrix that moves them all
 
 # %% [markdown] tags=["prediction"]
-# `offset_rotation(5, 32)` takes every row to the one five positions later. The fresh random table
-# gets the same chance: least squares finds the best 32 × 32 matrix for it, fitted to all its 59
-# pairs of rows that are five apart. How much of the target rows does each of the two miss? (0 %
-# is a perfect move, 100 % is as bad as answering zero.)
+# `offset_rotation(5, 32)` moves every row to the one five positions later. The fresh random table
+# gets the same chance: least squares finds the best 32 × 32 matrix for it, fitted to all 59 pairs
+# of rows that are five apart. How much of the target rows does each matrix miss? (0% is a perfect
+# move, 100% is as bad as answering zero.)
 
 # %% tags=["guess"]
 guess = Guess(percent_of_sinusoidal=..., percent_of_fresh=...)
@@ -164,7 +165,7 @@ best = torch.linalg.lstsq(fresh[:-5], fresh[5:]).solution
 misses, answers = {}, {"sinusoidal": (moved, pe[5:]), "fresh": (fresh[:-5] @ best, fresh[5:])}
 for name, (answer, target) in answers.items():
     misses[name] = 100 * ((answer - target).norm() / target.norm()).item()
-    print(f"{name:<10} misses {misses[name]:.1f} %")
+    print(f"{name:<10} misses {misses[name]:.1f}%")
 
 # %% tags=["guess"]
 guess.compare(percent_of_sinusoidal=misses["sinusoidal"], percent_of_fresh=misses["fresh"])
@@ -172,14 +173,14 @@ guess.compare(percent_of_sinusoidal=misses["sinusoidal"], percent_of_fresh=misse
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 0.0 % and 67.9 %. "Five later" is the same rotation for every row of the formula. In the random
+# 0.0% and 67.9%. "Five later" is the same rotation for every row of the formula. In the random
 # table it means something different in each row, and the fitted matrix can only memorize pairs.
-# With 32 features it can memorize some: of 59 pairs, about 32 / 59 of the squared length are
-# caught, and the root of the remaining 27 / 59 is 0.68.
+# With 32 features it can memorize some: it captures about 32 / 59 of the squared length of the 59
+# pairs, and the root of the remaining 27 / 59 is 0.68.
 #
-# That is also the catch in such tests. With 59 features or more, the best matrix would miss 0 %
-# on the random table as well, by memorizing all pairs. Only a table longer than it is wide shows
-# the difference.
+# That is also the catch in such tests. With 59 features or more, the best matrix would miss 0% on
+# the random table as well, by memorizing all pairs. Only a table longer than it is wide shows the
+# difference.
 #
 # </details>
 
@@ -195,9 +196,9 @@ positions = {"positions": (rows[:7] @ rows[:7].T, rows[100:] @ rows[100:].T)}
 figures.scores_under_shift(positions, shift=100)
 
 # %% [markdown] tags=["prediction"]
-# The third panel is blank, because the products depend only on the distance. Now add
-# the token rows, as a transformer does, and take the same products. No projections, nothing
-# learned, the same seven words both times. Is the third panel still blank, `True` or `False`?
+# The third panel is blank, because the products depend only on the distance. Now add the token
+# rows, as a transformer does, and take the same products. No projections, nothing learned, and
+# the same seven words both times. Is the third panel still blank, `True` or `False`?
 
 # %% tags=["guess"]
 guess = Guess(blank=...)
@@ -215,8 +216,8 @@ guess.compare(blank=torch.allclose(here @ here.T, there @ there.T, atol=0.001))
 #
 # No. The product of two sums has four terms: what with what, where with where, and twice what
 # with where. The first two did not change. The mixed ones did: a word's row times a position's
-# row is one number at position 3 and another at position 103. Here the largest change is about
-# 11, where the scores themselves go up to 57.
+# row is one number at position 3 and another at position 103. The largest change here is about
+# 11, and the scores themselves go up to 57.
 #
 # So "the sinusoidal encoding is relative" is true of the table by itself. As soon as it is
 # *added* to something, the promise is broken, even before any projection. Lesson 5 keeps the
@@ -229,8 +230,8 @@ guess.compare(blank=torch.allclose(here @ here.T, there @ there.T, atol=0.001))
 #
 # Somebody drops half of the table and keeps only the sines, each at its own frequency: 32
 # frequencies for 32 features. Which of these still hold, and why: (a) every row has the same
-# length; (b) the product of two rows depends on the distance alone; (c) one matrix moves every
-# row by five?
+# length; (b) the product of two rows depends only on the distance; (c) one matrix moves every row
+# by five?
 #
 # ### BEGIN SOLUTION
 # None of them. (a) The squared length is a sum of sin², which changes with the position; only
@@ -253,13 +254,13 @@ guess.compare(blank=torch.allclose(here @ here.T, there @ there.T, atol=0.001))
 # that come in between.
 #
 # ### BEGIN SOLUTION
-# The product of two rows of the table does depend on k alone, so the geometry of the table is the
+# The product of two rows of the table does depend only on k, so the geometry of the table is the
 # same everywhere (and one rotation moves every row by k). But attention never multiplies two rows
 # of this table. First, they are added to token rows, and the mixed terms, token times position,
-# depend on the place. Second, queries and keys are projected by learned matrices, and uᵀMu' depends
-# on k alone only if M commutes with the rotations, which nothing enforces. So the score can depend
-# on the absolute position; a model may learn to make it nearly relative, but the encoding does not
-# give it that.
+# depend on the position. Second, queries and keys are projected by learned matrices, and uᵀMu'
+# depends on k alone only if M commutes with the rotations, which nothing enforces. So the score
+# can depend on the absolute position; a model may learn to make it nearly relative, but the
+# encoding does not give it that.
 #
 # *Grading: 1 point for what is true (of the bare table), 1 for the two that come between: the sum
 # with token rows (mixed terms), and the projections.*

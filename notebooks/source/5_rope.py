@@ -3,8 +3,8 @@
 #
 # **Can a token know where it is if nothing is added to it?** RoPE says yes: rotate the query,
 # rotate the key, and let the dot product do the rest. Most open models do this, and when
-# something goes wrong, it goes wrong silently: no error, no warning, only worse text. So it pays
-# to have seen each mistake once. Here you make them on purpose.
+# something goes wrong, it goes wrong silently: no error, no warning, just worse text. So it pays
+# to have seen each mistake once. Here you make them all on purpose.
 #
 # Write your guess into its cell before you run the next one. A wrong guess is worth more than a
 # right one.
@@ -34,27 +34,28 @@ def score(queries, keys):
 
 
 # %% [markdown]
-# ## What is turned, and how far
+# ## What rotates, and how far
 
 # %% [markdown] tags=["prediction"]
-# A vector of width 8 has four pairs. From one position to the next they turn by 1, 0.1, 0.01 and
-# 0.001 radians. At position 710 the first pair has turned by 710 radians, which is 113 full turns.
+# A vector of width 8 has four pairs. From one position to the next, they rotate by 1, 0.1, 0.01
+# and 0.001 radians. At position 710 the first pair has rotated by 710 radians, which is 113 full
+# turns.
 #
-# How far from its starting point does it end, and could a model mistake position 710 for position
-# 0?
+# How far from its starting point does it end up, and could a model mistake position 710 for
+# position 0?
 
 # %% tags=["guess"]
 guess = Guess(radians_of_pair_0=..., same_as_position_0=...)
 
 # %%
 vector = torch.randn(8)
-turned = rope.RotaryEmbedding(1024, 8)(vector.expand(1024, 8))  # the same vector at 1,024 places
-figures.turned_pairs(vector, turned[[1, 3, 710]], [1, 3, 710])
+rotated = rope.RotaryEmbedding(1024, 8)(vector.expand(1024, 8))  # one vector at 1,024 positions
+figures.turned_pairs(vector, rotated[[1, 3, 710]], [1, 3, 710])
 
 # %% tags=["guess"]
 guess.compare(
-    radians_of_pair_0=((turned[710] - vector)[[0, 4]].norm() / vector[[0, 4]].norm()).item(),
-    same_as_position_0=torch.allclose(turned[710], vector, atol=0.01),
+    radians_of_pair_0=((rotated[710] - vector)[[0, 4]].norm() / vector[[0, 4]].norm()).item(),
+    same_as_position_0=torch.allclose(rotated[710], vector, atol=0.01),
 )
 
 # %% [markdown]
@@ -62,49 +63,49 @@ guess.compare(
 #
 # Pair 0 is back where it began, to within 0.00006 radians: 710 is almost exactly $113 \cdot 2\pi$
 # (this is the old fraction 355/113 for π). To pair 0 alone, positions 0 and 710 look the same.
-# But pair 1 has turned by 71 radians, 11.3 turns, and pair 2 by 7.1, so together they leave no
-# doubt. The fast pairs tell neighbors apart, and the slow ones tell which round it is.
+# But pair 1 has rotated by 71 radians, 11.3 turns, and pair 2 by 7.1, so together they leave no
+# doubt. The fast pairs tell neighbors apart, and the slow ones count the laps.
 #
-# All hands of a pair end on one circle: a rotation keeps the length.
+# All hands of a pair lie on one circle, because a rotation preserves length.
 #
 # </details>
 
 # %% [markdown] tags=["slider"]
-# Run the next cell and move its slider. Which pair makes the difference between 0 and 1? Which
-# between 11 and 710? At which positions does pair 0 point the other way?
+# Run the next cell and move its slider. Which pair tells 0 from 1? Which tells 11 from 710? At
+# which positions does pair 0 point the other way?
 
 
 # %% tags=["slider"]
 def draw(position=1):
-    return figures.turned_pairs(vector, turned[[position]], [position])
+    return figures.turned_pairs(vector, rotated[[position]], [position])
 
 
 play(draw, position=[0, 1, 2, 3, 6, 11, 22, 44, 100, 300, 355, 710])
 
 # %% [markdown]
-# ## Which scores are relative, and which only look like it
+# ## Which scores are relative, and which only look relative
 
 # %% [markdown] tags=["prediction"]
 # We compute the scores of seven tokens at positions 0 to 6, and again at 100 to 106. Which of
 # these score matrices change?
 #
 # 1. sinusoidal rows times sinusoidal rows: `pe @ pe.T`
-# 2. the same through `w_q` and `w_k`
+# 2. the same rows, projected with `w_q` and `w_k` first
 # 3. RoPE on the bare tokens
-# 4. RoPE through `w_q` and `w_k`
+# 4. RoPE on tokens projected with `w_q` and `w_k`
 
 # %% tags=["guess"]
 guess = Guess(changing=...)
 
 # %%
-shift, turn, pe = 100, rope.RotaryEmbedding(2048, D), sinusoidal.sinusoidal_encoding(2048, D)
+shift, rotate, pe = 100, rope.RotaryEmbedding(2048, D), sinusoidal.sinusoidal_encoding(2048, D)
 here, there = pe[:7], pe[shift : shift + 7]
 q, k = x @ w_q, x @ w_k
 cases = {
     "sinusoidal, raw": (score(here, here), score(there, there)),
     "sinusoidal, $W_q$ $W_k$": (score(here @ w_q, here @ w_k), score(there @ w_q, there @ w_k)),
-    "RoPE, raw": (score(turn(x), turn(x)), score(turn(x, shift), turn(x, shift))),
-    "RoPE, $W_q$ $W_k$": (score(turn(q), turn(k)), score(turn(q, shift), turn(k, shift))),
+    "RoPE, raw": (score(rotate(x), rotate(x)), score(rotate(x, shift), rotate(x, shift))),
+    "RoPE, $W_q$ $W_k$": (score(rotate(q), rotate(k)), score(rotate(q, shift), rotate(k, shift))),
 }
 figures.scores_under_shift(cases, shift)
 
@@ -120,17 +121,17 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Only the second changes, by up to 0.79, where its largest score is 0.64. The other three change
-# by less than 0.000002, which is rounding.
+# Only the second changes, by up to 0.79, while its largest score is only 0.64. The other three
+# change by less than 0.000002, which is rounding.
 #
 # The first row is the surprise. The raw products of sinusoidal positions are just as relative as
 # RoPE's: $\sin a \sin b + \cos a \cos b = \cos(a - b)$. If you compare the two schemes without
 # projections, you find no difference at all. But a model never multiplies raw positions. $W_q$
-# and $W_k$ come between them and the score, and what they mix doesn't separate again. (If you add
-# tokens, as a model does, even the raw sums change: a token times a position depends on where
-# that position is.)
+# and $W_k$ come between them and the score, and nothing separates what they have mixed. (If you
+# add tokens, as a model does, even the raw scores change, because a token times a position
+# depends on the position.)
 #
-# RoPE uses the same two matrices in row 4. They do no harm, because they come *before* the
+# In row 4, RoPE uses the same two matrices. They do no harm, because they come *before* the
 # rotation.
 #
 # </details>
@@ -147,9 +148,9 @@ guess.compare(
 guess = Guess(largest_change=...)
 
 # %%
-early, late = turn(x), turn(x, shift)
-turned_first = {"turned first": (score(early @ w_q, early @ w_k), score(late @ w_q, late @ w_k))}
-figures.scores_under_shift(turned_first, shift)
+early, late = rotate(x), rotate(x, shift)
+rotated_first = {"rotated first": (score(early @ w_q, early @ w_k), score(late @ w_q, late @ w_k))}
+figures.scores_under_shift(rotated_first, shift)
 
 # %% tags=["guess"]
 guess.compare(
@@ -181,14 +182,14 @@ guess.compare(
 # ### BEGIN SOLUTION
 # RoPE keeps it. It projects first and rotates last, so the two rotations meet directly in the dot
 # product: R(m)q · R(n)k = q · R(n − m)k, whatever q and k are, and therefore for all W_q and W_k.
-# Sinusoidal positions are put in before the projections; the score is R(m)u · M R(n)u with M =
-# W_q W_kᵀ in between, and R(m)ᵀ M R(n) is a function of n − m only if M commutes with the
-# rotations (for instance if M is the identity, which is the raw case). Training may find such an
-# M, but nothing forces it to. In addition, the tokens bring products of a token with a position,
-# which depend on the position.
+# Sinusoidal positions are added before the projections; the score is R(m)u · M R(n)u with M = W_q
+# W_kᵀ in between, and R(m)ᵀ M R(n) is a function of n − m only if M commutes with the rotations
+# (for instance if M is the identity, which is the raw case). Training may find such an M, but
+# nothing forces it to. In addition, adding the tokens brings in products of a token with a
+# position, which depend on the position.
 #
 # Grading: 1 point for the order (project, then rotate: nothing between the rotation and the dot
-# product), 1 point for what comes between them in the other case and when it would do no harm (it
+# product), 1 point for what comes between in the other case, and when it would do no harm (if it
 # commutes, or is the identity).
 # ### END SOLUTION
 
@@ -196,7 +197,7 @@ guess.compare(
 # ## Two layouts
 #
 # Suppose a checkpoint was made for interleaved pairs (features 0 and 1, 2 and 3, ...), and your
-# code rotates split halves. Here are 16 tokens, and the scores that the checkpoint intends: each
+# code rotates split halves. Here are 16 tokens and the scores that the checkpoint intends. Each
 # pair is read as a complex number, so a rotation is a product.
 
 # %%
@@ -214,8 +215,8 @@ meant = score(interleaved(tokens @ w_q.T), interleaved(tokens @ w_k.T))
 
 # %% [markdown] tags=["prediction"]
 # We run your code with both matrices converted by `interleaved_to_half`, with neither, and with
-# `w_q` alone (the loop over the layers had a typo). How well do the scores correlate with the
-# intended ones, from 1 (right) to 0 (noise)? Which scores, if any, are right in "neither"?
+# only `w_q` converted (a typo in the loop over the layers). How well do the scores correlate with
+# the intended ones, from 1 (right) to 0 (noise)? Which scores, if any, are right in "neither"?
 
 # %% tags=["guess"]
 guess = Guess(both=..., neither=..., W_q_alone=...)
@@ -238,11 +239,10 @@ guess.compare(both=found["both"], neither=found["neither"], W_q_alone=found["W_q
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# With both converted, the scores are the intended ones. With neither, the correlation is 0.62,
-# and one line of the matrix is exactly right: the diagonal. There the distance is 0, so query and
-# key are rotated by the same angle and the pairing doesn't matter. Close to it the error is
-# small, because most pairs have hardly moved. A test with only one token, or a few, may find
-# nothing.
+# With both converted, you get the intended scores. With neither, the correlation is 0.62, and one
+# line of the matrix is exactly right: the diagonal. There the distance is 0, so query and key are
+# rotated by the same angle and the pairing doesn't matter. Close to it the error is small,
+# because most pairs have hardly moved. A test with one token, or with a few, may find nothing.
 #
 # With half a conversion the correlation is about 0, and the diagonal is gone as well: the dot
 # product multiplies features that don't belong together, even before any rotation. Half a
@@ -255,10 +255,10 @@ guess.compare(both=found["both"], neither=found["neither"], W_q_alone=found["W_q
 
 # %% [markdown] tags=["prediction"]
 # A model has read "the cat sat on the" in one call and cached the rotated keys. Then "mat" and
-# "." arrive, one at a time. The author of the loop forgot `offset`, so both are rotated as if
+# "." arrive, one at a time. Whoever wrote the loop forgot `offset`, so both are rotated as if
 # they were at position 0.
 #
-# Which word of the prompt now seems to "mat" to be at its own position, and which one seems the
+# Which word of the prompt does "mat" now see at its own position, and which one does it see
 # farthest away? The two new rows have 6 + 7 = 13 scores. How many of them are wrong?
 
 # %% tags=["guess"]
@@ -266,13 +266,13 @@ guess = Guess(wrong_scores=...)
 
 
 # %%
-def one_by_one(mat, stop):  # where the two last words are placed
+def one_by_one(mat, stop):  # the positions of the last two words
     parts = [(slice(0, 5), 0), (slice(5, 6), mat), (slice(6, 7), stop)]
-    queries, keys = (torch.cat([turn(one[part], at) for part, at in parts]) for one in (q, k))
+    queries, keys = (torch.cat([rotate(one[part], at) for part, at in parts]) for one in (q, k))
     return score(queries, keys).tril()
 
 
-at_once, kept, forgotten = score(turn(q), turn(k)).tril(), one_by_one(5, 6), one_by_one(0, 0)
+at_once, kept, forgotten = score(rotate(q), rotate(k)).tril(), one_by_one(5, 6), one_by_one(0, 0)
 for name, scores in {"offset kept": kept, "offset forgotten": forgotten}.items():
     print(f"{name:<17} wrong: {int(((scores - at_once).abs() > 1e-4).sum())}")
 figures.matrices(
@@ -285,8 +285,8 @@ guess.compare(wrong_scores=int(((forgotten - at_once).abs() > 1e-4).sum()))
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# "Mat" is on top of the *first* "the", at position 0. The last word of the prompt, its neighbor,
-# is the farthest away, and it is ahead: for "mat" the whole prompt is now in the future. "." is
+# "Mat" is on top of the *first* "the", at position 0. Its neighbor, the last word of the prompt,
+# is the farthest away, and it is ahead: to "mat", the whole prompt is now in the future. "." is
 # at the same position, on top of "mat".
 #
 # 11 of the 13 scores are wrong. The two right ones are each word's score with itself, at distance
@@ -328,7 +328,7 @@ guess.compare(pairs=inside["ntk_base"])
 #
 # One. `ntk_base` stretches pair $i$ by $4^{2i/126}$, which is 4 for the last pair and less for
 # all others, and a text four times as long needs 4. So 17 pairs still reach angles that never
-# occurred in training, only not as far beyond. (With the old base all 18 do.) Dividing positions
+# occurred in training, just not as far beyond. (With the old base all 18 do.) Dividing positions
 # by 4 keeps all 18 inside, and pays for it with the fast pairs: neighbors are then a quarter of a
 # radian apart instead of one.
 #
@@ -340,8 +340,8 @@ guess.compare(pairs=inside["ntk_base"])
 
 # %% [markdown] tags=["slider"]
 # Run the next cell and move its slider. The left end doesn't move, whatever you do. How many
-# pairs are above the line, and why is that number by itself not a measure of quality? (At base
-# 10,000 it is the smallest.)
+# pairs are above the line, and why doesn't that number alone measure quality? (At base 10,000 it
+# is the smallest.)
 
 
 # %% tags=["slider"]
@@ -362,14 +362,14 @@ play(draw, base=[10_000, 20_000, 40_890, 69_000, 160_000, 500_000])
 #
 # ### BEGIN SOLUTION
 # Both premises are right: angles only shrink, so none lies outside the trained range, and RoPE is
-# relative for every base. But it is a different function of the distance. The pair that turned by
-# d·θ_i at distance d turns by less now, the slow pairs by up to almost 50 times less, and W_q and
-# W_k were trained to read the old angles: a head that looked for "20 back" now finds that angle
-# farther away, and at a different distance for each pair, so that the pairs no longer agree. The
+# relative for every base. But it is a different function of the distance. The pair that rotated
+# by d·θ_i at distance d now rotates by less, the slow pairs by up to almost 50 times less, and
+# W_q and W_k were trained to read the old angles: a head that looked for "20 back" now finds that
+# angle farther away, and at a different distance for each pair, so the pairs no longer agree. The
 # model has to be trained further with its new base (as was done for long Llama models).
 #
 # Grading: 1 point for granting the premises (range and relativity), 1 point for "the same
-# distance now has other angles than those W_q and W_k were trained on".
+# distance now has different angles from those W_q and W_k were trained on".
 # ### END SOLUTION
 
 # %% [markdown]
@@ -378,7 +378,8 @@ play(draw, base=[10_000, 20_000, 40_890, 69_000, 160_000, 500_000])
 # %% [markdown] tags=["prediction"]
 # ALiBi subtracts from each score a penalty that grows with the distance, here in eight heads over
 # 64 tokens. Suppose all tokens are equally interesting. In how many of the eight heads does the
-# token 63 places back still get at least a tenth of the weight that the last token gives itself?
+# token 63 positions back still get at least a tenth of the weight that the last token gives
+# itself?
 
 # %% tags=["guess"]
 guess = Guess(heads=...)
@@ -396,11 +397,12 @@ guess.compare(heads=int((far >= 0.1).sum()))
 # <details><summary>What happened, and why</summary>
 #
 # In four: heads 5 to 8, with 0.14, 0.37, 0.61 and 0.78. In head 1 it is 0.00000000000002. One
-# formula, $e^{-63 \cdot 2^{-h}}$ for head $h$, makes eight pairs of glasses. The steep heads read
-# the last few words, and the flat ones see 64 tokens almost equally. The two matrices have the
-# same pattern; look at their color bars.
+# formula, $e^{-63 \cdot 2^{-h}}$ for head $h$, makes eight different pairs of glasses. The steep
+# heads read the last few words, and the flat ones see 64 tokens almost equally. The two matrices
+# have the same pattern; look at their color bars.
 #
-# Where is the sentence in the text? The bias cannot tell: each diagonal has one value, so a shift
-# changes nothing. ALiBi is as relative as RoPE. But it can only say "near", not "two before me".
+# Where in the text is the sentence? The bias can't tell: each diagonal has a single value, so a
+# shift changes nothing. ALiBi is as relative as RoPE. But it can only say "near", not "two before
+# me".
 #
 # </details>

@@ -2,10 +2,10 @@
 # # 6. What the table learns
 #
 # **How can a table of numbers know that a queen is a woman?** Nobody tells it. It starts with
-# random rows and reads a text, and afterwards words that are used in similar ways are close
-# together. You'll train one here in a few seconds, on the toy kingdom: 4,000 sentences from a
-# small grammar, so every claim can be checked. Real vectors, GloVe's, come at the end, if you
-# have fetched them.
+# random rows and reads a text, and afterwards, words used in similar ways are close together.
+# You'll train one here in a few seconds, on the toy kingdom: 4,000 sentences from a small
+# grammar, so every claim can be checked. Real vectors, GloVe's, come at the end, if you have
+# fetched them.
 #
 # Write your guess into its cell before you run the next one. The numbers in the explanations come
 # from the reference's `SkipGram`; if yours starts from other random rows, it ends up with
@@ -84,12 +84,12 @@ guess.compare(our_last_loss=losses[-1], best_there_is=best)
 # <details><summary>What happened, and why</summary>
 #
 # The best possible loss is 1.67, far above 0. A pair that is drawn at random may also be a true
-# one: "the" and "king" occur together 182 times, and about 650 times per epoch they are drawn as
-# a false pair. No model can tell a true pair from a drawn one if both are the same pair; it can
-# only know the odds. Ours ends at 1.84, with 16 features for each word instead of 171 scores.
+# one: "the" and "king" occur together 182 times, and they are drawn as a false pair about 650
+# times per epoch. No model can tell a true pair from a drawn one if both are the same pair; it
+# can only know the odds. Ours ends at 1.84, with 16 features for each word instead of 171 scores.
 #
-# The first epoch is at 3.0 and not at 4.16, because it is a mean over 78 steps, and learning
-# starts with the first one.
+# The first epoch is at 3.0, not at 4.16, because it is a mean over 78 steps, and learning starts
+# with the first one.
 #
 # </details>
 
@@ -135,10 +135,11 @@ guess.compare(
 # Queen has by far the larger cosine, 0.88 against 0.37, and by far the lower score, about −2. The
 # model considers (king, queen) a false pair: $\sigma(-2) = 0.12$. It is right, because they occur
 # together only twice in the whole text. King's row even points in exactly the same direction as
-# king's row, and still (king, king) gets −1.6, because the text never says "king king".
+# itself, and still (king, king) gets −1.6, because the text never says "king king".
 #
 # And (king, wore), which occurs 16 times, only gets a score near 0. The right score is PMI − log
-# K, so log 5 = 1.61 is subtracted from every pair: for its 16 true pairs, 13 are drawn.
+# K, so log 5 = 1.61 is subtracted for every pair: for the 16 times that it is true, it is drawn
+# 13 times.
 #
 # </details>
 
@@ -157,16 +158,16 @@ guess.compare(
 # rows (crown, ruled, throne, noble) pull at both.
 #
 # Grading: 1 point for what each measures (occurring together, keeping the same company), 1 point
-# for the indirect way: the same context rows pull at both center rows.
+# for the indirect link: the same context rows pull at both center rows.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## A map of the words
 
 # %% [markdown] tags=["prediction"]
-# We draw the 26 nouns on paper, in the two directions in which their rows differ most. They are
-# people, animals, cities, countries, sky and hours; royal or common; male or female; young or
-# old. What will the two directions on paper be? What percentage of the variance do they hold? And
+# We draw the 26 nouns on paper, along the two directions in which their rows differ most. They
+# are people, animals, cities, countries, sky and hours; royal or common; male or female; young or
+# old. What will the two directions stand for? What percentage of the variance do they hold? And
 # are two words that are close on paper always similar?
 
 # %% tags=["guess"]
@@ -192,9 +193,9 @@ guess.compare(percent_on_paper=(100 * spread[:2].sum() / spread.sum()).item())
 # People, places, sky: the map shows the kind of word, and nothing finer. Royal or common, male or
 # female, and young or old are details inside one cluster. Only 52% of the variance fits on paper.
 #
-# So paper lies. *Dogs* is next to *france* and far from *dog*, but the cosines are 0.42 and 0.89.
-# The map shows distances between whole rows, in which length counts, and not cosines: rows are at
-# least as far apart as they look on paper. For words that look close, you cannot know.
+# So paper can lie. *Dogs* is next to *france* and far from *dog*, but the cosines are 0.42 and
+# 0.89. The map shows distances between whole rows, where length counts, not cosines. Rows are at
+# least as far apart as they look on paper, but if two words look close, you can't tell.
 #
 # </details>
 #
@@ -207,10 +208,10 @@ figures.analogy_arrows(center, words, "man", "king", "woman", "queen")
 # ## King − man + woman, with nothing left out
 
 # %% [markdown] tags=["prediction"]
-# The lesson showed what GloVe answers if the words of the question may be the answer: not *queen*
+# The lesson showed what GloVe answers if the words in the question count as answers: not *queen*
 # but *king*. Now try your kingdom. What is nearest to king − man + woman if nothing is left out?
-# And the kingdom has 180 such questions: for how many is the right word first, with nothing left
-# out?
+# The kingdom has 180 such questions. For how many of them does the right word come first, with
+# nothing left out?
 
 # %% tags=["guess"]
 guess = Guess(nearest=..., right_of_180=...)
@@ -237,14 +238,14 @@ guess.compare(nearest=words[found[0]], right_of_180=right["nothing left out"])
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Here it *is* the queen, 0.97, with king second, 0.86. Nothing has to be left out: 178 of the 180
-# questions are answered correctly anyway.
+# Here it *is* the queen, 0.97, with king second, 0.86. You don't have to leave anything out: 178
+# of the 180 answers are right anyway.
 #
-# The step is not longer here: man and woman have the cosine 0.86 (GloVe: 0.89), and king is about
-# as near to the sum as in GloVe (0.86; there 0.89). The difference is the queen: in GloVe she is
-# at 0.85, a little behind the king, and here at 0.97. In the kingdom, the company of a word is
-# exactly the sum of its traits' company, so the arithmetic ends up where it should. English has
-# no such law.
+# The step is no longer here: man and woman have the cosine 0.86 (GloVe: 0.89), and king is about
+# as near to the sum as in GloVe (0.86 here, 0.89 there). The difference is the queen: in GloVe
+# she is at 0.85, a little behind the king, and here she is at 0.97. In the kingdom, the company
+# of a word is exactly the sum of its traits' company, so the arithmetic ends up where it should.
+# English has no such law.
 #
 # And c alone, without arithmetic? It gets 67 questions. In the kingdom, the direction does the
 # work.
@@ -252,17 +253,17 @@ guess.compare(nearest=words[found[0]], right_of_180=right["nothing left out"])
 # </details>
 
 # %% [markdown] answer="inputs-left-out" points=2
-# ## In your own words: 70 %
+# ## In your own words: 70%
 #
-# A paper reports that its vectors solve 70% of all analogies,
-# with the three words of the question left out. Which two numbers would you ask for before you
-# believe that the arithmetic does the work, and what would each of them tell you?
+# A paper reports that its vectors solve 70% of all analogies, with the three words of the
+# question left out. Which two numbers would you ask for before you believe that the arithmetic
+# does the work, and what would each tell you?
 #
 # ### BEGIN SOLUTION
 # First, the share with nothing left out: b − a is often so short that b − a + c stays nearest to
 # c or b, and leaving the inputs out hides that. Second, the share that c alone gets (its nearest
 # word, inputs left out): those questions need no arithmetic, only that c and d are similar. The
-# arithmetic adds the difference to 70%.
+# arithmetic accounts for the rest of the 70%.
 #
 # Grading: 1 point for each of the two numbers with what it tells.
 # ### END SOLUTION
@@ -273,7 +274,7 @@ guess.compare(nearest=words[found[0]], right_of_180=right["nothing left out"])
 # %% [markdown] tags=["prediction"]
 # Negatives are drawn by counts to the power 0.75. With power 0 every word is drawn equally often,
 # with power 1 in proportion to its count. We train with each. Which one ends with the lowest
-# loss? And how many of the 180 questions does each answer, with the inputs left out?
+# loss? And how many of the 180 questions does each answer correctly, with the inputs left out?
 
 # %% tags=["guess"]
 guess = Guess(power_of_lowest_loss=..., right_with_0=..., right_with_1=...)
@@ -306,13 +307,13 @@ guess.compare(
 #
 # Power 0 ends lowest, at 1.52, and power 1 ends highest, at 1.91. But all three answer 180 of
 # 180, so the lowest loss doesn't mean the best table. The three losses measure different tasks.
-# With power 1, a fifth of the negatives is "the", a true neighbor of nearly everything, so nobody
-# can call it false. With power 0, nearly all negatives are words that keep little company, and
-# these are easy to tell from true ones. Compare each with the best possible: all three are 0.16
-# or 0.17 above it. Losses can be compared only if the noise is the same.
+# With power 1, a fifth of the negatives are "the", a true neighbor of nearly everything, so
+# nobody can call it false. With power 0, nearly all negatives are words that keep little company,
+# and they are easy to tell from true ones. Compare each with the best possible: all three are
+# 0.16 or 0.17 above it. You can compare losses only if the noise is the same.
 #
-# That the power makes no difference to the answers is a property of the kingdom, where all words
-# but "the", "its" and "a" occur 27 to 247 times. English is less even.
+# The power makes no difference to the answers, but that is a property of the kingdom, where all
+# words except "the", "its" and "a" occur 27 to 247 times. English is less even.
 #
 # </details>
 
@@ -360,9 +361,9 @@ guess.compare(weight_of_king=(directions @ directions.T).softmax(-1)[0, 0].item(
 # %% [markdown]
 # ## Real words
 #
-# The kingdom was built so that all this works out well. Now take a text that wasn't: fetch
-# TinyShakespeare with `course data tinyshakespeare` (1 MB), and GloVe's vectors with `course data
-# glove` (69 MB). Without them, the cells below use the kingdom again and say so.
+# The kingdom was built so that all this works out well. Now take a text that wasn't built for it:
+# fetch TinyShakespeare with `course data tinyshakespeare` (1 MB), and GloVe's vectors with
+# `course data glove` (69 MB). Without them, the cells below use the kingdom again and say so.
 #
 # Your `train_skipgram` would take about ten seconds for an epoch of Shakespeare. The program
 # `course/experiments/block_skipgram.py` learns the same two tables in half a second (the lesson
@@ -379,8 +380,8 @@ print(f"{corpus.name}: {len(real.ids):,} words of {len(real.words):,} kinds")
 
 # %% [markdown] tags=["prediction"]
 # What do neighbors look like after 1, 3 and 10 epochs? Which word will be nearest to "king" after
-# the first epoch, and which after the tenth? And what is the queen's rank among the king's
-# neighbors then (1 is the nearest)?
+# the first epoch, and which after the tenth? And after the tenth, what is the queen's rank among
+# the king's neighbors (1 is the nearest)?
 
 # %% tags=["guess"]
 guess = Guess(nearest_after_1=..., nearest_after_10=..., place_of_queen=...)
@@ -412,12 +413,12 @@ guess.compare(
 #
 # On TinyShakespeare *king* is near *richard*, *warwick* and *edward*, and near *vi* and *ii*,
 # because the text says "King Richard II". *Romeo*'s neighbors are people in the same play. After
-# one epoch that is all: who appears with whom. More epochs help. The queen climbs from rank 168
-# to 150 and to 40 (with another seed, from 451 to 347 and 71). But *sword*, which occurs 54
-# times, has neighbors that nobody can explain, both after one epoch and after ten. (Exact words
-# differ a little from computer to computer.)
+# one epoch, who appears with whom is all it knows. More epochs help. The queen climbs from rank
+# 168 to 150 and to 40 (with another seed, from 451 to 347 and 71). But *sword*, which occurs 54
+# times, has neighbors that nobody can explain, after one epoch and after ten. (Exact words differ
+# a little from computer to computer.)
 #
-# On the kingdom, one epoch is enough: *prince*, *queen*. It was built for this.
+# On the kingdom one epoch is enough for *prince* and *queen*. It was built for this.
 #
 # </details>
 
@@ -425,14 +426,14 @@ guess.compare(
 # ## Do scores converge to PMI − log K?
 #
 # The lesson says that the score of a pair converges to PMI − log K if C is large enough (Levy and
-# Goldberg, 2014). Here is the claim as an experiment. `against_pmi` counts how often each pair of
-# words occurs together, with near pairs counting more than far ones, just as training weights
-# them. That gives PMI − log 5 for each pair, to compare with the learned score.
+# Goldberg, 2014). Let's test that claim. `against_pmi` counts how often each pair of words occurs
+# together. Near pairs count more than far ones, just as in training. That gives PMI − log 5 for
+# each pair, to compare with the learned score.
 
 # %% [markdown] tags=["prediction"]
 # We use two models: the kingdom with 171 numbers for each of its 171 words, which is certainly
-# enough, and the real words with 64. What is the correlation of scores and PMI − log 5 in each,
-# over the pairs that meet less than twice, and over those that meet 20 times or more?
+# enough, and the real words with 64. In each, what is the correlation between scores and PMI −
+# log 5, for pairs that meet less than twice, and for those that meet 20 times or more?
 
 # %% tags=["guess"]
 guess = Guess(large_C_seldom=..., large_C_often=..., small_C_seldom=..., small_C_often=...)
@@ -463,15 +464,15 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# With C = 171 the claim comes true: 0.82 for pairs that meet less than twice, 0.98 for those that
-# meet 20 times, and the points are on the diagonal, not just parallel to it. After 400 epochs it
-# is 0.96 and more everywhere.
+# With C = 171 the claim holds: 0.82 for pairs that meet less than twice, 0.98 for those that meet
+# 20 times, and the points are on the diagonal, not just parallel to it. After 400 epochs it is at
+# least 0.96 everywhere.
 #
 # With C = 64 on TinyShakespeare it is 0.24 and 0.93. Its 3,330 words have 11 million scores, and
-# two tables with 64 numbers per word cannot hold them all. The loss weights a pair by how often
-# it occurs or is drawn. So frequent pairs get the right score, and a pair that occurred once gets
-# whatever its two rows happen to give, whatever its PMI. (On the kingdom with C = 64: 0.34 and
-# 0.94.)
+# two tables with 64 numbers per word can't hold them all. The loss weights a pair by how often it
+# occurs or is drawn. So frequent pairs get the right score, and a pair that occurred once gets
+# whatever its two rows happen to give, no matter what its PMI is. (On the kingdom with C = 64:
+# 0.34 and 0.94.)
 #
 # And what about pairs that never meet? They are 95% of TinyShakespeare's pairs. Their PMI is −∞,
 # and their mean score is −2.6. That isn't a flaw: two words that could meet, but by chance
@@ -487,11 +488,11 @@ guess.compare(
 # the least-squares sense. *Shifted* PPMI subtracts log K first.
 
 # %% [markdown] tags=["prediction"]
-# To score vectors without human judgement, we split each frequent word into two *twins*: each
-# "king" becomes "king1" or "king2", at random. What percentage of the twins have their other half
-# as the nearest row, with skip-gram after 10 epochs, and with the SVD of PPMI? And what
-# percentage of a word's ten nearest words stay the same if skip-gram is trained again with
-# another seed?
+# To score vectors without human judgment, we split each frequent word into two *twins*: each
+# "king" becomes "king1" or "king2", at random. For what percentage of the twins is the nearest
+# row their other half, with skip-gram after 10 epochs, and with the SVD of PPMI? And what
+# percentage of a word's ten nearest words stay the same if you train skip-gram again with another
+# seed?
 
 # %% tags=["guess"]
 guess = Guess(twins_skip_gram=..., twins_svd=..., same_neighbors=...)
@@ -533,12 +534,12 @@ guess.compare(
 # | SVD of PPMI | 0.8 | 41% | 180 | 40 |
 #
 # These are the numbers for TinyShakespeare, as `course experiment words` prints them, together
-# with the kingdom's 180 analogies. The last column is for the 656 of Google's questions whose
-# words all occur. With another seed, skip-gram answers 21 and 26 of them.
+# with the kingdom's 180 analogies. The last column is for the 656 of Google's questions that use
+# only words from the text. With another seed, skip-gram answers 21 and 26 of them.
 #
 # Counting does as well as ten epochs of training, in a quarter of the time. But only without the
-# shift! Skip-gram's scores converge to PMI − *log 5*. But if you subtract log 5 and replace
-# negative values by 0, two thirds of the pairs that do meet become equal to those that never do.
+# shift! Skip-gram's scores do converge to PMI − *log 5*. Yet if you subtract log 5 and replace
+# negative values by 0, two thirds of the pairs that do meet look just like those that never do.
 # Skip-gram doesn't cut them off: it keeps its negative scores.
 #
 # Of the ten nearest words, 30% are the same with another seed, and 22% with the SVD. So in a text
@@ -581,12 +582,12 @@ guess.compare(**{name: nearest.get(token, "not there") for name, token in names.
 # <details><summary>What happened, and why</summary>
 #
 # On TinyShakespeare, `' king'` is near `' queen'` and `' prince'`, and `'KING'` is near
-# `'PRINCE'` and `' RICHARD'`. The table has never seen a letter. The king who is spoken of and
+# `'PRINCE'` and `' RICHARD'`. The table has never seen a letter. The king who is spoken about and
 # the king who speaks are two tokens that keep different company. Nearest to `' he'` is `' she'`.
 #
-# Only 3,647 of the 4,096 tokens occur at all, in the very text that they were made from. The
-# others are bytes that don't occur in the text, or steps on the way to longer tokens. In a table
-# of 4,096 rows, their rows would never be trained. Large models have such rows, too (Land and
+# Only 3,647 of the 4,096 tokens occur at all, even in the text that they were made from. The
+# others are bytes that don't occur in it, or steps on the way to longer tokens. In a table of
+# 4,096 rows, their rows would never be trained. Large models have such rows, too (Land and
 # Bartolo, 2024, arXiv:2405.05417).
 #
 # </details>
@@ -631,8 +632,8 @@ if glove:
 # <details><summary>What happened, and why</summary>
 #
 # Monday and Tuesday: 0.998. They are used in the same sentences, so the table can hardly tell
-# them apart. And *good* is as near to *bad* as to *great*, 0.80 each: opposites keep the same
-# company. The table knows how words are used, which is not the same as what they mean.
+# them apart. And *good* is as near to *bad* as it is to *great*, 0.80 each: opposites keep the
+# same company. The table knows how words are used, which is not the same as what they mean.
 #
 # Nearest to king − man + woman is *king*, 0.885, then *queen*, 0.852.
 #
@@ -682,13 +683,13 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# One megabyte of text is enough for much of the map. In both, relatives and royals form one
-# cluster and the hours another, and *thou* is far away. The differences show what was read. *Art*
-# is a verb in Shakespeare ("thou art"), and for GloVe it is a noun, not near *thou*. *Romeo* and
-# *juliet* are two of many people in the plays, with a cosine of 0.80; in GloVe it is 0.65, and
-# they are near *thy*. Most of GloVe's cosines are higher: king and queen 0.78 against 0.52, day
-# and night 0.87 against 0.61. What counts as high depends on the table.
+# One megabyte of text is enough for much of the map. On both maps, relatives and royals form one
+# cluster and the hours another, and *thou* is far away. The differences show what each model has
+# read. *Art* is a verb in Shakespeare ("thou art"), and for GloVe it is a noun, not near *thou*.
+# *Romeo* and *juliet* are two of many people in the plays, with a cosine of 0.80; in GloVe it is
+# 0.65, and they are near *thy*. Most of GloVe's cosines are higher: king and queen 0.78 against
+# 0.52, day and night 0.87 against 0.61. What counts as high depends on the table.
 #
-# The kingdom's two maps, by skip-gram and by SVD, show the same kinds.
+# The kingdom's two maps, by skip-gram and by SVD, show the same groups.
 #
 # </details>
