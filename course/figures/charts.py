@@ -69,7 +69,7 @@ def in_text(picture: Picture, finding: str) -> Picture:
         for shown in (axes, *axes.child_axes):
             shown.tick_params(labelsize=TEXT)  # also those that are made later
     lines = "\n".join(title_lines(finding))
-    title = {"fontsize": TEXT + 1, "fontweight": "bold", "ha": "left"}
+    title = {"fontsize": TEXT, "fontweight": "bold", "ha": "left"}
     picture.suptitle(lines, x=_MARGIN / WIDTH, **title)
     picture.get_layout_engine().set(w_pad=_MARGIN, h_pad=_MARGIN)
     return picture

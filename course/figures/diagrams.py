@@ -40,7 +40,7 @@ def diagram(height: float, finding: str, alt: str) -> tuple[Picture, Axes]:
     axes = picture.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, WIDTH), ylim=(height, -above))
     axes.axis("off")
-    title = {"fontsize": TEXT + 1, "fontweight": "bold", "va": "top"}
+    title = {"fontsize": TEXT, "fontweight": "bold", "va": "top"}
     axes.text(_MARGIN, _MARGIN - above, "\n".join(lines), **title)
     return picture, axes
 

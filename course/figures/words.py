@@ -1,12 +1,13 @@
 """Words in figures: written, pointing somewhere, next to points, and as parts of a sentence."""
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 
 from course.figures.palette import INK, QUIET
 from course.figures.picture import WIDTH
@@ -114,11 +115,17 @@ def _covered(box: tuple[float, ...], taken: Array, page: Array) -> float:
     return float((across.clip(0) * along.clip(0)).sum() + area - inside)
 
 
-def title_lines(finding: str, width: int = 56) -> list[str]:
-    """Break a title into lines of about the same length, of so many letters at most."""
-    needed = len(textwrap.wrap(finding, width))
-    widths = range(len(finding) // needed, width + 1)
-    return next(lines for one in widths if len(lines := textwrap.wrap(finding, one)) == needed)
+def title_lines(finding: str) -> list[str]:
+    """Break a title into lines that are as wide as the figure allows."""
+    bold = FontProperties(family="DejaVu Sans", weight="bold", size=TEXT)
+    lines: list[str] = []
+    for word in finding.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and TextPath((0, 0), longer, prop=bold).get_extents().width <= 72 * (WIDTH - 0.34):
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 # --- in a sentence --------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from course import root
 from course.lab.script import write_lab
 from course.site.cards import with_cards
 from course.site.formulas import mathml
+from course.site.markup import with_figure_numbers, with_kinds_of_folds
 from course.syllabus import Lesson, lessons
 from course.system.files import write_atomically
 
@@ -30,11 +31,13 @@ def write_texts(status: Mapping[str, str]) -> Path:
     folder = root() / ".course" / "texts"  # as deep as the texts, so that links lead where they did
     by_file: dict[str, Lesson] = {lesson.text.name: lesson for lesson in lessons()}
     template = jinja2.Template((_HERE / "templates" / "text.html").read_text(encoding="utf-8"))
-    styles = (_HERE / "source" / "static" / "cards.css").read_text(encoding="utf-8")
+    styles = (_HERE / "source" / "static" / "text.css").read_text(encoding="utf-8")
     for path in sorted((root() / "course" / "lessons").glob("*.md")):
         text = path.read_text(encoding="utf-8")
         if path.name in by_file:
-            text = with_cards(text, by_file[path.name], status)
+            lesson = by_file[path.name]
+            text = with_kinds_of_folds(with_figure_numbers(text, lesson.number))
+            text = with_cards(text, lesson, status)
         body = _page(text)
         title = re.search(r"^# (.*)", text, re.MULTILINE)[1]
         page = template.render(title=title, body=body, styles=styles)

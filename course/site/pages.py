@@ -20,6 +20,7 @@ from course.lab.script import write_lab
 from course.messages.wording import counted
 from course.site.cards import with_cards
 from course.site.executed import executed_notebooks
+from course.site.markup import with_figure_numbers, with_kinds_of_folds
 from course.stubs import stub_from
 from course.syllabus import Exercise, counted_lessons, find_lesson, lessons
 
@@ -52,7 +53,7 @@ def _write_texts(folder: Path) -> None:
     for lesson in lessons():
         text = lesson.text.read_text(encoding="utf-8")
         text = re.sub(r"\n\*(Previous|Next): [^*]+\*\n", "", text)  # the theme has such links
-        text = with_cards(text, lesson)
+        text = with_cards(with_kinds_of_folds(with_figure_numbers(text, lesson.number)), lesson)
         contents = f"Exercises </exercises/{lesson.stem}>\nNotebook </notebooks/{lesson.text.stem}>"
         text += f"\n```{{toctree}}\n:hidden:\n\n{contents}\n```\n"  # for the sidebar
         _write(folder, lesson.text, text)

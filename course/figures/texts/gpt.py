@@ -44,17 +44,14 @@ CHANCES = {"bites": 0.5, "man": 0.25, ".": 0.8}
 def map() -> Picture:
     picture, axes = diagram(
         4.2,
-        "What a token is (blue) and where it is (orange): nine lessons, one model",
-        alt="A language model from left to right, with the numbers of the lessons. The token dog "
-        "picks a row of the token table: lesson 1, and lesson 6 for what rows learn. The row runs "
-        "through a block, which comes several times, lesson 8: attention, then an MLP, each added "
-        "to what came in. In attention queries and keys are turned by their positions, lessons 4, "
-        "5 and 7, and a mask hides what is later, lesson 2. At the end the token table serves "
-        "once more, lesson 3, to score the next token, bites. An arrow leads it back to the "
-        "beginning, to be read next: generating, lesson 8. With published weights this becomes a "
-        "real model, lesson 9.",
+        "You write every part of this: what a token is, and where",
+        alt="A language model from left to right. The token dog picks a row of the token table, "
+        "which says what it is. The row runs through a block, which comes several times: "
+        "attention, where positions come in and a mask hides what is later, then an MLP, each "
+        "added to what came in. At the end the token table serves once more, to score the next "
+        "token, bites. An arrow leads it back to the beginning, to be read next.",
     )
-    stream = 2.95
+    stream, back = 2.95, 4.0
     outline(axes, (2.12, 0.28), (3.27, 3.12), THIRD, 1.4)
     table, again = (
         box(axes, x, stream - 0.35, "token\ntable", SECOND, (0.83, 0.7)) for x in (0.78, 5.5)
@@ -75,17 +72,14 @@ def map() -> Picture:
         axes.add_patch(Circle(plus, 0.14, facecolor=CARD, edgecolor=QUIET, zorder=3))
         axes.text(*plus, "+", ha="center", va="center", fontsize=TEXT + 2, zorder=4)
     write(axes, (3.33, 1.08), "attention", align="center", bold=True)
-    _lessons(axes, (0.27, 1.95), "1", "a row per token", SECOND)
-    _lessons(axes, (0.27, 2.3), "6", "what it learns", SECOND)
-    _lessons(axes, (5.68, 2.3), "3", "used again", SECOND)
-    _lessons(axes, (2.36, 0.55), "8", "a block, one of several", THIRD)
-    _lessons(axes, (2.48, 1.5), "457", "positions", ACCENT, INK)
-    _lessons(axes, (2.48, 1.92), "2", "causal mask", ACCENT, INK)
-    _lessons(axes, (5.68, 0.55), "9", "real weights", THIRD)
-    back = 4.0
+    write(axes, (0.78, 2.3), "what: a row", SECOND, bold=True)
+    write(axes, (5.5, 2.3), "used again", SECOND)
+    write(axes, (2.3, 0.55), "a block, one of several", THIRD)
+    write(axes, (2.44, 1.5), "where: positions", ACCENT, bold=True)
+    write(axes, (2.44, 1.92), "causal mask", INK)
+    write(axes, (1.2, back - 0.27), "generate: what comes out is read next", THIRD)
     axes.plot([6.66, 6.66, 0.27, 0.27], [stream + 0.2, back, back, stream + 0.5], color=THIRD)
     arrow(axes, (0.27, back), (0.27, stream + 0.14), THIRD)
-    _lessons(axes, (1.75, back - 0.27), "8", "generate: what comes out is read next", THIRD)
     return picture
 
 
@@ -96,7 +90,7 @@ def heads_of_tokens() -> Picture:
     colors = {1: SECOND, 2: ACCENT, 3: THIRD}
     picture, axes = diagram(
         3.4,
-        "Each head gets a part of every token; view alone gives it the wrong tokens",
+        "A head gets a part of every token; view alone mixes up tokens",
         alt="Three tokens of four features: 10 to 13, 20 to 23 and 30 to 33. Split and "
         "transposed, head 0 holds 10 11, 20 21, 30 31 and head 1 the rest, 12 13, 22 23, 32 33. "
         "With view alone head 0 holds 10 11, 12 13, 20 21, all of token 1 and a half of token 2.",
@@ -124,7 +118,7 @@ def mask_of_last_queries() -> Picture:
     length, new = 5, 2
     picture, axes = diagram(
         3.3,
-        "Two new queries are the last two rows of the square, not the first two",
+        "Two new queries are the last two rows, not the first two",
         alt="Left a square of five queries by five keys, in which each query sees its own key and "
         "earlier ones; its last two rows are marked. Above right the same two rows, for queries 3 "
         "and 4: the first sees keys 0 to 3, the second all five. Below right the mask that begins "
@@ -154,7 +148,7 @@ def sums_let_depth_learn() -> Picture:
     added, replaced = losses["added"], losses["not added"]
     picture, axes = chart(
         3.5,
-        "Without the two sums, eight blocks learn only how frequent each word is",
+        "Without the two sums, eight blocks learn only word frequencies",
         alt=f"The loss over 300 steps on the toy kingdom's words, for eight blocks. With both sums "
         f"it falls from {added[0]:.1f} to {added[-1]:.1f}. Where each part replaces what came in "
         f"it stays at {replaced[-1]:.1f}, on a dashed line at {frequencies}: what guessing by "
@@ -180,7 +174,7 @@ def targets_one_later() -> Picture:
     told = ", ".join(f"{chance:g} for {word}" for word, chance in CHANCES.items())
     picture, axes = diagram(
         2.7,
-        "The logits at t are judged by the token at t + 1, so the last ones are not",
+        "The logits at t are judged by the token at t + 1",
         alt=f"Four tokens: {', '.join(tokens)}. An arrow leads from the logits at each of the "
         "first three to the token after it. The probabilities that those tokens got are "
         f"{told}; minus their logarithms are {', '.join(f'{loss:.2f}' for loss in losses)}, "
@@ -212,7 +206,7 @@ def three_temperatures() -> Picture:
     told = "; ".join(f"{n}: {', '.join(_share(p) for p in shares)}" for n, shares in ways.items())
     picture, axes = diagram(
         2.6,
-        "Low temperatures bet on the best, high ones level out, top_k cuts off",
+        "Low temperatures favor the best, high ones level, top_k cuts",
         alt="The probabilities of barks, bites, sleeps and flies as bars, at temperatures 0.5, 1 "
         f"and 2, and at 1 with the two best only. {told}.",
     )
@@ -274,18 +268,6 @@ def _read_by_generate(n_new: int) -> int:
     model = _CountingModel(n_new)
     reference("gpt").generate(model, torch.zeros(1, 1, dtype=torch.long), n_new, temperature=0)
     return model.n_read
-
-
-def _lessons(
-    axes: Axes, place: Point, numbers: str, words: str, color: str, ink: str | None = None
-) -> None:
-    """Draw the numbers of lessons in circles, and words behind them, in the same color if none."""
-    x, y = place
-    for number in numbers:
-        axes.add_patch(Circle((x, y), 0.14, facecolor=color, linewidth=0))
-        axes.text(x, y, number, color=CARD, ha="center", va="center", fontsize=TEXT, weight="bold")
-        x += 0.31
-    write(axes, (x - 0.1, y), words, ink or color)
 
 
 def _mask(

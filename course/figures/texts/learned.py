@@ -115,7 +115,7 @@ def loss_by_position() -> Picture:
 def directions_at_right_angles() -> Picture:
     picture, axes = chart(
         3.3,
-        "In 384 features, two random directions are nearly at right angles",
+        "In 384 features, random directions are nearly at right angles",
         alt="How often two random directions have a certain cosine. With 8 features a wide hill "
         f"from -0.9 to 0.9, standard deviation {_spread(8)}; with 384 features a narrow peak at "
         f"0, standard deviation {_spread(384)}.",
@@ -183,7 +183,7 @@ def table_used_twice() -> Picture:
     best = scores.index(max(scores))
     picture, axes = diagram(
         2.45,
-        "One table at both ends: a row goes in, dot products with all rows come out",
+        "One table, both ends: a row goes in, dot products come out",
         alt="From left to right: the id 2, man, picks row 10, 10 of the token table. That goes "
         f"through the blocks, which give {listed(x[0, 0].tolist())}. The same table once more: its "
         f"dot products with that are the scores {', '.join(f'{s:g}' for s in scores)} of dog, "
@@ -283,7 +283,7 @@ def real_positions() -> Picture:
     cosines = measured("learned", "real_positions")["cosine_by_distance"]
     picture, axes = chart(
         3.6,
-        "Nearby positions have similar rows, and with the distance the cosine comes in waves",
+        "Nearby rows are similar; with distance the cosine makes waves",
         alt="The mean cosine of two rows of MiniLM's position table against their distance, 1 to "
         f"{len(cosines)}: {cosines[0]:.2f} at distance 1, {cosines[2]:.2f} at 3, {cosines[5]:.2f} "
         f"at 6, {cosines[8]:.2f} at 9, {cosines[11]:.2f} at 12, then smaller waves down to "

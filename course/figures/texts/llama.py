@@ -64,7 +64,7 @@ def who_shares() -> Picture:
 def rows_move() -> Picture:
     picture, axes = diagram(
         2.95,
-        "In the file the rows of a pair are neighbors; your rotation expects halves",
+        "The file interleaves a pair's rows; your rotation wants halves",
         alt="Left, a head of six rows as in the file, with the pairs 0 1, 2 3 and 4 5 in three "
         "colors. Right, the same rows in split halves, 0 2 4 and 1 3 5, so that each color has one "
         "row in each half.",
@@ -95,7 +95,7 @@ def breaks() -> Picture:
     listing = "; ".join(f"{name}: {loss:.2f}" for name, loss in zip(names, losses, strict=True))
     picture, axes = chart(
         4.4,
-        "Shifting every position changes nothing; a wrong order of rows costs most",
+        "Shifted positions cost nothing, misordered rows the most",
         alt=f"Bars: the loss of SmolLM2 on 512 tokens, right and with one mistake. {listing}.",
         x="loss, nats per token",
     )

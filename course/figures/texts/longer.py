@@ -58,7 +58,7 @@ def three_remedies() -> Picture:
     old = _trained()
     picture, axes = chart(
         3.6,
-        "YaRN keeps the fast pairs, divides the slow ones, and ramps between",
+        "YaRN keeps fast pairs, divides slow ones and blends in between",
         alt="For each of 64 pairs the new frequency as a share of the old one. Divided positions: "
         "a quarter for every pair. ntk_base: a curve that falls from 1 for pair 0 to a quarter "
         "for pair 63. YaRN: 1 up to pair 20, then falling steeply, a quarter from pair 46 on.",
@@ -82,7 +82,7 @@ def near_and_far() -> Picture:
     places = torch.logspace(0, math.log10(FACTOR * TRAINED), 60).round().unique()
     picture, axes = chart(
         3.9,
-        "Near, YaRN scores as in training; far, as with positions divided",
+        "Near, YaRN scores as in training; far, as divided positions do",
         alt="The score of a token with itself, against the distance from 1 to 16,384, on a "
         "logarithmic axis. As trained it falls steadily, and goes on falling beyond the trained "
         "4,096. With positions divided the same curve is four times further right. YaRN "
@@ -109,7 +109,7 @@ def a_part_turns() -> Picture:
     shown = [f"{entry:.4g}".replace("-", "−") for entry in turned]
     picture, axes = diagram(
         2.75,
-        "The first four features turn, the other four come back as they were",
+        "The first four features turn; the other four stay as they were",
         alt="A head of eight features, 1 to 8, of which four turn: features 0 and 2 are pair 0, "
         "features 1 and 3 pair 1. At position 3 they have become "
         f"{', '.join(shown[:4])}. Features 4 to 7 are still 5, 6, 7, 8.",
@@ -138,7 +138,7 @@ def scores_that_stay() -> Picture:
     quarter = [share * one + 1 - share for one in part]
     picture, axes = chart(
         3.5,
-        "With a quarter turned, three quarters of the score forget the distance",
+        "Turn a quarter, and three quarters of a score forget distance",
         alt="The score of a token with itself against the distance from 1 to 2,048, logarithmic. "
         f"With all 96 features turned it falls from 1 to {whole[-1]:.2f}; with 24 of 96 turned "
         f"only to {quarter[-1]:.2f}: the share of the 72 features that don't turn is 0.75.",
@@ -163,7 +163,7 @@ def buckets_grow() -> Picture:
     wide = [place for place, bucket in enumerate(buckets) if bucket == 28]
     picture, axes = chart(
         3.9,
-        "Sixteen distances have a bucket each; all others share the other sixteen",
+        "Sixteen distances get their own bucket; the rest share sixteen",
         alt="The bucket of each distance from 0 to 140, as stairs. Up to distance 15 each step is "
         "one wide. From there on steps grow: bucket 16 holds distances 16 to 18, bucket 28 holds "
         f"{wide[0]} to {wide[-1]}. Bucket 31, the last, begins at {last} and never ends.",
@@ -370,7 +370,7 @@ def two_heads() -> Picture:
     maps = [np.array(found[layer]) for layer in ("layer 1", "layer 2")]
     picture, grid = chart(
         4.8,
-        "One head looks one token back; with that, the next finds what followed",
+        "One head looks one token back, so the next finds what followed",
         alt=f"How much each token of the text {' '.join(signs)} looks at each one before it, in "
         "two heads of a model with T5's bias. In layer 1 the weight is on the line one token back, "
         f"{np.diagonal(maps[0], -1).mean():.2f} on average. In layer 2 each capital letter of the "

@@ -83,7 +83,7 @@ def one_hot_product() -> Picture:
     rows = reference("lookup").one_hot_lookup(TABLE, IDS).tolist()
     picture, axes = diagram(
         2.0,
-        "A one-hot row keeps one row of the table, and multiplies all others by zero",
+        "A one-hot row keeps one row and multiplies the others by zero",
         alt=f"One-hot rows of the ids {listed(IDS)}, times the table with rows 0 to 3, gives rows "
         "2, 0 and 2 of the table. Each one-hot row has its single 1 in the column of its id.",
     )
@@ -269,7 +269,7 @@ def first_loss() -> Picture:
     loss_at = dict(zip(sigmas, losses, strict=True))
     picture, axes = chart(
         3.7,
-        "Drawn at 0.02, a table starts with the loss of a guess; drawn at 1, far above it",
+        "Drawn at 0.02 a table starts at a guess's loss, at 1 far above",
         alt="The loss to expect before training, for GPT-2's sizes, against the standard "
         f"deviation of the table's rows, from {sigmas[0]:g} to 1. Up to 0.02 it is on "
         f"the line ln 50,257 = {knows_nothing:.1f}; at 0.1 it is {loss_at[0.1]:.0f}, and at 1, "
@@ -338,7 +338,7 @@ def real_neighbors() -> Picture:
     )
     picture, axes = diagram(
         2.75,
-        "In a trained table, tokens that are used in the same way are neighbors",
+        "In a trained table, tokens with similar uses are neighbors",
         alt=f"Three rows of SmolLM2's table of {n_rows:,} × {n_features}, and for each the five "
         f"rows with the highest cosine. \u2423 is a space. {listing}.",
     )

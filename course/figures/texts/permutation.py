@@ -31,7 +31,7 @@ PERM = [2, 0, 1]
 def in_order_or_at_once() -> Picture:
     picture, axes = diagram(
         3.2,
-        "A recurrent network waits for every word; attention reads them all at once, without order",
+        "A recurrent network reads in order; attention reads all at once",
         alt="Left a recurrent network: dog, bites and man go into three boxes, step 1, step 2 and "
         "step 3, and an arrow leads from each box to the next. Right attention: dog, bites and man "
         "are joined with one box, in a single step, and no arrow says which word came first.",
@@ -66,7 +66,7 @@ def dog_averages_all() -> Picture:
     )
     picture, axes = diagram(
         2.6,
-        "Dog's new vector is an average of all words, and half of it is dog",
+        "Dog's new vector is an average of all words, half of it dog",
         alt="The vectors of dog, bites and man below each other. Next to each are its score with "
         f"dog, {listed(scores)}, and its weight as a bar, {listed(weights, '.2f')}. Below is "
         f"the average by these weights, the new vector of dog: {listed(new, '.2f')}.",
@@ -102,7 +102,7 @@ def winner_takes_most() -> Picture:
     before, after = (weights[0] for weights in ranked.values())
     picture, grid = chart(
         3.3,
-        "Undivided, one key of 16 takes nearly all; divided, all have a say",
+        "Undivided, one key of 16 dominates; divided, all have a say",
         alt="Two bar charts of the weights of 16 keys, the largest first, on average over 4,000 "
         f"random queries with 64 features. Undivided the first has {before:.2f}; divided by 8 it "
         f"has {after:.2f}, and the others follow in small steps.",
@@ -122,7 +122,7 @@ def winner_takes_most() -> Picture:
 def same_vectors_moved() -> Picture:
     picture, axes = diagram(
         3.6,
-        "Swap dog and man, and their new vectors swap: nothing else happens",
+        "Swap dog and man: their new vectors swap, nothing else happens",
         alt="Left the sentence dog bites man, right the sentence man bites dog; above the vectors "
         "that go into attention, below those that come out. Lines join each word with itself: "
         "they cross in the same way above and below. Dog comes out as "
@@ -159,7 +159,7 @@ def gather_and_scatter() -> Picture:
     back = [read[place] for place in inverse]
     picture, axes = diagram(
         2.45,
-        "Gather reads from the positions in perm; scatter writes to them, and undoes it",
+        "Gather reads from the positions in perm; scatter writes to them",
         alt=f"Left a, b, c at positions 0, 1, 2. In the middle {', '.join(read)}, each next to "
         f"its entry of perm, {listed(perm)}. Right {', '.join(back)} again. Arrows lead from the "
         "left position that perm names to the middle, and from there to the right position that "
@@ -189,8 +189,7 @@ def scores_shuffled_alike() -> Picture:
     orders = (DOG_BITES_MAN, tuple(DOG_BITES_MAN[place] for place in PERM))
     picture, axes = diagram(
         2.6,
-        "Rows and columns are shuffled in the same way: dog keeps its three scores, and the "
-        "sum of their exponentials",
+        "Shuffling moves rows and columns together: dog keeps its scores",
         alt="Two tables of scores, of dog bites man and of man dog bites. The row of dog is "
         "marked: 1, 0.5, 0 in the first table; 0, 1, 0.5 in the second, one row lower. The sum of "
         "the exponentials is 5.37 in both.",
@@ -254,7 +253,7 @@ def asks_answers_hands_over() -> Picture:
     new = reference("permutation").projected_attention(tokens, w_q, w_k, w_v)[0, 1].tolist()
     picture, axes = diagram(
         3.3,
-        "Bites asks for nouns, dog and man answer, and each hands over who it is",
+        "Bites asks for nouns; dog and man answer with who they are",
         alt=f"The query of bites is {listed(queries[1].tolist())}. Below, for dog, bites and man, "
         f"the key, the score {listed(scores.tolist())}, the weight {listed(weights, '.2f')} and "
         f"the value. The weighted values add up to the new bites: {listed(new, '.2f')}, that is "
@@ -291,7 +290,7 @@ def asks_answers_hands_over() -> Picture:
 def heads_are_slices() -> Picture:
     picture, axes = diagram(
         2.55,
-        "A head is a slice of the width: two heads, two averages of the same words",
+        "A head is a slice of the width: two heads, two averages",
         alt="Rows of dog, bites and man, eight features wide, cut into two slices of four. Head 0 "
         "takes features 0 to 3 of all three words, head 1 takes features 4 to 7. Each slice goes "
         "through its own attention, and the two results are next to each other again, eight "
@@ -319,7 +318,7 @@ def heads_are_slices() -> Picture:
 def mask_stays_in_place() -> Picture:
     picture, axes = diagram(
         3.05,
-        "The mask does not move with the words: at the front dog sees one word, at the end three",
+        "The mask stays put: first, dog sees one word; last, all three",
         alt="Two triangles of attention weights under a causal mask, a row for each word, above "
         "the diagonal all hidden. In dog bites man dog's row holds a single 1. In man bites dog "
         "dog is last, and its row holds three weights. So dog's new vector is "
@@ -349,7 +348,7 @@ def second_layer_sees_order() -> Picture:
     orders = (DOG_BITES_MAN, ("bites", "dog", "man"))
     picture, axes = diagram(
         1.75,
-        "Dog and bites swap: one layer leaves man the same, two layers do not",
+        "Swap dog and bites: one layer leaves man as it was, two do not",
         alt="The vector of man, last in dog bites man and last in bites dog man, under a causal "
         "mask. After one layer it is the same in both sentences; after two layers it differs.",
     )
@@ -376,7 +375,7 @@ def mask_numbers_the_places() -> Picture:
     open_ = lesson.toy_attention(marker).flatten().tolist()
     picture, grid = chart(
         3.5,
-        "With the mask every position gets its own number; without it, only the first does",
+        "With the mask, every position gets its own number",
         alt=f"Two charts of the outputs of {n_places} tokens, the first marked with a 1. With the "
         f"mask they fall as 1, 1/2, 1/3 to 1/{n_places}. Without it the first is {open_[0]:.2f}, "
         f"and all others are {open_[1]:.2f}.",

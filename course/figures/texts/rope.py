@@ -235,7 +235,7 @@ def angles_seen() -> Picture:
     after = math.degrees(slower[2] * trained * factor)
     picture, axes = diagram(
         4.6,
-        "In a longer text, slow pairs reach angles that training never showed",
+        "In longer texts, slow pairs reach angles unseen in training",
         alt="Dials of pairs 0, 32, 50 and 63 of a head of width 128, base 10,000. In training on "
         "4,096 tokens pairs 0 and 32 saw their whole circle, pair 50 saw "
         f"{degrees[2][0]:.0f} degrees, pair 63 {degrees[3][0]:.0f}. With 16,384 tokens pair 50 "
@@ -311,7 +311,7 @@ def score_by_distance() -> Picture:
     lowered = [(plain + bias[s : s + reach + 1, s]).tolist() for s in places]
     picture, axes = chart(
         4.0,
-        "RoPE and ALiBi score the distance alone, wherever the two tokens are",
+        "RoPE and ALiBi score distance alone, wherever the tokens are",
         alt="The score of the same two tokens over 0 to 64 steps back, at five places of a text. "
         "Sinusoidal rows, added: five different curves. RoPE: the five curves are one, which goes "
         "up and down. ALiBi, head 5 of 8: one straight line, falling by 2.",
@@ -335,7 +335,7 @@ def score_by_distance() -> Picture:
 def where_each_acts() -> Picture:
     picture, axes = diagram(
         3.2,
-        "A position can come in at three points: a sum, a rotation or a penalty",
+        "Positions enter at three points: a sum, a rotation, a penalty",
         alt="The way of tokens through a transformer. Learned and sinusoidal rows are added to the "
         "token rows, once. In each layer the sum becomes queries, keys and values. RoPE turns "
         "queries and keys. Their products are the scores, from which ALiBi subtracts a penalty. "
@@ -374,7 +374,7 @@ def reading_on() -> Picture:
     lengths = (64, 128, 256)
     picture, axes = chart(
         4.2,
-        "RoPE is best at its trained length, and needs a new base beyond it",
+        "RoPE is best at its trained length; beyond, it needs a new base",
         alt="Loss over the length of the text read, 64, 128 and 256 characters, after training on "
         "64. "
         + " ".join(

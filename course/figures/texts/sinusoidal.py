@@ -28,7 +28,7 @@ def hands_of_three_positions() -> Picture:
     next_to_it, far = ([math.degrees(rate * (other - first)) for rate in rates] for other in others)
     picture, axes = diagram(
         4.2,
-        "The fast hand tells 7 from 8, but not from 51: there the slower hands help",
+        "The fast hand tells 7 from 8; slower hands tell 7 from 51",
         alt="Four clocks for each of the positions 7, 8 and 51, from a fast hand that turns once "
         f"in {turns[0]} positions to a slow one that takes {turns[-1]}. From 7 to 8 the first hand "
         f"has moved by {next_to_it[0]:.0f} degrees, the others hardly. At 51 the first hand is "
@@ -64,7 +64,7 @@ def row_notes_the_tips() -> Picture:
     rates = reference("sinusoidal").inverse_frequencies(width).tolist()
     picture, axes = diagram(
         3.3,
-        "A row notes where the tip of each hand is: cosine to the right, sine up",
+        "A row records each hand's tip: cosine to the right, sine up",
         alt="Two clocks for position 1 and C = 4, above the four numbers of row 1. Hand 0 has "
         f"turned by 1 radian: its tip is {row[0]:.4f} up and {row[1]:.4f} to the right. Hand 1 has "
         f"turned by 0.01: its tip is {row[2]:.4f} up and {row[3]:.4f} to the right.",
@@ -99,7 +99,7 @@ def columns_slow_down_like_bits() -> Picture:
     digits = torch.arange(length)[:, None] >> torch.arange(bits) & 1
     picture, grid = chart(
         4.7,
-        "Each hand turns more slowly than the one before, like the bits of a counter",
+        "Hands slow down one after another, like the bits of a counter",
         alt=f"Left the numbers 0 to {length - 1} in binary, the ones in the first column: it flips "
         "at every step, the next at every second, the fifth only once. Right the cosines of 8 "
         f"hands at positions 0 to {length - 1}: hand 0 goes from 1 to -1 and back five times, the "
@@ -199,7 +199,7 @@ def product_depends_on_the_distance() -> Picture:
     at = dict(zip(offsets, products[min(starts)], strict=True))
     picture, grid = chart(
         4.2,
-        "The dot product falls with the distance, in ripples, and is the same from every position",
+        "The dot product ripples down with distance, from any position",
         alt=f"Left the dot products of positions 100, 700 and 1500 with those up to {reach} before "
         f"and behind, for C = {width}: all are on one curve, which falls from {at[0]:.0f} at "
         f"distance 0 to {at[5]:.1f} at 5 and {at[reach]:.1f} at {reach}, the same on both sides. "
@@ -268,7 +268,7 @@ def biases_follow_diagonals() -> Picture:
     length, largest = 6, 3
     picture, axes = diagram(
         3.25,
-        "A relative bias depends on the distance: it is the same along each diagonal",
+        "A relative bias is the same along each diagonal",
         alt=f"A square of {length} by {length} cells, a row for each query and a column for each "
         "key. A cell names the bias of its distance: b(0) on the diagonal, b(−1) below it, b(1) "
         f"above it. From distance {largest} on, all cells share b(−{largest}) or b({largest}).",

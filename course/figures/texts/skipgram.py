@@ -148,7 +148,7 @@ def scores_and_pmi() -> Picture:
     )
     picture, axes = chart(
         4.0,
-        "The more often two words meet, the nearer their score comes to PMI − log K",
+        "For words that meet often, the score is close to PMI − log K",
         alt="How far scores are from PMI - log K, in nats, against how often the pair meets, from "
         f"less than once to 100 times and more. {told}.",
         x="how often the pair meets, at least",
@@ -172,7 +172,7 @@ def king_man_woman() -> Picture:
     to_queen = math.sqrt(corner_squared + 1 - 2 * with_queen)
     picture, grid = chart(
         3.9,
-        "Nearest to king − man + woman is king; queen wins only by a rule",
+        "Nearest to king − man + woman is king; a rule makes queen win",
         alt="Left, man, woman, king and queen in the plane of the first three. The fourth corner "
         f"of their parallelogram, king - man + woman, is {across:.2f} from king. Queen looks "
         f"nearer on paper, but is {to_queen:.2f} away, most of it out of the page. Right, the "

@@ -54,7 +54,7 @@ html_use_index = False  # the search finds more
 html_domain_indices = False
 html_static_path = ["static"]
 html_extra_path = ["extra"]
-html_css_files = ["site.css", "cards.css", "lab.css"]
+html_css_files = ["site.css", "text.css", "lab.css"]
 html_js_files = ["site.js", ("lab.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_sourcelink = False
@@ -66,11 +66,13 @@ html_theme_options = {
         "color-brand-content": "#0a5c8f",
         "color-brand-visited": "#6a3d8f",
         "color-passed": "#00713a",
+        "color-trouble": "#a84300",
     },
     "dark_css_variables": {
         "color-brand-primary": "#6cc0f0",
         "color-brand-content": "#6cc0f0",
         "color-brand-visited": "#c3a3e6",
         "color-passed": "#2fc27a",
+        "color-trouble": "#f5a35c",
     },
 }

@@ -1,10 +1,21 @@
-// Lessons come first, and before all the one whose file bears the name that is searched for.
-Scorer.score = ([page, , , , score]) => {
-  const query = new URLSearchParams(location.search).get("q").trim().toLowerCase();
-  const isLesson = /^course\/lessons\/\d/.test(page);
-  return score + (isLesson ? 20 : 0) + (isLesson && page.endsWith(`_${query}`) ? 20 : 0);
-};
-
 // Sphinx fetches each page found for an excerpt, which a browser forbids without a server. So the
 // texts come along, in pages.js.
 window.fetch = async (page) => new Response(PAGES[page]);
+
+const WORDS = (new URLSearchParams(location.search).get("q") ?? "").toLowerCase().match(/\S+/g) ?? [];
+
+/** How often a page says the words that are searched for. */
+function mentions(page) {
+  const text = PAGES[`./${page}.html`]?.toLowerCase() ?? "";
+  return WORDS.reduce((sum, word) => sum + text.split(word).length - 1, 0);
+}
+
+// Lessons come first: the one whose file is named like that, then the one that says it most often.
+Scorer.score = ([page, , , , score]) => {
+  if (!/^course\/lessons\/\d/.test(page)) return score;
+  return score + 20 + Math.min(mentions(page), 40) + (page.endsWith(`_${WORDS.join(" ")}`) ? 60 : 0);
+};
+
+// Sphinx looks for the stems of words in a text ("rotari"), and quotes its beginning if none is there.
+const quote = Search.makeSearchSummary;
+Search.makeSearchSummary = (page, _, anchor) => quote(page, WORDS, anchor);
