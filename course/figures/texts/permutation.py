@@ -122,7 +122,7 @@ def winner_takes_most() -> Picture:
 def same_vectors_moved() -> Picture:
     picture, axes = diagram(
         3.6,
-        "Swap dog and man: their new vectors swap, nothing else happens",
+        "Swap dog and man: their new vectors swap, and nothing else",
         alt="Left the sentence dog bites man, right the sentence man bites dog; above the vectors "
         "that go into attention, below those that come out. Lines join each word with itself: "
         "they cross in the same way above and below. Dog comes out as "
@@ -189,7 +189,7 @@ def scores_shuffled_alike() -> Picture:
     orders = (DOG_BITES_MAN, tuple(DOG_BITES_MAN[place] for place in PERM))
     picture, axes = diagram(
         2.6,
-        "Shuffling moves rows and columns together: dog keeps its scores",
+        "Rows and columns are shuffled alike: dog keeps its scores",
         alt="Two tables of scores, of dog bites man and of man dog bites. The row of dog is "
         "marked: 1, 0.5, 0 in the first table; 0, 1, 0.5 in the second, one row lower. The sum of "
         "the exponentials is 5.37 in both.",

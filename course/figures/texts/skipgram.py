@@ -28,7 +28,7 @@ def pairs_in_a_window() -> Picture:
     colors = {"king": ACCENT, "queen": SECOND}
     picture, axes = diagram(
         3.5,
-        "King and queen never meet, and yet they keep the same company",
+        "King and queen never meet, yet they keep the same company",
         alt=f"Above, the text {' '.join(WORDS)}, in which curved arrows lead from king and from "
         "queen to the words next to them: the and rules, for both. Below, a table counts how often "
         f"each word meets each other one. The rows of king and queen are equal: "
