@@ -3,9 +3,9 @@
 #
 # *How would you find out whether a machine knows who bit whom?*
 #
-# A language model without order is a model of shopping lists. If attention cannot see order, no
-# amount of training will teach it, and you would want to know that before you pay for the training.
-# Your `equivariance_gap` is the instrument. Here you point it at real layers.
+# A language model without order is a model of shopping lists. If attention can't see order, no
+# amount of training will teach it, and you'd want to know that before you pay for the training.
+# Your `equivariance_gap` is the instrument. In this notebook, you point it at real layers.
 
 # %%
 import torch
@@ -27,22 +27,22 @@ perm = torch.tensor([3, 4, 2, 6, 1, 0, 5])
 # %% [markdown]
 # ## The two ways round
 #
-# Shuffle what comes out, or shuffle what goes in. The third panel is the difference, drawn in the
-# colors of the other two:
+# You can shuffle what comes out, or shuffle what goes in. The third panel is the difference, drawn
+# in the colors of the other two:
 
 # %%
 before, after = permutation.toy_attention(x)[0], permutation.toy_attention(x[:, perm])[0]
 figures.shuffle_panels(before, after, perm, words)
 
 # %% [markdown]
-# The rest is rounding. But this is a toy with nothing to learn. Does it also hold for the real
+# What's left is rounding. But this is a toy with nothing to learn. Does it also hold for the real
 # thing?
 
 # %% [markdown] tags=["prediction"]
-# PyTorch's own encoder, as in BERT but without positions: six layers, four heads
-# each, layer norms, MLPs, random weights. The word "the" is at positions 0 and 3 of our sentence,
-# once before "dog", once before "man". After six layers of attention to its surroundings, how
-# similar (cosine) are the two output vectors of "the"? About 0, about 0.5, about 0.9, or 1?
+# Take PyTorch's own encoder, as in BERT but without positions: six layers with four heads each,
+# layer norms, MLPs, random weights. The word "the" is at positions 0 and 3 of our sentence, once
+# before "dog" and once before "man". After six layers of attention to its surroundings, how similar
+# (cosine) are the two output vectors of "the"? About 0, about 0.5, about 0.9, or 1?
 
 # %% tags=["guess"]
 guess = Guess(cosine=...)
@@ -62,28 +62,30 @@ guess.compare(cosine=F.cosine_similarity(first, second, dim=0).item())
 # <details><summary>What happened, and why</summary>
 #
 # 1: they are the same vector. "Before dog" and "before man" are facts about *order*, and nothing in
-# the six layers knows any order. Both occurrences ask the same question of the same set of words,
-# so they get the same answer, in each layer again. The gap of the encoder is rounding, below
-# 0.000001: shuffling before or after six layers makes no difference.
+# the six layers knows about order. In each layer, both occurrences ask the same question of the
+# same set of words, so they get the same answer. The gap of the encoder is rounding, below
+# 0.000001: it makes no difference whether you shuffle before or after the six layers.
 #
-# The intuition that goes wrong is "context": attention does mix in the context, but the context of
-# a word, without positions, is the whole bag of words, the same for every word in it.
+# If you expected less, it's probably because of the word "context". Attention does mix in the
+# context, but without positions, the context of a word is the whole bag of words, and that's the
+# same for every word in it.
 #
 # </details>
 
 # %% [markdown]
 # ## Can it be trained away?
 #
-# Take 20 of the kingdom's nouns and all 380 sentences "A bites B". `bag_vector` turns each into one
-# vector of 512 features. On top of it comes a readout with a score for each noun: who is it that
-# bites? It has 512 · 20 = 10,240 weights, and least squares finds those that fit exactly these 380
-# sentences best. There are no others to test on, so memorizing is allowed.
+# Take 20 of the kingdom's nouns and all 380 sentences of the form "A bites B". `bag_vector` turns
+# each sentence into one vector of 512 features. On top of it comes a readout with a score for each
+# noun: who does the biting? The readout has 512 · 20 = 10,240 weights, and least squares finds the
+# weights that fit exactly these 380 sentences best. There are no other sentences to test on, so
+# memorizing is allowed.
 
 # %% [markdown] tags=["prediction"]
-# With 27 weights for each sentence, how many percent of its own training sentences
-# does the best readout get right, on top of `toy_attention`? On top of `projected_attention` with
-# random queries, keys and values? And on top of `causal_toy_attention`, where each word sees only
-# itself and those before it?
+# The readout has 27 weights for each sentence. What percentage of its own training sentences can
+# the best readout get right on top of `toy_attention`? On top of `projected_attention` with random
+# queries, keys and values? And on top of `causal_toy_attention`, where each word sees only itself
+# and the words before it?
 
 # %% tags=["guess"]
 guess = Guess(toy_attention=..., projected_attention=..., causal_toy_attention=...)
@@ -104,7 +106,7 @@ for name, layer in layers.items():
     bags = permutation.bag_vector(layer, sentences)  # (380, 512)
     readout = torch.linalg.lstsq(bags, F.one_hot(biter).float(), driver="gelsd").solution
     percent[name] = 100 * ((bags @ readout).argmax(dim=1) == biter).float().mean().item()
-    print(f"{name:<20} {percent[name]:.0f} %")
+    print(f"{name:<20} {percent[name]:.0f}%")
 
 # %% tags=["guess"]
 guess.compare(**percent)
@@ -112,19 +114,19 @@ guess.compare(**percent)
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 50 %, 50 % and 100 %. The usual rule, "enough weights can memorize anything", has a condition: the
+# 50%, 50% and 100%. The usual rule that "enough weights can memorize anything" has a condition: the
 # inputs must differ. "Dog bites man" and "man bites dog" arrive as the same vector, with two
-# different right answers. Whatever the readout says, it is right for one and wrong for the other:
-# 190 of 380. More data, more layers and more training don't change that, and neither do the
-# projections: they act on each word by itself.
+# different right answers. Whatever the readout says, it's right for one and wrong for the other:
+# 190 of 380. More data, more layers and more training don't change that. Neither do the
+# projections, because they act on each word by itself.
 #
-# (Our own first try gave 100 % for all. The readout was computed in float64, which is precise
-# enough to memorize the *rounding errors* of the float32 bags, which differ in the eighth digit.
-# Put `.double()` after both `bag_vector(...)` and `F.one_hot(...)` to see it.)
+# (On our own first try, all three got 100%. The readout was computed in float64, which is precise
+# enough to memorize the *rounding errors* of the float32 bags, which differ in the eighth digit. To
+# see it, put `.double()` after both `bag_vector(...)` and `F.one_hot(...)`.)
 #
-# The mask has no weights at all, and it lets order in. The first word is part of all three
-# averages, the last word of one. So the biter weighs more in the sum than the bitten, and a readout
-# can see that.
+# The mask has no weights at all, and yet it lets order in. The first word is part of all three
+# averages, the last word only of one. So the biter counts for more in the sum than the bitten, and
+# a readout can see that.
 #
 # </details>
 
@@ -132,10 +134,10 @@ guess.compare(**percent)
 # ## How far does a swap reach?
 
 # %% [markdown] tags=["prediction"]
-# Now the mask, on the seven words "the dog bites the man at night". Exchange the
-# words at positions 0 and 2: "bites dog the the man at night". Each word can see what comes before
-# it, so "man", "at" and "night" all have the exchange in view. At how many of the seven positions
-# does the output of the word change? With one layer of attention, and with two?
+# Now for the mask, with the seven words "the dog bites the man at night". Exchange the words at
+# positions 0 and 2: "bites dog the the man at night". Each word can see what comes before it, so
+# "man", "at" and "night" all see both exchanged words. At how many of the seven positions does the
+# word's output change? With one layer of attention, and with two?
 
 # %% tags=["guess"]
 guess = Guess(positions_with_one_layer=..., positions_with_two_layers=...)
@@ -167,40 +169,41 @@ def n_changed(layers):
 guess.compare(positions_with_one_layer=n_changed(1), positions_with_two_layers=n_changed(2))
 
 # %% [markdown] tags=["slider"]
-# Move the sliders. Exchange positions 0 and 3: both are "the". Does any output change?
+# Move the sliders. Exchange positions 0 and 3, which are both "the". Does any output change?
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# With one layer at three positions, 0 to 2, from the first exchanged word to the second. "The man
-# at night" after them is blank in the third panel: a word sees the words before it as a *set*, and
-# the set is the same. The mask hides the future, but it does not put the past in order.
+# With one layer, it changes at three positions, 0 to 2, from the first exchanged word to the
+# second. "The man at night" after them is blank in the third panel. A word sees the words before it
+# as a *set*, and the set is the same. The mask hides the future, but it doesn't put the past in
+# order.
 #
-# With two layers all seven change. Positions 0 to 2 leave the first layer with other outputs, and
-# the second layer passes these on to all later words.
+# With two layers, all seven change. Positions 0 to 2 leave the first layer with different outputs,
+# and the second layer passes these on to all later words.
 #
-# Exchange positions 0 and 3 instead: both are "the", so the sentence stays as it was, and "dog"
-# and "bites" between them notice nothing. But the two "the" differ from each other. With the mask,
-# the same word gets another output at another position.
+# If you exchange positions 0 and 3 instead, which are both "the", the sentence stays the same, and
+# "dog" and "bites" between them notice nothing. But the two "the" differ from each other. With the
+# mask, the same word gets a different output at a different position.
 #
-# So a model with a mask can find out about order, at the price of a layer. Handing it the position
-# is cheaper, and that is what the next lessons do.
+# So a model with a mask can find out about order, but it costs a layer. It's cheaper to hand it the
+# positions, and that's what the next lessons do.
 #
 # </details>
 
 # %% [markdown] answer="two-the" points=2
 # ## In your own words: the two "the"
 #
-# A colleague says: "Our encoder without positions cannot tell the two *the* apart because it has
-# only six layers and was not trained. With twelve layers and enough data it will." What is wrong
+# A colleague says: "Our encoder without positions can't tell the two *the* apart because it has
+# only six layers and wasn't trained. With twelve layers and enough data, it will." What's wrong
 # with that, and what would have to change instead?
 #
 # ### BEGIN SOLUTION
-# Depth and training change the weights, and the argument holds for all weights. The two words enter
+# Depth and training change the weights, but the argument holds for all weights. The two words enter
 # as the same vector. In every layer, equal vectors ask with equal queries, meet the same set of
-# keys and values, and so get equal outputs; the layer norms, the MLP and the residual connection
-# work on each token alone and map equal to equal. By induction they are equal after any number of
-# layers. Training cannot separate them either, because every weight acts on both in the same way.
+# keys and values, and so get equal outputs. The layer norms, the MLP and the residual connection
+# work on each token alone and map equal to equal. By induction, they are equal after any number of
+# layers. Training can't separate them either, because every weight acts on both in the same way.
 # Something that depends on the position must come in: positions added to the inputs (or to queries
 # and keys), or a causal mask.
 #

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # 3. A second table, indexed by position
 #
-# *The rows start as random numbers, and nobody says that row 5 is next to row 6. What does
+# *The rows start out random, and nobody tells the table that row 5 is next to row 6. What does
 # training turn them into?*
 #
 # GPT-2 learned its positions in this way. If you want to use a model on texts longer than those it
-# was trained on, what matters is which rows were trained, and what they have become. Both can be
-# seen in a model that trains in a few seconds.
+# was trained on, what matters is which rows were trained, and what they have become. You can see
+# both in a model that trains in a few seconds.
 
 # %%
 import math
@@ -40,11 +40,11 @@ tokens, positions = gpt.tok_emb.weight[sentence[0]].detach(), gpt.pos_emb.weight
 figures.token_position_sum(tokens[:, :24], positions[:, :24], words)
 
 # %% [markdown]
-# These are the first 24 of 384 features. The marked rows are the same row of the token table but
-# two different rows of the sum.
+# These are the first 24 of 384 features. The marked rows come from the same row of the token table,
+# but they are two different rows of the sum.
 
 # %% [markdown] tags=["prediction"]
-# `GPTEmbedding` gives a vector for each "the", at positions 0 and 4. How similar (cosine) are the
+# `GPTEmbedding` returns a vector for each "the", at positions 0 and 4. How similar (cosine) are the
 # two? And how similar are "the" and "cat" if *both* are at position 0, in two sentences?
 
 # %% tags=["guess"]
@@ -66,25 +66,25 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# About 0.5 in both cases. Token rows and position rows are drawn with the same spread, so half of
-# a vector's squared length comes from each. Two "the" share the first half, and two words at
+# About 0.5 in both cases. Token rows and position rows are drawn with the same spread, so each
+# contributes half of a vector's squared length. Two "the" share the first half, and two words at
 # position 0 share the second. So to an untrained model, "the same word elsewhere" is no more
-# similar than "another word here". If you guessed 0.9 for the first, you thought of the position
-# as a small mark on a word. It is half of the vector.
+# similar than "another word here". If you guessed 0.9 for the first, you thought of the position as
+# a small mark on a word. It's half of the vector.
 #
-# (The numbers are not exactly 0.5, because two random rows of 384 features are not exactly at
-# right angles: their cosine scatters by $1/\sqrt{384} = 0.05$.)
+# (The numbers aren't exactly 0.5, because two random rows of 384 features aren't exactly at right
+# angles: their cosine scatters by $1/\sqrt{384} = 0.05$.)
 #
 # </details>
 
 # %% [markdown]
 # ## A small GPT, in seconds
 #
-# The model has your `GPTEmbedding` at one end, your `tied_logits` at the other, and one
-# transformer block from PyTorch with a causal mask in between. It reads 32 characters of the
-# kingdom's text and predicts the next one at each of the 32 positions. The position table has 48
-# rows, so the last 16 are not needed. (The kingdom is used here even if you fetched
-# TinyShakespeare, which takes longer to learn.)
+# The model has your `GPTEmbedding` at one end, your `tied_logits` at the other, and one transformer
+# block from PyTorch with a causal mask in between. It reads 32 characters of the kingdom's text and
+# predicts the next character at each of the 32 positions. The position table has 48 rows, so the
+# last 16 are never used. (The notebook uses the kingdom even if you downloaded TinyShakespeare,
+# which takes longer to learn.)
 
 # %%
 tokenizer = CharTokenizer.from_text(kingdom_text())
@@ -101,9 +101,9 @@ def losses(ids, targets):  # (B, T) each -> (B, T), nats per character
 
 
 # %% [markdown] tags=["prediction"]
-# The texts start at random points, so position 5 is no more likely to hold an "e" than position
-# 25. After 400 steps, how similar (cosine) are the rows of neighboring positions, such as 15 and
-# 16? And those of 0 and 31? At the start both are near 0.
+# The texts start at random points, so an "e" is as likely at position 5 as at position 25. After
+# 400 steps, how similar (cosine) are the rows of neighboring positions, such as 15 and 16? And
+# those of 0 and 31? At the start, both are near 0.
 
 # %% tags=["guess"]
 guess = Guess(neighbors=..., ends=...)
@@ -133,7 +133,7 @@ play(
 guess.compare(neighbors=neighbors, ends=ends)
 
 # %% [markdown] tags=["slider"]
-# Move the slider from 0 to 400. When does the picture start to glow, and where first?
+# Move the slider from 0 to 400. When does the picture start to glow, and where does it start?
 
 # %%
 figures.dot_against_offset({"fresh": tables[0][:32], "after 400 steps": tables[400][:32]})
@@ -141,17 +141,17 @@ figures.dot_against_offset({"fresh": tables[0][:32], "after 400 steps": tables[4
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Neighbors have become similar, with a cosine of about 0.8, and the two ends are opposite, at
-# about −0.8. At step 0 there is only the diagonal, and around step 100 the picture starts to
-# glow. Nobody told the table that 15 is next to 16. Our explanation is that both positions do
-# similar work: they look a few characters back and predict the next one, so their gradients point
-# in similar directions. The agreement isn't perfect. In twelve measurements (three seeds, steps
-# 50 to 200) the gradients of neighbors had a cosine of 0.4 on average, from 0.15 to 0.54, and
-# those of positions 24 apart had 0.1. But it adds up over hundreds of steps. The order in the
-# table is a trace of the work that was done with it.
+# Neighbors have become similar, with a cosine of about 0.8, and the two ends point in opposite
+# directions, at about −0.8. At step 0 you see only the diagonal, and around step 100 the picture
+# starts to glow. Nobody told the table that 15 is next to 16. Our explanation is that neighboring
+# positions do similar work: they look a few characters back and predict the next one, so their
+# gradients point in similar directions. The agreement isn't perfect. In twelve measurements (three
+# seeds, steps 50 to 200), the gradients of neighbors had a cosine of 0.4 on average, from 0.15 to
+# 0.54, and those of positions 24 apart had 0.1. But it adds up over hundreds of steps. The order in
+# the table is a trace of the work that was done with it.
 #
-# In the second figure the band of the trained table is wide. Its products depend on where you
-# start, not only on the distance. A learned table becomes smooth; nothing makes it *relative*.
+# In the second figure, the band of the trained table is wide. Its products depend on where you
+# start, not only on the distance. Training makes a table smooth, but nothing makes it *relative*.
 # The bottom right corner of the first figure, positions 32 to 47, hasn't changed since the start.
 #
 # </details>
@@ -159,7 +159,7 @@ figures.dot_against_offset({"fresh": tables[0][:32], "after 400 steps": tables[4
 # %% [markdown]
 # ## Past the end of training
 #
-# The table has 48 rows, so the model accepts texts of 48 characters, without an error. It was
+# The table has 48 rows, so the model accepts texts of 48 characters without an error. It was
 # trained on 32.
 
 # %% [markdown] tags=["prediction"]
@@ -175,7 +175,7 @@ batch = get_batch(text, block_size=48, batch_size=256, generator=torch.Generator
 with torch.no_grad():
     curves = {"as trained": losses(*batch).mean(dim=0)}
 print("the tail is as it was drawn:", torch.equal(tables[0][32:], gpt.pos_emb.weight[32:]))
-figures.loss_curve(curves, untrained=math.log(27), unit="nats per character", step="place")
+figures.loss_curve(curves, untrained=math.log(27), unit="nats per character", step="position")
 
 # %% tags=["guess"]
 guess.compare(loss=curves["as trained"][47].item())
@@ -185,26 +185,26 @@ guess.compare(loss=curves["as trained"][47].item())
 #
 # More: about 4, *worse than knowing nothing*. Rows 32 to 47 never got a gradient, and Adam leaves
 # such rows alone (lesson 1), so they still hold their initial random numbers. The block gets
-# vectors unlike any it was trained on, and it doesn't become unsure. It becomes confident and
+# vectors unlike any that it was trained on. That doesn't make it unsure. It makes it confident and
 # wrong.
 #
-# At position 32 the damage is smaller, because only its own row is strange and everything it
-# looks back at is familiar. Two or three positions later, the surroundings are strange as well.
-# (At the left end, positions 0 to 3 are hard for an honest reason: there is nothing to look back
-# at yet.)
+# At position 32, the damage is smaller, because only its own row is strange, and everything it
+# looks back at is familiar. Two or three positions later, the surroundings are strange as well. (At
+# the left end, positions 0 to 3 are hard for an honest reason: there's nothing to look back at
+# yet.)
 #
 # </details>
 
 # %% [markdown]
 # ## Can it be repaired without training?
 #
-# Here are three ideas for rows 32 to 47, none of which trains anything. *Repeat*: use rows 16 to
-# 31 once more. *Last*: copy row 31 into all of them. *Stretch*: stretch the 32 trained rows over
+# Here are three ideas for rows 32 to 47, none of which trains anything. *Repeat*: use rows 16 to 31
+# a second time. *Last*: copy row 31 into all of them. *Stretch*: stretch the 32 trained rows over
 # 48 positions by linear interpolation, so that almost every position gets a mixture of two rows.
 
 # %% [markdown] tags=["prediction"]
-# Which is best, and which is worst? Stretching changes the rows of *all* positions, including
-# those where nothing was wrong and the loss is 0.7. What will their loss be after stretching?
+# Which is best, and which is worst? Stretching changes the rows of *all* positions, including those
+# where nothing was wrong and the loss is 0.7. What will their loss be after stretching?
 
 # %% tags=["guess"]
 guess = Guess(best=..., worst=..., loss_where_nothing_was_wrong=...)
@@ -221,7 +221,7 @@ for name, rows in repairs.items():
         gpt.pos_emb.weight.copy_(rows)
         curves[name] = losses(*batch).mean(dim=0)
 gpt.pos_emb.weight.data.copy_(tables[400])
-figures.loss_curve(curves, untrained=math.log(27), unit="nats per character", step="place")
+figures.loss_curve(curves, untrained=math.log(27), unit="nats per character", step="position")
 
 # %% tags=["guess"]
 tail = {name: curves[name][32:].mean().item() for name in repairs}
@@ -235,18 +235,18 @@ guess.compare(
 # <details><summary>What happened, and why</summary>
 #
 # Stretching wins by far. Averaged over positions 32 to 47, the loss is 3.9 as trained, 3.7 with
-# *repeat*, 2.1 with *last*, and 0.8 with *stretch*. The price is small: at the positions where
-# nothing was wrong, it goes from 0.7 to 0.8.
+# *repeat*, 2.1 with *last*, and 0.8 with *stretch*. The price is small: where nothing was wrong,
+# the loss goes from 0.7 to 0.8.
 #
-# It works because neighbors are similar. A mixture of two trained rows is nearly a trained row,
-# and "three to the left" is still in the same direction. On a fresh table, the mixture would be
+# It works because neighbors are similar. A mixture of two trained rows is almost a trained row, and
+# "three to the left" is still in the same direction. In an untrained table, the mixture would be
 # halfway between two unrelated rows. Vision transformers are adapted to larger images in the same
 # way (Dosovitskiy et al., 2021, arXiv:2010.11929, section 3.2).
 #
-# The two ideas that keep the trained rows where they were lose. With *last*, the model cannot
-# tell the new positions apart, and the more of them there are, the worse it gets. With *repeat*,
-# the row of position 32 says 16, and the row of position 31 says 31, so the previous character
-# seems to be fifteen positions *ahead*.
+# The two ideas that leave the trained rows where they were lose. With *last*, the model can't tell
+# the new positions apart, and the more of them there are, the worse it gets. With *repeat*, the row
+# at position 32 says 16, and the row at position 31 says 31, so the previous character seems to be
+# fifteen positions *ahead*.
 #
 # </details>
 
@@ -254,9 +254,9 @@ guess.compare(
 # ## What would a long table cost?
 
 # %% [markdown] tags=["prediction"]
-# In GPT-2 small the positions are 0.63 % of the parameters, for 1,024 positions. Some of today's
+# In GPT-2 small, the positions take 0.63% of the parameters, for 1,024 positions. Some of today's
 # models read a million tokens. With a learned table for 1,000,000 positions at GPT-2's width of
-# 768, how many parameters does the table alone have, measured in whole GPT-2s (124,439,808)?
+# 768, how many parameters would the table alone have, measured in whole GPT-2s (124,439,808)?
 
 # %% tags=["guess"]
 guess = Guess(GPT_2s=...)
@@ -272,18 +272,19 @@ guess.compare(GPT_2s=n_parameters / 124_439_808)
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Six. And each row learns only from texts that are long enough to reach it, which are rare: the
-# last rows of such a table would be like the tail that you saw. A formula has neither problem,
-# and that is the next lesson.
+# Six. And each row learns only from texts that are long enough to reach it, which are rare. The
+# last rows of such a table would look like the tail that you just saw. A formula has neither
+# problem, and that's the next lesson.
 #
 # </details>
 
 # %% [markdown]
 # ## From a text to the first attention
 #
-# The whole input path, once, on your functions: text, ids, a batch, token rows plus position rows,
-# an RMS norm as in MicroGPT, and one attention with random weights. If a shape or a dtype is wrong
-# anywhere, you see it here. (TinyShakespeare if you fetched it, else the toy kingdom.)
+# This is the whole input path, once, on your functions: text, ids, a batch, token rows plus
+# position rows, an RMS norm as in MicroGPT, and one attention with random weights. If a shape or a
+# dtype is wrong anywhere, you see it here. (It uses TinyShakespeare if you downloaded it, and the
+# toy kingdom otherwise.)
 
 # %%
 corpus = load_corpus()
@@ -310,32 +311,32 @@ for name, tensor in stages.items():
 # say about what the table knows?
 #
 # ### BEGIN SOLUTION
-# It would learn just as well. Fresh rows are all random, so it doesn't matter which one is used
-# for which position. The rows of neighboring positions would become similar again, because they
-# do similar work and get similar gradients. But those rows would now be far apart in the table,
-# so it would be the same picture with rows and columns scrambled: no smooth diagonal. The table
-# knows nothing about the numbers of its rows; the similarity comes from the jobs of the
+# It would learn just as well. The rows are all random at the start, so it doesn't matter which one
+# is used for which position. The rows of neighboring positions would become similar again, because
+# those positions do similar work and get similar gradients. But those rows would now be far apart
+# in the table, so it would be the same picture with rows and columns scrambled: no smooth diagonal.
+# The table knows nothing about the numbers of its rows. The similarity comes from the jobs of the
 # positions, through the gradients.
 #
 # *Grading: 1 point for "learns as well, same picture scrambled", 1 for the reason: similar work
-# gives similar gradients, row numbers mean nothing to the table.*
+# gives similar gradients, and row numbers mean nothing to the table.*
 # ### END SOLUTION
 
 # %% [markdown] answer="untrained-tail" points=2
 # ## In your own words: the tail
 #
 # Someone trains with texts of 512 tokens and a table of 2,048 rows, "so that the model can read
-# longer texts later". The program runs without an error on 2,048 tokens. Explain what is wrong, why
-# no error warns of it, and one thing that would help.
+# longer texts later". The program runs without an error on 2,048 tokens. Explain what's wrong, why
+# no error warns you, and one thing that would help.
 #
 # ### BEGIN SOLUTION
 # Rows 512 to 2,047 never received a gradient, because a row learns only from texts that reach its
-# position. They still hold their initial random numbers (or, with weight decay, nearly zeros). No
-# shape is wrong, so nothing raises an error, but from position 512 on the model gets inputs
-# unlike any in training, and those positions also spoil what later ones look back at. The loss
-# can be worse than guessing. What helps: train on some texts of full length (as BERT did in the
-# last 10 % of its steps), or stretch the trained rows and train a little further, or use a scheme
-# without a table, or reject texts longer than 512.
+# position. They still hold their initial random numbers (or, with weight decay, almost zeros). No
+# shape is wrong, so nothing raises an error, but from position 512 on, the model gets inputs unlike
+# any in training, and those positions also spoil what later ones look back at. The loss can be
+# worse than guessing. What helps: train on some texts of full length (as BERT did in the last 10%
+# of its steps), or stretch the trained rows and train a little more, or use a scheme without a
+# table, or reject texts longer than 512.
 #
 # *Grading: 1 point for "no gradient, still random, and no error because the shapes fit", 1 for a
 # remedy that gives those positions meaningful rows or avoids them.*
