@@ -359,7 +359,7 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config):
         counted_as = "to do" if report.nodeid == first else ""
         return counted_as, letter, ("TO DO", {"yellow": True})
     if status == Status.NOT_RUN:
-        counted_as = "corners not run" if _waits(test) else "not run"
+        counted_as = "waiting for the idea" if _waits(test) else "not run"
         return counted_as, letter, ("NOT RUN", {"yellow": True})
     return "passed", letter, ("PASSED", {"green": True})
 

@@ -11,20 +11,33 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
+from click.testing import CliRunner
 from test_llama_experiment import write_toy
 
-from course.building.notebooks import LAB, notebook_from, source_of
+from course.building.notebooks import LAB, SHOOT_OUT, notebook_from, source_of
+from course.cli import main
 from course.data.corpus import Corpus
 from course.data.kingdom import kingdom_text
 from course.data.published import FILE, open_smollm2
-from course.experiments import cached, gpt, llama, llama_far, llama_mine, positions, tasks, training
+from course.experiments import (
+    cached,
+    gpt,
+    llama,
+    llama_far,
+    llama_mine,
+    positions,
+    real_words,
+    tasks,
+    training,
+)
 from course.experiments.character_gpt import Size
-from course.experiments.training import Settings
+from course.experiments.training import QUICK, Settings
+from course.experiments.word_comparison import nearest_words
 from course.lab.positions import EXERCISES, table_of
 from course.lab.training import SIZE
 from course.mistakes import alternatives
 from course.mistakes.variant import reference_text
-from course.schemes import SCHEMES
+from course.schemes import SCHEMES, schemes_for
 from course.student import exercises
 from course.student.exercises import passing_exercises, written_exercises
 from course.student.progress import PASSED
@@ -92,6 +105,34 @@ class RotaryEmbedding(nn.Module):
         self.seen = torch.zeros(offset + x.shape[-2])
         cos, sin = self.of_all_positions.both[:, offset : offset + x.shape[-2]].to(x.dtype)
         return apply_rope(x, cos, sin)
+""",
+    "skipgram.py": """
+class Rows(nn.Embedding):
+    def __init__(self, vocab_size, n_embd):
+        super().__init__(vocab_size, n_embd)
+        nn.init.normal_(self.weight, std=0.1)
+        self.register_buffer("n_rows", torch.tensor(vocab_size))
+
+
+class SkipGram(nn.Module):
+    def __init__(self, vocab_size, n_embd):
+        super().__init__()
+        self.center, self.context = (Rows(vocab_size, n_embd) for _ in range(2))
+
+    def forward(self, centers, contexts):
+        rows = self.center(centers.long()), self.context(contexts.long())
+        return torch.einsum("pc,p...c->p...", *rows)
+
+
+_nearest, _analogy = nearest_by_cosine, analogy
+
+
+def nearest_by_cosine(*arguments, **options):
+    return [*_nearest(*arguments, **options)]
+
+
+def analogy(*arguments, **options):
+    return [*_analogy(*arguments, **options)]
 """,
     "longer.py": """
 class Turned(RotaryEmbedding):
@@ -321,15 +362,44 @@ def test_the_lab_shows_it(style):
         assert table.isfinite().all()
 
 
-NOTEBOOKS = [lesson.text.stem for lesson in lessons() if lesson.stem != "skipgram"]  # a minute
+def test_words_have_neighbors_and_answers(style, tmp_path):
+    skip_unless_it_differs_in(["skipgram"], style)
+    words = real_words.words_of(kingdom_text(400))
+    rows = torch.randn(len(words.words), 50)
+    assert len(nearest_words(words, rows, "dog")) == 5
+    lines = (
+        " ".join([word, *map(str, row)])
+        for word, row in zip(words.words, rows.tolist(), strict=True)
+    )
+    (tmp_path / "glove.6B.50d.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    questions = tmp_path / "questions-words.txt"
+    questions.write_text(": all\nman dog woman cat\n", encoding="utf-8")
+    ran = CliRunner().invoke(main, ["experiment", "analogies"])
+    assert ran.exit_code == 0 and "the same 1 times of 1" in " ".join(ran.output.split())
+    assert "your own" in ran.output
 
 
-@pytest.mark.parametrize("stem", [*NOTEBOOKS, LAB])
+NOTEBOOKS = [*(lesson.text.stem for lesson in lessons()), LAB, SHOOT_OUT]
+SHORTER = {"epochs=10": "epochs=1", "(20,)": "(1,)", "[20]": "[1]", "steps=300": "steps=2"}
+"""What makes a notebook's training short."""
+
+
+@pytest.mark.parametrize("stem", NOTEBOOKS)
 def test_notebooks_run(style, stem, monkeypatch, tmp_path):
-    trains = stem in (LAB, "3_learned", "8_gpt")  # for seconds, so in the oddest style alone
+    # some train for seconds, so in the oddest style alone
+    trains = stem in (LAB, SHOOT_OUT, "3_learned", "8_gpt")
     skip_unless_it_differs_in([] if trains else [stem.partition("_")[2]], style)
     monkeypatch.chdir(tmp_path)
     text = notebook_from(source_of(stem).read_text(encoding="utf-8"), stem)
+    if stem == SHOOT_OUT:  # in this process, which has the style
+        short = dataclasses.replace(QUICK, steps=2)
+        schemes = schemes_for(QUICK.size.n_layers)
+        results = [positions.result_of(scheme, short, tmp_path) for scheme in schemes]
+        monkeypatch.setattr(training, "QUICK", short)
+        monkeypatch.setattr(positions, "shoot_out", lambda: results)
+    if stem in (SHOOT_OUT, "6_skipgram"):
+        for long, short in SHORTER.items():
+            text = text.replace(long, short)
     names = {"__name__": stem}
     for cell in nbformat.reads(text, 4).cells:
         if cell.cell_type == "code" and cell.id != "colab" and not cell.source.startswith("check("):

@@ -123,7 +123,7 @@ def test_corners_wait_until_the_idea_is_right(run, options):
     result = run(backwards, "--exercise=apply_rope", *options)
     assert result.line_with("apply_rope  ").split()[1] == "wrong"
     assert "The idea" not in result.flat
-    assert re.search(r" wrong, \d corners not run in", result.text.splitlines()[-1])
+    assert re.search(r" wrong, \d waiting for the idea in", result.text.splitlines()[-1])
 
 
 def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(run):
@@ -439,7 +439,7 @@ def test_results_that_equal_everything_are_wrong(run, class_of_result):
         with_body("rotate_half", f"return {make}") + class_of_result, "--exercise=rotate_half"
     )
     assert result.status == 1
-    assert re.fullmatch(r"\d+ wrong, 4 corners not run in .*", result.text.splitlines()[-1])
+    assert re.fullmatch(r"\d+ wrong, 4 waiting for the idea in .*", result.text.splitlines()[-1])
     assert points_without(*EXERCISES) in result.flat
 
 
