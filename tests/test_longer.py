@@ -389,29 +389,18 @@ class TestPartialRotary:
 @exercise("PartialRotary")
 @corner
 class TestPartialRotaryCorners:
-    @pytest.mark.parametrize("odd", [1, 5])
-    def test_odd_rotary_dim_is_refused(self, lesson, odd):
-        """Features turn in pairs; one would be left over."""
-        bad = 8, 8, odd
-        expect.rejects(lesson.PartialRotary, ValueError, bad=bad, mentions=(odd,))
-
-    @pytest.mark.parametrize("negative", [-2, -8])
-    def test_negative_rotary_dim_is_refused(self, lesson, negative):
-        """In Python a slice up to -2 leaves out two from the end; a number of features
-        does not.
+    @pytest.mark.parametrize(
+        "head_dim, bad", [(8, 1), (8, 5), (8, -2), (8, -8), (6, 8), (4, 12), (7, 8)]
+    )
+    def test_rotary_dim_is_even_and_fits_the_head(self, lesson, head_dim, bad):
+        """Features turn in pairs, and a head of six cannot turn eight. A slice up to -2
+        leaves out two from the end; a number of features does not.
         """
-        bad = 8, 8, negative
-        expect.rejects(lesson.PartialRotary, ValueError, bad=bad, mentions=(negative,))
-
-    @pytest.mark.parametrize("head_dim, beyond", [(6, 8), (4, 12), (7, 8)])
-    def test_no_more_features_than_there_are(self, lesson, head_dim, beyond):
-        """A head of six features cannot turn eight of them."""
-        bad = 8, head_dim, beyond
-        expect.rejects(lesson.PartialRotary, ValueError, bad=bad, mentions=(beyond,))
+        expect.rejects(lesson.PartialRotary, ValueError, bad=(8, head_dim, bad), mentions=(bad,))
 
     @pytest.mark.parametrize("length, last", [(3, 5), (1, 7)])
     def test_the_last_position_is_max_seq_len_minus_one(self, lesson, draw, length, last):
-        """offset + T may be 8 and no more."""
+        """offset + T may be 8 and no more; without an offset, T may be."""
         x, beyond = draw.normal(2, length, 6), last + 1
         expect.rejects(
             lesson.PartialRotary(8, 6, 4),
@@ -420,14 +409,12 @@ class TestPartialRotaryCorners:
             bad=(x, beyond),
             mentions=(beyond + length, beyond, length),
         )
-
-    def test_a_text_longer_than_max_seq_len_is_refused(self, lesson, draw):
-        """Without an offset T itself must be at most max_seq_len."""
+        longest, longer = draw.normal(8, 6), draw.normal(9, 6)
         expect.rejects(
             lesson.PartialRotary(8, 6, 4),
             ValueError,
-            good=(draw.normal(8, 6),),
-            bad=(draw.normal(9, 6),),
+            good=(longest,),
+            bad=(longer,),
             mentions=(9, 8),
         )
 
@@ -437,24 +424,20 @@ class TestPartialRotaryCorners:
         for offset in (-1, -3, -100):
             expect.rejects(rotary, ValueError, bad=(x, offset), mentions=(offset,))
 
-    def test_calls_may_differ_in_length_and_dtype(self, lesson, draw):
-        """What one call computed must not serve another of a different length or
-        dtype.
+    @pytest.mark.parametrize(
+        "dtype, offset, tolerance",
+        [(torch.bfloat16, 1003, 1e-1), (torch.float64, 5, 2e-5)],
+        ids=str,
+    )
+    def test_result_has_the_dtype_of_x(self, lesson, draw, dtype, offset, tolerance):
+        """The module stays in float32, its input need not. Position 1000 is too much
+        for bfloat16, so no angle may be computed in it. A float64 x is turned at least as
+        precisely as a float32 one, and what is not turned need not be rounded.
         """
-        rotary = lesson.PartialRotary(9, 10, 6)
-        for length, dtype in [(2, torch.bfloat16), (2, torch.float32), (5, torch.float32)]:
-            x = draw.normal(length, 10, dtype=dtype)
-            want = turned_in_part(x, 6, start=3)
-            expect.close(rotary(x, 3), want, tolerance=ROUNDING[dtype])
-
-    def test_result_has_the_dtype_of_x(self, lesson, draw):
-        """The module stays in float32, its input need not; position 1000 is too much
-        for bfloat16, so no angle may be computed in it.
-        """
-        x = draw.normal(2, 7, 10, dtype=torch.bfloat16)
-        got = lesson.PartialRotary(1010, 10, 6)(x, offset=1003)
-        want = turned_in_part(x, 6, start=1003)
-        expect.close(got, want, tolerance=ROUNDING[torch.bfloat16])
+        x = draw.normal(2, 7, 10, dtype=dtype) / 3
+        got = lesson.PartialRotary(1010, 10, 6)(x, offset)
+        expect.close(got, turned_in_part(x, 6, start=offset), tolerance=tolerance)
+        expect_the_rest_as_it_was(lesson, x[:, :3])
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
     def test_moved_to_a_dtype_it_turns_as_before(self, lesson, draw, dtype):
@@ -468,32 +451,11 @@ class TestPartialRotaryCorners:
             want = turned_in_part(x, 6, start=offset)
             expect.close(rotary(x, offset), want, tolerance=max(ROUNDING[dtype], 1e-2))
 
-    def test_float64_input_keeps_more_than_half_precision(self, lesson, draw):
-        """float64 comes back as float64, and what turned at least as precise as
-        float32.
-        """
-        x = draw.normal(4, 10, dtype=torch.float64)
-        want = turned_in_part(x, 6, start=5)
-        expect.close(lesson.PartialRotary(20, 10, 6)(x, 5), want, tolerance=2e-5)
-
-    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=str)
-    def test_the_rest_keeps_its_bits_in_every_dtype(self, lesson, draw, dtype):
-        """What is not turned need not be rounded."""
-        expect_the_rest_as_it_was(lesson, draw.normal(2, 3, 10, dtype=dtype) / 3)
-
     def test_heads_made_by_a_transpose_are_fine(self, lesson, draw):
         """Attention makes (B, H, T, D) as a transposed (B, T, H, D)."""
         x = draw.normal(2, 4, 3, 10).transpose(1, 2)
         got = lesson.PartialRotary(40, 10, 6)(x, 30)
         expect.close(got, turned_in_part(x, 6, start=30), tolerance=1e-4)
-
-    def test_gradient_comes_after_inference_too(self, lesson, draw):
-        """Tables made inside `torch.inference_mode()` and kept would be refused in
-        training.
-        """
-        x, upstream = draw.normal(2, 4, 6), draw.normal(2, 4, 6)
-        rotary = lesson.PartialRotary(8, 6, 4)
-        expect.learns_after_inference(rotary, x, offset=2, upstream=upstream)
 
     def test_what_is_kept_follows_to_another_device(self, lesson, draw):
         """After `module.to(device)` everything is where the queries are."""
