@@ -280,7 +280,7 @@ guess.compare(nearest=words[found[0]], right_of_180=right["nothing left out"])
 guess = Guess(power_of_lowest_loss=..., right_with_0=..., right_with_1=...)
 
 # %%
-runs, answered = {0.75: (model, losses), 0: train(0), 1: train(1)}, {}
+runs, answered = {0.75: (model, losses), 0.0: train(0.0), 1.0: train(1.0)}, {}
 for power, (trained, curve) in sorted(runs.items()):
     table = trained.center.weight
     rows = [[row[word] for word in question] for question in ANALOGIES]
@@ -288,18 +288,18 @@ for power, (trained, curve) in sorted(runs.items()):
         int(skipgram.analogy(a, b, c, table, 1)[0][0] == d) for a, b, c, d in rows
     )
     print(
-        f"power {power:<4} loss {curve[-1]:.2f}  best possible {best_loss(power):.2f}  "
+        f"power {power:<4g} loss {curve[-1]:.2f}  best possible {best_loss(power):.2f}  "
         f"analogies {answered[power]} of {len(rows)}"
     )
 figures.loss_curve(
-    {f"power {power}": curve for power, (_, curve) in sorted(runs.items())}, (K + 1) * math.log(2)
+    {f"power {power:g}": curve for power, (_, curve) in sorted(runs.items())}, (K + 1) * math.log(2)
 )
 
 # %% tags=["guess"]
 guess.compare(
     power_of_lowest_loss=min(runs, key=lambda power: runs[power][1][-1]),
-    right_with_0=answered[0],
-    right_with_1=answered[1],
+    right_with_0=answered[0.0],
+    right_with_1=answered[1.0],
 )
 
 # %% [markdown]
