@@ -33,7 +33,8 @@ def modules(earlier: Earlier) -> dict[str, types.ModuleType]:
 @contextlib.contextmanager
 def importable(earlier: Earlier) -> Iterator[None]:
     """Let this, and nothing else of `exercises`, be imported in a block."""
-    before = {name: module for name, module in sys.modules.items() if _is_exercises(name)}
+    # of all others not even the address is read: that would copy their memory in a fork
+    before = {name: sys.modules[name] for name in sys.modules if _is_exercises(name)}
     for name in before:
         del sys.modules[name]
     sys.modules.update(modules(earlier))

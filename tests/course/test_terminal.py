@@ -177,7 +177,12 @@ def test_a_slow_drive_is_looked_at_less_often(folder, monkeypatch):
     seen, one, read = Saves(folder), folder / "one.py", Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: time.sleep(0.02) or read(path))
     seen.since_last_time(one)
-    assert seen.pause >= 0.02 / saves.SHARE
+    assert saves.POLL_SECONDS < seen.pause <= saves.MOST_SECONDS
+    one.write_text("22", encoding="utf-8")
+    waited = 0.0
+    while not seen.since_last_time(one):  # a look, and one more that finds the same
+        waited += seen.pause
+    assert waited < 1
 
 
 # --- all of it ------------------------------------------------------------------------------

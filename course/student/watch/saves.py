@@ -11,6 +11,9 @@ POLL_SECONDS = 0.04
 SHARE = 0.01
 """Of the time, that looking may take: on a slow drive it is done less often."""
 
+MOST_SECONDS = 0.5
+"""The longest time between two looks, however slow the drive."""
+
 OTHERS = 10
 """Every so many looks, all files are looked at, and not only the one that is worked on."""
 
@@ -49,7 +52,8 @@ class Saves:
         """
         start = time.perf_counter()
         now = self._look(at)
-        self.pause = max(POLL_SECONDS, (time.perf_counter() - start) / SHARE)
+        rested = (time.perf_counter() - start) / SHARE
+        self.pause = max(POLL_SECONDS, min(rested, MOST_SECONDS))
         changed = {path for path in now.keys() | self._seen if _differ(now, self._seen, path)}
         is_complete = not any(_differ(now, self._before, path) for path in changed)
         self._before = now
