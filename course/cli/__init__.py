@@ -29,7 +29,6 @@ _MORE = {
     "show": "course.cli.exercises",
     "reset": "course.cli.files",
     "update": "course.cli.update",
-    "lab": "course.cli.lab",
     "site": "course.cli.site",
     "nbgrader": "course.cli.nbgrader",
     "gradescope": "course.grading.engines.gradescope",

@@ -1,6 +1,6 @@
-"""The Positional Encoding Lab: one page, in any browser, in which positions can be touched.
+"""The figures to play with: `<course-lab scene="rope">` around a still picture of a text.
 
-`course lab export` writes it. Python makes the numbers, with the reference or with a student's own
-functions (`numbers.py`), after a training of some seconds (`training.py`). The page multiplies them
-(`model.js`), draws them, asks questions about them, and needs nothing beside itself (`page.py`).
+`script.py` puts the scripts of this folder together, one file for all pages; a scene is a file in
+`scenes/`. `trained.json` has the numbers that come from training (`trained.py`), and `numbers.py`
+those of a student's own functions.
 """

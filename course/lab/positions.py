@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from course.lab.training import SIZE
 from course.student.exercises import LessonExercises
@@ -121,25 +121,3 @@ def _called(name: str, function: Callable[[], Any], *shapes: Sequence[int]) -> A
 
 def _shape(result: Any) -> tuple[int, ...] | str:
     return tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
-
-
-class Added(nn.Module):
-    """Rows of a table as a position embedding: `forward(seq_len)` gives the first ones."""
-
-    def __init__(self, rows: Tensor) -> None:
-        super().__init__()
-        self.rows = rows
-
-    def forward(self, seq_len: int) -> Tensor:
-        return self.rows[:seq_len]
-
-
-class Turned(nn.Module):
-    """A matrix for each position as a rotary embedding: `forward` turns (..., T, D)."""
-
-    def __init__(self, matrices: Tensor) -> None:
-        super().__init__()
-        self.matrices = matrices
-
-    def forward(self, x: Tensor) -> Tensor:
-        return (x[..., None, :] @ self.matrices[: x.shape[-2]])[..., 0, :]

@@ -11,6 +11,7 @@ from course.figures.palette import ON_DARK, TINTS
 from course.figures.texts.lookup import MEANINGS, SENTENCE
 from course.figures.texts.lookup import WORDS as LOOKUP_WORDS
 from course.figures.texts.permutation import VECTORS
+from course.lab.trained import committed
 
 _HERE = Path(__file__).parent
 _SCENES = (
@@ -30,7 +31,7 @@ KEY = (1.0, 1.4, 0.9, 0.8, 0.2, 0.6, -0.3, 0.3)
 
 def write_lab(folder: Path) -> None:
     """Write `lab.js`, `lab.css` and `lab-numbers.js` into a folder."""
-    numbers = f"window.COURSE_NUMBERS = {json.dumps(json.loads(_text('trained.json')))};\n"
+    numbers = f"window.COURSE_NUMBERS = {json.dumps(committed())};\n"
     for name, text in (
         ("lab.js", script()),
         ("lab.css", styles()),

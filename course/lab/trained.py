@@ -6,9 +6,11 @@ unless SmolLM2 was fetched. Tensors are 8-bit whole numbers with one scale each,
 
 import base64
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -27,7 +29,7 @@ SENTENCE = "Paris is the capital of France. Rome is the capital of"
 LAYER, HEAD = 23, 4
 """Of SmolLM2: in this head the last word looks at Rome."""
 
-SHOWN = 32
+SHOWN = 64
 """Rows of the learned table."""
 
 
@@ -37,10 +39,22 @@ def packed(tensor: Tensor) -> dict[str, Any]:
     >>> packed(torch.tensor([[0.0, 1.0]]))
     {'shape': [1, 2], 'scale': 0.007874, 'base64': 'AH8='}
     """
-    scale = round(tensor.abs().max().item() / 127, 6)
+    scale = max(round(tensor.abs().max().item() / 127, 6), 1e-6)
     whole = (tensor.detach() / scale).round().clamp(-127, 127).to(torch.int8).contiguous().numpy()
     coded = base64.b64encode(whole.tobytes()).decode("ascii")
     return {"shape": list(tensor.shape), "scale": scale, "base64": coded}
+
+
+def unpacked(tensor: dict[str, Any]) -> Tensor:
+    """Return the numbers of a packed tensor, float32."""
+    whole = np.frombuffer(base64.b64decode(tensor["base64"]), np.int8).reshape(tensor["shape"])
+    return torch.from_numpy(whole * np.float32(tensor["scale"]))
+
+
+@cache
+def committed() -> dict[str, Any]:
+    """Return the numbers of `trained.json`."""
+    return json.loads(FILE.read_text(encoding="utf-8"))
 
 
 def made() -> dict[str, Any]:
@@ -94,7 +108,7 @@ def _skipgram() -> dict[str, Any]:
 def _llama() -> dict[str, Any]:
     """Return the query of a real head's last word, and its keys, before they are rotated."""
     if not any(data_folder().glob("SmolLM2*.gguf")):
-        return json.loads(FILE.read_text(encoding="utf-8"))["llama"]
+        return committed()["llama"]
     published = open_smollm2()
     model, _ = load(published)
     ids = published.tokenizer.encode(SENTENCE).ids

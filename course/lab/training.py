@@ -1,4 +1,4 @@
-"""The models of the lab: one for each scheme, trained on the toy kingdom's words.
+"""The small models of the figures to play with, trained on the toy kingdom's words.
 
 They are the shoot-out's, a layer each, made of the reference's parts alone.
 """
@@ -25,16 +25,12 @@ from course.experiments.training import load_or_none, rate, save
 from course.student.exercises import LessonExercises, reference_exercises
 from course.syllabus import find_lesson
 
-SCHEMES = ("none", "learned", "sinusoidal", "rope", "alibi")
 SIZE = Size(n_layers=1, n_embd=32, n_heads=4)
 READ = 16
 """Words that a model reads at once while it trains."""
 FARTHEST = 128
 """Words of the longest text that it is asked about."""
-BINNED = 4
-"""Words over which a loss is averaged."""
 STEPS = 1000
-N_WINDOWS = 400
 
 
 @cache
@@ -79,17 +75,6 @@ def _train(model: CharacterGPT) -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-
-
-def losses(model: CharacterGPT) -> list[float]:
-    """Return held-out losses, nats a word: the mean of each `BINNED` words up to `FARTHEST`."""
-    ids = corpus()[2]
-    starts = torch.linspace(0, len(ids) - FARTHEST - 1, N_WINDOWS).long()
-    places = starts[:, None] + torch.arange(FARTHEST)
-    with torch.no_grad():
-        logits = model(ids[places]).transpose(1, 2)
-    found = F.cross_entropy(logits, ids[places + 1], reduction="none").mean(0)  # (T,)
-    return [round(loss, 4) for loss in found.view(-1, BINNED).mean(1).tolist()]
 
 
 def fingerprint() -> str:

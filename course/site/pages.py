@@ -15,7 +15,6 @@ from nbformat import NotebookNode
 from course import root
 from course.building.notebooks import LAB, SHOOT_OUT, YOUR_ANSWER, notebook_of
 from course.building.repository import address
-from course.lab.page import write_page
 from course.lab.script import write_lab
 from course.messages.wording import counted
 from course.site.cards import with_cards
@@ -42,7 +41,6 @@ def write_pages(folder: Path) -> None:
     _write_modules(folder)
     for stem, notebook in executed_notebooks().items():
         _write(folder, notebook_of(stem), nbformat.writes(for_reading(notebook, stem)))
-    write_page(folder / "extra" / "the-lab.html")  # Sphinx copies this folder
     _write(folder, root() / "index.md", _rendered("index.md", **_landing()))
 
 
@@ -118,7 +116,6 @@ def _landing() -> dict:
         "contents": {
             "The course": [
                 "The syllabus <course/lessons/README>",
-                "lab",
                 "course/lessons/before_you_start",
             ],
             "Lessons": [

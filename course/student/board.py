@@ -122,7 +122,6 @@ def everything_passes() -> str:
         f"{click.style('Everything passes. Well done!', fg='green', bold=True)}\n"
         f"  train  {typed('course experiment gpt')}, your own GPT, with and without positions\n"
         f"  look   {typed('course open lab')}, all position schemes side by side\n"
-        f"  play   {typed('course lab export --mine')}, the same as a web page, for your sentence\n"
         f"  pack   {typed('course submit')}, a zip with everything that your instructor needs"
     )
 

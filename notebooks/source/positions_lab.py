@@ -399,6 +399,3 @@ guess.compare(RoPE=at_100["RoPE, one word"], sinusoidal=at_100["sinusoidal"])
 # | sinusoidal | added | the position, once projected | new angles, no error |
 # | RoPE | rotates queries and keys | the distance | new angles for slow pairs, no error |
 # | ALiBi | added to scores | the distance | the same line, continued |
-#
-# To go on with your own sentence: `course lab export` writes a page for your browser with a
-# trained model for each scheme, and `--mine` adds your own functions.

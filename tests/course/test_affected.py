@@ -24,7 +24,7 @@ def needs():
         ("course/messages/plain.py", "messages reports"),  # imported
         ("course/grading/reports/feedback.html", "messages reports"),  # named next to it
         ("course/cli/experiment/gpt.py", "experiments"),
-        ("course/lab/hands.js", "lab"),  # named by a command's module
+        ("course/lab/trained.py", "lab"),
         ("course/cli/experiment/cache.py", "experiments"),
         ("pyproject.toml", "messages reports glove lab experiments"),
     ],

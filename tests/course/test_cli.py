@@ -75,7 +75,7 @@ def test_without_torch_it_answers_at_once(tmp_path):
     """Nor is anything else loaded that would cost seconds."""
     commands = [[], ["--help"], ["--version"], ["hint", "rotate_half"], ["show", "5"]]
     commands += [["show", "lookup", "--i-give-up"], ["check", "--help"]]
-    commands += [["lab", "--help"], ["watch", "--help"], ["submit", "--help"]]
+    commands += [["site", "--help"], ["watch", "--help"], ["submit", "--help"]]
     commands += [["submit", "--out", str(tmp_path / "mine.zip")]]
     code = (
         "import json, pathlib, sys\n"

@@ -1,4 +1,4 @@
-"""What passes does not crash: experiments, notebooks and the Lab on right modules in any style."""
+"""What passes does not crash: experiments, notebooks and figures on right modules in any style."""
 
 import contextlib
 import dataclasses

@@ -16,7 +16,6 @@ from course.site import build, executed, pages
 from course.site.cards import anchor
 from course.stubs import stub_from
 from course.syllabus import lessons
-from course.system.files import write_atomically
 
 
 @pytest.fixture
@@ -40,7 +39,7 @@ def fails_with(pattern, *arguments):
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
-    sentence = r'building the site needs more: pip install -e "\.\[site\]"'
+    sentence = r'the site needs more packages: pip install -e "\.\[site\]"'
     fails_with(sentence, "build", "--out", tmp_path / "site")
     assert not list(tmp_path.iterdir())
 
@@ -112,7 +111,7 @@ def test_where_nothing_can_be_written_it_says_so(sphinx_is_there, tmp_path):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """The pages, with notebooks that were not run: a run takes a minute; and without the Lab."""
+    """The pages, with notebooks that were not run: a run takes a minute."""
     folder = tmp_path_factory.mktemp("written") / "pages"
 
     def not_run():
@@ -123,9 +122,6 @@ def written(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "executed_notebooks", not_run)
-        patch.setattr(
-            pages, "write_page", lambda path: write_atomically(path, "<title>Lab</title>")
-        )
         pages.write_pages(folder)
     return folder
 
@@ -198,13 +194,6 @@ def test_what_comes_out_is_folded_behind_its_guess():
         set(),
         set(),
     ]
-
-
-def test_the_lab_is_a_page_within_a_page(written):
-    landing = (written / "index.md").read_text(encoding="utf-8")
-    assert (written / "extra" / "the-lab.html").exists()
-    assert "\nlab\n" in landing and '<a href="the-lab.html">Play' in landing  # a whole window
-    assert 'src="the-lab.html"' in (written / "lab.md").read_text(encoding="utf-8")
 
 
 # --- notebooks that were run ----------------------------------------------------------------

@@ -20,7 +20,7 @@ extensions = [
     "sphinx_copybutton",
     "course.site.extension",
 ]
-exclude_patterns = ["extra", "static", "theme"]
+exclude_patterns = ["static", "theme"]
 templates_path = ["theme"]
 
 # texts and notebooks
@@ -53,7 +53,6 @@ pygments_dark_style = "github-dark"
 html_use_index = False  # the search finds more
 html_domain_indices = False
 html_static_path = ["static"]
-html_extra_path = ["extra"]
 html_css_files = ["site.css", "text.css", "lab.css"]
 html_js_files = ["site.js", ("lab.js", {"defer": "defer"})]
 html_copy_source = False
