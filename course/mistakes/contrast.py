@@ -36,9 +36,9 @@ def contrast(findings: Sequence[Finding]) -> str:
         call
         for one in findings
         for call in (one.calls if one.status == Status.PASSED else one.calls[:-1])
-        if call.name == bad[0].name and not call.raised and call.given.keys() == bad[0].given.keys()
+        if call.name == bad[0].name and not call.raised and _is_like(call, bad[0])
     ]
-    bad = [call for call in bad if call.given.keys() == bad[0].given.keys()]
+    bad = [call for call in bad if _is_like(call, bad[0])]
     if not good:
         return ""
     names = _names(first.case.lesson, first.case.exercise, bad[0])
@@ -46,6 +46,13 @@ def contrast(findings: Sequence[Finding]) -> str:
     if not 1 <= len(told) <= _MOST_TRAITS:
         return ""
     return f"{bad[0].name.removesuffix('(...)')} ran {told[0][0]}, and raised {told[0][1]}."
+
+
+def _is_like(call: Outline, other: Outline) -> bool:
+    """Return whether two calls pass the same arguments, and tensors for the same ones."""
+    return call.given.keys() == other.given.keys() and all(
+        _is_tensor(one) == _is_tensor(other.given[key]) for key, one in call.given.items()
+    )
 
 
 def _kind(error: StudentError) -> tuple[str, str]:
@@ -71,14 +78,18 @@ def _told(
     """Yield what tells the calls apart: the rest of "it ran ..." and of "it raised ..."."""
     tensors = [key for key in names if all(_is_tensor(one.given[key]) for one in (*good, *bad))]
     numbers = [key for key in names if all(_is_int(one.given[key]) for one in (*good, *bad))]
-    for key in tensors:
-        for trait, told in _TRAITS.items():
+    for trait, told in _TRAITS.items():
+        apart: dict[tuple[Any, Any], list[str]] = {}
+        for key in tensors:
             of_good = {trait(one.given[key]) for one in good}
             of_bad = {trait(one.given[key]) for one in bad}
             if of_good.isdisjoint(of_bad):
                 # the most similar one of those that it ran with comes first in a sentence
                 ran, raised = sorted(of_good, key=str)[0], sorted(of_bad, key=str)[0]
-                yield f"with {told(names[key], ran)}", f"with {told(names[key], raised)}"
+                apart.setdefault((ran, raised), []).append(names[key])
+        for (ran, raised), of_keys in apart.items():
+            name = " and ".join(of_keys)
+            yield f"with {told(name, ran)}", f"with {told(name, raised)}"
     for key in names:
         is_none = [[one.given[key] is None for one in calls] for calls in (good, bad)]
         if all(is_none[0]) and not any(is_none[1]):
@@ -121,10 +132,10 @@ _TRAITS: dict[Callable[[TensorOutline], Any], Callable[[str, Any], str]] = {
         f"{n_axes} ax{'i' if n_axes == 1 else 'e'}s in {name}"
     ),
     lambda tensor: 0 in tensor.shape: lambda name, empty: (
-        f"an empty {name}" if empty else f"a {name} that is not empty"
+        f"{'no' if empty else 'some'} numbers in {name}"
     ),
     lambda tensor: tensor.is_contiguous: lambda name, contiguous: (
-        f"a {name} that is {'' if contiguous else 'not '}contiguous in memory"
+        f"{name} {'' if contiguous else 'not '}contiguous in memory"
     ),
 }
 

@@ -237,13 +237,15 @@ def _off_by_one(definition: Definition, test: ast.expr) -> Iterator[tuple[Change
         between = itertools.pairwise([compare.left, *compare.comparators])
         for op, (left, right) in zip(compare.ops, between, strict=True):
             if type(op) in _ORDER:
+                is_last = right is compare.comparators[-1]  # any other one is in two comparisons
                 other, more = _ORDER[type(op)]
                 of_op = definition.span(left)[1], definition.span(right)[0]
                 yield [(of_op, f" {other} ")], more * sign > 0
                 up = 1 if isinstance(op, ast.Lt | ast.LtE) else -1
+                end, up = (right, up) if is_last else (left, -up)
                 for step in (1, -1):
-                    moved = f"({definition.source(right)} + {step})"
-                    yield [(definition.span(right), moved)], up * step * sign > 0
+                    moved = f"({definition.source(end)} + {step})"
+                    yield [(definition.span(end), moved)], up * step * sign > 0
 
 
 def _other_numbers(definition: Definition, test: ast.expr) -> Iterator[tuple[Changes, bool]]:
@@ -261,8 +263,9 @@ def _other_numbers(definition: Definition, test: ast.expr) -> Iterator[tuple[Cha
 
 def _mended(definition: Definition, check: "Check") -> Iterator[tuple[Changes, bool]]:
     """Yield changes that make a bad argument good instead of refusing it."""
+    to_even = ("{0} - {0} % 2", "{0} + {0} % 2") if "%" in definition.source(check.test) else ()
     for name in re.findall(r"`(\w+)`", check.subject):
-        for mended in (f"{name} - {name} % 2", f"{name} + {name} % 2", f"max({name}, 0)"):
+        for mended in (one.format(name) for one in (*to_even, "max({0}, 0)")):
             yield definition.inserted(f"{name} = {mended}", check.statement), False
 
 
@@ -409,10 +412,7 @@ _OF_TENSORS = {
     _FLOAT32: (_DTYPE, ["coarse(one, torch.float32)"]),
     "makes its result on the CPU, wherever its input is.": (
         "On which device is a new tensor if you don't say it?",
-        [
-            "torch.zeros(one.shape, dtype=one.dtype).copy_(one)",
-            "torch.zeros(one.shape).copy_(one)",
-        ],
+        ["torch.zeros(one.shape, dtype=one.dtype).copy_(one)"],
     ),
     "cuts its result off from its input: no gradient flows back.": (_GRADIENT, ["one.detach()"]),
     "has an axis too many in its result.": (
@@ -639,11 +639,18 @@ _ALONG = {
     "cat": "joins its parts",
     "stack": "stacks its parts",
     "repeat_interleave": "repeats",
+    "transpose": "swaps axes",
+    "flatten": "joins axes",
 }
 
 
 def _another_axis(step: str) -> tuple[str, str]:
     """Return what a step along the wrong axis does, and where to look."""
+    if step in ("transpose", "flatten"):
+        return (
+            f"{_ALONG[step].replace('axes', 'other axes')} than it should.",
+            "Name the axes before each step and after it. Which of them should it change?",
+        )
     return (
         f"{_ALONG.get(step, 'works')} along another axis than it should.",
         "Along which axis does each step work? Which axis is which?",
@@ -659,7 +666,8 @@ def _without_axis(step: str) -> tuple[str, str]:
 
 
 def _keywords(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
-    """A keyword left out, or another axis."""
+    """A keyword left out, in one place or in all, or another axis."""
+    without: dict[str, Changes] = {}
     for call in definition.expressions(ast.Call):
         step = getattr(call.func, "attr", "")
         axis = _another_axis(step)
@@ -671,6 +679,7 @@ def _keywords(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
             elif definition.text[end] == ",":
                 end += 1
             if keyword.arg in _KEYWORDS:
+                without.setdefault(keyword.arg, []).append(((start, end), ""))
                 yield *_KEYWORDS[keyword.arg], [((start, end), "")]
             if keyword.arg in ("dim", "diagonal"):
                 yield *(_without_axis(step) if keyword.arg == "dim" else axis), [((start, end), "")]
@@ -683,6 +692,9 @@ def _keywords(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
                 for other in ("0", "1", "-1", "-2", "2"):
                     if other != definition.source(one):
                         yield *axis, [(definition.span(one), other)]
+    for name, changes in without.items():
+        if len(changes) > 1:
+            yield *_KEYWORDS[name], changes
 
 
 _STEPS = {
@@ -905,7 +917,7 @@ def _kept_by(function: Callable, key: list[str], with_values: bool, kept: dict) 
         if isinstance(value, torch.Tensor):
             numbers = str(value.tolist()) if with_values and not value.is_meta else ""
             return tuple(value.shape), value.dtype, value.device, numbers
-        return value if isinstance(value, torch.nn.Module) else str(value)
+        return value if callable(value) else str(value)
 
     def remembering(*args: object, **kwargs: object) -> object:
         bound = signature.bind(*args, **kwargs)

@@ -28,7 +28,10 @@ mistake(
     common=True,
 )
 mistake(
-    {"torch.rsqrt(mean_square + self.eps)": "(1 / (mean_square.sqrt() + self.eps))"},
+    *(
+        {"torch.rsqrt(mean_square + self.eps)": f"(1 / (mean_square{safe}.sqrt() + self.eps))"}
+        for safe in ("", ".clamp(min=1e-30)")
+    ),
     says="RMSNorm adds eps outside the root, where it counts for much less.",
     look="Is eps added to the mean of the squares or to their root?",
     common=True,

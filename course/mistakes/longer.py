@@ -25,6 +25,12 @@ mistake(
     common=True,
 )
 mistake(
+    {"/ factor": "/ factor**0.5"},
+    {"/ factor": "/ factor**2"},
+    says="yarn_frequencies divides slow pairs by a power of the factor, not by the factor itself.",
+    look="How many times as long is the longest wavelength afterwards?",
+)
+mistake(
     {_MIXED: "theta * (1 - keep + keep / factor)"},
     says="yarn_frequencies keeps the slow pairs and divides the fast ones.",
     look="Which share is divided when `keep` is 1? Which pairs have that?",

@@ -558,6 +558,12 @@ mistake(
     common=True,
 )
 mistake(
+    {_BAG: "layer(x).sum(dim=1) / (layer(x) != 0).any(dim=-1).sum(dim=1, keepdim=True).clamp(1)"},
+    {_BAG: "layer(x).sum(dim=1) / (x != 0).any(dim=-1).sum(dim=1, keepdim=True).clamp(1)"},
+    says="bag_vector does not count tokens of zeros, as if they were padding.",
+    look="By which number is the sum divided if one token of three is zero?",
+)
+mistake(
     {_BAG: "layer(x.mean(dim=1, keepdim=True)).squeeze(1)"},
     {_BAG: "layer(x.mean(dim=1))"},
     {_BAG: "layer(x.mean(dim=1, keepdim=True)).squeeze()"},

@@ -648,6 +648,12 @@ _is_damaged_by_to = mistake(
         "return apply": "angles = self.angles[positions].double().tile(2)\n        return apply",
         _BOTH: _COS_SIN,
     },
+    {
+        _COS: 'register_buffer("turns", torch.complex(cos, sin))',
+        f"self.{_SIN}": "",
+        "return apply": "turns = self.turns[positions]\n        return apply",
+        _BOTH: "turns.real, turns.imag if turns.is_complex() else 0 * turns",
+    },
     says="RotaryEmbedding keeps numbers in a buffer that `.to(dtype)` damages: it rounds rates and "
     "angles, and drops the imaginary part of complex numbers.",
     look="What does `.to(torch.bfloat16)` make of 257, and `.to(torch.float64)` of 1 + 2j? Which "

@@ -1524,6 +1524,10 @@ mistake(
 )
 mistake(
     {"best = similarities": "best = similarities.abs()"},
+    {
+        "best = similarities": "best = similarities.abs()",
+        "best.values": "similarities[best.indices]",
+    },
     says="nearest_by_cosine takes the absolute value: rows that point away count as near.",
     look="Which cosine has a row that points the other way?",
 )

@@ -100,6 +100,35 @@ def _same(text: str, other: str) -> bool:
     return ast.unparse(ast.parse(text)) == ast.unparse(ast.parse(other))
 
 
+def test_a_check_that_a_family_says_accepts_too_much_refuses_nothing_right():
+    found = families("learned", "LearnedPositionalEmbedding")
+    for one in [one for one in found if "accepts a bad" in one.says]:
+        embedding = one.variant.module().LearnedPositionalEmbedding(7, 2)
+        for seq_len in range(8):
+            embedding(seq_len)
+
+
+def test_a_keyword_may_be_left_out_in_all_places():
+    texts = [one.variant.text for one in families("llama", "GatedMLP") if "bias" in one.says]
+    assert any("bias=" not in text for text in texts)
+
+
+def test_a_result_on_the_cpu_keeps_its_dtype():
+    found = [one for one in families("lookup", "one_hot_lookup") if "on the CPU" in one.says]
+    for one in found:
+        table = torch.eye(3, dtype=torch.float64)
+        got = one.variant.module().one_hot_lookup(table, torch.tensor([2, 0]))
+        assert torch.equal(got, table[[2, 0]])
+    assert found
+
+
+def test_a_result_kept_for_one_function_is_not_another_ones():
+    kept = [one for one in families("permutation", "bag_vector") if "`x` can change" in one.says]
+    bag_vector = kept[0].variant.module().bag_vector
+    x = torch.ones(1, 2, 3)
+    assert all(bag_vector(lambda x, n=n: n * x, x)[0, 0] == n for n in range(9))
+
+
 def test_a_family_names_nothing_that_it_does_not_make(said_of):
     assert said_of(RESULT, f"({RESULT}).cos()") == ""
 
@@ -173,6 +202,14 @@ def test_a_call_with_a_wrong_result_is_none_that_ran():
     x, other = torch.zeros(2, 4), torch.zeros(2, 4, dtype=torch.float64)
     found = [_finding(x, raised=True), _finding(other, raised=False)]
     assert "float64" in contrast([*found, _finding(x, raised=False, wrong=True)])
+
+
+def test_what_holds_for_two_arguments_is_told_once():
+    some, none = torch.zeros(2, 4), torch.zeros(0, 4)
+    found = [_finding(some, some, raised=False), _finding(none, none, raised=True)]
+    for one in found:
+        one.case = SimpleNamespace(lesson="lookup", exercise="lookup")
+    assert "no numbers in `weight` and `ids`" in contrast(found)
 
 
 def test_nothing_is_said_where_calls_alike_ran_and_raised():
