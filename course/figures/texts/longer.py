@@ -31,10 +31,10 @@ def turns_in_training() -> Picture:
     between = len(turns) - fast - slow
     picture, axes = chart(
         3.7,
-        f"In training pair 0 turned {turns[0]:.0f} times, pair 63 made less than a tenth of a turn",
-        alt="How often each of 64 pairs turns within 4,096 positions, on a logarithmic axis: a "
+        f"In training pair 0 made {turns[0]:.0f} turns, pair 63 less than a tenth of a turn",
+        alt="The turns that each of 64 pairs makes in 4,096 positions, on a logarithmic axis: a "
         f"straight line from {turns[0]:.0f} for pair 0 to {turns[-1]:.3f} for pair 63. {fast} "
-        f"pairs turn 32 times or more, {slow} at most once, {between} lie between.",
+        f"pairs make 32 turns or more, {slow} at most one, and {between} are in between.",
         x="pair (head of width 128, base 10,000)",
         y="turns in 4,096 positions",
     )
@@ -84,7 +84,7 @@ def near_and_far() -> Picture:
         3.9,
         "Near, YaRN scores as in training; far, as divided positions do",
         alt="The score of a token with itself, against the distance from 1 to 16,384, on a "
-        "logarithmic axis. As trained it falls steadily, and goes on falling beyond the trained "
+        "logarithmic axis. As trained it falls steadily, and keeps falling beyond the trained "
         "4,096. With positions divided the same curve is four times further right. YaRN "
         "follows the first up to about twenty steps, and the second from about four hundred on.",
         x="steps from the query back to the key",
@@ -109,8 +109,8 @@ def a_part_turns() -> Picture:
     shown = [f"{entry:.4g}".replace("-", "−") for entry in turned]
     picture, axes = diagram(
         2.75,
-        "The first four features turn; the other four stay as they were",
-        alt="A head of eight features, 1 to 8, of which four turn: features 0 and 2 are pair 0, "
+        "Four features rotate; the other four stay as they were",
+        alt="A head of eight features, 1 to 8, of which four rotate: features 0 and 2 are pair 0, "
         "features 1 and 3 pair 1. At position 3 they have become "
         f"{', '.join(shown[:4])}. Features 4 to 7 are still 5, 6, 7, 8.",
     )
@@ -124,7 +124,7 @@ def a_part_turns() -> Picture:
     write(axes, (before.left(0)[0] + 3 * size[0], 0.28), "pair 1: 0.03 radians", SECOND)
     for feature, color in enumerate(colors):
         arrow(axes, before.below(feature), after.above(feature), color)
-    for column, name, color in ((2, "turned by position 3", INK), (6, "not turned", QUIET)):
+    for column, name, color in ((2, "rotated by position 3", INK), (6, "not rotated", QUIET)):
         write(axes, (left + column * size[0], 2.58), name, color, align="center", bold=True)
     return picture
 
@@ -138,10 +138,10 @@ def scores_that_stay() -> Picture:
     quarter = [share * one + 1 - share for one in part]
     picture, axes = chart(
         3.5,
-        "Turn a quarter, and three quarters of a score forget distance",
+        "Rotate a quarter: three quarters of a score ignore distance",
         alt="The score of a token with itself against the distance from 1 to 2,048, logarithmic. "
-        f"With all 96 features turned it falls from 1 to {whole[-1]:.2f}; with 24 of 96 turned "
-        f"only to {quarter[-1]:.2f}: the share of the 72 features that don't turn is 0.75.",
+        f"With all 96 features rotated it falls from 1 to {whole[-1]:.2f}; with 24 of 96 rotated "
+        f"only to {quarter[-1]:.2f}: the share of the 72 features that don't rotate is 0.75.",
         x="steps from the query back to the key",
         y="score / its value at 0",
     )
@@ -150,9 +150,9 @@ def scores_that_stay() -> Picture:
     curve(axes, places, quarter, color=ACCENT)
     curve(axes, places, whole, color=SECOND)
     axes.set(xlim=(1, length), ylim=(-0.05, 1.04))
-    note(axes, "24 of 96 turned", (60, quarter[_near(places, 60)]), (250, 0.97), ACCENT)
-    note(axes, "all 96 turned", (60, whole[_near(places, 60)]), (14, 0.35), SECOND)
-    write(axes, (1900, 0.66), "the 72 features that do not turn", QUIET, align="right")
+    note(axes, "24 of 96 rotated", (60, quarter[_near(places, 60)]), (250, 0.97), ACCENT)
+    note(axes, "all 96 rotated", (60, whole[_near(places, 60)]), (14, 0.35), SECOND)
+    write(axes, (1900, 0.66), "the 72 features that don't rotate", QUIET, align="right")
     return picture
 
 
@@ -165,7 +165,7 @@ def buckets_grow() -> Picture:
         3.9,
         "Sixteen distances get their own bucket; the rest share sixteen",
         alt="The bucket of each distance from 0 to 140, as stairs. Up to distance 15 each step is "
-        "one wide. From there on steps grow: bucket 16 holds distances 16 to 18, bucket 28 holds "
+        "one wide. After that they grow: bucket 16 has distances 16 to 18, bucket 28 has "
         f"{wide[0]} to {wide[-1]}. Bucket 31, the last, begins at {last} and never ends.",
         x="distance: query − key",
         y="bucket",
@@ -220,10 +220,10 @@ def row_and_column() -> Picture:
     row, column = 2, 3
     picture, axes = diagram(
         2.9,
-        "Half of the head turns by the row, the other half by the column",
-        alt="A grid of patches, one of them in row 2 and column 3. Beside it the eight features of "
-        "a head: features 0 and 2, 1 and 3 are pairs that turn by the row, by 2 and 0.02 radians; "
-        "features 4 and 6, 5 and 7 turn by the column, by 3 and 0.03 radians.",
+        "Half of the head rotates by the row, the other half by the column",
+        alt="A grid of patches, one of them in row 2 and column 3. Next to it the eight features "
+        "of a head: features 0 and 2, 1 and 3 are pairs that rotate by the row, by 2 and 0.02 "
+        "radians; features 4 and 6, 5 and 7 rotate by the column, by 3 and 0.03 radians.",
     )
     x, y, side = 0.5, 0.75, 0.34
     grid = cells(axes, x, y, [[None] * 5] * 4, size=(side, side))
@@ -288,7 +288,7 @@ def far() -> Picture:
     listing = ", ".join(f"{way} {loss:.2f}" for way, loss in last.items())
     picture, axes = chart(
         3.8,
-        "SmolLM2 reads 2,000 tokens too many without harm, then it needs a remedy",
+        "SmolLM2 copes with 2,000 extra tokens, but then it needs a remedy",
         alt=f"The loss of SmolLM2 in {ends[-1]:,} tokens of Shakespeare, a mean for each {piece}, "
         f"as trained, with ntk_base and with YaRN. Up to {trained:,}, the length of its training, "
         "and on to 10,000 the three lines coincide. Then the first one rises. At the "
@@ -319,7 +319,7 @@ def who_can() -> Picture:
     names = [*tasks["copy"]]
     picture, grid = chart(
         6.9,
-        "What 32 tokens teach reaches far with T5's bias, less far with RoPE",
+        "Trained on 32 tokens, T5's bias works on longer texts than RoPE",
         alt="Right answers in five tasks, for each scheme and texts of 32 to 512 tokens, after "
         "training on 32, as colors. "
         + " ".join(
@@ -351,7 +351,7 @@ def who_can() -> Picture:
     last.axis("off")
     image = grid[0, 0].images[0]
     scale = picture.colorbar(image, cax=last.inset_axes((0.1, 0.1, 0.12, 0.8)))
-    scale.set_ticks([0, 50, 100], labels=["0 %", "50 %", "100 %"])
+    scale.set_ticks([0, 50, 100], labels=["0%", "50%", "100%"])
     scale.ax.tick_params(labelsize=TEXT)
     write(last, (0.1, 0.98), "right answers", QUIET)
     return picture
