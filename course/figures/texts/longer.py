@@ -6,10 +6,9 @@ import numpy as np
 import torch
 from matplotlib.patches import Rectangle
 
-from course.figures.charts import chart, curve, heatmap, in_text, log_axis
+from course.figures.charts import chart, curve, heatmap, log_axis
 from course.figures.diagrams import arrow, cells, clock, diagram, join_by_arc, name_column, name_row
 from course.figures.notebooks.longer import means_nearby
-from course.figures.notebooks.shared import matrices
 from course.figures.palette import ACCENT, INK, QUIET, SECOND, THIRD, TINTS, WRONG
 from course.figures.picture import Picture
 from course.figures.texts import measured, reference
@@ -267,17 +266,25 @@ def patches() -> Picture:
         for name, (turned, r, c) in asked.items()
     }
     below, edge = ([scores[name][4, c].item() for name in ("one line", "grid")] for c in (6, 0))
-    picture = matrices(scores, x="column", y="row", one_scale=True)
-    picture.alt = (
-        "The score of a patch with all 64 patches of an image, as colors, three times; 1 is its "
-        "score with itself. Numbered in one line, the patch in row 3 and column 6 scores high "
-        f"along its row and at the left edge of the next one, {edge[0]:.2f}, and low with the "
-        f"patch below, {below[0]:.2f}. On a grid it scores high on all sides, {below[1]:.2f} "
-        f"below, and {edge[1]:.2f} at that edge. Around another patch the pattern is the same."
+    picture, panels = chart(
+        3.2,
+        "Numbered in a line, opposite edges look close; a grid mends it",
+        alt="The score of a patch with all 64 patches of an image, as colors, three times; darker "
+        "is higher, and 1 is its score with itself. Numbered in one line, the patch in row 3 and "
+        "column 6 scores high along its row and at the left edge of the next one, "
+        f"{edge[0]:.2f}, and low with the patch below, {below[0]:.2f}. On a grid it scores high on "
+        f"all sides, {below[1]:.2f} below, and {edge[1]:.2f} at that edge. Around another patch "
+        "the pattern is the same.",
+        columns=3,
+        sharey=True,
     )
-    return in_text(
-        picture, "Numbered in one line, opposite edges look close; on a grid, the true neighbors do"
-    )
+    for axes, (name, (_, row, column)) in zip(panels[0], asked.items(), strict=True):
+        heatmap(axes, scores[name], signed=False, limit=1.0, aspect="equal")
+        axes.set_title(name, loc="left", fontsize=TEXT)
+        axes.plot([column], [row], marker="o", markersize=7, color=ACCENT)
+        axes.set(xticks=[], yticks=[])
+    note(panels[0, 0], "the query", (5.8, 3.3), (3.0, 6.0), ACCENT)
+    return picture
 
 
 def far() -> Picture:

@@ -6,7 +6,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
-from course.figures.charts import chart, curve, heatmap, in_text
+from course.figures.charts import chart, curve, log_axis
 from course.figures.diagrams import (
     arrow,
     box,
@@ -24,7 +24,6 @@ from course.figures.diagrams import (
 )
 from course.figures.palette import (
     ACCENT,
-    DARK_CELL,
     FAINT,
     KEY,
     QUERY,
@@ -267,27 +266,30 @@ def angles_seen() -> Picture:
 
 
 def alibi_horizons() -> Picture:
-    n_heads, length = 8, 256
-    bias = reference("rope").alibi_bias(n_heads, length)[:, -1].flip(-1)  # by steps back
-    kept = bias.exp()
-    far = [math.log(100) * 2**head for head in range(1, n_heads + 1)]
-    picture = Picture(
-        3.6,
-        alt="Eight strips, a head each, on one scale of color, over 0 to 255 steps back: the share "
-        "of its weight that a token keeps. Head 1 is dark from ten steps on, head 4 from about "
-        f"{far[3]:.0f}; head 8 still keeps {kept[7, 255]:.0%} at 255 steps.",
+    n_heads = 8
+    slopes = (-reference("rope").alibi_bias(n_heads, 2)[:, 1, 0]).tolist()  # per step
+    half, hundredth = ([math.log(times) / slope for slope in slopes] for times in (2, 100))
+    picture, axes = chart(
+        4.0,
+        "One formula, eight horizons: steep heads read near, flat ones far",
+        alt="A bar for each of eight heads, on a logarithmic axis of steps back. It ends where a "
+        f"token keeps 1% of its weight: {hundredth[0]:.0f} steps back in head 0, twice as far in "
+        f"each next one, {hundredth[-1]:,.0f} in head 7. A dot on each bar marks half of the "
+        f"weight: {half[0]:.1f} steps back in head 0, {half[-1]:.0f} in head 7.",
+        x="steps back from the query",
     )
-    axes = picture.subplots()
-    how = {"bar": "share of the weight", "gap": 0.02, "signed": False, "limit": 1.0}
-    heatmap(axes, kept.numpy(), "", "steps back from the query", "head (slope)", **how)
-    names = [f"{head}  (1/{2**head})" for head in range(1, n_heads + 1)]
+    for head, (near, far) in enumerate(zip(half, hundredth, strict=True)):
+        axes.plot((1, far), (head, head), color=color_of("alibi"), linewidth=7, alpha=0.45)
+        axes.plot([near], [head], color=color_of("alibi"), marker="o", markersize=9)
+        write(axes, (1.12 * far, head), f"{far:,.0f}", color_of("alibi"))
+    write(axes, (2300, 0), "dot: half of its weight left", QUIET, align="right")
+    write(axes, (2300, 1), "end: 1% left", QUIET, align="right")
+    log_axis(axes.xaxis, [1, 10, 100, 1000])
+    names = [f"head {head}, slope 1/{1 / slope:.0f}" for head, slope in enumerate(slopes)]
     axes.set_yticks(range(n_heads), names)
-    for head, place in enumerate(far):
-        if place < length:
-            axes.plot((place, place), (head - 0.42, head + 0.42), color=DARK_CELL, linewidth=2)
-    axes.text(far[3] + 6, 3, "1% at the mark", color=DARK_CELL, va="center", fontsize=TEXT)
-    axes.set_xlim(-0.5, length - 0.5)
-    return in_text(picture, "One formula, eight horizons: steep heads read near, flat ones far")
+    axes.tick_params(axis="y", length=0)
+    axes.set(xlim=(1, 2600), ylim=(n_heads - 0.4, -0.6))
+    return picture
 
 
 def score_by_distance() -> Picture:

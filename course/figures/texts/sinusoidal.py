@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from course.figures.charts import chart, curve, heatmap, log_axis
+from course.figures.charts import chart, curve, log_axis
 from course.figures.diagrams import (
     cells,
     diagram,
@@ -15,7 +15,7 @@ from course.figures.diagrams import (
     sector,
     tip_of,
 )
-from course.figures.palette import ACCENT, FAINT, INK, LIGHT_CELL, QUIET, SECOND, THIRD, TINTS
+from course.figures.palette import ACCENT, FAINT, INK, QUIET, SECOND, THIRD, TINTS
 from course.figures.picture import Picture
 from course.figures.texts import reference
 from course.figures.words import TEXT, note, rounded, write
@@ -94,41 +94,32 @@ def row_notes_the_tips() -> Picture:
 
 
 def columns_slow_down_like_bits() -> Picture:
-    length, width, bits = 32, 16, 5
+    length, width, shown = 32, 16, 5
     cosines = reference("sinusoidal").sinusoidal_encoding(length, width)[:, 1::2]
-    digits = torch.arange(length)[:, None] >> torch.arange(bits) & 1
+    digits = torch.arange(length)[:, None] >> torch.arange(shown) & 1
     picture, grid = chart(
-        4.7,
+        5.4,
         "Hands slow down one after another, like the bits of a counter",
-        alt=f"Left the numbers 0 to {length - 1} in binary, the ones in the first column: it flips "
-        "at every step, the next at every second, the fifth only once. Right the cosines of 8 "
-        f"hands at positions 0 to {length - 1}: hand 0 goes from 1 to -1 and back five times, the "
-        "next ones more and more slowly, and from hand 4 on all stay near 1.",
+        alt=f"Ten curves over the numbers 0 to {length - 1}. Left the {shown} bits of each number: "
+        "the first flips at every step, the next at every second, the fifth only once. Right the "
+        f"cosines of the first {shown} hands at these positions: hand 0 goes from 1 to -1 and back "
+        "five times, the next ones more and more slowly, and hand 4 hardly leaves 1.",
+        rows=shown,
         columns=2,
-        sharey=True,
-        width_ratios=(bits, width // 2),
+        sharex=True,
     )
-    counter, table = grid[0]
-    for axes, values, name in (
-        (counter, 1 - 2 * digits, "numbers, in binary"),
-        (table, cosines, "cosines in the table, C = 16"),
-    ):
-        heatmap(axes, values.numpy(), limit=1.0)
-        axes.set_title(name, loc="left", fontsize=TEXT)
-        axes.spines[:].set_visible(False)
-        axes.tick_params(length=0, labelsize=TEXT)
-    for bit in range(1, bits):
-        for first in range(0, length, 2**bit):
-            place = (bit, first + 2 ** (bit - 1) - 0.5)
-            write(counter, place, str(int(digits[first, bit])), LIGHT_CELL, align="center")
-    write(table, (2, 30), "−1", LIGHT_CELL, align="center")
-    write(table, (6, 15), "still near +1", LIGHT_CELL, align="center")
-    counter.set(xticks=range(bits), xticklabels=[str(2**bit) for bit in range(bits)])
-    counter.set(yticks=[0, 8, 16, 24, 31])
-    counter.set_ylabel("number, or position", fontsize=TEXT)
-    counter.set_xlabel("bit value", fontsize=TEXT)
-    table.set(xticks=range(width // 2))
-    table.set_xlabel("hand", fontsize=TEXT)
+    for row, (left, right) in enumerate(grid):
+        left.step(range(length), digits[:, row], where="mid", color=SECOND, linewidth=2.2)
+        right.plot(range(length), cosines[:, row], color=ACCENT, linewidth=2.2, marker=".")
+        left.set(ylim=(-0.3, 1.3), yticks=[0, 1])
+        right.set(ylim=(-1.3, 1.3), yticks=[-1, 1], yticklabels=["−1", "1"])
+        for axes, name in ((left, f"digit for {2**row}"), (right, f"cosine of hand {row}")):
+            axes.set_title(name, loc="left", fontsize=TEXT, pad=2)
+            axes.spines["bottom"].set_visible(row == shown - 1)
+            axes.tick_params(axis="x", length=0)
+    for axes, name in zip(grid[-1], ("number", "position"), strict=True):
+        axes.set_xlabel(name, fontsize=TEXT)
+    grid[-1, 0].set_xticks([0, 8, 16, 24, 31])
     return picture
 
 
