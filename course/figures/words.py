@@ -172,9 +172,9 @@ def percent(share: float, digits: int = 0) -> str:
     """Write a share in percent.
 
     >>> percent(0.314)
-    '31 %'
+    '31%'
     """
-    return f"{100 * share:.{digits}f} %"
+    return f"{100 * share:.{digits}f}%"
 
 
 def size_of_change(change: float, limit: float) -> str:

@@ -295,4 +295,4 @@ def _mask(
 def _share(share: float) -> str:
     """Return a probability in percent, or that it is 0."""
     percent = 100 * share
-    return "never" if share == 0 else f"{percent:.0f} %" if percent >= 1 else f"{percent:.1f} %"
+    return "never" if share == 0 else f"{percent:.0f}%" if percent >= 1 else f"{percent:.1f}%"

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
@@ -140,9 +139,8 @@ def parameters_of_gpt2() -> Picture:
     tokens, positions, _ = shares["GPT-2 small"]
     picture, axes = diagram(
         3.5,
-        f"In GPT-2 small, tokens take {percent(tokens, 1)} of the parameters, "
-        f"positions {percent(positions, 1)}",
-        alt="Two bars, each 100 % of a model. "
+        f"Tokens take {percent(tokens, 1)} of GPT-2 small, positions {percent(positions, 1)}",
+        alt="Two bars, each 100% of a model. "
         + " ".join(
             f"{name}: {sum(ns) / 1e6:,.0f} million parameters, of these "
             f"{percent(shares[name][0], 1)} token table, {percent(shares[name][1], 1)} position "
@@ -213,43 +211,6 @@ def table_used_twice() -> Picture:
     write(axes, (0.41, y + 0.5), "man", SECOND, align="center")
     _same(axes, first.below(0)[0] + 0.21, second.below(0)[0] + 0.21, y + 3 * size[1])
     return picture
-
-
-def first_loss() -> Picture:
-    torch.manual_seed(0)
-    model = reference("learned").GPTEmbedding(65, 256, 384)
-    ids, targets = torch.randint(65, (8, 256)), torch.randint(65, (8 * 256,))
-    sigmas = [0.02, *(step / 10 for step in range(1, 11))]
-    losses = [_loss_at_start(model, ids, targets, sigma / 0.02) for sigma in sigmas]
-    ignorant, large = math.log(65), f"about {round(losses[-1], -1):.0f}"
-    picture, axes = chart(
-        3.5,
-        "Large rows make an untrained model certain, and wrong",
-        alt="The first loss of a tied model without blocks against the standard deviation of its "
-        f"rows. It grows along a line from {losses[0]} at 0.02 to {large} at 1. Knowing "
-        f"nothing costs ln 65 = {ignorant:.2f}, a dashed line near the bottom.",
-        x="standard deviation of both tables",
-        y="loss before training (nats)",
-    )
-    curve(axes, sigmas, losses, color=ACCENT)
-    axes.plot([sigmas[-1]], [losses[-1]], marker="o", color=ACCENT, clip_on=False)
-    axes.plot([sigmas[0]], [losses[0]], marker="o", color=SECOND, zorder=3)
-    axes.axhline(ignorant, color=QUIET, linestyle="--", linewidth=1.4)
-    write(axes, (0.99, 22), f"knowing nothing: ln 65 = {ignorant:.2f}", QUIET, align="right")
-    note(axes, f"0.02: {losses[0]}", (0.02, losses[0]), (0.12, 75), SECOND, ha="center")
-    write(axes, (0.97, 270), f"PyTorch's default, 1: {large}", ACCENT, align="right")
-    axes.set(xlim=(0, 1.02), ylim=(0, 290), xticks=[0, 0.2, 0.4, 0.6, 0.8, 1])
-    return picture
-
-
-def _loss_at_start(
-    model: torch.nn.Module, ids: torch.Tensor, targets: torch.Tensor, factor: float
-) -> float:
-    """Return the loss of embedding, layer norm and tied logits, the rows `factor` times as long."""
-    table = factor * model.tok_emb.weight
-    x = F.layer_norm(factor * model(ids), table.shape[1:])
-    logits = reference("learned").tied_logits(x, table)
-    return round(F.cross_entropy(logits.flatten(0, 1), targets).item(), 1)
 
 
 def _parameters(width: int, blocks: int) -> tuple[int, int, int]:
