@@ -3,7 +3,6 @@
 Shapes: B batch, T tokens, V vocabulary.
 """
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from course.data.published import CHAT, PublishedModel
 from course.data.reading import read_text
 from course.experiments.gpt import Unturned, students_code
 from course.experiments.writing import write_until
+from course.figures.texts import as_measured
 from course.student.exercises import (
     LessonExercises,
     borrowed_from_earlier,
@@ -271,9 +271,12 @@ def measure(published: PublishedModel, broken: Variant, ids: Tensor) -> BreakRes
     return BreakResult(broken.title, loss(model, llama, ids), goes_on, answers)
 
 
-def as_json(results: list[BreakResult], text: str) -> str:
-    """Return results as the lesson's figures read them."""
+def measurements(option: str, text: str, **numbers: object) -> str:
+    """Return what an option of the command measured, as the lessons' figures read it.
+
+    Args:
+        text: the name that `sample_ids` gave.
+    """
     which = "with" if text == "Shakespeare" else "without"
-    how = f"course experiment llama --breaks --json, {which} TinyShakespeare"
-    rows = [[one.title, round(one.loss, 3), one.goes_on, one.answers] for one in results]
-    return json.dumps({"how": how, "text": text, "breaks": rows}, indent=1, ensure_ascii=False)
+    how = f"course experiment llama {option} --json, {which} TinyShakespeare"
+    return as_measured(how, text=text, **numbers)

@@ -3,7 +3,6 @@
 Shapes: B batch, T tokens, H heads, D features of a head.
 """
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -110,14 +109,3 @@ def losses_far(
 def far_ids(published: PublishedModel) -> tuple[str, Tensor]:
     """Return a name and the ids (1, T) of a text half again as long as those of the training."""
     return sample_ids(published, length(published) + 1)
-
-
-def as_json(losses: dict[str, list[float]], text: str, trained: int) -> str:
-    """Return losses as the lesson's figure reads them."""
-    how = "course experiment llama --far --json, with TinyShakespeare"
-    rounded = {way: [round(loss, 3) for loss in of_way] for way, of_way in losses.items()}
-    lines = ",\n".join(f"  {json.dumps(way)}: {of_way}" for way, of_way in rounded.items())
-    return (
-        f'{{\n "how": {json.dumps(how)},\n "text": {json.dumps(text)},\n "trained": {trained},\n'
-        f' "piece": {PIECE},\n "losses": {{\n{lines}\n }}\n}}'
-    )

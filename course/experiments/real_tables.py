@@ -23,8 +23,10 @@ from course.data import data_folder
 from course.data.glove import open_glove
 from course.data.published import open_smollm2
 from course.data.reading import DataError
+from course.figures.texts import as_measured
 from course.student.exercises import reference_exercises
 from course.syllabus import find_lesson
+from course.system.console import typed
 
 MINILM = "all-MiniLM-L6-v2.safetensors"
 
@@ -48,20 +50,23 @@ def safetensor(name: str) -> Tensor:
 
     Raises:
         FileNotFoundError: it was not fetched.
-        DataError: it has no weight of that name.
+        DataError: it is damaged, or has no weight of that name.
     """
-    path = data_folder() / MINILM
+    path, fetch = data_folder() / MINILM, f"fetch it with: {typed('course data minilm')}"
     if not path.exists():
-        raise FileNotFoundError(f"{path} is missing; fetch it with: course data minilm")
-    with path.open("rb") as file:
-        (n_bytes,) = struct.unpack("<Q", file.read(8))
-        entries = json.loads(file.read(n_bytes))
-        if name not in entries or entries[name]["dtype"] != "F32":
-            raise DataError(f"{path.name} has no weight {name} in float32")
-        start, end = entries[name]["data_offsets"]
-        file.seek(8 + n_bytes + start)
-        numbers = np.frombuffer(file.read(end - start), dtype="<f4").copy()
-    return torch.from_numpy(numbers).reshape(entries[name]["shape"])
+        raise FileNotFoundError(f"{path} is missing; {fetch}")
+    try:
+        with path.open("rb") as file:
+            (n_bytes,) = struct.unpack("<Q", file.read(8))
+            entry = json.loads(file.read(n_bytes)).get(name)
+            if entry and entry["dtype"] == "F32":
+                start, end = entry["data_offsets"]
+                file.seek(8 + n_bytes + start)
+                numbers = np.frombuffer(file.read(end - start), dtype="<f4")
+                return torch.from_numpy(numbers.reshape(entry["shape"]).copy())
+    except (struct.error, ValueError, KeyError, OverflowError, MemoryError) as error:
+        raise DataError(f"{path.name} is damaged ({error}); delete it, then {fetch}") from None
+    raise DataError(f"{path.name} has no weight {name} in float32")
 
 
 def lookup() -> dict[str, Any]:
@@ -156,7 +161,10 @@ def main() -> None:
     if len(sys.argv) != 2 or sys.argv[1] not in TABLES:
         sys.exit(f"say which lesson: {', '.join(TABLES)}")
     how = f"python -m course.experiments.real_tables {sys.argv[1]}"
-    print(json.dumps({"how": how, **TABLES[sys.argv[1]]()}, ensure_ascii=False))
+    try:
+        print(as_measured(how, **TABLES[sys.argv[1]]()))
+    except (FileNotFoundError, DataError) as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

@@ -164,7 +164,8 @@ def _print_breaks(published: "PublishedModel", as_json: bool) -> None:
         if not as_json:
             click.echo(f"{broken.title:<36}{results[-1].loss:>8.3f}")
     if as_json:
-        click.echo(experiment.as_json(results, name))
+        rows = [[one.title, round(one.loss, 3), one.goes_on, one.answers] for one in results]
+        click.echo(experiment.measurements("--breaks", name, breaks=rows))
         return
     click.echo(f"\nHow they continue {experiment.BEGINNING!r} and answer {experiment.QUESTION!r}:")
     for one in results:
@@ -204,6 +205,7 @@ def _print_far(published: "PublishedModel", as_json: bool) -> None:
     """Print the loss far beyond the trained length, as trained and after two remedies."""
     from course.experiments import llama_far as experiment
     from course.experiments.gpt import students_code
+    from course.experiments.llama import measurements, sources
 
     name, ids = experiment.far_ids(published)
     n_tokens, trained = ids.shape[1] - 1, published.sizes["max_seq_len"]
@@ -221,7 +223,9 @@ def _print_far(published: "PublishedModel", as_json: bool) -> None:
                     published, way, ids, lambda n_read, loss: advance(bar, n_read)
                 )
     if as_json:
-        click.echo(experiment.as_json(losses, name, trained))
+        rounded = {way: [round(loss, 3) for loss in of_way] for way, of_way in losses.items()}
+        numbers = {"trained": trained, "piece": experiment.PIECE, "losses": rounded}
+        click.echo(measurements("--far", name, **numbers))
         return
     click.echo(f"\nLoss in nats per token; the model was trained on texts of {trained:,} tokens.\n")
     click.echo(f"{'tokens':<18}" + "".join(f"{title:>12}" for title in losses))
@@ -231,8 +235,6 @@ def _print_far(published: "PublishedModel", as_json: bool) -> None:
         end = min((at + step) * experiment.PIECE, n_tokens)
         numbers = "".join(f"{mean:>12.3f}" for mean in means)
         click.echo(f"{at * experiment.PIECE + 1:>6,} - {end:<9,}{numbers}")
-    from course.experiments.llama import sources
-
     print_borrowed(sources())
 
 

@@ -39,3 +39,16 @@ def measured(stem: str, name: str) -> dict:
     if not isinstance(found, dict) or next(iter(found), "") != "how":
         raise ValueError(f'{shown} must begin with "how": the way to measure its numbers again')
     return found
+
+
+def as_measured(how: str, **numbers: object) -> str:
+    """Return the text of a file for `measured`, a line for each key.
+
+    Args:
+        how: the command that measures the numbers.
+    """
+    entries = {"how": how, **numbers}.items()
+    lines = [
+        f" {json.dumps(key)}: {json.dumps(of_key, ensure_ascii=False)}" for key, of_key in entries
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}"
