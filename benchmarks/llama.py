@@ -2,11 +2,10 @@
 
     python benchmarks/llama.py [--tokens 2000] [--new 48] [--rounds 3] [--quick]
 
-`course data smollm2` fetches the model. `transformers` is in the extra `bench`; `pip install
-llama-cpp-python`, which builds llama.cpp from its source, takes half an hour. All read the same
-GGUF file: ours and `transformers` compute in float32, llama.cpp with the file's 4 bits. Logits are
-compared on the same text, and all write after the same prompt, in turns, in one thread. A way that
-is not installed is left out, and named.
+`course data smollm2` fetches the model. `transformers` and `xllamacpp`, which has llama.cpp inside,
+are in the extra `bench`. All read the same GGUF file: ours and `transformers` compute in float32,
+llama.cpp with the file's 4 bits. Logits are compared on the same text, and all write after the same
+prompt, in turns, in one thread. A way that is not installed is left out, and named.
 """
 
 import importlib.util
@@ -35,18 +34,15 @@ def of_transformers() -> nn.Module:
 
 def of_llama_cpp() -> Callable[[int], object]:
     """Return what writes so many tokens with llama.cpp."""
-    from llama_cpp import Llama
+    from xllamacpp import CommonParams, Server
 
-    model = Llama(str(data_folder() / FILE), n_ctx=1024, n_threads=1, verbose=False)
-
-    def write(n_new: int) -> None:
-        model.reset()
-        tokens = model.tokenize(PROMPT.encode("utf-8"), add_bos=False)
-        for number, _ in enumerate(model.generate(tokens, temp=0.0), 1):
-            if number == n_new:
-                return
-
-    return write
+    settings = CommonParams()
+    settings.model.path = str(data_folder() / FILE)
+    settings.n_ctx, settings.n_parallel, settings.verbosity = 1024, 1, -1
+    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
+    server = Server(settings)
+    asked = {"prompt": PROMPT, "temperature": 0, "cache_prompt": False, "ignore_eos": True}
+    return lambda n_new: server.handle_completions({**asked, "n_predict": n_new})
 
 
 @torch.no_grad()
@@ -86,7 +82,7 @@ def writers(
             min_new_tokens=n_new,
             do_sample=False,
         )
-    if importlib.util.find_spec("llama_cpp"):
+    if importlib.util.find_spec("xllamacpp"):
         write = of_llama_cpp()
         ways["llama.cpp, 4 bits"] = lambda: write(n_new)
     return ways
@@ -115,7 +111,7 @@ def main() -> None:
     for name, one in spent.items():
         times_ours = ours_takes / one.cpu
         print(f"| {name} | {n_new / one.cpu:.1f} | {n_new / one.wall:.1f} | {times_ours:.2f} |")
-    for name, module in (("transformers", "transformers"), ("llama.cpp", "llama_cpp")):
+    for name, module in (("transformers", "transformers"), ("llama.cpp", "xllamacpp")):
         if not importlib.util.find_spec(module):
             print(f"| {name} | not installed | | |")
 

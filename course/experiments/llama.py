@@ -198,7 +198,11 @@ class Conversation:
         self.unread: list[int] = []
 
     def answer(
-        self, ids: list[int], n_new: int, on_text: Callable[[str], object] = lambda text: None
+        self,
+        ids: list[int],
+        n_new: int,
+        on_text: Callable[[str], object] = lambda text: None,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> tuple[str, float]:
         """Return how the model goes on, up to its end token, and its tokens per second.
 
@@ -206,6 +210,7 @@ class Conversation:
             ids: of the next turn.
             n_new: the most tokens that it writes.
             on_text: told the text, character by character, as it comes.
+            is_stopped: asked after each token whether that was the last one.
 
         Raises:
             ValueError: the model has not enough positions left for the turn.
@@ -215,26 +220,27 @@ class Conversation:
         n_left = self.model.max_seq_len - self.n_read - len(prompt)
         if n_left < 0:
             raise ValueError(
-                f"the model has {self.model.max_seq_len:,} positions, too few for "
+                f"The model has {self.model.max_seq_len:,} positions, too few for "
                 f"{self.n_read + len(prompt):,} tokens"
             )
         seen, shown, times = [], "", []
 
-        def told(token: int) -> None:
-            nonlocal shown
+        def told(token: int) -> bool:
+            nonlocal shown, is_cut
             times.append(time.perf_counter())
             seen.append(token)
             whole = decode(seen)
             if not whole.endswith("\ufffd"):  # a character of several tokens is not there yet
                 on_text(whole[len(shown) :])
                 shown = whole
+            is_cut = is_stopped() or len(seen) == most
+            return is_cut
 
         generate, end = passing_exercises("gpt").generate, self.published.end
-        most = min(n_new, n_left + 1)  # the last one isn't read
+        most, is_cut = min(n_new, n_left + 1), False  # the last one isn't read
         with students_code("The model"):
             new = write_until(end, generate, self.model, prompt, most, told, self.caches)
-        is_cut = len(new) == most  # then its last token is still to be read
-        self.n_read += len(prompt) + len(new) - is_cut
+        self.n_read += len(prompt) + len(new) - is_cut  # one cut short has a token left to read
         self.unread = [*new[-1:], end] if is_cut else [end]
         speed = (len(times) - 1) / (times[-1] - times[0]) if len(times) > 1 else 0.0
         return decode(new), speed

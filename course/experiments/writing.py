@@ -101,7 +101,7 @@ def write_until(
 
     Args:
         end: the id that ends a text.
-        on_token, caches: as in `Streamed`.
+        on_token, caches: as in `Streamed`; the text also ends where `on_token` returns True.
     """
     new: list[int] = []
 
@@ -109,7 +109,8 @@ def write_until(
         if token == end:
             raise _Ended
         new.append(token)
-        on_token(token)
+        if on_token(token) is True:
+            raise _Ended
 
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)  # threads wait for each other, on a busy machine ten times as long

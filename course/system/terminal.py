@@ -57,6 +57,39 @@ def _folded(line: str, width: int) -> list[str]:
     return lines
 
 
+class Wrapped:
+    """Prints a text that comes in pieces, and breaks its lines between words.
+
+    A word is printed once it is whole: before the next space, or by `flush`.
+    """
+
+    def __init__(self) -> None:
+        self._column, self._gap, self._word = 0, "", ""
+
+    def __call__(self, piece: str) -> None:
+        for character in piece:
+            if not character.isspace():
+                self._word += character
+                continue
+            self.flush()
+            self._gap += character
+            if character == "\n":
+                print(self._gap, end="", flush=True)
+                self._column, self._gap = 0, ""
+
+    def flush(self) -> None:
+        """Print the last word."""
+        if not self._word:
+            return
+        used = len(self._gap) + len(self._word)
+        if self._column and self._column + used > columns():
+            self._column, self._gap = 0, "\n"
+            used = len(self._word)
+        print(self._gap + self._word, end="", flush=True)
+        self._column += used
+        self._gap = self._word = ""
+
+
 def visible_length(text: str) -> int:
     """Return how many columns a text takes."""
     return len(_STYLE.sub("", text))

@@ -1,6 +1,7 @@
 """A published model: its file is read, and it runs on the functions of a student."""
 
 import json
+import signal
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from course.experiments import llama, llama_far, llama_mine
 from course.experiments.writing import write_until
 from course.figures import texts
 from course.student.exercises import all_written_exercises, passing_exercises
+from course.system.terminal import Wrapped
 from solutions.llama import Llama, weights_from_gguf
 
 SIZES = {"vocab_size": 260, "n_embd": 48, "n_heads": 6, "n_kv_heads": 2, "n_layers": 2}
@@ -134,9 +136,10 @@ def test_only_distances_count_and_every_other_break_is_noticed(data):
 
 
 def test_the_command_says_what_it_loads_and_what_is_borrowed(data):
-    ran = CliRunner().invoke(main, ["experiment", "llama", "--prompt", "the"])
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--prompt", "the the"])
     assert ran.exit_code == 0, ran.output
     assert "parameters in 2 blocks" in ran.output and "tokens per second" in ran.output
+    assert "\nthe the" in ran.output
     assert "RMSNorm" in ran.output  # borrowed: nobody has written it
 
 
@@ -214,7 +217,44 @@ def test_a_chat_answers_each_line_until_q(data):
     assert "> the the" in ran.output and "never read" not in ran.output
 
 
-def test_ctrl_c_ends_a_chat(data, monkeypatch):
+def test_an_answer_that_is_stopped_is_as_one_that_was_cut(data):
+    published = open_smollm2()
+    model, _ = llama.load(published)
+    stopped, cut = (llama.Conversation(model, published) for _ in range(2))
+    asked = []
+    text, _ = stopped.answer([5, 6, 7], 9, is_stopped=lambda: len(asked) == 2 or asked.append(1))
+    assert text == cut.answer([5, 6, 7], 3)[0]
+    assert (stopped.n_read, stopped.unread) == (cut.n_read, cut.unread)
+    assert stopped.answer([8, 9], 4)[0] == cut.answer([8, 9], 4)[0]
+
+
+def test_ctrl_c_ends_an_answer_and_the_chat_goes_on(data, monkeypatch):
+    show = Wrapped.__call__
+
+    def interrupting(self, piece):
+        show(self, piece)
+        if piece and not interrupted:
+            interrupted.append(piece)
+            signal.raise_signal(signal.SIGINT)
+
+    interrupted, before = [], signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(Wrapped, "__call__", interrupting)
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--chat"], input="the\nthe the\nq\n")
+    assert ran.exit_code == 0, ran.output
+    assert interrupted and ran.output.count("tokens per second") == 2
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_message_that_is_too_long_does_not_end_a_chat(data, monkeypatch):
+    lines, form, first = "a" * 1701 + "\nthe\nthe\n", llama.chat_ids, []
+    monkeypatch.setattr(llama, "chat_ids", lambda *given: first.append(given[2]) or form(*given))
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--chat"], input=lines)
+    assert ran.exit_code == 0, ran.output
+    assert "1,700 positions" in ran.output and ran.output.count("tokens per second") == 2
+    assert first == [True, True, False]
+
+
+def test_a_second_ctrl_c_ends_a_chat(data, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 

@@ -20,7 +20,7 @@ from course.student.watch.saves import Saves
 from course.student.watch.step import heading, step_of
 from course.syllabus import lessons
 from course.system import terminal
-from course.system.terminal import Screen, advance, folded, visible_length
+from course.system.terminal import Screen, Wrapped, advance, folded, visible_length
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
 STYLE = re.compile(r"\x1b\[[\d;]*m")
@@ -37,6 +37,27 @@ def test_lines_are_broken_between_words_and_styles_take_no_room():
         "       four",
     ]
     assert folded(text, 100) == [text]
+
+
+@pytest.mark.parametrize("size", [1, 3, 100], ids="pieces of {} characters".format)
+def test_a_text_that_comes_in_pieces_is_broken_between_words(monkeypatch, capsys, size):
+    monkeypatch.setenv("COLUMNS", "20")
+    text = "  one two three four five\nsix seven eight nine!\n\n  averyverylongwordindeed, seven"
+    show = Wrapped()
+    for start in range(0, len(text), size):
+        show(text[start : start + size])
+    before = capsys.readouterr().out
+    assert before.endswith("averyverylongwordindeed,")  # the last word may not be whole yet
+    show.flush()
+    assert (before + capsys.readouterr().out).split("\n") == [
+        "  one two three four",
+        "five",
+        "six seven eight",
+        "nine!",
+        "",
+        "  averyverylongwordindeed,",
+        "seven",
+    ]
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda one: one.name)

@@ -1,16 +1,18 @@
 """`course experiment llama`."""
 
+import signal
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import click
 
 from course.cli.experiment.shared import print_borrowed
 from course.messages.wording import filled
-from course.system.terminal import advance
+from course.system.terminal import Wrapped, advance
 
 if TYPE_CHECKING:
     from course.data.published import PublishedModel
@@ -23,7 +25,7 @@ N_WRITTEN = 200
 @click.command(short_help="Run a published language model on your code.")
 @click.option("--prompt", metavar="TEXT", help="Continue TEXT.")
 @click.option("--ask", metavar="QUESTION", help="Answer a QUESTION.")
-@click.option("--chat", is_flag=True, help="Talk to it; q quits.")
+@click.option("--chat", is_flag=True, help="Talk to it.")
 @click.option("--breaks", is_flag=True, help="Break it in known ways, and see what it says.")
 @click.option("--mine", is_flag=True, help="Run it on all of your code, right or wrong.")
 @click.option("--far", is_flag=True, help="Read beyond the trained length.")
@@ -113,19 +115,45 @@ def _talk(
     print_borrowed(experiment.sources())
     conversation = experiment.Conversation(model, published)
     if prompt:
-        click.echo(f"\n{prompt}", nl=False)
-        _print_answer(conversation, published.tokenizer.encode(prompt).ids)
+        click.echo()
+        _print_answer(conversation, published.tokenizer.encode(prompt).ids, prompt)
         return
-    for number, question in enumerate(_questions() if chat else [ask or experiment.QUESTION]):
+    for question in _questions() if chat else [ask or experiment.QUESTION]:
         if not (chat and sys.stdin.isatty()):  # else it was typed there
             click.echo(f"\n> {question}")
         click.echo()
-        _print_answer(conversation, experiment.chat_ids(published, question, number == 0))
+        ids = experiment.chat_ids(published, question, conversation.n_read == 0)
+        with _noticing_interrupts() if chat else nullcontext(()) as interrupts:
+            try:
+                _print_answer(conversation, ids, is_stopped=lambda seen=interrupts: bool(seen))
+            except ValueError as error:
+                if not chat:
+                    raise
+                click.echo(filled(f"{error}. Ask for less, or start a new chat."))
+
+
+@contextmanager
+def _noticing_interrupts() -> Iterator[list[int]]:
+    """Yield a list that grows with the first interrupt; only the second one is raised."""
+    seen: list[int] = []
+
+    def on_interrupt(number: int, frame: object) -> None:
+        if seen:
+            raise KeyboardInterrupt
+        seen.append(number)
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _questions() -> Iterator[str]:
     """Yield what is typed, or the lines of the standard input, until q or its end."""
     is_typed = sys.stdin.isatty()
+    if is_typed:
+        click.echo("\nType a message. Ctrl-C stops an answer, q ends the chat.")
     while True:
         try:
             line = input("\n> ") if is_typed else sys.stdin.readline()
@@ -138,15 +166,18 @@ def _questions() -> Iterator[str]:
             yield line.strip()
 
 
-def _print_answer(conversation: "Conversation", ids: list[int]) -> None:
-    """Print an answer as it comes, and its speed."""
-    _, speed = conversation.answer(ids, N_WRITTEN, _print_now)
+def _print_answer(
+    conversation: "Conversation",
+    ids: list[int],
+    before: str = "",
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> None:
+    """Print an answer as it comes, after the text that it goes on from, and its speed."""
+    show = Wrapped()
+    show(before)
+    _, speed = conversation.answer(ids, N_WRITTEN, show, is_stopped)
+    show.flush()
     click.echo(f"\n\n{speed:.0f} tokens per second.")
-
-
-def _print_now(text: str) -> None:
-    click.echo(text, nl=False)
-    sys.stdout.flush()
 
 
 def _print_breaks(published: "PublishedModel", as_json: bool) -> None:
