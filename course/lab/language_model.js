@@ -23,6 +23,14 @@ function tokenRows(scheme, sentence) {
   return sentence.map((word) => table[words.indexOf(word)].map((value) => loudness * value));
 }
 
+const known = new Map(); // while a word is dragged, most redraws ask for the same again
+
+function once(compute, ...given) {
+  const key = `${compute.name} ${given}`;
+  if (!known.has(key)) known.set(key, compute(...given));
+  return known.get(key);
+}
+
 /** How much the last word attends to each word in a head, (T,), and what it reads there, (D,). */
 function attention(scheme, head, sentence) {
   const { width, perHead } = sizes();

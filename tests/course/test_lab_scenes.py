@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from course.lab.script import examples
+from course.lab.script import examples, write_lab
 from course.lab.trained import FILE
 from course.lab.training import READ, trained
 from course.site import local
@@ -363,6 +363,30 @@ def test_the_small_models_say_what_pytorch_says_in_every_order(opened):
     assert verb.count() == 0
     changed = asked()
     assert changed != home and f"expect “{expected(changed)[0]}” next" in seen(page)
+
+
+@pytest.mark.browser
+def test_two_words_change_places_and_only_a_model_with_positions_notices(chromium, tmp_path):
+    write_lab(tmp_path)
+    still = '<course-lab scene="order"><img alt="still"></course-lab><script src="lab.js"></script>'
+    (tmp_path / "front.html").write_text(f"<!doctype html><meta charset=utf-8>{still}", encoding="utf-8")
+    page = chromium.new_page(reduced_motion="reduce", viewport={"width": 800, "height": 600})
+    page.goto((tmp_path / "front.html").as_uri())
+
+    def expected(scheme, sentence):
+        ids = [numbers()["words"].index(word) for word in sentence.split()]
+        return trained(scheme)(torch.tensor([ids]))[0, -1].softmax(-1).max().item()
+
+    assert "“gates”" in seen(page)
+    closed, rang = slider(page, "closed, word 7"), slider(page, "rang, word 2")
+    way = rang.bounding_box()["x"] - closed.bounding_box()["x"]
+    drag(page, closed, way)
+    assert "“gates”" in seen(page) and slider(page, "closed, word 2").count() == 1
+    page.get_by_role("button", name="with positions", exact=True).click()
+    assert "“bells”" in seen(page)
+    share = expected("rope", "paris closed its bells . rome rang its")
+    assert numbers_in(seen(page)) == [pytest.approx(100 * share, abs=1)]
+    page.close()
 
 
 @pytest.mark.browser

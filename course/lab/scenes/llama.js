@@ -49,8 +49,8 @@ SCENES.llama = {
     const from = Math.round(state.shift);
     const seen =
       `At positions ${from.toLocaleString("en-US")} to ${(from + last).toLocaleString("en-US")} “of” gives ` +
-      `${percent(weights[LOOKED_AT])} of its attention to “Rome”; since position 0 no score has changed by more than ` +
-      `${fixed(change, 3)}.`;
+      `${percent(weights[LOOKED_AT])} of its attention to “Rome”; since position 0 the largest ` +
+      `change of a score is ${fixed(change, 3)}.`;
     return {
       height: below + 26,
       seen,

@@ -122,7 +122,7 @@ SCENES.order = {
   demo: { order: [0, 6, 2, 3, 4, 5, 1, 7] },
   draw(state, set, width) {
     const words = state.order.map((word) => SENTENCE[word]);
-    const next = nextWords(state.scheme, words, 3);
+    const next = once(nextWords, state.scheme, words, 3);
     const [word, probability] = next[0];
     const told = `“${word}” (${percent(probability)})`;
     const isHome = String(state.order) === String(HOME);
@@ -149,9 +149,9 @@ SCENES.heads = {
   demo: { head: "1" },
   draw(state, set, width) {
     const words = state.order.map((word) => SENTENCE[word]);
-    const { weights } = attention("rope", Number(state.head), words);
+    const { weights } = once(attention, "rope", Number(state.head), words);
     const most = weights.indexOf(Math.max(...weights));
-    const next = nextWords("rope", words, 3);
+    const next = once(nextWords, "rope", words, 3);
     const seen =
       `Head ${state.head}: the last word, “${words.at(-1)}”, attends most to “${words[most]}” at ` +
       `position ${most} (${percent(weights[most])}); all heads together expect “${next[0][0]}” next.`;
