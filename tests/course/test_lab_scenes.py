@@ -368,8 +368,10 @@ def test_the_small_models_say_what_pytorch_says_in_every_order(opened):
 @pytest.mark.browser
 def test_two_words_change_places_and_only_a_model_with_positions_notices(chromium, tmp_path):
     write_lab(tmp_path)
-    still = '<course-lab scene="order"><img alt="still"></course-lab><script src="lab.js"></script>'
-    (tmp_path / "front.html").write_text(f"<!doctype html><meta charset=utf-8>{still}", encoding="utf-8")
+    still = (
+        '<meta charset=utf-8><course-lab scene="order"></course-lab><script src="lab.js"></script>'
+    )
+    (tmp_path / "front.html").write_text(f"<!doctype html>{still}", encoding="utf-8")
     page = chromium.new_page(reduced_motion="reduce", viewport={"width": 800, "height": 600})
     page.goto((tmp_path / "front.html").as_uri())
 

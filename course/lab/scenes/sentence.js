@@ -89,7 +89,7 @@ function sentenceShapes(state, set, width, said, bars) {
       bars
         ? [
             rect([-14, -20 - 44 * bars[place]], [28, 44 * bars[place]], "filled query", 2),
-            text([0, -30 - 44 * bars[place]], `${Math.round(100 * bars[place])} %`, "small"),
+            text([0, -30 - 44 * bars[place]], `${Math.round(100 * bars[place])}%`, "small"),
           ]
         : [],
       pill([0, 0], text_, look),
@@ -111,7 +111,7 @@ function nextShapes(next, width, top) {
   });
 }
 
-const percent = (share) => `${fixed(100 * share, share > 0.0995 || share < 0.0005 ? 0 : 1)} %`;
+const percent = (share) => `${fixed(100 * share, share > 0.0995 || share < 0.0005 ? 0 : 1)}%`;
 
 const SWITCHED = { none: "without positions", rope: "with positions" };
 
