@@ -156,11 +156,11 @@ def _with_first(exercise: Exercise, source: bytes) -> bytes:
     """Return a module with one exercise as it was at first."""
     path = find_lesson(exercise.lesson).module()
     try:
-        nodes = ast.parse(source).body
+        nodes = ast.parse(source, path.name).body
         text = source.decode("utf-8-sig").replace("\r\n", "\n")
     except (SyntaxError, ValueError) as error:
         raise ValueError(
-            f"{path.parent.name}/{path.name} is not valid Python ({error}), so you can't reset one "
+            f"{path.parent.name}/{path.name} is not valid Python: {error}. So you can't reset one "
             f"exercise; `{typed(f'course reset {path.parent.name}/{path.name}')}` resets all of it"
         ) from None
     stub = stub_of(exercise.lesson).decode("utf-8")

@@ -13,7 +13,7 @@ from course.student.progress import DONE, PASSED, cannot_be_loaded, next_exercis
 from course.student.watch.step import heading
 from course.syllabus import Exercise, Lesson, find_lesson
 from course.system.console import typed
-from course.system.terminal import columns
+from course.system.terminal import columns, visible_length
 from course.testing.source import lines_of_definitions
 
 KEYS = {
@@ -37,9 +37,9 @@ def progress_line(lesson: Lesson, status: Mapping[str, str]) -> str:
     """Return the points of a lesson and the sign of each of its exercises."""
     is_old = cannot_be_loaded(lesson)
     signs = "".join(_sign(status[exercise.name], is_old) for exercise in lesson.exercises)
-    return f"{points_of(lesson, status)}  {signs}" + (
-        f"  {lesson.title}" if columns() >= 70 else ""
-    )
+    line = f"{points_of(lesson, status)}  {signs}"
+    with_title = f"{line}  {lesson.title}"
+    return with_title if visible_length(with_title) <= columns() else line
 
 
 def _sign(status: str, is_old: bool = False) -> str:
@@ -102,5 +102,7 @@ def _lesson_done(lesson: Lesson, status: Mapping[str, str]) -> str:
 
 def board(lesson: Lesson, status: dict[str, str]) -> str:
     """Return the whole course, and below it the exercises of a lesson."""
-    own = "  ".join(f"{_sign(status[one.name])} {one.name}" for one in lesson.exercises)
+    own = "  ".join(
+        f"{_sign(status[one.name])}\N{NO-BREAK SPACE}{one.name}" for one in lesson.exercises
+    )
     return f"{course_board(status)}\n\n  {own}"
