@@ -261,6 +261,16 @@ def test_a_save_stops_the_run_before(watching, mode):
 
 
 @pytest.mark.slow
+def test_a_save_is_acknowledged_while_pytorch_is_loaded(watching):
+    """Without forks each run needs a new process."""
+    watch = watching("rope", "--no-fork")
+    watch.verdict_on(SOLUTION)
+    watch.save(SOLUTION.replace("-x2", "x2"))
+    assert points_without() in watch.until("as soon as PyTorch is loaded")
+    assert points_without("rotate_half") in watch.until(VERDICT)
+
+
+@pytest.mark.slow
 def test_without_a_name_it_is_whichever_was_saved(watching):
     watch = watching()
     watch.save((ROOT / "solutions" / "learned.py").read_text(encoding="utf-8"), "learned")

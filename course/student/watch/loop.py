@@ -31,6 +31,10 @@ from course.testing.source import calls_debugger, names_reached
 SLOW_SECONDS = 3
 """The time after which a run that still goes on says what it is doing."""
 
+SOON_SECONDS = 0.5
+"""The time after which a save that waits for PyTorch is acknowledged."""
+
+_SAVED = "Saved. It is tested as soon as PyTorch is loaded, in a few seconds."
 _LOADING = "Loading PyTorch, which takes a few seconds. You can already edit and save."
 
 
@@ -157,7 +161,8 @@ class Loop:
     def _on_message(self, message: dict | None) -> None:
         match message:
             case {"testing": exercise}:
-                self._began = self._began if self._at is not None else time.monotonic()
+                if self._at is None:
+                    self._began, self._warned = time.monotonic(), False
                 self._at = exercise
             case {"done": found}:
                 self._on_verdict(**found)
@@ -226,15 +231,23 @@ class Loop:
         self._show()
 
     def _warn_if_slow(self) -> None:
+        """Say what a save waits for: once for PyTorch, and once for a test."""
         waited = time.monotonic() - self._began
-        if self._warm.is_busy and self._at is not None and waited > SLOW_SECONDS:
-            if not self._warned:
-                self._line = (
-                    f"{self._at or f'Loading exercises/{self._tested.stem}.py'} takes a long time. "
-                    "A test is stopped after half a minute; save the file to test it again."
-                )
-                self._show()
-            self._warned = True
+        if not self._warm.is_busy or self._warned:
+            return
+        if self._at is None:
+            if self._is_by_itself or waited < SOON_SECONDS:
+                return
+            self._line = _SAVED
+        elif waited < SLOW_SECONDS:
+            return
+        else:
+            self._line = (
+                f"{self._at or f'Loading exercises/{self._tested.stem}.py'} takes a long time. "
+                "A test is stopped after half a minute; save the file to test it again."
+            )
+        self._warned = True
+        self._show()
 
     # --- keys -------------------------------------------------------------------------------
 
