@@ -3,6 +3,7 @@
 A Windows console whose output goes to a file or a pipe often knows 256 characters only.
 """
 
+import codecs
 import io
 import os
 import shutil
@@ -12,12 +13,23 @@ from pathlib import Path
 
 from course import root
 
+_SIGNS = {"−": "-", "–": "-", "·": "*", "×": "x", "±": "+-", "≤": "<=", "…": "...", "\xa0": " "}
+_MATHS = {"√": "sqrt ", "²": "^2", "³": "^3", "π": "pi", "σ": "sigma", "α": "alpha", "Σ": "sum"}
+_IN_LETTERS = _SIGNS | _MATHS | {"∞": "infinity", "°": " degrees", "“": '"', "”": '"'}
+"""What replaces letters that a console cannot show; it is "?" for all others."""
+
 
 def replace_unprintable() -> None:
-    """Write "?" for what the console cannot show, from now on, instead of stopping."""
+    """Write what the console cannot show in other letters, from now on, instead of stopping."""
+    codecs.register_error("in letters", _in_letters)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not where a notebook or a test took its place
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="in letters")
+
+
+def _in_letters(error: UnicodeError) -> tuple[str, int]:
+    letters = error.object[error.start : error.end]
+    return "".join(_IN_LETTERS.get(one, "?") for one in letters), error.end
 
 
 def open_closed_streams() -> None:

@@ -214,7 +214,6 @@ class Screen:
             to = "more" if number < len(pages) else "the first"
             text = [*pages[number - 1], f"-- page {number} of {len(pages)}, space for {to} --"]
         drawn = "\n".join(f"{line}{END_OF_LINE}" for line in [*text, "", *below])
-        drawn = drawn.replace("\N{NO-BREAK SPACE}", " ")  # not every console has it
         if os.environ.get("NO_COLOR"):
             drawn = _STYLE.sub("", drawn)
         sys.stdout.write(f"{HOME}{drawn}{BELOW}")

@@ -157,7 +157,7 @@ def test_a_console_that_knows_few_letters_shows_everything(half_done):
     for page in (said, by_pytest.stdout.decode("cp1252")):
         assert "exercises/lookup.py" in page
         assert "x = '??????" in page  # the line as far as the console can show it
-        assert "toy_attention multiplies the scores by ?C." in " ".join(page.split())
+        assert "toy_attention multiplies the scores by sqrt C." in " ".join(page.split())
 
 
 # --- line ends ------------------------------------------------------------------------------

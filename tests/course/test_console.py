@@ -1,5 +1,6 @@
 """The commands in messages can be typed as they are."""
 
+import io
 import os
 import sys
 import sysconfig
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from course.system import console
-from course.system.console import PREFIX, typed
+from course.system.console import PREFIX, replace_unprintable, typed
 
 PROGRAM = "course.exe" if sys.platform == "win32" else "course"
 
@@ -52,3 +53,19 @@ def test_elsewhere_it_is_the_whole_path_in_quotes_if_it_needs_them(environment, 
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(elsewhere / "bin"))
     install(elsewhere / "bin")
     assert typed("course hint") == f'"{elsewhere / "bin" / "course"}" hint'
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [
+        ("ascii", "sqrt C, 0.02^2, 2 * -1, h hint ?"),
+        ("cp1252", "sqrt C, 0.02², 2 · -1, h\xa0hint é"),
+        ("utf-8", "√C, 0.02², 2 · −1, h\xa0hint é"),
+    ],
+)
+def test_what_a_console_cannot_show_is_written_in_other_letters(monkeypatch, encoding, shown):
+    console_bytes = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(console_bytes, encoding=encoding))
+    replace_unprintable()
+    print("√C, 0.02², 2 · −1, h\xa0hint é", end="", flush=True)
+    assert console_bytes.getvalue().decode(encoding) == shown

@@ -18,7 +18,6 @@ from course import ROOT
 from course.student.watch import saves
 from course.student.watch.saves import Saves
 from course.student.watch.step import heading, step_of
-from course.student.watch.words import keys_line
 from course.syllabus import lessons
 from course.system import terminal
 from course.system.terminal import Screen, Wrapped, advance, folded, visible_length
@@ -134,13 +133,6 @@ def test_a_terminal_of_another_size_is_drawn_again(screen):
     small.follow_size()
     lines = screen.shown().split("\n")
     assert len(lines) > 5 and max(map(len, lines)) <= 25
-
-
-def test_words_that_belong_together_are_shown_with_a_space(screen):
-    small = screen(20, 8)
-    small.show("text", keys_line())
-    shown = screen.shown()
-    assert "h hint   t text" in shown and "show answers" in shown
 
 
 @pytest.mark.parametrize("no_color", ["", "1"])
