@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 def check_width(n_embd: int) -> None:
-    """Refuse a width that does not split into pairs (given, nothing to do here).
+    """Reject a width that does not split into pairs (given; nothing to do here).
 
     >>> check_width(5)
     Traceback (most recent call last):
@@ -54,8 +54,8 @@ def sinusoidal_encoding(length: int, n_embd: int, base: float = 10000.0) -> Tens
         base: as in `inverse_frequencies`.
 
     Returns:
-        (T, C), float32: columns 2i and 2i + 1 are the sine and the cosine of one angle, by which
-        pair i has turned since position 0. Within 1e-4 up to position 10 000.
+        (T, C), float32: columns 2i and 2i + 1 are the sine and cosine of the angle by which pair
+        i has turned since position 0. Accurate to 1e-4 up to position 10,000.
 
     Raises:
         ValueError: an odd or non-positive width.
@@ -72,16 +72,17 @@ def sinusoidal_encoding(length: int, n_embd: int, base: float = 10000.0) -> Tens
 
 
 class SinusoidalPositionalEmbedding(nn.Module):
-    """The sinusoidal table as a module: nothing to learn, and no longest sentence.
+    """The sinusoidal table as a module: nothing to learn, and no maximum length.
 
     Args:
         max_seq_len: how many rows to keep ready.
         n_embd: C, even.
         base: as in `inverse_frequencies`.
 
-    It has no parameters. `forward(seq_len)` gives (seq_len, C), also for `seq_len > max_seq_len`:
-    the formula does not run out. All rows, those beyond max_seq_len too, have the dtype and the
-    device that `.to(...)` gave the module; bfloat16 rounds their values, not their angles.
+    It has no parameters. `forward(seq_len)` returns (seq_len, C), even for
+    `seq_len > max_seq_len`, because the formula never runs out. All rows, including those beyond
+    max_seq_len, have the dtype and device that `.to(...)` gave the module; bfloat16 rounds their
+    values, not their angles.
 
     Raises:
         ValueError: an odd or non-positive width.
@@ -107,13 +108,13 @@ def offset_rotation(k: int, n_embd: int, base: float = 10000.0) -> Tensor:
     """The rotation that moves every position by k: pe[p + k] == R @ pe[p] for every p.
 
     Args:
-        k: the offset; negative ones go back.
+        k: the offset; a negative one moves back.
         n_embd: C, even.
         base: as in `inverse_frequencies`.
 
     Returns:
-        R, (C, C), float32: C/2 blocks of 2 × 2 on the diagonal, zeros elsewhere. Within 1e-5 up
-        to 1000 positions on or back.
+        R, (C, C), float32: C/2 blocks of 2 × 2 on the diagonal, zeros elsewhere. Accurate to 1e-5
+        up to 1000 positions forward or back.
 
     Raises:
         ValueError: an odd or non-positive width.
@@ -137,13 +138,13 @@ def relative_similarity(pe: Tensor, k: int) -> Tensor:
         k: the distance, 0 <= k < T.
 
     Returns:
-        (T - k,); for a sinusoidal table all equal.
+        (T - k,); all are equal for a sinusoidal table.
 
     Raises:
-        ValueError: k lies outside 0..T-1.
+        ValueError: k is outside 0..T-1.
 
-    Source: Yan et al. (2019), "TENER", arXiv:1911.04474, section 3 (the dot product depends on
-    the distance only).
+    Source: Yan et al. (2019), "TENER", arXiv:1911.04474, section 3 (the dot product depends only
+    on the distance).
 
     >>> relative_similarity(torch.tensor([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), k=1)
     tensor([2., 3.])

@@ -18,12 +18,12 @@ def skipgram_pairs(ids: Tensor, window: int) -> tuple[Tensor, Tensor]:
 
     Args:
         ids: a text, (N,), integers.
-        window: the largest distance of a neighbor, at least 1.
+        window: the largest distance to a neighbor, at least 1.
 
     Returns:
-        (centers, contexts), each int64, (P,): every ordered pair of positions that are
-        1..window apart, in any order, also where both hold the same word. Fewer than two words
-        give two empty tensors; a million words at window 5 take less than a minute and 4 GB.
+        (centers, contexts), each int64, (P,): every ordered pair of positions that are 1..window
+        apart, in any order, even if both hold the same word. Fewer than two words give two empty
+        tensors; a million words at window 5 take less than a minute and 4 GB.
 
     Raises:
         ValueError: window < 1.
@@ -41,17 +41,18 @@ def skipgram_pairs(ids: Tensor, window: int) -> tuple[Tensor, Tensor]:
 
 
 def noise_distribution(counts: Tensor, power: float = 0.75) -> Tensor:
-    """The distribution that negatives are drawn from: the words' shares, made more equal.
+    """The distribution that negatives are drawn from: word frequencies, made more equal.
 
     Args:
         counts: how often each word occurs, (V,), of any integer or floating dtype.
         power: 1 keeps the frequencies, 0 makes them equal, 0.75 lifts the rare words.
 
     Returns:
-        (V,), a probability for each word, of the dtype of floating counts, else float32.
+        (V,), a probability for each word, in the dtype of the counts if it is floating, otherwise
+        float32.
 
     Raises:
-        ValueError: a negative count, or all counts zero.
+        ValueError: a count is negative, or all counts are zero.
 
     Source: Mikolov et al. (2013), "Distributed Representations of Words and Phrases",
     arXiv:1310.4546, section 2.2.
@@ -68,16 +69,16 @@ def noise_distribution(counts: Tensor, power: float = 0.75) -> Tensor:
 
 
 class SkipGram(nn.Module):
-    """Two tables of word vectors, one for the word in the center, one for its neighbors.
+    """Two tables of word vectors, one for the center word and one for its neighbors.
 
     Args:
         vocab_size: V.
         n_embd: C.
 
-    `center.weight` and `context.weight`, (V, C) each, are its parameters. They start at random
-    and small, below 0.5 in the root mean square; `context` may start at zero.
-    `forward(centers, contexts)` gives the dot product of each pair: (P,) with (P,) -> (P,),
-    and (P,) with (P, K) -> (P, K). Ids may be of any integer dtype.
+    `center.weight` and `context.weight`, (V, C) each, are its parameters. They start random and
+    small, with a root mean square below 0.5; `context` may start at zero.
+    `forward(centers, contexts)` returns the dot product of each pair: (P,) with (P,) -> (P,), and
+    (P,) with (P, K) -> (P, K). Ids may have any integer dtype.
 
     Source: Mikolov et al. (2013), arXiv:1310.4546, section 2.
 
@@ -96,14 +97,14 @@ class SkipGram(nn.Module):
 
 
 def negative_sampling_loss(positive: Tensor, negative: Tensor) -> Tensor:
-    """How badly true pairs are told from drawn ones: the loss of skip-gram.
+    """The loss of skip-gram: how badly the scores tell true pairs from drawn ones.
 
     Args:
         positive: logits of the true pairs, (P,).
         negative: logits of K drawn words for each, (P, K).
 
     Returns:
-        A scalar, in nats: the mean over the pairs; the K drawn words of a pair count in full.
+        A scalar, in nats: the mean over the pairs; each of a pair's K drawn words counts in full.
         Finite for logits of ±1000, and so is its gradient.
 
     Source: Mikolov et al. (2013), arXiv:1310.4546, section 2.2, equation 4.
@@ -131,21 +132,22 @@ def train_skipgram(
     """Train a `SkipGram` in place, with fresh negatives at every step.
 
     Args:
-        model: with the parameters and the forward of `SkipGram`, whichever of the two you use.
+        model: anything with the parameters and the forward of `SkipGram`; you may use either.
         centers, contexts: the true pairs, (P,) each, of any integer dtype.
-        noise: the distribution of the negatives, (V,), float32 or float64; a word of probability
-            0 is never drawn.
+        noise: the distribution of the negatives, (V,), float32 or float64; a word with
+            probability 0 is never drawn.
         epochs: passes over all pairs, reshuffled each time; 0 returns [].
         batch_size: pairs per step; the last batch of an epoch may be shorter.
-        n_negatives: K, words drawn for each pair, anew for each step and each draw on its own.
+        n_negatives: K, the words drawn for each pair, independently and again at each step.
         lr: the learning rate of Adam, or of another optimizer that learns as fast.
-        generator: the source of all randomness, on the CPU: the same seed and the same start give
-            the same result, and PyTorch's global generator is left alone; None means that one.
+        generator: the source of all randomness, on the CPU. The same seed and the same initial
+            model give the same result, and PyTorch's global generator is left alone; None means
+            the global one.
         on_epoch: called with (epoch, loss) after each epoch, counted from 0.
 
     Returns:
-        The `negative_sampling_loss` of each epoch, a Python float: the mean over its pairs, each
-        before its step.
+        A Python float for each epoch: the mean `negative_sampling_loss` over its pairs, each
+        taken before its step.
 
     Source: Mikolov et al. (2013), arXiv:1310.4546, section 2.2; Kingma and Ba (2015),
     arXiv:1412.6980 (Adam).
@@ -161,16 +163,16 @@ def train_skipgram(
 
 
 def nearest_by_cosine(query: Tensor, vectors: Tensor, top_k: int = 5) -> tuple[Tensor, Tensor]:
-    """The rows that point most nearly where the query points.
+    """The rows that point most nearly in the direction of the query.
 
     Args:
         query: (C,).
-        vectors: (V, C); neither the rows nor the query need have length 1.
-        top_k: how many to return; beyond V, all V.
+        vectors: (V, C); neither the rows nor the query need to have length 1.
+        top_k: how many to return; all V if it is larger than V.
 
     Returns:
-        (indices, similarities), best first, rows equally near in any order; indices of any
-        integer dtype. A row or a query of zeros has similarity 0.
+        (indices, similarities), best first, with ties in any order; indices of any integer dtype.
+        A row or a query of zeros has similarity 0.
 
     Source: Manning, Raghavan and Schütze (2008), "Introduction to Information Retrieval",
     section 6.3.1 (cosine similarity).
@@ -186,9 +188,9 @@ def analogy(a: int, b: int, c: int, vectors: Tensor, top_k: int = 5) -> tuple[Te
     """Answers to "a is to b as c is to ?": the rows nearest to b - a + c.
 
     Args:
-        a, b, c: row numbers, not always different ones.
+        a, b, c: row numbers, not necessarily different.
         vectors: (V, C); the arithmetic is done on rows scaled to length 1.
-        top_k: how many to return, never rows a, b or c themselves; all others if there are fewer.
+        top_k: how many to return, never rows a, b or c themselves; all the others if fewer.
 
     Returns:
         (indices, similarities) as in `nearest_by_cosine`; both empty if no row is left.
@@ -208,17 +210,17 @@ def parse_glove_line(line: str, n_embd: int) -> tuple[str, Tensor]:
     """One line of a GloVe text file: a word and its vector, separated by single spaces.
 
     Args:
-        line: the text; one line end at its end, of Windows too, is ignored. Only a space
-            separates: tabs and non-breaking spaces belong to the word.
-        n_embd: C. The last C fields are the numbers, all before them is the word as it is, which
-            may hold spaces itself (". . ." is one) or look like a number.
+        line: the text; a line ending at its end, Windows' too, is ignored. Only a space separates
+            fields: tabs and non-breaking spaces belong to the word.
+        n_embd: C. The last C fields are the numbers. Everything before them is the word,
+            unchanged: it may contain spaces (". . ." is one) or look like a number.
 
     Returns:
         (word, values), values float32, (C,).
 
     Raises:
-        ValueError: too few numbers after a word, or one that cannot be read; the message names
-            the line or the field.
+        ValueError: there are too few numbers after a word, or one can't be read; the message
+            names the line or the field.
 
     Source: Pennington, Socher and Manning (2014), "GloVe", EMNLP; the format of its files.
 

@@ -16,9 +16,9 @@ class LearnedPositionalEmbedding(nn.Module):
         max_seq_len: how many positions there are.
         n_embd: C, the features of a row.
 
-    `weight` is its one parameter, (max_seq_len, C), drawn from N(0, 0.02²).
-    `forward(seq_len)` gives its first rows, (seq_len, C), none for 0; it raises `ValueError` for
-    a negative length and for one that the table does not reach, and names both lengths.
+    Its only parameter is `weight`, (max_seq_len, C), drawn from N(0, 0.02²). `forward(seq_len)`
+    returns the first rows, (seq_len, C), and none for 0. It raises `ValueError` for a length that
+    is negative or longer than the table; the message names both lengths.
 
     Source: Gehring et al. (2017), arXiv:1705.03122, section 3.1; GPT-2 and BERT use it.
 
@@ -47,19 +47,19 @@ class LearnedPositionalEmbedding(nn.Module):
 
 
 class GPTEmbedding(nn.Module):
-    """What enters the first block of GPT-2: token row plus position row, then dropout.
+    """The input to the first block of GPT-2: token row plus position row, then dropout.
 
     Args:
         vocab_size: V.
         block_size: the longest sentence.
         n_embd: C.
-        dropout: the share p of elements zeroed in training mode, each drawn by itself in every
-            call; the rest grow by 1/(1-p).
+        dropout: p, the probability that an element is zeroed in training mode, drawn for each
+            element in every call; the others are multiplied by 1/(1-p).
 
-    `tok_emb.weight` (V, C) and `pos_emb.weight` (block_size, C), both from N(0, 0.02²), are its
-    only entries in the state dict. `forward(ids)` turns (B, T) into (B, T, C), on any device. It
-    raises `ValueError` if T is longer than block_size, with both in its message, and `IndexError`
-    for an id outside 0..V-1.
+    `tok_emb.weight` (V, C) and `pos_emb.weight` (block_size, C), both drawn from N(0, 0.02²), are
+    the only entries in its state dict. `forward(ids)` maps (B, T) to (B, T, C), on any device. It
+    raises `ValueError` if T is larger than block_size, and the message names both; it raises
+    `IndexError` for an id outside 0..V-1.
 
     Source: Radford et al. (2018), "Improving Language Understanding by Generative
     Pre-Training", sections 3.1 and 4.1.
@@ -101,11 +101,11 @@ class GPTEmbedding(nn.Module):
 
 
 def count_parameters(module: nn.Module) -> int:
-    """The number of trainable elements of a module; a shared parameter counts once.
+    """The number of trainable elements in a module; a shared parameter counts once.
 
     Args:
-        module: any module, on any device ("meta" too, where a parameter has a shape alone). The
-            same `nn.Parameter` in two places is shared; two with equal numbers, or with the same
+        module: any module, on any device (even "meta", where a parameter has only a shape). The
+            same `nn.Parameter` in two places is shared; two with equal values, or on the same
             memory, are not.
 
     Source: Press and Wolf (2017), "Using the Output Embedding to Improve Language Models",
@@ -121,10 +121,10 @@ def count_parameters(module: nn.Module) -> int:
 
 
 def tied_logits(x: Tensor, weight: Tensor) -> Tensor:
-    """The token table used a second time, as output projection: one score per word.
+    """The token table used a second time, as the output projection: one score per word.
 
     Args:
-        x: what leaves the last block, (B, T, C).
+        x: the output of the last block, (B, T, C).
         weight: the token table, (V, C).
 
     Returns:
@@ -148,14 +148,14 @@ def scalar_embedding(
     """The whole idea without tensors: a token row plus a position row.
 
     Args:
-        wte: the token table, V lists of C numbers, or of anything that adds.
+        wte: the token table, V lists of C numbers, or of anything that can be added.
         wpe: the position table, lists of C numbers.
         token_id, pos_id: the rows to take.
 
     Returns:
-        A list of C sums, each as Python's `+` gives it, with the token's entry on the left.
+        A list of C sums, each made by Python's `+` with the token's entry on the left.
 
-    Source: Karpathy (2026), "microgpt" (its first lines of the model).
+    Source: Karpathy (2026), "microgpt" (the first lines of its model).
 
     >>> scalar_embedding([[1.0, 2.0], [3.0, 4.0]], [[0.5, 0.25]], token_id=1, pos_id=0)
     [3.5, 4.25]

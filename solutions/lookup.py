@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 
 def check_ids(ids: Tensor, vocab_size: int) -> None:
-    """Refuse ids that name no row of a table of `vocab_size` rows (given, nothing to do here).
+    """Reject ids that name no row of a table with `vocab_size` rows (given; nothing to do here).
 
     Raises:
         TypeError: the ids are not integers.
-        IndexError: an id lies outside 0..V-1.
+        IndexError: an id is outside 0..V-1.
 
     >>> check_ids(torch.tensor([0, 3]), vocab_size=3)
     Traceback (most recent call last):
@@ -33,18 +33,18 @@ def check_ids(ids: Tensor, vocab_size: int) -> None:
 
 
 def lookup(weight: Tensor, ids: Tensor) -> Tensor:
-    """The rows of an embedding table that the ids name.
+    """Return the rows of an embedding table that the ids name.
 
     Args:
         weight: the table, (V, C), floating.
         ids: row numbers, (...), any integer dtype.
 
     Returns:
-        (..., C): row `ids[...]` of `weight` as it is, whatever stands in the other rows.
+        (..., C): row `ids[...]` of `weight`, unchanged, whatever the other rows contain.
 
     Raises:
-        TypeError: the ids are not integers, but floats or bools.
-        IndexError: an id lies outside 0..V-1 (a negative one too); the message names it and V.
+        TypeError: the ids are floats or bools, not integers.
+        IndexError: an id is negative, or V or more; the message names the id and V.
 
     Source: Bengio et al. (2003), "A Neural Probabilistic Language Model", JMLR 3, section 2.
 
@@ -85,7 +85,7 @@ def one_hot_lookup(weight: Tensor, ids: Tensor) -> Tensor:
 def one_hot_bytes(
     vocab_size: int, batch_size: int, seq_len: int, bytes_per_element: int = 4
 ) -> int:
-    """The memory that the one-hot tensor of one batch takes, in bytes.
+    """The memory that the one-hot tensor of a batch takes, in bytes.
 
     Args:
         vocab_size, batch_size, seq_len: its three sides, (B, T, V).
@@ -106,9 +106,9 @@ def one_hot_bytes(
 
 
 def lookup_backward(grad_output: Tensor, ids: Tensor, vocab_size: int) -> Tensor:
-    """The gradient that `lookup` sends to its table, written without autograd.
+    """The gradient that `lookup` sends to its table, computed without autograd.
 
-    It works inside `torch.inference_mode()`, and need not be differentiable itself.
+    It works inside `torch.inference_mode()`, and doesn't have to be differentiable itself.
 
     Args:
         grad_output: the gradient of the loss at the output of `lookup`, (..., C).
@@ -116,8 +116,8 @@ def lookup_backward(grad_output: Tensor, ids: Tensor, vocab_size: int) -> Tensor
         vocab_size: V.
 
     Returns:
-        (V, C), dense, in the dtype and on the device of `grad_output`: the gradients of a row that
-        was looked up several times add up; a row that was not looked up gets exactly zero.
+        (V, C), dense, in the dtype and on the device of `grad_output`. If a row was looked up
+        several times, its gradients add up; if it was never looked up, it gets exactly zero.
 
     Source: the chain rule; PyTorch's `embedding_backward` computes the same.
 
@@ -135,14 +135,14 @@ def lookup_backward(grad_output: Tensor, ids: Tensor, vocab_size: int) -> Tensor
 
 
 class TokenEmbedding(nn.Module):
-    """A table of V rows, one per token, that learns: `lookup` as a module.
+    """A trainable table of V rows, one per token: `lookup` as a module.
 
     Args:
         vocab_size: V.
         n_embd: C, the features of a row.
 
-    `weight` is its one parameter, (V, C), drawn from N(0, 0.02²).
-    `forward(ids)` turns (...) into (..., C) and refuses what `lookup` refuses.
+    Its only parameter is `weight`, (V, C), drawn from N(0, 0.02²). `forward(ids)` maps (...) to
+    (..., C), and rejects the same ids as `lookup`.
 
     Source: Radford et al. (2018), "Improving Language Understanding by Generative
     Pre-Training", section 4.1 (the 0.02).

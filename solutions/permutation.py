@@ -13,14 +13,14 @@ from torch import Tensor
 
 
 def toy_attention(x: Tensor) -> Tensor:
-    """Self-attention with nothing to learn: every token averages all tokens, the similar ones most.
+    """Self-attention with nothing to learn: every token averages all, weighting similar ones most.
 
     Args:
         x: (B, T, C), floating.
 
     Returns:
-        (B, T, C): for each token an average of all tokens, by weights that sum to 1. Finite also
-        where the scores reach ±1000.
+        (B, T, C): for each token, an average of all tokens, with weights that sum to 1. Finite
+        even when scores reach ±1000.
 
     Source: Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, section 3.2.1,
     with queries = keys = values = x.
@@ -64,17 +64,17 @@ def inverse_permutation(perm: Tensor) -> Tensor:
 
 
 def equivariance_gap(layer: Callable[[Tensor], Tensor], x: Tensor, perm: Tensor) -> float:
-    """How far a layer is from not seeing order: 0 if shuffling before or after is the same.
+    """How much a layer depends on order: 0 if shuffling its input only shuffles its output.
 
     Args:
-        layer: any deterministic callable from (B, T, C) to (B, T, C'), for x of that dtype; a
-            module is left in the mode, training or evaluation, that it was in.
+        layer: any deterministic callable from (B, T, C) to (B, T, C') that accepts the dtype of
+            x; a module stays in its mode, training or evaluation.
         x: (B, T, C).
         perm: int64, (T,), the order of the shuffled tokens.
 
     Returns:
-        A Python float: the largest absolute difference between what the layer gives, shuffled,
-        and what it gives for the shuffled tokens.
+        A Python float: the largest absolute difference between the layer's output, shuffled, and
+        its output for the shuffled tokens.
 
     Source: Lee et al. (2019), "Set Transformer", arXiv:1810.00825, section 2 (equivariance).
 
@@ -91,12 +91,12 @@ def equivariance_gap(layer: Callable[[Tensor], Tensor], x: Tensor, perm: Tensor)
 
 
 def bag_vector(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """One vector for a whole sentence: the mean over the tokens of what the layer gives.
+    """One vector for a whole sentence: the mean of the layer's output over the tokens.
 
-    For a layer that is blind to order it is the same for "dog bites man" and "man bites dog".
+    If the layer can't see order, "dog bites man" and "man bites dog" get the same vector.
 
     Args:
-        layer: a callable from (B, T, C) to (B, T, C); a module is left in the mode it was in.
+        layer: a callable from (B, T, C) to (B, T, C); a module stays in the mode it is in.
         x: (B, T, C).
 
     Returns:
@@ -114,17 +114,17 @@ def bag_vector(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 def projected_attention(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
-    """Self-attention with one head: queries ask, keys answer, and values are handed over.
+    """Self-attention with one head: queries ask, keys answer, and values are passed on.
 
     Args:
         x: (B, T, C), floating.
-        w_q: (C, C), stored as `nn.Linear` stores its weight: one row per feature of the query.
+        w_q: (C, C), laid out like the weight of `nn.Linear`: one row per feature of the query.
         w_k: (C, C), the same for keys.
         w_v: (C, C), the same for values.
 
     Returns:
-        (B, T, C): for each token an average of all values. With three identity matrices it is
-        `toy_attention`.
+        (B, T, C): for each token, an average of all values. With three identity matrices, it is
+        the same as `toy_attention`.
 
     Source: Vaswani et al. (2017), arXiv:1706.03762, section 3.2.1, with W_q, W_k and W_v as in
     section 3.2.2 for a single head.
@@ -143,14 +143,14 @@ def projected_attention(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Ten
 
 
 def causal_toy_attention(x: Tensor) -> Tensor:
-    """`toy_attention` in which token t attends to tokens 0..t only.
+    """`toy_attention`, except that token t attends only to tokens 0..t.
 
     Args:
         x: (B, T, C), floating.
 
     Returns:
-        (B, T, C), as finite as `toy_attention`; a later token weighs nothing at all. The first
-        token can only return itself: the mask alone tells it apart.
+        (B, T, C), finite wherever `toy_attention` is; later tokens get a weight of exactly 0. The
+        first token can only return itself, so the mask alone tells it apart.
 
     Source: Vaswani et al. (2017), arXiv:1706.03762, section 3.2.3 (the mask);
     Haviv et al. (2022), arXiv:2203.16634 (what it reveals).

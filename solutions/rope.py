@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 
 def rope_tables(seq_len: int, head_dim: int, base: float = 10000.0) -> tuple[Tensor, Tensor]:
-    """The cosines and sines of all rotation angles: of every pair at every position.
+    """The cosines and sines of all rotation angles, for every pair at every position.
 
     Args:
         seq_len: T, the number of positions, from 0.
@@ -21,8 +21,8 @@ def rope_tables(seq_len: int, head_dim: int, base: float = 10000.0) -> tuple[Ten
         base: sets the slowest pair.
 
     Returns:
-        (cos, sin), each (T, D), float32: in column j those of the pair that feature j belongs to.
-        Within 1e-3 up to position 4096.
+        (cos, sin), each (T, D), float32; column j is for the pair that feature j belongs to.
+        Accurate to 1e-3 up to position 4096.
 
     Raises:
         ValueError: an odd width.
@@ -48,7 +48,7 @@ def rope_tables(seq_len: int, head_dim: int, base: float = 10000.0) -> tuple[Ten
 
 
 def rotate_half(x: Tensor) -> Tensor:
-    """Every pair turned by a quarter, from its first feature towards its second.
+    """Rotate every pair by a quarter turn, from its first feature towards its second.
 
     Args:
         x: (..., D), D even.
@@ -69,11 +69,11 @@ def rotate_half(x: Tensor) -> Tensor:
 
 
 def apply_rope(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Every pair of every token, rotated by the angle of its position.
+    """Rotate every pair of every token by the angle for its position.
 
     Args:
         x: queries or keys, (..., T, D), floating.
-        cos, sin: tables of `rope_tables`, (T, D), of x's dtype or float32.
+        cos, sin: tables from `rope_tables`, (T, D), in the dtype of x or float32.
 
     Returns:
         (..., T, D), in the dtype of x.
@@ -92,7 +92,7 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 class RotaryEmbedding(nn.Module):
-    """RoPE as a module: rotates the queries or keys of a head, from any first position.
+    """RoPE as a module: it rotates the queries or keys of a head, starting at any position.
 
     Args:
         max_seq_len: how many positions the tables hold.
@@ -100,10 +100,10 @@ class RotaryEmbedding(nn.Module):
         base: as in `rope_tables`.
 
     It has no parameters, and its tables follow `.to(...)`. `forward(x, offset=0)` rotates
-    (..., T, D) at positions offset .. offset + T - 1: with a key/value cache the next token does
-    not stand at position 0. The result has the dtype of x, whatever that of the tables is, and is
-    at least as exact as float32 for a float64 x. It raises `ValueError` if offset is negative, if
-    offset + T is beyond max_seq_len, or if D is not head_dim.
+    (..., T, D) at positions offset .. offset + T - 1: with a key/value cache, the next token is
+    not at position 0. The result has the dtype of x, whatever the dtype of the tables, and for a
+    float64 x it is at least as exact as float32. It raises `ValueError` if offset is negative, if
+    offset + T exceeds max_seq_len, or if D is not head_dim.
 
     Source: Su et al. (2021), arXiv:2104.09864, section 3.2.
 
@@ -140,23 +140,23 @@ class RotaryEmbedding(nn.Module):
 
 
 def interleaved_to_half(weight: Tensor, n_heads: int) -> Tensor:
-    """A query or key projection for interleaved pairs, its rows reordered for split halves.
+    """Reorder the rows of a query or key projection from interleaved pairs to split halves.
 
-    With both projections reordered, `apply_rope` gives the attention scores that the model had
-    when it turned interleaved pairs.
+    When both projections are reordered, `apply_rope` gives the attention scores that the model
+    had when it rotated interleaved pairs.
 
     Args:
-        weight: (H*D, C), rows in the interleaved convention (pairs 2i, 2i + 1).
+        weight: (H*D, C), rows in the interleaved layout (pairs 2i, 2i + 1).
         n_heads: H.
 
     Returns:
-        (H*D, C), the same rows; none leaves its head.
+        (H*D, C), the same rows in a new order; none moves to another head.
 
     Raises:
-        ValueError: the rows do not split into H heads of an even width.
+        ValueError: the rows do not split into H heads of even width.
 
-    Source: the two conventions stand in Su et al. (2021), arXiv:2104.09864, equation 34, and in
-    GPT-NeoX-20B (Black et al., 2022, arXiv:2204.06745).
+    Source: Su et al. (2021), arXiv:2104.09864, equation 34, for the one layout; GPT-NeoX-20B
+    (Black et al., 2022, arXiv:2204.06745) for the other.
 
     >>> interleaved_to_half(torch.tensor([[0.0], [1.0], [2.0], [3.0]]), n_heads=1).flatten()
     tensor([0., 2., 1., 3.])
@@ -179,7 +179,7 @@ def ntk_base(base: float, factor: float, head_dim: int) -> float:
 
     Args:
         base: the base that the model was trained with.
-        factor: how many times longer the context shall be, at least 1.
+        factor: how many times longer the context will be, at least 1.
         head_dim: D, above 2.
 
     Returns:
@@ -208,12 +208,12 @@ def alibi_bias(n_heads: int, seq_len: int) -> Tensor:
     """ALiBi's alternative to rotating: a penalty on the scores that grows with the distance.
 
     Args:
-        n_heads: H, a power of two; each head has a slope of its own.
+        n_heads: H, a power of two; each head has its own slope.
         seq_len: T.
 
     Returns:
-        (H, T, T), float32, a row per query and a column per key: minus slope times distance for
-        keys up to the query, 0 for later ones.
+        (H, T, T), float32, with a row per query and a column per key: minus slope times distance
+        for keys up to the query, and 0 for later ones.
 
     Raises:
         ValueError: n_heads is not a power of two.
