@@ -101,7 +101,7 @@ def test_show_says_what_is_asked_for(status):
     for words in (
         f"rotate_half, a quarter turn of every pair\n  to do, worth {asked.points} points\n",
         "    def rotate_half(x: Tensor) -> Tensor:",
-        "Every pair turned by a quarter",
+        "Rotate every pair by a quarter turn",
     ):
         assert words in said
     assert "torch.cat" not in said
