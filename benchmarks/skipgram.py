@@ -56,7 +56,7 @@ def gensim(text: TwinText, seed: int, **settings: float) -> Tensor:
 CONTESTANTS: list[tuple[str, Callable[..., Tensor], dict[str, float]]] = [
     ("in blocks", in_blocks, {}),
     ("in blocks, 5 epochs", in_blocks, {"epochs": 5}),
-    ("gensim, as it comes (5 epochs)", gensim, {}),
+    ("gensim, default settings (5 epochs)", gensim, {}),
     ("gensim, alpha 0.05", gensim, {"alpha": 0.05}),
     ("gensim, 20 epochs", gensim, {"epochs": 20}),
     (

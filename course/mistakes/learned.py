@@ -28,19 +28,19 @@ _WORDINGS = [
 mistake(
     {"[:seq_len]": "[seq_len - 1]"},
     {"[:seq_len]": "[seq_len]"},
-    says="LearnedPositionalEmbedding gives one row of its table, not the first `seq_len` rows.",
+    says="LearnedPositionalEmbedding returns one row of its table, not the first `seq_len` rows.",
     look="What shape should come back, and how many rows is that?",
     common=True,
 )
 mistake(
     {"if not 0 <= seq_len <= max_seq_len": "if False"},
-    says="LearnedPositionalEmbedding gives back fewer rows than asked for when the table is short.",
-    look="What does a slice do when its end lies beyond the last row?",
+    says="LearnedPositionalEmbedding returns fewer rows than requested if the table is short.",
+    look="What does a slice do when its end is beyond the last row?",
     common=True,
 )
 mistake(
     *({"not 0 <= seq_len <= max_seq_len": "seq_len > max_seq_len"} | also for also in _WORDINGS),
-    says="LearnedPositionalEmbedding refuses a long sequence, but lets a negative length through.",
+    says="LearnedPositionalEmbedding rejects a long sequence, but lets a negative length through.",
     look="What does `weight[:-1]` give?",
     common=True,
 )
@@ -63,7 +63,7 @@ mistake(
     {"[:seq_len]": "[: seq_len - 1]"},
     {"[:seq_len]": "[: seq_len + 1]"},
     {"self.weight[:seq_len]": "self.weight"},
-    says="LearnedPositionalEmbedding gives another number of rows than it is asked for.",
+    says="LearnedPositionalEmbedding returns a number of rows other than the one requested.",
     look="How many rows does `weight[:3]` have, and which of them is the last?",
 )
 mistake(
@@ -73,8 +73,8 @@ mistake(
 )
 mistake(
     {"self.weight[:seq_len]": "torch.arange(seq_len, device=self.weight.device)"},
-    says="LearnedPositionalEmbedding gives the positions themselves, not their rows.",
-    look="What does the table hold, and where is it read?",
+    says="LearnedPositionalEmbedding returns the positions themselves, not their rows.",
+    look="What does the table contain, and where do you read it?",
 )
 mistake(
     {"0..{max_seq_len}, because the table has {max_seq_len} ": "the table's rows; "},
@@ -97,20 +97,20 @@ mistake(
     {"torch.randn": "torch.rand"},
     {"0.02 * torch.randn(max_seq_len, n_embd)": "0.04 * torch.rand(max_seq_len, n_embd) - 0.02"},
     {"torch.randn(max_seq_len, n_embd)": "12**0.5 * (torch.rand(max_seq_len, n_embd) - 0.5)"},
-    says="LearnedPositionalEmbedding draws its table from another distribution than N(0, 0.02²).",
+    says="LearnedPositionalEmbedding draws its table from a distribution other than N(0, 0.02²).",
     look="Which function draws from a normal one? Which of mean and deviation is squared?",
 )
 mistake(
     {"torch.randn": "torch.zeros"},
     {"torch.randn": "torch.ones"},
     {"torch.randn(max_seq_len, n_embd)": "torch.randn(1, n_embd).repeat(max_seq_len, 1)"},
-    says="LearnedPositionalEmbedding repeats one number or one row all over its table.",
+    says="LearnedPositionalEmbedding repeats one number or one row throughout its table.",
     look="Do two rows of `module.weight` differ, and two columns?",
 )
 mistake(
     {"n_embd))": "n_embd, generator=torch.Generator().manual_seed(0)))"},
     says="LearnedPositionalEmbedding chooses the seed itself, so every table is the same.",
-    look="Who decides about the seed: the module or its caller?",
+    look="Who chooses the seed: the module or its caller?",
 )
 mistake(
     {"self.weight = nn.Parameter(": 'self.register_buffer("weight", '},
@@ -120,7 +120,7 @@ mistake(
 mistake(
     {"return self.weight[": "return nn.Parameter(self.weight)["},
     {"    def forward": "    @torch.no_grad()\n    def forward"},
-    says="LearnedPositionalEmbedding cuts its rows off from the table: they pass no gradient back.",
+    says="LearnedPositionalEmbedding detaches its rows, so the table gets no gradient.",
     look="What do `.detach()`, `.data`, `torch.no_grad()` and a new parameter do to training?",
 )
 mistake(
@@ -135,8 +135,8 @@ mistake(
         "len(self.weight)": "len(self.table)",
         "return self.weight": "return self.table",
     },
-    says="LearnedPositionalEmbedding holds its table under another name than `weight`.",
-    look="Which name does the parameter carry in `module.named_parameters()`?",
+    says="LearnedPositionalEmbedding stores its table under a name other than `weight`.",
+    look="Which name does the parameter have in `module.named_parameters()`?",
 )
 mistake(
     {
@@ -145,7 +145,7 @@ mistake(
         "[:seq_len]": "[:, :seq_len].T",
     },
     says="LearnedPositionalEmbedding makes a table of one column per position instead of one row.",
-    look="What shape has `module.weight`?",
+    look="What is the shape of `module.weight`?",
 )
 mistake(
     {
@@ -168,13 +168,13 @@ mistake(
         "return self.weight[:seq_len]": "rows = torch.zeros(seq_len, self.weight.shape[1])\n"
         "        rows[:] = self.weight[:seq_len]\n        return rows",
     },
-    says="LearnedPositionalEmbedding always answers in float32, whatever its table is kept in.",
-    look="Which dtype has the result after `module.to(torch.float64)`?",
+    says="LearnedPositionalEmbedding always returns float32, whatever the dtype of its table.",
+    look="Which dtype does the result have after `module.to(torch.float64)`?",
 )
 mistake(
     {"[:seq_len]": "[:seq_len] * self.weight.shape[1] ** 0.5"},
     says="LearnedPositionalEmbedding scales its rows by √C.",
-    look="Is anything done to the rows on their way out?",
+    look="Should forward change the rows that it returns?",
 )
 
 
@@ -212,7 +212,7 @@ alternative(
 )
 error(
     "AttributeError: cannot assign parameters before Module.__init__() call",
-    "Usually the first line of `__init__` is gone, or something is assigned above it.",
+    "Usually the first line of `__init__` is gone, or an assignment comes before it.",
 )
 error(
     "TypeError: embedding(): argument 'indices' (position 2) must be Tensor, not int",
@@ -257,13 +257,13 @@ GIVEN_IDS = {"ids = ids.long()": "given, ids = ids, ids.long()"}
 mistake(
     {"self.pos_emb(positions)": "self.pos_emb(ids)"},
     {"self.pos_emb(positions)": "self.pos_emb(ids % block_size)"},
-    says="GPTEmbedding adds a position row chosen by the token's id, not by its place.",
-    look="What does the second table count: words or places?",
+    says="GPTEmbedding adds a position row chosen by the token's id, not by its position.",
+    look="What does the second table number: words or positions?",
     common=True,
 )
 mistake(
     {", device=ids.device": ""},
-    says="GPTEmbedding makes its positions on the default device, not on that of the ids.",
+    says="GPTEmbedding creates its positions on the default device, not on the device of the ids.",
     look="On which device does `torch.arange` put its numbers by default?",
     common=True,
 )
@@ -282,7 +282,7 @@ mistake(
         "nn.init.normal_(self.pos_emb.weight, std=0.02)": "",
     },
     {"tok_emb.weight, std=": "tok_emb.weight, ", "pos_emb.weight, std=": "pos_emb.weight, "},
-    says="GPTEmbedding draws a table with standard deviation 1, as `nn.Embedding` does by itself.",
+    says="GPTEmbedding draws a table with standard deviation 1, as `nn.Embedding` does by default.",
     look="Which table is drawn with 0.02? Which parameter of `nn.init.normal_` is that?",
     common=True,
 )
@@ -315,7 +315,7 @@ mistake(
         "normal_(self.tok_emb.weight, std=0.02)": "uniform_(self.tok_emb.weight, -0.02, 0.02)",
         "normal_(self.pos_emb.weight, std=0.02)": "uniform_(self.pos_emb.weight, -0.02, 0.02)",
     },
-    says="GPTEmbedding fills a table otherwise than from N(0, 0.02²).",
+    says="GPTEmbedding fills a table with something other than N(0, 0.02²).",
     look="What do both tables hold before training? Which of mean and deviation is squared?",
 )
 mistake(
@@ -323,7 +323,7 @@ mistake(
     {"self.pos_emb(positions)": "self.pos_emb(torch.tensor(seq_len - 1, device=ids.device))"},
     {"self.pos_emb(positions)": "self.pos_emb(torch.tensor(seq_len, device=ids.device))"},
     says="GPTEmbedding adds one position row, that of its length, to every token of a sentence.",
-    look="Do two tokens of the same word get different rows at different places?",
+    look="Does the same word get different rows at different positions?",
 )
 mistake(
     {"torch.arange(seq_len,": "torch.arange(1, seq_len + 1,"},
@@ -337,7 +337,7 @@ mistake(
         "arange(seq_len,": "arange(ids.numel(),",
         "(positions)": "(positions.view(ids.shape) % block_size)",
     },
-    says="GPTEmbedding counts positions through the batch; the second sentence starts later.",
+    says="GPTEmbedding counts positions across the batch, so the second sentence starts later.",
     look="At which position does every sentence start?",
 )
 mistake(
@@ -354,7 +354,7 @@ mistake(
 )
 mistake(
     {"torch.arange(seq_len,": "torch.arange(block_size,"},
-    says="GPTEmbedding adds its whole position table, which fits sentences of block_size only.",
+    says="GPTEmbedding adds its whole position table, which fits only block_size tokens.",
     look="How many position rows does a sentence of T tokens need?",
 )
 mistake(
@@ -373,8 +373,8 @@ mistake(
 mistake(
     {" + self.pos_emb(positions)": ""},
     {"self.tok_emb(ids) +": "torch.zeros_like(self.tok_emb(ids)) +"},
-    says="GPTEmbedding leaves one of the two rows out.",
-    look="Does the result change when the same words come in another order?",
+    says="GPTEmbedding leaves out one of the two rows.",
+    look="Does the result change when the same words are in another order?",
 )
 mistake(
     {"+ self.pos_emb": "* self.pos_emb"},
@@ -384,7 +384,7 @@ mistake(
         "self.tok_emb(ids) + self.pos_emb(positions)": "torch.cat("
         "(self.tok_emb(ids), self.pos_emb(positions.expand_as(ids))), dim=-1)"
     },
-    says="GPTEmbedding does something else with the two rows than just adding them.",
+    says="GPTEmbedding does something other than adding the two rows.",
     look="How are the two rows put together, and how many features come out?",
 )
 mistake(
@@ -412,21 +412,21 @@ mistake(
     {"(ids) +": "(ids)) +", "(positions))": "(positions)"},
     {"self.dropout(self.tok_emb(ids) +": "self.tok_emb(ids) + self.dropout("},
     says="GPTEmbedding applies dropout to rows before they are added, not to their sum.",
-    look="In which order come the sum and dropout?",
+    look="Which comes first, the sum or dropout?",
 )
 mistake(
     {"self.tok_emb(ids) +": "self.dropout(self.tok_emb(ids)) +"},
     {"+ self.pos_emb(positions)": "+ self.dropout(self.pos_emb(positions))"},
     {"return self.dropout": "return nn.Sequential(self.dropout, self.dropout)"},
     says="GPTEmbedding applies dropout twice.",
-    look="How many times is an element in danger of being dropped?",
+    look="How many chances does an element have of being dropped?",
 )
 mistake(
     {"return self.dropout(": "return _dropped_alike(self.dropout, 0, "},
     {"nn.Dropout(": "nn.Dropout1d("},
     {"return self.dropout(": "return _dropped_alike(self.dropout, 1, "},
     says="GPTEmbedding drops the same elements in all sentences, tokens or features.",
-    look="What shape has the mask, and what shape has the sum?",
+    look="What is the shape of the mask, and what is the shape of the sum?",
 )
 mistake(
     {
@@ -440,7 +440,7 @@ mistake(
 mistake(
     {"nn.Dropout(dropout)": "nn.Dropout(1 - dropout)"},
     {"nn.Dropout(dropout)": "nn.Dropout(1 - dropout if dropout else 0.0)"},
-    says="GPTEmbedding takes dropout for the share to keep.",
+    says="GPTEmbedding uses dropout as the share to keep.",
     look="With dropout=0.1, how many of ten elements are zeroed?",
 )
 mistake(
@@ -474,7 +474,7 @@ mistake(
     {"nn.Dropout(dropout)": "nn.Dropout(dropout)\n        self.norm = nn.LayerNorm(n_embd)"},
     {"nn.Dropout(dropout)": "nn.Dropout(dropout)\n        self.head = nn.Linear(n_embd, n_embd)"},
     says="GPTEmbedding has more in its state dict than its two tables.",
-    look="Which keys has `module.state_dict()`, and what keeps a buffer out of it?",
+    look="Which keys does `module.state_dict()` have, and what keeps a buffer out of it?",
 )
 mistake(
     BARE_TABLES,
@@ -485,13 +485,13 @@ mistake(
     },
     OTHER_NAMES,
     OTHER_NAMES | {"len(self.tok_emb": "len(self.wte", "len(self.pos_emb": "len(self.wpe"},
-    says="GPTEmbedding holds its tables under other names than tok_emb.weight, pos_emb.weight.",
-    look="Which keys has `module.state_dict()`? Which kind of module holds its table in `weight`?",
+    says="GPTEmbedding stores its tables under names other than tok_emb.weight, pos_emb.weight.",
+    look="Which keys does `module.state_dict()` have? Which module keeps its table in `weight`?",
 )
 mistake(
     {"nn.Embedding(block_size,": "nn.Embedding(block_size + 1,"},
     {"nn.Embedding(vocab_size,": "nn.Embedding(vocab_size + 1,"},
-    says="GPTEmbedding makes a table with one row more than it was asked for.",
+    says="GPTEmbedding makes a table with one more row than requested.",
     look="How many rows have ids 0..V-1?",
 )
 mistake(
@@ -502,7 +502,7 @@ mistake(
 mistake(
     {"self.pos_emb(positions)": "self.pos_emb(positions).detach()"},
     {"self.tok_emb(ids) +": "self.tok_emb(ids).detach() +"},
-    says="GPTEmbedding cuts rows off from their table: they never learn.",
+    says="GPTEmbedding detaches rows from their table, so they never learn.",
     look="What do `.detach()` and `torch.no_grad()` do to training?",
 )
 mistake(
@@ -530,8 +530,8 @@ mistake(
     },
     {"ids.long()": "ids.long().clamp(0, len(self.tok_emb.weight) - 1)"},
     {"ids.long()": "ids.long() % len(self.tok_emb.weight)"},
-    says="GPTEmbedding gives an id that has no row the row of another one.",
-    look="What does `weight[-1]` give? What should happen to an id that has no row?",
+    says="GPTEmbedding gives an id without a row the row of another id.",
+    look="What does `weight[-1]` give? What should happen to an id without a row?",
 )
 mistake(
     {"ids = ids.long()": "", "self.tok_emb(ids)": "self.tok_emb(ids.long())"},
@@ -540,7 +540,7 @@ mistake(
 )
 mistake(
     GIVEN_IDS | {"self.tok_emb(ids)": "self.tok_emb.weight[given]"},
-    says="GPTEmbedding indexes with small integers, which PyTorch refuses or takes for a mask.",
+    says="GPTEmbedding indexes with small integers, which PyTorch rejects or reads as a mask.",
     look="Which dtypes may the ids have? What does `weight[ids]` do when they are uint8?",
 )
 mistake(
@@ -621,7 +621,7 @@ alternative(
 )
 error(
     "RuntimeError: The size of tensor a (5) must match the size of tensor b (3) at non-singleton",
-    "Often token rows (B, T, C) meet position rows that are not (T, C). Which sizes are the two?",
+    "Often token rows (B, T, C) meet position rows that are not (T, C). What are the two sizes?",
 )
 error(
     "TypeError: embedding(): argument 'indices' (position 2) must be Tensor, not",
@@ -629,11 +629,11 @@ error(
 )
 error(
     "IndexError: index out of range in self",
-    "Usually a position or an id lies behind the last row of its table. Which are the sizes?",
+    "Usually a position or an id is beyond the last row of its table. What are the sizes?",
 )
 error(
     "AttributeError: cannot assign module before Module.__init__() call",
-    "Usually the first line of `__init__` is gone, or something is assigned above it.",
+    "Usually the first line of `__init__` is gone, or an assignment comes before it.",
 )
 error(
     "AttributeError: 'GPTEmbedding' object has no attribute",
@@ -669,11 +669,11 @@ mistake(
 mistake(
     {"p in module.parameters()": "part in module.modules() for p in part.parameters()"},
     says="count_parameters counts a parameter once for each module around it.",
-    look="Whose parameters does `part.parameters()` give: its own, or those within, too?",
+    look="Which parameters does `part.parameters()` return: its own, or those inside it, too?",
 )
 mistake(
     {"p in module.parameters()": "part in module.children() for p in part.parameters()"},
-    says="count_parameters leaves out what belongs to the module itself, not to one within it.",
+    says="count_parameters leaves out parameters of the module itself, not of a module inside it.",
     look="Which parameters does a module without children have?",
 )
 mistake(
@@ -691,7 +691,7 @@ mistake(
 )
 mistake(
     {"if p.requires_grad": "if not p.requires_grad"},
-    says="count_parameters counts frozen parameters only.",
+    says="count_parameters counts only frozen parameters.",
     look="What does `requires_grad` say?",
 )
 mistake(
@@ -730,8 +730,8 @@ mistake(
     {"module.parameters()": "_without_lookalikes(module.parameters())"},
     {"module.parameters()": "_one_per_address(module.parameters())"},
     {"p.numel() for": "{p.data_ptr(): p.numel() for", "grad)": "grad}.values())"},
-    says="count_parameters takes different parameters for the same one because they look the same.",
-    look="What makes two parameters the same? Which address has a tensor without data?",
+    says="count_parameters treats different parameters as the same one because they look the same.",
+    look="What makes two parameters the same? What is the address of a tensor without data?",
 )
 mistake(
     {"p.numel()": "p.shape[0] * p.shape[1]"},
@@ -748,8 +748,8 @@ mistake(
     {"p.numel() for": "torch.tensor(p.numel()) for"},
     {"p.numel()": "torch.tensor(p.shape).prod()"},
     {"grad)": "grad) / 1e6"},
-    says="count_parameters gives back a tensor or a fraction instead of an int.",
-    look="What type has the result, and what unit?",
+    says="count_parameters returns a tensor or a fraction instead of an int.",
+    look="What is the type of the result, and what is its unit?",
 )
 mistake(
     {
@@ -757,13 +757,13 @@ mistake(
         "grad)": "grad)\n    module.requires_grad_(True)\n    return count",
     },
     {"p.requires_grad": "p.requires_grad_()"},
-    says="count_parameters thaws the whole module.",
-    look="What should the module look like after it was counted?",
+    says="count_parameters unfreezes the whole module.",
+    look="What should the module look like after you count it?",
 )
 mistake(
     {"p in module.p": "name, p in module.named_p", "if": 'if name.endswith("weight") and'},
     {"p in module.p": "name, p in module.named_p", "if": 'if "pos_emb" not in name and'},
-    says="count_parameters leaves parameters out because of their names.",
+    says="count_parameters leaves out parameters because of their names.",
     look="Which parameters does an optimizer change?",
 )
 
@@ -797,15 +797,15 @@ error(
 )
 error(
     "TypeError: unsupported operand type(s) for +: 'int' and 'torch.Size'",
-    "Usually shapes are added up. How many numbers does a tensor of this shape hold?",
+    "Usually shapes are added. How many numbers does a tensor of this shape hold?",
 )
 error(
     "TypeError: object of type 'generator' has no len()",
-    "Usually it is `parameters()`, which yields one after the other. How large is each?",
+    "Usually it is `parameters()`, which yields them one by one. How large is each?",
 )
 error(
     "AttributeError: 'tuple' object has no attribute",
-    "Usually a loop over `named_parameters()` takes name and parameter together for one.",
+    "Usually a loop over `named_parameters()` treats name and parameter together as one.",
 )
 
 
@@ -824,7 +824,7 @@ def _then(step):
 mistake(
     {"weight.T": "weight"},
     {"weight.T": "(weight if weight.shape[0] == x.shape[-1] else weight.T)"},
-    says="tied_logits multiplies by the table as it is, which fits only if V = C.",
+    says="tied_logits multiplies by the table untransposed, which fits only if V = C.",
     look="Which axis of the table is summed over, and which if V = C?",
     common=True,
 )
@@ -833,14 +833,14 @@ mistake(
     {"return ": "return torch.log_softmax(", "weight.T": "weight.T, dim=-1)"},
     {"return ": "return torch.sigmoid(", "weight.T": "weight.T)"},
     {"def ": "@_then(lambda scores: scores.softmax(dim=1))\ndef "},
-    says="tied_logits gives probabilities or their logarithms, not scores.",
+    says="tied_logits returns probabilities or their logarithms, not scores.",
     look="Are logits taken before or after the softmax?",
     common=True,
 )
 mistake(
     {"weight.T": "weight.reshape(weight.shape[1], -1)"},
     says="tied_logits reads the table's memory as (C, V) instead of transposing it.",
-    look="Does `view` move numbers, or only rename their places?",
+    look="Does `view` move numbers, or only relabel their positions?",
     common=True,
 )
 mistake(
@@ -863,12 +863,12 @@ mistake(
     {"x @ weight": "F.normalize(x, dim=-1) @ F.normalize(weight, dim=-1)"},
     {"x @ weight.T": "-torch.cdist(x, weight)"},
     says="tied_logits compares directions or distances instead of taking dot products.",
-    look="Does a row twice as long give another score?",
+    look="Does a row that is twice as long give another score?",
 )
 mistake(
     {"return x": "return x[:, -1:]"},
-    says="tied_logits scores the last token of each sentence alone.",
-    look="For how many tokens does a model predict while it is trained?",
+    says="tied_logits scores only the last token of each sentence.",
+    look="For how many tokens does a model make a prediction during training?",
 )
 mistake(
     {"def ": "@_then(lambda scores: scores.argmax(dim=-1))\ndef "},
@@ -878,20 +878,20 @@ mistake(
 mistake(
     {"x @ weight.T": "(weight @ x.flatten(0, 1).T).view(*x.shape[:2], -1)"},
     says="tied_logits reshapes its result into (B, T, V) instead of moving the axes.",
-    look="Does `view` move numbers, or only rename their places?",
+    look="Does `view` move numbers, or only relabel their positions?",
 )
 mistake(
     {
         "return x @ weight.T": "layer = nn.Linear(*weight.T.shape, bias=False)\n"
         "    layer.weight.data.copy_(weight)\n    return layer(x)"
     },
-    says="tied_logits cuts off what should learn: x, the table or both.",
+    says="tied_logits detaches x, the table or both, so they never learn.",
     look="Which arguments should get a gradient?",
 )
 mistake(
     {"x @ weight.T": "x.float() @ weight.float().T"},
     says="tied_logits computes in float32 and stays there.",
-    look="Which dtype has the result for float64 arguments?",
+    look="Which dtype does the result have for float64 arguments?",
 )
 mistake(
     {"x @ weight.T": "nn.Linear(weight.shape[1], weight.shape[0], bias=False).to(weight)(x)"},
@@ -938,7 +938,7 @@ error(
 )
 error(
     "RuntimeError: einsum(): subscript",
-    "Usually one letter names two axes of other sizes: compare with (B, T, C) and (V, C).",
+    "Usually one letter names two axes of different sizes: compare with (B, T, C) and (V, C).",
 )
 
 
@@ -955,7 +955,7 @@ mistake(
 )
 mistake(
     {"return [": "wte[token_id][:] = [", "True)]": "True)]\n    return wte[token_id]"},
-    says="scalar_embedding adds into the token table itself, so the word changes for good.",
+    says="scalar_embedding adds into the token table itself, so the word changes permanently.",
     look="Is the row a copy, or is it the table's own?",
     common=True,
 )
@@ -964,8 +964,8 @@ mistake(
     {"token_id: int, pos_id: int": "pos_id: int, token_id: int"},
     {"wpe[pos_id]": "wpe[token_id]"},
     {"wte[token_id]": "wte[pos_id]"},
-    says="scalar_embedding reads a table with the id that belongs to the other one.",
-    look="Which id numbers words, and which numbers places?",
+    says="scalar_embedding reads a table with the id that belongs to the other table.",
+    look="Which id numbers words, and which numbers positions?",
 )
 mistake(
     {"wpe[pos_id]": "wpe[0]"},
@@ -982,25 +982,25 @@ mistake(
     {"wte[token_id]": "wte[token_id + 1]"},
     {"wte[token_id]": "wte[token_id - 1]"},
     says="scalar_embedding reads the row next to the one that an id names.",
-    look="Which row has the number 0?",
+    look="Which row is number 0?",
 )
 mistake(
     {"t + p": "t"},
     {"t + p": "p"},
-    says="scalar_embedding leaves one of the two rows out.",
+    says="scalar_embedding leaves out one of the two rows.",
     look="Which rows are added?",
 )
 mistake(
     {"t + p": "t * p"},
     {"t + p": "(t + p) / 2"},
     {"t + p": "t - p"},
-    says="scalar_embedding does something else with the numbers than just adding them.",
+    says="scalar_embedding does something other than adding the numbers.",
     look="How are the two rows put together?",
 )
 mistake(
     {"t + p": "p + t"},
     says="scalar_embedding adds in the order p + t.",
-    look="For which things does the order of a sum matter?",
+    look="For what kind of objects does the order of a sum matter?",
 )
 mistake(
     {"t + p": "sum((t, p))"},
@@ -1017,18 +1017,18 @@ mistake(
         "[t + p for t, p in zip(wte[token_id], wpe[pos_id], strict=True)]": "(torch.tensor("
         "wte[token_id]) + torch.tensor(wpe[pos_id])).tolist()"
     },
-    says="scalar_embedding goes through tensors, so floats lose half of their digits.",
-    look="Which precision has `torch.tensor(0.1)`?",
+    says="scalar_embedding goes through tensors, so floats lose half their digits.",
+    look="What is the precision of `torch.tensor(0.1)`?",
 )
 mistake(
     {"return [": "return tuple([", "True)]": "True)])"},
-    says="scalar_embedding gives back a tensor or a tuple instead of a list.",
+    says="scalar_embedding returns a tensor or a tuple instead of a list.",
     look="Which type does the signature promise?",
 )
 mistake(
     {"return [": "return (", "True)]": "True))"},
     {"return [": "return map(operator.add, ", "t + p for t, p in zip(": "", ", strict=True)]": ")"},
-    says="scalar_embedding gives back an iterator, which is empty after one pass.",
+    says="scalar_embedding returns an iterator, which is empty after one pass.",
     look="What does `map` or a generator expression make?",
 )
 mistake(
@@ -1042,13 +1042,13 @@ mistake(
 mistake(
     {"t, p in zip(wte": "t in wte", ", wpe[": " for p in wpe[", ", strict=True)": ""},
     {"return [": "return sum(", "True)]": "True))"},
-    says="scalar_embedding adds other numbers than the two at the same place.",
+    says="scalar_embedding adds numbers that are not at the same position.",
     look="How many numbers should come back?",
 )
 mistake(
     {"True)]": "True)][:-1]"},
     {"True)]": "True)][1:]"},
-    says="scalar_embedding leaves one of the numbers out.",
+    says="scalar_embedding leaves out one of the numbers.",
     look="Where does the loop begin, and where does it end?",
 )
 
@@ -1083,7 +1083,7 @@ error(
 )
 error(
     "TypeError: list indices must be integers or slices",
-    "Usually a list is indexed with one of its numbers, or twice at once as tensors are.",
+    "Usually a list is indexed with one of its numbers, or with two indices at once like a tensor.",
 )
 error(
     "TypeError: can only concatenate list (not",

@@ -30,13 +30,13 @@ _PICK = "weight[ids.long()]"
 
 mistake(
     {"[ids.long()]": "[ids]"},
-    says="lookup indexes with the ids as they come, and a uint8 index is a mask to PyTorch.",
+    says="lookup indexes with the ids unconverted, and PyTorch reads a uint8 index as a mask.",
     look="Which integer dtypes does `weight[...]` accept as row numbers?",
     common=True,
 )
 mistake(
     {_PICK: "F.embedding(ids, weight)"},
-    says="lookup hands the ids to `F.embedding`, which accepts int64 and int32 only.",
+    says="lookup passes the ids to `F.embedding`, which accepts only int64 and int32.",
     look="What does `F.embedding` say about int16 or uint8 ids?",
     common=True,
 )
@@ -48,7 +48,7 @@ mistake(
 )
 mistake(
     {_CHECK: "_refuse_floats(ids)"},
-    says="lookup takes a negative id for a row counted from the end.",
+    says="lookup reads a negative id as a row counted from the end.",
     look="What should happen to the id -1?",
 )
 mistake(
@@ -58,8 +58,8 @@ mistake(
         _CHECK: "_refuse_floats(ids)",
         "()]": "().clamp(0, len(weight) - 1)]",
     },
-    says="lookup lets an id through that names no row, and gives some row for it.",
-    look="Who would notice an id that is too large, wherever it appears? Is V one?",
+    says="lookup lets an id through that names no row, and returns some other row for it.",
+    look="What notices an id that is too large, wherever it appears? Is the id V too large?",
 )
 mistake(
     {"len(weight)": "weight.shape[-1]"},
@@ -84,8 +84,8 @@ mistake(
     {"check_ids(": "_refuse(IndexError, 'there is no such row', "},
     {"check_ids(": "_refuse(IndexError, 'the id {} is out of range', "},
     {"check_ids(": "_refuse(IndexError, 'some id is not below {1}', "},
-    says="lookup refuses an id with a message that does not name both it and V.",
-    look="Could you find the bad id with the help of this message alone?",
+    says="lookup rejects an id with a message that does not name both the id and V.",
+    look="Could you find the bad id from this message alone?",
 )
 mistake(
     {"check_ids(ids,": "check_ids(torch.stack((ids.min(), ids.max())),"},
@@ -96,8 +96,8 @@ mistake(
     {"check_ids(ids,": "check_ids(ids.long(),"},
     {"check_ids(ids,": "check_ids(ids if ids.dtype == torch.bool else ids.long(),"},
     {"check_ids(ids,": "check_ids(ids if ids.is_floating_point() else ids.long(),"},
-    says="lookup makes whole numbers of floats or bools instead of refusing them.",
-    look="What does `.long()` do to 1.7 and to True, before your check or after it?",
+    says="lookup converts floats or bools to integers instead of rejecting them.",
+    look="What does `.long()` do to 1.7 and to True? Do you check before it or after it?",
 )
 mistake(
     {"weight[ids": "weight[:, ids"},
@@ -122,12 +122,12 @@ mistake(
 mistake(
     {_PICK: "F.embedding(weight, ids.long())"},
     {"ids, vocab_size=len(weight)": "weight, vocab_size=len(ids)"},
-    says="lookup takes the table for the ids, and the ids for the table.",
-    look="In which order do the two arguments come, here and wherever you pass them on?",
+    says="lookup confuses its arguments: it uses the table as ids, and the ids as the table.",
+    look="What is the order of the two arguments, here and wherever you pass them on?",
 )
 mistake(
     {"()]": "().flatten()]"},
-    says="lookup gives one long list of rows and forgets the shape of the ids.",
+    says="lookup returns one long list of rows and loses the shape of the ids.",
     look="What is the shape of the result for ids of shape (B, T)?",
 )
 mistake(
@@ -141,12 +141,12 @@ mistake(
 mistake(
     {_PICK: "weight.index_select(0, ids.long())"},
     {_PICK: "weight.index_select(0, ids)"},
-    says="lookup calls `index_select`, which takes a flat list of ids only.",
+    says="lookup calls `index_select`, which takes only a flat list of ids.",
     look="What is the shape of the ids, and what does `index_select` want?",
 )
 mistake(
     {"()]": "().view(-1)].view(*ids.shape, -1)"},
-    says="lookup views the ids as one row, which a transposed tensor does not allow.",
+    says="lookup views the ids as one row, which fails for a transposed tensor.",
     look="When does `.view` fail where `.reshape` works?",
 )
 mistake(
@@ -160,11 +160,11 @@ mistake(
         "weight[ids": "torch.zeros(*ids.shape, weight.shape[1], dtype=weight.dtype) + weight[ids",
     },
     says="lookup makes its result on the CPU, wherever the table is.",
-    look="Where does `torch.empty(...)` put a tensor if you do not say?",
+    look="Where does `torch.empty(...)` put a tensor by default?",
 )
 mistake(
     {_PICK: "F.embedding(ids.long(), weight, padding_idx=0)"},
-    says="lookup takes row 0 for padding and gives it no gradient.",
+    says="lookup treats row 0 as padding and gives it no gradient.",
     look="What does `padding_idx` do to a gradient?",
 )
 mistake(
@@ -180,7 +180,7 @@ mistake(
 mistake(
     {"()]": "()] * math.sqrt(weight.shape[1])"},
     says="lookup multiplies the rows by √C.",
-    look="Are rows computed here, or copied?",
+    look="Does `lookup` compute rows, or copy them?",
 )
 
 
@@ -277,27 +277,27 @@ mistake(
     {".to(weight.dtype)": ".float()"},
     {".to(weight.dtype)": ".double()"},
     {".to(weight.dtype)": ".int()"},
-    says="one_hot_lookup makes its one-hot rows in some dtype, not in that of the table.",
-    look="Which dtype does `F.one_hot` return? Which ones does PyTorch multiply with each other?",
+    says="one_hot_lookup makes its one-hot rows in a dtype other than the table's.",
+    look="Which dtype does `F.one_hot` return? Which dtypes can PyTorch multiply with each other?",
     common=True,
 )
 mistake(
     {", num_classes=len(weight)": ""},
     {"ids.long(), num_classes=len(weight)": "ids"},
     {"len(weight)": "int(ids.max()) + 1"},
-    says="one_hot_lookup makes its one-hot rows only as long as the largest id asks for.",
-    look="How long is a one-hot row if the batch does not hold the last word?",
+    says="one_hot_lookup makes its one-hot rows only as long as the largest id requires.",
+    look="How long is a one-hot row if the batch does not contain the last word?",
     common=True,
 )
 mistake(
     {"ids.long()": "ids"},
-    says="one_hot_lookup passes the ids to `F.one_hot`, which takes int64 only.",
+    says="one_hot_lookup passes the ids to `F.one_hot`, which takes only int64.",
     look="Which dtype may the ids have, and which one does `F.one_hot` want?",
     common=True,
 )
 mistake(
     {_PRODUCT: "(one_hot @ weight.long()).to(weight.dtype)"},
-    says="one_hot_lookup multiplies whole numbers, which cuts the table's fractions off.",
+    says="one_hot_lookup multiplies integers, which cuts off the fractions in the table.",
     look="What is a weight of 0.7 as an integer?",
 )
 mistake(
@@ -328,51 +328,51 @@ mistake(
 mistake(
     {_ONE_HOT: "torch.zeros(*ids.shape, len(weight)).scatter(-1, ids.long().unsqueeze(-1), 1.0)"},
     says="one_hot_lookup makes its ones and zeros on the CPU, wherever the table is.",
-    look="Where does `torch.eye(...)` put a matrix if you do not say?",
+    look="Where does `torch.eye(...)` put a matrix by default?",
 )
 mistake(
     {"ids.long()": "(ids.long() + 1) % len(weight)"},
     {"ids.long()": "ids.long() - 1"},
-    says="one_hot_lookup does not put the 1 into the column of the id, but next to it.",
+    says="one_hot_lookup puts the 1 next to the column of the id, not into it.",
     look="Which entry of the one-hot row for id 0 is the 1?",
 )
 mistake(
     {"@ weight": "@ weight.data"},
-    says="one_hot_lookup cuts the table off, so that no gradient comes back to it.",
+    says="one_hot_lookup detaches the table, so no gradient reaches it.",
     look="What do `.detach()`, `.data` and `torch.no_grad()` cut?",
 )
 mistake(
     {"ids.long()": "ids.long().flatten()"},
-    says="one_hot_lookup gives one long list of rows and forgets the shape of the ids.",
+    says="one_hot_lookup returns one long list of rows and loses the shape of the ids.",
     look="What is the shape of the result for ids of shape (B, T)?",
 )
 mistake(
     {_PRODUCT: "torch.einsum('nv,vc->nc', one_hot.to(weight.dtype), weight)"},
     {_PRODUCT: "torch.einsum('btv,vc->btc', one_hot.to(weight.dtype), weight)"},
     {_PRODUCT: "torch.mm(one_hot.to(weight.dtype), weight)"},
-    says="one_hot_lookup expects ids with one axis, or with two, not of any shape.",
-    look="How many axes have the one-hot rows for a single id, or for a batch of batches?",
+    says="one_hot_lookup expects ids with one or two axes, not ids of any shape.",
+    look="How many axes do the one-hot rows have for a single id, or a batch of batches?",
 )
 mistake(
     {" @ weight": " @ weight / len(weight)"},
     says="one_hot_lookup takes the mean over the vocabulary instead of the sum.",
-    look="By what is a product of matrices divided?",
+    look="What is a matrix product divided by, if anything?",
 )
 mistake(
     {" @ weight": " @ F.pad(weight[1:], (0, 0, 1, 0))"},
     {" @ weight": " @ F.pad(weight[:-1], (0, 0, 0, 1))"},
-    says="one_hot_lookup leaves the first or the last row of the table out of its sum.",
+    says="one_hot_lookup omits the first or the last row of the table from its sum.",
     look="Where does the sum over the words begin, and where does it end?",
 )
 mistake(
     {"one_hot.to(weight.dtype)": "one_hot.to(weight.dtype).softmax(dim=-1)"},
-    says="one_hot_lookup takes a softmax of its one-hot rows, so that every row has a share.",
+    says="one_hot_lookup takes a softmax of its one-hot rows, so every row has a share.",
     look="What should the other rows of the table be multiplied by?",
 )
 mistake(
     {" @ weight": ""},
     says="one_hot_lookup returns the one-hot rows and never multiplies.",
-    look="What is done with the one-hot rows when they are made?",
+    look="What should you do with the one-hot rows when they are made?",
 )
 mistake(
     {_PRODUCT: "weight @ one_hot.to(weight.dtype)"},
@@ -419,7 +419,7 @@ def sum_over_the_vocabulary(weight, ids):
 
 error(
     "RuntimeError: self must be a matrix",
-    "Usually it is `torch.mm`: one-hot rows of ids (B, T) have three axes, (B, T, V).",
+    "Usually you used `torch.mm`: one-hot rows of ids (B, T) have three axes, (B, T, V).",
 )
 error(
     "RuntimeError: Index tensor must have the same number of dimensions as self tensor",
@@ -462,24 +462,24 @@ mistake(
     {"* bytes_per_element": "* bytes_per_element // 2**30"},
     {"* bytes_per_element": "* bytes_per_element // 2**20"},
     {"* bytes_per_element": "* bytes_per_element * 8"},
-    says="one_hot_bytes answers in GiB, in bits, or in another unit that is not the byte.",
+    says="one_hot_bytes answers in GiB, in bits, or in some other unit than bytes.",
     look="Which unit does the name of the function promise?",
     common=True,
 )
 mistake(
     {"* bytes_per_element": "* bytes_per_element // 8"},
-    says="one_hot_bytes takes `bytes_per_element` for bits.",
-    look="In which unit does `bytes_per_element` come?",
+    says="one_hot_bytes treats `bytes_per_element` as bits.",
+    look="What is the unit of `bytes_per_element`?",
 )
 mistake(
     {_SIZE: f"int(1.0 * {_SIZE})"},
     {_SIZE: "int(np.prod(np.float32([vocab_size, batch_size, seq_len, bytes_per_element])))"},
     says="one_hot_bytes computes with a float, which rounds large whole numbers.",
-    look="Is `int(float(10**16 - 1))` the number that you began with? Can there be half a byte?",
+    look="Is `int(float(10**16 - 1))` the number that you started with? Can there be half a byte?",
 )
 mistake(
     {_SIZE: "int(torch.tensor((batch_size, seq_len, vocab_size, bytes_per_element)).prod().int())"},
-    says="one_hot_bytes multiplies in 32 bits, which overflow at 2 147 483 647.",
+    says="one_hot_bytes multiplies in 32 bits, which overflow at 2,147,483,647.",
     look="What is the largest int32?",
 )
 mistake(
@@ -491,7 +491,7 @@ mistake(
     {"batch_size * seq_len": "seq_len"},
     {"batch_size * seq_len": "batch_size"},
     {" * vocab_size": ""},
-    says="one_hot_bytes leaves one of the three sides of the one-hot tensor out.",
+    says="one_hot_bytes leaves out one of the three sides of the one-hot tensor.",
     look="How many sentences, how many tokens in each, and how many numbers for one token?",
 )
 mistake(
@@ -578,7 +578,7 @@ mistake(
         "n_embd))": "n_embd).float())",
     },
     says="lookup_backward returns float32, whatever the dtype of the gradient is.",
-    look="Which dtype should leave, if float64 comes in?",
+    look="Which dtype should come out if float64 goes in?",
     common=True,
 )
 mistake(
@@ -587,16 +587,16 @@ mistake(
         "dtype=grad_output.dtype"
     },
     says="lookup_backward makes its zeros on the CPU, wherever the gradient is.",
-    look="Where does `torch.zeros(...)` put a tensor if you do not say?",
+    look="Where does `torch.zeros(...)` put a tensor by default?",
 )
 mistake(
     {"return grad_weight": "grad_weight", "n_embd))": "n_embd))\n    return grad_weight"},
-    says="lookup_backward throws the result of `index_add` away and returns its zeros.",
+    says="lookup_backward throws away the result of `index_add` and returns its zeros.",
     look="What is the difference between `index_add` and `index_add_`?",
 )
 mistake(
     {_ADDED: "grad_weight.index_put((ids,), grad_output, accumulate=True)"},
-    says="lookup_backward uses the ids as they come, and uint8 means a mask or nothing at all.",
+    says="lookup_backward uses the ids unconverted, and uint8 ids mean a mask or nothing at all.",
     look="Which integer dtypes does PyTorch accept as row numbers?",
 )
 mistake(
@@ -620,29 +620,29 @@ mistake(
     {"new_zeros(vocab_size,": "new_zeros(int(ids.max()) + 1,"},
     {"new_zeros(vocab_size,": "new_zeros(max(ids.flatten().tolist()) + 1,"},
     {"new_zeros(vocab_size,": "new_zeros(len(ids.unique()),"},
-    says="lookup_backward makes only as many rows as the largest id asks for.",
-    look="How many rows has the table, whatever was looked up?",
+    says="lookup_backward makes only as many rows as the largest id requires.",
+    look="How many rows does the table have, whatever was looked up?",
 )
 mistake(
     {"flatten(),": "flatten()[1:],", "reshape(-1, n_embd)": "reshape(-1, n_embd)[1:]"},
     {"flatten(),": "flatten()[:-1],", "reshape(-1, n_embd)": "reshape(-1, n_embd)[:-1]"},
-    says="lookup_backward leaves the first or the last gradient out.",
+    says="lookup_backward leaves out the first or the last gradient.",
     look="Where does the loop over the ids begin, and where does it end?",
 )
 mistake(
     {"shape[-1]": "shape[1]"},
     {"shape[-1]": "shape[2]"},
-    says="lookup_backward takes another axis of the gradient for C, not always the last.",
+    says="lookup_backward takes C from an axis of the gradient that is not always the last.",
     look="Where is C in a gradient of shape (N, C), and where in one of shape (B, T, C)?",
 )
 mistake(
     {"new_zeros(vocab_size,": "new_zeros(vocab_size + 1,"},
-    says="lookup_backward makes one row more than the table has.",
-    look="How many rows has the table, and how many has your gradient?",
+    says="lookup_backward makes one more row than the table has.",
+    look="How many rows does the table have, and how many does your gradient have?",
 )
 mistake(
     {"flatten()": "view(-1)"},
-    says="lookup_backward views a tensor in another shape, which a transposed one does not allow.",
+    says="lookup_backward views a tensor in another shape, which fails for a transposed one.",
     look="When does `.view` fail where `.reshape` works?",
 )
 mistake(
@@ -652,7 +652,7 @@ mistake(
 )
 mistake(
     {"long().flatten()": "long()", "output.reshape(-1, n_embd)": "output"},
-    says="lookup_backward adds at ids that still have all their axes; one axis is what works.",
+    says="lookup_backward adds at ids that still have all their axes; only one axis works.",
     look="What are the shapes of the ids and of the gradients for a batch?",
 )
 mistake(
@@ -664,12 +664,12 @@ mistake(
 )
 mistake(
     {"reshape(-1, n_embd)": "reshape(n_embd, -1).T"},
-    says="lookup_backward cuts the gradient up in another order than that of its rows.",
-    look="Which numbers of `grad_output` belong to one place?",
+    says="lookup_backward splits the gradient in an order that does not match its rows.",
+    look="Which numbers in `grad_output` belong to one position?",
 )
 mistake(
     {"index_add(0, ids.long().flatten(),": "scatter_add(0, ids.long().reshape(-1, 1),"},
-    says="lookup_backward adds the first feature only.",
+    says="lookup_backward adds only the first feature.",
     look="How many columns does an index of shape (N, 1) reach in `scatter_add`?",
 )
 mistake(
@@ -690,7 +690,7 @@ mistake(
 
 
 @mistake(
-    says="lookup_backward counts a row that a sentence looks up twice only once in that sentence.",
+    says="lookup_backward counts a row once per sentence, even if the sentence looks it up twice.",
     look="What does `table[ids] += ...` do with repeated ids, even in a loop over sentences?",
 )
 def a_loop_over_sentences(grad_output, ids, vocab_size):
@@ -704,7 +704,7 @@ _sums_so_far = {}
 
 
 @mistake(
-    says="lookup_backward goes on adding to the sums of the call before.",
+    says="lookup_backward keeps adding to the sums of the previous call.",
     look="Where are the zeros made: once, or in every call?",
     forget=_sums_so_far.clear,
 )
@@ -805,12 +805,12 @@ def _embedding(weight, ids, **options):
 mistake(
     {"0.02 * ": ""},
     says="TokenEmbedding starts from N(0, 1), as `nn.Embedding` does.",
-    look="Which standard deviation is asked for?",
+    look="Which standard deviation does the exercise ask for?",
     common=True,
 )
 mistake(
     {"0.02 * ": "0.02**2 * "},
-    says="TokenEmbedding takes the variance 0.02² for the standard deviation.",
+    says="TokenEmbedding uses the variance 0.02² as the standard deviation.",
     look="Does `torch.normal` want the standard deviation or its square?",
     common=True,
 )
@@ -827,7 +827,7 @@ mistake(
         "        self.embedding.weight = nn.",
         "lookup(self.weight": "lookup(self.embedding.weight",
     },
-    says="TokenEmbedding holds its table under another name.",
+    says="TokenEmbedding stores its table under another name.",
     look="Which names does `named_parameters()` list?",
     common=True,
 )
@@ -836,7 +836,7 @@ mistake(
     {"0.02 * ": "0.2 * "},
     {"0.02 * ": "0.002 * "},
     {"0.02 * ": "0.01 * "},
-    says="TokenEmbedding starts from another standard deviation than 0.02.",
+    says="TokenEmbedding starts from a standard deviation other than 0.02.",
     look="What is the square in N(0, 0.02²), and what is its root?",
 )
 mistake(
@@ -860,16 +860,16 @@ mistake(
         {_START: f"nn.init.trunc_normal_(torch.empty(vocab_size, n_embd), 0, {std}, -{end}, {end})"}
         for std, end in ((0.02, 0.02), (0.02, 0.04), (0.02, 0.03))
     ),
-    says="TokenEmbedding cuts the numbers of its start off, so they are not N(0, 0.02²).",
-    look="How far from the mean may a number of N(0, 0.02²) be?",
+    says="TokenEmbedding truncates its initial numbers, so they are not N(0, 0.02²).",
+    look="How far from the mean can a number from N(0, 0.02²) be?",
 )
 mistake(
     {
         _START: "0.02 / 0.8796 * "
         "nn.init.trunc_normal_(torch.empty(vocab_size, n_embd), a=-2.0, b=2.0)"
     },
-    says="TokenEmbedding cuts the normal distribution off at two standard deviations.",
-    look="Which share of normal numbers lies beyond ±0.04?",
+    says="TokenEmbedding truncates the normal distribution at two standard deviations.",
+    look="What share of the numbers is beyond ±0.04?",
 )
 mistake(
     {"0.02 * ": "n_embd**-0.5 * "},
@@ -880,7 +880,7 @@ mistake(
 mistake(
     {"randn": "zeros"},
     {"randn": "ones"},
-    says="TokenEmbedding starts with the same number everywhere, where all tokens are the same.",
+    says="TokenEmbedding starts with the same number everywhere, so all tokens are the same.",
     look="How would two tokens ever become different?",
 )
 mistake(
@@ -914,7 +914,7 @@ mistake(
         _CALL: "lookup(self.weight, ids) + self.bias",
     },
     says="TokenEmbedding adds a bias, a second parameter.",
-    look="What does a table hold besides its rows?",
+    look="What does a table contain besides its rows?",
 )
 mistake(
     {
@@ -954,7 +954,7 @@ mistake(
 mistake(
     {_CALL: "self.weight[_checked(ids, self.weight)]"},
     {_CALL: "self.weight[ids]"},
-    says="TokenEmbedding indexes with the ids as they come, and uint8 means a mask.",
+    says="TokenEmbedding indexes with the ids unconverted, and uint8 ids mean a mask.",
     look="Which integer dtypes does PyTorch accept as row numbers?",
 )
 mistake(
@@ -964,12 +964,12 @@ mistake(
 )
 mistake(
     {_CALL: "self.weight[ids.long()]"},
-    says="TokenEmbedding looks up without a check, so that the id -1 gives the last row.",
+    says="TokenEmbedding looks up without a check, so the id -1 gives the last row.",
     look="Which ids does `lookup` refuse?",
 )
 mistake(
     {", ids)": ", ids.long())"},
-    says="TokenEmbedding passes floats and bools on as if they were ids.",
+    says="TokenEmbedding passes on floats and bools as if they were ids.",
     look="Which dtypes does `lookup` refuse?",
 )
 mistake(
@@ -979,13 +979,13 @@ mistake(
 )
 mistake(
     {"nn.Parameter(0.02 * ": "0.02 * nn.Parameter("},
-    says="TokenEmbedding keeps a tensor as its table that takes a gradient, but is no parameter.",
+    says="TokenEmbedding keeps a tensor as its table that gets a gradient but is not a parameter.",
     look="What turns a tensor into a parameter, and what does a product turn it into?",
 )
 
 
 @mistake(
-    says="TokenEmbedding leaves the ids to `nn.Embedding`, which takes two integer dtypes only.",
+    says="TokenEmbedding leaves the ids to `nn.Embedding`, which takes only two integer dtypes.",
     look="Which dtypes may ids have, and what should an error name?",
 )
 class an_embedding_layer_without_a_check(nn.Embedding):

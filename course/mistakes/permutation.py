@@ -30,7 +30,7 @@ _WIDTHS = ("2", "3", "4", "5", "6", "8", "10", "12", "16", "32", "64", "128")
 mistake(
     {"dim=-1": "dim=-2"},
     says="toy_attention takes the softmax over the queries instead of the keys.",
-    look="Which weights have to sum to one: those of a row or those of a column?",
+    look="Which weights must sum to one, those in a row or those in a column?",
     common=True,
 )
 mistake(
@@ -47,7 +47,7 @@ mistake(
 )
 mistake(
     {_SHARES: "_normed(scores.exp())"},
-    says="toy_attention computes the softmax by a plain `exp`, which overflows.",
+    says="toy_attention computes the softmax with a plain `exp`, which overflows.",
     look="What is `exp(900)` in float32, and what is infinity divided by infinity?",
     common=True,
 )
@@ -58,7 +58,7 @@ mistake(
 )
 mistake(
     {_SHARES: "(scores.exp() / scores.exp().sum(dim=-2))"},
-    says="toy_attention divides by sums that have lost an axis, so that they meet other rows.",
+    says="toy_attention divides by sums that have lost an axis, so they meet other rows.",
     look="What are the shapes of the weights and of their sums?",
 )
 mistake(
@@ -70,8 +70,8 @@ mistake(
     {"x.shape[-1]": "x.shape[1]"},
     {"x.shape[-1]": "x.shape[0]"},
     *({"x.shape[-1]": width} for width in _WIDTHS),
-    says="toy_attention divides the scores by the root of another number than C.",
-    look="Which axis of x does the dot product run over, and is your number true for every x?",
+    says="toy_attention divides the scores by the root of a number other than C.",
+    look="Which axis of x does the dot product run over, and is your number right for every x?",
 )
 mistake(
     {"/ math": "* math"},
@@ -85,20 +85,20 @@ mistake(
 )
 mistake(
     {"scores.softmax": "scores.clamp(-50, 50).softmax"},
-    says="toy_attention cuts large scores off, so that they become equal.",
-    look="Which of two tokens should win that have the scores 600 and 900?",
+    says="toy_attention clips large scores, so they become equal.",
+    look="If two tokens have the scores 600 and 900, which should win?",
 )
 mistake(
     {_SHARES: "_normed(scores)"},
     {_SHARES: "scores.sigmoid()"},
     {"softmax": "log_softmax"},
-    says="toy_attention weighs the tokens by something else than a softmax of the scores.",
+    says="toy_attention weights the tokens by something other than a softmax of the scores.",
     look="What turns scores into positive weights that sum to one?",
 )
 mistake(
     {_SHARES: "F.one_hot(scores.argmax(dim=-1), x.shape[1]).to(x.dtype)"},
     says="toy_attention takes the most similar token instead of an average.",
-    look="Does a softmax pick one key, or does it weigh them all?",
+    look="Does a softmax pick one key, or does it weight them all?",
 )
 mistake(
     {_SHARES: "torch.full_like(scores, 1 / x.shape[1])"},
@@ -111,8 +111,8 @@ mistake(
         "x @ x.transpose(-2, -1) / math.sqrt(x.shape[-1])": "F.normalize(x, dim=-1) "
         "@ F.normalize(x, dim=-1).mT"
     },
-    says="toy_attention makes all tokens of length one before it compares them.",
-    look="Does a token twice as long get another score?",
+    says="toy_attention scales all tokens to length one before it compares them.",
+    look="Does a token that is twice as long get another score?",
 )
 mistake(
     {
@@ -129,8 +129,8 @@ mistake(
 )
 mistake(
     {"    scores =": "    x = x.mean(dim=0)\n    scores =", "dim=-1": "dim=1"},
-    says="toy_attention answers for one sentence, (T, C), not for each of the batch.",
-    look="How many axes has x, and which of them is the batch?",
+    says="toy_attention returns the result for one sentence, (T, C), not for the whole batch.",
+    look="How many axes does x have, and which of them is the batch?",
 )
 mistake(
     {"return ": "return x + "},
@@ -149,12 +149,12 @@ mistake(
 )
 mistake(
     {"dim=-1)": "dim=-1).detach()"},
-    says="toy_attention cuts x off in some place, so that its gradient misses one of its ways.",
+    says="toy_attention detaches x somewhere, so its gradient is incomplete.",
     look="How many times does x appear in the formula?",
 )
 mistake(
     {"transpose(-2, -1)": "reshape(len(x), x.shape[2], -1)"},
-    says="toy_attention reshapes x to (B, C, T), which cuts its numbers up in another order.",
+    says="toy_attention reshapes x to (B, C, T), which puts its numbers in another order.",
     look="Which token does column j of your reshaped x hold, and which one should it?",
 )
 mistake(
@@ -165,17 +165,17 @@ mistake(
 mistake(
     {"scores.softmax(dim=-1) @ x": "x @ scores.softmax(dim=-1)"},
     says="toy_attention multiplies shapes that do not fit: the wrong one is transposed, or none.",
-    look="Which two shapes make scores of the shape (T, T), and which two the result?",
+    look="Which two shapes give scores of shape (T, T), and which two give the result?",
 )
 mistake(
     {"transpose(-2, -1)": "transpose(0, 1)"},
     says="toy_attention swaps batch and tokens where it should swap tokens and features.",
-    look="Which two axes of (B, T, C) are to be swapped?",
+    look="Which two axes of (B, T, C) should be swapped?",
 )
 mistake(
     {"-1) @ x": "-1)"},
     says="toy_attention returns its weights, (B, T, T), and averages nothing.",
-    look="What is done with the weights after the softmax?",
+    look="What should you do with the weights after the softmax?",
 )
 mistake(
     {"    scores =": f"    x = x / {_FOURTH_ROOT}\n    scores =", " / math.sqrt(x.shape[-1])": ""},
@@ -228,11 +228,11 @@ def keys_one_after_the_other(x):
 
 error(
     "RuntimeError: t() expects a tensor with <= 2 dimensions, but self is 3D",
-    "Usually x is turned as if it were a matrix: x is a batch of them, (B, T, C).",
+    "Usually x is transposed as if it were a matrix: x is a batch of them, (B, T, C).",
 )
 error(
     "RuntimeError: self must be a matrix",
-    "Usually it is `torch.mm`, which multiplies two matrices: x is a batch of them, (B, T, C).",
+    "Usually you used `torch.mm`, which multiplies two matrices: x is a batch of them, (B, T, C).",
 )
 error(
     "RuntimeError: Expected size for first two dimensions of batch2 tensor to be: [2, 4]",
@@ -240,11 +240,11 @@ error(
 )
 error(
     "TypeError: sqrt(): argument 'input' (position 1) must be Tensor, not int",
-    "Usually it is `torch.sqrt` of a size: a size is a Python number, not a tensor.",
+    "Usually you used `torch.sqrt` on a size: a size is a Python number, not a tensor.",
 )
 error(
     "TypeError: softmax() missing 1 required positional argument",
-    "Usually softmax is not told along which axis the weights have to sum to one.",
+    "Usually softmax is not told along which axis the weights must sum to one.",
 )
 
 
@@ -280,7 +280,7 @@ mistake(
 )
 mistake(
     {"perm.argsort()": "perm[perm]"},
-    says="inverse_permutation shuffles the permutation by itself.",
+    says="inverse_permutation applies the permutation to itself.",
     look="Try your function on a circle of four, (1, 2, 3, 0).",
 )
 mistake(
@@ -290,7 +290,7 @@ mistake(
 )
 mistake(
     {"perm.argsort()": "(torch.arange(len(perm)) - perm[0]) % len(perm)"},
-    says="inverse_permutation turns all places by the first entry, which only undoes a rotation.",
+    says="inverse_permutation shifts everything by the first entry, which only undoes a rotation.",
     look="Try your function on (1, 0, 2).",
 )
 mistake(
@@ -320,7 +320,7 @@ mistake(
 )
 mistake(
     {"    if ": "    perm = torch.where(perm < 0, perm + len(perm), perm)\n    if "},
-    says="inverse_permutation takes -1 for the last place.",
+    says="inverse_permutation accepts -1 as the last position.",
     look="Does `inverse[-1] = 3` complain?",
 )
 
@@ -364,11 +364,11 @@ def power_of_the_permutation(perm):
 
 error(
     "RuntimeError: Index put requires the source and destination dtypes match",
-    "Usually the places are written into `torch.zeros(T)`, which is float32; places are int64.",
+    "Usually the positions are written into `torch.zeros(T)`, which is float32, not int64.",
 )
 error(
     "RuntimeError: scatter(): Expected self.dtype to be equal to src.dtype",
-    "Usually the places are scattered into `torch.zeros(T)`, which is float32; they are int64.",
+    "Usually the positions are scattered into `torch.zeros(T)`, which is float32, not int64.",
 )
 error(
     "TypeError: Tensor.index() missing 1 required positional argument: 'dims'",
@@ -389,8 +389,8 @@ def _train(layer, mode):
 mistake(
     {"shuffled_before).abs()": "shuffled_before)"},
     {"shuffled_after - shuffled_before).abs()": "shuffled_before - shuffled_after)"},
-    says="equivariance_gap takes the largest difference with its sign, so that one sign is lost.",
-    look="What becomes of an entry that is too small, and of one that is too large?",
+    says="equivariance_gap takes the largest difference with its sign, so one sign is lost.",
+    look="What happens to an entry that is too small, and to one that is too large?",
     common=True,
 )
 mistake(
@@ -428,7 +428,7 @@ mistake(
 mistake(
     {"layer(x)[:, perm]": "layer(x)[:, perm.argsort()]", "x[:, perm]": "x[:, perm.argsort()]"},
     says="equivariance_gap shuffles by the inverse permutation.",
-    look="What does `x[:, perm]` put into place 0?",
+    look="What does `x[:, perm]` put at position 0?",
 )
 mistake(
     {"max()": "mean()"},
@@ -443,7 +443,7 @@ mistake(
     {".abs().max()": ".norm()"},
     {"abs()": "square()"},
     says="equivariance_gap takes a mean, a sum, a norm or the like, not the largest difference.",
-    look="Which difference is asked for, if one entry is off, or many?",
+    look="Which difference does the exercise ask for, if one entry is off, or many?",
 )
 mistake(
     {_GAP: "abs(shuffled_after.abs().max() - shuffled_before.abs().max()).item()"},
@@ -460,8 +460,8 @@ mistake(
     {"before).abs()": "before)[0].abs()"},
     {"before).abs()": "before)[:, -1].abs()"},
     {"before).abs()": "before)[:, 0].abs()"},
-    says="equivariance_gap looks at one sentence or at one token only.",
-    look="At how many places may the results differ?",
+    says="equivariance_gap looks at only one sentence or one token.",
+    look="At how many positions may the results differ?",
 )
 mistake(
     {"before).abs().max()": "before).abs().max().div(shuffled_after.abs().max().clamp(1e-12))"},
@@ -471,18 +471,18 @@ mistake(
 mistake(
     {"    with": "    layer.eval()\n    with"},
     says="equivariance_gap calls `layer.eval()`, which a plain function does not have.",
-    look="What is all that you may do with `layer`?",
+    look="What is the only thing you may do with `layer`?",
 )
 mistake(
     {"    with": "    _train(layer, False)\n    with"},
     {"    return": "    _train(layer, True)\n    return"},
-    says="equivariance_gap leaves the layer in evaluation or training mode, whatever it was in.",
+    says="equivariance_gap leaves the layer in one mode, whichever mode it was in before.",
     look="In which mode was the layer before, and who puts it back?",
 )
 mistake(
     {"    with": "    getattr(layer, 'requires_grad_', bool)(False)\n    with"},
     says="equivariance_gap freezes the parameters of the layer.",
-    look="What should the caller find changed in the layer?",
+    look="What in the layer may be different after the call?",
 )
 
 
@@ -532,11 +532,11 @@ def entry_by_entry(layer, x, perm):
 
 error(
     "RuntimeError: a Tensor with 30 elements cannot be converted to Scalar",
-    "Usually there still is a difference for each entry, (B, T, C): which one is asked for?",
+    "Usually there is still a difference for each entry, (B, T, C): which one do you want?",
 )
 error(
     "RuntimeError: Can't call numpy() on Tensor that requires grad.",
-    "Often a layer with parameters gave the result, which then remembers how it came about.",
+    "Often a layer with parameters gave the result, which then remembers how it was computed.",
 )
 error(
     "TypeError: Got unsupported ScalarType BFloat16",
@@ -583,7 +583,7 @@ mistake(
 )
 mistake(
     {"layer(x)": "x"},
-    says="bag_vector averages the tokens and never asks the layer.",
+    says="bag_vector averages the tokens and never calls the layer.",
     look="Where do you call `layer`?",
 )
 mistake(
@@ -591,7 +591,7 @@ mistake(
     {"layer(x)": "layer(x)[:, :-1]"},
     {"layer(x)": "F.pad(layer(x)[:, 1:], (0, 0, 1, 0))"},
     {"layer(x)": "F.pad(layer(x)[:, :-1], (0, 0, 0, 1))"},
-    says="bag_vector leaves the first or the last token out of its sum.",
+    says="bag_vector omits the first or the last token from its sum.",
     look="Where does the sum begin, and where does it end?",
 )
 mistake(
@@ -606,7 +606,7 @@ mistake(
 )
 mistake(
     {"layer(x)": "(x + layer(x))"},
-    says="bag_vector adds the tokens themselves to what the layer gives.",
+    says="bag_vector adds the tokens themselves to the layer's output.",
     look="Is there a residual connection in this exercise?",
 )
 mistake(
@@ -615,11 +615,11 @@ mistake(
     {"mean(dim=1)": "amax(dim=1)"},
     {"mean(dim=1)": "median(dim=1).values"},
     says="bag_vector takes one token, the largest or the middle values instead of the mean.",
-    look="Which tokens should have a say?",
+    look="Which tokens should count?",
 )
 mistake(
     {_BAG: "layer(x.detach()).mean(dim=1) + 0 * x.mean(dim=1)"},
-    says="bag_vector cuts x or its result off, so that no gradient comes back.",
+    says="bag_vector detaches x or its result, so no gradient comes back.",
     look="What do `.detach()`, `.data` and `torch.no_grad()` cut?",
 )
 mistake(
@@ -645,7 +645,7 @@ alternative(
 
 error(
     "AttributeError: 'function' object has no attribute",
-    "Often `layer` is taken for a module: it may be any function from (B, T, C) to (B, T, C).",
+    "Often `layer` is treated as a module: it may be any function from (B, T, C) to (B, T, C).",
 )
 error(
     "IndexError: Dimension out of range",
@@ -653,7 +653,7 @@ error(
 )
 error(
     "RuntimeError: Can't call numpy() on Tensor that requires grad.",
-    "Often a layer with parameters gave the result, and its gradient has to find the way back.",
+    "Often a layer with parameters gave the result, and the gradient must flow back through it.",
 )
 
 
@@ -666,14 +666,14 @@ mistake(
     {"x @ w_q.T": "x @ w_q"},
     {"x @ w_k.T": "x @ w_k"},
     {"x @ w_v.T": "x @ w_v"},
-    says="projected_attention multiplies by a weight as it is, not transposed.",
+    says="projected_attention multiplies by a weight without transposing it.",
     look="In `nn.Linear`, does a row of the weight make one output feature, or a column?",
     common=True,
 )
 mistake(
     {"queries, keys, values =": "keys, queries, values ="},
     {"queries @ keys.transpose": "keys @ queries.transpose"},
-    says="projected_attention lets the keys ask and the queries answer.",
+    says="projected_attention swaps queries and keys: the keys ask and the queries answer.",
     look="Row t of the scores belongs to token t: which of its projections is in that row?",
     common=True,
 )
@@ -693,19 +693,19 @@ mistake(
 mistake(
     {"x @ w_v.T": "x @ w_k.T"},
     {"-1) @ values": "-1) @ keys"},
-    says="projected_attention hands over the keys instead of the values.",
+    says="projected_attention averages the keys instead of the values.",
     look="Which of the three projections is averaged, and which matrix makes it?",
 )
 mistake(
     {"-1) @ values": "-1) @ queries"},
     {"x @ w_v.T": "x @ w_q.T"},
-    says="projected_attention hands over the queries instead of the values.",
+    says="projected_attention averages the queries instead of the values.",
     look="Which of the three projections is averaged, and which matrix makes it?",
 )
 mistake(
     {"dim=-1": "dim=-2"},
     says="projected_attention takes the softmax over the queries instead of the keys.",
-    look="Which weights have to sum to one: those of a row or those of a column?",
+    look="Which weights must sum to one, those in a row or those in a column?",
 )
 mistake(
     {"x.shape[-1]": "x.shape[1]"},
@@ -713,19 +713,19 @@ mistake(
     {"math.sqrt(x.shape[-1])": "x.shape[-1]"},
     {"/ math": "* math"},
     *({"x.shape[-1]": width} for width in _WIDTHS),
-    says="projected_attention does not divide the scores by √C, but by another number.",
+    says="projected_attention divides the scores by something other than √C.",
     look="Which axis does the dot product of query and key run over?",
 )
 mistake(
     {"queries @ keys.transpose(-2, -1)": "queries @ queries.transpose(-2, -1)"},
     {"x @ w_k.T": "x @ w_q.T"},
-    says="projected_attention compares queries with queries, and no key answers.",
+    says="projected_attention compares queries with queries, so no key answers.",
     look="Which two projections meet in a score?",
 )
 mistake(
     {"queries @ keys.transpose(-2, -1)": "keys @ keys.transpose(-2, -1)"},
     {"x @ w_q.T": "x @ w_k.T"},
-    says="projected_attention compares keys with keys, and no query asks.",
+    says="projected_attention compares keys with keys, so no query asks.",
     look="Which two projections meet in a score?",
 )
 mistake(
@@ -746,7 +746,7 @@ mistake(
 )
 mistake(
     {"scores.softmax(dim=-1)": "_normed(scores.exp())"},
-    says="projected_attention computes the softmax by a plain `exp`, which overflows.",
+    says="projected_attention computes the softmax with a plain `exp`, which overflows.",
     look="What is `exp(900)` in float32, and what is infinity divided by infinity?",
 )
 mistake(
@@ -757,13 +757,13 @@ mistake(
 mistake(
     {"-1) @ values": "-1)"},
     says="projected_attention returns its weights, (B, T, T), and averages nothing.",
-    look="What is done with the weights after the softmax?",
+    look="What should you do with the weights after the softmax?",
 )
 mistake(
     {"dim=-1)": "dim=-1).detach()"},
     {"x @ w_q.T, x @ w_k.T": "x @ w_q.T.detach(), x @ w_k.T.detach()"},
     {"x @ w_v.T": "x @ w_v.T.detach()"},
-    says="projected_attention cuts a weight or x off, so that no gradient reaches it.",
+    says="projected_attention detaches a weight or x, so no gradient reaches it.",
     look="What do `.detach()`, `.data` and `torch.no_grad()` cut?",
 )
 mistake(
@@ -818,7 +818,7 @@ error(
 )
 error(
     "TypeError: Linear.__init__() missing 1 required positional argument: 'out_features'",
-    "Usually `nn.Linear` is called with a weight: it makes its own, `F.linear` takes yours.",
+    "Usually `nn.Linear` is called with a weight: it creates its own; `F.linear` takes yours.",
 )
 
 
@@ -829,22 +829,22 @@ _MASKED_SHARES = f"{_MASKED}.softmax(dim=-1)"
 
 mistake(
     {"diagonal=1": "diagonal=0"},
-    says="causal_toy_attention hides the token itself, too, so that the first one sees nothing.",
+    says="causal_toy_attention hides the token itself, too, so the first token sees nothing.",
     look="Where does the mask begin, on the diagonal or above it?",
     common=True,
 )
 mistake(
     {_MASKED_SHARES: "scores.softmax(dim=-1).masked_fill(later, 0.0)"},
     {_MASKED_SHARES: "scores.softmax(dim=-1).masked_fill(later, -math.inf)"},
-    says="causal_toy_attention masks after the softmax, so that the weights do not sum to one.",
+    says="causal_toy_attention masks after the softmax, so the weights do not sum to one.",
     look="What do the weights of the first token sum to?",
     common=True,
 )
 mistake(
     {"-math.inf": "0.0"},
     {_MASKED: "(scores * torch.ones_like(scores, dtype=torch.float32).tril())"},
-    says="causal_toy_attention sets masked scores to 0, which is a score like others.",
-    look="Which score becomes the weight 0 in a softmax?",
+    says="causal_toy_attention sets masked scores to 0, which is a score like any other.",
+    look="Which score gets the weight 0 from a softmax?",
     common=True,
 )
 mistake(
@@ -861,7 +861,7 @@ mistake(
 )
 mistake(
     {"triu(diagonal=1)": "tril()"},
-    says="causal_toy_attention hides each token and all before it: the last one sees nothing.",
+    says="causal_toy_attention hides each token and all before it, so the last one sees nothing.",
     look="Where is the mask true: at the keys to be hidden, or at those to be kept?",
 )
 mistake(
@@ -871,19 +871,19 @@ mistake(
 )
 mistake(
     {_MASKED_SHARES: "_normed((scores - scores.amax(dim=-1, keepdim=True)).exp().tril())"},
-    says="causal_toy_attention has nothing left in a row where a hidden token scores far higher.",
-    look="Which scores does softmax see, and when are the hidden ones taken out?",
+    says="causal_toy_attention loses a row's whole weight where a hidden token scores far higher.",
+    look="Which scores does softmax see, and when do you remove the hidden ones?",
 )
 mistake(
     {"-math.inf": "-30.0"},
     {_MASKED: "(scores - 100 * later.to(x.dtype))"},
     {_MASKED: "(scores - 1000 * later.to(x.dtype))"},
-    says="causal_toy_attention gives later tokens a score too high to weigh nothing.",
+    says="causal_toy_attention gives later tokens a score that is too high for a weight of 0.",
     look="What is left of a score of 1000 after the mask, and what would be safe for any score?",
 )
 mistake(
     {_MASKED_SHARES: f"_normed({_MASKED}.exp())"},
-    says="causal_toy_attention computes the softmax by a plain `exp`, which overflows.",
+    says="causal_toy_attention computes the softmax with a plain `exp`, which overflows.",
     look="What is exp(900) in float32, and what is infinity divided by infinity?",
 )
 mistake(
@@ -895,7 +895,7 @@ mistake(
     {"dim=-1": "dim=-2"},
     {"dim=-1)": "dim=-1).mT"},
     says="causal_toy_attention takes the softmax over the queries instead of the keys.",
-    look="Which weights have to sum to one: those of a row or those of a column?",
+    look="Which weights must sum to one, those in a row or those in a column?",
 )
 mistake(
     {" / math.sqrt(n_embd)": ""},
@@ -907,7 +907,7 @@ mistake(
     {"math.sqrt(n_embd)": "n_embd"},
     {"/ math": "* math"},
     *({"math.sqrt(n_embd)": f"math.sqrt({width})"} for width in _WIDTHS),
-    says="causal_toy_attention does not divide the scores by √C, but by another number.",
+    says="causal_toy_attention divides the scores by something other than √C.",
     look="Which axis of x does the dot product run over, and how does it grow with its length?",
 )
 mistake(
@@ -918,18 +918,18 @@ mistake(
 mistake(
     {".transpose(-2, -1)": ""},
     says="causal_toy_attention multiplies x by x without a transpose: (T, C) times (T, C).",
-    look="Which two shapes make scores of the shape (T, T)?",
+    look="Which two shapes give scores of shape (T, T)?",
 )
 mistake(
     {"transpose(-2, -1)": "transpose(0, 1)"},
     says="causal_toy_attention swaps batch and tokens where it should swap tokens and features.",
-    look="Which two axes of (B, T, C) are to be swapped?",
+    look="Which two axes of (B, T, C) should be swapped?",
 )
 mistake(
     {"seq_len, n_embd = ": "n_embd, seq_len = "},
     {"x.shape[-2:]": "x.shape[:2]"},
     {"ones(seq_len, seq_len,": "ones(n_embd, n_embd,"},
-    says="causal_toy_attention takes T or C from another axis of x than theirs.",
+    says="causal_toy_attention takes T or C from the wrong axis of x.",
     look="Which two numbers does `x.shape` end with?",
 )
 mistake(
@@ -939,7 +939,7 @@ mistake(
 )
 mistake(
     {"diagonal=1": "diagonal=0", "dim=-1)": "dim=-1).nan_to_num()"},
-    says="causal_toy_attention hides the token itself, too, and makes zeros of the nan.",
+    says="causal_toy_attention hides the token itself, too, and turns the nan into zeros.",
     look="Why does the first token see nothing, and what should it see?",
 )
 mistake(
@@ -953,18 +953,18 @@ mistake(
 )
 mistake(
     {"dim=-1)": "dim=-1).detach()"},
-    says="causal_toy_attention cuts x off in some place, so that its gradient misses some way.",
+    says="causal_toy_attention detaches x somewhere, so its gradient is incomplete.",
     look="How many times does x appear in the formula?",
 )
 mistake(
     {"scores.masked_fill(later": "scores.tril().masked_fill(scores.tril() == 0"},
-    says="causal_toy_attention masks every score that is 0, also one that a token should see.",
-    look="Where does the mask come from: the places of the tokens or their scores?",
+    says="causal_toy_attention masks every score that is 0, even one that a token should see.",
+    look="What does the mask depend on: the positions of the tokens or their scores?",
 )
 mistake(
     {"ones(seq_len, seq_len,": "ones(256, 256,", "diagonal=1)": "diagonal=1)[:seq_len, :seq_len]"},
     {"ones(seq_len, seq_len,": "ones(128, 128,", "diagonal=1)": "diagonal=1)[:seq_len, :seq_len]"},
-    says="causal_toy_attention has a mask of a fixed length, which other sentences do not fit.",
+    says="causal_toy_attention has a mask of fixed length, which does not fit other sentences.",
     look="Where does the length of the mask come from?",
 )
 
@@ -1043,9 +1043,9 @@ error(
 )
 error(
     "ValueError: too many values to unpack (expected 2)",
-    "Usually a shape of three numbers, (B, T, C), is given two names.",
+    "Usually a shape of three numbers, (B, T, C), is unpacked into two names.",
 )
 error(
     "TypeError: sqrt(): argument 'input' (position 1) must be Tensor, not int",
-    "Usually it is `torch.sqrt` of a size: a size is a Python number, not a tensor.",
+    "Usually you used `torch.sqrt` on a size: a size is a Python number, not a tensor.",
 )

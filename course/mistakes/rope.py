@@ -38,19 +38,19 @@ mistake(
 )
 mistake(
     {"torch.arange(0, head_dim, 2,": "torch.arange(head_dim // 2,"},
-    says="rope_tables uses the exponent -i / D, so every pair but the first turns too fast.",
+    says="rope_tables uses the exponent -i / D, so every pair except the first rotates too fast.",
     look="Pair i stands for two features. What does that make of i in the exponent?",
     common=True,
 )
 mistake(
     {"base ** (": "10000.0 ** ("},
-    says="rope_tables computes with 10000, whatever `base` it is given.",
-    look="Where in the formula does the argument `base` occur?",
+    says="rope_tables always uses 10000, whatever `base` it is given.",
+    look="Where in the formula does the argument `base` appear?",
     common=True,
 )
 mistake(
     {_TWICE: "angles.repeat_interleave(2, dim=-1)"},
-    says="rope_tables puts the same angle into neighboring columns, as interleaved pairs need it.",
+    says="rope_tables puts the same angle into neighboring columns, as interleaved pairs need.",
     look="Which two columns belong to pair 0 in split halves?",
     common=True,
 )
@@ -65,24 +65,24 @@ mistake(
         "torch.arange(0, head_dim, 2,": "2 * torch.arange(head_dim,",
         _TWICE: "angles",
     },
-    says="rope_tables gives each feature its own rate, instead of each pair.",
+    says="rope_tables gives each feature its own rate instead of each pair.",
     look="How many rates are there for D = 4? Which two columns share one?",
 )
 mistake(
     {"arange(0, head_dim, 2,": "arange(0, 2 * head_dim, 4,"},
     {"arange(0, head_dim, 2,": "arange(1, head_dim, 2,"},
     {"arange(0, head_dim, 2,": "arange(2, head_dim + 1, 2,"},
-    says="rope_tables uses other numbers than 0, 2, 4, ... in its exponent: pairs turn too slowly.",
+    says="rope_tables has numbers other than 0, 2, 4, ... in the exponent: pairs are too slow.",
     look="Which numbers does 2i give? What is the rate of the first pair?",
 )
 mistake(
     {"(-even_numbers / head_dim)": "-even_numbers"},
-    says="rope_tables leaves out D in its exponent, so that only the first pair moves.",
+    says="rope_tables leaves out D in its exponent, so only the first pair moves.",
     look="Where in the formula does the width of a head occur?",
 )
 mistake(
     {"(-even_numbers / head_dim)": "(-even_numbers / max(head_dim - 2, 1))"},
-    says="rope_tables spreads the rates from 1 down to 1 / base, so that they end too low.",
+    says="rope_tables spreads the rates from 1 down to 1 / base, so they end too low.",
     look="Compute the last rate for D = 4 on paper. Is it 1 / base?",
 )
 mistake(
@@ -92,7 +92,7 @@ mistake(
 )
 mistake(
     {"torch.arange(seq_len,": "torch.arange(1, seq_len + 1,"},
-    says="rope_tables counts positions from 1, so that its first row already turns.",
+    says="rope_tables counts positions from 1, so its first row is already rotated.",
     look="What is the angle at the first position?",
 )
 mistake(
@@ -107,7 +107,7 @@ mistake(
 )
 mistake(
     {"torch.outer(positions,": "torch.outer(positions / max(seq_len, 1),"},
-    says="rope_tables stretches the positions to 0..1, so that angles depend on the length.",
+    says="rope_tables stretches the positions to 0..1, so angles depend on the length.",
     look="Is row 3 the same in a table of 10 rows and in one of 100?",
 )
 mistake(
@@ -127,7 +127,7 @@ mistake(
         for end in ("", ".double()")
     ),
     *({"  # (T, D/2)": f"\n    angles = angles.{to}()"} for to in ("bfloat16", "half")),
-    says="rope_tables forms its angles from half precision, too coarse far from position 0.",
+    says="rope_tables computes its angles in half precision, too coarse far from position 0.",
     look="In which dtype are positions and rates? How large is the error at position 4,000?",
 )
 mistake(
@@ -138,13 +138,13 @@ mistake(
 )
 mistake(
     {"torch.outer(positions,": "torch.outer(positions * 2 * math.pi,"},
-    says="rope_tables reads the angles as turns, so that position 1 makes a whole one.",
+    says="rope_tables reads the angles as turns, so position 1 makes a full turn.",
     look="cos and sin take radians. Where does the factor 2 pi come from?",
 )
 mistake(
     {"if head_dim % 2:": "if seq_len % 2:"},
-    says="rope_tables refuses what is right: its check asks for something else than an odd width.",
-    look="Of which number is the remainder taken, by what, and what should it be?",
+    says="rope_tables rejects valid input: its check tests something other than an odd width.",
+    look="Which number is divided by which, and what should the remainder be?",
 )
 
 
@@ -190,7 +190,7 @@ error(
 )
 error(
     "TypeError: bad operand type for unary -: 'range'",
-    "Often a `range` or a list is computed with; only numbers, arrays and tensors allow that.",
+    "Often you calculate with a `range` or a list; only numbers, arrays and tensors allow that.",
 )
 error(
     "ValueError: only one element tensors can be converted to Python scalars",
@@ -208,7 +208,7 @@ mistake(
         _HALVES: "x.roll(x.shape[-1] // 2).chunk(2, dim=-1)",
         "(-x2, x1)": "(-x1, x2)",
     },
-    says="rotate_half rolls without `dims`, so that halves move on into the next row.",
+    says="rotate_half rolls without `dims`, so halves move on into the next row.",
     look="What does roll do with the axes of x if you don't say which one to roll along?",
 )
 mistake(
@@ -219,8 +219,8 @@ mistake(
 )
 mistake(
     {"(-x2": "(x2"},
-    says="rotate_half swaps the halves without a minus sign, which mirrors instead of turning.",
-    look="Where does the point (3, 4) go in a quarter turn?",
+    says="rotate_half swaps the halves without a minus sign, which mirrors instead of rotating.",
+    look="Where does a quarter turn take the point (3, 4)?",
     common=True,
 )
 mistake(
@@ -235,13 +235,13 @@ mistake(
 mistake(
     {_HALVES: "x[..., 0::2], x[..., 1::2]"},
     {_JOINED: "torch.stack((-x2, x1), -1).flatten(-2)"},
-    says="rotate_half takes neighbors for pairs in one of its two steps only.",
+    says="rotate_half treats neighbors as pairs in one of its two steps.",
     look="What are x1 and x2 for four features? In which columns of the result are they?",
 )
 mistake(
     {"(-x2, x1)": "(-x2, -x1)"},
     says="rotate_half negates both halves.",
-    look="How many minus signs does a quarter turn have?",
+    look="How many minus signs are there in a quarter turn?",
 )
 mistake(
     {"(-x2, x1)": "(x1, -x2)"},
@@ -270,7 +270,7 @@ mistake(
     {_HALVES: "x[: len(x) // 2], x[len(x) // 2 :]", "x1), dim=-1": "x1)"},
     {_HALVES: "x[: x.shape[-1] // 2], x[x.shape[-1] // 2 :]"},
     says="rotate_half splits the first or second axis instead of the last.",
-    look="Along which axis do the features lie?",
+    look="Along which axis are the features?",
 )
 mistake(
     {"x1), dim=-1": "x1)"},
@@ -279,7 +279,7 @@ mistake(
 )
 mistake(
     {_HALVES: "x[..., :2], x[..., 2:]"},
-    says="rotate_half is right for four features only.",
+    says="rotate_half is right only for four features.",
     look="Where does the second half begin for a width of 6?",
 )
 mistake(
@@ -356,7 +356,7 @@ mistake, alternative, error = entries("apply_rope")
 
 mistake(
     {"rotate_half(x)": "x"},
-    says="apply_rope multiplies x with the sines, not x after a quarter turn.",
+    says="apply_rope multiplies x itself by the sines, not x after a quarter turn.",
     look="Which of the two products needs the partner of each feature?",
     common=True,
 )
@@ -364,8 +364,8 @@ mistake(
     {".to(x.dtype)": ""},
     {"(x * cos + rotate_half(x) * sin)": "x * cos + rotate_half(x) * sin"},
     {"* cos": "* cos.to(x.dtype)", "sin).to(x.dtype)": "sin)"},
-    says="apply_rope lets float32 tables widen a bfloat16 x, and the result comes out float32.",
-    look="Which dtype has bfloat16 times float32? Which dtype should come back?",
+    says="apply_rope lets float32 tables turn a bfloat16 x into a float32 result.",
+    look="Which dtype does bfloat16 times float32 give? Which dtype should come back?",
     common=True,
 )
 
@@ -381,20 +381,20 @@ def _neighbors_turned(x, cos, sin):
 mistake(
     {"rotate_half(x)": "torch.stack((-x[..., 1::2], x[..., 0::2]), dim=-1).flatten(-2)"},
     {"(x * cos + rotate_half(x) * sin)": "_neighbors_turned(x, cos, sin)"},
-    says="apply_rope turns neighbors, features 2i and 2i + 1, with tables for split halves.",
+    says="apply_rope rotates neighbors, features 2i and 2i + 1, with tables for split halves.",
     look="Which column of the table belongs to feature 1?",
     common=True,
 )
 mistake(
     {"    return": "    if x.ndim == 4: cos, sin = cos[:, None], sin[:, None]\n    return"},
     {"* cos": "* cos[:, None]", "* sin": "* sin[:, None]"},
-    says="apply_rope takes the second axis for the positions, which fits (B, T, H, D) only.",
+    says="apply_rope treats the second axis as the positions, which fits only (B, T, H, D).",
     look="Which axis of (B, H, T, D) holds the positions?",
     common=True,
 )
 mistake(
     {"cos +": "cos -"},
-    says="apply_rope turns backwards: it subtracts the sine term.",
+    says="apply_rope rotates backwards: it subtracts the sine term.",
     look="Which sign is between the two products?",
 )
 mistake(
@@ -405,13 +405,13 @@ mistake(
 mistake(
     {"x * cos + rotate_half(x) * sin": "x + cos + sin"},
     {"(x * cos": "(x + x * cos"},
-    says="apply_rope adds to x, as one adds a position embedding, instead of turning it.",
-    look="Is RoPE a sum or a turn? What happens to the length of a vector?",
+    says="apply_rope adds to x, like a position embedding, instead of rotating it.",
+    look="Is RoPE a sum or a rotation? What happens to the length of a vector?",
 )
 mistake(
     {"rotate_half(x)": "x.roll(x.shape[-1] // 2, -1)"},
-    says="apply_rope swaps the halves without a minus sign, which mirrors instead of turning.",
-    look="Where does the point (3, 4) go in a quarter turn?",
+    says="apply_rope swaps the halves without a minus sign, which mirrors instead of rotating.",
+    look="Where does a quarter turn take the point (3, 4)?",
 )
 mistake(
     {"to(x.dtype)": "to(cos.dtype)"},
@@ -437,7 +437,7 @@ mistake(
         "return (": "return torch.cat(((",
         "x.dtype)": "x.dtype).chunk(2, -1)[0], x.chunk(2, -1)[1]), -1)",
     },
-    says="apply_rope turns only the first half of the features.",
+    says="apply_rope rotates only the first half of the features.",
     look="How many of the D features does the result change?",
 )
 mistake(
@@ -454,18 +454,18 @@ mistake(
 )
 mistake(
     {"* cos": "* cos[:1]", "* sin": "* sin[:1]"},
-    says="apply_rope turns every token by the first row of the tables.",
+    says="apply_rope rotates every token by the first row of the tables.",
     look="Which row of the tables belongs to which token?",
 )
 mistake(
     {"* cos": "* cos[:, :1]", "* sin": "* sin[:, :1]"},
-    says="apply_rope turns every pair by the angle of the first pair.",
+    says="apply_rope rotates every pair by the angle of the first pair.",
     look="Does each pair have its own column?",
 )
 mistake(
     {"rotate_half(x)": "rotate_half(x * cos)"},
     says="apply_rope forms the quarter turn after the cosines were multiplied in.",
-    look="Of what is rotate_half taken: of x or of x * cos?",
+    look="What do you pass to rotate_half: x or x * cos?",
 )
 mistake(
     {"x * cos": "x.mul_(cos)"},
@@ -545,7 +545,7 @@ mistake(
 )
 mistake(
     {_COS: "cos = nn.Parameter(cos)", _SIN: "sin = nn.Parameter(sin)"},
-    says="RotaryEmbedding makes its tables parameters, although nothing in them is to be learned.",
+    says="RotaryEmbedding makes its tables parameters, although there is nothing in them to learn.",
     look="Which of a module's tensors does an optimizer get? What else moves with .to(...)?",
     common=True,
 )
@@ -557,7 +557,7 @@ mistake(
 )
 mistake(
     {"head_dim, base)": "head_dim)"},
-    says="RotaryEmbedding ignores `base` and always computes with 10000.",
+    says="RotaryEmbedding ignores `base` and always uses 10000.",
     look="Where does the argument `base` go?",
     common=True,
 )
@@ -569,7 +569,7 @@ mistake(
 mistake(
     {"self.cos[positions]": "self.cos[:seq_len]"},
     {"self.sin[positions]": "self.sin[:seq_len]"},
-    says="RotaryEmbedding uses `offset` for one of its two tables only.",
+    says="RotaryEmbedding uses `offset` for only one of its two tables.",
     look="Which rows does each of the two tables give?",
 )
 mistake(
@@ -585,7 +585,7 @@ mistake(
 )
 mistake(
     {_ROWS: "slice(offset, seq_len)"},
-    says="RotaryEmbedding takes the rows up to T: it is right for offset 0 only.",
+    says="RotaryEmbedding takes the rows up to T: it is right only for offset 0.",
     look="At which row do T rows end that begin at `offset`?",
 )
 mistake(
@@ -699,7 +699,7 @@ mistake(
         _BOTH: "*(t.to(x.device) for t in vars(self).setdefault('kept', {}).setdefault("
         "seq_len, (self.cos[positions], self.sin[positions])))"
     },
-    says="RotaryEmbedding keeps rows by the length of x alone, and forgets that `offset` matters.",
+    says="RotaryEmbedding caches rows by the length of x alone, and forgets that `offset` matters.",
     look="Call it twice with two offsets. What is the key of your cache?",
 )
 mistake(
@@ -710,7 +710,7 @@ mistake(
 mistake(
     {_TURNED: "x * self.cos[positions] + rotate_half(x) * self.sin[positions]"},
     says="RotaryEmbedding returns float32 for a bfloat16 x.",
-    look="Which dtype has bfloat16 times float32? Which dtype should come back?",
+    look="Which dtype does bfloat16 times float32 give? Which dtype should come back?",
 )
 mistake(
     {
@@ -723,7 +723,7 @@ mistake(
 mistake(
     {"= rope_tables": "= (table.half() for table in rope_tables", "base)": "base))"},
     {"= rope_tables": "= (table.bfloat16() for table in rope_tables", "base)": "base))"},
-    says="RotaryEmbedding stores its tables in half precision, so that every result is coarse.",
+    says="RotaryEmbedding stores its tables in half precision, so every result is coarse.",
     look="How many digits do the stored tables keep?",
 )
 mistake(
@@ -750,7 +750,7 @@ mistake(
         "x.shape[-2:]": "x.shape[1 if x.ndim == 4 else -2], x.shape[-1]",
         _BOTH: "*(t[positions, None] if x.ndim == 4 else t[positions] for t in self.buffers())",
     },
-    says="RotaryEmbedding expects (B, T, H, D), and turns heads instead of positions.",
+    says="RotaryEmbedding expects (B, T, H, D), and rotates heads instead of positions.",
     look="Which axis is T in (B, H, T, D)?",
 )
 mistake(
@@ -766,13 +766,13 @@ mistake(
         "(x, self": "(x.unflatten(-1, (-1, 2)).mT.flatten(-2), self",
         "sin[positions])": "sin[positions]).unflatten(-1, (2, -1)).mT.flatten(-2)",
     },
-    says="RotaryEmbedding turns neighbors, features 2i and 2i + 1, instead of i and D/2 + i.",
+    says="RotaryEmbedding rotates neighbors, features 2i and 2i + 1, instead of i and D/2 + i.",
     look="Which feature is the partner of feature 0 in this course?",
 )
 mistake(
     {"self.sin[positions]": "-self.sin[positions]"},
-    says="RotaryEmbedding turns backwards.",
-    look="Into what does position 1 turn the point (1, 0)?",
+    says="RotaryEmbedding rotates backwards.",
+    look="Where does position 1 rotate the point (1, 0) to?",
 )
 mistake(
     {"cos, sin =": "sin, cos ="},
@@ -784,12 +784,12 @@ mistake(
 mistake(
     {_TURNED: "(x + self.cos[positions] + self.sin[positions]).to(x.dtype)"},
     {_TURNED: "x"},
-    says="RotaryEmbedding turns nothing: it adds its tables to x, or returns x as it came.",
-    look="Which line turns x? Does its result get out of the function?",
+    says="RotaryEmbedding rotates nothing: it adds its tables to x, or returns x unchanged.",
+    look="Which line rotates x? Does the function return its result?",
 )
 mistake(
     {"    def forward": "    @torch.no_grad()\n    def forward"},
-    says="RotaryEmbedding works under no_grad, so that no gradient reaches the queries.",
+    says="RotaryEmbedding works under no_grad, so no gradient reaches the queries.",
     look="The tables need no gradient. Does x?",
 )
 
@@ -876,7 +876,7 @@ mistake(
 )
 mistake(
     {"pairs.transpose(1, 2)": "pairs"},
-    says="interleaved_to_half only changes the shape there and back, and moves no row.",
+    says="interleaved_to_half changes the shape and changes it back, but moves no row.",
     look="Does a reshape move numbers in memory? Where is the swap of two axes?",
     common=True,
 )
@@ -889,23 +889,23 @@ mistake(
     {"(1, 2)": "(0, 1)"},
     {"(1, 2)": "(0, 2)"},
     {"(1, 2)": "(2, 3)"},
-    says="interleaved_to_half swaps other axes than the pairs with their two.",
+    says="interleaved_to_half swaps the wrong axes, not the pairs and their members.",
     look="Name the axes of the reshaped weight. Which two have to be swapped?",
 )
 mistake(
     {"n_heads, -1, 2,": "-1, 2, n_heads,", "(1, 2)": "(0, 1)"},
-    says="interleaved_to_half takes the heads for the fastest axis, as if rows were (D, H).",
+    says="interleaved_to_half treats the heads as the fastest axis, as if rows were (D, H).",
     look="Which rows of the weight make head 0: the first D, or every H-th?",
 )
 mistake(
     {"reshape(n_heads, -1,": "reshape(max(n_heads // 2, 1), -1,"},
-    says="interleaved_to_half splits the rows into another number of heads than n_heads.",
-    look="How many rows does one head have? Does any row leave its head?",
+    says="interleaved_to_half splits the rows into a number of heads other than n_heads.",
+    look="How many rows does one head have? Does any row move to another head?",
 )
 mistake(
     {"n_heads, -1, 2,": "-1, n_heads // 2, 2,"},
     {"n_heads, -1, 2,": "-1, n_heads, 2,"},
-    says="interleaved_to_half takes n_heads for the width of a head, or for its pairs.",
+    says="interleaved_to_half uses n_heads as the width of a head, or as its number of pairs.",
     look="Which factor of H * D is given, and which has to be computed?",
 )
 mistake(
@@ -915,14 +915,14 @@ mistake(
 )
 mistake(
     {"weight.shape[1]": "n_rows"},
-    says="interleaved_to_half fits weights with as many rows as columns only.",
+    says="interleaved_to_half works only for weights with as many rows as columns.",
     look="Is C the same as H * D? Where does the number of columns come from?",
 )
 mistake(
     {**_BY_SLICES, "(2 * n_heads):": "n_heads:"},
     {**_BY_SLICES, "(2 * n_heads):": "2:"},
     {**_BY_SLICES, "if n_rows % (2 * n_heads):": "if False:"},
-    says="interleaved_to_half accepts rows that do not split into heads of an even width.",
+    says="interleaved_to_half accepts rows that do not split into heads of even width.",
     look="By what must the number of rows be divisible: by 2, by n_heads, or by more?",
 )
 mistake(
@@ -936,17 +936,17 @@ mistake(
         for head in (0, -1)
     ),
     says="interleaved_to_half leaves out the first or the last head.",
-    look="Which number has the first head in your loop, and which one the last?",
+    look="Which head does your loop start with, and which does it end with?",
 )
 mistake(
     {_FORMED: "\n    pairs = pairs.clone()\n    pairs[:, 0] = 0"},
     {_FORMED: "\n    pairs = pairs.clone()\n    pairs[:, -1] = 0"},
     says="interleaved_to_half leaves out the first or the last pair of each head.",
-    look="Which number has the first pair in your loop, and which one the last?",
+    look="Which pair does your loop start with, and which does it end with?",
 )
 mistake(
     {"weight.reshape(n_heads": "weight.detach().reshape(n_heads"},
-    says="interleaved_to_half copies the numbers out of the graph, so that no gradient returns.",
+    says="interleaved_to_half takes the numbers out of the graph, so no gradient comes back.",
     look="What do detach(), .data and no_grad do to a gradient?",
 )
 
@@ -985,7 +985,7 @@ error(
 )
 error(
     "RuntimeError: only one dimension can be inferred",
-    "Two of the sizes are -1, most often those of pairs and columns; only one can be left open.",
+    "Two of the sizes are -1, usually those of pairs and columns; only one may be.",
 )
 error(
     "TypeError: reshape(): argument 'shape' failed to unpack the object",
@@ -1004,12 +1004,12 @@ _EXPONENT = "(head_dim / (head_dim - 2))"
 mistake(
     {"base * factor": "base * (factor * factor)"},
     {"base * factor": "base * (factor * factor - (factor - 1))"},
-    says="ntk_base squares the factor, so that the pairs are stretched too much.",
-    look="By how much is the last pair stretched? Where else is the factor put in?",
+    says="ntk_base squares the factor, so the pairs are stretched too much.",
+    look="By how much is the last pair stretched? Where else do you use the factor?",
 )
 mistake(
     {f" ** {_EXPONENT}": ""},
-    says="ntk_base multiplies the base with the factor itself, which stretches too little.",
+    says="ntk_base multiplies the base by the factor itself, which stretches too little.",
     look="By how much is the last pair stretched? Is it the whole factor?",
     common=True,
 )
@@ -1040,11 +1040,11 @@ mistake(
     {"(head_dim - 2)": "(head_dim - 1)"},
     {"(head_dim - 2)": "(head_dim + 2)"},
     says="ntk_base divides by another number than D - 2 in its exponent.",
-    look="How many features turn at all with the base? Which pair never slows?",
+    look="For how many features does the base matter at all? Which pair never slows?",
 )
 mistake(
     {"factor **": "factor *"},
-    says="ntk_base multiplies with D / (D - 2) instead of raising the factor to that power.",
+    says="ntk_base multiplies by D / (D - 2) instead of raising the factor to that power.",
     look="How does the base appear in the wavelength of the last pair: as a factor or in a power?",
 )
 mistake(
@@ -1067,7 +1067,7 @@ mistake(
 mistake(
     {"return base": "return float(round(base", "- 2))": "- 2))))"},
     says="ntk_base returns a tensor or a whole number instead of a float.",
-    look="What is the type of the result? How does one number leave a tensor? Is a base whole?",
+    look="What is the type of the result? What gets one number out of a tensor? Is a base whole?",
 )
 mistake(
     {"head_dim <= 2": "head_dim == 2"},
@@ -1111,13 +1111,13 @@ _BIAS = "slopes[:, None, None] * steps_back"
 
 mistake(
     {"arange(1, n_heads + 1)": "arange(n_heads)"},
-    says="alibi_bias counts heads from 0, so that the first has slope 1.",
+    says="alibi_bias counts heads from 0, so the first has slope 1.",
     look="What is the slope of the first of eight heads?",
     common=True,
 )
 mistake(
     {"/ n_heads": "/ 8"},
-    says="alibi_bias uses slopes 1/2, 1/4, 1/8, …, which are those of eight heads only.",
+    says="alibi_bias uses slopes 1/2, 1/4, 1/8, …, which are right only for eight heads.",
     look="Where is H in the exponent? What is the last slope for H = 2?",
     common=True,
 )
@@ -1141,12 +1141,12 @@ mistake(
 mistake(
     {"torch.arange(1, n_heads + 1)": "torch.ones(n_heads)"},
     says="alibi_bias gives every head the same slope.",
-    look="Does the number of the head, h, occur in the slope?",
+    look="Does the head's number, h, appear in the slope?",
 )
 mistake(
     {f"2.0 ** {_EXPONENTS}": "torch.linspace(0.5, 2**-8, n_heads)"},
-    says="alibi_bias lets its slopes fall in even steps instead of by a constant factor.",
-    look="By what is one slope multiplied to get the next?",
+    says="alibi_bias lowers its slopes in even steps instead of by a constant factor.",
+    look="What do you multiply one slope by to get the next?",
 )
 mistake(
     {"/ n_heads": "// n_heads"},
@@ -1156,13 +1156,13 @@ mistake(
 )
 mistake(
     {"-8.0 * ": "-"},
-    says="alibi_bias leaves out the 8 in its exponent, so that all slopes are too steep.",
+    says="alibi_bias leaves out the 8 in its exponent, so all slopes are too steep.",
     look="What is the last slope, whatever the number of heads?",
 )
 mistake(
     {"-8.0": "8.0"},
-    says="alibi_bias lets its slopes grow above 1 from head to head.",
-    look="Which sign has the exponent? Which head is the steepest?",
+    says="alibi_bias lets its slopes grow beyond 1 from head to head.",
+    look="Which sign does the exponent have? Which head is the steepest?",
 )
 mistake(
     {"positions[None, :] - positions[:, None]": "positions[:, None] - positions[None, :]"},
@@ -1172,24 +1172,24 @@ mistake(
 mistake(
     {_BIAS: f"{_BIAS} + torch.full((seq_len, seq_len), -math.inf).triu(1)"},
     {_BIAS: f"{_BIAS} + torch.ones(seq_len, seq_len).triu(1) * -math.inf"},
-    says="alibi_bias masks later keys with -inf, which is not its task.",
+    says="alibi_bias masks later keys with -inf, which is not its job.",
     look="What is above the diagonal? Which code adds the mask?",
 )
 mistake(
     {"positions[:, None])": "positions[:, None] - 1)"},
-    says="alibi_bias counts steps from 1, so that a token penalizes itself.",
+    says="alibi_bias counts steps from 1, so a token penalizes itself.",
     look="How far is a query from its own key?",
 )
 mistake(
     {_BIAS: "slopes[:, None, None] * steps_back[-1:].expand_as(steps_back)"},
     {_BIAS: "slopes[:, None, None] * steps_back[-1:]"},
     {"* steps_back": "* (positions - (seq_len - 1)).expand_as(steps_back).tril()"},
-    says="alibi_bias measures from the last query only.",
+    says="alibi_bias measures only from the last query.",
     look="Is the distance of key 0 the same for every query?",
 )
 mistake(
     {"* steps_back": "* steps_back / seq_len"},
-    says="alibi_bias divides the distance by the length, so that a longer text costs less.",
+    says="alibi_bias divides the distance by the length, so a longer text costs less.",
     look="Does the penalty of one step depend on T?",
 )
 mistake(
@@ -1205,7 +1205,7 @@ mistake(
 mistake(
     {"n_heads & (n_heads - 1)": "n_heads % 2"},
     {"n_heads & (n_heads - 1)": "(n_heads > 1 and n_heads % 2)"},
-    says="alibi_bias takes every even number of heads for a power of two.",
+    says="alibi_bias accepts every even number of heads as a power of two.",
     look="Is 6 a power of two?",
 )
 
@@ -1214,7 +1214,7 @@ _biases = {}
 
 mistake(
     {_BIAS: f"_biases.setdefault(n_heads, {_BIAS})[:, :seq_len, :seq_len]"},
-    says="alibi_bias keeps its result by the number of heads, and forgets that T matters too.",
+    says="alibi_bias caches its result by the number of heads, and forgets that T matters too.",
     look="Call it for two lengths, one after the other. What is the key of the cache?",
     forget=_biases.clear,
 )
@@ -1253,7 +1253,7 @@ error(
 )
 error(
     "TypeError: unsupported operand type(s) for *: 'float' and 'range'",
-    "Often a `range` or a list is computed with; only numbers, arrays and tensors allow that.",
+    "Often you calculate with a `range` or a list; only numbers, arrays and tensors allow that.",
 )
 error(
     "RuntimeError: expected m1 and m2 to have the same dtype, but got: float != long",

@@ -27,17 +27,17 @@ for exercise in ("sinusoidal_encoding", "offset_rotation"):
 
     mistake(
         {", base)": ", base**0.5)"},
-        says=f"{exercise} leaves the 2 out of the exponent: i / C instead of 2i / C.",
+        says=f"{exercise} leaves out the 2 in the exponent: i / C instead of 2i / C.",
         look="How slowly does the last pair turn?",
     )
     mistake(
         {", base)": ", base**2)"},
-        says=f"{exercise} has the exponent 4i / C, taking columns for pairs.",
+        says=f"{exercise} has the exponent 4i / C: it confuses columns with pairs.",
         look="Is i the number of the column or of the pair?",
     )
     mistake(
         {", base)": ", base ** (n_embd / max(n_embd - 2, 1)))"},
-        says=f"{exercise} divides the exponent by C - 2, so that the last one is 1.",
+        says=f"{exercise} divides the exponent by C - 2, so the last one is 1.",
         look="What is the exponent of the last pair: exactly 1, or a little less?",
     )
     mistake(
@@ -59,7 +59,7 @@ mistake, alternative, error = entries("inverse_frequencies")
 
 mistake(
     {"arange(0, n_embd, 2,": "arange(n_embd // 2,"},
-    says="inverse_frequencies leaves the 2 out of the exponent: i / C instead of 2i / C.",
+    says="inverse_frequencies leaves out the 2 in the exponent: i / C instead of 2i / C.",
     look="What is the exponent of the last pair, close to 1 or close to 1/2?",
     common=True,
 )
@@ -103,7 +103,7 @@ mistake(
 mistake(
     {"arange(0, n_embd, 2,": "arange(2, n_embd + 2, 2,"},
     {"arange(0, n_embd, 2,": "arange(1, n_embd, 2,"},
-    says="inverse_frequencies does not begin with the exponent 0.",
+    says="inverse_frequencies does not start with the exponent 0.",
     look="What is the first frequency?",
 )
 mistake(
@@ -122,13 +122,13 @@ mistake(
     {"base ** (-even_columns": "1 / (base * even_columns"},
     {"base ** (": "base * ("},
     says="inverse_frequencies multiplies base by an exponent instead of raising it to that power.",
-    look="Is each frequency a constant factor below the one before?",
+    look="Is each frequency a constant factor smaller than the one before?",
 )
 mistake(
     {"/ n_embd": "// n_embd"},
     {"-even_columns / n_embd": "-(even_columns // n_embd)"},
-    says="inverse_frequencies computes in whole numbers, as // and integer tensors do.",
-    look="What is 2 // 6, and what is -2 // 6? What is 10000 ** -2 as a whole number?",
+    says="inverse_frequencies computes with integers, as // and integer tensors do.",
+    look="What is 2 // 6, and what is -2 // 6? What is 10000 ** -2 as an integer?",
 )
 mistake(
     {"base **": "2 * math.pi / base **"},
@@ -139,7 +139,7 @@ mistake(
 mistake(
     {"base ** (-even_columns / n_embd)": "(base ** (-even_columns / n_embd)).bfloat16().float()"},
     says="inverse_frequencies computes in 16 bits, which hold two or three digits.",
-    look="Which dtype has the result?",
+    look="Which dtype does the result have?",
 )
 mistake(
     {"    check_width(n_embd)": "    n_embd -= n_embd % 2"},
@@ -181,7 +181,7 @@ error(
 )
 error(
     "TypeError: 'float' object cannot be interpreted as an integer",
-    "Often a width divided by / counts something: also 6 / 2 is a float.",
+    "Often a width divided by / counts something: even 6 / 2 is a float.",
 )
 
 
@@ -209,14 +209,14 @@ mistake(
 )
 mistake(
     {"base))": "base)).float()"},
-    says="sinusoidal_encoding takes sine and cosine of float32 angles: too coarse far out.",
+    says="sinusoidal_encoding takes sine and cosine of float32 angles, too coarse far out.",
     look="How far apart are two float32 numbers near 10,000?",
     common=True,
 )
 mistake(
     {".float()": ""},
-    says="sinusoidal_encoding gives back float64 instead of float32.",
-    look="Which dtype do the layers behind it expect?",
+    says="sinusoidal_encoding returns float64 instead of float32.",
+    look="Which dtype do the layers after it expect?",
     common=True,
 )
 mistake(
@@ -235,7 +235,7 @@ mistake(
 mistake(
     {", base)": ", base).float()"},
     says="sinusoidal_encoding rounds its frequencies to float32 before it multiplies.",
-    look="What does position 10 000 do to an error of one part in ten million?",
+    look="What does position 10,000 do to an error of one part in ten million?",
 )
 mistake(
     {"arange(length,": "arange(1, length + 1,"},
@@ -250,12 +250,12 @@ mistake(
 mistake(
     {"(positions": "(positions / max(length, 1)"},
     {"(positions": "(positions / max(length - 1, 1)"},
-    says="sinusoidal_encoding stretches the positions to 0..1, so that its rows depend on T.",
+    says="sinusoidal_encoding stretches the positions to 0..1, so its rows depend on T.",
     look="Is row 3 the same in a table of 10 rows and in one of 100?",
 )
 mistake(
     {"(positions": "(positions.clamp(max=4095)"},
-    says="sinusoidal_encoding gives several far positions the same row.",
+    says="sinusoidal_encoding gives several distant positions the same row.",
     look="Which row comes after row 4095? How many digits do the positions keep?",
 )
 mistake(
@@ -286,15 +286,15 @@ mistake(
     {".flatten(-2)": ""},
     {_TABLE: "torch.cat((angles.sin(), angles.cos()))"},
     {_TABLE: "angles.sin()"},
-    says="sinusoidal_encoding gives another shape than (T, C).",
+    says="sinusoidal_encoding returns a shape other than (T, C).",
     look="Print the shape for 3 positions and 4 features.",
 )
 mistake(
     {"base))": "base)).T", "flatten(-2)": "reshape(length, n_embd)"},
     {"dim=-1).flatten(-2)": "dim=0).reshape(length, n_embd)"},
     {"base))": "base)).T"},
-    says="sinusoidal_encoding mixes rows up: T is not the first axis of what it flattens.",
-    look="Does `reshape` move numbers, or only rename their places?",
+    says="sinusoidal_encoding mixes up rows: T is not the first axis of what it flattens.",
+    look="Does `reshape` move numbers, or only relabel their positions?",
 )
 mistake(
     {"return ": "return n_embd**-0.5 * "},
@@ -365,7 +365,7 @@ error(
 )
 error(
     "TypeError: sin(): argument 'input' (position 1) must be Tensor, not",
-    "Often torch.sin meets a plain number: make the angles a tensor before.",
+    "Often torch.sin meets a plain number: make the angles a tensor first.",
 )
 
 
@@ -408,8 +408,8 @@ mistake(
 mistake(
     {_LONGER: "self.table"},
     {"seq_len <= len(self.table)": "True", "(max_seq_len, n": "(max(max_seq_len, 5000), n"},
-    says="SinusoidalPositionalEmbedding gives no more rows than its table has.",
-    look="What does a slice do when its end lies beyond the last row?",
+    says="SinusoidalPositionalEmbedding returns no more rows than its table has.",
+    look="What does a slice do when its end is beyond the last row?",
     common=True,
 )
 mistake(
@@ -425,22 +425,22 @@ mistake(
     {".to(self.table)": ""},
     {_LONGER: f"torch.cat((self.table, {_BEYOND}))"},
     says="SinusoidalPositionalEmbedding leaves the rows beyond its table in float32 on the CPU.",
-    look="What did `module.to(...)` do to the table, and who does it for the rows made later?",
+    look="What did `module.to(...)` do to the table, and what does it for the later rows?",
     common=True,
 )
 mistake(
     {".to(self.table)": ".to(self.table.dtype)"},
-    says="SinusoidalPositionalEmbedding moves later rows to a device or to a dtype only.",
-    look="What does `.to(...)` take besides a device, or besides a dtype?",
+    says="SinusoidalPositionalEmbedding moves later rows only to a device, or only to a dtype.",
+    look="What can `.to(...)` take besides a device, or besides a dtype?",
 )
 mistake(
     {"[:seq_len]": "[:seq_len].float()", ".to(self.table)": ".to(self.table.device)"},
-    says="SinusoidalPositionalEmbedding gives float32, whatever dtype it was moved to.",
+    says="SinusoidalPositionalEmbedding returns float32, whatever dtype it was moved to.",
     look="Which dtype do the rows have after `module.to(torch.float64)`?",
 )
 mistake(
     {_REGISTERED: 'self.table = table; self.register_buffer("copy", table.clone())'},
-    says="SinusoidalPositionalEmbedding has a buffer, but answers from another table.",
+    says="SinusoidalPositionalEmbedding has a buffer, but returns rows of another table.",
     look="Which of its tensors does forward use?",
 )
 mistake(
@@ -475,8 +475,8 @@ mistake(
 mistake(
     {_LONGER: "self.table[torch.arange(seq_len) % len(self.table)]"},
     {_LONGER: f"torch.cat((self.table, {_LONGER}[: seq_len - len(self.table)]))"},
-    says="SinusoidalPositionalEmbedding starts again at position 0 behind its table.",
-    look="Which position is the first one behind a table of T rows?",
+    says="SinusoidalPositionalEmbedding starts again at position 0 after its table ends.",
+    look="Which position comes first after a table of T rows?",
 )
 mistake(
     {"self.table[:seq_len]": "self.table"},
@@ -485,17 +485,17 @@ mistake(
     {"[:seq_len]": "[seq_len]"},
     {"[:seq_len]": "[None, :seq_len]"},
     {", table,": ", table[None],"},
-    says="SinusoidalPositionalEmbedding gives another shape than (seq_len, C).",
+    says="SinusoidalPositionalEmbedding returns a shape other than (seq_len, C).",
     look="How many rows should come back, and who adds the batch axis later?",
 )
 mistake(
     {_LONGER: f"self.__dict__.setdefault(f'rows_{{seq_len}}', {_LONGER})"},
-    says="SinusoidalPositionalEmbedding grows into a plain attribute, which `.to` misses.",
+    says="SinusoidalPositionalEmbedding grows its table in a plain attribute, which `.to` misses.",
     look="What happens to the longer table when the module moves later?",
 )
 mistake(
     {"if seq": "seq_len = self.n = max(seq_len, getattr(self, 'n', 0))\n        if seq"},
-    says="SinusoidalPositionalEmbedding keeps what a long sequence needed and gives it to all.",
+    says="SinusoidalPositionalEmbedding returns the rows of a long sequence to shorter ones, too.",
     look="What does a short sequence get after a long one?",
 )
 mistake(
@@ -505,7 +505,7 @@ mistake(
 )
 mistake(
     {"check_width(n_embd)": "check_width(n_embd); check_width(max_seq_len)"},
-    says="SinusoidalPositionalEmbedding refuses an odd max_seq_len; only the width has to be even.",
+    says="SinusoidalPositionalEmbedding rejects an odd max_seq_len; only the width must be even.",
     look="What splits into pairs, the features or the positions?",
 )
 mistake(
@@ -518,7 +518,7 @@ mistake(
     {"[:seq_len]": "[1 : seq_len + 1]"},
     {"if seq": "seq_len += 1\n        if seq", "[:s": "[1:s", ".to(": "[1:].to("},
     {"[:seq_len]": "[-seq_len:]"},
-    says="SinusoidalPositionalEmbedding does not begin with row 0 of its table.",
+    says="SinusoidalPositionalEmbedding does not start with row 0 of its table.",
     look="What is the first row?",
 )
 
@@ -538,7 +538,7 @@ mistake(
 mistake(
     {"seq_len <= len(self.table)": "False", "sinusoidal_encoding(seq": "_made_in(self.table, seq"},
     {"sinusoidal_encoding(seq": "_made_in(self.table, seq"},
-    says="SinusoidalPositionalEmbedding makes angles in its own dtype; bfloat16 rounds them.",
+    says="SinusoidalPositionalEmbedding computes angles in its own dtype; bfloat16 rounds them.",
     look="What is rounded to bfloat16: the angles or their sines?",
 )
 
@@ -597,7 +597,7 @@ error(
 )
 error(
     "AttributeError: 'SinusoidalPositionalEmbedding' object has no attribute '",
-    "Often forward reads from self what __init__ has not kept there.",
+    "Often forward reads something from self that __init__ did not store there.",
 )
 error(
     "NameError: name 'n_embd' is not defined",
@@ -615,7 +615,7 @@ _ALL_BLOCKS = "torch.block_diag(*torch.stack((sine_row, cosine_row), dim=-2))"
 mistake(
     {"= k *": "= -k *"},
     says="offset_rotation gives the transpose: it moves back by k.",
-    look="Which sign has the sine in the first row?",
+    look="Which sign does the sine have in the first row?",
     common=True,
 )
 mistake(
@@ -629,7 +629,7 @@ mistake(
 )
 mistake(
     {".double()": ".float()"},
-    says="offset_rotation makes its angles in float32, too coarse for offsets of a thousand.",
+    says="offset_rotation computes its angles in float32, too coarse for offsets of a thousand.",
     look="How far apart are two float32 numbers near 1,000?",
     common=True,
 )
@@ -643,30 +643,30 @@ mistake(
     {"cos, sin =": "sin, cos ="},
     {"(sine_row, cosine_row)": "(cosine_row, sine_row)"},
     {"(cos, sin)": "(sin, cos)", "(-sin, cos)": "(cos, -sin)"},
-    says="offset_rotation has its cosines off the diagonal of its blocks.",
+    says="offset_rotation puts its cosines off the diagonal of its blocks.",
     look="What should the matrix be for k = 0?",
 )
 mistake(
     {"(cos, sin)": "(cos, 0 * sin)", "(-sin, cos)": "(0 * sin, cos)"},
     says="offset_rotation leaves the sines out.",
-    look="How does sin(a + b) read, written out? What is next to the diagonal?",
+    look="What is sin(a + b), written out? What is next to the diagonal?",
 )
 mistake(
     {"dim=-2)": "dim=-2)[:1]"},
     {"dim=-2)": "dim=-2)[:1], torch.eye(n_embd - 2)"},
-    says="offset_rotation has a block for the first pair only.",
+    says="offset_rotation has a block only for the first pair.",
     look="How many blocks does a width of 6 need?",
 )
 mistake(
     *({"    cos, sin": f"    angles[{i}] = 0\n    cos, sin"} for i in (0, -1)),
     *({"    sine_row": f"    cos[{i}] = sin[{i}] = 0\n    sine_row"} for i in (0, -1)),
-    says="offset_rotation leaves its first or its last block out.",
+    says="offset_rotation leaves out its first or last block.",
     look="Where does your loop over the pairs begin, and where does it end?",
 )
 mistake(
     {".double()": ".double().flip(0)"},
     says="offset_rotation builds its blocks for the slowest pair first.",
-    look="Which pair does the upper left block turn?",
+    look="Which pair does the upper left block rotate?",
 )
 mistake(
     {"= k *": "="},
@@ -701,7 +701,7 @@ mistake(
     {"torch.block_diag(*": "torch.block_diag("},
     {", dim=-2)": ")"},
     {"torch.block_diag(*": "torch.hstack((*", "dim=-2)": "dim=-2),)).repeat(n_embd // 2, 1"},
-    says="offset_rotation has something else than C/2 blocks of 2 × 2 along its diagonal.",
+    says="offset_rotation has something other than C/2 blocks of 2 × 2 along its diagonal.",
     look="Print the shape of the result, and of what you give to block_diag.",
 )
 mistake(
@@ -715,7 +715,7 @@ mistake(
 
 
 @mistake(
-    says="offset_rotation multiplies one float32 step k times, and the error piles up.",
+    says="offset_rotation multiplies one float32 step k times, so the error piles up.",
     look="How large is the error after a thousand products?",
 )
 def power_of_a_float32_step(k, n_embd, base=10000.0):
@@ -724,7 +724,7 @@ def power_of_a_float32_step(k, n_embd, base=10000.0):
 
 
 @mistake(
-    says="offset_rotation remembers its matrix by k and width, so the first base stays.",
+    says="offset_rotation caches its matrix by k and width, so the first base stays.",
     look="On which arguments does the matrix depend?",
     forget=_kept_rotations.clear,
 )
@@ -772,7 +772,7 @@ error(
 )
 error(
     "IndexError: index 3 is out of bounds for dimension 0 with size 3",
-    "Often the number of a column, up to C, is taken for that of a pair, up to C/2.",
+    "Often a column number, up to C, is used as a pair number, up to C/2.",
 )
 
 
@@ -799,7 +799,7 @@ mistake(
 mistake(
     {_LEFT: "pe", "pe[k:]": "pe.roll(-k, dims=0)"},
     {_LEFT: "pe", "pe[k:]": "pe.roll(-k, dims=0)", "dim=-1)": "dim=-1)[k:]"},
-    says="relative_similarity lets positions wrap round the end of the table.",
+    says="relative_similarity lets positions wrap around at the end of the table.",
     look="Which positions p have a partner p + k?",
     common=True,
 )
@@ -812,12 +812,12 @@ mistake(
 mistake(
     {"dim=-1": "dim=0"},
     {"dim=-1": ""},
-    says="relative_similarity adds up over the positions.",
-    look="Which axis is left over?",
+    says="relative_similarity sums over the positions.",
+    look="Which axis should remain?",
 )
 mistake(
     {_LEFT: "pe[0]", "pe[k:]": "pe[k]", ".sum(dim=-1)": ".sum().repeat(len(pe) - k)"},
-    says="relative_similarity compares the rows 0 and k, and no other pair.",
+    says="relative_similarity compares only rows 0 and k.",
     look="Which two rows belong together for p = 1?",
 )
 mistake(
@@ -836,12 +836,12 @@ mistake(
 mistake(
     {_LEFT: "pe[:k]"},
     says="relative_similarity takes the first k rows instead of the first T - k.",
-    look="How many rows have a partner k behind them?",
+    look="How many rows have a partner k rows later?",
 )
 mistake(
     {_LEFT: "pe[:, : pe.shape[1] - k]", "pe[k:]": "pe[:, k:]"},
     says="relative_similarity shifts features instead of positions.",
-    look="Along which axis do the positions lie?",
+    look="Along which axis are the positions?",
 )
 mistake(
     {_LEFT: "pe[: len(pe) - k - 1]", "pe[k:]": "pe[k + 1 :]"},
@@ -853,24 +853,24 @@ mistake(
     {_SUMS: "pe @ pe.T"},
     {"(pe[:": "pe[:", "* pe[k:]).sum(dim=-1)": "@ pe[k:].T"},
     {_SUMS: "pe[:-k] @ pe[k:].T"},
-    says="relative_similarity multiplies every row with every other.",
+    says="relative_similarity multiplies every row by every other.",
     look="How many numbers should come back, and which entries of your matrix are they?",
 )
 mistake(
     {" * ": " - ", ".sum(dim": ".norm(dim"},
     {" * ": " - ", ".sum(dim": ".square().sum(dim"},
     {"return (": "return nn.CosineSimilarity(-1)(", " * pe[k:]).sum(dim=-1)": ", pe[k:])"},
-    says="relative_similarity gives distances or cosines instead of dot products.",
+    says="relative_similarity returns distances or cosines instead of dot products.",
     look="What is a dot product?",
 )
 mistake(
     {".sum(dim=-1)": ".sum(dim=-1).float()"},
-    says="relative_similarity answers in one dtype, whatever the table is kept in.",
-    look="Which dtype has the result for a float64 table? And for a float32 one?",
+    says="relative_similarity always returns one dtype, whatever the dtype of the table.",
+    look="Which dtype does the result have for a float64 table? And for a float32 one?",
 )
 mistake(
     {"k < len(pe)": "k < max(len(pe) - 1, 1)"},
-    says="relative_similarity refuses the distance 0 or T - 1.",
+    says="relative_similarity rejects the distance 0 or T - 1.",
     look="How far is a row from itself? And the first from the last?",
 )
 
@@ -905,7 +905,7 @@ error(
 )
 error(
     "IndexError: index 6 is out of bounds for dimension 0 with size 6",
-    "Often p runs over all T rows, and the last ones have no partner k rows behind them.",
+    "Often p runs over all T rows, and the last ones have no partner k rows later.",
 )
 
 

@@ -44,7 +44,7 @@ mistake, alternative, error = entries("skipgram_pairs")
 mistake(
     {"left + right": "left", "right + left": "right"},
     {"left + right": "right", "right + left": "left"},
-    says="skipgram_pairs looks to one side only: each two words are paired one way.",
+    says="skipgram_pairs looks only to one side, so it pairs two words in one direction.",
     look="Does the last word of a text have a neighbor? Does the first?",
     common=True,
 )
@@ -52,29 +52,29 @@ mistake(
     {"min(window, len(ids) - 1) + 1": "window"},
     {"- 1) + 1)": "- 1))"},
     says="skipgram_pairs stops one word short of the window: the largest distance is missing.",
-    look="Which is the last number of `range(1, window)`?",
+    look="What is the last number in `range(1, window)`?",
     common=True,
 )
 mistake(
     {"left + right": "left[:window] + right", "right + left": "right[:window] + left"},
     {"left + right": "left + right[:window]", "right + left": "right + left[:window]"},
     says="skipgram_pairs stops one word short of the window, but on one side only.",
-    look="Where does `range(i - window, i + window)` end, and does it hold its end?",
+    look="Where does `range(i - window, i + window)` end, and does it include its end?",
 )
 mistake(
     {"- 1) + 1)": "- 1) + 2)"},
     says="skipgram_pairs goes one word beyond the window.",
-    look="Which is the largest distance between a center and a context that came back?",
+    look="What is the largest distance between a center and a context that came back?",
 )
 mistake(
     {"min(window, ": "min(1, "},
-    says="skipgram_pairs ignores `window`: it pairs direct neighbors only.",
+    says="skipgram_pairs ignores `window`: it pairs only direct neighbors.",
     look="Where in the body do you use `window`?",
 )
 mistake(
     {"range(1, ": "range(window, "},
-    says="skipgram_pairs pairs words at distance `window` only, not at all distances up to it.",
-    look="With window 2, what has become of the direct neighbors?",
+    says="skipgram_pairs pairs words only at distance `window`, not at every distance up to it.",
+    look="With window 2, what happened to the direct neighbors?",
 )
 mistake(
     {"left + right": "left + right + [ids]", "right + left": "right + left + [ids]"},
@@ -85,8 +85,8 @@ mistake(
 )
 mistake(
     {"range(1, ": "range("},
-    says="skipgram_pairs begins at distance 0, where ids[:-0] is empty and ids[0:] is not.",
-    look="Which is the smallest distance? Print both slices for it.",
+    says="skipgram_pairs starts at distance 0, where ids[:-0] is empty and ids[0:] is not.",
+    look="What is the smallest distance? Print both slices for it.",
 )
 mistake(
     {"torch.cat(right + left)": "torch.cat(left + right)"},
@@ -109,7 +109,7 @@ mistake(
         " + left)": " + left)\n    words = (centers != 0) & (contexts != 0)\n"
         "    return centers[words], contexts[words]",
     },
-    says="skipgram_pairs takes the word 0 for padding: no pair has it.",
+    says="skipgram_pairs treats word 0 as padding: it is in no pair.",
     look="Is 0 a word? Which pairs does a text of 0 1 2 have?",
 )
 mistake(
@@ -121,7 +121,7 @@ mistake(
         "torch.cat(left + right)": "torch.cat([*left, *right, centers])",
         "torch.cat(right + left)": "torch.cat([*right, *left, torch.zeros_like(centers)])",
     },
-    says="skipgram_pairs fills windows up with 0 at the ends of the text: pairs with no word.",
+    says="skipgram_pairs pads windows with 0 at the ends of the text, so some pairs have no word.",
     look="How many neighbors does the first word of a text have?",
 )
 mistake(
@@ -129,13 +129,13 @@ mistake(
         "return ": "centers, contexts = ",
         " + left)": " + left)\n    return centers[contexts != 0], contexts[contexts != 0]",
     },
-    says="skipgram_pairs pads the text with 0 and drops every 0 afterwards, also the word 0.",
-    look="Is 0 a word? How else can a place beyond the text be told from one in it?",
+    says="skipgram_pairs pads the text with 0 and then drops every 0, even the word 0.",
+    look="Is 0 a word? How else can you tell a position beyond the text from one in it?",
 )
 mistake(
     {"return ": "return torch.stack((", " + left)": " + left))).unique(dim=1).unbind()"},
     says="skipgram_pairs returns a pair that occurs several times only once.",
-    look="How often is 1 next to 2 in 1 2 1 2? What forgets how often?",
+    look="How often is 1 next to 2 in 1 2 1 2? What loses the counts?",
 )
 mistake(
     {
@@ -162,7 +162,7 @@ mistake(
         "    n and ids[n if window <= n else -window]\n    distances = "
     },
     says="skipgram_pairs reaches beyond the end of the text.",
-    look="Which position has the last word, and how far does its window reach?",
+    look="What is the position of the last word, and how far does its window reach?",
 )
 mistake(
     {
@@ -170,7 +170,7 @@ mistake(
         "    return _pairs_beside(ids, lambda i: range(i - window, i + window + 1) "
         "if i in inner else ())"
     },
-    says="skipgram_pairs leaves out the words near the ends, whose window is not full.",
+    says="skipgram_pairs leaves out words near the ends, where the window is not full.",
     look="Which contexts does the very first word have?",
 )
 mistake(
@@ -193,7 +193,7 @@ mistake(
 mistake(
     {"ids = ids.long()": "ids = torch.arange(len(ids))"},
     says="skipgram_pairs returns the positions of the words instead of the words.",
-    look="Are the numbers that come back ids, or places in the text?",
+    look="Are the numbers that you return ids, or positions in the text?",
 )
 mistake(
     {"return ": "if not distances:\n        return (torch.tensor([]),) * 2\n    return "},
@@ -225,13 +225,13 @@ mistake(
 )
 mistake(
     {"ids = ids.long()": "return _pairs_of_distances(ids, window, torch.arange(len(ids)))"},
-    says="skipgram_pairs compares every position with every other: N * N of them fit no memory.",
-    look="How large is a table of 10 ** 6 times 10 ** 6 distances? Are there only few to look at?",
+    says="skipgram_pairs compares every position with every other: N * N pairs fit in no memory.",
+    look="How large is a table of 10 ** 6 times 10 ** 6 distances? Do you need them all?",
 )
 mistake(
     {"return ": "return torch.stack((", " + left)": " + left)), dim=1)"},
     says="skipgram_pairs returns one tensor of pairs, (P, 2), instead of two tensors.",
-    look="Which shape has what comes back, and which two were asked for?",
+    look="What is the shape of your result, and which two tensors did the exercise ask for?",
 )
 
 
@@ -287,7 +287,7 @@ alternative(
 
 error(
     "TypeError: expected Tensor as element 0 in argument 0, but got",
-    "Often torch.cat is given a list of numbers or of lists; what it joins are tensors.",
+    "Often torch.cat is given a list of numbers or of lists; it joins only tensors.",
 )
 error(
     "RuntimeError: stack expects each tensor to be equal size",
@@ -295,7 +295,7 @@ error(
 )
 error(
     "TypeError: only integer tensors of a single element can be converted to an index",
-    "Often torch.tensor is given a list of tensors, which it takes for numbers.",
+    "Often torch.tensor is given a list of tensors, which it treats as numbers.",
 )
 
 
@@ -313,7 +313,7 @@ mistake(
         "weights / ": "weights**power",
         "weights.sum()": "",
     },
-    says="noise_distribution scales first and takes the power then: the sum is no longer 1.",
+    says="noise_distribution scales first and takes the power later, so the sum is no longer 1.",
     look="Which comes last, the power or the division?",
     common=True,
 )
@@ -345,7 +345,7 @@ mistake(
     {"counts**power": "counts ** (1 / power)"},
     {"counts**power": "counts ** (1 / power if power else 0)"},
     says="noise_distribution takes the root instead of the power: 1 / power.",
-    look="For power 2, is 9 weighed as 81 or as 3?",
+    look="For power 2, is 9 weighted as 81 or as 3?",
 )
 mistake(
     {" / weights.sum()": ""},
@@ -355,17 +355,17 @@ mistake(
 mistake(
     {"weights.sum()": "counts.sum()"},
     says="noise_distribution divides by the sum of the counts, not of the weights.",
-    look="The sum of what should the weights be divided by?",
+    look="Which sum should the weights be divided by?",
 )
 mistake(
     {"weights.sum()": "weights.max()"},
     says="noise_distribution divides by the largest weight, not by their sum.",
-    look="Which number should all probabilities together make?",
+    look="What should all probabilities add up to?",
 )
 mistake(
     {"weights.sum()": "len(weights)"},
     says="noise_distribution divides by the number of words, not by the sum of their weights.",
-    look="Which number should all probabilities together make?",
+    look="What should all probabilities add up to?",
 )
 mistake(
     {" / weights": " // weights"},
@@ -374,7 +374,7 @@ mistake(
 )
 mistake(
     {"counts**power": "(counts + 1) ** power"},
-    says="noise_distribution adds to every count, so that words which never occur are drawn.",
+    says="noise_distribution adds to every count, so words that never occur are drawn.",
     look="What is 0 ** 0.75? Which probability has a count of 0?",
 )
 mistake(
@@ -385,17 +385,17 @@ mistake(
 mistake(
     {"counts**power": "counts.double() ** power"},
     says="noise_distribution returns float64, whatever the counts are.",
-    look="Which dtype should integer counts lead to, and which float32 counts?",
+    look="Which dtype should come out for integer counts, and which for float32 counts?",
 )
 mistake(
     {"counts**power": "(counts if counts.is_floating_point() else counts.int()) ** power"},
-    says="noise_distribution counts in 32 bits, which overflow at 2 147 483 647.",
+    says="noise_distribution counts in 32 bits, which overflow at 2,147,483,647.",
     look="What is the largest int32?",
 )
 mistake(
     {"counts**power": "(counts**power).to(counts.dtype)"},
-    says="noise_distribution writes the weights back as integers, which cuts them off.",
-    look="Which dtype have the weights of integer counts?",
+    says="noise_distribution writes the weights back as integers, which truncates them.",
+    look="Which dtype do weights from integer counts have?",
 )
 mistake(
     {"counts**power": "counts.pow_(power)"},
@@ -410,7 +410,7 @@ mistake(
 )
 mistake(
     {"counts.max() == 0": "(counts == 0).any()"},
-    says="noise_distribution refuses counts of zero, although many words may not occur.",
+    says="noise_distribution rejects counts of zero, although many words may not occur.",
     look="Is one zero among the counts wrong?",
 )
 
@@ -436,11 +436,11 @@ alternative(
 
 error(
     "AttributeError: 'list' object has no attribute 'sum'",
-    "Often the weights are collected in a list; a tensor takes a power as a whole.",
+    "Often the weights are collected in a list; a tensor can be raised to a power as a whole.",
 )
 error(
     "RuntimeError: Can't call numpy() on Tensor that requires grad",
-    "Often the power is left to numpy, which knows nothing of gradients.",
+    "Often numpy takes the power, and it knows nothing about gradients.",
 )
 
 
@@ -453,7 +453,7 @@ mistake, alternative, error = entries("SkipGram")
 
 mistake(
     {"self.context(contexts": "self.center(contexts"},
-    says="SkipGram looks the contexts up in the table of the centers.",
+    says="SkipGram looks up the contexts in the table of the centers.",
     look="Which of the two tables does each row come from?",
 )
 mistake(
@@ -484,7 +484,7 @@ mistake(
         "self.center(": "self.centers(",
         "self.context(": "self.contexts(",
     },
-    says="SkipGram holds its tables under other names than `center.weight` and `context.weight`.",
+    says="SkipGram stores its tables under names other than `center.weight` and `context.weight`.",
     look="Which names does `model.named_parameters()` list, and which should it?",
 )
 mistake(
@@ -496,7 +496,7 @@ mistake(
         "self.center(centers.long())": "self.center[centers.long()]",
         "self.context(contexts.long())": "self.context[contexts.long()]",
     },
-    says="SkipGram keeps its tables as bare parameters, so that their names lack `.weight`.",
+    says="SkipGram keeps its tables as bare parameters, so their names lack `.weight`.",
     look="Which names does `model.named_parameters()` list, and which should it?",
 )
 mistake(
@@ -541,12 +541,12 @@ mistake(
         _START: "start = 0.02 * numpy.random.standard_normal((vocab_size, n_embd))\n"
         "        self.center.weight.data = torch.tensor(start, dtype=torch.float32)"
     },
-    says="SkipGram draws its start from numpy, which torch.manual_seed does not repeat.",
+    says="SkipGram draws its initial rows from numpy, which torch.manual_seed does not seed.",
     look="Which generator do the starting values come from?",
 )
 mistake(
     {_DOT: "center_rows @ context_rows.mT"},
-    says="SkipGram multiplies every center with every context of the batch: (P, P) logits.",
+    says="SkipGram multiplies every center by every context in the batch: (P, P) logits.",
     look="Along which axis of the two sets of rows are the pairs, and what does `@` do with it?",
     common=True,
 )
@@ -557,7 +557,7 @@ mistake(
 )
 mistake(
     {_DOT: "(center_rows[:, None] * context_rows).sum(-1)"},
-    says="SkipGram gives the centers an axis for K also where the contexts are (P,) and have none.",
+    says="SkipGram gives the centers an axis for K even if the contexts are (P,) and have none.",
     look="How does (P, 1, C) broadcast against (P, C)?",
 )
 mistake(
@@ -567,7 +567,7 @@ mistake(
 )
 mistake(
     {"->p...": "->p...c"},
-    says="SkipGram multiplies the rows, but does not add the products up.",
+    says="SkipGram multiplies the rows, but does not sum the products.",
     look="What does a dot product do with the C products?",
 )
 mistake(
@@ -610,7 +610,7 @@ mistake(
         "        center_rows = "
     },
     says="SkipGram gives (P, 1) for (P,) contexts.",
-    look="Which shape should one context a pair lead to?",
+    look="Which shape should you return for one context per pair?",
 )
 mistake(
     {
@@ -618,7 +618,7 @@ mistake(
         "            contexts = contexts[:, :1].expand_as(contexts)\n        center_rows = "
     },
     {"contexts.long()": "(contexts[:, 0] if contexts.dim() == 2 else contexts).long()"},
-    says="SkipGram uses the first of the K contexts only.",
+    says="SkipGram uses only the first of the K contexts.",
     look="How many logits does a pair with K contexts have?",
 )
 mistake(
@@ -631,12 +631,12 @@ mistake(
         "self.center(centers.long())": "self.center.weight[centers]",
         "self.context(contexts.long())": "self.context.weight[contexts]",
     },
-    says="SkipGram indexes its tables with uint8 ids as they come, which PyTorch reads as a mask.",
+    says="SkipGram indexes its tables with uint8 ids unconverted, which PyTorch reads as a mask.",
     look="What does a uint8 tensor mean as an index?",
 )
 mistake(
     {"context_rows)": "context_rows).float()"},
-    says="SkipGram returns float32, also with float64 tables.",
+    says="SkipGram returns float32, even with float64 tables.",
     look="Which dtype comes back after model.to(torch.float64)?",
 )
 mistake(
@@ -653,7 +653,7 @@ mistake(
         _CENTER: "self.center = nn.Embedding(vocab_size, n_embd, padding_idx=0)",
         _CONTEXT: "self.context = nn.Embedding(vocab_size, n_embd, padding_idx=0)",
     },
-    says="SkipGram gives a table padding_idx=0, so that word 0 never learns.",
+    says="SkipGram gives a table padding_idx=0, so word 0 never learns.",
     look="Which row gets no gradient? Is word 0 a word?",
 )
 mistake(
@@ -661,7 +661,7 @@ mistake(
         _CENTER: "self.center = nn.Embedding(vocab_size, n_embd, scale_grad_by_freq=True)",
         _CONTEXT: "self.context = nn.Embedding(vocab_size, n_embd, scale_grad_by_freq=True)",
     },
-    says="SkipGram divides the gradient of a row by how often its word comes in the batch.",
+    says="SkipGram divides the gradient of a row by how often its word appears in the batch.",
     look="What do the options of nn.Embedding do to the gradient?",
 )
 
@@ -712,7 +712,7 @@ error(
 )
 error(
     "RuntimeError: batch1 must be a 3D tensor",
-    "Usually bmm gets the rows of contexts (P,), which are (P, C); it takes (P, K, C) only.",
+    "Usually bmm gets the rows of contexts (P,), which are (P, C); it takes only (P, K, C).",
 )
 error(
     "RuntimeError: 1D tensors expected, but got 2D",
@@ -720,7 +720,7 @@ error(
 )
 error(
     "RuntimeError: einsum(): the number of subscripts in the equation",
-    "Often the equation is written for contexts (P, K); those of shape (P,) have an axis less.",
+    "Often the equation is written for contexts (P, K); those of shape (P,) have one axis less.",
 )
 error(
     "AttributeError: cannot assign module before Module.__init__() call",
@@ -736,7 +736,7 @@ mistake(
         "F.logsigmoid(-negative)": "(-negative).sigmoid().log()",
     },
     says="negative_sampling_loss overflows: for scores far from 0 the loss is inf.",
-    look="What is log σ(-1000) in two steps, and is there a function for it in one?",
+    look="What is log σ(-1000) in two steps, and is there a function for it in one step?",
     common=True,
 )
 mistake(
@@ -765,7 +765,7 @@ mistake(
         "F.logsigmoid(-negative)": "-F.binary_cross_entropy("
         "negative.sigmoid(), torch.zeros_like(negative), reduction='none')",
     },
-    says="negative_sampling_loss applies σ before a cross-entropy, which stops at 100 a logit.",
+    says="negative_sampling_loss applies σ before a cross-entropy, which stops at 100 per logit.",
     look="What is σ(1000) in float32? Is there a cross-entropy that takes logits?",
 )
 mistake(
@@ -774,19 +774,19 @@ mistake(
         "(-negative)": "(-negative))",
     },
     says="negative_sampling_loss counts each true pair K times, once for each of its negatives.",
-    look="Does your sum over K reach the true pair, too? Which shape has what you sum?",
+    look="Does your sum over K reach the true pair, too? What is the shape of what you sum?",
 )
 mistake(
     {
         "F.logsigmoid(positive)": "-(F.relu(-positive) + torch.log1p(torch.exp(-positive.abs())))",
         "F.logsigmoid(-negative)": "-(F.relu(negative) + torch.log1p(torch.exp(-negative.abs())))",
     },
-    says="negative_sampling_loss gives a logit of exactly 0 no gradient: training cannot begin.",
-    look="Which derivative do relu and abs have at 0, and which has log σ?",
+    says="negative_sampling_loss gives a logit of exactly 0 no gradient, so training cannot start.",
+    look="What are the derivatives of relu and abs at 0, and what is that of log σ?",
 )
 mistake(
     {"(-negative)": "(negative)"},
-    says="negative_sampling_loss rewards high logits of drawn pairs: a minus is missing.",
+    says="negative_sampling_loss rewards high logits for drawn pairs: a minus sign is missing.",
     look="Should a drawn pair have a high logit or a low one?",
     common=True,
 )
@@ -794,8 +794,8 @@ mistake(
     {"F.logsigmoid(-negative)": "-F.logsigmoid(negative)"},
     {"+ F.logsigmoid(-negative)": "- F.logsigmoid(-negative)"},
     {"F.logsigmoid(-negative)": "(1 - F.logsigmoid(negative))"},
-    says="negative_sampling_loss has the minus of the negatives outside of the logarithm.",
-    look="Is log σ(-x) the same as -log σ(x)? Try x = 0. Which sign has each term?",
+    says="negative_sampling_loss has the minus sign of the negatives outside the logarithm.",
+    look="Is log σ(-x) the same as -log σ(x)? Try x = 0. Which sign does each term have?",
 )
 mistake(
     {"(positive)": "(-positive)", "(-negative)": "(negative)"},
@@ -804,18 +804,18 @@ mistake(
 )
 mistake(
     {".sum(dim=-1)": ".mean(dim=-1)"},
-    says="negative_sampling_loss divides by the number of negatives once too often.",
+    says="negative_sampling_loss divides by the number of negatives one time too many.",
     look="How much do five negatives weigh compared with one true pair?",
     common=True,
 )
 mistake(
     {"log_likelihood.mean()": "log_likelihood.sum() / (positive.numel() + negative.numel())"},
     says="negative_sampling_loss averages over all P * (K + 1) logits, not over the P pairs.",
-    look="By which number is the sum divided?",
+    look="Which number do you divide the sum by?",
 )
 mistake(
     {"log_likelihood.mean()": "log_likelihood.sum()"},
-    says="negative_sampling_loss adds the pairs up instead of averaging over them.",
+    says="negative_sampling_loss sums over the pairs instead of averaging.",
     look="Should the loss double when the batch is twice as long?",
     common=True,
 )
@@ -828,7 +828,7 @@ mistake(
 mistake(
     {".sum(dim=-1)": ".sum()"},
     says="negative_sampling_loss adds the negatives of all pairs to each pair.",
-    look="Over which axes does sum() go if none is named?",
+    look="Over which axes does sum() sum by default?",
 )
 mistake(
     {"(-negative).sum(dim=-1)": "(-negative.sum(dim=-1))"},
@@ -874,11 +874,11 @@ mistake(
 mistake(
     {"log_likelihood.mean()": "log_likelihood.mean() / math.log(2)"},
     says="negative_sampling_loss uses logarithms to base 2.",
-    look="How many ln 2 does an untrained model cost?",
+    look="How many times ln 2 is the loss of an untrained model?",
 )
 mistake(
     {"(positive)": "(positive.float())", "(-negative)": "(-negative.float())"},
-    says="negative_sampling_loss returns float32, also for float64 logits.",
+    says="negative_sampling_loss returns float32, even for float64 logits.",
     look="Which dtype comes back for float64 logits?",
 )
 
@@ -909,7 +909,7 @@ alternative(
 
 error(
     "RuntimeError: The size of tensor a (5) must match the size of tensor b (3)",
-    "Usually (P,) and (P, K) are added as they are: K numbers for a pair meet P numbers.",
+    "Usually (P,) and (P, K) are added as they are: K numbers per pair meet P numbers.",
 )
 error(
     "RuntimeError: Tensors must have same number of dimensions: got 1 and 2",
@@ -955,8 +955,8 @@ mistake(
         "losses = []": "losses = []\n    size = min(batch_size, len(centers)) * n_negatives\n"
         "    once = torch.multinomial(noise, size, replacement=True, generator=generator)"
     },
-    says="train_skipgram draws its negatives once: the same ones come in every epoch.",
-    look="Before or inside which loop are the negatives drawn?",
+    says="train_skipgram draws its negatives once, so the same ones come up in every epoch.",
+    look="Before or inside which loop do you draw the negatives?",
     common=True,
 )
 mistake(
@@ -971,8 +971,8 @@ mistake(
         "total = 0.0": "total = 0.0\n        size = min(batch_size, len(centers)) * n_negatives\n"
         "        once = torch.multinomial(noise, size, replacement=True, generator=generator)"
     },
-    says="train_skipgram draws negatives once an epoch and uses them again at every step.",
-    look="Before or inside which loop are the negatives drawn?",
+    says="train_skipgram draws negatives once per epoch and reuses them at every step.",
+    look="Before or inside which loop do you draw the negatives?",
 )
 mistake(
     _drawing("fixed.view(len(centers), n_negatives)[batch]")
@@ -989,7 +989,7 @@ mistake(
         "drawn.view(len(batch), n_negatives)": "drawn.expand(len(batch), -1)",
     },
     says="train_skipgram draws K words for a whole batch, and all of its pairs share them.",
-    look="Which shape has what you draw, (K,) or (batch, K)?",
+    look="What is the shape of what you draw, (K,) or (batch, K)?",
 )
 mistake(
     {"noise, len(batch)": "torch.ones_like(noise), len(batch)"},
@@ -1011,12 +1011,12 @@ mistake(
 )
 mistake(
     {"noise, len(batch)": "noise + 1e-3, len(batch)"},
-    says="train_skipgram adds a little to every probability, so that every word can be drawn.",
+    says="train_skipgram adds a little to every probability, so every word can be drawn.",
     look="How likely is a word of probability 0?",
 )
 mistake(
     _drawing("torch.multinomial(noise.expand(len(batch), -1), n_negatives, generator=generator)"),
-    says="train_skipgram draws negatives without putting them back.",
+    says="train_skipgram draws negatives without replacement.",
     look="May one word be drawn twice? What is multinomial's default?",
 )
 mistake(
@@ -1027,8 +1027,8 @@ mistake(
 mistake(
     {"drawn.view(len(batch), n_negatives)": "drawn"},
     {"drawn.view(len(batch), n_negatives)": "drawn.view(n_negatives, len(batch))"},
-    says="train_skipgram gives its negatives another shape than (P, K).",
-    look="Which shapes does the model take? Print that of the drawn words.",
+    says="train_skipgram gives its negatives a shape other than (P, K).",
+    look="Which shapes does the model take? Print the shape of the drawn words.",
 )
 mistake(
     {"split(batch_size)": "split(1)"},
@@ -1047,8 +1047,8 @@ mistake(
 )
 mistake(
     {"            optimizer.zero_grad()": ""},
-    says="train_skipgram never resets the gradients, so that every step repeats all before it.",
-    look="What does `backward` do with a gradient that is there already?",
+    says="train_skipgram never resets the gradients, so every step repeats all earlier ones.",
+    look="What does `backward` do with a gradient that is already there?",
     common=True,
 )
 mistake(
@@ -1056,18 +1056,18 @@ mistake(
         "total = 0.0": "total = 0.0\n        optimizer.zero_grad()",
         "            optimizer.zero_grad()": "",
     },
-    says="train_skipgram resets the gradients once an epoch, so that its steps add up until then.",
-    look="Before or inside which loop are the gradients reset?",
+    says="train_skipgram resets the gradients once per epoch, so they add up until then.",
+    look="Before or inside which loop do you reset the gradients?",
 )
 mistake(
     {"            loss.backward()": ""},
     says="train_skipgram computes the losses, but no weight ever changes.",
-    look="In which order do the calls of a training step come, and is none missing?",
+    look="In which order do the calls of a training step come, and is one missing?",
 )
 mistake(
     {"model.parameters()": "[model.context.weight]"},
     {"model.parameters()": "[model.center.weight]"},
-    says="train_skipgram trains one table only.",
+    says="train_skipgram trains only one table.",
     look="Which parameters does the optimizer know?",
 )
 mistake(
@@ -1080,8 +1080,8 @@ mistake(
         "losses = []": "losses = []\n    for parameter in model.parameters():\n"
         "        nn.init.normal_(parameter, std=0.02, generator=generator)"
     },
-    says="train_skipgram redraws the weights before it begins.",
-    look="Is it for the training to say where the model starts?",
+    says="train_skipgram redraws the weights before it starts.",
+    look="Should training decide where the model starts?",
 )
 mistake(
     {"(centers[batch], drawn": "(contexts[batch], drawn"},
@@ -1137,8 +1137,8 @@ mistake(
 )
 mistake(
     {"torch.randperm(len(centers), ": "torch.randint(len(centers), (len(centers),), "},
-    says="train_skipgram draws pairs with replacement: an epoch holds some twice, others never.",
-    look="Does every pair come once an epoch?",
+    says="train_skipgram draws pairs with replacement, so an epoch has some twice, others never.",
+    look="Does every pair come up once per epoch?",
 )
 mistake(
     {_EACH: f"{_IF_SHORT} <= len(centers):\n                break\n{_EACH}"},
@@ -1152,11 +1152,11 @@ mistake(
         "total / len(centers)": "total / (len(centers) // batch_size * batch_size)",
     },
     says="train_skipgram leaves out the last batch of an epoch if it is short.",
-    look="What becomes of the fifth pair in batches of two?",
+    look="What happens to the fifth pair in batches of two?",
 )
 mistake(
     {"loss.item() * len(batch)": "loss.item() * batch_size"},
-    says="train_skipgram counts a short batch as `batch_size` pairs, so that its loss is too high.",
+    says="train_skipgram counts a short batch as `batch_size` pairs, so its loss is too high.",
     look="How many pairs does each batch's loss stand for?",
 )
 mistake(
@@ -1164,7 +1164,7 @@ mistake(
         "loss.item() * len(batch)": "loss.item()",
         "total / len(centers)": "total / math.ceil(len(centers) / batch_size)",
     },
-    says="train_skipgram averages over batches: a short last batch weighs as much as a full one.",
+    says="train_skipgram averages over batches, so a short last batch counts like a full one.",
     look="How many pairs does each batch's loss stand for?",
     common=True,
 )
@@ -1175,34 +1175,34 @@ mistake(
 )
 mistake(
     {"total += loss.item() * len(batch)": "total = loss.item()", "total / len(centers)": "total"},
-    says="train_skipgram returns the loss of the last batch as that of the epoch.",
-    look="Over what is the loss of an epoch a mean?",
+    says="train_skipgram returns the loss of the last batch as the loss of the epoch.",
+    look="What is the loss of an epoch the mean of?",
 )
 mistake(
     {"loss.item() * len(batch)": "loss.item()", "total / len(centers)": "total"},
-    says="train_skipgram adds the losses of the batches up instead of averaging.",
-    look="Over what is the loss of an epoch a mean?",
+    says="train_skipgram sums the losses of the batches instead of averaging.",
+    look="What is the loss of an epoch the mean of?",
 )
 mistake(
     {"total / len(centers)": "total"},
     says="train_skipgram returns the sum over the pairs instead of their mean.",
-    look="Over what is the loss of an epoch a mean?",
+    look="What is the loss of an epoch the mean of?",
 )
 mistake(
     {"total / len(centers)": "total / batch_size"},
     says="train_skipgram divides the sum over all pairs by the size of a batch.",
-    look="How many losses of pairs are in the sum?",
+    look="How many pairs' losses are in the sum?",
 )
 mistake(
     {"        total = 0.0": "", "losses = []": "losses, total = [], 0.0"},
-    says="train_skipgram keeps adding to the total of the epochs before.",
+    says="train_skipgram keeps adding to the total of the previous epochs.",
     look="Where is the total set to 0?",
 )
 mistake(
     {"return losses": "return losses[-1:]"},
     {"return losses": "return losses[-1] if losses else losses"},
     {"return losses": "return losses[-1]"},
-    says="train_skipgram returns the last loss only, not one for each epoch.",
+    says="train_skipgram returns only the last loss, not one for each epoch.",
     look="How many numbers should five epochs give?",
 )
 mistake(
@@ -1218,8 +1218,8 @@ mistake(
     {"on_epoch(epoch, losses[-1])": "on_epoch(epoch, loss.item())"},
     {"on_epoch(epoch, losses[-1])": "on_epoch(epoch, total)"},
     {"on_epoch(epoch, losses[-1])": "on_epoch(losses[-1], epoch)"},
-    says="train_skipgram calls on_epoch with other numbers than the epoch, from 0, and its loss.",
-    look="Which number has the first epoch, and which loss is returned for it?",
+    says="train_skipgram calls on_epoch with numbers other than the epoch, from 0, and its loss.",
+    look="What is the number of the first epoch, and which loss do you return for it?",
 )
 mistake(
     {
@@ -1233,7 +1233,7 @@ mistake(
 mistake(
     {"if on_epoch is not None": "if True"},
     says="train_skipgram calls on_epoch even if it is None.",
-    look="What if nobody wants to be told?",
+    look="What if nobody wants to know?",
 )
 mistake(
     {"True, generator=generator": "True"},
@@ -1246,7 +1246,7 @@ mistake(
         "torch.from_numpy(numpy.random.choice(len(noise), (len(batch), n_negatives), "
         "p=noise.double().numpy() / noise.double().sum().item()))"
     ),
-    says="train_skipgram draws negatives with numpy, which knows nothing of `generator`.",
+    says="train_skipgram draws negatives with numpy, which knows nothing about `generator`.",
     look="Which calls draw, and where do they draw from?",
 )
 mistake(
@@ -1257,12 +1257,12 @@ mistake(
         "True, generator=generator": "True",
     },
     says="train_skipgram seeds the global generator from `generator` and draws from that one.",
-    look="What has become of the global stream after the call?",
+    look="What has happened to the global stream after the call?",
 )
 mistake(
     {"losses = []": "losses, generator = [], (generator or torch.Generator()).manual_seed(0)"},
-    says="train_skipgram seeds the generator itself: every training is the same.",
-    look="Whose decision is a seed?",
+    says="train_skipgram seeds the generator itself, so every training is the same.",
+    look="Who decides on the seed?",
 )
 mistake(
     {"losses = []": "losses, generator = [], generator or torch.Generator().manual_seed(0)"},
@@ -1280,8 +1280,8 @@ mistake(
 )
 mistake(
     {"range(epochs)": "range(max(epochs, 1))"},
-    says="train_skipgram makes an epoch even if epochs=0.",
-    look="What does a loop that asks only at its end do at least once?",
+    says="train_skipgram trains for an epoch even if epochs=0.",
+    look="What does a loop that checks only at its end do at least once?",
 )
 
 
@@ -1380,11 +1380,11 @@ alternative(
 
 error(
     "TypeError: multinomial(): argument 'num_samples' (position 2) must be int",
-    "multinomial takes one number of draws, not a shape; what it draws can be given a shape then.",
+    "multinomial takes one number of draws, not a shape; you can reshape the result afterwards.",
 )
 error(
     "RuntimeError: shape '[1024, 5]' is invalid for input of size 60",
-    "Usually a short last batch is laid out as a full one.",
+    "Usually a short last batch is reshaped like a full one.",
 )
 error(
     "AttributeError: 'float' object has no attribute 'backward'",
@@ -1399,19 +1399,19 @@ mistake, alternative, error = entries("nearest_by_cosine")
 
 mistake(
     {_ROWS: "vectors", _QUERY: "query"},
-    says="nearest_by_cosine ranks by dot products: long rows win.",
-    look="By what is a dot product divided to become a cosine?",
+    says="nearest_by_cosine ranks by dot products, so long rows win.",
+    look="What do you divide a dot product by to get a cosine?",
     common=True,
 )
 mistake(
     {_QUERY: "query"},
     says="nearest_by_cosine does not divide by the length of the query.",
-    look="By which two lengths is a dot product divided to become a cosine?",
+    look="Which two lengths do you divide a dot product by to get a cosine?",
 )
 mistake(
     {_ROWS: "vectors"},
     says="nearest_by_cosine does not divide by the lengths of the rows.",
-    look="By which two lengths is a dot product divided to become a cosine?",
+    look="Which two lengths do you divide a dot product by to get a cosine?",
 )
 mistake(
     {"(vectors, dim=-1)": "(vectors, dim=0)"},
@@ -1421,7 +1421,7 @@ mistake(
 mistake(
     {_ROWS: "vectors / vectors.norm()"},
     {_ROWS: "vectors / vectors.norm()", _QUERY: "(query / query.norm())"},
-    says="nearest_by_cosine scales by the length of the whole table, not row by row.",
+    says="nearest_by_cosine scales by the length of the whole table, not of each row.",
     look="Over which axis is the norm taken?",
 )
 mistake(
@@ -1460,8 +1460,8 @@ mistake(
 )
 mistake(
     {"similarities = ": "vectors = vectors[vectors.norm(dim=-1) > 0]\n    similarities = "},
-    says="nearest_by_cosine leaves rows of zeros out, which shifts the numbers of the others.",
-    look="Do the row numbers belong to the table that came in?",
+    says="nearest_by_cosine leaves out rows of zeros, which shifts the numbers of the others.",
+    look="Do the row numbers refer to the table that was passed in?",
 )
 mistake(
     *(
@@ -1494,7 +1494,7 @@ mistake(
 mistake(
     {"best.indices, best.values": "best.values, best.indices"},
     says="nearest_by_cosine returns similarities first and indices second.",
-    look="In which order does `topk` return, and in which should this?",
+    look="In which order does `topk` return its results, and in which order should you?",
     common=True,
 )
 mistake(
@@ -1502,7 +1502,7 @@ mistake(
         "min(top_k, len": "min(top_k + 1, len",
         "best.indices, best.values": "best.indices[1:], best.values[1:]",
     },
-    says="nearest_by_cosine leaves the best row out, as if it were the query itself.",
+    says="nearest_by_cosine leaves out the best row, as if it were the query itself.",
     look="Is the query one of the rows?",
 )
 mistake(
@@ -1512,14 +1512,14 @@ mistake(
 )
 mistake(
     {"min(top_k, len(vectors))": "top_k"},
-    says="nearest_by_cosine fails when more rows are asked for than there are.",
-    look="What does `topk` say to a k above V?",
+    says="nearest_by_cosine fails when you ask for more rows than there are.",
+    look="What does `topk` do with a k above V?",
     common=True,
 )
 mistake(
     {"min(top_k, len(vectors))": "min(top_k, len(query))"},
     {"min(top_k, len(vectors))": "min(top_k, len(vectors) - 1)"},
-    says="nearest_by_cosine bounds `top_k` by another number than that of the rows.",
+    says="nearest_by_cosine limits `top_k` by a number other than the number of rows.",
     look="How many rows can be returned at most?",
 )
 mistake(
@@ -1528,13 +1528,13 @@ mistake(
         "best = similarities": "best = similarities.abs()",
         "best.values": "similarities[best.indices]",
     },
-    says="nearest_by_cosine takes the absolute value: rows that point away count as near.",
-    look="Which cosine has a row that points the other way?",
+    says="nearest_by_cosine takes the absolute value, so rows that point away count as near.",
+    look="What is the cosine of a row that points the other way?",
 )
 mistake(
     {"best = similarities": "best = similarities.clamp(min=0)"},
-    says="nearest_by_cosine cuts negative similarities off at 0.",
-    look="Which cosine has a row that points the other way?",
+    says="nearest_by_cosine clips negative similarities at 0.",
+    look="What is the cosine of a row that points the other way?",
 )
 mistake(
     {
@@ -1542,7 +1542,7 @@ mistake(
         "(vectors - query).norm(dim=1).argsort()[:top_k]",
         "best.indices, best.values": "near, similarities[near]",
     },
-    says="nearest_by_cosine ranks by distance: nearness in space, not in direction.",
+    says="nearest_by_cosine ranks by distance in space, not by direction.",
     look="Does the length of a row matter to its cosine?",
 )
 mistake(
@@ -1556,7 +1556,7 @@ mistake(
             (".norm(dim=1)", None),
         )
     ),
-    says="nearest_by_cosine returns distances in space, in which the length of a row counts, too.",
+    says="nearest_by_cosine returns distances in space, where the length of a row counts, too.",
     look="Which number should a row in the query's direction have?",
 )
 mistake(
@@ -1572,7 +1572,7 @@ mistake(
 )
 mistake(
     {"(vectors, dim": "(vectors.float(), dim", "(query, dim": "(query.float(), dim"},
-    says="nearest_by_cosine returns float32, also for float64 rows.",
+    says="nearest_by_cosine returns float32, even for float64 rows.",
     look="Which dtype comes back for float64 rows?",
 )
 mistake(
@@ -1643,25 +1643,25 @@ mistake, alternative, error = entries("analogy")
 
 mistake(
     {"F.normalize(vectors, dim=-1)": "vectors"},
-    says="analogy computes with the rows as they are: long rows decide where the sum points.",
+    says="analogy uses the rows without scaling, so long rows decide where the sum points.",
     look="Which length should the rows have before they are added?",
     common=True,
 )
 mistake(
     {"unit[b] - unit[a]": "unit[a] - unit[b]"},
     says="analogy takes the difference the wrong way round: a - b + c.",
-    look="From king to queen as from man to ...: which is subtracted?",
+    look="Man is to king as woman is to ...: which row do you subtract?",
     common=True,
 )
 mistake(
     {"- unit[a]": "+ unit[a]"},
     says="analogy adds all three rows.",
-    look="Which of the three is taken away?",
+    look="Which of the three is subtracted?",
 )
 mistake(
     {"+ unit[c]": "- unit[c]"},
     says="analogy subtracts c, too.",
-    look="Which of the three is taken away?",
+    look="Which of the three is subtracted?",
 )
 mistake(
     *(
@@ -1669,12 +1669,12 @@ mistake(
         for some in ("unit[b] - unit[a]", "unit[b] + unit[c]", "unit[c]")
     ),
     says="analogy forgets one or two of its three rows.",
-    look="Which rows does b - a + c hold?",
+    look="Which rows does b - a + c contain?",
 )
 mistake(
     {"top_k + 3": "top_k", _RESULT: "rows, similarities"},
     says="analogy returns its own inputs, which are among the nearest rows.",
-    look="Which rows are nearest to b - a + c as a rule?",
+    look="Which rows are usually nearest to b - a + c?",
     common=True,
 )
 mistake(
@@ -1686,14 +1686,14 @@ mistake(
     {"top_k + 3": "top_k"},
     {"top_k + 3": "top_k + 1"},
     {"top_k + 3": "top_k + 2"},
-    says="analogy ranks too few rows before it drops the inputs: too few are left.",
+    says="analogy ranks too few rows before it drops the inputs, so too few are left.",
     look="How many rows are left when the inputs are dropped?",
     common=True,
 )
 mistake(
     {_RESULT: "rows[~is_input], similarities[~is_input]"},
     says="analogy returns more than `top_k` rows if some inputs are not among the nearest.",
-    look="How many rows are left when only one input was among those that were ranked?",
+    look="How many rows are left when only one input was among the ranked rows?",
 )
 mistake(
     {_RESULT: "rows[3:], similarities[3:]"},
@@ -1711,7 +1711,7 @@ mistake(
         }
         for least in ("-torch.inf", "-1", "-2", "-1e9")
     ),
-    says="analogy sets the inputs to -1 or less, but returns them when all others are used up.",
+    says="analogy sets the inputs to -1 or less, but returns them when no others are left.",
     look="How many answers can there be at most?",
 )
 mistake(
@@ -1721,12 +1721,12 @@ mistake(
         "similarities.masked_fill(is_input, -1).topk(min(top_k, len(rows[~is_input])))\n"
         "    return rows[best.indices], best.values",
     },
-    says="analogy gives the inputs the similarity -1, which an opposite row has as well.",
+    says="analogy gives the inputs the similarity -1, which an opposite row has, too.",
     look="Which number is below every cosine?",
 )
 mistake(
     {"is_input = ": "top_k = min(top_k, len(vectors) - 3)\n    is_input = "},
-    says="analogy counts an input that is given twice as two: an answer is missing.",
+    says="analogy counts an input that is given twice as two, so an answer is missing.",
     look="How many different rows are a, b and c, if two are the same?",
 )
 mistake(
@@ -1735,7 +1735,7 @@ mistake(
         _RESULT: "rows, similarities",
     },
     says="analogy removes the inputs from the table, which shifts the numbers of other rows.",
-    look="Do the row numbers belong to the table that came in?",
+    look="Do the row numbers refer to the table that was passed in?",
 )
 mistake(
     *(
@@ -1757,7 +1757,7 @@ mistake(
         "torch.cdist(unit[rows], unit[[a, b, c]]) <= 1e-6).any(dim=1)",
     },
     says="analogy leaves out rows that look like an input, not only the inputs.",
-    look="Are rows compared by their number or by what they hold?",
+    look="Do you compare rows by number or by content?",
 )
 mistake(
     {
@@ -1765,15 +1765,15 @@ mistake(
         ", unit, top_k + 3)": ")).sort(descending=True)",
     },
     says="analogy ranks by dot products with the unscaled rows.",
-    look="Is it the rows of length 1 that are ranked?",
+    look="Do you rank the rows of length 1?",
 )
 mistake(
     {
         "rows, similarities = nearest_by_cosine(": "similarities, rows = (unit @ (",
         ", unit, top_k + 3)": ")).sort(descending=True)",
     },
-    says="analogy does not divide by the length of b - a + c: these are no cosines.",
-    look="Has the sum of three rows of length 1 the length 1?",
+    says="analogy does not divide by the length of b - a + c, so these are not cosines.",
+    look="Does the sum of three rows of length 1 have length 1?",
 )
 mistake(
     {"vectors, dim=-1": "vectors, dim=0"},
@@ -1788,7 +1788,7 @@ mistake(
         "near[:, 1] * near[:, 2] / (near[:, 0] + 1e-3)).sort(descending=True)",
     },
     says="analogy multiplies similarities (3CosMul) where it should add rows.",
-    look="Which vector is it that the answers are near to?",
+    look="Which vector are the answers near?",
 )
 mistake(
     {"unit[b] - unit[a] + unit[c]": "(unit[b] - unit[a] + unit[c]).detach()"},
@@ -1832,15 +1832,15 @@ alternative(
 
 error(
     "RuntimeError: Boolean value of Tensor with more than one value is ambiguous",
-    "Often `in` or `and` is asked of a whole tensor of rows; it wants a single yes or no.",
+    "Often `in` or `and` is used on a whole tensor of rows; it wants a single yes or no.",
 )
 error(
     "RuntimeError: selected index k out of range",
-    "Usually more rows are asked for than there are, since the inputs take up places.",
+    "Usually you ask for more rows than there are, because the inputs take up some of them.",
 )
 error(
     "RuntimeError: The size of tensor a (6) must match the size of tensor b (3)",
-    "Often all ranked rows are compared with the three inputs place by place, (k,) with (3,).",
+    "Often all ranked rows are compared with the three inputs entry by entry, (k,) with (3,).",
 )
 
 
@@ -1904,13 +1904,13 @@ mistake(
         {'.rsplit(" ", n_embd)': '.split(" ")', "in fields]": "in fields[:n_embd]]"} | texts
         for texts in _FIRST_FIELDS_TEXTS
     ),
-    says="parse_glove_line takes the first field as the word, and numbers from the next one on.",
-    look="Words may hold spaces. From which side of the line is it safe to count?",
+    says="parse_glove_line takes the first field as the word, and everything after it as numbers.",
+    look="Words may contain spaces. From which end of the line is it safe to count?",
     common=True,
 )
 mistake(
     {'.rsplit(" ", n_embd)': '.split(" ")', "in fields]": "in fields[-n_embd:]]"},
-    says="parse_glove_line loses what a word with spaces holds after its first space.",
+    says="parse_glove_line loses the part of a word that comes after its first space.",
     look="What is between the first field and the last C fields?",
 )
 mistake(
@@ -1918,7 +1918,7 @@ mistake(
         _taken_apart("line.split()", '" ".join(fields[:-n_embd])', "fields[1:][-n_embd:]") | texts
         for texts in _OTHER_TEXTS[:2]
     ),
-    says="parse_glove_line splits at every kind of white space, also at a non-breaking space.",
+    says="parse_glove_line splits at every kind of white space, even at a non-breaking space.",
     look="What does `split()` without an argument split at? See U+00A0.",
     common=True,
 )
@@ -1945,11 +1945,11 @@ mistake(
 mistake(
     {r'.removesuffix("\n").removesuffix("\r")': "[:-1]"},
     says="parse_glove_line cuts off the last character, whether it ends the line or not.",
-    look="Does every line end in a line end? What is the last character of the others?",
+    look="Does every line end with a newline? What is the last character of the others?",
 )
 mistake(
     {"return word,": "return word.strip('\"'),"},
-    says="parse_glove_line takes off the quotes of a word.",
+    says="parse_glove_line removes quotes around a word.",
     look="Does any character of a word have a special meaning?",
 )
 mistake(
@@ -1977,7 +1977,7 @@ mistake(
         "\n    word, fields = found[1], found[2].split()",
         "len(fields) < n_embd": "len(fields) != n_embd",
     },
-    says="parse_glove_line takes every number of the line as a value; a word may be one, too.",
+    says="parse_glove_line reads every number in the line as a value; a word may be a number, too.",
     look="What tells a value from a word such as 1?",
 )
 mistake(
@@ -1989,7 +1989,7 @@ mistake(
 )
 mistake(
     {'" ", n_embd)': '" ", 2)', "len(fields) < n_embd": "len(fields) < 2"},
-    says="parse_glove_line ignores `n_embd`: it is right for vectors of 2 only.",
+    says="parse_glove_line ignores `n_embd`: it is right only for vectors of length 2.",
     look="Where in the body do you use `n_embd`?",
 )
 mistake(
@@ -2008,12 +2008,12 @@ mistake(
         "float(field) for field in fields]"
     },
     says="parse_glove_line returns the values as a list.",
-    look="What should the second part of the result be?",
+    look="What type should the second part of the result have?",
 )
 mistake(
     {"[float(field) for field in fields]": "fields", **_BARE_ERROR},
-    says="parse_glove_line gives torch.tensor the fields as text, of which it makes no numbers.",
-    look="Which type has a field of a line that was split?",
+    says="parse_glove_line passes fields to torch.tensor as text, which it cannot convert.",
+    look="What is the type of a field after the line is split?",
 )
 mistake(
     {"torch.float32": "torch.float64"},
@@ -2028,7 +2028,7 @@ mistake(
 mistake(
     {"len(fields) < n_embd": "False"},
     says="parse_glove_line accepts a line with too few numbers.",
-    look="What should become of a line that was cut short?",
+    look="What should happen to a line that was cut short?",
     common=True,
 )
 mistake(
@@ -2042,14 +2042,14 @@ mistake(
 )
 mistake(
     {"float(field) for": "_float_or_0(field) for"},
-    says="parse_glove_line reads 0 where a number cannot be read.",
+    says="parse_glove_line returns 0 where it cannot read a number.",
     look="What should happen to a broken line?",
 )
 mistake(
     {_TEXTS[1]: "the last fields must be numbers"},
     {_TEXTS[0]: "the line holds too few numbers", _TEXTS[1]: "the last fields must be numbers"},
-    says="parse_glove_line refuses a broken line without showing it.",
-    look="What would one want to know about a file with a broken line?",
+    says="parse_glove_line rejects a broken line without showing it.",
+    look="What would you want to know about a file with a broken line?",
 )
 mistake(
     {
@@ -2101,9 +2101,9 @@ def matched_by_a_regular_expression(line, n_embd):
 
 error(
     "ValueError: too many values to unpack (expected 2)",
-    "Usually the pieces of the line are unpacked as two; with C numbers there are C + 1.",
+    "Usually the line's pieces are unpacked into two names; with C numbers there are C + 1.",
 )
 error(
     "ValueError: could not convert string to float: 'king'",
-    "Usually a part of the word is read as a number: more than the last C fields are.",
+    "Usually part of the word is read as a number: too many fields are, not only the last C.",
 )

@@ -174,7 +174,7 @@ RENAMED = {
 @pytest.mark.parametrize("texts", [BARE, RENAMED], ids=["bare", "names"])
 def test_tables_under_other_names_are_told(diagnosis_of, texts, check):
     definition = GPT_EMBEDDING.format(check=check, **texts)
-    assert "other names" in diagnosis_of("learned", "GPTEmbedding", definition).says
+    assert "names other than" in diagnosis_of("learned", "GPTEmbedding", definition).says
 
 
 def test_a_table_under_another_name_is_not_taken_for_a_transposed_one(diagnosis_of):
@@ -188,7 +188,7 @@ class LearnedPositionalEmbedding(nn.Module):
         return self.rows[:seq_len]
 """
     diagnosis = diagnosis_of("learned", "LearnedPositionalEmbedding", definition)
-    assert "another name" in diagnosis.says
+    assert "a name other than" in diagnosis.says
 
 
 # rotate_half with two mistakes, of which tests on one pair tell only the sign
@@ -358,7 +358,7 @@ def lookup_backward(grad_output, ids, vocab_size):
     grad[ids.long().flatten()] += grad_output.reshape(-1, grad_output.shape[-1])
     return grad
 """,
-            ("keeps only one", "one row more"),
+            ("keeps only one", "one more row"),
         ),
         (
             "sinusoidal",
