@@ -77,6 +77,11 @@ function through(points, look) {
 /** A hand from the middle of a dial to its tip, [to the right, up] in radii. */
 const tipOf = ([x, y], radius, [right, up]) => [x + radius * right, y - radius * up];
 
+const hand = (center, tip, look) => [line(center, tip, `hand ${look}`), circle(tip, 5, `tip ${look}`)];
+
+/** What the reference draws, behind the student's own. */
+const ghost = (...shapes) => h("g", { class: "ghost", "aria-hidden": true }, shapes);
+
 /** The part of a dial that a hand passes over; angles in radians, counterclockwise from the right. */
 function sector(center, radius, from, turned, look) {
   const at = (angle) => tipOf(center, radius, [Math.cos(angle), Math.sin(angle)]).join(" ");

@@ -86,6 +86,7 @@ class CourseLab extends HTMLElement {
     if (!width) return;
     const drawn = this.scene.draw(this.state, (changes) => this.set(changes), width, this);
     patch(this.figure, [
+      ...ownSays(this.getAttribute("scene")),
       h("p", { class: "hint" }, this.scene.hint),
       h("svg", { width, height: drawn.height, viewBox: `0 0 ${width} ${drawn.height}` }, drawn.shapes),
       h("p", { class: "seen", "aria-live": held || this.gliding ? "off" : "polite" }, drawn.seen),
@@ -93,6 +94,16 @@ class CourseLab extends HTMLElement {
     ]);
   }
 }
+
+/** What the course says of the student's own functions, if it draws them: what is wrong first. */
+function ownSays(scene) {
+  const own = window.COURSE_OWN?.[scene];
+  if (!own) return [];
+  const lines = own.says.map(({ mark, text: words }) => h("li", { class: OWN_LOOKS[mark] ?? "" }, `${mark} ${words}`));
+  return [h("ul", { class: "own" }, lines, h("li", { class: "drawn" }, own.drawn))];
+}
+
+const OWN_LOOKS = { "✓": "right", "✗": "wrong" };
 
 /** Buttons of which one is pressed: {name: what it is called}. */
 function choice(label, names, chosen, choose) {

@@ -47,8 +47,22 @@ function nested(values, [length, ...inner]) {
   return range(length).map((i) => nested(values.slice(i * size, (i + 1) * size), inner));
 }
 
-/** The rows of a scheme by the student's own functions, if the page has them. */
-function ownRows(scheme) {
-  const packed = window.COURSE_OWN?.positions?.[scheme];
-  return packed ? unpacked(packed) : null;
-}
+/** What a scene draws of the student's own functions, by name; nothing on the public pages. */
+const ownNumbers = (scene) => window.COURSE_OWN?.[scene]?.numbers ?? {};
+
+/** A vector at each position: of the student's own rows, with the reference as its ghost, if there are any. */
+const drawnVector = (reference, rows) => (rows ? { at: turning(rows), ghost: reference } : { at: reference });
+
+/** Rows as hands at any position; between two of them, the hands are on their way. */
+const turning = (rows) => (position) => {
+  const [before, half] = [Math.min(Math.floor(position), rows.length - 2), rows[0].length / 2];
+  const part = position - before;
+  const pairs = range(half).map((i) => {
+    const [from, to] = [rows[before], rows[before + 1]].map((row) => [row[i], row[i + half]]);
+    const [start, end] = [from, to].map(([right, up]) => Math.atan2(up, right));
+    const angle = start + part * wrapped(end - start);
+    const length = (1 - part) * Math.hypot(...from) + part * Math.hypot(...to);
+    return [length * Math.cos(angle), length * Math.sin(angle)];
+  });
+  return transposed(pairs).flat();
+};

@@ -1,89 +1,136 @@
-"""A student's own functions, right or wrong: their tables, and what the course knows of them.
+"""A student's own functions in the figures to play with: their numbers, and what is wrong with them.
 
-They run in the warm process, one run for each scheme and a limited time: what they raise, print,
-change or never finish doesn't affect the other schemes.
+They run in the warm process, one run for each scene and a limited time: what they raise, print,
+change or never finish affects neither the page nor the other scenes.
 """
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from course.lab.positions import EXERCISES, NotShown, table_of
+from course import root
+from course.lab.positions import EXERCISES, NotShown, claims_on, differ, numbers_of
+from course.lab.trained import committed, unpacked
+from course.messages.wording import STATUS_WORDS
 from course.mistakes.diagnosis import diagnoser
-from course.student.exercises import written_exercises
-from course.student.progress import stubs_in
+from course.student.exercises import reference_exercises, written_exercises
+from course.student.progress import load, save, stubs_in
 from course.student.warm.process import how_it_ended, results
 from course.student.warm.server import Run
 from course.syllabus import Lesson, Status, find_lesson
+from course.system.files import write_atomically
 from course.testing import run as testing
 from course.testing.case import Case, collect
 from course.testing.outcomes import Wrong
+from course.testing.result import ExerciseResult
+from course.testing.source import imported_from_earlier
 
-SECONDS = 30
-"""How long the functions of one scheme may take."""
+SECONDS_TO_DRAW, SECONDS_TO_TEST = 6, 30
+"""How long the functions of one scene may take."""
 
 
-def own_tables(length: int, learned: Tensor) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Return the table of each scheme, and for each that has none a sentence on why.
+def write_own(folder: Path, status: Mapping[str, str]) -> None:
+    """Write `own.js`, which tells the scenes of a page of the student's own functions.
 
-    A scheme of which every exercise is still to do has neither.
+    Args:
+        status: of every exercise, by name; what has passed is not tested again.
+
+    Raises:
+        OSError: it cannot be written.
     """
-    begun = [scheme for scheme in EXERCISES if own_exercises(scheme)]
-    given = {"length": length, "learned": learned[:length].tolist(), "seconds": SECONDS}
-    requests = [_request(EXERCISES[scheme][0], scheme=scheme, **given) for scheme in begun]
-    tables, troubles = {}, {}
-    for scheme, message in zip(begun, results(__name__, requests), strict=True):
-        match message:
-            case {"done": {"table": table}}:
-                tables[scheme] = torch.tensor(table)
-            case {"done": {"trouble": trouble}}:
-                troubles[scheme] = trouble
-            case {"ended": code, "log": log}:
-                stem, names = EXERCISES[scheme]
-                doing = f"While the page called {' and '.join(names)}"
-                ended = how_it_ended(code, log, doing, find_lesson(stem).module())
-                troubles[scheme] = " ".join(ended.split())
-    return tables, troubles
+    text = json.dumps(own_scenes(status), ensure_ascii=False)
+    write_atomically(folder / "own.js", f"window.COURSE_OWN = {text};\n")
 
 
-def own_exercises(scheme: str) -> list[str]:
-    """Return the exercises of a scheme that are more than stubs; all if there is no file."""
-    stem, names = EXERCISES[scheme]
+def own_scenes(status: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return for each scene of which an exercise was begun what to draw and to say.
+
+    What was found last time is kept for as long as the files are the same.
+
+    Returns:
+        numbers: as `numbers_of` gives them, in lists, or None if there are none; says: sentences,
+        each with its mark, what is wrong first; drawn: whose functions are drawn.
+    """
+    begun = {scene: names for scene in EXERCISES if (names := _begun(scene))}
+    requests = {scene: _request(scene, names, status) for scene, names in begun.items()}
+    keys = {scene: _key(request, status) for scene, request in requests.items()}
+    kept = load("own")
+    known = {scene: kept[scene] for scene in begun if kept.get(scene, {}).get("key") == keys[scene]}
+    missing = [scene for scene in begun if scene not in known]
+    if missing:
+        table = {"learned": unpacked(committed()["learned"]["positions"]).tolist()}
+        found = results(__name__, [requests[scene] | table for scene in missing])
+        for scene, message in zip(missing, found, strict=True):
+            known[scene] = {"key": keys[scene], **_shown(scene, begun[scene], message)}
+        save("own", known)
+    return {scene: {k: v for k, v in known[scene].items() if k != "key"} for scene in begun}
+
+
+def _begun(scene: str) -> list[str]:
+    """Return the exercises of a scene that are more than stubs."""
+    stem, names = EXERCISES[scene]
     lesson = find_lesson(stem)
-    try:
-        stubs = stubs_in(lesson.module().read_bytes(), lesson)
-    except OSError:
-        stubs = set()
+    if not lesson.module().is_file():
+        return []
+    stubs = stubs_in(lesson.module().read_bytes(), lesson)
     return [name for name in names if name not in stubs]
 
 
-def own_results() -> list[dict[str, Any]]:
-    """Return for each exercise of the page its source, its status, and the mistake if it is known.
-
-    The graded tests of each lesson that was begun are run.
-    """
-    stems = dict.fromkeys(EXERCISES[scheme][0] for scheme in EXERCISES if own_exercises(scheme))
-    begun = [stem for stem in stems if find_lesson(stem).module().is_file()]
-    found = zip(begun, results(__name__, map(_request, begun)), strict=True)
-    tested = {stem: message.get("done", {}) for stem, message in found}
-    return [
-        {
-            "name": name,
-            "scheme": scheme,
-            "lesson": stem,
-            "source": "yours" if name in own_exercises(scheme) else "borrowed",
-            **tested.get(stem, {}).get(name, {"status": Status.NOT_RUN, "says": "", "look": ""}),
-        }
-        for scheme, (stem, names) in EXERCISES.items()
-        for name in names
-    ]
+def _request(scene: str, names: list[str], status: Mapping[str, str]) -> dict[str, Any]:
+    stem, _ = EXERCISES[scene]
+    tested = [name for name in names if status.get(name) != Status.PASSED]
+    module = str(find_lesson(stem).module())
+    return {"lesson": stem, "module": module, "scene": scene, "tested": tested}
 
 
-def _request(stem: str, **given: Any) -> dict[str, Any]:
-    return {"lesson": stem, "module": str(find_lesson(stem).module()), **given}
+def _key(request: dict[str, Any], status: Mapping[str, str]) -> str:
+    """Return a hash of all that a run depends on."""
+    lesson, earlier = find_lesson(request["lesson"]), imported_from_earlier(request["lesson"])
+    passed = [status.get(name) == Status.PASSED for names in earlier.values() for name in names]
+    digest = hashlib.sha256(json.dumps([request, passed]).encode())
+    for path in (
+        *(lesson.module(), lesson.module("solutions"), lesson.tests),
+        *(find_lesson(stem).module() for stem in earlier),
+        *(root() / "course" / "mistakes" / f"{lesson.stem}.py", *Path(__file__).parent.glob("*.py")),
+    ):
+        digest.update(path.read_bytes() if path.is_file() else b"missing")
+    return digest.hexdigest()
+
+
+def _shown(scene: str, names: list[str], message: dict[str, Any]) -> dict[str, Any]:
+    """Return what to draw and to say, from the message of a run."""
+    stem, every = EXERCISES[scene]
+    match message:
+        case {"done": found}:
+            pass
+        case {"ended": code, "log": log}:
+            doing = f"While the page called {_listing(names)}"
+            ended = how_it_ended(code, log, doing, find_lesson(stem).module())
+            found = {"trouble": " ".join(ended.split())}
+    tested = found.get("tested", {})
+    wrong = [one for one in tested.values() if one["mark"] != STATUS_WORDS[Status.PASSED].mark]
+    broken = [breaks for _, breaks in found.get("claims", ()) if breaks]
+    says = wrong or ([{"mark": "✗", "text": found["trouble"]}] if found.get("trouble") else [])
+    says += [{"mark": "✗", "text": sentence} for sentence in broken[:1]]
+    if not says:
+        says = [{"mark": "✓", "text": " ".join(claim for claim, _ in found["claims"])}]
+    borrowed = [name for name in every if name not in names]
+    others = f", and with the reference's {_listing(borrowed)}" if borrowed else ""
+    drawn = f"Drawn with your {_listing(names)}{others}."
+    if found.get("numbers") is None:
+        drawn = "Yours can't be drawn: the figure shows the reference."
+    elif found["differ"]:
+        drawn += " Pale: the reference."
+    return {"numbers": found.get("numbers"), "says": says, "drawn": drawn}
+
+
+def _listing(names: Sequence[str]) -> str:
+    """Return names with "and" before the last one."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 # --- in the warm process ------------------------------------------------------------------------
@@ -95,26 +142,42 @@ def warm_up(lesson: Lesson) -> list[Case]:
 
 
 def perform(
-    run: Run, cases: Sequence[Case], lesson: str, module: str, scheme: str = "", **given: Any
+    run: Run,
+    cases: Sequence[Case],
+    lesson: str,
+    module: str,
+    scene: str,
+    tested: list[str],
+    learned: list[list[float]],
 ) -> dict[str, Any]:
-    """Return the table of a scheme, or its trouble; without a scheme what all tests say."""
-    path = Path(module)
-    if not scheme:
-        return _tested(run, cases, path)
-    run.end_after(given["seconds"])
+    """Return a scene's numbers and claims, or the trouble with them, and what the tests find."""
+    path, rows = Path(module), torch.tensor(learned)
+    run.end_after(SECONDS_TO_DRAW)
+    found: dict[str, Any] = {}
     try:
-        names = written_exercises(path, find_lesson(lesson))
-        learned = torch.tensor(given["learned"])
-        return {"table": table_of(scheme, names, given["length"], learned).tolist()}
-    except (NotShown, Wrong) as wrong:
+        own = numbers_of(scene, written_exercises(path, find_lesson(lesson)), rows)
+        right = numbers_of(scene, reference_exercises(find_lesson(lesson)), rows)
+        found["differ"] = differ(own, right)
+        found["claims"] = claims_on(scene, own, right)
+        found["numbers"] = {
+            name: [[round(number, 4) for number in row] for row in table.tolist()]
+            for name, table in own.items()
+        }
+    except Wrong as wrong:  # the file cannot be run
         return {"trouble": f"{str(wrong).partition(chr(10))[0].rstrip('.')}."}
+    except NotShown as trouble:
+        found["trouble"] = str(trouble)
+    run.end_after(SECONDS_TO_TEST)
+    asked = [case for case in cases if case.exercise in tested]
+    result = testing.run(testing.open_module(path, 0), asked, diagnoser(seed=0), run.printed)
+    found["tested"] = {one.name: _told(one) for one in result.exercises}
+    return found
 
 
-def _tested(run: Run, cases: Sequence[Case], path: Path) -> dict[str, dict[str, str]]:
-    run.end_after(10 * SECONDS)
-    module = testing.open_module(path, 0)
-    found = testing.run(module, cases, diagnoser(seed=0), run.printed)
-    return {
-        one.name: {"status": one.status, "says": one.says, "look": one.look}
-        for one in found.exercises
-    }
+def _told(one: ExerciseResult) -> dict[str, str]:
+    """Return the mark of an exercise, and the sentence on what is wrong with it."""
+    words, first = STATUS_WORDS[one.status], one.first_wrong
+    says = one.advice or one.remark or (first.message if first else f"{one.name} {words.one}")
+    sentence = f"{says.partition(chr(10))[0].rstrip('.:')}"
+    sentence += "" if sentence.endswith("?") else "."
+    return {"mark": words.mark, "text": sentence if one.name in says else f"{one.name}: {sentence}"}

@@ -11,6 +11,7 @@ from course.figures.palette import ON_DARK, TINTS
 from course.figures.texts.lookup import MEANINGS, SENTENCE
 from course.figures.texts.lookup import WORDS as LOOKUP_WORDS
 from course.figures.texts.permutation import VECTORS
+from course.lab.positions import KEY, QUERY
 from course.lab.trained import committed
 
 _HERE = Path(__file__).parent
@@ -23,10 +24,6 @@ _SCRIPTS = (*_PARTS, *(f"scenes/{name}" for name in _SCENES))
 
 LOOKS = ("what", "where", "query", "key", "value", "wrong", "third", "ink", "quiet")
 """Classes of shapes: each has the color of that name in the palette, and its tint."""
-
-QUERY = (0.6, 1.2, 0.8, 0.7, 0.8, 0.9, 0.5, 0.2)
-KEY = (1.0, 1.4, 0.9, 0.8, 0.2, 0.6, -0.3, 0.3)
-"""The query and the key of lesson 5's scene, (D,)."""
 
 
 def write_lab(folder: Path) -> None:

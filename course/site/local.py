@@ -9,6 +9,7 @@ import jinja2
 import mistune
 
 from course import root
+from course.lab.own import write_own
 from course.lab.script import write_lab
 from course.site.cards import with_cards
 from course.site.formulas import mathml
@@ -43,6 +44,7 @@ def write_texts(status: Mapping[str, str]) -> Path:
         page = template.render(title=title, body=body, styles=styles)
         write_atomically(folder / f"{path.stem}.html", page)
     write_lab(folder)
+    write_own(folder, status)
     return folder
 
 

@@ -24,7 +24,12 @@ function handsOf({ words, vectors, divisor, start, demo, hint, sentence, switche
       const pixels = (width - 2 * margin) / (POSITIONS - 1);
       const x = (position) => margin + position * pixels;
       const [top, bottom] = [width < 560 ? 150 : 205, width < 560 ? 300 : 365];
-      const scores = range(2 * POSITIONS - 1).map((i) => [i / 2, score(state[first], i / 2)]);
+      const curve = (of, look) =>
+        through(
+          range(2 * POSITIONS - 1).map((i) => [x(i / 2), y(of(state[first], i / 2))]),
+          `curve ${look}`,
+        );
+      const ghostOf = (m, n) => dot(at[first].ghost(m), at[second].ghost(n)) / divisor;
       const most = at.most;
       const y = (value) => (top + bottom) / 2 - (value / most) * ((bottom - top) / 2);
       const now = score(state[first], state[second]);
@@ -56,7 +61,8 @@ function handsOf({ words, vectors, divisor, start, demo, hint, sentence, switche
           line([x(0), y(0)], [x(POSITIONS - 1), y(0)], "axis"),
           text([margin, top - 24], axis, "quiet left small"),
           line([x(0), y(now)], [x(POSITIONS - 1), y(now)], "level"),
-          through(scores.map(([position, value]) => [x(position), y(value)]), `curve ${words[second].look}`),
+          at[first].ghost && ghost(curve(ghostOf, words[second].look)),
+          curve(score, words[second].look),
           line([x(state[second]), y(now)], [x(state[second]), bottom + 26], `stem ${words[second].look}`),
           line([x(0), bottom + 26], [x(POSITIONS - 1), bottom + 26], "axis"),
           ...range(7).map((i) => text([x(10 * i), bottom + 43], String(10 * i), "quiet small")),
@@ -102,34 +108,43 @@ function dials(at, words, state, set, width) {
   const [first, second] = Object.keys(words);
   return range(WIDTH / 2).flatMap((pair) => {
     const center = [(pair + 0.5) * side, radius + 34];
-    const hand = (key, vector, look) => {
-      const place = tipOf(center, radius, pairOf(vector, pair).map((value) => value / at.reach[pair]));
-      return { place, shapes: [line(center, place, `hand ${look}`), circle(place, 5, `tip ${look}`)] };
-    };
-    const angle = (key) => Math.atan2(...pairOf(at[key].at(state[key]), pair).toReversed());
+    const tip = (of, position) =>
+      tipOf(center, radius, pairOf(of(position), pair).map((value) => value / at.reach[pair]));
+    const angle = (key, position = state[key]) =>
+      Math.atan2(...pairOf(at[key].at(position), pair).toReversed());
     const [from, to] = [angle(second), angle(first)];
     return [
       text([center[0], 14], `pair ${pair}`, "quiet small"),
       circle(center, radius, "dial"),
       sector(center, radius * 0.55, from, wrapped(to - from), "between"),
       ...[second, first].flatMap((key) => {
-        const { place, shapes } = hand(key, at[key].at(state[key]), words[key].look);
-        const mine = at[key].mine?.(Math.round(state[key]));
-        const ghost = mine ? h("g", { class: "ghost" }, shapes) : null;
-        const own = mine ? hand(key, mine, words[key].look) : { place, shapes };
-        if (RATES[pair] < 0.05) return [ghost, h("g", {}, own.shapes)];
+        const { at: of, ghost: behind } = at[key];
+        const place = tip(of, state[key]);
+        const pale = behind && ghost(hand(center, tip(behind, state[key]), words[key].look));
+        const shapes = hand(center, place, words[key].look);
+        const rate = behind ? wrapped(angle(key, 1) - angle(key, 0)) : RATES[pair];
+        if (Math.abs(rate) < 0.05) return [pale, h("g", {}, shapes)];
         const turn = grip({
           name: `Hand of ${words[key].name}, pair ${pair}`,
           value: state[key],
           range: [0, POSITIONS - 1],
-          motion: around(center, RATES[pair]),
+          motion: around(center, rate),
           move: (value) => set({ [key]: value }),
         });
-        return [ghost, h("g", turn, circle(own.place, 20, "near"), own.shapes)];
+        return [pale, h("g", turn, circle(place, 20, "near"), shapes)];
       }),
     ];
   });
 }
+
+/** The least and the largest score of all pairs of positions with this distance. */
+function elsewhere(score, m, n) {
+  const [later, earlier] = [Math.max(0, m - n), Math.max(0, n - m)];
+  const all = range(POSITIONS - later - earlier).map((i) => score(i + later, i + earlier));
+  return [Math.min(...all), Math.max(...all)];
+}
+
+const SAME = 0.005; // between scores of which two decimals are shown
 
 /** The two features of a pair, [to the right, up]. */
 const pairOf = (vector, pair) => [vector[pair], vector[pair + WIDTH / 2]];
@@ -149,16 +164,18 @@ SCENES.clock = handsOf({
   divisor: 1,
   axis: "dot product with a word at each position",
   vectors() {
-    const at = { at: (position) => clock(position, WIDTH) };
-    return { one: at, other: at, most: WIDTH / 2, reach: RATES.map(() => 1) };
+    const at = drawnVector((position) => clock(position, WIDTH), ownNumbers("clock").hands);
+    const all = range(POSITIONS).flatMap((position) => [at.at(position), clock(position, WIDTH)]);
+    const most = Math.max(...all.map((hands) => dot(hands, hands)));
+    return { one: at, other: at, most, reach: reachOf(all) };
   },
   sentence(state, score) {
     const [m, n] = [Math.round(state.one), Math.round(state.other)];
-    const apart = Math.abs(m - n);
-    return (
-      `Positions ${m} and ${n}: the dot product of their rows is ${fixed(score(m, n), 2)}, ` +
-      `as for any two positions ${apart} apart.`
-    );
+    const found = `Positions ${m} and ${n}: the dot product of their rows is ${fixed(score(m, n), 2)}`;
+    const [low, high] = elsewhere(score, m, n);
+    return high - low < SAME
+      ? `${found}, as for any two positions ${Math.abs(m - n)} apart.`
+      : `${found}; of two others ${Math.abs(m - n)} apart, it is between ${fixed(low, 2)} and ${fixed(high, 2)}.`;
   },
 });
 
@@ -179,11 +196,15 @@ SCENES.rope = handsOf({
       scheme === "rotated"
         ? (position) => rotated(word, position)
         : (position) => applied(matrix, added(word, clock(position, WIDTH)));
-    const query = { at: vector(QUERY, PROJECTIONS[0]) };
-    const key = { at: vector(KEY, PROJECTIONS[1]) };
-    const all = range(POSITIONS).flatMap((position) => [query.at(position), key.at(position)]);
+    const own = scheme === "rotated" ? ownNumbers("rope") : {};
+    const query = drawnVector(vector(QUERY, PROJECTIONS[0]), own.query);
+    const key = drawnVector(vector(KEY, PROJECTIONS[1]), own.key);
+    const shown = [[query.at, key.at], own.query ? [query.ghost, key.ghost] : []];
+    const all = range(POSITIONS).flatMap((position) => shown.flat().map((of) => of(position)));
     MOST[scheme] ??= Math.max(
-      ...range(POSITIONS).flatMap((m) => range(POSITIONS).map((n) => Math.abs(dot(query.at(m), key.at(n))))),
+      ...shown.flatMap(([q, k]) =>
+        range(q ? POSITIONS : 0).flatMap((m) => range(POSITIONS).map((n) => Math.abs(dot(q(m), k(n))))),
+      ),
     );
     return { query, key, most: MOST[scheme] / Math.sqrt(WIDTH), reach: reachOf(all) };
   },
@@ -193,10 +214,11 @@ SCENES.rope = handsOf({
     const which = m < n ? "the key is" : "the query is";
     const where = `Query at ${m}, key at ${n}: `;
     const later = m === n ? "at the same position" : `${which} ${apart} later`;
-    if (state.scheme === "rotated") return `${where}${later}, so the score is ${now}, wherever they are.`;
-    const others = range(POSITIONS - apart).map((i) => score(i + Math.max(0, m - n), i + Math.max(0, n - m)));
-    const [low, high] = [Math.min, Math.max].map((end) => fixed(end(...others), 2));
-    return `${where}the score is ${now}; with the same distance elsewhere, it is between ${low} and ${high}.`;
+    const [low, high] = elsewhere(score, m, n);
+    if (state.scheme === "rotated" && high - low < SAME)
+      return `${where}${later}, so the score is ${now}, wherever they are.`;
+    const others = `between ${fixed(low, 2)} and ${fixed(high, 2)}`;
+    return `${where}the score is ${now}; with the same distance elsewhere, it is ${others}.`;
   },
   switches: (state, set) => [
     choice("Positions are", { rotated: "rotated (RoPE)", added: "added, then projected" }, state.scheme, (scheme) =>

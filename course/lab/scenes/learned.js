@@ -11,10 +11,10 @@ SCENES.learned = {
   draw(state, set, width) {
     const { words, learned } = window.COURSE_NUMBERS;
     const position = Math.round(state.position);
-    const table = unpacked(learned.positions).slice(0, TABLE_ROWS);
-    const mine = ownRows("learned");
+    const reference = unpacked(learned.positions).slice(0, TABLE_ROWS);
+    const table = ownNumbers("learned").rows?.slice(0, TABLE_ROWS) ?? reference;
     const token = unpacked(learned.tokens)[words.indexOf(state.word)];
-    const row = (mine ?? table)[position];
+    const row = table[position];
     const left = 112;
     const wide = (width - left) / token.length;
     const high = 13;
@@ -31,20 +31,25 @@ SCENES.learned = {
       ),
     );
     const bottom = top + TABLE_ROWS * high + 18;
-    const strip = (values, place, name, look) => {
+    const input = added(token, row);
+    const [ghostRow, ghostInput] = [reference[position], added(token, reference[position])];
+    const scale = 27 / Math.max(...[token, row, input, ghostRow, ghostInput].flat().map(Math.abs));
+    const strip = (values, place, name, look, behind = values) => {
       const middle = bottom + 62 * place + 28;
-      const scale = 27 / Math.max(...[token, row, added(token, row)].flat().map(Math.abs));
-      return [
-        text([left - 12, middle], name, `right bold ${look}`),
-        line([left, middle], [width, middle], "axis"),
-        ...values.map((value, feature) =>
+      const bars = (heights) =>
+        heights.map((value, feature) =>
           rect(
             [left + feature * wide, middle - Math.max(0, scale * value)],
             [wide - 1, Math.abs(scale * value)],
             `filled ${look}`,
             0,
           ),
-        ),
+        );
+      return [
+        text([left - 12, middle], name, `right bold ${look}`),
+        line([left, middle], [width, middle], "axis"),
+        table !== reference && ghost(bars(behind)),
+        ...bars(values),
       ];
     };
     const look = position < READ ? "where" : "wrong";
@@ -63,8 +68,8 @@ SCENES.learned = {
         rect([left - 2, y(state.position) - high / 2 - 1], [width - left + 3, high + 1], "frame", 2),
         line([left - 2, y(READ) - high / 2 - 0.5], [width, y(READ) - high / 2 - 0.5], "wrong"),
         ...strip(token, 0, state.word, "what"),
-        ...strip(row, 1, `+ row ${position}`, look),
-        ...strip(added(token, row), 2, "= input", "ink"),
+        ...strip(row, 1, `+ row ${position}`, look, ghostRow),
+        ...strip(input, 2, "= input", "ink", ghostInput),
         h(
           "g",
           grip({

@@ -15,16 +15,27 @@ const STRETCHED = {
     }),
 };
 
+/** The frequencies of the student's own YaRN, in a table by factor. */
+function ownRates(remedy, factor) {
+  const rows = ownNumbers("longer")[remedy];
+  if (!rows) return null;
+  const place = ((factor - 1) / (LONGEST / TRAINED - 1)) * (rows.length - 1);
+  const before = Math.min(Math.floor(place), rows.length - 2);
+  return rows[before].map((rate, pair) => rate + (place - before) * (rows[before + 1][pair] - rate));
+}
+
 const REMEDIES = { none: "no remedy", linear: "interpolation", ntk: "NTK", yarn: "YaRN" };
 
 SCENES.longer = {
   hint: "Drag the end of the text, or turn a slow hand.",
-  start: { length: 2048, remedy: "none" },
+  start: () => ({ length: 2048, remedy: ownNumbers("longer").yarn ? "yarn" : "none" }),
   demo: { length: 3072 },
   draw(state, set, width) {
     const length = Math.round(state.length);
     const factor = Math.max(1, state.length / TRAINED);
-    const rates = STRETCHED[state.remedy](factor);
+    const reference = STRETCHED[state.remedy](factor);
+    const own = ownRates(state.remedy, factor);
+    const rates = own ?? reference;
     const before = frequencies(HEAD_DIM);
     const columns = width < 560 ? 4 : 8;
     const side = width / columns;
@@ -36,7 +47,9 @@ SCENES.longer = {
       const [trained, now] = [before[pair] * TRAINED, rate * state.length];
       const look = isNew[pair] ? "wrong" : "where";
       const tip = tipOf(center, radius, [Math.cos(now), Math.sin(now)]);
-      const shapes = [line(center, tip, `hand ${look}`), circle(tip, 5, `tip ${look}`)];
+      const shapes = hand(center, tip, look);
+      const wanted = reference[pair] * state.length;
+      const behind = tipOf(center, radius, [Math.cos(wanted), Math.sin(wanted)]);
       const canTurn = rate < 0.05 && rate > 0.0005;
       return [
         text([center[0], 12 + Math.floor(pair / columns) * tall], `pair ${pair}`, "quiet small"),
@@ -44,6 +57,7 @@ SCENES.longer = {
         sector(center, radius, 0, Math.min(trained, 2 * Math.PI), "seen-arc"),
         sector(center, radius, trained, isNew[pair] ? Math.min(now, 2 * Math.PI) - trained : 0, "new-arc"),
         text([center[0], center[1] + radius + 15], turnsOf(now), `small ${isNew[pair] ? "wrong bold" : "quiet"}`),
+        own && ghost(hand(center, behind, "where")),
         h(
           "g",
           canTurn
