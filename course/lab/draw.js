@@ -80,7 +80,7 @@ const tipOf = ([x, y], radius, [right, up]) => [x + radius * right, y - radius *
 const hand = (center, tip, look) => [line(center, tip, `hand ${look}`), circle(tip, 5, `tip ${look}`)];
 
 /** What the reference draws, behind the student's own. */
-const ghost = (...shapes) => h("g", { class: "ghost", "aria-hidden": true }, shapes);
+const ghost = (shapes) => h("g", { class: "ghost" }, shapes);
 
 /** The part of a dial that a hand passes over; angles in radians, counterclockwise from the right. */
 function sector(center, radius, from, turned, look) {

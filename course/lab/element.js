@@ -99,11 +99,13 @@ class CourseLab extends HTMLElement {
 function ownSays(scene) {
   const own = window.COURSE_OWN?.[scene];
   if (!own) return [];
-  const lines = own.says.map(({ mark, text: words }) => h("li", { class: OWN_LOOKS[mark] ?? "" }, `${mark} ${words}`));
+  const looks = { "✓": "right", "✗": "wrong" };
+  const lines = own.says.map(({ mark, text: words }) => {
+    const parts = words.split("`").map((part, index) => (index % 2 ? h("code", {}, part) : part));
+    return h("li", { class: looks[mark] ?? "" }, `${mark} `, parts);
+  });
   return [h("ul", { class: "own" }, lines, h("li", { class: "drawn" }, own.drawn))];
 }
-
-const OWN_LOOKS = { "✓": "right", "✗": "wrong" };
 
 /** Buttons of which one is pressed: {name: what it is called}. */
 function choice(label, names, chosen, choose) {

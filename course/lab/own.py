@@ -6,7 +6,7 @@ change or never finish affects neither the page nor the other scenes.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +33,24 @@ SECONDS_TO_DRAW, SECONDS_TO_TEST = 6, 30
 """How long the functions of one scene may take."""
 
 
-def write_own(folder: Path, status: Mapping[str, str]) -> None:
+Tell = Callable[[str], object]
+
+
+def write_own(folder: Path, status: Mapping[str, str], tell: Tell) -> None:
     """Write `own.js`, which tells the scenes of a page of the student's own functions.
 
     Args:
         status: of every exercise, by name; what has passed is not tested again.
+        tell: is told what takes a while.
 
     Raises:
         OSError: it cannot be written.
     """
-    text = json.dumps(own_scenes(status), ensure_ascii=False)
+    text = json.dumps(own_scenes(status, tell), ensure_ascii=False)
     write_atomically(folder / "own.js", f"window.COURSE_OWN = {text};\n")
 
 
-def own_scenes(status: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def own_scenes(status: Mapping[str, str], tell: Tell) -> dict[str, dict[str, Any]]:
     """Return for each scene of which an exercise was begun what to draw and to say.
 
     What was found last time is kept for as long as the files are the same.
@@ -62,6 +66,8 @@ def own_scenes(status: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     known = {scene: kept[scene] for scene in begun if kept.get(scene, {}).get("key") == keys[scene]}
     missing = [scene for scene in begun if scene not in known]
     if missing:
+        lessons = _listing([EXERCISES[scene][0] for scene in missing])
+        tell(f"running your functions of {lessons} for the figures")
         table = {"learned": unpacked(committed()["learned"]["positions"]).tolist()}
         found = results(__name__, [requests[scene] | table for scene in missing])
         for scene, message in zip(missing, found, strict=True):
@@ -110,7 +116,8 @@ def _shown(scene: str, names: list[str], message: dict[str, Any]) -> dict[str, A
         case {"ended": code, "log": log}:
             doing = f"While the page called {_listing(names)}"
             ended = how_it_ended(code, log, doing, find_lesson(stem).module())
-            found = {"trouble": " ".join(ended.split())}
+            what, _, place = ended.partition("\n  at")
+            found = {"trouble": what + f" It was at {place.strip()}" * bool(place)}
     tested = found.get("tested", {})
     wrong = [one for one in tested.values() if one["mark"] != STATUS_WORDS[Status.PASSED].mark]
     broken = [breaks for _, breaks in found.get("claims", ()) if breaks]

@@ -1,8 +1,11 @@
-"""The texts as pages on this machine, without a build of the site: what has passed is marked."""
+"""The texts as pages on this machine, without a build of the site.
+
+What has passed is marked, and the figures to play with draw the student's own functions.
+"""
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import jinja2
@@ -20,11 +23,14 @@ from course.system.files import write_atomically
 _HERE = Path(__file__).parent
 
 
-def write_texts(status: Mapping[str, str]) -> Path:
-    """Write all texts as pages, with cards that mark what has passed, and return their folder.
+def write_texts(
+    status: Mapping[str, str], tell: Callable[[str], object] = lambda what: None
+) -> Path:
+    """Write all texts as pages that know what the student has written, and return their folder.
 
     Args:
         status: of every exercise, by name.
+        tell: is told what takes a while.
 
     Raises:
         OSError: a page cannot be written.
@@ -44,7 +50,7 @@ def write_texts(status: Mapping[str, str]) -> Path:
         page = template.render(title=title, body=body, styles=styles)
         write_atomically(folder / f"{path.stem}.html", page)
     write_lab(folder)
-    write_own(folder, status)
+    write_own(folder, status, tell)
     return folder
 
 

@@ -20,6 +20,7 @@ function handsOf({ words, vectors, divisor, start, demo, hint, sentence, switche
     draw(state, set, width) {
       const at = vectors(state);
       const score = (m, n) => dot(at[first].at(m), at[second].at(n)) / divisor;
+      const ghostOf = (m, n) => dot(at[first].ghost(m), at[second].ghost(n)) / divisor;
       const margin = 34;
       const pixels = (width - 2 * margin) / (POSITIONS - 1);
       const x = (position) => margin + position * pixels;
@@ -29,13 +30,15 @@ function handsOf({ words, vectors, divisor, start, demo, hint, sentence, switche
           range(2 * POSITIONS - 1).map((i) => [x(i / 2), y(of(state[first], i / 2))]),
           `curve ${look}`,
         );
-      const ghostOf = (m, n) => dot(at[first].ghost(m), at[second].ghost(n)) / divisor;
       const most = at.most;
       const y = (value) => (top + bottom) / 2 - (value / most) * ((bottom - top) / 2);
       const now = score(state[first], state[second]);
       const shift = state[second] - state[first];
       const moveBoth = (value) => set({ [first]: value, [second]: value + shift });
-      const said = sentence(state, score);
+      const places = [state[first], state[second]].map((place) => Math.round(place));
+      const wanted = at[first].ghost ? fixed(ghostOf(...places), 2) : "";
+      const isOff = wanted && wanted !== fixed(score(...places), 2);
+      const said = sentence(state, score) + (isOff ? ` The reference gives ${wanted}.` : "");
       const handle = (key, place) =>
         h(
           "g",
@@ -61,7 +64,7 @@ function handsOf({ words, vectors, divisor, start, demo, hint, sentence, switche
           line([x(0), y(0)], [x(POSITIONS - 1), y(0)], "axis"),
           text([margin, top - 24], axis, "quiet left small"),
           line([x(0), y(now)], [x(POSITIONS - 1), y(now)], "level"),
-          at[first].ghost && ghost(curve(ghostOf, words[second].look)),
+          at[first].ghost ? ghost([curve(ghostOf, words[second].look)]) : null,
           curve(score, words[second].look),
           line([x(state[second]), y(now)], [x(state[second]), bottom + 26], `stem ${words[second].look}`),
           line([x(0), bottom + 26], [x(POSITIONS - 1), bottom + 26], "axis"),
@@ -120,7 +123,7 @@ function dials(at, words, state, set, width) {
       ...[second, first].flatMap((key) => {
         const { at: of, ghost: behind } = at[key];
         const place = tip(of, state[key]);
-        const pale = behind && ghost(hand(center, tip(behind, state[key]), words[key].look));
+        const pale = behind ? ghost(hand(center, tip(behind, state[key]), words[key].look)) : null;
         const shapes = hand(center, place, words[key].look);
         const rate = behind ? wrapped(angle(key, 1) - angle(key, 0)) : RATES[pair];
         if (Math.abs(rate) < 0.05) return [pale, h("g", {}, shapes)];

@@ -48,14 +48,16 @@ SCENES.learned = {
       return [
         text([left - 12, middle], name, `right bold ${look}`),
         line([left, middle], [width, middle], "axis"),
-        table !== reference && ghost(bars(behind)),
+        table === reference ? null : ghost(bars(behind)),
         ...bars(values),
       ];
     };
     const look = position < READ ? "where" : "wrong";
+    const isOff = row.some((value, feature) => Math.abs(value - ghostRow[feature]) > 0.001);
+    const seen = learnedSeen(state.word, position, isOff);
     return {
       height: bottom + 186,
-      seen: learnedSeen(state.word, position),
+      seen,
       switches: [
         choice("The word", Object.fromEntries(["king", "dog", "rome"].map((word) => [word, word])), state.word, (word) =>
           set({ word }),
@@ -76,7 +78,7 @@ SCENES.learned = {
             name: `Position of ${state.word}`,
             value: state.position,
             range: [0, TABLE_ROWS - 1],
-            said: learnedSeen(state.word, position),
+            said: seen,
             motion: along(high, 1),
             down: true,
             move: (value) => set({ position: value }),
@@ -88,7 +90,8 @@ SCENES.learned = {
   },
 };
 
-function learnedSeen(word, position) {
+function learnedSeen(word, position, isOff) {
+  if (isOff) return `“${word}” at position ${position}: what your table returns there is not its row ${position}.`;
   if (position < READ) return `“${word}” at position ${position}: its token row and row ${position} are added, number by number.`;
   return (
     `“${word}” at position ${position}: no training text was longer than ${READ} words, so row ${position} ` +

@@ -57,7 +57,7 @@ SCENES.longer = {
         sector(center, radius, 0, Math.min(trained, 2 * Math.PI), "seen-arc"),
         sector(center, radius, trained, isNew[pair] ? Math.min(now, 2 * Math.PI) - trained : 0, "new-arc"),
         text([center[0], center[1] + radius + 15], turnsOf(now), `small ${isNew[pair] ? "wrong bold" : "quiet"}`),
-        own && ghost(hand(center, behind, "where")),
+        own ? ghost(hand(center, behind, "where")) : null,
         h(
           "g",
           canTurn
