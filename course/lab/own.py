@@ -1,4 +1,4 @@
-"""A student's own functions in the figures to play with: their numbers, and what is wrong with them.
+"""A student's own functions in the figures to play with: their numbers, and what is wrong.
 
 They run in the warm process, one run for each scene and a limited time: what they raise, print,
 change or never finish affects neither the page nor the other scenes.
@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from course import root
 from course.lab.positions import EXERCISES, NotShown, claims_on, differ, numbers_of
 from course.lab.trained import committed, unpacked
 from course.messages.wording import STATUS_WORDS
@@ -29,6 +28,7 @@ from course.testing.outcomes import Wrong
 from course.testing.result import ExerciseResult
 from course.testing.source import imported_from_earlier
 
+_HERE = Path(__file__).parent
 SECONDS_TO_DRAW, SECONDS_TO_TEST = 6, 30
 """How long the functions of one scene may take."""
 
@@ -101,7 +101,8 @@ def _key(request: dict[str, Any], status: Mapping[str, str]) -> str:
     for path in (
         *(lesson.module(), lesson.module("solutions"), lesson.tests),
         *(find_lesson(stem).module() for stem in earlier),
-        *(root() / "course" / "mistakes" / f"{lesson.stem}.py", *Path(__file__).parent.glob("*.py")),
+        _HERE.parent / "mistakes" / f"{lesson.stem}.py",
+        *_HERE.glob("*.py"),
     ):
         digest.update(path.read_bytes() if path.is_file() else b"missing")
     return digest.hexdigest()
@@ -167,7 +168,7 @@ def perform(
         found["differ"] = differ(own, right)
         found["claims"] = claims_on(scene, own, right)
         found["numbers"] = {
-            name: [[round(number, 4) for number in row] for row in table.tolist()]
+            name: [[round(number, 7) for number in row] for row in table.tolist()]
             for name, table in own.items()
         }
     except Wrong as wrong:  # the file cannot be run
@@ -182,9 +183,10 @@ def perform(
 
 
 def _told(one: ExerciseResult) -> dict[str, str]:
-    """Return the mark of an exercise, and the sentence on what is wrong with it."""
+    """Return the mark of an exercise, and what is wrong with it."""
     words, first = STATUS_WORDS[one.status], one.first_wrong
-    says = one.advice or one.remark or (first.message if first else f"{one.name} {words.one}")
-    sentence = f"{says.partition(chr(10))[0].rstrip('.:')}"
-    sentence += "" if sentence.endswith("?") else "."
-    return {"mark": words.mark, "text": sentence if one.name in says else f"{one.name}: {sentence}"}
+    if one.advice:
+        return {"mark": words.mark, "text": one.advice}
+    says = one.remark or (first.message if first else words.one)
+    says = says.partition("\n")[0].rstrip(".:")
+    return {"mark": words.mark, "text": f"{one.name}: {says}; `course check {one.name}` says more."}

@@ -1,4 +1,4 @@
-"""What the scenes of lessons 3, 4, 5 and 7 draw, as numbers, made by the exercises of the course."""
+"""What the scenes of lessons 3, 4, 5 and 7 draw, as numbers, made by the course's exercises."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,8 +28,8 @@ LENGTH = 64
 HEAD_DIM, TRAINED = 16, 512
 """The head of lesson 7's scene, and the length that it was trained on."""
 
-FACTORS = torch.linspace(1, 8, 57).tolist()
-"""How many times longer the text gets there."""
+FACTORS = [32 / share for share in range(32, 3, -1)]
+"""How many times longer the text gets there: YaRN is linear in one divided by this."""
 
 
 class NotShown(Exception):
@@ -120,7 +120,7 @@ def _called(name: str, function: Callable[[], Any], *shapes: Sequence[int]) -> A
 
 
 def _shape(result: Any) -> tuple[int, ...] | str:
-    return tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
+    return tuple(result.shape) if isinstance(result, Tensor) else f"a {type(result).__name__}"
 
 
 # --- what the figures claim -----------------------------------------------------------------------
@@ -134,7 +134,9 @@ def differ(own: dict[str, Tensor], right: dict[str, Tensor]) -> bool:
     return any((own[name] - right[name]).abs().max() > ROUNDING for name in right)
 
 
-def claims_on(scene: str, own: dict[str, Tensor], right: dict[str, Tensor]) -> list[tuple[str, str]]:
+def claims_on(
+    scene: str, own: dict[str, Tensor], right: dict[str, Tensor]
+) -> list[tuple[str, str]]:
     """Return what a scene claims: each a sentence, and one on how `own` breaks it, or "".
 
     Args:

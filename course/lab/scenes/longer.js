@@ -15,11 +15,11 @@ const STRETCHED = {
     }),
 };
 
-/** The frequencies of the student's own YaRN, in a table by factor. */
+/** The frequencies by the student's own function; its table has even steps of 1 / factor. */
 function ownRates(remedy, factor) {
   const rows = ownNumbers("longer")[remedy];
   if (!rows) return null;
-  const place = ((factor - 1) / (LONGEST / TRAINED - 1)) * (rows.length - 1);
+  const place = ((1 - 1 / factor) / (1 - TRAINED / LONGEST)) * (rows.length - 1);
   const before = Math.min(Math.floor(place), rows.length - 2);
   return rows[before].map((rate, pair) => rate + (place - before) * (rows[before + 1][pair] - rate));
 }
