@@ -53,7 +53,7 @@ def write_own(folder: Path, status: Mapping[str, str], tell: Tell) -> None:
 def own_scenes(status: Mapping[str, str], tell: Tell) -> dict[str, dict[str, Any]]:
     """Return for each scene of which an exercise was begun what to draw and to say.
 
-    What was found last time is kept for as long as the files are the same.
+    Results are kept until a file that they depend on changes.
 
     Returns:
         numbers: as `numbers_of` gives them, in lists, or None if there are none; says: sentences,

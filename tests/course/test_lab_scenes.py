@@ -101,6 +101,7 @@ def slider(page, name):
 
 
 def drag(page, grip, right, down=0):
+    grip.scroll_into_view_if_needed()
     box = grip.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
