@@ -22,7 +22,7 @@ class CourseLab extends HTMLElement {
 
   begin() {
     const { start } = this.scene;
-    this.state = { ...(typeof start === "function" ? start() : start) };
+    this.state = { ...start, ...JSON.parse(this.dataset.start ?? "{}") };
     this.append(this.figure);
     this.classList.add("ready");
     new ResizeObserver(() => this.draw()).observe(this.figure);
@@ -121,13 +121,18 @@ function choice(label, names, chosen, choose) {
 
 const NUMBERS_ADDRESS = document.currentScript?.src.replace("lab.js", "lab-numbers.js");
 
-/** Phrases of the text that set the figure before them. */
+/** The figure of a phrase: in the next paragraph, or else the last one before it. */
+function nearest(phrase) {
+  const next = phrase.closest("p").nextElementSibling;
+  if (next?.matches("course-lab")) return next;
+  const isBefore = (lab) => lab.compareDocumentPosition(phrase) & Node.DOCUMENT_POSITION_FOLLOWING;
+  return [...document.querySelectorAll("course-lab")].filter(isBefore).at(-1);
+}
+
+/** Phrases of the text that set a figure. */
 function addPhrases() {
   for (const phrase of document.querySelectorAll("a.set")) {
-    const before = [...document.querySelectorAll("course-lab")].filter(
-      (lab) => lab.compareDocumentPosition(phrase) & Node.DOCUMENT_POSITION_FOLLOWING,
-    );
-    const lab = before.at(-1);
+    const lab = nearest(phrase);
     if (!lab?.scene) continue;
     const go = () => {
       lab.touched();

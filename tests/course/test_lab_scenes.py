@@ -89,7 +89,7 @@ def opened(chromium, pages):
 def seen(page):
     """The sentence below the figure, as it is after the next frame."""
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
-    return page.locator(".lab .seen").inner_text().replace("−", "-")
+    return page.locator(".lab .seen").first.inner_text().replace("−", "-")
 
 
 def numbers_in(sentence):
@@ -97,7 +97,7 @@ def numbers_in(sentence):
 
 
 def slider(page, name):
-    return page.get_by_role("slider", name=name, exact=True)
+    return page.locator(".lab").first.get_by_role("slider", name=name, exact=True)
 
 
 def drag(page, grip, right, down=0):
@@ -115,7 +115,7 @@ def drag(page, grip, right, down=0):
 class TestEveryScene:
     def test_it_takes_the_place_of_the_still_figure_except_on_paper(self, opened, stem):
         page = opened(stem)
-        live, still = page.locator("course-lab svg"), page.locator("course-lab img")
+        live, still = (page.locator(f"course-lab {one}").first for one in ("svg", "img"))
         live.wait_for()
         assert not still.is_visible() and seen(page)
         page.emulate_media(media="print")
@@ -129,9 +129,9 @@ class TestEveryScene:
     @pytest.mark.parametrize("theme", ["light", "dark"])
     def test_it_fits_a_phone_in_words_that_can_be_read(self, opened, stem, theme):
         page = opened(stem, viewport=PHONE, color_scheme=theme)
-        svg = page.locator("course-lab svg")
+        svg = page.locator("course-lab svg").first
         svg.wait_for()
-        assert page.locator(".lab").evaluate("one => one.scrollWidth <= one.clientWidth")
+        assert page.locator(".lab").first.evaluate("one => one.scrollWidth <= one.clientWidth")
         box = "one => one.getBoundingClientRect()"
         frame = svg.evaluate(box)
         for words in svg.locator("text").all():
@@ -141,8 +141,8 @@ class TestEveryScene:
 
     def test_the_keyboard_reaches_each_grip_and_moves_it(self, opened, stem):
         page = opened(stem)
-        page.locator("course-lab svg").wait_for()
-        for grip in page.locator(".lab [role=slider]").all():
+        page.locator("course-lab svg").first.wait_for()
+        for grip in page.locator(".lab").first.locator("[role=slider]").all():
             before = grip.get_attribute("aria-valuenow")
             grip.focus()
             for key in ("ArrowRight", "ArrowLeft", "ArrowLeft"):  # at an end, only back
@@ -160,10 +160,10 @@ class TestEveryScene:
             }, 30);"""
         size = {"width": 1280, "height": 1000}
         page = opened(stem, reduced_motion="no-preference", viewport=size, watch=watch)
-        page.locator("course-lab svg").scroll_into_view_if_needed()
+        page.locator("course-lab svg").first.scroll_into_view_if_needed()
         page.wait_for_function("drawn.size > 1")
         page = opened(stem, viewport=size, watch=watch)
-        page.locator("course-lab svg").scroll_into_view_if_needed()
+        page.locator("course-lab svg").first.scroll_into_view_if_needed()
         page.wait_for_timeout(800)
         assert page.evaluate("drawn.size") == 1
 
@@ -258,7 +258,7 @@ def test_words_move_and_their_vectors_with_them_until_positions_are_added(opened
     words = examples()["words"]
     drag(page, slider(page, "Position of dog"), 2 * 210)
     assert "bites man dog" in seen(page) and numbers_in(seen(page)) == [0]
-    page.get_by_role("button", name="with positions", exact=True).click()
+    page.locator(".lab").get_by_role("button", name="positions added").first.click()
     (changed,) = numbers_in(seen(page))
     rows = solved("sinusoidal").sinusoidal_encoding(3, 4)[:, [1, 3, 0, 2]]
     order = ["bites", "man", "dog"]
@@ -328,7 +328,7 @@ def test_hands_leave_their_arcs_as_the_references_frequencies_say(opened):
         "YaRN": solved("longer").yarn_frequencies(16, 10000.0, 8, 512),
     }
     for remedy, rate in rates.items():
-        page.locator(".lab").get_by_role("button", name=remedy, exact=True).click()
+        page.locator(".lab").first.get_by_role("button", name=remedy, exact=True).click()
         new = ((trained * 512 < 2 * torch.pi) & (rate * 4096 > trained * 512 * 1.0001)).sum().item()
         sentence = seen(page).replace("4,096", "4096")
         length, *counts, _, step = numbers_in(sentence)
@@ -408,6 +408,24 @@ def test_a_real_head_gives_the_same_weights_wherever_its_text_is(opened):
 
 
 @pytest.mark.browser
+def test_under_a_mask_the_order_shows(opened):
+    page = opened("2_permutation")
+    words = examples()["words"]
+    under_mask = page.locator("course-lab").nth(1)
+    page.get_by_role("button", name="Swap dog and man under the mask").click()
+    seen(page)
+    sentence = under_mask.locator(".seen").inner_text()
+    home, now = (
+        solved("permutation").causal_toy_attention(torch.tensor([[words[one] for one in order]]))
+        for order in (["dog", "bites", "man"], ["man", "bites", "dog"])
+    )
+    change = (home - now.flip(1)).abs().max().item()
+    assert "man bites dog" in sentence and numbers_in(sentence) == [
+        pytest.approx(change, abs=0.0051)
+    ]
+
+
+@pytest.mark.browser
 def test_a_finger_moves_a_word_and_elsewhere_the_page(opened):
     page = opened("5_rope", viewport=PHONE, has_touch=True)
     key = slider(page, "The key")
@@ -425,7 +443,7 @@ def test_a_finger_moves_a_word_and_elsewhere_the_page(opened):
     box = key.bounding_box()
     swipe(box["x"] + 20, box["y"] + box["height"] - 12, 60, 40)
     assert numbers_in(seen(page))[1] > before[1] and page.evaluate("scrollY") == scrolled
-    box = page.locator(".lab .seen").bounding_box()
+    box = page.locator(".lab .seen").first.bounding_box()
     swipe(box["x"] + 50, box["y"] + 10, 0, -80)
     page.wait_for_timeout(200)
     assert page.evaluate("scrollY") > scrolled

@@ -3,19 +3,24 @@
 const WORDS = Object.keys(EXAMPLE.words);
 const WORD_LOOKS = { dog: "what", bites: "quiet", man: "third" };
 
-/** What attention makes of these vectors, and with which weights: both (T, ...). */
-function attended(vectors) {
-  const weights = vectors.map((query) =>
-    softmax(vectors.map((key) => dot(query, key) / Math.sqrt(query.length))),
-  );
+const ORDERS = { plain: "plain", mask: "causal mask", positions: "positions added" };
+
+/** What attention makes of a sentence, and with which weights: both (T, ...). */
+function attended(sentence, order) {
+  const vectors = inputsOf(sentence, order);
+  const weights = vectors.map((query, place) => {
+    const seen = order === "mask" ? vectors.slice(0, place + 1) : vectors;
+    const shares = softmax(seen.map((key) => dot(query, key) / Math.sqrt(query.length)));
+    return vectors.map((_, key) => shares[key] ?? 0);
+  });
   return { weights, results: weights.map((row) => applied(transposed(vectors), row)) };
 }
 
 /** The vector that goes in for each word of a sentence. */
-function inputsOf(sentence, positions) {
+function inputsOf(sentence, order) {
   return sentence.map((word, place) => {
     const token = EXAMPLE.words[word];
-    return positions === "on" ? added(token, clock(place, token.length)) : token;
+    return order === "positions" ? added(token, clock(place, token.length)) : token;
   });
 }
 
@@ -34,14 +39,14 @@ function moveWord(state, words, word, value, lab) {
 }
 
 SCENES.permutation = {
-  start: { dog: 0, bites: 1, man: 2, positions: "off" },
+  start: { dog: 0, bites: 1, man: 2, order: "plain" },
   demo: { dog: 2, man: 0 },
   hint: "Drag a word past another.",
   draw(state, set, width, lab) {
     const sentence = ordered(state, WORDS);
-    const vectors = inputsOf(sentence, state.positions);
-    const { weights, results } = attended(vectors);
-    const home = attended(inputsOf(WORDS, state.positions)).results;
+    const vectors = inputsOf(sentence, state.order);
+    const { weights, results } = attended(sentence, state.order);
+    const home = attended(WORDS, state.order).results;
     const apart = Math.min(width / 3, 210);
     const x = (place) => width / 2 + (place - 1) * apart;
     const cells = (values, word, top, changed) =>
@@ -60,11 +65,9 @@ SCENES.permutation = {
     const most = Math.max(...changes.flat());
     return {
       height: 388,
-      seen: permutationSeen(sentence, most, state.positions),
+      seen: permutationSeen(sentence, most, state.order),
       switches: [
-        choice("Positions", { off: "without positions", on: "with positions" }, state.positions, (positions) =>
-          set({ positions }),
-        ),
+        choice("Attention", ORDERS, state.order, (order) => set({ order })),
       ],
       shapes: [
         ...WORDS.flatMap((word, index) => {
@@ -104,11 +107,15 @@ SCENES.permutation = {
   },
 };
 
-function permutationSeen(sentence, most, positions) {
+function permutationSeen(sentence, most, order) {
   const said = `“${sentence.join(" ")}”`;
   if (sentence.join() === WORDS.join()) return `${said}: drag a word to another position.`;
-  if (positions === "off") {
+  if (order === "plain") {
     return `${said}: each new vector has moved with its word, and its numbers have changed by ${fixed(most, 2)}.`;
   }
-  return `${said}: now a position is added to each word, and the new vectors have changed by up to ${fixed(most, 2)}.`;
+  const why =
+    order === "mask"
+      ? "under a causal mask a word sees only itself and what comes before it"
+      : "now a position is added to each word";
+  return `${said}: ${why}, and the new vectors have changed by up to ${fixed(most, 2)}.`;
 }

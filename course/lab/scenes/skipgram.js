@@ -40,7 +40,8 @@ SCENES.skipgram = {
       mx + ((u - ends[0][0]) / (ends[0][1] - ends[0][0])) * (width - 2 * mx),
       my + ((ends[1][1] - v) / (ends[1][1] - ends[1][0])) * (height - 2 * my),
     ];
-    const at = (word) => place(flat[words.indexOf(word)]);
+    const spots = apart(flat.map(place));
+    const at = (word) => spots[words.indexOf(word)];
     const row = (word) => rows[words.indexOf(word)];
     const sum = row(state.a).map((value, i) => value - row(state.b)[i] + row(state.c)[i]);
     const tip = place(axes.map((axis) => dot(sum, axis)));
@@ -100,5 +101,17 @@ SCENES.skipgram = {
     };
   },
 };
+
+/** Points moved up or down until no name covers another one. */
+function apart(points) {
+  const moved = points.map((point) => [...point]);
+  const byHeight = moved.toSorted((one, other) => one[1] - other[1]);
+  byHeight.forEach((point, index) => {
+    for (const [x, y] of byHeight.slice(0, index)) {
+      if (Math.abs(x - point[0]) < 66) point[1] = Math.max(point[1], y + 17);
+    }
+  });
+  return moved;
+}
 
 const away = ([x, y], [u, v]) => Math.hypot(x - u, y - v);
