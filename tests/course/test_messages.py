@@ -1,5 +1,6 @@
 """One message, three windows: a terminal, plain text and a page say the same."""
 
+import itertools
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -143,6 +144,20 @@ def test_where_only_corners_are_wrong_the_idea_is_said_to_be_right(window):
     said = " ".join(WINDOWS[window](lesson(one_left)).split())
     assert "The idea is right. One corner is left: ids may be uint8." in said
     assert "The idea is right" not in WINDOWS[window](lesson(WRONG))
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_what_a_test_says_for_itself_has_lines_of_one_length(monkeypatch, width):
+    """In its file it has lines of another length."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    name = "test_scores_depend_on_the_distance_alone"
+    wrong = ExerciseResult("RotaryEmbedding", 1, (TestResult(name, Status.WRONG, MESSAGE),), 1)
+    lines = click.unstyle(report([LessonResult("rope", (wrong,))])).splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith("  A key two positions"))
+    why = list(itertools.takewhile(bool, lines[first:]))
+    assert len(why) > 1 and max(map(len, why)) <= width
+    for line, following in itertools.pairwise(why):
+        assert len(f"{line} {following.split()[0]}") > width
 
 
 def test_a_corner_comes_after_what_is_wrong_in_its_idea():

@@ -15,10 +15,10 @@ import click
 import pytest
 
 from course import ROOT
-from course.student.watch import saves
+from course.student.watch import saves, words
 from course.student.watch.saves import Saves
 from course.student.watch.step import heading, step_of
-from course.syllabus import lessons
+from course.syllabus import find_lesson, lessons
 from course.system import terminal
 from course.system.terminal import Screen, Wrapped, advance, folded, visible_length
 
@@ -88,6 +88,15 @@ def test_a_bar_tells_the_remaining_time_when_it_knows_it(monkeypatch):
             shown.append(bar.format_eta() if bar.show_eta else "")
     assert shown[:3] == ["", "", ""]
     assert shown[-1] == "00:06:55"  # 66 s for 10 steps, and 76 s for 20
+
+
+def test_of_several_that_pass_the_last_one_matters_by_its_name():
+    bytes_needed = find_lesson("lookup").exercise("one_hot_bytes")
+    status = dict.fromkeys((one.name for one in EXERCISES), "to do")
+    several = [find_lesson("lookup").exercise(name) for name in ("lookup", "one_hot_lookup")]
+    said = click.unstyle(words.passed([*several, bytes_needed], status))
+    assert said.startswith("+ lookup, one_hot_lookup and one_hot_bytes pass. one_hot_bytes ")
+    assert click.unstyle(words.passed([bytes_needed], status)).endswith(bytes_needed.why)
 
 
 # --- the screen -----------------------------------------------------------------------------

@@ -103,6 +103,8 @@ def test_without_edits_everything_is_as_the_course_has_it(world):
     assert not (world.student / TESTS).exists() and world.status() == []
     head = git(world.student, "rev-parse", "HEAD")
     assert head == git(world.maker, "rev-parse", "HEAD"), "no commit of the student's"
+    world.publish({TEXT: CLASH})
+    assert "1 file " in world.update()
 
 
 def test_where_nothing_is_new_nothing_is_committed(world):
