@@ -389,6 +389,11 @@ def test_a_breakpoint_in_another_exercise_is_reached_and_a_save_ends_it(copied, 
     loop.until("+ one_hot_lookup passes.")
     loop.press("q")
     assert loop.ends() == 0
+    path.write_text(text.replace(stub, debugged) + helper, encoding="utf-8")
+    again = on_terminal()
+    again.until("calls a debugger")  # not before the student wants it
+    os.utime(path)
+    again.until("(Pdb)")
 
 
 @posix

@@ -133,8 +133,12 @@ class Loop:
     def _test(self, lesson: Lesson, by_itself: bool = True) -> None:
         self._tested, self._began = lesson, time.monotonic()
         self._at, self._warned, self._is_by_itself = None, False, by_itself
-        if self._screen and not by_itself and (stopping := self._with_debugger(lesson)):
-            self._debug(stopping)
+        if self._screen and (stopping := self._with_debugger(lesson)):
+            if by_itself:
+                self._news = f"exercises/{lesson.stem}.py calls a debugger: save it to start there."
+                self._after_a_run()
+            else:
+                self._debug(stopping)
             return
         at = self._exercise.name if self._exercise else ""
         self._warm.run({"lesson": lesson.stem, "exercise": at, "columns": columns()})
