@@ -57,8 +57,8 @@ def pair_turns() -> Picture:
         2.25,
         "Position 3 turns pair 0 by 3 radians, and pair 1 by 0.03",
         alt="Features 0 to 3 hold 1, 2, 3, 4. Features 0 and 2 are the point (1, 3) on the first "
-        "dial; its hand turns by 3 radians, nearly half a circle. Features 1 and 3 are the point "
-        "(2, 4) on the second dial; its hand turns by 0.03 radians and hardly moves. The tips go "
+        "dial; its hand rotates by 3 radians, nearly half a circle. Features 1 and 3 are the point "
+        "(2, 4) on the second dial; its hand rotates by 0.03 radians and hardly moves. The tips go "
         f"back to their places: {', '.join(signed(one, '.3f') for one in turned)}.",
     )
     colors = [ACCENT, SECOND, ACCENT, SECOND]
@@ -97,8 +97,8 @@ def both_hands_turn() -> Picture:
         2.75,
         "Both hands turn, and the angle between them stays",
         alt="Four dials show pair 0 of a query and of a key. With the query at 0 and the key at 2, "
-        "at 1 and 3, at 300 and 302, both hands point elsewhere each time; the angle from query "
-        f"to key is {k + 2 - q:.2f} radians in all three, and the score {scores[0]:.3f}. With the "
+        "at 1 and 3, at 300 and 302, both hands point in new directions each time; the angle from "
+        f"query to key is {k + 2 - q:.2f} radians in all three, and the score {scores[0]:.3f}. With the "
         f"query at 2 and the key at 0 the angle is {signed(k - 2 - q, '.2f')}, the score "
         f"{signed(scores[3], '.3f')}.",
     )
@@ -155,8 +155,8 @@ def cache_offset() -> Picture:
     picture, axes = diagram(
         2.75,
         "The new token comes after the cache, and only the offset tells",
-        alt="Five keys in a cache, at positions 0 to 4, each a hand turned by its position, and a "
-        "new token at position 5. With offset=5 the keys lie 5, 4, 3, 2 and 1 steps back. With "
+        alt="Five keys in a cache, at positions 0 to 4, each a hand rotated by its position, and a "
+        "new token at position 5. With offset=5 the keys are 5, 4, 3, 2 and 1 steps back. With "
         "offset=0 the new token is where the first key is, and the others are 1 to 4 steps "
         "ahead of it.",
     )
@@ -190,7 +190,7 @@ def two_layouts() -> Picture:
         3.25,
         "Rows move within their head, so that partners end up D/2 apart",
         alt="Twelve rows, two heads of width 6. Above, interleaved: rows 0 and 1, 2 and 3, 4 and 5 "
-        "are pairs, in head 1 likewise. Arrows lead each row to its new place below, where the "
+        "are pairs, in head 1 likewise. Arrows lead each row to its new position below, where the "
         f"order is {listed(after[:6])} in head 0 and {listed(after[6:])} in head 1. There a pair "
         "is three rows apart. No arrow crosses from one head to the other.",
     )
@@ -240,7 +240,7 @@ def angles_seen() -> Picture:
         f"{degrees[2][0]:.0f} degrees, pair 63 {degrees[3][0]:.0f}. With 16,384 tokens pair 50 "
         f"reaches angles all around, pair 63 {degrees[3][1]:.0f} degrees. With ntk_base pair 50 "
         f"reaches {after:.0f} degrees, and pair 63 stays in its arc. With positions divided by 4 "
-        "all stay, but the step of pair 0 from a token to the next shrinks from 1 radian to 0.25.",
+        "all stay, but pair 0's step from one token to the next shrinks from 1 radian to 0.25.",
     )
     xs, radius = (2.35, 3.65, 4.95, 6.25), 0.5
     for pair, x in zip(shown, xs, strict=True):
@@ -314,7 +314,7 @@ def score_by_distance() -> Picture:
     picture, axes = chart(
         4.0,
         "RoPE and ALiBi score distance alone, wherever the tokens are",
-        alt="The score of the same two tokens over 0 to 64 steps back, at five places of a text. "
+        alt="The score of the same two tokens over 0 to 64 steps back, at five places in a text. "
         "Sinusoidal rows, added: five different curves. RoPE: the five curves are one, which goes "
         "up and down. ALiBi, head 5 of 8: one straight line, falling by 2.",
         x="steps from the query back to the key",
@@ -338,10 +338,10 @@ def where_each_acts() -> Picture:
     picture, axes = diagram(
         3.2,
         "Positions enter at three points: a sum, a rotation, a penalty",
-        alt="The way of tokens through a transformer. Learned and sinusoidal rows are added to the "
+        alt="How tokens pass through a transformer. Learned and sinusoidal rows are added to the "
         "token rows, once. In each layer the sum becomes queries, keys and values. RoPE turns "
         "queries and keys. Their products are the scores, from which ALiBi subtracts a penalty. "
-        "Softmax makes weights of the scores, and the weights mix the values.",
+        "Softmax turns the scores into weights, and the weights mix the values.",
     )
     of_rows, of_rope, of_alibi = map(color_of, ("sinusoidal", "rope", "alibi"))
     outline(axes, (2.62, 0.08), (4.26, 3.02))

@@ -134,7 +134,7 @@ def slow_hands_never_go_round() -> Picture:
         alt=f"The wavelengths of {len(turns)} hands on a logarithmic axis: a straight line from "
         f"{turns[0]:.2f} positions for hand 0 to {turns[-1]:,.0f} for hand {len(turns) - 1}, just "
         f"below the limit of {limit:,.0f}. The trained length of {trained} crosses it after hand "
-        f"{seen - 1}: the hands above have not gone round once.",
+        f"{seen - 1}: the hands after it have not completed a turn.",
         x="hand",
         y="wavelength (positions)",
     )

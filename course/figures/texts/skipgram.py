@@ -143,7 +143,7 @@ def scores_and_pmi() -> Picture:
         "kingdom, 171": (SECOND, (-0.05, 0.4)),
     }
     told = "; ".join(
-        f"{name} numbers a word: from {found[name][0]:.2f} to {found[name][-1]:.2f}"
+        f"{name} numbers per word: from {found[name][0]:.2f} to {found[name][-1]:.2f}"
         for name in lines
     )
     picture, axes = chart(
@@ -178,7 +178,7 @@ def king_man_woman() -> Picture:
         f"nearer on paper, but is {to_queen:.2f} away, most of it out of the page. Right, the "
         "cosine of the fourth corner with the nearest words: "
         + ", ".join(f"{word} {cosine:.4f}" for word, cosine in found["nearest"].items())
-        + ". King is an input, and left out by the rule.",
+        + ". King is an input, so the rule leaves it out.",
         columns=2,
         width_ratios=[1.15, 1],
     )
@@ -261,7 +261,7 @@ def _map(name: str, finding: str, colors: dict[str, str]) -> Picture:
         finding,
         alt="A map of words: "
         + "; ".join(f"{kind}: {', '.join(words)}" for kind, words in places.items())
-        + f". Most kinds lie apart. The two axes hold {found['share_of_variance']:.0%} of the "
+        + f". Most groups are apart. The two axes hold {found['share_of_variance']:.0%} of the "
         "variance.",
     )
     words = {word: kind for kind, of_kind in places.items() for word in of_kind}
