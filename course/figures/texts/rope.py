@@ -98,8 +98,8 @@ def both_hands_turn() -> Picture:
         "Both hands turn, and the angle between them stays",
         alt="Four dials show pair 0 of a query and of a key. With the query at 0 and the key at 2, "
         "at 1 and 3, at 300 and 302, both hands point in new directions each time; the angle from "
-        f"query to key is {k + 2 - q:.2f} radians in all three, and the score {scores[0]:.3f}. With the "
-        f"query at 2 and the key at 0 the angle is {signed(k - 2 - q, '.2f')}, the score "
+        f"query to key is {k + 2 - q:.2f} radians in all three, and the score {scores[0]:.3f}. "
+        f"With the query at 2 and the key at 0 the angle is {signed(k - 2 - q, '.2f')}, the score "
         f"{signed(scores[3], '.3f')}.",
     )
     for (m, n), score, x in zip(places, scores, (0.95, 2.6, 4.25, 6.1), strict=True):
