@@ -12,7 +12,7 @@ class CourseLab extends HTMLElement {
     this.figure = document.createElement("div");
     this.figure.className = "lab";
     this.figure.role = "group";
-    this.figure.ariaLabel = this.getAttribute("title") ?? "A figure to play with";
+    this.figure.ariaLabel = this.scene.hint;
     const { needs } = this.scene;
     if (!needs || window.COURSE_NUMBERS) return this.begin();
     const script = Object.assign(document.createElement("script"), { src: NUMBERS_ADDRESS });
@@ -22,7 +22,8 @@ class CourseLab extends HTMLElement {
 
   begin() {
     const { start } = this.scene;
-    this.state = { ...start, ...JSON.parse(this.dataset.start ?? "{}") };
+    const first = typeof start === "function" ? start() : start; // one that depends on the student's
+    this.state = { ...first, ...JSON.parse(this.dataset.start ?? "{}") };
     this.append(this.figure);
     this.classList.add("ready");
     new ResizeObserver(() => this.draw()).observe(this.figure);

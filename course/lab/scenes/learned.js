@@ -17,7 +17,7 @@ SCENES.learned = {
     const row = table[position];
     const left = 112;
     const wide = (width - left) / token.length;
-    const high = 13;
+    const high = 11;
     const top = 24;
     const most = Math.max(...table.flat().map(Math.abs));
     const y = (at) => top + (at + 0.5) * high;
