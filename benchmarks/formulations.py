@@ -137,7 +137,7 @@ def rope_problem(batch: int, heads: int, length: int, size: int, offset: int = 0
         [
             Formulation("ours: apply_rope", lambda: apply_rope(x, cos, sin)),
             Formulation("ours: RotaryEmbedding", lambda: module(x, offset)),
-            Formulation("turned halves (GPT-NeoX)", lambda: turned_halves(x, cos, sin)),
+            Formulation("rotated halves (GPT-NeoX)", lambda: turned_halves(x, cos, sin)),
             Formulation(
                 "products of halves (nanochat)",
                 lambda: products_of_halves(x, half_cos, half_sin),
@@ -149,7 +149,7 @@ def rope_problem(batch: int, heads: int, length: int, size: int, offset: int = 0
         ],
         floor=x.clone,
         tolerance=x.abs().max().item() * _error_of_float32_angles(offset + length),
-        for_scale={"for scale: the projection to these queries": lambda: tokens @ weight},
+        for_scale={"for comparison: the projection to these queries": lambda: tokens @ weight},
     )
 
 

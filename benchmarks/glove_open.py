@@ -137,7 +137,7 @@ def ways_to_query(text: Path, query: np.ndarray) -> dict[str, Callable[[], list[
 
     ways = {
         "ours: nearest_by_cosine": lambda: nearest_by_cosine(wanted, rows, 10)[0].tolist(),
-        "ours: WordVectors.nearest, unit rows kept": nearest,
+        "ours: WordVectors.nearest, stores unit rows": nearest,
     }
     if _installed("gensim"):
         from gensim.models import KeyedVectors
@@ -145,7 +145,7 @@ def ways_to_query(text: Path, query: np.ndarray) -> dict[str, Callable[[], list[
         keyed = KeyedVectors(vectors.vectors.shape[1])
         keyed.add_vectors(vectors.words, vectors.vectors)
         keyed.fill_norms()
-        ways["gensim, lengths kept"] = lambda: [
+        ways["gensim, stores lengths"] = lambda: [
             keyed.key_to_index[word] for word, _ in keyed.similar_by_vector(query, topn=10)
         ]
     return ways

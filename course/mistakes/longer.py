@@ -336,7 +336,7 @@ mistake(
         _FIRST: "x[..., x.shape[-1] - self.rotary_dim :]",
         "(turned, " + _REST: "(x[..., : x.shape[-1] - self.rotary_dim], turned",
     },
-    says="PartialRotary turns the last features instead of the first.",
+    says="PartialRotary rotates the last features instead of the first.",
     look="Which end of a head does the docstring name?",
     common=True,
 )
@@ -363,8 +363,8 @@ mistake(
         }
         for whole_rates in (False, True)
     ),
-    says="PartialRotary pairs feature i with D/2 + i of the whole head, not of the turned part.",
-    look="If four of sixteen features turn, which is the partner of feature 0?",
+    says="PartialRotary pairs feature i with D/2 + i of the whole head, not of the rotated part.",
+    look="If four of sixteen features rotate, which is the partner of feature 0?",
     common=True,
 )
 
@@ -378,8 +378,8 @@ mistake(
         _FORWARD: "even = x[..., : x.shape[-1] // 2 * 2]\n"
         "        turned = self.rotary(even, offset)[..., : self.rotary_dim]",
     },
-    says="PartialRotary turns the whole head, and takes the first features of the result.",
-    look="If four of sixteen features turn, which is the partner of feature 0?",
+    says="PartialRotary rotates the whole head, and takes the first features of the result.",
+    look="If four of sixteen features rotate, which is the partner of feature 0?",
 )
 mistake(
     {_MADE: "RotaryEmbedding(max_seq_len, rotary_dim, base ** (rotary_dim / head_dim))"},
@@ -390,12 +390,12 @@ mistake(
 mistake(
     {", offset)": ")"},
     says="PartialRotary ignores the offset, so a token after the cache is at position 0 again.",
-    look="Which positions does the RoPE within hear of?",
+    look="Which positions does the inner RoPE get?",
     common=True,
 )
 mistake(
     {_JOINED: "turned"},
-    says="PartialRotary returns the turned features only, `rotary_dim` of them.",
+    says="PartialRotary returns the rotated features only, `rotary_dim` of them.",
     look="How many features should come back?",
 )
 mistake(
@@ -403,7 +403,7 @@ mistake(
         _JOINED: "torch.cat((turned, *[turned] * (x.shape[-1] // max(self.rotary_dim, 1))), dim=-1)"
         "[..., : x.shape[-1]]"
     },
-    says="PartialRotary repeats the turned features where the others belong.",
+    says="PartialRotary repeats the rotated features where the others belong.",
     look="From which tensor do the last features of the result come?",
 )
 mistake(
@@ -413,7 +413,7 @@ mistake(
 )
 mistake(
     {f"(turned, {_REST})": f"({_REST}, turned)"},
-    says="PartialRotary puts the turned features behind the others.",
+    says="PartialRotary puts the rotated features behind the others.",
     look="In which order should the two parts be in the result?",
 )
 mistake(
@@ -423,7 +423,7 @@ mistake(
         _FORWARD: "",
         _JOINED: "self.rotary(x, offset)",
     },
-    says="PartialRotary turns all features, however many `rotary_dim` allows.",
+    says="PartialRotary rotates all features, however many `rotary_dim` allows.",
     look="Which features should come back as they were?",
 )
 mistake(
@@ -436,7 +436,7 @@ mistake(
 )
 mistake(
     {_FORWARD: f"turned = self.rotary({_FIRST}.transpose(-3, -2), offset).transpose(-3, -2)"},
-    says="PartialRotary expects (B, T, H, D), and turns heads instead of positions.",
+    says="PartialRotary expects (B, T, H, D), and rotates heads instead of positions.",
     look="Which axis is T in (B, H, T, D)?",
 )
 mistake(
@@ -446,7 +446,7 @@ mistake(
         "\n        if self.rotary_dim:"
         "\n            turned = turned.unflatten(-1, (2, -1)).mT.flatten(-2)"
     },
-    says="PartialRotary turns neighbors, features 2i and 2i + 1, instead of split halves.",
+    says="PartialRotary rotates neighbors, features 2i and 2i + 1, instead of split halves.",
     look="Which feature is the partner of feature 0 in this course?",
 )
 mistake(
@@ -461,12 +461,12 @@ mistake(
 )
 mistake(
     {_FIRST: "x[..., : -(x.shape[-1] - self.rotary_dim)]"},
-    says="PartialRotary counts the turned features from the end, and takes none where all turn.",
+    says="PartialRotary counts the rotated features from the end, and takes none where all rotate.",
     look="What is x[..., :-0]?",
 )
 mistake(
     {_FIRST: "x[..., -self.rotary_dim :]"},
-    says="PartialRotary turns the last features and puts them where the first belong.",
+    says="PartialRotary rotates the last features and puts them where the first belong.",
     look="Which features go into the RoPE, and which ones are put behind them?",
 )
 mistake(
@@ -474,7 +474,7 @@ mistake(
     {_MADE: f"{_MADE} if rotary_dim else RotaryEmbedding(max_seq_len, head_dim, base)"},
     {"self.rotary_dim = rotary_dim": "self.rotary_dim = rotary_dim = rotary_dim or head_dim"},
     says="PartialRotary takes a `rotary_dim` of 0 for all features, or fails for it.",
-    look="What is `x` when no feature is to turn? Is 0 true in Python?",
+    look="What is `x` when no feature should rotate? Is 0 true in Python?",
 )
 mistake(
     {_REST: "x[..., self.rotary_dim :].float()"},
@@ -506,14 +506,14 @@ mistake(
 mistake(
     {"0 <= rotary_dim <= head_dim": "0 <= rotary_dim <= head_dim + 2"},
     {"        if rotary": "        rotary_dim = min(rotary_dim, head_dim)\n        if rotary"},
-    says="PartialRotary accepts more features to turn than there are.",
+    says="PartialRotary accepts more features to rotate than there are.",
     look="What should happen for rotary_dim = 8 with head_dim = 6?",
 )
 mistake(
     {"0 <= rotary_dim <= head_dim": "0 <= rotary_dim < head_dim"},
     {_BAD_PART: f"head_dim % 2 or {_BAD_PART}"},
     says="PartialRotary refuses what is allowed: none, all, or some features of an odd head.",
-    look="Which numbers of features may turn? Does the width of the head itself have to be even?",
+    look="Which numbers of features may rotate? Does the width of the head itself have to be even?",
 )
 mistake(
     {_MADE: "RotaryEmbedding(2 * max_seq_len, rotary_dim, base)"},
@@ -1170,12 +1170,12 @@ mistake(
         "    halves = []": "    return _axes_in_turn(x, rows, cols, "
         f"{_EACH_RATE_TWICE}.repeat_interleave(2))\n    halves = []"
     },
-    says="rope_2d turns pairs by rows and columns in turn, not one half of the features by each.",
-    look="Which features does `rows` turn in the docstring, and which ones `cols`?",
+    says="rope_2d rotates pairs by rows and columns in turn, not one half of the features by each.",
+    look="Which features does `rows` rotate in the docstring, and which ones `cols`?",
 )
 mistake(
     {_PAIRED: "in (first, cols), (second, rows):"},
-    says="rope_2d turns the first half by the columns and the second by the rows.",
+    says="rope_2d rotates the first half by the columns and the second by the rows.",
     look="Which half of the features belongs to the rows?",
     common=True,
 )
@@ -1193,14 +1193,14 @@ mistake(
         )
     ),
     {_ABSOLUTE: "places.long()", "places.sign()[:, None] * ": ""},
-    says="rope_2d looks negative places up in a table, where they count from the end.",
-    look="Which row of a table is row -1? What is the angle at place -1?",
+    says="rope_2d looks up negative positions in a table, where they count from the end.",
+    look="Which row of a table is row -1? What is the angle at position -1?",
     common=True,
 )
 mistake(
     {"places.sign()[:, None] * ": ""},
-    says="rope_2d turns negative places as if they were positive.",
-    look="Which way does place -1 turn? Which of cos and sin changes its sign?",
+    says="rope_2d rotates negative positions as if they were positive.",
+    look="Which way does position -1 rotate? Which of cos and sin changes its sign?",
     common=True,
 )
 mistake(
@@ -1209,7 +1209,7 @@ mistake(
         "        cos, sin = (t[:, : head_dim // 4].repeat(1, 2) for t in (cos, sin))"
     },
     says="rope_2d takes its rates from a head of width D instead of D/2.",
-    look="Each half is turned like a head. How wide is that head?",
+    look="Each half is rotated like a head. How wide is that head?",
     common=True,
 )
 mistake(
@@ -1224,7 +1224,7 @@ mistake(
     {_ABSOLUTE: "places.long().abs().sort().values"},
     {_TURNED: "apply_rope(half, cos[: x.shape[-2]], sin[: x.shape[-2]])"},
     {"steps = places.long().abs()": "steps = places = torch.arange(len(places), device=x.device)"},
-    says="rope_2d takes the places for 0, 1, 2, ... or for sorted.",
+    says="rope_2d assumes that the positions are 0, 1, 2, ... or sorted.",
     look="May two tokens be in the same row? In which order may positions come?",
 )
 mistake(
@@ -1241,7 +1241,7 @@ mistake(
         _TURNED: "apply_rope(half.unflatten(-1, (-1, 2)).mT.flatten(-2), cos[steps],"
         " places.sign()[:, None] * sin[steps]).unflatten(-1, (2, -1)).mT.flatten(-2)"
     },
-    says="rope_2d turns neighbors, features 2i and 2i + 1 of each half, instead of split halves.",
+    says="rope_2d rotates neighbors, features 2i and 2i + 1 of each half, instead of split halves.",
     look="Which feature is the partner of the first one within a half?",
 )
 
@@ -1264,8 +1264,8 @@ def pairs_across_the_whole_head(x, rows, cols, base=10000.0):
 
 mistake(
     {_TURNED: "apply_rope(half, cos[steps], -places.sign()[:, None] * sin[steps])"},
-    says="rope_2d turns backwards.",
-    look="Into what does place 1 turn the point (1, 0)?",
+    says="rope_2d rotates backwards.",
+    look="Where does position 1 rotate the point (1, 0)?",
 )
 mistake(
     {"cos, sin =": "sin, cos ="},
@@ -1277,20 +1277,20 @@ mistake(
     {_PAIRED: "in (first, rows), (second, rows):"},
     {_PAIRED: "in (first, cols), (second, cols):"},
     {_PAIRED: "in (first, rows + cols), (second, rows + cols):"},
-    says="rope_2d turns both halves by the same places.",
+    says="rope_2d rotates both halves by the same positions.",
     look="Which half knows the row, and which one the column?",
 )
 mistake(
     {_PAIRED: "in (first, rows), (first, cols):"},
     {_PAIRED: "in (second, rows), (second, cols):"},
     {_PAIRED: "in (second, rows), (first, cols):"},
-    says="rope_2d turns the wrong half of the features, or one of them twice.",
+    says="rope_2d rotates the wrong half of the features, or one of them twice.",
     look="From which half of x does each half of the result come?",
 )
 mistake(
     {_PAIRED: "in [(first, rows)]:", _TWO: "torch.cat((*halves, second), dim=-1)"},
     {_PAIRED: "in [(second, cols)]:", _TWO: "torch.cat((first, *halves), dim=-1)"},
-    says="rope_2d turns one half and leaves the other as it came.",
+    says="rope_2d rotates one half and leaves the other as it came.",
     look="How many of the features does the result change, if row and column are not 0?",
 )
 mistake(
@@ -1306,8 +1306,8 @@ mistake(
         " (second, cols.long() - min(cols.tolist(), default=0)):"
     },
     {_PAIRED: "in (first, rows.clamp(min=0)), (second, cols.clamp(min=0)):"},
-    says="rope_2d moves, stretches or cuts the places before it turns.",
-    look="Is the angle of a place the same whatever the other places are?",
+    says="rope_2d moves, stretches or cuts the positions before it rotates.",
+    look="Is the angle of a position the same whatever the other positions are?",
 )
 mistake(
     {"base: float = 10000.0": "base: float = 100.0"},
@@ -1317,15 +1317,15 @@ mistake(
 mistake(
     {_ABSOLUTE: "(places * places.sign()).long()"},
     {_ABSOLUTE: "places.abs().to(torch.uint8).long()"},
-    says="rope_2d computes in the small dtype of the places, in which some numbers do not exist.",
+    says="rope_2d computes in the positions' small dtype, in which some numbers do not exist.",
     look="What is the absolute value of -128 in int8?",
 )
 mistake(
     {_LENGTH: "x.shape[-2]"},
     {_LENGTH: "1024"},
     {_LENGTH: "max(steps.tolist(), default=0)"},
-    says="rope_2d makes its tables too short for the places.",
-    look="How many rows must a table have, so that it has a row for the largest place?",
+    says="rope_2d makes its tables too short for the positions.",
+    look="How many rows must a table have, so that it has a row for the largest position?",
 )
 mistake(
     {_LENGTH: "4096", _ABSOLUTE: "places.long().abs().clamp(max=4095)"},

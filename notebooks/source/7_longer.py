@@ -61,7 +61,7 @@ guess.compare(
 # finished a turn in 4,096 positions. The 21 made 32 turns or more, so each of them repeats within
 # 128 positions.
 #
-# The ramp looks curved, but it is linear in the number of *turns*, which falls by 13 % from pair
+# The ramp looks curved, but it is linear in the number of *turns*, which falls by 13% from pair
 # to pair. Pair 33, in the middle of the ramp, made 5.6 turns, which is much nearer to 1 than to
 # 32.
 #
@@ -116,7 +116,7 @@ guess.compare(
 # in training. YaRN: 0.816, almost unchanged.
 #
 # Far away it is the other way around: there YaRN agrees with the divided positions and stays
-# within the range of scores that occurred in training. With the trained frequencies, scores go on
+# within the range of scores that occurred in training. With the trained frequencies, scores keep
 # falling. Here are the means:
 #
 # </details>
@@ -138,7 +138,7 @@ for name, of_name in scores.items():
 # wrong nearby, and what goes wrong far away?
 #
 # ### BEGIN SOLUTION
-# Nearby: the fast pairs tell neighbors apart. Divided by 4, they turn by a quarter of a radian
+# Nearby: the fast pairs tell neighbors apart. Divided by 4, they rotate by a quarter of a radian
 # per step instead of one, so the angles between neighbors differ from those in training, and
 # neighbors look similar. This harms short texts, too. Far away: the slow pairs didn't finish a
 # turn in training. Unchanged, they leave their trained arc as soon as the text is longer than in
@@ -156,7 +156,7 @@ for name, of_name in scores.items():
 # are all ones, so they score 96 at distance 0. What do they score at distance 2,000 in each case?
 
 # %% tags=["guess"]
-guess = Guess(none_turned=..., of_24_turned=..., all_turned=...)
+guess = Guess(none_rotated=..., of_24_rotated=..., all_rotated=...)
 
 # %%
 far = {}
@@ -164,14 +164,14 @@ for rotary_dim in (0, 24, 96):
     rotary = longer.PartialRotary(2048, 96, rotary_dim)
     turned = rotary(torch.ones(2048, 96))
     far[rotary_dim] = turned @ turned[0]  # query at 0, keys at all positions
-curves = {f"{name} of 96 turned": of_name[1:] for name, of_name in far.items()}
+curves = {f"{name} of 96 rotated": of_name[1:] for name, of_name in far.items()}
 figures.score_by_distance(curves)
 
 # %% tags=["guess"]
 guess.compare(
-    none_turned=far[0][2000].item(),
-    of_24_turned=far[24][2000].item(),
-    all_turned=far[96][2000].item(),
+    none_rotated=far[0][2000].item(),
+    of_24_rotated=far[24][2000].item(),
+    all_rotated=far[96][2000].item(),
 )
 
 # %% [markdown]

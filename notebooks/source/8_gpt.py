@@ -67,7 +67,7 @@ guess.compare(
 #
 # Two tokens, and 8 of the 72 numbers. Memory holds one token after another, and `view` cuts it
 # into three equal pieces, so head 0 gets all twelve features of the first two tokens. Only a
-# piece at the front and one at the back happen to be right. Attention runs on it without an
+# piece at the start and one at the end happen to be right. Attention runs on it without an
 # error, treating the three thirds of one token as three tokens.
 #
 # </details>
@@ -96,7 +96,7 @@ guess.compare(parameters=n_parameters, share_of_the_table=n_table / n_parameters
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 60,544, and 18 % of them are the table: 172 · 64 = 11,008. It is used at both ends and counted
+# 60,544, and 18% of them are the table: 172 · 64 = 11,008. It is used at both ends and counted
 # once. Attention has $4C^2 = 16{,}384$, and the MLP twice as many. No number in the model says
 # where a token is.
 #
@@ -237,9 +237,9 @@ guess.compare(one_list_of_caches=in_pieces, new_caches_each_time=forgetful)
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 1.16 as before, with logits that differ only by rounding; and 1.31. With new caches, each word
-# is predicted from one, two or three words before it, at positions 0 to 2. That it isn't worse
-# says something about the kingdom: even so few words give away most of a sentence. It also shows
+# 1.16 as before, with logits that differ only by rounding, and 1.31. With new caches, each word
+# is predicted from one to three words, at positions 0 to 2. The loss isn't worse because of the
+# kingdom: even so few words give away most of a sentence. It also shows
 # why this mistake is hard to notice: the text still looks good, and only a comparison with the
 # whole text reveals it.
 #
@@ -283,8 +283,8 @@ guess.compare(with_caches=n_read["with caches"], without=n_read["without"])
 # <details><summary>What happened, and why</summary>
 #
 # 100 and 5,050: the full stop and 99 words once each, against 1 + 2 + … + 100. The clock shows a
-# smaller difference, because a model as small as this one spends its time on calls and not on
-# numbers. The difference grows with the model and with the text.
+# smaller difference, because a model as small as this one spends its time on function calls,
+# not on numbers. The difference grows with the model and with the text.
 #
 # </details>
 
@@ -294,7 +294,7 @@ guess.compare(with_caches=n_read["with caches"], without=n_read["without"])
 # %% [markdown] tags=["prediction"]
 # The model writes 100 texts of 23 words at each of three temperatures. As a measure of nonsense,
 # we count pairs of neighboring words that never occur in the kingdom, such as "queen barked". At
-# temperature 1 it is 2 % of the pairs. What is it at 0.5, and at 2? And at 0, how many different
+# temperature 1 it is 2% of the pairs. What is it at 0.5, and at 2? And at 0, how many different
 # texts are there among the 100?
 
 # %% tags=["guess"]
@@ -319,10 +319,10 @@ guess.compare(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# 0.1 % at 0.5, 34 % at 2, and a single text at 0: without a random draw there is only one way to
-# go on. A low temperature makes few mistakes and says the same things again and again. A high one
-# flattens the probabilities even where the model is sure, such as after "fetched a", and then one
-# wrong word leads to the next.
+# 0.1% at 0.5, 34% at 2, and a single text at 0: without a random draw there is only one way to
+# continue. A low temperature makes few mistakes and says the same things again and again. A high
+# one flattens the probabilities even where the model is sure, such as after "fetched a", and then
+# one wrong word leads to the next.
 #
 # Temperature 1 samples what the model has learned, with all its doubts. Try `top_k=5` at 2.
 #

@@ -2,8 +2,8 @@
 # # 9. A real model on your code
 #
 # **Does all this hold in a real model?** Here you try out the parts in which a Llama differs from
-# your GPT, on small numbers first. At the end, SmolLM2 runs on your functions if you've fetched it
-# (`course data smollm2`, 98 MB).
+# your GPT, on small numbers first. At the end, SmolLM2 runs on your functions if you've fetched
+# it (`course data smollm2`, 98 MB).
 #
 # Write your guess into its cell before you run the next one.
 
@@ -24,9 +24,9 @@ _ = torch.manual_seed(0)
 # ## A norm without a mean
 
 # %% [markdown] tags=["prediction"]
-# We take 1,000 random tokens of 64 features and norm them with `nn.LayerNorm` and with your
-# `RMSNorm`. Then we add 3 to every feature, and norm again. By how much does the result of each
-# change, at most?
+# We take 1,000 random tokens with 64 features and normalize them with `nn.LayerNorm` and with
+# your `RMSNorm`. Then we add 3 to every feature, and normalize again. By how much does the result
+# of each change, at most?
 
 # %% tags=["guess"]
 guess = Guess(layer_norm_changes_by=..., rms_norm_changes_by=...)
@@ -47,8 +47,8 @@ guess.compare(layer_norm_changes_by=changes["layer norm"], rms_norm_changes_by=c
 #
 # Layer norm subtracts the mean, so adding the same number everywhere changes only the last
 # digits. RMSNorm keeps the mean: the row gets longer in that direction, and all its other
-# features get smaller when it is divided. A Llama can live with that because what is added to its
-# stream hardly has a common mean.
+# features get smaller when it is divided. A Llama can live with that, because the vectors that
+# are added to its stream hardly have a common mean.
 #
 # </details>
 
@@ -56,9 +56,9 @@ guess.compare(layer_norm_changes_by=changes["layer norm"], rms_norm_changes_by=c
 # ## Who shares a key head?
 
 # %% [markdown] tags=["prediction"]
-# Nine query heads, three key heads. `repeat_heads` makes the key heads 0 0 0 1 1 1 2 2 2. A friend
-# writes `x.repeat(1, 3, 1, 1)`, which makes 0 1 2 0 1 2 0 1 2. How many of the nine query heads
-# read the right key head anyway?
+# Nine query heads, three key heads. `repeat_heads` makes the key heads 0 0 0 1 1 1 2 2 2. A
+# friend writes `x.repeat(1, 3, 1, 1)`, which makes 0 1 2 0 1 2 0 1 2. How many of the nine query
+# heads read the right key head anyway?
 
 # %% tags=["guess"]
 guess = Guess(right_anyway=...)
@@ -97,11 +97,11 @@ guess.compare(right_anyway=int((right == tiled).sum()))
 # </details>
 
 # %% [markdown]
-# ## What the cache holds
+# ## What is in the cache
 
 # %% [markdown] tags=["prediction"]
 # Two attentions with C = 72 and H = 9 read a text of 100 tokens with a cache: one has K = 9, the
-# other K = 3. How many numbers does each cache hold afterwards?
+# other K = 3. How many numbers does each cache contain afterwards?
 
 # %% tags=["guess"]
 guess = Guess(nine_key_heads=..., three_key_heads=...)
@@ -123,9 +123,9 @@ guess.compare(nine_key_heads=held[9], three_key_heads=held[3])
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Keys and values, 100 tokens, K · D numbers each with D = 8: 2 · 100 · 72 = 14,400, and 4,800.
-# The queries still have nine heads, so the model asks as many questions as before. It only keeps
-# fewer answers.
+# There are keys and values for 100 tokens, with K · D numbers each and D = 8: 2 · 100 · 72 =
+# 14,400, and 4,800. The queries still have nine heads, so the model asks as many questions as
+# before. It just keeps fewer answers.
 #
 # </details>
 
@@ -134,8 +134,8 @@ guess.compare(nine_key_heads=held[9], three_key_heads=held[3])
 
 # %% [markdown] tags=["prediction"]
 # A head of 16 features was trained with interleaved pairs. We move its rows to split halves with
-# your `interleaved_to_half`, once as we should and once not at all, and look at the attention of
-# one query to twelve tokens. The scores at distance 0 don't depend on any rotation. Which other
+# your `interleaved_to_half`, or forget to, and look at the attention from one query to twelve
+# tokens. The scores at distance 0 don't depend on any rotation. Which other
 # distances are still right in the unmoved version?
 
 # %% tags=["guess"]
@@ -166,8 +166,8 @@ guess.compare(how_many_distances_are_right=int(same.sum()))
 # <details><summary>What happened, and why</summary>
 #
 # Only distance 0. Without rotation both versions are equal, since the same rows are multiplied,
-# just in another order. From distance 1 on, features are turned together that don't belong
-# together. Both versions run without an error and look like attention.
+# just in another order. From distance 1 on, features that don't belong together are rotated as a
+# pair. Both versions run without an error and look like attention.
 #
 # </details>
 
@@ -196,13 +196,13 @@ else:
 # each version?
 #
 # ### BEGIN SOLUTION
-# When rows are so small that eps counts. Inside the root, eps = 1e-5 acts like a row of size
+# When rows are so small that eps matters. Inside the root, eps = 1e-5 acts like a row of size
 # 0.003; outside, like one of size 0.00001. So quiet rows come out much louder in the colleague's
 # version. A row of zeros gives 0 in both, but the root itself has no finite slope at 0: the
 # colleague's gradient is nan there, and the right one is 1 / sqrt(eps).
 #
-# *Grading: 1 point for "with small rows, because eps counts at another size", 1 for the gradient
-# at zero (nan against finite).*
+# *Grading: 1 point for "with small rows, because eps matters at a different size", 1 for the
+# gradient at zero (nan against finite).*
 # ### END SOLUTION
 
 # %% [markdown] answer="what-a-first-word-proves" points=2

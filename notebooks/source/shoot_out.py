@@ -32,7 +32,7 @@ corpus = load_corpus()
 n_characters = len(set(corpus.text))
 print(f"{corpus.name}: {len(corpus.text):,} characters, {n_characters} different ones")
 loss_of_a_guess = math.log(n_characters)
-print(f"a random guess costs ln {n_characters} = {loss_of_a_guess:.2f} nats a character\n")
+print(f"a random guess costs ln {n_characters} = {loss_of_a_guess:.2f} nats per character\n")
 for scheme in schemes_for(QUICK.size.n_layers):
     print(f"{scheme:<12}{SCHEMES[scheme].sentence}")
 
@@ -55,7 +55,7 @@ for result in results.values():
     sources |= result.sources
 borrowed = [name for name in sources if sources[name] == "borrowed"]
 borrowed = textwrap.wrap(", ".join(borrowed) or "nothing", width=90)
-print("\nborrowed, because yours did not pass a check yet:", *borrowed, sep="\n")
+print("\nborrowed, because yours hasn't passed yet:", *borrowed, sep="\n")
 
 # %%
 figures.losses_by_length({scheme: result.held_out for scheme, result in results.items()}, CONTEXT)
@@ -82,18 +82,18 @@ guess.compare(
 # | RoPE | 0.41 | 0.72 | 1.57 | 2.02 | 2.05 | 2.23 |
 # | ALiBi | 0.41 | 0.37 | 0.36 | 2.10 | 2.09 | 2.06 |
 # | T5's bias | 0.54 | 0.67 | 1.02 | 2.13 | 2.19 | 2.26 |
-# | a quarter turned | 0.49 | 1.77 | 2.96 | 2.05 | 2.31 | 2.68 |
+# | a quarter rotated | 0.49 | 1.77 | 2.96 | 2.05 | 2.31 | 2.68 |
 #
 # **At 64** RoPE wins on TinyShakespeare, in agreement with the literature. On the kingdom there
 # is no winner: learned, RoPE and ALiBi are within 0.01 of each other for each of three seeds.
 # That text is so regular that any clear notion of order is enough.
 #
-# **At 256** ALiBi wins on both. Its penalty goes on as before, and its loss even falls: in a
+# **At 256** ALiBi wins on both. Its penalty continues as before, and its loss even falls: in a
 # longer window, a smaller share of the characters is at the beginning, where little is known yet.
 # The learned table has rows up to 255, but no gradient ever reached those after row 63; on the
 # kingdom it ends up as bad as random guessing. The sinusoids have a formula for every position,
 # but the model never saw those positions in training and cannot use them. RoPE is in between:
-# near tokens look the same as ever, and far ones are at distances that it has never seen. With
+# near tokens look the same as before, and far ones are at distances that it has never seen. With
 # only a quarter of the features rotated, it is nearly as good at 64 and much worse at 256: see
 # surprise 4. T5's bias could learn ALiBi's penalty, but it is behind ALiBi at every length: see
 # surprise 5.
@@ -170,7 +170,7 @@ guess.compare(**wrote)
 # a line of the 2017 paper that is easy to overlook.
 
 # %% [markdown] tags=["prediction"]
-# We leave the factor out. A sine wave has a root mean square of 0.71; a token's row starts at
+# We leave out the factor. A sine wave has a root mean square of 0.71; a token's row starts at
 # 0.02. Training can make the rows larger, so what does leaving it out cost: nothing, a little, or
 # so much that the model falls behind the one without positions?
 
@@ -252,7 +252,7 @@ follows.index_put_(
 shares = follows / follows.sum(1, keepdim=True)
 held_out = training.held_out_ids
 bigrams = -shares[held_out[:-1], held_out[1:]].log().mean().item()
-print(f"who only counts which character follows which: {bigrams:.2f}")
+print(f"counting only which character follows which: {bigrams:.2f}")
 
 # %% tags=["guess"]
 guess.compare(one_layer=raised[1], two_layers=raised[2])
@@ -260,12 +260,12 @@ guess.compare(one_layer=raised[1], two_layers=raised[2])
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# With one layer, shuffling changes nothing at all. The last token is the query, and to it the
-# others are a bag: which characters occurred, and how often. That is all that "none" has besides
-# the last character, and it is worth something: 1.86 against 1.99 for counting on the kingdom,
-# 2.42 against 2.49 on TinyShakespeare. The longer the text, the more the bag contains, and the
-# less it says about the current position. So the loss of "none" climbs with the length, although
-# it has no positions that could be new.
+# With one layer, shuffling changes nothing at all. To the last token, which is the query, the
+# others are a bag: it knows which characters occurred, and how often. That is all that "none" has
+# besides the last character, and it is worth something: 1.86 against 1.99 for counting on the
+# kingdom, 2.42 against 2.49 on TinyShakespeare. The longer the text, the more the bag contains,
+# and the less it says about the current position. So the loss of "none" climbs with the length,
+# although it has no positions that could be new.
 #
 # With two layers, shuffling *does* hurt: 1.68 becomes 2.29 on the kingdom, and 2.41 becomes 2.51
 # on TinyShakespeare. The causal mask lets token 5 see five others and token 50 see fifty, so what
@@ -282,8 +282,8 @@ guess.compare(one_layer=raised[1], two_layers=raised[2])
 # changes that let a trained RoPE model read longer texts. All were measured on the model above,
 # after its training. Linear interpolation divides every position by the factor of the length, so
 # that no angle is larger than in training. NTK-aware scaling enlarges the base. YaRN's
-# frequencies leave fast pairs unchanged and divide slow ones. A pair is fast if it turns
-# `beta_fast` times within the trained text: 32 times in the paper ("yarn 32"), or only 4 ("yarn
+# frequencies leave fast pairs unchanged and divide slow ones. A pair is fast if it makes
+# `beta_fast` turns within the trained text: 32 turns in the paper ("yarn 32"), or only 4 ("yarn
 # 4").
 
 # %% [markdown] tags=["prediction"]
@@ -327,8 +327,8 @@ guess.compare(**{way.replace(" ", "_"): by_length[256] for way, by_length in str
 # conditions.
 #
 # YaRN's 32 turns are a setting for long texts. In 4,096 positions, with 64 pairs per head, 21
-# pairs turn 32 times or more and don't change. In our 64 characters the fastest pair turns ten
-# times, so YaRN slows all pairs. With 4 turns it leaves that one alone and is about as good as
+# pairs make 32 turns or more and don't change. In our 64 characters the fastest pair makes ten
+# turns, so YaRN slows all pairs. With 4 turns it leaves that one alone and is about as good as
 # plain RoPE (with seed 1: 2.21 against 2.18). It stays behind NTK, although its authors found it
 # ahead even without further training. Why?
 #
@@ -369,8 +369,8 @@ guess.compare(pairs_that_matter=sum(cost > 0.01 for cost in costs))
 # Pairs 2 and 3 make one turn and a third of a turn in 64 characters. YaRN treats them as slow and
 # divides them by 4. But this model reads them, and it only ever saw near tokens: YaRN loses
 # nearby what it gains far away. NTK divides the two by only 1.5 and 1.8. If the training text has
-# 4,096 positions, a pair that turns once in it moves by 0.0015 radians per token and can hardly
-# tell neighbors apart. Here it moves by 0.1.
+# 4,096 positions, a pair that makes one turn in it moves by 0.0015 radians per token and can
+# hardly tell neighbors apart. Here it moves by 0.1.
 #
 # If that is the reason, YaRN should gain from a smaller `beta_slow`. It does: with 0.25 instead
 # of 1, which divides pair 2 by 2.5, the loss at 256 falls from 2.18 to 2.1 on TinyShakespeare.
@@ -380,16 +380,16 @@ guess.compare(pairs_that_matter=sum(cost > 0.01 for cost in costs))
 # </details>
 
 # %% [markdown]
-# ## Surprise 4: rotating a quarter doesn't reach longer texts
+# ## Surprise 4: rotating a quarter doesn't work on longer texts
 #
 # GPT-NeoX rotates a quarter of a head's features. A quarter of our 16 is 4, which is two pairs.
-# One turns by one radian per character, the other by a hundredth of a radian. Within 64
+# One rotates by one radian per character, the other by a hundredth of a radian. Within 64
 # characters the slow one reaches 0.64 radians, and within 256 it reaches 2.56.
 
 # %% [markdown] tags=["prediction"]
 # After training we divide the frequency of the slow pair by 4, as YaRN would, so that at 256 it
 # reaches 0.64 radians again. What is the loss at 256 then? And what is it at 64 if the slow pair
-# doesn't turn at all?
+# doesn't rotate at all?
 
 # %% tags=["guess"]
 guess = Guess(slowed_at_256=..., stopped_at_64=...)
@@ -418,8 +418,9 @@ guess.compare(slowed_at_256=by_change["slowed"][256], stopped_at_64=by_change["s
 # With the slow pair slowed down, the model does about as well on longer texts as full RoPE (1.57
 # and 2.23). So it was the slow pair's new angles that broke it. (At 64, slowing only hurts,
 # because nothing was new there.) And the model relies on that pair: stopping it costs 0.45 at 64
-# on TinyShakespeare. It has to rely on it, because the fast pair turns once in 6.3 characters, so
-# "one back" and "seven back" look almost the same to it. In full RoPE the pairs in between help.
+# on TinyShakespeare. It has to rely on it, because the fast pair makes a turn every 6.3
+# characters, so "one back" and "seven back" look almost the same to it. In full RoPE the pairs in
+# between help.
 #
 # Here YaRN's picture is right: one fast pair, one slow pair, nothing in between. And a quarter is
 # not the same everywhere: in GPT-NeoX-20B it is 24 of 96 features, 12 pairs. With half of our 16
@@ -465,9 +466,9 @@ guess.compare(at_64=by_length[64], at_256=by_length[256])
 # TinyShakespeare, 0.35, 0.31 and 0.29 on the kingdom. With seed 1 it is the same.
 #
 # Adam moves a number by about the learning rate in each step, and over 600 steps the rates add up
-# to 1.26. Without the factor, the largest entry of the bias ended at 1.20: it was still on its
-# way when training ended. With the factor, some entries reach -8, so far tokens are ignored, and
-# the model handles longer texts as ALiBi's does. It can even express what ALiBi cannot: on
+# to 1.26. Without the factor, the largest entry of the bias ended at 1.20: it was still growing
+# when training ended. With the factor, some entries reach -8, so the model ignores distant tokens
+# and works on longer texts, like the model with ALiBi. It can even express what ALiBi cannot: on
 # TinyShakespeare head 1 wants the character one back (3.5) and three back (1.3), but not the one
 # in between (-2.1).
 #
@@ -496,10 +497,10 @@ guess.compare(at_64=by_length[64], at_256=by_length[256])
 #
 # One layer, 600 steps and characters are enough to see that the schemes differ, but too little to
 # rank them for a large model. ALiBi's rule, "the nearer the better", suits characters, because
-# the next one depends on the last few. A task that needs something far back would be harder for
-# it.
+# the next one depends on the last few. It would have a harder time with a task that needs
+# something far back.
 #
 # Next: `course experiment positions --long` trains larger models with two layers, and one more
 # scheme, "rnope", which has RoPE only in every other layer. On TinyShakespeare it reaches 1.91,
-# 1.93 and 2.00, and RoPE in both layers reaches 1.85, 1.91 and 2.15. `--seed 1` starts from other
+# 1.93 and 2.00, and RoPE in both layers reaches 1.85, 1.91 and 2.15. `--seed 1` uses different
 # random numbers, and `course data tinyshakespeare` fetches the other text.
