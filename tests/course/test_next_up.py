@@ -67,13 +67,13 @@ def test_next_says_what_to_do_and_why(status):
 
 
 def test_with_the_idea_right_one_may_go_on(status):
-    assert "or go on" not in course()
+    assert "or move on" not in course()
     status["lookup"] = IDEA_RIGHT
     said = course()
     assert "\n\nnext: lookup, " in said
     assert "or move on to one_hot_lookup: course check one_hot_lookup\n" in said
     status.update(dict.fromkeys(status, PASSED) | {"lookup": IDEA_RIGHT})
-    assert "or go on" not in course()
+    assert "or move on" not in course()
 
 
 def how_far(exercises: list[Exercise], n_passed: int) -> str:
