@@ -55,7 +55,6 @@ mistake(
     {"self.weight[:seq_len]": "self.weight.roll(-1, dims=0)[:seq_len]"},
     {"self.weight[:seq_len]": "self.weight[torch.arange(1, seq_len + 1)]"},
     {"[:seq_len]": "[max_seq_len - seq_len :]"},
-    {"[:seq_len]": "[-seq_len:]"},
     says="LearnedPositionalEmbedding does not start with row 0 of its table.",
     look="Which row belongs to the first token? Print `module(1)` next to it.",
 )
@@ -84,7 +83,6 @@ mistake(
 mistake(
     *({"raise ValueError": "raise IndexError"} | also for also in _WORDINGS),
     *({"raise ValueError": "raise AssertionError"} | also for also in _WORDINGS),
-    {"raise ValueError": "raise AssertionError", _LENGTHS: ""},
     {"raise ValueError": "raise RuntimeError"},
     {"raise ValueError": "raise TypeError"},
     {"raise ValueError": "return ValueError"},
@@ -113,11 +111,6 @@ mistake(
     look="Who chooses the seed: the module or its caller?",
 )
 mistake(
-    {"self.weight = nn.Parameter(": 'self.register_buffer("weight", '},
-    says="LearnedPositionalEmbedding keeps its table where no optimizer sees it.",
-    look="What makes a tensor show up in `module.parameters()`?",
-)
-mistake(
     {"return self.weight[": "return nn.Parameter(self.weight)["},
     {"    def forward": "    @torch.no_grad()\n    def forward"},
     says="LearnedPositionalEmbedding detaches its rows, so the table gets no gradient.",
@@ -137,15 +130,6 @@ mistake(
     },
     says="LearnedPositionalEmbedding stores its table under a name other than `weight`.",
     look="Which name does the parameter have in `module.named_parameters()`?",
-)
-mistake(
-    {
-        "torch.randn(max_seq_len, n_embd)": "torch.randn(n_embd, max_seq_len)",
-        "len(self.weight)": "self.weight.shape[1]",
-        "[:seq_len]": "[:, :seq_len].T",
-    },
-    says="LearnedPositionalEmbedding makes a table of one column per position instead of one row.",
-    look="What is the shape of `module.weight`?",
 )
 mistake(
     {
@@ -320,7 +304,6 @@ mistake(
 )
 mistake(
     {"self.pos_emb(positions)": "self.pos_emb.weight[seq_len - 1]"},
-    {"self.pos_emb(positions)": "self.pos_emb(torch.tensor(seq_len - 1, device=ids.device))"},
     {"self.pos_emb(positions)": "self.pos_emb(torch.tensor(seq_len, device=ids.device))"},
     says="GPTEmbedding adds one position row, that of its length, to every token of a sentence.",
     look="Does the same word get different rows at different positions?",
@@ -518,8 +501,6 @@ mistake(
 )
 mistake(
     {"ids = ids.long()": "ids = ids[:, : len(self.pos_emb.weight)].long()"},
-    {"if seq_len > block_size": "if False", "(positions)": "(positions.clamp(max=block_size - 1))"},
-    {"if seq_len > block_size": "if False", "(positions)": "(positions % block_size)"},
     says="GPTEmbedding accepts a sentence that is too long.",
     look="What happens to the tokens beyond block_size, and what should?",
 )
@@ -529,7 +510,6 @@ mistake(
         "self.tok_emb(ids)": "self.tok_emb.weight[ids]",
     },
     {"ids.long()": "ids.long().clamp(0, len(self.tok_emb.weight) - 1)"},
-    {"ids.long()": "ids.long() % len(self.tok_emb.weight)"},
     says="GPTEmbedding gives an id without a row the row of another id.",
     look="What does `weight[-1]` give? What should happen to an id without a row?",
 )
@@ -729,7 +709,6 @@ def _without_lookalikes(parameters):
 mistake(
     {"module.parameters()": "_without_lookalikes(module.parameters())"},
     {"module.parameters()": "_one_per_address(module.parameters())"},
-    {"p.numel() for": "{p.data_ptr(): p.numel() for", "grad)": "grad}.values())"},
     says="count_parameters treats different parameters as the same one because they look the same.",
     look="What makes two parameters the same? What is the address of a tensor without data?",
 )
@@ -881,14 +860,6 @@ mistake(
     look="Does `view` move numbers, or only relabel their positions?",
 )
 mistake(
-    {
-        "return x @ weight.T": "layer = nn.Linear(*weight.T.shape, bias=False)\n"
-        "    layer.weight.data.copy_(weight)\n    return layer(x)"
-    },
-    says="tied_logits detaches x, the table or both, so they never learn.",
-    look="Which arguments should get a gradient?",
-)
-mistake(
     {"x @ weight.T": "x.float() @ weight.float().T"},
     says="tied_logits computes in float32 and stays there.",
     look="Which dtype does the result have for float64 arguments?",
@@ -927,10 +898,6 @@ alternative(
 error(
     "RuntimeError: The size of tensor a (3) must match the size of tensor b (7) at non-singleton",
     "Usually x (B, T, C) and the table (V, C) are multiplied entry by entry.",
-)
-error(
-    "RuntimeError: Expected size for first two dimensions of batch2 tensor to be",
-    "Usually the table is on the left, where its C columns meet the T tokens of x.",
 )
 error(
     "RuntimeError: batch2 must be a 3D tensor",

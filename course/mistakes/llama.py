@@ -22,7 +22,6 @@ _RESULT = "x * torch.rsqrt(mean_square + self.eps) * self.weight"
 mistake(
     {_SQUARE: f"x = x - x.mean(dim=-1, keepdim=True)\n        {_SQUARE}"},
     {_SQUARE: "mean_square = x.var(dim=-1, keepdim=True, unbiased=False)"},
-    {_RESULT: "F.layer_norm(x, x.shape[-1:], self.weight, eps=self.eps)"},
     says="RMSNorm subtracts the mean, as layer norm does.",
     look="What is the mean of (3, 4)? Does it appear in the formula?",
     common=True,
@@ -78,11 +77,6 @@ mistake(
     look="What should a new norm return for a row whose root mean square is 1?",
 )
 mistake(
-    {_RESULT: "x.mul_(torch.rsqrt(mean_square + self.eps)) * self.weight"},
-    says="RMSNorm writes into `x`, which the caller still needs.",
-    look="Which of your operations end in an underscore?",
-)
-mistake(
     {"dim=-1, keepdim=True": "keepdim=True, dim=tuple(range(x.dim()))"},
     says="RMSNorm takes the mean over all tokens instead of each token by itself.",
     look="Over which axis is the mean taken?",
@@ -128,7 +122,6 @@ _REPEAT = "x.repeat_interleave(n_repeats, dim=1)"
 
 mistake(
     {_REPEAT: "x.repeat(1, n_repeats, 1, 1)"},
-    {_REPEAT: "torch.cat([x] * n_repeats, dim=1)"},
     says="repeat_heads repeats the whole list of heads (0 1 0 1), not each head (0 0 1 1).",
     look="Which key head does query head 1 read if two share one?",
     common=True,
@@ -146,24 +139,9 @@ mistake(
     look="Which tokens does head 0 of your result have?",
 )
 mistake(
-    {_REPEAT: "x.repeat_interleave(n_repeats)"},
-    says="repeat_heads flattens everything, because it names no axis.",
-    look="What does repeat_interleave do without `dim`?",
-)
-mistake(
-    {_REPEAT: "x.detach().repeat_interleave(n_repeats, dim=1)"},
-    says="repeat_heads cuts the gradient off.",
-    look="Which gradient reaches x?",
-)
-mistake(
     {_REPEAT: "torch.stack([x] + [x.detach()] * (n_repeats - 1), dim=2).flatten(1, 2)"},
     says="repeat_heads lets the gradient flow back through the first copy only.",
     look="Which of the copies of a key head take part in the loss?",
-)
-mistake(
-    {"n_repeats < 1": "n_repeats < 0"},
-    says="repeat_heads accepts 0 copies, which leaves no head.",
-    look="Which n_repeats is the smallest that makes sense?",
 )
 alternative({_REPEAT: "x[:, :, None].expand(-1, -1, n_repeats, -1, -1).flatten(1, 2)"})
 alternative({_REPEAT: "x[:, torch.arange(x.shape[1] * n_repeats, device=x.device) // n_repeats]"})
@@ -338,11 +316,6 @@ mistake(
     {"F.silu(": "F.relu("},
     says="GatedMLP uses ReLU where the gate has silu.",
     look="What does silu do to small negative numbers?",
-)
-mistake(
-    {_GATED: "F.silu(self.gate(x)) + self.up(x)"},
-    says="GatedMLP adds the two branches instead of multiplying them.",
-    look="What does a gate do to what passes it?",
 )
 mistake(
     {_GATED: "F.silu(self.gate(x) * self.up(x))"},
@@ -702,11 +675,6 @@ mistake(
     common=True,
 )
 mistake(
-    {"losses.mean(dim=0)": "losses.mean(dim=1)"},
-    says="loss_by_position averages over the positions, and keeps the texts.",
-    look="Which axis counts the texts?",
-)
-mistake(
     {"losses.mean(dim=0)": "losses.sum(dim=0)"},
     says="loss_by_position adds the losses of the texts instead of averaging them.",
     look="What should two equal texts give?",
@@ -720,11 +688,6 @@ mistake(
     {"    model.train(was_training)\n": ""},
     says="loss_by_position leaves the model in evaluation mode.",
     look="In which mode was the model before?",
-)
-mistake(
-    {"    model.eval()\n": ""},
-    says="loss_by_position measures the model in whatever mode it is in.",
-    look="What does dropout do while you measure?",
 )
 mistake(
     *(

@@ -76,11 +76,6 @@ mistake(
     look="Which numbers does 2i give? What is the rate of the first pair?",
 )
 mistake(
-    {"(-even_numbers / head_dim)": "-even_numbers"},
-    says="rope_tables leaves out D in its exponent, so only the first pair moves.",
-    look="Where in the formula does the width of a head occur?",
-)
-mistake(
     {"(-even_numbers / head_dim)": "(-even_numbers / max(head_dim - 2, 1))"},
     says="rope_tables spreads the rates from 1 down to 1 / base, so they end too low.",
     look="Compute the last rate for D = 4 on paper. Is it 1 / base?",
@@ -89,11 +84,6 @@ mistake(
     {"(-even_numbers": "(even_numbers"},
     says="rope_tables lets the rates grow from pair to pair instead of falling.",
     look="Which sign does the exponent have? The first pair is the fastest.",
-)
-mistake(
-    {"torch.arange(seq_len,": "torch.arange(1, seq_len + 1,"},
-    says="rope_tables counts positions from 1, so its first row is already rotated.",
-    look="What is the angle at the first position?",
 )
 mistake(
     {_ANGLES: "torch.outer(base ** (-even_numbers / head_dim), positions)"},
@@ -517,10 +507,6 @@ error(
     "Often the tables are cut to D/2 columns, transposed, or have an axis more: x is (..., T, D).",
 )
 error(
-    "RuntimeError: mat1 and mat2 shapes cannot be multiplied (6x6 and 3x6)",
-    "Usually x meets the tables as matrices, although each feature has its own cosine.",
-)
-error(
     "TypeError: rotate_half() takes 1 positional argument but",
     "Usually the sines were given to `rotate_half`, which knows no angles.",
 )
@@ -584,11 +570,6 @@ mistake(
     look="With T = 3 and offset = 5: which three positions are meant?",
 )
 mistake(
-    {_ROWS: "slice(offset, seq_len)"},
-    says="RotaryEmbedding takes the rows up to T: it is right only for offset 0.",
-    look="At which row do T rows end that begin at `offset`?",
-)
-mistake(
     {_ROWS: "slice(offset, None)"},
     {_ROWS: "slice(None)"},
     says="RotaryEmbedding takes all rows to the end of its tables, however many tokens there are.",
@@ -612,7 +593,6 @@ mistake(
 )
 mistake(
     {"if offset + seq_len >": "if 0 >", _ROWS: f"{_RANGE}.clamp(max={_LAST})"},
-    {"if offset + seq_len >": "if 0 >", _ROWS: f"{_RANGE} % self.max_seq_len"},
     says="RotaryEmbedding accepts positions that its tables do not hold.",
     look="Which row number is the last one in the tables? How many rows has table[7:9] of 8?",
 )
@@ -694,10 +674,6 @@ mistake(
     {
         _BOTH: "*(t.to(x.device) for t in vars(self).setdefault("
         "f'rows_{seq_len}', [self.cos[positions], self.sin[positions]]))"
-    },
-    {
-        _BOTH: "*(t.to(x.device) for t in vars(self).setdefault('kept', {}).setdefault("
-        "seq_len, (self.cos[positions], self.sin[positions])))"
     },
     says="RotaryEmbedding caches rows by the length of x alone, and forgets that `offset` matters.",
     look="Call it twice with two offsets. What is the key of your cache?",
@@ -786,11 +762,6 @@ mistake(
     {_TURNED: "x"},
     says="RotaryEmbedding rotates nothing: it adds its tables to x, or returns x unchanged.",
     look="Which line rotates x? Does the function return its result?",
-)
-mistake(
-    {"    def forward": "    @torch.no_grad()\n    def forward"},
-    says="RotaryEmbedding works under no_grad, so no gradient reaches the queries.",
-    look="The tables need no gradient. Does x?",
 )
 
 
@@ -886,13 +857,6 @@ mistake(
     look="Row 0 of a head is the first feature of pair 0. Where does it belong?",
 )
 mistake(
-    {"(1, 2)": "(0, 1)"},
-    {"(1, 2)": "(0, 2)"},
-    {"(1, 2)": "(2, 3)"},
-    says="interleaved_to_half swaps the wrong axes, not the pairs and their members.",
-    look="Name the axes of the reshaped weight. Which two have to be swapped?",
-)
-mistake(
     {"n_heads, -1, 2,": "-1, 2, n_heads,", "(1, 2)": "(0, 1)"},
     says="interleaved_to_half treats the heads as the fastest axis, as if rows were (D, H).",
     look="Which rows of the weight make head 0: the first D, or every H-th?",
@@ -943,11 +907,6 @@ mistake(
     {_FORMED: "\n    pairs = pairs.clone()\n    pairs[:, -1] = 0"},
     says="interleaved_to_half leaves out the first or the last pair of each head.",
     look="Which pair does your loop start with, and which does it end with?",
-)
-mistake(
-    {"weight.reshape(n_heads": "weight.detach().reshape(n_heads"},
-    says="interleaved_to_half takes the numbers out of the graph, so no gradient comes back.",
-    look="What do detach(), .data and no_grad do to a gradient?",
 )
 
 
@@ -1041,11 +1000,6 @@ mistake(
     {"(head_dim - 2)": "(head_dim + 2)"},
     says="ntk_base divides by another number than D - 2 in its exponent.",
     look="For how many features does the base matter at all? Which pair never slows?",
-)
-mistake(
-    {"factor **": "factor *"},
-    says="ntk_base multiplies by D / (D - 2) instead of raising the factor to that power.",
-    look="How does the base appear in the wavelength of the last pair: as a factor or in a power?",
 )
 mistake(
     {"base * factor": "10000.0 * factor"},
@@ -1160,11 +1114,6 @@ mistake(
     look="What is the last slope, whatever the number of heads?",
 )
 mistake(
-    {"-8.0": "8.0"},
-    says="alibi_bias lets its slopes grow beyond 1 from head to head.",
-    look="Which sign does the exponent have? Which head is the steepest?",
-)
-mistake(
     {"positions[None, :] - positions[:, None]": "positions[:, None] - positions[None, :]"},
     says="alibi_bias takes rows for keys and columns for queries.",
     look="In which rows of a (query, key) matrix are the earlier keys?",
@@ -1254,8 +1203,4 @@ error(
 error(
     "TypeError: unsupported operand type(s) for *: 'float' and 'range'",
     "Often you calculate with a `range` or a list; only numbers, arrays and tensors allow that.",
-)
-error(
-    "RuntimeError: expected m1 and m2 to have the same dtype, but got: float != long",
-    "Usually slopes and distances meet in a matrix product, which adds up; nothing does here.",
 )

@@ -238,16 +238,6 @@ mistake(
     look="What does position 10,000 do to an error of one part in ten million?",
 )
 mistake(
-    {"arange(length,": "arange(1, length + 1,"},
-    says="sinusoidal_encoding counts positions from 1.",
-    look="What is the first row?",
-)
-mistake(
-    {"arange(length,": "arange(length + 1,"},
-    says="sinusoidal_encoding does not give T rows.",
-    look="Which positions are there in a table of length T?",
-)
-mistake(
     {"(positions": "(positions / max(length, 1)"},
     {"(positions": "(positions / max(length - 1, 1)"},
     says="sinusoidal_encoding stretches the positions to 0..1, so its rows depend on T.",
@@ -669,11 +659,6 @@ mistake(
     look="Which pair does the upper left block rotate?",
 )
 mistake(
-    {"= k *": "="},
-    says="offset_rotation ignores its argument k and always moves by one.",
-    look="Where does k enter the angle?",
-)
-mistake(
     {"= k *": "= abs(k) *"},
     {"= k *": "= max(k, 0) *"},
     *(
@@ -721,15 +706,6 @@ mistake(
 def power_of_a_float32_step(k, n_embd, base=10000.0):
     step = offset_rotation(1 if k >= 0 else -1, n_embd, base)
     return functools.reduce(torch.matmul, [step] * abs(k), torch.eye(n_embd))
-
-
-@mistake(
-    says="offset_rotation caches its matrix by k and width, so the first base stays.",
-    look="On which arguments does the matrix depend?",
-    forget=_kept_rotations.clear,
-)
-def rotation_remembered_without_base(k, n_embd, base=10000.0):
-    return _kept_rotations.setdefault((k, n_embd), offset_rotation(k, n_embd, base))
 
 
 @alternative
@@ -810,12 +786,6 @@ mistake(
     look="What is a dot product? Does it contain a scale?",
 )
 mistake(
-    {"dim=-1": "dim=0"},
-    {"dim=-1": ""},
-    says="relative_similarity sums over the positions.",
-    look="Which axis should remain?",
-)
-mistake(
     {_LEFT: "pe[0]", "pe[k:]": "pe[k]", ".sum(dim=-1)": ".sum().repeat(len(pe) - k)"},
     says="relative_similarity compares only rows 0 and k.",
     look="Which two rows belong together for p = 1?",
@@ -894,10 +864,6 @@ alternative(
 error(
     "RuntimeError: 1D tensors expected, but got 2D and 2D tensors",
     "Often torch.dot is given whole tables: it takes two rows at a time.",
-)
-error(
-    "RuntimeError: mat1 and mat2 shapes cannot be multiplied",
-    "Often `@` is used between two tables, (T - k, C) and (T - k, C): it multiplies matrices.",
 )
 error(
     "RuntimeError: The size of tensor a (6) must match the size of tensor b (4) at non-singleton",
