@@ -7,6 +7,7 @@ they cover exercises that have none.
 
 import ast
 import builtins
+import functools
 import inspect
 import itertools
 import re
@@ -51,6 +52,7 @@ class Definition:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._lines = text.splitlines()
         self._starts = list(itertools.accumulate(map(len, text.splitlines(True)), initial=0))
         node = ast.parse(text).body[0]
         self.is_class = isinstance(node, ast.ClassDef)
@@ -60,7 +62,7 @@ class Definition:
 
     def span(self, node: ast.AST) -> Span:
         """Return where a node's text begins and ends."""
-        lines = self.text.splitlines()
+        lines = self._lines
 
         def place(line: int, column: int) -> int:  # Python counts columns in bytes
             return self._starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
@@ -109,8 +111,13 @@ class Definition:
 
     def expressions(self, *kinds: type) -> list[ast.expr]:
         """Return the expressions of some kinds in what a student writes."""
-        return [one for one in self.solution() if isinstance(one, kinds)]
+        return [one for one in self._nodes if isinstance(one, kinds)]
 
+    @functools.cached_property
+    def _nodes(self) -> list[ast.AST]:
+        return list(self.solution())
+
+    @functools.cached_property
     def returns(self) -> list[ast.expr]:
         """Return the values that the function or `forward` returns."""
         return [
@@ -121,7 +128,7 @@ class Definition:
 
     def replaced_results(self, template: str) -> Changes:
         """Return changes that put a template, with {} for the value, in place of each result."""
-        return [(self.span(one), template.format(self.source(one))) for one in self.returns()]
+        return [(self.span(one), template.format(self.source(one))) for one in self.returns]
 
     def parameters(self, function: ast.FunctionDef) -> list[tuple[str, str, ast.expr | None]]:
         """Return name, annotation and default of a function's parameters."""
@@ -576,7 +583,7 @@ def _inputs(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
 
 def _coarse(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
     """A step in a dtype that is too coarse."""
-    assigned = [one.value for one in definition.solution() if isinstance(one, ast.Assign)]
+    assigned = [one.value for one in definition.expressions(ast.Assign)]
     powers = [
         one for one in definition.expressions(ast.BinOp) if isinstance(one.op, ast.Pow | ast.Div)
     ]

@@ -48,15 +48,6 @@ mismatches: list[Any] = []
 """What did not compare as it should in the running test: at most one value."""
 
 
-@contextlib.contextmanager
-def _recording_mismatch(got: Any) -> Iterator[None]:
-    try:
-        yield
-    except Wrong:
-        mismatches.append(got)
-        raise
-
-
 def last_call() -> Call | None:
     """Return the latest call through the door, if there was one."""
     return calls[-1] if calls else None
@@ -75,15 +66,13 @@ def close(
             tuple, a tuple may name its items.
     """
     __tracebackhide__ = True
-    with _recording_mismatch(got):
-        _compare(got, want, got, want, tolerance, what)
+    _compare(got, want, got, want, tolerance, what)
 
 
 def equal(got: Any, want: Any, *, what: str = "") -> None:
     """Expect exactly the same value, shape, dtype and device; the message names `what` it is of."""
     __tracebackhide__ = True
-    with _recording_mismatch(got):
-        _compare(got, want, got, want, 0.0, what)
+    _compare(got, want, got, want, 0.0, what)
 
 
 def tensors(got: Any, *names: str) -> Any:
@@ -364,6 +353,7 @@ def _compare(
     names, what = (what, " and ".join(what)) if isinstance(what, tuple) else ((), what)
 
     def wrong(sentence: str, *details: str) -> Wrong:
+        mismatches.append(whole_got)
         if _is_brief:
             return Wrong(sentence)
         show_it = _show_with_type if show(whole_got) == show(whole_want) else show

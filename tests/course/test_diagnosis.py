@@ -89,6 +89,13 @@ def test_a_mistake_is_named_with_all_that_it_explains(diagnosis_of):
     assert len(diagnosis.explains) > 3
 
 
+def test_a_mistake_explains_a_test_of_changed_arguments_too(diagnosis_of):
+    definition = "def tied_logits(x, weight):\n    return x @ weight.T / len(weight)"
+    diagnosis = diagnosis_of("learned", "tied_logits", definition)
+    assert not diagnosis.another
+    assert "test_changed_arguments_are_seen" in diagnosis.explains
+
+
 def test_a_mistake_is_named_though_some_tests_were_not_run(diagnosis_of, monkeypatch):
     monkeypatch.setattr("course.testing.examine.SECONDS_ONCE_WRONG", 0)
     diagnosis = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
