@@ -894,17 +894,23 @@ def _modules(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
 
 def _remembering(lesson: str, exercise: str, definition: Definition) -> Iterator[Mistake]:
     """Yield variants that keep a result from one call to the next by a key that is too short."""
-    names = [name for name, _, _ in definition.parameters(definition.main)]
-    keys = [([one for one in names if one != forgotten], True) for forgotten in names]
-    for key, with_values in [*keys, (names, False), ([], False)]:
+    parameters = definition.parameters(definition.main)
+    names = [name for name, _, _ in parameters]
+    keys = [{one: True for one in names if one != forgotten} for forgotten in names]
+    keys += [
+        {one: one != forgotten for one in names}
+        for forgotten, kind, _ in parameters
+        if kind == "Tensor"
+    ]
+    for key in [*keys, dict.fromkeys(names, False), {}]:
         kept: dict = {}
         original = getattr(reference(lesson), exercise)
         if definition.is_class:
-            forward = _kept_by(original.forward, ["self", *key], with_values, kept)
+            forward = _kept_by(original.forward, {"self": True, **key}, kept)
             variant = type(exercise, (original,), {"forward": forward})
         else:
-            variant = _kept_by(original, key, with_values, kept)
-        forgotten = [name for name in names if name not in key]
+            variant = _kept_by(original, key, kept)
+        forgotten = [name for name in names if not key.get(name)]
         what = f"`{forgotten[0]}`" if len(forgotten) == 1 else "the numbers in its arguments"
         yield Mistake(
             exercise,
@@ -916,11 +922,11 @@ def _remembering(lesson: str, exercise: str, definition: Definition) -> Iterator
         )
 
 
-def _kept_by(function: Callable, key: list[str], with_values: bool, kept: dict) -> Callable:
-    """Return a function with its results kept by some of its arguments."""
+def _kept_by(function: Callable, key: dict[str, bool], kept: dict) -> Callable:
+    """Return a function with its results kept by some arguments, and by whether by numbers too."""
     signature = inspect.signature(function)
 
-    def form(value: object) -> object:
+    def form(value: object, with_values: bool) -> object:
         if isinstance(value, torch.Tensor):
             numbers = str(value.tolist()) if with_values and not value.is_meta else ""
             return tuple(value.shape), value.dtype, value.device, numbers
@@ -929,7 +935,7 @@ def _kept_by(function: Callable, key: list[str], with_values: bool, kept: dict) 
     def remembering(*args: object, **kwargs: object) -> object:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        found = tuple(form(bound.arguments[name]) for name in key)
+        found = tuple(form(bound.arguments[name], values) for name, values in key.items())
         if found not in kept:
             kept[found] = function(*args, **kwargs)
         return kept[found]
