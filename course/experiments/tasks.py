@@ -344,9 +344,9 @@ def schemes() -> tuple[str, ...]:
     return schemes_for(1)
 
 
-def jobs_for(tasks: Sequence[str], seed: int) -> list[Job]:
-    """Return all models to train: for each task and scheme one for each of `SEEDS` seeds."""
-    seeds = range(seed, seed + SEEDS)
+def jobs_for(tasks: Sequence[str], seed: int, n_seeds: int = SEEDS) -> list[Job]:
+    """Return all models to train: for each task and scheme one for each of some seeds."""
+    seeds = range(seed, seed + n_seeds)
     return [Job(task, scheme, one) for task in tasks for scheme in schemes() for one in seeds]
 
 
@@ -407,13 +407,29 @@ def result_of(job: Job, folder: Path, tell: Callable[[int], object] = lambda ste
 
 def table(results: Sequence[Result], task: str) -> dict[str, dict[int, float]]:
     """Return the mean accuracy over seeds, for each scheme, and for each way to stretch RoPE."""
+    return {
+        name: {length: sum(one[length] for one in found) / len(found) for length in found[0]}
+        for name, found in _rows(results, task).items()
+    }
+
+
+def widest(results: Sequence[Result], task: str) -> tuple[str, int, float, float]:
+    """Return the row and the length at which seeds differ most, with the least and the most."""
+    spreads = [
+        (name, length, min(of_seeds), max(of_seeds))
+        for name, found in _rows(results, task).items()
+        for length in found[0]
+        for of_seeds in ([one[length] for one in found],)
+    ]
+    return max(spreads, key=lambda spread: spread[3] - spread[2])
+
+
+def _rows(results: Sequence[Result], task: str) -> dict[str, list[dict[int, float]]]:
+    """Return the accuracies of each row of the table, one dictionary for each seed."""
     rows: dict[str, list[dict[int, float]]] = {}
     for one in results:
         if one.task == task:
             rows.setdefault(one.scheme, []).append(one.accuracy)
             for way, found in one.stretched.items():
                 rows.setdefault(f"{one.scheme}, {way}", []).append(found)
-    return {
-        name: {length: sum(one[length] for one in found) / len(found) for length in found[0]}
-        for name, found in rows.items()
-    }
+    return rows

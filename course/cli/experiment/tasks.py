@@ -26,10 +26,10 @@ def tasks(task: str | None, seed: int) -> None:
 
     The tasks are to copy a string, reverse it, name the token three back, complete a pair that
     appeared before (induction), and find a needle in noise. Each model learns one task with one
-    position scheme, on texts of up to 32 tokens, and is then tested on texts of up to 512. Three
-    models with different seeds are trained for each case. All tasks take about four minutes on two
-    cores, and a single task about one minute. Each result is saved, so you can stop at any time,
-    and finished results appear right away.
+    position scheme, on texts of up to 32 tokens, and is then tested on texts of up to 512. For all
+    tasks together, three models with different seeds are trained for each case, which takes about
+    four minutes on two cores. A single task gets one model for each case, in half a minute. Each
+    result is saved, so you can stop at any time, and finished results appear right away.
 
     \b
     Examples:
@@ -37,10 +37,10 @@ def tasks(task: str | None, seed: int) -> None:
       course experiment tasks --task copy
       course experiment tasks --task copy --seed 3
     """
-    from course.experiments.tasks import TASKS, do_tasks, jobs_for
+    from course.experiments.tasks import SEEDS, TASKS, do_tasks, jobs_for
 
     wanted = (task,) if task else NAMES
-    jobs = jobs_for(wanted, seed)
+    jobs = jobs_for(wanted, seed, 1 if task else SEEDS)
     with training_bar(jobs, 100) as tell:
         results = do_tasks(jobs, lambda job, step: tell(job, 100 * step // TASKS[job.task].steps))
     for name in wanted:
@@ -51,10 +51,11 @@ def tasks(task: str | None, seed: int) -> None:
 
 def _report(results: "Sequence[Result]", task: str) -> None:
     """Print the accuracy of each scheme in a task, and who can do it."""
-    from course.experiments.tasks import LENGTHS, TASKS, TRAINED, table
+    from course.experiments.tasks import LENGTHS, TASKS, TRAINED, table, widest
 
-    rows = table(results, task)
-    click.echo(f"\n{task}: {TASKS[task].sentence}. Right answers in %, mean of three models.\n")
+    rows, n_models = table(results, task), len({one.seed for one in results})
+    of = "mean of three models" if n_models > 1 else "one model each"
+    click.echo(f"\n{task}: {TASKS[task].sentence}. Right answers in %, {of}.\n")
     click.echo(f"{'tokens':<12}" + "".join(f"{length:>6}" for length in LENGTHS))
     for name, row in rows.items():
         shown = "  " + name.partition(", ")[2] if ", " in name else name
@@ -65,4 +66,9 @@ def _report(results: "Sequence[Result]", task: str) -> None:
     said = f"Right in {GOOD:.0%} or more at {TRAINED} tokens: {'; '.join(can[TRAINED]) or 'none'}."
     if far > TRAINED:
         said += f" Still at {far}: {'; '.join(can[far])}."
+    if n_models > 1:
+        name, length, least, most = widest(results, task)
+        said += f" Seeds differ most in {name} at {length}: {least:.0%} to {most:.0%}."
+    else:
+        said += " Another seed may give other numbers: try --seed 1."
     click.echo(f"\n{filled(said)}")
