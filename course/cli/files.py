@@ -84,6 +84,8 @@ def _open_text(name: str = "") -> None:
         raise click.ClickException(
             f"{error.filename} cannot be written: {error.strerror}"
         ) from None
+    except RuntimeError as error:  # the tests cannot be loaded
+        raise click.ClickException(str(error)) from None
     address = page.as_uri() + (f"#{cards.anchor(exercise)}" if exercise else "")
     click.echo(f"opening {address}")
     webbrowser.open(address)

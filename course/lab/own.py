@@ -63,7 +63,7 @@ def own_scenes(status: Mapping[str, str], tell: Tell) -> dict[str, dict[str, Any
     requests = {scene: _request(scene, names, status) for scene, names in begun.items()}
     keys = {scene: _key(request, status) for scene, request in requests.items()}
     kept = load("own")
-    known = {scene: kept[scene] for scene in begun if kept.get(scene, {}).get("key") == keys[scene]}
+    known = {scene: kept[scene] for scene in begun if _is_of(kept.get(scene), keys[scene])}
     missing = [scene for scene in begun if scene not in known]
     if missing:
         lessons = _listing([EXERCISES[scene][0] for scene in missing])
@@ -71,9 +71,15 @@ def own_scenes(status: Mapping[str, str], tell: Tell) -> dict[str, dict[str, Any
         table = {"learned": unpacked(committed()["learned"]["positions"]).tolist()}
         found = results(__name__, [requests[scene] | table for scene in missing])
         for scene, message in zip(missing, found, strict=True):
-            known[scene] = {"key": keys[scene], **_shown(scene, begun[scene], message)}
+            shown = _shown(scene, begun[scene], message)
+            known[scene] = {"key": keys[scene], "shown": shown}
         save("own", known)
-    return {scene: {k: v for k, v in known[scene].items() if k != "key"} for scene in begun}
+    return {scene: known[scene]["shown"] for scene in begun}
+
+
+def _is_of(kept: Any, key: str) -> bool:
+    """Return whether what was kept belongs to a key; whatever is damaged does not."""
+    return isinstance(kept, dict) and kept.get("key") == key and "shown" in kept
 
 
 def _begun(scene: str) -> list[str]:
@@ -102,7 +108,7 @@ def _key(request: dict[str, Any], status: Mapping[str, str]) -> str:
         *(lesson.module(), lesson.module("solutions"), lesson.tests),
         *(find_lesson(stem).module() for stem in earlier),
         _HERE.parent / "mistakes" / f"{lesson.stem}.py",
-        *_HERE.glob("*.py"),
+        *(_HERE / name for name in ("own.py", "positions.py", "trained.json")),
     ):
         digest.update(path.read_bytes() if path.is_file() else b"missing")
     return digest.hexdigest()

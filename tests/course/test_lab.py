@@ -11,7 +11,7 @@ import re
 import pytest
 import torch
 
-from course.lab import own, training
+from course.lab import own
 from course.lab.own import own_scenes
 from course.lab.positions import EXERCISES, FACTORS, KEY, QUERY, NotShown, claims_on, numbers_of
 from course.lab.trained import committed, made, unpacked
@@ -40,8 +40,7 @@ def student(repository):
     A module is the reference with one text replaced by another, or given as a whole. Nothing is
     loaded yet: what an earlier test loaded does not count.
     """
-    for loaded in (training.reference, passing_exercises):
-        loaded.cache_clear()
+    passing_exercises.cache_clear()
 
     def write(**modules):
         (repository / "exercises").mkdir(exist_ok=True)
