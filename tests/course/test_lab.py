@@ -14,6 +14,7 @@ import torch
 from course.lab import own
 from course.lab.own import own_scenes
 from course.lab.positions import EXERCISES, FACTORS, KEY, QUERY, NotShown, claims_on, numbers_of
+from course.lab.script import write_lab
 from course.lab.trained import committed, made, unpacked
 from course.site import local
 from course.stubs import stub_from
@@ -171,6 +172,11 @@ def test_what_cannot_be_drawn_gets_one_sentence(changed, scene, change, sentence
     assert "\n" not in str(told.value) and str(told.value).endswith(".")
 
 
+def test_public_pages_get_nothing_of_a_student(tmp_path):
+    write_lab(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"lab.js", "lab.css", "lab-numbers.js"}
+
+
 # --- a student's files ----------------------------------------------------------------------------
 
 
@@ -218,13 +224,16 @@ def test_what_is_not_written_is_borrowed(student, repository):
     assert marks(scene) == ["✓"]
 
 
-def test_the_same_files_are_run_once(student, monkeypatch):
+def test_the_same_files_are_run_once(student, repository, monkeypatch):
     student(learned=AS_IT_IS)
     told = []
     first = found(tell=told.append)
     assert "learned" in told[0]
     monkeypatch.setattr(own, "results", None)
     assert found(tell=told.append) == first and len(told) == 1
+    (repository / ".course" / "own.json").write_text('{"learned": 1}', encoding="utf-8")
+    with pytest.raises(TypeError):  # it is run again: what was kept is damaged
+        found(tell=told.append)
     student(learned=("return self.weight", "return 1 * self.weight"))
     with pytest.raises(TypeError):
         found(tell=told.append)
