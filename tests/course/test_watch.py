@@ -247,9 +247,9 @@ def test_an_endless_loop_is_told(own_repository, watching):
 def test_a_save_stops_the_run_before(watching, mode):
     watch = watching("rope", mode)
     watch.save("while True: pass")
-    assert "Loading exercises/rope.py takes long" in watch.until("takes long")
+    assert "Loading exercises/rope.py takes a long time" in watch.until("takes a long time")
     watch.save(with_line("while True: pass"))
-    assert "rotate_half takes long" in watch.until("takes long")
+    assert "rotate_half takes a long time" in watch.until("takes a long time")
     start = time.monotonic()
     said = watch.verdict_on(SOLUTION)
     assert points_without() in said
@@ -320,7 +320,7 @@ def test_ctrl_c_ends_it_and_all_that_it_started(watching, ending, options):
 
     watch = watching("rope", *options)
     watch.save(with_line("while True: pass"))
-    watch.until("takes long")
+    watch.until("takes a long time")
     watch.process.send_signal(getattr(signal, ending))
     assert watch.process.wait(timeout=20) == 0
     folder, deadline = str(watch.repository), time.monotonic() + 20
