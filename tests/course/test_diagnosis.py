@@ -96,6 +96,24 @@ def test_a_mistake_explains_a_test_of_changed_arguments_too(diagnosis_of):
     assert "test_changed_arguments_are_seen" in diagnosis.explains
 
 
+def test_a_mistake_is_named_whatever_its_parameter_is_called(diagnosis_of):
+    definition = """
+class SinusoidalPositionalEmbedding(nn.Module):
+    def __init__(self, max_seq_len, n_embd, base=10000.0):
+        super().__init__()
+        self.n_embd, self.base = n_embd, base
+        rows = sinusoidal_encoding(max_seq_len, n_embd, base)
+        self.weight = nn.Parameter(rows, requires_grad=False)
+
+    def forward(self, seq_len):
+        if seq_len <= len(self.weight):
+            return self.weight[:seq_len]
+        return sinusoidal_encoding(seq_len, self.n_embd, self.base).to(self.weight)
+"""
+    diagnosis = diagnosis_of("sinusoidal", "SinusoidalPositionalEmbedding", definition)
+    assert "parameter instead of a buffer" in diagnosis.says
+
+
 def test_a_mistake_is_named_though_some_tests_were_not_run(diagnosis_of, monkeypatch):
     monkeypatch.setattr("course.testing.examine.SECONDS_ONCE_WRONG", 0)
     diagnosis = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
