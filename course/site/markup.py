@@ -4,7 +4,9 @@ they hold."""
 import re
 from itertools import count
 
-_FIGURE = re.compile(r"^!\[.*\]\(figures/.*\)$", re.MULTILINE)
+_FIGURE = re.compile(
+    r"<course-lab.*?</course-lab>|^!\[[^\n]*\]\(figures/[^\n]*\)$", re.DOTALL | re.M
+)
 _FOLD = re.compile(r"<details>(\s*)<summary>(.*?)</summary>", re.DOTALL)
 _DEEPER = re.compile(r"Deeper|Try it|More to read|What to read|Out of scope|Surprises|What it ")
 _TROUBLE = re.compile(r"I keep getting|<code>|`")
@@ -12,6 +14,8 @@ _TROUBLE = re.compile(r"I keep getting|<code>|`")
 
 def with_figure_numbers(text: str, lesson: int) -> str:
     """Return a text whose figures are numbered, so that a class can talk about them.
+
+    What can be played with has no number: its still figure comes again where the text explains it.
 
     >>> print(with_figure_numbers("![A dial.](figures/rope/dial.svg)", lesson=5))
     <figure id="figure-5-1">
@@ -24,6 +28,8 @@ def with_figure_numbers(text: str, lesson: int) -> str:
     numbers = count(1)
 
     def numbered(found: re.Match[str]) -> str:
+        if found[0].startswith("<"):
+            return found[0]
         number = next(numbers)
         return (
             f'<figure id="figure-{lesson}-{number}">\n\n{found[0]}\n\n'

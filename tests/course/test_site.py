@@ -146,6 +146,16 @@ def test_no_solution_and_no_model_answer_is_published(written):
             assert word not in notebook
 
 
+def test_figures_are_numbered_and_each_fold_has_its_kind(written):
+    page = (written / "course" / "lessons" / "5_rope.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"<figcaption>Figure 5\.(\d+)</figcaption>", page)
+    assert len(numbers) > 5
+    assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
+    kinds = re.findall(r'<details class="(\w+)">', page)
+    assert len(kinds) == page.count("<details")
+    assert set(kinds) == {"answer", "deeper", "trouble"}
+
+
 def test_every_exercise_has_a_card_in_its_text(written):
     for lesson in lessons():
         text = (written / "course" / "lessons" / lesson.text.name).read_text(encoding="utf-8")

@@ -310,6 +310,23 @@ def test_the_search_finds_a_lesson_first_and_quotes_it(opened, lesson):
     assert lesson.stem in texts[0]
 
 
+def test_a_word_that_is_searched_for_is_shown_in_its_lesson(opened):
+    page = opened("search.html?q=rotary")
+    links, texts = found_by(page)
+    assert links[0] == "course/lessons/5_rope.html"
+    assert "rotary" in texts[0].lower()
+    page = opened("search.html?q=wavelength")
+    links, _ = found_by(page)
+    page.locator(f'ul.search a[href="{links[0]}"]').first.click()
+    hit = page.locator("article .highlighted").first
+    hit.wait_for()
+    page.wait_for_function("document.querySelector('article .highlighted').checkVisibility()")
+    page.wait_for_function(
+        "(({ top, bottom }) => top > 0 && bottom < innerHeight)"
+        "(document.querySelector('article .highlighted').getBoundingClientRect())"
+    )
+
+
 def test_the_next_page_is_reached_by_keys(opened):
     page = opened("course/lessons/1_lookup.html")
     for _ in range(300):
