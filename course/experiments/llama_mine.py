@@ -98,7 +98,7 @@ def resemblance(mine: Mine) -> Resemblance:
     name = "breaks" if mine.text == "Shakespeare" else "breaks_kingdom"
     losses = {title: loss for title, loss, *_ in measured("llama", name)["breaks"]}
     title = min(losses, key=lambda title: abs(losses[title] - mine.loss))
-    is_close = abs(losses[title] - mine.loss) < 0.01
+    is_close = abs(losses[title] - mine.loss) < 0.003
     return Resemblance(title, losses[title], losses[RIGHT.title], is_close)
 
 

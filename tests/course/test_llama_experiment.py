@@ -332,6 +332,7 @@ def test_code_that_never_ends_is_stopped(data, monkeypatch):
         (3.381, "all right", True),
         (5.424, "rows of q and k left interleaved", True),
         (6.5, "rows of q and k left interleaved", False),
+        (5.134, "no rotation", False),  # what a wrong minus in rotate_half gives
     ],
 )
 def test_a_loss_resembles_the_nearest_break(loss, title, is_close):
