@@ -316,7 +316,7 @@ def score_by_distance() -> Picture:
         "RoPE and ALiBi score distance alone, wherever the tokens are",
         alt="The score of the same two tokens over 0 to 64 steps back, at five places in a text. "
         "Sinusoidal rows, added: five different curves. RoPE: the five curves are one, which goes "
-        "up and down. ALiBi, head 5 of 8: one straight line, falling by 2.",
+        "up and down. ALiBi, slope 1/32: one straight line, falling by 2.",
         x="steps from the query back to the key",
         y="score",
     )
