@@ -457,6 +457,14 @@ class TestPartialRotaryCorners:
         got = lesson.PartialRotary(40, 10, 6)(x, 30)
         expect.close(got, turned_in_part(x, 6, start=30), tolerance=1e-4)
 
+    def test_gradient_comes_after_inference_too(self, lesson, draw):
+        """Tables made inside `torch.inference_mode()` and kept would be refused in
+        training.
+        """
+        x, upstream = draw.normal(2, 4, 6), draw.normal(2, 4, 6)
+        rotary = lesson.PartialRotary(8, 6, 4)
+        expect.learns_after_inference(rotary, x, offset=2, upstream=upstream)
+
     def test_what_is_kept_follows_to_another_device(self, lesson, draw):
         """After `module.to(device)` everything is where the queries are."""
         expect_device_of_x(lambda: lesson.PartialRotary(8, 6, 4), draw.normal(2, 3, 5, 6), 2)

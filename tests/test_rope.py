@@ -527,6 +527,14 @@ class TestRotaryEmbeddingCorners:
             x = draw.normal(length, 6, dtype=dtype)
             expect.close(rotary(x, 3), turned(x, start=3), tolerance=ROUNDING[dtype])
 
+    def test_gradient_comes_after_inference_too(self, lesson, draw):
+        """Tables made inside `torch.inference_mode()` and kept would be refused in
+        training.
+        """
+        x, upstream = draw.normal(2, 4, 6), draw.normal(2, 4, 6)
+        rotary = lesson.RotaryEmbedding(8, 6)
+        expect.learns_after_inference(rotary, x, offset=2, upstream=upstream)
+
     def test_heads_made_by_a_transpose_are_fine(self, lesson, draw):
         """Attention makes (B, H, T, D) as a transposed (B, T, H, D)."""
         x = draw.normal(2, 4, 3, 6).transpose(1, 2)

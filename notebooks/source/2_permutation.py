@@ -61,10 +61,11 @@ guess.compare(cosine=F.cosine_similarity(first, second, dim=0).item())
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# The cosine is 1: they are the same vector. "Before dog" and "before man" are facts about *order*, and nothing in
-# the six layers knows about order. In each layer, both occurrences ask the same question of the
-# same set of words, so they get the same answer. The encoder's gap is below 0.000001, which is rounding error: it
-# makes no difference whether you shuffle before or after the six layers.
+# The cosine is 1: they are the same vector. "Before dog" and "before man" are facts about *order*,
+# and nothing in the six layers knows about order. In each layer, both occurrences ask the same
+# question of the same set of words, so they get the same answer. The encoder's gap is below
+# 0.000001, which is rounding error: it makes no difference whether you shuffle before or after the
+# six layers.
 #
 # If you expected less, it's probably because of the word "context". Attention does mix in the
 # context, but without positions, the context of a word is the whole bag of words, and that's the
