@@ -45,7 +45,9 @@ def contrast(findings: Sequence[Finding]) -> str:
     told = list(itertools.islice(_told(good, bad, names), _MOST_TRAITS + 1))
     if not 1 <= len(told) <= _MOST_TRAITS:
         return ""
-    return f"{bad[0].name.removesuffix('(...)')} ran {told[0][0]}, and raised {told[0][1]}."
+    ran, stopped = told[0]
+    end = "" if stopped.endswith("?") else "."
+    return f"{bad[0].name.removesuffix('(...)')} ran {ran}, and raised {stopped}{end}"
 
 
 def _is_like(call: Outline, other: Outline) -> bool:

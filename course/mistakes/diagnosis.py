@@ -241,7 +241,7 @@ def diagnose(
         agreeing.update(agree)
         whole = alone(agree)
         if whole:
-            return _named(whole, wrong, another=False)
+            return _named(whole, wrong, another=False) or _explained_error(findings)
     sample, evidence = _sample(wrong), {}
     for candidates, is_early in ((known.singles, _within(seconds[0])), (of_families, in_time)):
         for one in sorted(candidates, key=lambda one: one not in agreeing):
@@ -256,7 +256,7 @@ def diagnose(
                 evidence[one] = found
         whole = alone([one for one, found in evidence.items() if set(found) == {_AGREES}])
         if whole:  # found late
-            return _named(whole, wrong, another=False)
+            return _named(whole, wrong, another=False) or _explained_error(findings)
         for one, other in _pairs(evidence, candidates is of_families, _within(seconds[1])):
             both = known.pair(one, other)
             if both and all(map(both.explains, wrong)) and both.passes(must_pass):

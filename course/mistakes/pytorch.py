@@ -50,5 +50,12 @@ _MEANS = {
     r"Boolean value of Tensor with more than one value": (
         "An `if`, `and`, `or` or `not` asks a whole tensor for one answer; each entry has its own."
     ),
+    r"'torch.Size' object is not callable": (
+        "`shape` takes no parentheses: write `x.shape`, or `x.shape[0]` for the length of one axis."
+    ),
+    r"'Tensor' object is not callable": (
+        "A tensor is called like a function. Entries are in square brackets, as in `x[0]`; to "
+        "multiply, write `*` or `@`."
+    ),
     r"selected index k out of range": "`topk` is asked for more entries than there are.",
 }

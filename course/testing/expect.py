@@ -172,7 +172,8 @@ def rejects(
         return
     if isinstance(accepted, torch.Tensor | list | tuple | dict | float):
         function.lesson.trace[-1] = "accepted"  # which numbers came back does not matter
-    raise Wrong(message(f"{name} should have been raised, but the call went through", calls[-1]))
+    missing = "an exception" if error is Exception else name
+    raise Wrong(message(f"{missing} should have been raised, but the call went through", calls[-1]))
 
 
 def follows_device(function: Function, *args: Any) -> bool:

@@ -89,6 +89,17 @@ def test_a_mistake_is_named_with_all_that_it_explains(diagnosis_of):
     assert len(diagnosis.explains) > 3
 
 
+def test_an_error_that_several_mistakes_raise_is_still_explained(diagnosis_of):
+    definition = """
+def projected_attention(x, w_q, w_k, w_v):
+    queries, keys, values = x @ w_q.T, x @ w_k.T, x @ w_v.T
+    return (queries @ keys / math.sqrt(x.shape[-1])).softmax(dim=-1) @ values
+"""
+    diagnosis = diagnosis_of("permutation", "projected_attention", definition)
+    assert diagnosis.says == ""
+    assert "axes 1 and 2" in diagnosis.look
+
+
 def test_a_mistake_explains_a_test_of_changed_arguments_too(diagnosis_of):
     definition = "def tied_logits(x, weight):\n    return x @ weight.T / len(weight)"
     diagnosis = diagnosis_of("learned", "tied_logits", definition)

@@ -376,6 +376,11 @@ def test_the_bad_arguments_may_be_tried_alone():
     assert calls == [("bad",)]
 
 
+def test_where_any_exception_will_do_none_is_named():
+    with pytest.raises(Wrong, match="an exception should"):
+        expect.rejects(lambda *args: None, Exception, bad=("bad",))
+
+
 def test_refusing_the_good_arguments_too_is_no_refusal():
     def call(*args):
         raise StudentError(("ValueError", "Exception"), "no arguments are good enough", "")

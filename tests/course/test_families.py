@@ -196,6 +196,7 @@ def _finding(*arguments: object, raised: bool, wrong: bool = False) -> SimpleNam
 def test_what_tells_a_call_that_raises_from_one_that_runs_is_said(ran, raised, words):
     said = contrast([_finding(ran, raised=False), _finding(raised, raised=True)])
     assert all(word in said for word in ("`x`", *words)), said
+    assert "?." not in said
 
 
 def test_a_call_with_a_wrong_result_is_none_that_ran():

@@ -79,11 +79,13 @@ def test_an_object_that_does_not_tell_what_it_has_is_no_trouble():
         (lambda: torch.cat((torch.zeros(2, 3), torch.zeros(2, 4))), ("axis 0",)),
         (lambda: torch.zeros(2) == 0 or 1, ("entry",)),
         (lambda: torch.zeros(2).topk(3), ("more entries",)),
+        (lambda: torch.zeros(2).shape(), ("`shape`", "parentheses")),
+        (lambda: torch.zeros(2)(0), ("square brackets",)),
         (lambda: torch.zeros(2)[3], ()),
     ],
 )
 def test_what_pytorch_says_of_its_tensors_is_said_simply(call, words):
-    with pytest.raises((RuntimeError, IndexError)) as raised:
+    with pytest.raises((RuntimeError, IndexError, TypeError)) as raised:
         call()
     said = in_plain_words(str(raised.value))
     assert bool(said) is bool(words)
