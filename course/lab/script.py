@@ -1,6 +1,7 @@
 """The script and the style sheet of the figures to play with, one file each for all pages."""
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +22,8 @@ _SCENES = (
 )
 _PARTS = ("draw", "grip", "numbers", "element", "language_model")
 _SCRIPTS = (*_PARTS, *(f"scenes/{name}" for name in _SCENES))
+_FOR_AUTHORS = re.compile(r"^\s*/\*([^*]|\*(?!/))*\*/\n|^\s*//.*\n|^\s+", re.MULTILINE)
+"""Lines of comments, and indentation."""
 
 LOOKS = ("what", "where", "query", "key", "value", "wrong", "third", "ink", "quiet")
 """Classes of shapes: each has the color of that name in the palette, and its tint."""
@@ -40,7 +43,7 @@ def write_lab(folder: Path) -> None:
 @cache
 def script() -> str:
     """Return the script. Nothing in it has a name that another script of a page could meet."""
-    parts = [_text(f"{name}.js") for name in _SCRIPTS]
+    parts = [_FOR_AUTHORS.sub("", _text(f"{name}.js")) for name in _SCRIPTS]
     example = f"const EXAMPLE = {json.dumps(examples())};"
     begin = 'customElements.define("course-lab", CourseLab);\naddPhrases();'
     return "\n".join(["(() => {", '"use strict";', example, *parts, begin, "})();", ""])

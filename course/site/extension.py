@@ -27,6 +27,8 @@ _MENDS = {
 }
 """What the theme writes, and what screen readers should get instead."""
 
+_STYLES_OF_CELLS = re.compile(r"<link [^>]*/mystnb\.[^>]*>\s*")
+
 _NOT_SEARCHED = re.compile(r'<a class="headerlink".*?</a>|<(?!/?(?:article|section)\b)[^>]*>')
 
 
@@ -81,8 +83,10 @@ def _finish_pages(app: Sphinx, error: Exception | None) -> None:
         page = path.read_text(encoding="utf-8")
         for pattern, instead in _MENDS.items():
             page = re.sub(pattern, instead, page)
-        path.write_text(page, encoding="utf-8", newline="\n")
         article = page[page.index("<article") : page.index("</article>")]
+        if '<div class="cell' not in article:
+            page = _STYLES_OF_CELLS.sub("", page)
+        path.write_text(page, encoding="utf-8", newline="\n")
         texts[f"./{name}.html"] = _NOT_SEARCHED.sub("", article)
     script = f"const PAGES = {json.dumps(texts, ensure_ascii=False)};\n"
     Path(app.outdir, "_static", "pages.js").write_text(script, encoding="utf-8", newline="\n")

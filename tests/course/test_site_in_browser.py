@@ -173,7 +173,7 @@ def visits(site, pages, chromium):
     return seen
 
 
-def test_all_of_the_course_is_there_and_small(site, pages):
+def test_all_of_the_course_is_there_and_small(site, pages, visits):
     wanted = {f"course/lessons/{lesson.text.stem}.html" for lesson in lessons()}
     wanted |= {f"exercises/{lesson.stem}.html" for lesson in lessons()}
     wanted |= {f"notebooks/{stem}.html" for stem in stems()}
@@ -181,15 +181,18 @@ def test_all_of_the_course_is_there_and_small(site, pages):
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     print(f"{size / 1e6:.1f} MB")
     assert size < 1.2e6 * len(lessons())
-    sizes = {page: _with_figures(site / page) for page in pages}
+    texts = {f"course/lessons/{lesson.text.stem}.html" for lesson in lessons()}
+    sizes = {one.page: _with_all_it_loads(site, one) for one in visits if one.page in texts}
     assert {page: size for page, size in sizes.items() if size > 500_000} == {}
 
 
-def _with_figures(page: Path) -> int:
-    """Return the bytes of a page and of the figures that it shows."""
+def _with_all_it_loads(site: Path, visit: Visit) -> int:
+    """Return the bytes of a page, of its figures, and of whatever else it asked for."""
+    page = site / visit.page
     text = page.read_text(encoding="utf-8")
     figures = {page.parent / unquote(one) for one in re.findall(r'src="([^":]+\.svg)"', text)}
-    return sum(path.stat().st_size for path in {page, *figures})
+    asked = {Path(url2pathname(urlsplit(url).path)) for url in visit.asked if url[:5] == "file:"}
+    return sum(path.stat().st_size for path in {path.resolve() for path in figures | asked})
 
 
 @pytest.mark.parametrize("stem", stems())
