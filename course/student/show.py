@@ -1,11 +1,13 @@
 """The contract of an exercise, and how the reference does it."""
 
+import re
 import textwrap
 
 from course.building import reference
 from course.messages.wording import counted
 from course.syllabus import Exercise, name_for_check
 from course.system.console import typed
+from course.system.terminal import columns
 
 
 def what_it_asks(exercise: Exercise, status: str) -> str:
@@ -21,12 +23,25 @@ def how_it_is_done(exercise: Exercise) -> str:
     """Return the reference's code, and the same in another style, if the catalogue has one."""
     said = (
         f"{exercise.name}, {exercise.title}\n\n"
-        f"The reference:\n\n{textwrap.indent(reference.solution(exercise), '    ')}"
+        f"The reference:\n\n{_indented(reference.solution(exercise))}"
     )
     if other := reference.another_style(exercise):
         name, code = other
-        said += f"\n\nIn another style, {name}:\n\n{textwrap.indent(code, '    ')}"
+        said += f"\n\nIn another style, {name}:\n\n{_indented(code)}"
     return said
+
+
+def _indented(code: str) -> str:
+    """Return code indented by four, with each comment that is too long for its line above it."""
+    indented = textwrap.indent(code, "    ")
+    return re.sub(
+        r"^( *)(\S.*)  (# .*)$",
+        lambda line: (
+            line[0] if len(line[0]) <= columns() else f"{line[1]}{line[3]}\n{line[1]}{line[2]}"
+        ),
+        indented,
+        flags=re.MULTILINE,
+    )
 
 
 def not_yet(exercise: Exercise) -> str:

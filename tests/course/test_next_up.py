@@ -2,6 +2,7 @@
 
 import ast
 import re
+import textwrap
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +12,7 @@ from course.cli import main
 from course.mistakes import alternatives
 from course.student import progress
 from course.student.progress import IDEA_RIGHT, PASSED, TO_DO, UNCHECKED, WRONG
+from course.student.show import how_it_is_done
 from course.syllabus import Exercise, counted_lessons, find_lesson, lessons
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
@@ -122,6 +124,17 @@ def test_a_solution_is_shown_after_its_exercise_passed(status):
     assert "x1, x2 = x.chunk(2, dim=-1)  # (..., D/2) each" in said
     assert "In another style, rolled by half:" in said
     assert "### " not in said
+
+
+@each_exercise
+def test_a_comment_fits_the_terminal_and_the_code_is_the_same(exercise, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = how_it_is_done(exercise).partition("The reference:\n\n")[2]
+    shown = textwrap.dedent(shown.partition("\n\nIn another style")[0])
+    assert ast.dump(ast.parse(shown)) == ast.dump(ast.parse(reference.solution(exercise)))
+    assert not [
+        line for line in shown.splitlines() if re.search(r"\S  # ", line) and len(line) > 76
+    ]
 
 
 @each_exercise
