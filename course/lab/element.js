@@ -24,6 +24,7 @@ class CourseLab extends HTMLElement {
     const { start } = this.scene;
     const first = typeof start === "function" ? start() : start; // one that depends on the student's
     this.state = { ...first, ...JSON.parse(this.dataset.start ?? "{}") };
+    this.home = { ...this.state };
     this.append(this.figure);
     this.classList.add("ready");
     new ResizeObserver(() => this.draw()).observe(this.figure);
@@ -37,6 +38,7 @@ class CourseLab extends HTMLElement {
   touched() {
     this.gliding = null;
     this.wasTouched = true;
+    this.state.isDemo = false;
   }
 
   /** Change some of the state; draw once a frame. */
@@ -73,9 +75,10 @@ class CourseLab extends HTMLElement {
       ([{ isIntersecting }]) => {
         if (!isIntersecting) return;
         watch.disconnect();
-        const home = { ...this.state };
-        if (!this.wasTouched) this.glide(this.scene.demo, 0.7);
-        setTimeout(() => this.wasTouched || this.glide(home, 0.7), 900);
+        if (this.wasTouched) return;
+        this.set({ isDemo: true });
+        this.glide(this.scene.demo, 0.7);
+        setTimeout(() => this.wasTouched || this.glide({ ...this.home, isDemo: false }, 0.7), 900);
       },
       { threshold: 0.7 },
     );
@@ -137,7 +140,12 @@ function addPhrases() {
     if (!lab?.scene) continue;
     const go = () => {
       lab.touched();
-      lab.glide(JSON.parse(phrase.dataset.set));
+      const wanted = JSON.parse(phrase.dataset.set);
+      const moves = Object.keys(wanted).filter((name) => typeof wanted[name] === "number");
+      if (moves.every((name) => lab.state[name] === wanted[name])) {
+        for (const name of moves) lab.state[name] = lab.home[name]; // a second click shows it again
+      }
+      lab.glide(wanted);
       lab.figure.scrollIntoView({ block: "nearest", behavior: isCalm() ? "auto" : "smooth" });
     };
     phrase.role = "button";

@@ -27,6 +27,10 @@ function grip({ name, value, range: [least, most], said, motion, move, look = ""
     "aria-valuemax": most,
     "aria-valuenow": Math.round(value),
     "aria-valuetext": said ?? String(Math.round(value)),
+    ontouchstart(event) {
+      // Chromium ignores touch-action on shapes inside an svg; during a scroll this can't be canceled
+      if (event.cancelable) event.preventDefault();
+    },
     onpointerdown(event) {
       if (event.button > 0) return;
       event.preventDefault();

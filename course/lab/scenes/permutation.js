@@ -49,12 +49,12 @@ SCENES.permutation = {
     const home = attended(WORDS, state.order).results;
     const apart = Math.min(width / 3, 210);
     const x = (place) => width / 2 + (place - 1) * apart;
-    const cells = (values, word, top, changed) =>
+    const cells = (values, word, top, digits, changed) =>
       values.map((value, feature) => [
         rect([x(state[word]) - 38, top + 27 * feature], [76, 25], `cell of-${WORD_LOOKS[word]}`),
         text(
           [x(state[word]), top + 27 * feature + 13],
-          fixed(value, Number.isInteger(value) ? 0 : 2),
+          fixed(value, digits),
           changed?.[feature] ? "where bold" : "",
         ),
       ]);
@@ -85,8 +85,8 @@ SCENES.permutation = {
           const place = sentence.indexOf(word);
           const changed = changes[index].map((change) => change > 0.005);
           return h("g", {}, [
-            ...cells(vectors[place], word, 58).flat(),
-            ...cells(results[place], word, 250, changed).flat(),
+            ...cells(vectors[place], word, 58, state.order === "positions" ? 2 : 0).flat(),
+            ...cells(results[place], word, 250, 2, changed).flat(),
             text([x(state[word]), 374], `new ${word}`, `${WORD_LOOKS[word]} bold`),
             h(
               "g",
@@ -111,11 +111,12 @@ function permutationSeen(sentence, most, order) {
   const said = `“${sentence.join(" ")}”`;
   if (sentence.join() === WORDS.join()) return `${said}: drag a word to another position.`;
   if (order === "plain") {
-    return `${said}: each new vector has moved with its word, and its numbers have changed by ${fixed(most, 2)}.`;
+    return `${said}: each new vector has moved with its word, and all its numbers have stayed the same.`;
   }
   const why =
     order === "mask"
       ? "under a causal mask a word sees only itself and what comes before it"
       : "now a position is added to each word";
-  return `${said}: ${why}, and the new vectors have changed by up to ${fixed(most, 2)}.`;
+  const change = `the new vectors have changed by up to ${fixed(most, 2)}`;
+  return `${said}: ${why}, and ${change} compared with “${WORDS.join(" ")}”.`;
 }
