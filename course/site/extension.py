@@ -4,8 +4,10 @@ what a search finds, without a server.
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from docutils import nodes
 from math_core import LatexError
@@ -28,6 +30,8 @@ _MENDS = {
 """What the theme writes, and what screen readers should get instead."""
 
 _STYLES_OF_CELLS = re.compile(r"<link [^>]*/mystnb\.[^>]*>\s*")
+
+_FIGURE = re.compile(r'(<course-lab[^>]*>\s*<p>)?<img ([^>]*src="([^":]+\.svg)")')
 
 _NOT_SEARCHED = re.compile(r'<a class="headerlink".*?</a>|<(?!/?(?:article|section)\b)[^>]*>')
 
@@ -86,7 +90,19 @@ def _finish_pages(app: Sphinx, error: Exception | None) -> None:
         article = page[page.index("<article") : page.index("</article>")]
         if '<div class="cell' not in article:
             page = _STYLES_OF_CELLS.sub("", page)
+        page = _FIGURE.sub(partial(_with_size, path.parent), page)
         path.write_text(page, encoding="utf-8", newline="\n")
         texts[f"./{name}.html"] = _NOT_SEARCHED.sub("", article)
     script = f"const PAGES = {json.dumps(texts, ensure_ascii=False)};\n"
     Path(app.outdir, "_static", "pages.js").write_text(script, encoding="utf-8", newline="\n")
+
+
+def _with_size(folder: Path, figure: re.Match[str]) -> str:
+    """Return the tag of a figure with its size: text does not move when the figure comes.
+
+    It comes when a reader is near it; the still picture of a figure to play with comes at once.
+    """
+    opening, attributes, source = figure.groups(default="")
+    size = re.search(r' width="\d+" height="\d+"', (folder / unquote(source)).read_text("utf-8"))
+    when = "" if opening else ' loading="lazy"'
+    return f"{opening}<img{size[0]}{when} {attributes}"

@@ -43,8 +43,11 @@ training.QUICK = dataclasses.replace(training.QUICK, steps=30)
 PATIENCE = 60
 """Seconds for whatever should happen at all."""
 
-FACTS = """() => {
+FACTS = """async () => {
     for (const details of document.querySelectorAll("article details")) details.open = true;
+    const late = [...document.images].filter(one => one.loading === "lazy");
+    for (const one of late) one.loading = "eager";
+    await Promise.allSettled([...document.images].map(one => one.decode()));
     return {
         title: document.title,
         headings: document.querySelectorAll("h1").length,
@@ -61,6 +64,7 @@ FACTS = """() => {
         images: [...document.images].map(one => ({
             alt: one.alt, drawn: one.complete && one.naturalWidth > 0, source: one.src.slice(0, 80),
             scale: one.getBoundingClientRect().width / one.getAttribute("width"),
+            isLate: late.includes(one), high: one.getAttribute("height") ?? 0,
         })),
         links: [...document.links].map(link => link.href),
         names: [...document.querySelectorAll("[id]")].map(one => one.id),
@@ -270,6 +274,15 @@ def test_every_image_is_drawn_and_described(visits):
     assert [one for one in images if len(one[1]["alt"]) < 20 or not one[1]["drawn"]] == []
 
 
+def test_the_first_figure_comes_at_once_and_all_keep_room(visits):
+    for visit in visits:
+        if visit.page.startswith("course/lessons/") and visit.facts["images"]:
+            first, *others = visit.facts["images"]
+            assert not first["isLate"], visit.page
+            assert [one for one in others if not int(one["high"])] == [], visit.page
+    assert sum(one["isLate"] for visit in visits for one in visit.facts["images"]) > 50
+
+
 def test_no_link_is_broken_and_others_go_out_by_https(site, visits):
     names = {site / visit.page: set(visit.facts["names"]) for visit in visits}
     broken = set()
@@ -357,7 +370,8 @@ def test_everything_is_read_without_a_script(site, chromium):
 @pytest.mark.parametrize("theme", THEMES)
 def test_a_figure_turns_with_the_theme_and_is_light_on_paper(opened, theme):
     page = opened("course/lessons/1_lookup.html", theme)
-    figure = page.locator('article img[src$=".svg"]').first
+    figure = page.locator("article img[loading]").first
+    figure.evaluate("one => { one.loading = 'eager'; return one.decode(); }")
 
     def ground():
         with Image.open(io.BytesIO(figure.screenshot())) as image:
