@@ -67,6 +67,27 @@ def _moved(rotary: type[nn.Module], published: PublishedModel) -> type[nn.Module
     return Moved
 
 
+def _backwards(rotary: type[nn.Module], published: PublishedModel) -> type[nn.Module]:
+    def mirrored(x: Tensor) -> Tensor:
+        first, second = x.chunk(2, dim=-1)
+        return torch.cat((first, -second), dim=-1)
+
+    class Backwards(rotary):
+        """A `RotaryEmbedding` that turns the other way, as with a wrong minus in `rotate_half`."""
+
+        def forward(self, x: Tensor, offset: int = 0) -> Tensor:
+            return mirrored(super().forward(mirrored(x), offset))
+
+    return Backwards
+
+
+def _every_third_head(attend: Callable, published: PublishedModel) -> Callable:
+    """Return a `causal_attention` in which query head h reads key head h % K, not h // (H / K)."""
+    n_heads, n_kv_heads = published.sizes["n_heads"], published.sizes["n_kv_heads"]
+    heads = torch.arange(n_heads) % n_kv_heads * (n_heads // n_kv_heads)
+    return lambda q, k, v: attend(q, k[:, heads], v[:, heads])
+
+
 def _reordered_with(heads: Callable[[int, PublishedModel], int | None]) -> Callable[..., Any]:
     """Return a break of `interleaved_to_half`: other numbers of heads; None changes no order."""
 
@@ -90,6 +111,7 @@ BREAKS = (
     Variant(f"every position + {SHIFT:,}", {"RotaryEmbedding": _moved}),
     Variant("base 10,000 instead of 100,000", sizes={"base": 10000.0}),
     Variant("no rotation", {"RotaryEmbedding": lambda *_: Unturned}),
+    Variant("rotated backwards", {"RotaryEmbedding": _backwards}),
     Variant(
         "rows of q and k left interleaved",
         {"interleaved_to_half": _reordered_with(lambda n, _: None)},
@@ -102,6 +124,7 @@ BREAKS = (
         "k reordered as if it had one head",
         {"interleaved_to_half": _reordered_with(lambda n, of: n if _is_q(n, of) else 1)},
     ),
+    Variant("key heads in the wrong order", {"causal_attention": _every_third_head}),
 )
 
 

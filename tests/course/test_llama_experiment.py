@@ -295,6 +295,29 @@ def loss_of(title):
     return llama.loss(model, exercises, llama.sample_ids(published)[1])
 
 
+WRONG_ORDER = "key heads in the wrong order"
+
+
+@pytest.mark.parametrize(
+    ("stem", "right", "wrong", "title"),
+    [
+        ("rope", "(-x2, x1)", "(x2, -x1)", "rotated backwards"),
+        (
+            "llama",
+            "x.repeat_interleave(n_repeats, dim=1)",
+            "x.repeat(1, n_repeats, 1, 1)",
+            WRONG_ORDER,
+        ),
+    ],
+    ids=["wrong minus", "repeat"],
+)
+def test_a_likely_mistake_is_the_break_that_it_is_named_by(
+    written, capsys, stem, right, wrong, title
+):
+    written(stem, {right: wrong})
+    assert mine(capsys)["loss"] == pytest.approx(loss_of(title), abs=1e-4)
+
+
 def test_a_wrong_function_of_an_earlier_lesson_is_heard(written, capsys):
     written("rope", {"return pairs.transpose(1, 2).reshape(weight.shape)": "return weight"})
     found = mine(capsys)
@@ -332,7 +355,8 @@ def test_code_that_never_ends_is_stopped(data, monkeypatch):
         (3.381, "all right", True),
         (5.424, "rows of q and k left interleaved", True),
         (6.5, "rows of q and k left interleaved", False),
-        (5.134, "no rotation", False),  # what a wrong minus in rotate_half gives
+        (5.134, "rotated backwards", True),
+        (5.141, "no rotation", True),
     ],
 )
 def test_a_loss_resembles_the_nearest_break(loss, title, is_close):
