@@ -240,6 +240,7 @@ def test_a_phrase_of_the_text_sets_the_figure(opened):
     before = numbers_in(seen(page))
     phrase = page.locator("a.set").first
     wanted = json.loads(phrase.get_attribute("data-set"))
+    page.get_by_role("button", name="added, then projected").click()
     phrase.focus()
     page.keyboard.press("Enter")
     now = numbers_in(seen(page))

@@ -50,7 +50,6 @@ function handsOf({ words, vectors, divisor, start, demo, hint, sentence, switche
             motion: along(pixels),
             move: (value) => set({ [key]: value }),
           }),
-          line([x(state[key]), bottom + 26], place, `stem ${words[key].look}`),
           pill(place, `${words[key].short} ${Math.round(state[key])}`, words[key].look),
         );
       const middle = x((state[first] + state[second]) / 2);
@@ -66,7 +65,8 @@ function handsOf({ words, vectors, divisor, start, demo, hint, sentence, switche
           line([x(0), y(now)], [x(POSITIONS - 1), y(now)], "level"),
           at[first].ghost ? ghost([curve(ghostOf, words[second].look)]) : null,
           curve(score, words[second].look),
-          line([x(state[second]), y(now)], [x(state[second]), bottom + 26], `stem ${words[second].look}`),
+          line([x(state[first]), bottom + 26], [x(state[first]), bottom - 6], `stem ${words[first].look}`),
+          line([x(state[second]), y(now)], [x(state[second]), bottom + 68], `stem ${words[second].look}`),
           line([x(0), bottom + 26], [x(POSITIONS - 1), bottom + 26], "axis"),
           ...range(7).map((i) => text([x(10 * i), bottom + 43], String(10 * i), "quiet small")),
           h(
@@ -119,14 +119,14 @@ function dials(at, words, state, set, width) {
     return [
       text([center[0], 14], `pair ${pair}`, "quiet small"),
       circle(center, radius, "dial"),
-      sector(center, radius * 0.55, from, wrapped(to - from), "between"),
+      state.scheme === "added" ? null : sector(center, radius * 0.55, from, wrapped(to - from), "between"),
       ...[second, first].flatMap((key) => {
         const { at: of, ghost: behind } = at[key];
         const place = tip(of, state[key]);
         const pale = behind ? ghost(hand(center, tip(behind, state[key]), words[key].look)) : null;
         const shapes = hand(center, place, words[key].look);
         const rate = behind ? wrapped(angle(key, 1) - angle(key, 0)) : RATES[pair];
-        if (Math.abs(rate) < 0.05) return [pale, h("g", {}, shapes)];
+        if (Math.abs(rate) < 0.05) return [pale, h("g", {}, shapes[0])]; // no tip: too slow to be turned
         const turn = grip({
           name: `Hand of ${words[key].name}, pair ${pair}`,
           value: state[key],
@@ -216,10 +216,13 @@ SCENES.rope = handsOf({
     const [apart, now] = [Math.abs(m - n), fixed(score(m, n), 2)];
     const which = m < n ? "the key is" : "the query is";
     const where = `Query at ${m}, key at ${n}: `;
-    const later = m === n ? "at the same position" : `${which} ${apart} later`;
+    const later = m === n ? "they are at the same position" : `${which} ${apart} later`;
     const [low, high] = elsewhere(score, m, n);
     if (state.scheme === "rotated" && high - low < SAME)
-      return `${where}${later}, so the score is ${now}, wherever they are.`;
+      return (
+        `${where}${later}. When both move, both hands of a pair turn by the same angle, so the angle ` +
+        `between them stays the same, and so does the score: ${now}.`
+      );
     const others = `between ${fixed(low, 2)} and ${fixed(high, 2)}`;
     return `${where}the score is ${now}; with the same distance elsewhere, it is ${others}.`;
   },

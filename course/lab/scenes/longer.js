@@ -27,7 +27,7 @@ function ownRates(remedy, factor) {
 const REMEDIES = { none: "no remedy", linear: "interpolation", ntk: "NTK", yarn: "YaRN" };
 
 SCENES.longer = {
-  hint: "Drag the end of the text, or turn a slow hand.",
+  hint: "Drag the end of the text, or turn a slow hand by its dot.",
   start: () => ({ length: 2048, remedy: ownNumbers("longer").yarn ? "yarn" : "none" }),
   demo: { length: 3072 },
   draw(state, set, width) {
@@ -50,7 +50,7 @@ SCENES.longer = {
       const shapes = hand(center, tip, look);
       const wanted = reference[pair] * state.length;
       const behind = tipOf(center, radius, [Math.cos(wanted), Math.sin(wanted)]);
-      const canTurn = rate < 0.05 && rate > 0.0005;
+      const canTurn = state.remedy === "none" && rate < 0.05; // with a remedy it wouldn't follow
       return [
         text([center[0], 12 + Math.floor(pair / columns) * tall], `pair ${pair}`, "quiet small"),
         circle(center, radius, "dial"),
@@ -70,7 +70,7 @@ SCENES.longer = {
               })
             : { class: "still-hand" },
           canTurn ? circle(tip, 20, "near") : null,
-          shapes,
+          canTurn ? shapes : shapes[0],
         ),
       ];
     });

@@ -126,9 +126,10 @@ SCENES.order = {
     const [word, probability] = next[0];
     const told = `“${word}” (${percent(probability)})`;
     const isHome = String(state.order) === String(HOME);
-    const seen =
-      state.scheme === "rope"
-        ? `With positions the order counts, and the next word is ${told}.`
+    const seen = state.isDemo
+      ? "Watch: two words trade places, and nothing changes."
+      : state.scheme === "rope"
+        ? withPositions(words, !isHome && words.at(-2) === SENTENCE.at(-2), word, told)
         : isHome
           ? `Without positions the model expects ${told} next. Swap “rang” and “closed”.`
           : `The order has changed, the prediction has not: ${told}. Now switch positions on.`;
@@ -141,6 +142,18 @@ SCENES.order = {
     };
   },
 };
+
+const READS = { rang: "bells", closed: "gates" }; // verb -> what was learned to follow it
+
+/** What the model expects with positions, and why: a verb just before the last “its” decides. */
+function withPositions(words, isSame, word, told) {
+  const before = words.at(-2);
+  if (READS[before] !== word)
+    return `With positions the model expects ${told}; no known verb comes just before the last “its”.`;
+  return isSame
+    ? `This new order makes no difference: “${before}” still comes just before the last “its”, so the model expects ${told}.`
+    : `With positions the model sees that “${before}” comes just before the last “its”: ${told}.`;
+}
 
 SCENES.heads = {
   needs: true,

@@ -44,12 +44,13 @@ SCENES.skipgram = {
     const at = (word) => spots[words.indexOf(word)];
     const row = (word) => rows[words.indexOf(word)];
     const sum = row(state.a).map((value, i) => value - row(state.b)[i] + row(state.c)[i]);
-    const tip = place(axes.map((axis) => dot(sum, axis)));
+    const end = place(axes.map((axis) => dot(sum, axis)));
     const size = (vector) => Math.sqrt(dot(vector, vector));
     const near = words
       .map((word) => [word, dot(row(word), sum) / size(sum) / size(row(word))])
       .sort((one, other) => other[1] - one[1]);
     const [[first, cosine], [second, next]] = near;
+    const tip = shown.includes(first) ? shortOf(at(state.c), end, first, at(first)) : end;
     const seen =
       `${state.a} − ${state.b} + ${state.c} is nearest to ${first} (cosine ${fixed(cosine, 2)}), ` +
       `then to ${second} (${fixed(next, 2)}).`;
@@ -101,6 +102,13 @@ SCENES.skipgram = {
     };
   },
 };
+
+/** The end of an arrow, moved back along it until it doesn't cover a word. */
+function shortOf(from, end, word, [x, y]) {
+  const points = range(100).map((i) => from.map((start, axis) => end[axis] + (i / 100) * (start - end[axis])));
+  const isFree = ([u, v]) => Math.abs(u - x) > pillWidth(word) / 2 || Math.abs(v - y) > 18;
+  return points.find(isFree) ?? end;
+}
 
 /** Points moved up or down until no name covers another one. */
 function apart(points) {
