@@ -14,9 +14,9 @@ class Guess:
 
     >>> guess = Guess(loss=2.5, steps=..., winner="RoPE")
     >>> guess.compare(loss=1.84, steps=100, winner="ALiBi")
-    loss: your guess 2.5, what came out 1.84, too high
-    steps: your guess none yet, what came out 100
-    winner: your guess RoPE, what came out ALiBi
+    loss: your guess 2.5, result 1.84, too high
+    steps: your guess none yet, result 100
+    winner: your guess RoPE, result ALiBi
     """
 
     def __init__(self, **guesses: Any) -> None:
