@@ -53,7 +53,7 @@ def test_only_the_reference_with_all_points_and_the_stub_with_none_are_fit():
     ("which", "outcome", "of_one", "sentence"),
     [
         (0, PASSED, WRONG, "tied_logits (test_tied_log"),
-        (0, PASSED, NOT_RUN, "in tied_logits (which has no test); mend"),
+        (0, PASSED, NOT_RUN, "in tied_logits (which has no test); fix"),
         (1, TO_DO, PASSED, "points of tied_logits"),
     ],
 )
