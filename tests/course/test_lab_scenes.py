@@ -248,6 +248,41 @@ def test_a_phrase_of_the_text_sets_the_figure(opened):
 
 
 @pytest.mark.browser
+def test_a_phrase_shows_its_motion_again_when_it_is_clicked_again(opened):
+    page = opened("5_rope", reduced_motion="no-preference")
+    page.evaluate("document.querySelector('a.set').click()")
+    page.wait_for_function("document.querySelector('course-lab').state.query === 60")
+    page.wait_for_function("!document.querySelector('course-lab').gliding")
+    again = """() => {
+        document.querySelector("a.set").click();
+        return document.querySelector("course-lab").state.query;
+    }"""
+    assert page.evaluate(again) == 20
+
+
+@pytest.mark.browser
+def test_only_hands_that_can_be_turned_have_a_dot(opened):
+    for stem in ("5_rope", "7_longer"):
+        page = opened(stem)
+        svg = page.locator(".lab svg").first
+        assert svg.locator(".tip").count() == svg.locator("[aria-label^=Hand]").count() > 0
+    page.get_by_role("button", name="YaRN").first.click()
+    seen(page)
+    assert svg.locator(".tip").count() == 0
+
+
+@pytest.mark.browser
+def test_with_positions_the_verb_before_the_last_word_is_the_reason(opened, tmp_path):
+    page = opened(front(tmp_path))
+    page.get_by_role("button", name="with positions", exact=True).click()
+    assert "“closed” comes just before" in seen(page)
+    slider(page, "paris, word 1").press("ArrowRight")
+    assert "makes no difference" in seen(page)
+    slider(page, "closed, word 7").press("ArrowLeft")
+    assert "no known verb" in seen(page)
+
+
+@pytest.mark.browser
 def test_the_dot_product_of_two_rows_is_that_of_any_two_as_far_apart(opened):
     page = opened("4_sinusoidal")
     table = solved("sinusoidal").sinusoidal_encoding(64, 8)
