@@ -27,7 +27,7 @@ from course.student.exercises import (
     passing_exercises_with,
 )
 from course.syllabus import find_lesson
-from course.testing.source import imported_from_earlier
+from course.testing.source import imported_from_earlier, names_reached
 
 N_TOKENS = 512
 """Tokens of the text that losses are measured on."""
@@ -179,11 +179,22 @@ def _earlier(name: str) -> Any:
 def sources() -> dict[str, str]:
     """Return whether each exercise that the model is made of is "yours" or "borrowed"."""
     llama = passing_exercises("llama")
-    own = {one.name: llama.source_of(one.name) for one in find_lesson("llama").exercises}
+    own = used({one.name: llama.source_of(one.name) for one in find_lesson("llama").exercises})
     own["generate"] = passing_exercises("gpt").source_of("generate")
     earlier = [name for names in imported_from_earlier("llama").values() for name in names]
     not_passed = borrowed_from_earlier("llama")
     return {name: "borrowed" if name in not_passed else "yours" for name in earlier} | own
+
+
+def used(sources: dict[str, str]) -> dict[str, str]:
+    """Return the sources of lesson 9's exercises without yours that only borrowed ones would call.
+
+    A borrowed exercise is the reference's, and calls the reference's other functions.
+    """
+    solution = find_lesson("llama").module("solutions").read_bytes()
+    borrowed = [name for name, source in sources.items() if source == "borrowed"]
+    unused = set().union(*(names_reached(solution, name) - {name} for name in borrowed))
+    return {n: source for n, source in sources.items() if source == "borrowed" or n not in unused}
 
 
 def sample_ids(published: PublishedModel, n_tokens: int = N_TOKENS) -> tuple[str, Tensor]:

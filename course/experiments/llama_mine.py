@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from course import root
 from course.data.published import open_smollm2
 from course.experiments.gpt import Stopped, students_code
-from course.experiments.llama import BEGINNING, RIGHT, loss, sample_ids
+from course.experiments.llama import BEGINNING, RIGHT, loss, sample_ids, used
 from course.experiments.writing import write_until
 from course.figures.texts import measured
 from course.student.exercises import all_written_exercises, reference_exercises
@@ -130,14 +130,17 @@ def measured_here() -> Mine:
 
 def _sources() -> dict[str, str]:
     """Return whether each exercise that it is made of is "yours" or "borrowed"."""
+    llama = all_written_exercises("llama")
+    own = {one.name: llama.source_of(one.name) for one in find_lesson("llama").exercises}
     names = {before: list(found) for before, found in imported_from_earlier("llama").items()}
     names["gpt"].append("generate")
-    names["llama"] = [one.name for one in find_lesson("llama").exercises]
-    return {
+    earlier = {
         name: all_written_exercises(stem).source_of(name)
         for stem, of_stem in names.items()
         for name in of_stem
     }
+    own.pop("loss_by_position")  # the reference's measures
+    return earlier | used(own)
 
 
 def main() -> None:

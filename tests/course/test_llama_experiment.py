@@ -15,6 +15,7 @@ from course.experiments import llama, llama_far, llama_mine
 from course.experiments.writing import write_until
 from course.figures import texts
 from course.student.exercises import all_written_exercises, passing_exercises
+from course.syllabus import find_lesson
 from course.system.terminal import Wrapped
 from solutions.llama import Llama, weights_from_gguf
 
@@ -324,6 +325,20 @@ def test_a_wrong_function_of_an_earlier_lesson_is_heard(written, capsys):
     assert found["loss"] == pytest.approx(loss_of("rows of q and k left interleaved"), abs=1e-4)
     assert found["sources"]["interleaved_to_half"] == "yours"
     assert found["sources"]["RMSNorm"] == "borrowed"
+
+
+@pytest.mark.parametrize(
+    ("borrowed", "unused"),
+    [
+        (set(), set()),
+        ({"GroupedQueryAttention"}, {"repeat_heads"}),
+        ({"Llama"}, {"RMSNorm", "repeat_heads", "GroupedQueryAttention", "GatedMLP"}),
+    ],
+)
+def test_what_only_a_borrowed_exercise_calls_is_not_yours(borrowed, unused):
+    names = {one.name for one in find_lesson("llama").exercises}
+    sources = {name: "borrowed" if name in borrowed else "yours" for name in names}
+    assert names - llama.used(sources).keys() == unused
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,8 @@ def _print_mine() -> None:
     click.echo(f"{said}\n\n{BEGINNING} ...")
     click.echo(_indented(mine.goes_on))
     yours = [name for name, source in mine.sources.items() if source == "yours"]
-    said = f"Yours: {', '.join(yours) or 'nothing yet'}. The rest is borrowed from the reference."
+    rest = "The rest is borrowed from the reference." if len(yours) < len(mine.sources) else ""
+    said = f"Yours: {', '.join(yours) or 'nothing yet'}. {rest}".rstrip()
     click.echo(f"\n{filled(said)}")
 
 
