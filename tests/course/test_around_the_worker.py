@@ -193,7 +193,7 @@ REFUSED = {
     ),
     "little memory": (
         Mishap(before=lambda: bounded(resource.RLIMIT_AS, 3 * 10**9)),
-        "`ulimit -H -v` says 3,000,000,000",
+        "`ulimit -H -v` is 3,000,000,000",
     ),
     "Landlock refuses": (Mishap(before=without_landlock_at_last), "could not be confined"),
 }

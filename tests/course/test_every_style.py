@@ -376,7 +376,7 @@ def test_words_have_neighbors_and_answers(style, tmp_path):
     questions = tmp_path / "questions-words.txt"
     questions.write_text(": all\nman dog woman cat\n", encoding="utf-8")
     ran = CliRunner().invoke(main, ["experiment", "analogies"])
-    assert ran.exit_code == 0 and "the same 1 times of 1" in " ".join(ran.output.split())
+    assert ran.exit_code == 0 and "the same answer in 1 of 1" in " ".join(ran.output.split())
     assert "your own" in ran.output
 
 

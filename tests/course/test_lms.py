@@ -380,7 +380,7 @@ def test_the_export_comes_back_beside_the_reports(tmp_path, monkeypatch):
     assert ran.exit_code == 0, ran.output
     assert "worksheet.csv: mallory." in ran.output
     assert "1 grade filled in, 0 replaced" in ran.output
-    assert "left as they were: Bob Roe." in ran.output
+    assert "so not changed: Bob Roe." in ran.output
     assert Path("graded/moodle.csv").read_bytes() == written(CASES["Moodle"], "100", "", "")
     assert Path("worksheet.csv").read_bytes() == text
     assert "worksheet.csv: mallory." in Path("graded/index.html").read_text("utf-8")

@@ -267,17 +267,17 @@ def test_scores_are_the_judges_whatever_the_notebook_says(graded):
 @pytest.mark.slow
 def test_what_is_odd_is_a_sentence(graded):
     said = (graded / "said.txt").read_text(encoding="utf-8")
-    no_cell = "No cell of the notebook is called why-relative: find what was answered"
+    no_cell = "The notebook has no cell called why-relative: look for the answer"
     for sentence in (
         "emil: 5_rope.ipynb is not a notebook, or has no cells.",
         "fay: 5_rope.ipynb was not handed in.",
         *(f"{student}: {no_cell}" for student in ("emil", "fay")),
         "jon: rope.py is a link, or not a file, so it was not read.",
         "jon: timestamp.txt is a link, or not a file, so it was not read.",
-        *(f"{f'submitted/{name}/5_rope'!r} was left out: a student's name" for name in LEFT_OUT),
+        *(f"{f'submitted/{name}/5_rope'!r} was left out: it must be a folder" for name in LEFT_OUT),
     ):
         assert sentence in said
-    for sentence in ("Traceback", "SAWarning", "ann: No cell", "bob: No cell"):
+    for sentence in ("Traceback", "SAWarning", "ann: The notebook has no cell", "bob: The notebook has no cell"):
         assert sentence not in said
     assert no_cell in html.unescape(autograded(graded, "emil").cells[0].source)
 
@@ -752,8 +752,8 @@ def with_another_notebook(folder: Path) -> None:
     ("change", "sentence"),
     [
         (lambda folder: shutil.rmtree(folder / "release"), "run `nbgrader generate_assignment 5_"),
-        (renamed, "rope is called mine"),
-        (with_another_notebook, "5_rope is to have"),
+        (renamed, "rope has no exercise called mine"),
+        (with_another_notebook, "5_rope must have"),
     ],
 )
 def test_what_cannot_be_graded_so_is_a_sentence(folder, change, sentence):
