@@ -277,7 +277,12 @@ def test_what_is_odd_is_a_sentence(graded):
         *(f"{f'submitted/{name}/5_rope'!r} was left out: it must be a folder" for name in LEFT_OUT),
     ):
         assert sentence in said
-    for sentence in ("Traceback", "SAWarning", "ann: The notebook has no cell", "bob: The notebook has no cell"):
+    for sentence in (
+        "Traceback",
+        "SAWarning",
+        "ann: The notebook has no cell",
+        "bob: The notebook has no cell",
+    ):
         assert sentence not in said
     assert no_cell in html.unescape(autograded(graded, "emil").cells[0].source)
 
