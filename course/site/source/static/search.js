@@ -4,10 +4,10 @@ window.fetch = async (page) => new Response(PAGES[page]);
 
 const WORDS = (new URLSearchParams(location.search).get("q") ?? "").toLowerCase().match(/\S+/g) ?? [];
 
-/** How often a page says the words that are searched for. */
+/** How often a page says the words that are searched for, not counting parts of other words. */
 function mentions(page) {
-  const text = PAGES[`./${page}.html`]?.toLowerCase() ?? "";
-  return WORDS.reduce((sum, word) => sum + text.split(word).length - 1, 0);
+  const said = PAGES[`./${page}.html`]?.toLowerCase().match(/\w+/g) ?? [];
+  return said.filter((word) => WORDS.includes(word)).length;
 }
 
 // Lessons come first: the one whose file is named like that, then the one that says it most often.
