@@ -22,7 +22,6 @@ from course.experiments.writing import write_until
 from course.figures.texts import as_measured
 from course.student.exercises import (
     LessonExercises,
-    borrowed_from_earlier,
     passing_exercises,
     passing_exercises_with,
 )
@@ -176,14 +175,20 @@ def _earlier(name: str) -> Any:
     return getattr(passing_exercises(lesson), name)
 
 
-def sources() -> dict[str, str]:
-    """Return whether each exercise that the model is made of is "yours" or "borrowed"."""
-    llama = passing_exercises("llama")
+def sources(
+    exercises_of: Callable[[str], LessonExercises] = passing_exercises,
+) -> dict[str, str]:
+    """Return whether each exercise that the model is made of is "yours" or "borrowed".
+
+    Args:
+        exercises_of: gives the exercises of a lesson, of which it is made.
+    """
+    names = {before: list(found) for before, found in imported_from_earlier("llama").items()}
+    names["gpt"].append("generate")
+    earlier = {name: exercises_of(stem).source_of(name) for stem in names for name in names[stem]}
+    llama = exercises_of("llama")
     own = used({one.name: llama.source_of(one.name) for one in find_lesson("llama").exercises})
-    own["generate"] = passing_exercises("gpt").source_of("generate")
-    earlier = [name for names in imported_from_earlier("llama").values() for name in names]
-    not_passed = borrowed_from_earlier("llama")
-    return {name: "borrowed" if name in not_passed else "yours" for name in earlier} | own
+    return earlier | own
 
 
 def used(sources: dict[str, str]) -> dict[str, str]:

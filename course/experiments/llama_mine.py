@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from course import root
 from course.data.published import open_smollm2
 from course.experiments.gpt import Stopped, students_code
-from course.experiments.llama import BEGINNING, RIGHT, loss, sample_ids, used
+from course.experiments.llama import BEGINNING, RIGHT, loss, sample_ids, sources
 from course.experiments.writing import write_until
 from course.figures.texts import measured
 from course.student.exercises import all_written_exercises, reference_exercises
 from course.syllabus import find_lesson
 from course.system.console import typed
 from course.testing.outcomes import Wrong
-from course.testing.source import imported_from_earlier
 
 SECONDS = 180
 """How long it may take."""
@@ -125,22 +124,9 @@ def measured_here() -> Mine:
         found = loss(model, reference, ids)
         beginning = published.tokenizer.encode(BEGINNING).ids
         new = write_until(published.end, generate, model, beginning, N_WRITTEN, lambda token: None)
-    return Mine(name, found, published.tokenizer.decode(new), _sources())
-
-
-def _sources() -> dict[str, str]:
-    """Return whether each exercise that it is made of is "yours" or "borrowed"."""
-    llama = all_written_exercises("llama")
-    own = {one.name: llama.source_of(one.name) for one in find_lesson("llama").exercises}
-    names = {before: list(found) for before, found in imported_from_earlier("llama").items()}
-    names["gpt"].append("generate")
-    earlier = {
-        name: all_written_exercises(stem).source_of(name)
-        for stem, of_stem in names.items()
-        for name in of_stem
-    }
-    own.pop("loss_by_position")  # the reference's measures
-    return earlier | used(own)
+    of = sources(all_written_exercises)
+    of.pop("loss_by_position", None)  # the reference's measures
+    return Mine(name, found, published.tokenizer.decode(new), of)
 
 
 def main() -> None:

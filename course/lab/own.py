@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from course.figures.words import listing
 from course.lab.positions import EXERCISES, NotShown, claims_on, differ, numbers_of
 from course.lab.trained import committed, unpacked
 from course.messages.wording import STATUS_WORDS
@@ -66,7 +67,7 @@ def own_scenes(status: Mapping[str, str], tell: Tell) -> dict[str, dict[str, Any
     known = {scene: kept[scene] for scene in begun if _is_of(kept.get(scene), keys[scene])}
     missing = [scene for scene in begun if scene not in known]
     if missing:
-        lessons = _listing([EXERCISES[scene][0] for scene in missing])
+        lessons = listing([EXERCISES[scene][0] for scene in missing])
         tell(f"running your functions of {lessons} for the figures")
         table = {"learned": unpacked(committed()["learned"]["positions"]).tolist()}
         found = results(__name__, [requests[scene] | table for scene in missing])
@@ -121,7 +122,7 @@ def _shown(scene: str, names: list[str], message: dict[str, Any]) -> dict[str, A
         case {"done": found}:
             pass
         case {"ended": code, "log": log}:
-            doing = f"While the page called {_listing(names)}"
+            doing = f"While the page called {listing(names)}"
             ended = how_it_ended(code, log, doing, find_lesson(stem).module())
             what, _, place = ended.partition("\n  at")
             found = {"trouble": what + f" It was at {place.strip()}" * bool(place)}
@@ -133,18 +134,13 @@ def _shown(scene: str, names: list[str], message: dict[str, Any]) -> dict[str, A
     if not says:
         says = [{"mark": "✓", "text": " ".join(claim for claim, _ in found["claims"])}]
     borrowed = [name for name in every if name not in names]
-    others = f", and with the reference's {_listing(borrowed)}" if borrowed else ""
-    drawn = f"Drawn with your {_listing(names)}{others}."
+    others = f", and with the reference's {listing(borrowed)}" if borrowed else ""
+    drawn = f"Drawn with your {listing(names)}{others}."
     if found.get("numbers") is None:
         drawn = "Yours can't be drawn: the figure shows the reference."
     elif found["differ"]:
         drawn += " Pale: the reference."
     return {"numbers": found.get("numbers"), "says": says, "drawn": drawn}
-
-
-def _listing(names: Sequence[str]) -> str:
-    """Return names with "and" before the last one."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 # --- in the warm process ------------------------------------------------------------------------
