@@ -20,6 +20,7 @@ from course import root
 from course.syllabus import Exercise, Lesson, Status, find_exercises, find_lesson, lessons
 from course.system.files import write_atomically
 from course.testing.result import LessonResult
+from course.testing.source import names_reached
 
 PASSED, IDEA_RIGHT = Status.PASSED, Status.IDEA_RIGHT
 WRONG, TO_DO, UNCHECKED = Status.WRONG, Status.TO_DO, Status.UNCHECKED
@@ -137,9 +138,10 @@ def _source(lesson: Lesson) -> bytes:
 
 @lru_cache(maxsize=32)
 def _fingerprints(source: bytes, lesson: Lesson) -> dict[str, str] | None:
-    """Return a hash of every exercise that a file defines, and of the code that all share.
+    """Return a hash of every exercise that a file defines, and of the code that it needs.
 
-    Comments and layout do not count. None for a file that is not valid Python.
+    Comments and layout do not count, nor do imports and helpers that it never uses. None for a file
+    that is not valid Python.
     """
     try:
         with warnings.catch_warnings(action="ignore"):  # a check tells what Python thinks of it
@@ -147,12 +149,27 @@ def _fingerprints(source: bytes, lesson: Lesson) -> dict[str, str] | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     names = {exercise.name for exercise in lesson.exercises}
-    shared = [ast.dump(node) for node in body if getattr(node, "name", None) not in names]
+    shared = [node for node in body if getattr(node, "name", None) not in names]
     return {
-        node.name: _hash("\n".join([*shared, ast.dump(node)]).encode())
+        node.name: _hash(
+            "\n".join(map(ast.dump, [*_needed(shared, source, node.name), node])).encode()
+        )
         for node in body
         if getattr(node, "name", None) in names
     }
+
+
+def _needed(shared: list[ast.stmt], source: bytes, exercise: str) -> list[ast.stmt]:
+    """Return the statements that an exercise may depend on."""
+    reached = {"*"} | names_reached(source, exercise)
+    return [node for node in shared if not (made := _made_by(node)) or made & reached]
+
+
+def _made_by(node: ast.stmt) -> set[str]:
+    """Return the names that a definition or an import makes; none for any other statement."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    return {node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else set()
 
 
 def _hash(source: bytes) -> str:

@@ -241,8 +241,8 @@ def _in_plain_words(error: StudentError, exercise: str) -> str | None:
         error.message,
     ):
         return (
-            f"{found[1] or exercise} has no method forward; is its name misspelled, or its def not "
-            "indented as far as that of __init__?"
+            f"{found[1] or exercise} has no method forward; is its name misspelled, its def not "
+            "indented as far as that of __init__, or another class above it?"
         )
     if re.match(
         r"cannot assign \w+ before Module.__init__\(\) call|'\w+' object has no attribute "

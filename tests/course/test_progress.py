@@ -87,6 +87,33 @@ def test_an_edited_helper_concerns_all(rope):
     assert statuses() == ("not checked", "to do", "not checked")
 
 
+@pytest.mark.parametrize(
+    "unused",
+    [
+        "class Helper:\n    def forward(self, x):\n        return x",
+        "import math",
+        "def more(): ...",
+    ],
+)
+def test_a_helper_or_import_that_nothing_uses_costs_no_marks(rope, unused):
+    for source in (f"{unused}\n\n{SOURCE}", f"{SOURCE}\n\n{unused}\n"):
+        rope.write_text(source, encoding="utf-8")
+        assert statuses() == ("passed", "to do", "wrong")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        ("return SIGN * x", "return x"),
+        ("import torch", "import torch\nfrom helpers import helper"),
+        ("import torch", "from helpers import *"),
+    ],
+)
+def test_a_helper_or_import_concerns_what_uses_it(rope, changed):
+    rope.write_text(SOURCE.replace(*changed), encoding="utf-8")
+    assert statuses()[0] == "not checked"
+
+
 @pytest.mark.parametrize("source", ["", "x = 1"])
 def test_a_lost_exercise_is_not_checked(rope, source):
     rope.write_text(source, encoding="utf-8")
@@ -124,12 +151,12 @@ def test_a_file_that_is_no_python_keeps_its_marks_and_says_so(rope):
 def test_a_file_that_fails_when_it_is_loaded_keeps_its_marks_as_well(rope):
     lesson, broken = find_lesson("rope"), f"import nothing_of_this_name\n{SOURCE}"
     rope.write_text(broken, encoding="utf-8")
-    assert statuses() == ("not checked", "to do", "not checked")
+    assert not progress.cannot_be_loaded(lesson)
     progress.remember([not_loaded()])
     assert statuses() == ("passed", "to do", "wrong")
     assert progress.cannot_be_loaded(lesson)
     rope.write_text(broken.replace("nothing_of_this_name", "math"), encoding="utf-8")
-    assert statuses() == ("not checked", "to do", "not checked")
+    assert statuses() == ("passed", "to do", "wrong")
     assert not progress.cannot_be_loaded(lesson)
     progress.remember(found("rope", rotate_half="passed"))
     rope.write_text(broken, encoding="utf-8")
