@@ -236,6 +236,11 @@ class Conversation:
         self.n_read = 0
         self.unread: list[int] = []
 
+    @property
+    def is_cut(self) -> bool:
+        """True if the last answer ended before the model's end token."""
+        return len(self.unread) > 1
+
     def answer(
         self,
         ids: list[int],

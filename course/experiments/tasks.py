@@ -28,6 +28,7 @@ from course.experiments.training import (
     sources,
     trainable,
 )
+from course.figures.texts import as_measured
 from course.schemes import SCHEMES, schemes_for
 from course.student.exercises import passing_exercises
 
@@ -411,6 +412,36 @@ def table(results: Sequence[Result], task: str) -> dict[str, dict[int, float]]:
         name: {length: sum(one[length] for one in found) / len(found) for length in found[0]}
         for name, found in _rows(results, task).items()
     }
+
+
+def measurements(results: Sequence[Result], seed: int) -> str:
+    """Return the numbers of the lessons' figures: the table of all tasks in %, and two heads."""
+    accuracy = {
+        task: {
+            name: [round(100 * share) for share in row.values()]
+            for name, row in table(results, task).items()
+        }
+        for task in TASKS
+    }
+    how = f"course experiment tasks --seed {seed} --json"
+    return as_measured(how, lengths=LENGTHS, accuracy=accuracy, **two_heads(seed))
+
+
+def two_heads(seed: int) -> dict[str, list]:
+    """Return a text of induction, and where two heads of a model with T5's bias look in it.
+
+    In layer 1 it is the head that looks most at the token before, in layer 2 the one that looks
+    most at the answer.
+    """
+    torch.set_num_threads(1)
+    model = trained(Job("induction", "t5", seed))
+    ids = TASKS["induction"].make(1, 16, torch.Generator().manual_seed(1)).ids
+    shares = torch.tensor(heads_of(model, "induction"))  # (layers, H, 2)
+    maps = [
+        [[round(weight, 2) for weight in row] for row in weights[shares[layer, :, layer].argmax()]]
+        for layer, weights in enumerate(model.attention_weights(ids)[:, 0].tolist())
+    ]
+    return {"ids": ids[0].tolist(), "layer 1": maps[0], "layer 2": maps[1]}
 
 
 def widest(results: Sequence[Result], task: str) -> tuple[str, int, float, float]:

@@ -1,6 +1,7 @@
 """Tasks that need positions: what is asked, what is answered, and what is kept."""
 
 import dataclasses
+import json
 import re
 
 import pytest
@@ -213,6 +214,31 @@ def test_the_table_is_the_mean_over_seeds():
     assert tasks.table(results, "copy") == {"rope": {32: 0.75}, "rope, ntk": {32: 0.25}}
 
 
+def test_the_numbers_of_the_figures_are_the_table_and_two_heads(monkeypatch):
+    """The heads differ by how much they look one back in layer 1, and at the answer in layer 2."""
+    weights = torch.zeros(2, 1, SIZE.n_heads, 16, 16)
+    weights[0, 0, 1], weights[1, 0, 2] = 0.123, 0.456
+    shares = [
+        [(0.1, 0.9), (0.9, 0.1), (0.5, 0.2), (0.0, 0.0)],
+        [(0.9, 0.1), (0.8, 0.2), (0.1, 0.9)],
+    ]
+    shares[1].append((0.0, 0.0))
+    monkeypatch.setattr(tasks, "trained", tasks.new_model)
+    monkeypatch.setattr(CharacterGPT, "attention_weights", lambda self, ids: weights)
+    monkeypatch.setattr(tasks, "heads_of", lambda model, task: shares)
+    results = [
+        tasks.Result(task, "t5", seed, {32: share}, {}, [], {}, 0.0)
+        for task in TASKS
+        for seed, share in ((5, 0.5), (6, 1.0))
+    ]
+    found = json.loads(tasks.measurements(results, seed=5))
+    assert found["how"] == "course experiment tasks --seed 5 --json"
+    assert found["lengths"] == [*LENGTHS]
+    assert found["accuracy"] == {task: {"t5": [75]} for task in TASKS}
+    assert len(found["ids"]) == 16
+    assert found["layer 1"] == [[0.12] * 16] * 16 and found["layer 2"] == [[0.46] * 16] * 16
+
+
 def test_the_widest_spread_over_seeds_is_found_in_the_task_that_is_asked():
     def result(task, scheme, *accuracy):
         found = dict(zip((32, 64), accuracy, strict=True))
@@ -241,6 +267,11 @@ def test_all_tasks_and_schemes_are_compared_three_times():
 def test_a_bad_option_is_refused_in_a_sentence(options):
     ran = CliRunner().invoke(main, ["experiment", "tasks", *options])
     assert ran.exit_code == 2 and "Error: Invalid value" in ran.output
+
+
+def test_numbers_of_one_task_alone_are_refused():
+    ran = CliRunner().invoke(main, ["experiment", "tasks", "--task", "copy", "--json"])
+    assert ran.exit_code == 2 and "--task" in ran.output
 
 
 @pytest.mark.slow

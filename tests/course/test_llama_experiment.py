@@ -2,6 +2,8 @@
 
 import json
 import signal
+from dataclasses import replace
+from importlib import import_module
 
 import pytest
 import torch
@@ -229,6 +231,24 @@ def test_an_answer_that_is_stopped_is_as_one_that_was_cut(data):
     assert stopped.answer([8, 9], 4)[0] == cut.answer([8, 9], 4)[0]
 
 
+@pytest.mark.parametrize("n_tokens", [3, 1])
+def test_an_answer_that_is_cut_says_so(data, monkeypatch, n_tokens):
+    monkeypatch.setattr(import_module("course.cli.experiment.llama"), "N_WRITTEN", n_tokens)
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--prompt", "the"])
+    assert ran.exit_code == 0 and f"at most {n_tokens} tokens" in ran.output
+
+
+def test_an_answer_that_came_to_its_end_is_not_cut(data, monkeypatch):
+    published = open_smollm2()
+    model, _ = llama.load(published)
+    conversation, new = llama.Conversation(model, published), []
+    generate = passing_exercises("gpt").generate
+    write_until(published.end, generate, model, [5, 6, 7], 4, new.append)
+    conversation.published = replace(published, end=new[2])
+    conversation.answer([5, 6, 7], 4)
+    assert not conversation.is_cut
+
+
 def test_ctrl_c_ends_an_answer_and_the_chat_goes_on(data, monkeypatch):
     show = Wrapped.__call__
 
@@ -243,6 +263,7 @@ def test_ctrl_c_ends_an_answer_and_the_chat_goes_on(data, monkeypatch):
     ran = CliRunner().invoke(main, ["experiment", "llama", "--chat"], input="the\nthe the\nq\n")
     assert ran.exit_code == 0, ran.output
     assert interrupted and ran.output.count("tokens per second") == 2
+    assert ran.output.count("more to say") == 1  # the second one
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -172,12 +172,15 @@ def _print_answer(
     before: str = "",
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Print an answer as it comes, after the text that it goes on from, and its speed."""
+    """Print an answer as it comes, after the text that it goes on from, its speed, and a cut."""
     show = Wrapped()
     show(before)
     _, speed = conversation.answer(ids, N_WRITTEN, show, is_stopped)
     show.flush()
-    click.echo(f"\n\n{speed:.0f} tokens per second.")
+    said = f"{speed:.0f} tokens per second."
+    if conversation.is_cut and not is_stopped():
+        said += f" It had more to say, but it writes at most {N_WRITTEN} tokens at a time."
+    click.echo(f"\n\n{filled(said)}")
 
 
 def _print_breaks(published: "PublishedModel", as_json: bool) -> None:

@@ -21,7 +21,8 @@ GOOD = 0.95
 @click.command(short_help="Which scheme can copy a text, even a longer one?")
 @click.option("--task", type=click.Choice(NAMES), help="Run only this task.")
 @a_seed
-def tasks(task: str | None, seed: int) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print only numbers (of all tasks).")
+def tasks(task: str | None, seed: int, as_json: bool) -> None:
     """Train small models on tasks that need positions, and test them on longer texts.
 
     The tasks are to copy a string, reverse it, name the token three back, complete a pair that
@@ -37,12 +38,17 @@ def tasks(task: str | None, seed: int) -> None:
       course experiment tasks --task copy
       course experiment tasks --task copy --seed 3
     """
-    from course.experiments.tasks import SEEDS, TASKS, do_tasks, jobs_for
+    from course.experiments.tasks import SEEDS, TASKS, do_tasks, jobs_for, measurements
 
+    if task and as_json:
+        raise click.UsageError("--json prints all tasks, so it doesn't work with --task")
     wanted = (task,) if task else NAMES
     jobs = jobs_for(wanted, seed, 1 if task else SEEDS)
     with training_bar(jobs, 100) as tell:
         results = do_tasks(jobs, lambda job, step: tell(job, 100 * step // TASKS[job.task].steps))
+    if as_json:
+        click.echo(measurements(results, seed))
+        return
     for name in wanted:
         _report(results, name)
     click.echo(f"\n{sum(one.seconds for one in results):.0f} seconds of processor time.")
