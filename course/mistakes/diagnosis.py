@@ -140,7 +140,7 @@ def _compared_text(found: Finding) -> str:
     That is what a refusal lacks, what a call does besides returning something, or what a module
     holds that lacks the parameter a test sets; of its names only how deep they are.
     """
-    sentence = found.text.partition("\n")[0]
+    sentence = str(found.failure).partition("\n")[0]
     if sentence.startswith("the message of the "):
         return sentence
     does = re.match(

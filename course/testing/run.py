@@ -26,22 +26,24 @@ class Module:
         examination: runs tests on it; None if it could not be loaded.
         trouble: why it could not, in a sentence; empty if it could.
         printed: what it printed while it was loaded.
+        source: its text, where results say at which line an exercise is.
     """
 
     path: Path
     examination: Examination | None
     trouble: str = ""
     printed: str = ""
+    source: bytes = b""
 
 
 def open_module(path: Path, seed: int) -> Module:
     """Load a student's file."""
+    source = path.read_bytes() if path.exists() else b""
     try:
         module = load_in_time(path)
     except Wrong as wrong:
-        return Module(path, None, str(wrong))
-    examination = Examination(Executor(module), path.read_bytes(), seed)
-    return Module(path, examination)
+        return Module(path, None, str(wrong), source=source)
+    return Module(path, Examination(Executor(module), source, seed), source=source)
 
 
 def load_in_time(path: Path, earlier: Earlier | None = None) -> types.ModuleType:
@@ -126,13 +128,14 @@ def exercise_result(
 ) -> ExerciseResult:
     """Return the result of an exercise of a file after some of its tests."""
     result = ExerciseResult(name, find_lesson(lesson).exercise(name).points, tuple(tests), n_tests)
-    source = module.path.read_bytes() if module.path.exists() else b""
+    if not module.source:
+        return result
     file = short_path(module.path)
-    lines = lines_of_definitions(source, name)
+    lines = lines_of_definitions(module.source, name)
     return replace(
         result,
         where=f"{file}:{lines[-1]}" if lines else file,
-        remark=_remark(result, lesson, source, file, lines) if module.examination else "",
+        remark=_remark(result, lesson, module.source, file, lines) if module.examination else "",
     )
 
 

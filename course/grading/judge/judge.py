@@ -8,7 +8,9 @@ import contextlib
 import functools
 import socket
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 import torch._dynamo  # noqa: F401, now: an import that a deadline cuts short would stay broken
@@ -33,13 +35,13 @@ from course.grading.sandbox.remote import (
 )
 from course.grading.sandbox.sandbox import Limits, SandboxError
 from course.mistakes.diagnosis import PATIENTLY, KnownMistakes, diagnose
-from course.syllabus import Exercise, Lesson, Status, lessons
+from course.syllabus import Status, lessons
 from course.system.memory import ran_out_of_memory
 from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Examination, Finding, drop_tracebacks
 from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
-from course.testing.result import ExerciseResult, TestResult
-from course.testing.run import with_diagnosis
+from course.testing.result import ExerciseResult
+from course.testing.run import Diagnosis, Module, run
 
 SECONDS_PER_EXERCISE = 90
 """How long the tests of one exercise may keep the judge waiting, whatever others took."""
@@ -123,65 +125,50 @@ class Judge:
         text = unit.lesson, module_key(unit)
         if text in self._graded:
             return self._graded[text]
-        lesson = self._lessons[unit.lesson]
-        trouble, findings, attempts = "", {}, ()
+        name, cases = f"exercises/{unit.lesson}.py", self.cases[unit.lesson]
         if unit.source is None:
             why = f"{unit.refused}." if unit.refused else NOT_HANDED_IN
-            trouble = f"{unit.lesson}.py {why}"
-        else:
-            name = f"exercises/{unit.lesson}.py"
-            module = RemoteModule(self.fork_server, unit.source, name)
-            try:
-                module.load()
-                findings = self._findings(lesson, unit.source, module)
-            except Wrong as wrong:
-                trouble = printable(str(wrong))
-            finally:
-                attempts = module.attempts()
-                module.end()
-        results = tuple(
-            self._exercise_result(lesson, exercise, findings.get(exercise.name, ()))
-            for exercise in lesson.exercises
-        )
+            return self._not_run(unit, f"{unit.lesson}.py {why}")
+        remote = RemoteModule(self.fork_server, unit.source, name)
+        examination = RemoteExamination(remote, unit.source, self.seed)
+
+        def allow_time(case: Case) -> None:
+            if case is cases[case.exercise][0]:
+                remote.allow(SECONDS_PER_EXERCISE)
+
+        try:
+            remote.load()
+            every = [case for own in cases.values() for case in own]
+            module = Module(Path(name), examination)
+            found = run(module, every, self._diagnose, about_to_run=allow_time)
+        except Wrong as wrong:
+            return replace(self._not_run(unit, printable(str(wrong))), attempts=remote.attempts())
+        finally:
+            attempts = remote.attempts()
+            remote.end()
         result = GradedResult(
             lesson=unit.lesson,
-            exercises=results,
-            trouble=trouble,
+            exercises=tuple(map(_shortened, found.exercises)),
             module=module_key(unit),
             attempts=attempts,
         )
-        failures = {type(one.failure) for found in findings.values() for one in found}
-        # a module that was stopped may get further another time
-        if findings and not failures.intersection((Stopped, TimedOut, NotRun)):
+        if examination.is_final:
             if len(self._graded) >= MAX_RESULTS:
                 self._graded.clear()
             self._graded[text] = result
         return result
 
-    def _findings(
-        self, lesson: Lesson, source: bytes, module: RemoteModule
-    ) -> dict[str, tuple[Finding, ...]]:
-        examination, findings = RemoteExamination(module, source, self.seed), {}
-        for exercise, cases in self.cases[lesson.stem].items():
-            module.allow(SECONDS_PER_EXERCISE)
-            findings[exercise] = tuple(examination.run(case) for case in cases)
-        return findings
+    def _not_run(self, unit: Unit, trouble: str) -> GradedResult:
+        exercises = self._lessons[unit.lesson].exercises
+        results = tuple(ExerciseResult(one.name, one.points) for one in exercises)
+        return GradedResult(unit.lesson, results, trouble, module=module_key(unit))
 
-    def _exercise_result(
-        self, lesson: Lesson, exercise: Exercise, findings: tuple[Finding, ...]
-    ) -> ExerciseResult:
-        known = functools.partial(self._known, lesson.stem, exercise.name)
-        result = ExerciseResult(
-            name=exercise.name,
-            worth=exercise.points,
-            tests=tuple(map(_test_result, findings)),
-            n_tests=len(findings),
-        )
-        if result.first_wrong:
-            with contextlib.suppress(Exception):  # odd values cost the advice, never the result
-                result = with_diagnosis(result, diagnose(findings, known(), PATIENTLY))
-        tests = (_shortened(test, result.first_wrong) for test in result.tests)
-        return replace(result, tests=tuple(tests))
+    def _diagnose(self, findings: Sequence[Finding]) -> Diagnosis | None:
+        case = findings[0].case
+        known = functools.partial(self._known, case.lesson, case.exercise)
+        with contextlib.suppress(Exception):  # odd values cost the advice, never the result
+            return diagnose(findings, known(), PATIENTLY)
+        return None
 
     def _known(self, lesson: str, exercise: str) -> KnownMistakes:
         """Return the known mistakes, tried on the tests once for all submissions."""
@@ -192,10 +179,24 @@ class Judge:
 
 
 class RemoteExamination(Examination):
-    """An examination of a module in a worker."""
+    """An examination of a module in a worker.
+
+    Attributes:
+        is_final: whether nothing was stopped, which may get further another time.
+    """
 
     def __init__(self, module: RemoteModule, source: bytes, seed: int) -> None:
         super().__init__(RemoteExecutor(module), source, seed)
+        self.is_final = True
+
+    def run(self, case: Case) -> Finding:
+        """Run a test; what the worker reports as wrong is marked as its words."""
+        finding = super().run(case)
+        self.is_final &= not isinstance(finding.failure, Stopped | TimedOut | NotRun)
+        if isinstance(finding.failure, Reported):
+            said = f"{case.exercise} was refused; {quoted(finding.text)}"
+            return replace(finding, text=said)
+        return finding
 
     def attempt(self, case: Case, lent: tuple[str, ...] = ()) -> Finding:
         """Run a test once, with these exercises lent.
@@ -249,16 +250,10 @@ def collect_once() -> tuple[list[Case], str]:
         return [], str(error)
 
 
-def _test_result(finding: Finding) -> TestResult:
-    said = finding.text
-    if isinstance(finding.failure, Reported):
-        said = f"{finding.case.exercise} was refused; {quoted(said)}"
-    return TestResult(finding.case.name, finding.status, said, corner=finding.case.corner)
-
-
-def _shortened(test: TestResult, shown: TestResult) -> TestResult:
-    """Return a test whose message can be kept and shown."""
-    if not test.message:
-        return test
-    longest = MAX_MESSAGE if test is shown else MAX_OTHER_MESSAGE
-    return replace(test, message=printable(test.message[:longest]))
+def _shortened(result: ExerciseResult) -> ExerciseResult:
+    """Return a result whose messages can be kept and shown."""
+    tests = []
+    for test in result.tests:
+        longest = MAX_MESSAGE if test == result.first_wrong else MAX_OTHER_MESSAGE
+        tests.append(replace(test, message=printable(test.message[:longest])))
+    return replace(result, tests=tuple(tests))
