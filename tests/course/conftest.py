@@ -77,6 +77,22 @@ def _without_spaces_at_the_end(text: str) -> str:
 
 
 @pytest.fixture
+def edited():
+    """`edited(path, old, new)`: other words in a file, until the test ends."""
+    before = {}
+
+    def edit(path: Path, old: str, new: str) -> None:
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        before.setdefault(path, text)
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    yield edit
+    for path, text in before.items():
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
 def server():
     """A web server on this machine: `url = server.add("/name", data, ranges=False)`."""
     with _load("loopback").Server() as running:

@@ -158,7 +158,8 @@ class Loop:
         about = name_for_check(stopping[0])
         with self._screen.lent():
             subprocess.run([sys.executable, "-m", "course", "check", about], cwd=root())
-            click.echo("Press Enter to go back to the exercise. Each save is tested right away.")
+        # only now: what was typed before is dropped, since it was for the debugger
+        click.echo("Press Enter to go back to the exercise. Each save is tested right away.")
         self._exercise, self._status, self._is_wrong = stopping[0], status_of_all(), False
         self._news = "Tested with a debugger. Without breakpoint(), each save is tested right away."
 
