@@ -17,9 +17,12 @@ import pytest
 from course import ROOT
 from course.student.warm.process import FORKS, how_it_ended
 from course.syllabus import find_lesson
+from course.system.files import write_atomically
 
 SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
 VERDICT = re.compile(r"exercises/.*: [\d.]+ s; save to test again")
+PATIENCE = 180
+"""Seconds for whatever should happen at all; to wait so long is to fail."""
 BEGIN = re.compile(r"^Ready: save exercises/|; save to test again")
 MODES = [
     pytest.param("--fork", marks=pytest.mark.skipif(not FORKS, reason="forks on Linux only")),
@@ -59,9 +62,9 @@ class Watch:
         for line in self.process.stdout:
             self._lines.put(line.decode("utf-8").rstrip("\r\n"))
 
-    def until(self, pattern: re.Pattern | str, seconds: float = 120) -> str:
+    def until(self, pattern: re.Pattern | str) -> str:
         """What it says up to a line in which the pattern is found."""
-        said, deadline = [], time.monotonic() + seconds
+        said, deadline = [], time.monotonic() + PATIENCE
         while not said or not re.search(pattern, said[-1]):
             try:
                 said.append(self._lines.get(timeout=max(deadline - time.monotonic(), 0.01)))
@@ -70,8 +73,7 @@ class Watch:
         return "\n".join(said)
 
     def save(self, source: str, lesson: str = "rope") -> None:
-        path = self.repository / "exercises" / f"{lesson}.py"
-        path.write_text(source, encoding="utf-8")
+        write_atomically(self.repository / "exercises" / f"{lesson}.py", source)
 
     def verdict_on(self, source: str) -> str:
         """What it says when lesson 5 is saved with this source."""
@@ -92,7 +94,7 @@ class Watch:
         with contextlib.suppress(OSError):
             self.process.stdin.close()
         try:
-            return self.process.wait(timeout=30)
+            return self.process.wait(PATIENCE)
         finally:
             self.process.kill()
 
@@ -221,50 +223,43 @@ def test_whatever_the_file_does_the_watcher_says_so_and_goes_on(watching, mode):
 
 
 @pytest.mark.slow
-def test_an_endless_loop_is_told(own_repository, watching):
-    shorter = {
-        own_repository / "course" / "testing" / "case.py": ("PER_TEST = 30", "PER_TEST = 3"),
-        own_repository / "course" / "student" / "watch" / "verdict.py": ("GRACE = 5", "GRACE = 1"),
-    }
-    before = {path: path.read_text(encoding="utf-8") for path in shorter}
-    for path, limits in shorter.items():
-        assert limits[0] in before[path]
-        path.write_text(before[path].replace(*limits), encoding="utf-8")
-    try:
-        watch = watching("rope")
-        said = watch.verdict_on(with_line("while True: pass"))
-        assert "rotate_half did not" in said and " 3 s" in said
-        said = watch.verdict_on(with_line(ONE_LONG_CALL))
-        assert "it was stopped" in said
-        assert points_without() in watch.verdict_on(SOLUTION)
-    finally:
-        for path, text in before.items():
-            path.write_text(text, encoding="utf-8")
+def test_an_endless_loop_is_told(edited, own_repository, watching):
+    """What the first run of all tests loads must come in time, too, so the limit is not shorter."""
+    edited(own_repository / "course" / "testing" / "case.py", "PER_TEST = 30", "PER_TEST = 10")
+    edited(own_repository / "course" / "student" / "watch" / "verdict.py", "GRACE = 5", "GRACE = 1")
+    watch = watching("rope")
+    said = watch.verdict_on(with_line("while True: pass"))
+    assert "rotate_half did not" in said and " 10 s" in said
+    said = watch.verdict_on(with_line(ONE_LONG_CALL))
+    assert "it was stopped" in said
+    assert points_without() in watch.verdict_on(SOLUTION)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-def test_a_save_stops_the_run_before(watching, mode):
+def test_a_save_stops_the_run_before(edited, own_repository, watching, mode):
+    """Nothing else stops it here."""
+    edited(own_repository / "course" / "testing" / "case.py", "PER_TEST = 30", "PER_TEST = 3_000")
     watch = watching("rope", mode)
     watch.save("while True: pass")
     assert "Loading exercises/rope.py takes a long time" in watch.until("takes a long time")
     watch.save(with_line("while True: pass"))
     assert "rotate_half takes a long time" in watch.until("takes a long time")
-    start = time.monotonic()
-    said = watch.verdict_on(SOLUTION)
-    assert points_without() in said
-    assert time.monotonic() - start < 20  # the limit of a test is 30 s
+    assert points_without() in watch.verdict_on(SOLUTION)
     watch.save("raise SystemExit")
-    watch.save(SOLUTION.replace("-x2", "x2"))  # within a moment, so both make one run
-    assert points_without("rotate_half") in watch.until(VERDICT)
+    watch.save(SOLUTION.replace("-x2", "x2"))  # in a moment: mostly both make one run
+    watch.until(re.escape(points_without("rotate_half")))
+    watch.until(VERDICT)
     assert watch.says_nothing_for(3)
 
 
 @pytest.mark.slow
 def test_a_save_is_acknowledged_while_pytorch_is_loaded(watching):
-    """Without forks each run needs a new process."""
+    """Without forks a save needs a new process, if the one before is at work."""
     watch = watching("rope", "--no-fork")
     watch.verdict_on(SOLUTION)
+    watch.save(with_line("while True: pass"))
+    watch.until("rotate_half takes a long time")
     watch.save(SOLUTION.replace("-x2", "x2"))
     assert points_without() in watch.until("as soon as PyTorch is loaded")
     assert points_without("rotate_half") in watch.until(VERDICT)
@@ -291,7 +286,7 @@ def test_h_shows_a_hint_and_q_ends_it(watching):
     watch.press("h\n")
     watch.until("hint 2 of 3")
     watch.press("q\n")
-    assert watch.process.wait(timeout=20) == 0
+    assert watch.process.wait(PATIENCE) == 0
 
 
 @pytest.mark.slow
@@ -322,8 +317,8 @@ def test_ctrl_c_ends_it_and_all_that_it_started(watching, ending, options):
     watch.save(with_line("while True: pass"))
     watch.until("takes a long time")
     watch.process.send_signal(getattr(signal, ending))
-    assert watch.process.wait(timeout=20) == 0
-    folder, deadline = str(watch.repository), time.monotonic() + 20
+    assert watch.process.wait(PATIENCE) == 0
+    folder, deadline = str(watch.repository), time.monotonic() + PATIENCE
     while left := [p for p in Path("/proc").glob("[0-9]*") if _is_at_home(p, folder)]:
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
