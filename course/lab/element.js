@@ -39,15 +39,13 @@ class CourseLab extends HTMLElement {
     this.gliding = null;
     this.wasTouched = true;
     this.state.isDemo = false;
+    if (this.waiting) this.draw(); // a grip counts from what is drawn
   }
 
   /** Change some of the state; draw once a frame. */
   set(changes) {
     Object.assign(this.state, changes);
-    this.waiting ??= requestAnimationFrame(() => {
-      this.waiting = null;
-      this.draw();
-    });
+    this.waiting ??= requestAnimationFrame(() => this.draw());
   }
 
   /** Go to a state: what is a number gets there in a second. */
@@ -86,6 +84,8 @@ class CourseLab extends HTMLElement {
   }
 
   draw() {
+    cancelAnimationFrame(this.waiting);
+    this.waiting = null;
     const width = this.figure.clientWidth;
     if (!width) return;
     const drawn = this.scene.draw(this.state, (changes) => this.set(changes), width, this);

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -61,6 +60,9 @@ def copy_course(folder: Path) -> Path:
     return folder
 
 
+PATIENCE = 600
+"""Seconds for whatever should happen at all; to wait so long is to fail."""
+
 # --- processes ------------------------------------------------------------------------------
 
 
@@ -104,15 +106,10 @@ def command_of(process: int) -> str:
         return ""
 
 
-def hear_ctrl_c() -> None:
-    """For `preexec_fn`: whatever was started in the background of a script ignores Ctrl+C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def wait_until(condition: Callable[[], Any], seconds: float = 120) -> Any:
-    """Return what a condition gives as soon as that is true; fail if it takes too long."""
-    deadline = time.monotonic() + seconds
+def wait_until(condition: Callable[[], Any]) -> Any:
+    """Return what a condition gives as soon as that is true; fail if it never is."""
+    deadline = time.monotonic() + PATIENCE
     while not (found := condition()):
-        assert time.monotonic() < deadline, f"not within {seconds} s"
+        assert time.monotonic() < deadline, f"not within {PATIENCE} s"
         time.sleep(0.01)
     return found

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
 from functools import cache
@@ -17,8 +18,11 @@ from course import ROOT
 from course.building import build, figures
 from course.syllabus import lessons
 from course.system.console import PREFIX
+from course.system.files import write_atomically
 from course.testing.loading import load_module
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # else what tests start ignores Ctrl+C
 sys.path.append(str(Path(__file__).parent))  # pytest by itself finds no module next to a test
 os.environ[PREFIX] = ""  # as where the environment is activated
 GOLDEN_LOCK = Path(tempfile.gettempdir()) / "course-golden.lock"
@@ -56,20 +60,23 @@ def golden():
 def _compare(name: str, texts: dict[str, str]) -> None:
     path = Path(__file__).parent / "golden" / f"{name.replace(' ', '_')}.txt"
     now = {title: _without_spaces_at_the_end(text) for title, text in texts.items()}
-    with FileLock(GOLDEN_LOCK):
-        parts = re.split(
-            r"^== (.*)\n", path.read_text("utf-8") if path.exists() else "", flags=re.M
-        )
-        approved = {
-            k: _without_spaces_at_the_end(v) for k, v in zip(parts[1::2], parts[2::2], strict=True)
-        }
-        if os.environ.get("UPDATE_GOLDEN") and now.items() - approved.items():
-            sections = [f"== {title}\n{text}" for title, text in (approved | now).items()]
-            path.write_text("\n".join(sections), encoding="utf-8")
-            pytest.fail(f"golden/{path.name} is renewed: read `git diff`, then run the test again")
+    if os.environ.get("UPDATE_GOLDEN") and now.items() - _approved(path).items():
+        with FileLock(GOLDEN_LOCK):
+            texts = _approved(path) | now
+            write_atomically(
+                path, "\n".join(f"== {title}\n{text}" for title, text in texts.items())
+            )
+        pytest.fail(f"golden/{path.name} is renewed: read `git diff`, then run the test again")
+    approved = _approved(path)
     before = "\n".join(f"== {title}\n{approved.get(title, '')}" for title in now)
     after = "\n".join(f"== {title}\n{text}" for title, text in now.items())
     assert after == before, "if the new words are meant: UPDATE_GOLDEN=1 pytest ..."
+
+
+def _approved(path: Path) -> dict[str, str]:
+    parts = re.split(r"^== (.*)\n", path.read_text("utf-8") if path.exists() else "", flags=re.M)
+    pairs = zip(parts[1::2], parts[2::2], strict=True)
+    return {title: _without_spaces_at_the_end(text) for title, text in pairs}
 
 
 def _without_spaces_at_the_end(text: str) -> str:
@@ -174,13 +181,17 @@ def few_to_search() -> None:
 @pytest.fixture(scope="module")
 def chromium():
     """Debian's Chromium where there is one, else Playwright's own; it calls nobody."""
+    pytest.importorskip("playwright", reason='pip install -e ".[browser]" brings Playwright')
     from playwright.sync_api import sync_playwright
 
     flags = ("--no-sandbox", "--disable-gpu", "--no-first-run")
     silent = ("--disable-background-networking", "--disable-component-update", "--disable-sync")
     with sync_playwright() as playwright:
+        program = shutil.which("chromium") or playwright.chromium.executable_path
+        if not Path(program).exists():
+            pytest.skip("there is no Chromium here; `playwright install chromium` fetches one")
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=[*flags, *silent], timeout=90_000
+            executable_path=program, args=[*flags, *silent], timeout=600_000
         )
         yield browser
         browser.close()

@@ -134,6 +134,7 @@ def test_a_command_is_copied_and_the_page_fits_its_window(chromium, theme, width
         permissions=["clipboard-read", "clipboard-write"],
     )
     page, asked = context.new_page(), []
+    page.set_default_timeout(180_000)
     page.on("request", lambda request: asked.append(request.url))
     page.goto(f"{(folder / '5_rope.html').as_uri()}#write-rotate-half")
     card = page.locator(".exercise", has=page.locator("#write-rotate-half"))

@@ -285,7 +285,7 @@ def opened(chromium, student):
         context = chromium.new_context(reduced_motion="reduce")
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(180_000)
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("console", lambda message: troubles.append(message.text))
         page.on("request", lambda one: one.url.startswith("file:") or troubles.append(one.url))

@@ -437,7 +437,7 @@ def test_when_a_fork_server_is_killed_nothing_of_it_is_left(enter):
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     assert started
-    wait_until(lambda: not any(map(is_alive, started)), seconds=5)
+    wait_until(lambda: not any(map(is_alive, started)))
 
 
 TO_CHANGE = {
