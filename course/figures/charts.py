@@ -18,13 +18,11 @@ from matplotlib.image import AxesImage
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
-from course.figures.palette import AMOUNT, DARK_CELL, LIGHT_CELL, QUIET, SHADE, SIGNED, style_of
-from course.figures.picture import WIDTH, Picture
+from course.figures.colormaps import AMOUNT, SIGNED
+from course.figures.palette import CARD, DARK_CELL, FAINT, LIGHT_CELL, QUIET, style_of
+from course.figures.picture import MARGIN, WIDTH, Picture
 from course.figures.shapes import Array
-from course.figures.words import SMALL, TEXT, title_lines
-
-_MARGIN = 0.16  # inches
-
+from course.figures.words import SMALL, TEXT
 
 # --- in a lesson's text ---------------------------------------------------------------------
 
@@ -68,10 +66,8 @@ def in_text(picture: Picture, finding: str) -> Picture:
     for axes in picture.axes:
         for shown in (axes, *axes.child_axes):
             shown.tick_params(labelsize=TEXT)  # also those that are made later
-    lines = "\n".join(title_lines(finding))
     title = {"fontsize": TEXT, "fontweight": "bold", "ha": "left"}
-    picture.suptitle(lines, x=_MARGIN / WIDTH, **title)
-    picture.get_layout_engine().set(w_pad=_MARGIN, h_pad=_MARGIN)
+    picture.suptitle(finding, x=MARGIN / WIDTH, **title)
     return picture
 
 
@@ -200,7 +196,9 @@ def heatmap(
     limit: float | None = None,
     aspect: str = "auto",
 ) -> AxesImage:
-    """Draw a matrix as colors: from -limit to limit if signed, else from 0; blank for inf and nan.
+    """Draw a matrix as colors: from -limit to limit if signed, else from 0.
+
+    Cells with inf or nan, as a mask makes them, are hatched.
 
     Args:
         title, x, y: for `label`.
@@ -220,12 +218,13 @@ def heatmap(
         axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
     label(axes, title, x, y)
     axes.spines[:].set_visible(False)
-    axes.set_facecolor(SHADE)  # behind what is masked
+    axes.patch.set(facecolor=CARD, edgecolor=FAINT, hatch="////", linewidth=0)  # behind the masked
     if bar:
         scale = axes.figure.colorbar(image, cax=axes.inset_axes((1 + gap, 0, 0.05, 1)))
         scale.set_label(bar, fontsize=SMALL)
         scale.ax.tick_params(labelsize=SMALL)
         scale.locator = MaxNLocator(5, steps=(1, 2, 5, 10))
+        scale.outline.set_visible(False)
     return image
 
 

@@ -18,11 +18,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyBboxPatch, Rectangle, Wedge
 
 from course.figures.palette import ACCENT, FAINT, INK, QUIET, SHADE, TINTS
-from course.figures.picture import WIDTH, Picture
-from course.figures.words import TEXT, Point, title_lines, write
+from course.figures.picture import MARGIN, WIDTH, Picture
+from course.figures.words import TEXT, Point, write
 
-_LINE = 0.28  # inches that a line of the title takes
-_MARGIN = 0.16  # inches
+_TITLE = MARGIN + 0.28  # inches that the title takes
 
 
 def diagram(height: float, finding: str, alt: str) -> tuple[Picture, Axes]:
@@ -30,18 +29,16 @@ def diagram(height: float, finding: str, alt: str) -> tuple[Picture, Axes]:
 
     Args:
         height: in inches, without the title; the width is `WIDTH`.
-        finding: the title, a sentence.
+        finding: the title, a sentence that fits in one line.
         alt: what is to be seen.
     """
-    lines = title_lines(finding)
-    above = _MARGIN + _LINE * len(lines)
-    picture = Picture(above + height, alt)
+    picture = Picture(_TITLE + height, alt)
     picture.set_layout_engine("none")
     axes = picture.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, WIDTH), ylim=(height, -above))
+    axes.set(xlim=(0, WIDTH), ylim=(height, -_TITLE))
     axes.axis("off")
     title = {"fontsize": TEXT, "fontweight": "bold", "va": "top"}
-    axes.text(_MARGIN, _MARGIN - above, "\n".join(lines), **title)
+    axes.text(MARGIN, MARGIN - _TITLE, finding, **title)
     return picture, axes
 
 

@@ -43,13 +43,27 @@ SHADE = TINTS[QUIET]
 ON_DARK = {light: dark for light, dark, _, _ in _TABLE.values()} | {
     tint: dark for _, _, tint, dark in _TABLE.values()
 }
-"""Color on a light page -> on a dark one. Those of heatmaps are the same on both."""
-
-SIGNED, AMOUNT = "coolwarm", "Blues"
-"""The color maps of values of both signs, and of values from zero upwards."""
+"""Color on a light page -> on a dark one."""
 
 DARK_CELL, LIGHT_CELL = "#111111", "#fdfdfd"
-"""Words on the cells of a heatmap: no key of `ON_DARK`, because the cells stay as they are."""
+"""Words on pale and on strong cells of a heatmap. On a dark page, pale cells are dark ones."""
+
+ON_DARK |= {DARK_CELL: LIGHT_CELL, LIGHT_CELL: DARK_CELL}
+
+SCALES = {  # name: on a light page, on a dark one
+    "signed": (
+        ("#004b7d", "#0072b2", "#8cc0e2", "#f3f5f8", "#f2ac7f", "#c65300", "#973f00"),
+        ("#9dd6ff", "#4fabe6", "#1f5d88", "#262c34", "#8a4115", "#ff8a3d", "#ffbf91"),
+    ),
+    "amount": (
+        ("#f3f5f8", "#b9d8ee", "#6db0dd", "#0072b2", "#002a4c"),
+        ("#262c34", "#134767", "#1f76ab", "#4fabe6", "#d3edff"),
+    ),
+}
+"""The colors of heatmaps: from the largest negative value to the largest, and from zero upwards.
+
+Zero is as pale as the page, so that a dark page has no white blocks.
+"""
 
 SERIES = (BLUE, VERMILLION, GREEN, PURPLE, AMBER, RED, INK, QUIET)
 MARKERS = "osD^vPX*"

@@ -17,8 +17,20 @@ from course.figures.svg import svg_of
 WIDTH = 7.0
 """Inches that a figure is wide: the width of a notebook's cell at 100 pixels an inch."""
 
+MARGIN = 0.16
+"""Inches that words keep from the edges."""
+
 PIXELS_PER_INCH = 100
 SHARPNESS = 2  # pixels of the image for one of the page: screens of today have two
+
+_THEMES = "<style>{}{}</style>".format(
+    *(
+        f".vscode-{scheme} .course-figure,"
+        f'[data-jp-theme-light="{light}"] .course-figure{{color-scheme:{scheme}}}'
+        for scheme, light in (("light", "true"), ("dark", "false"))
+    )
+)
+"""JupyterLab and VS Code name their theme on the page; everywhere else it is the browser's."""
 
 
 class Picture(Figure):
@@ -28,9 +40,9 @@ class Picture(Figure):
         height: in inches; every picture is `WIDTH` wide.
         alt: what is to be seen, in a sentence or two.
 
-    A notebook shows it as HTML: an `<img>` with its alt text. JupyterLab drops the alt text of a
-    bare PNG, and so does MyST-NB; the HTML reaches the reader in both, and in nbconvert. Where
-    there is no HTML (a console, a PDF) the alt text stands for the picture.
+    A notebook shows it as HTML: an `<img>` with its alt text, which JupyterLab and MyST-NB would
+    drop from a bare image. It is an SVG in the colors of the notebook's theme, light or dark.
+    Without HTML (in a console, a PDF), readers get the alt text.
 
     >>> Picture(2.0, alt="An empty page.")
     <Picture: An empty page.>
@@ -43,7 +55,7 @@ class Picture(Figure):
             facecolor=CARD,
             layout="constrained",
         )
-        self.get_layout_engine().set(w_pad=0.07, h_pad=0.07)  # inches: a margin on dark pages
+        self.get_layout_engine().set(w_pad=MARGIN, h_pad=MARGIN)
         self.alt = alt
 
     def png(self) -> bytes:
@@ -63,8 +75,7 @@ class Picture(Figure):
 
     def svg(self) -> str:
         """Return the image for a text: one file for light and dark pages, with its record."""
-        width = round(self.get_figwidth() * PIXELS_PER_INCH)
-        return svg_of(self, self.alt, encoded(self.record), width)
+        return svg_of(self, self.alt, encoded(self.record), self._pixels)
 
     def is_shown_by(self, svg: str) -> bool:
         """Return whether an SVG was made from the same numbers, and says the same of them."""
@@ -74,11 +85,18 @@ class Picture(Figure):
     def __repr__(self) -> str:
         return f"<Picture: {self.alt}>"
 
+    @property
+    def _pixels(self) -> int:
+        """Of a page, that the picture is wide."""
+        return round(self.get_figwidth() * PIXELS_PER_INCH)
+
     def _repr_html_(self) -> str:
-        data = base64.b64encode(self.png()).decode("ascii")
-        width = round(self.get_figwidth() * PIXELS_PER_INCH)
-        alt = html.escape(self.alt)
-        return f'<img src="data:image/png;base64,{data}" width="{width}" alt="{alt}">'
+        svg = svg_of(self, self.alt, "", self._pixels)
+        data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
+        return (
+            f'{_THEMES}<img class="course-figure" src="data:image/svg+xml;base64,{data}" '
+            f'width="{self._pixels}" alt="{html.escape(self.alt)}">'
+        )
 
     def bundle(self) -> dict[str, str]:
         """Return what a notebook gets to show, by kind: the picture, and words in place of it."""

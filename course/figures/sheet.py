@@ -11,11 +11,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import to_hex, to_rgba
 from matplotlib.patches import Patch
 from PIL import Image
 
 from course import root
+from course.figures.colormaps import DARK
 from course.figures.palette import CARD, ON_DARK
 from course.figures.picture import SHARPNESS, Picture
 from course.system.files import write_bytes_atomically
@@ -68,6 +70,8 @@ def _both(picture: Picture) -> tuple[bytes, bytes]:
 
 def _darken(artist: object) -> None:
     """Put the colors of a dark page in place of those of a light one."""
+    if isinstance(artist, ScalarMappable) and artist.get_cmap().name in DARK:
+        artist.set_cmap(DARK[artist.get_cmap().name])
     fields = _COLORS[1:] if isinstance(artist, Patch) else _COLORS
     for field in fields:
         try:

@@ -6,6 +6,7 @@ found, selected and read aloud. It is set in DejaVu Sans, with which the figure 
 Verdana, which is as wide.
 """
 
+import base64
 import html
 import io
 import re
@@ -14,6 +15,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
+from course.figures.colormaps import for_both_pages
 from course.figures.palette import CARD, FAINT, INK, ON_DARK
 
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -33,7 +35,7 @@ def svg_of(figure: Figure, title: str, metadata: str, width: int) -> str:
         figure.savefig(file, format="svg", facecolor="none", metadata=_NO_METADATA)
     inside = file.getvalue().partition("<svg")[2].partition(">")[2]
     inside = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", inside, count=1, flags=re.DOTALL)
-    inside = _smaller(_in_one_font(inside))
+    inside = re.sub(r"<image[^>]*>", _for_both_pages, _smaller(_in_one_font(inside)))
     across, down = (72 * inches for inches in figure.get_size_inches())
     view = f"{across:.6g} {down:.6g}"
     return (
@@ -63,6 +65,7 @@ def _smaller(inside: str) -> str:
     """
     inside = re.sub(r"<!--.*?-->\n?", "", inside, flags=re.DOTALL)
     inside = inside.replace("xlink:href", "href")
+    inside = re.sub(r' fill="(#\w+)"/>', r' style="fill: \1"/>', inside)  # behind a hatch
     used = set(re.findall(r'"#([^"]+)"|url\(#([^)]+)\)', inside))
     names = {name for both in used for name in both}
     inside = re.sub(r' id="([^"]+)"', lambda it: it[0] if it[1] in names else "", inside)
@@ -74,6 +77,17 @@ def _smaller(inside: str) -> str:
 def _to_hundredths(places: re.Match[str]) -> str:
     return re.sub(
         r"-?\d+\.\d{3,}", lambda it: f"{float(it[0]):.2f}".rstrip("0").rstrip("."), places[0]
+    )
+
+
+def _for_both_pages(image: re.Match[str]) -> str:
+    """Return the tag of a heatmap twice: for light pages, and for dark ones."""
+    head, png, tail = re.split(r"(?<=;base64,)\s*([^\"]*)", image[0])
+    return "".join(
+        f"{head}{base64.b64encode(one).decode('ascii')}{tail}".replace(
+            "<image", f'<image class="{page}"'
+        )
+        for page, one in zip(("light", "dark"), for_both_pages(base64.b64decode(png)), strict=True)
     )
 
 
@@ -89,5 +103,7 @@ def _style(inside: str) -> str:
     return (
         "*{stroke-linejoin:round;stroke-linecap:butt}\n"
         'text{font-family:"DejaVu Sans",Verdana,sans-serif;white-space:pre}\n'
-        f"@media screen and (prefers-color-scheme:dark){{\nsvg{{fill:{ON_DARK[INK]}}}\n{rules}}}\n"
+        ".dark{display:none}\n"
+        f"@media screen and (prefers-color-scheme:dark){{\nsvg{{fill:{ON_DARK[INK]}}}\n"
+        f".light{{display:none}}\n.dark{{display:inline}}\n{rules}}}\n"
     )

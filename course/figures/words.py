@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import TextPath
 
 from course.figures.palette import INK, QUIET
 from course.figures.picture import WIDTH
@@ -113,19 +111,6 @@ def _covered(box: tuple[float, ...], taken: Array, page: Array) -> float:
     inside = (min(box[2], page[0]) - max(box[0], 0)) * (min(box[3], page[1]) - max(box[1], 0))
     area = (box[2] - box[0]) * (box[3] - box[1])
     return float((across.clip(0) * along.clip(0)).sum() + area - inside)
-
-
-def title_lines(finding: str) -> list[str]:
-    """Break a title into lines that are as wide as the figure allows."""
-    bold = FontProperties(family="DejaVu Sans", weight="bold", size=TEXT)
-    lines: list[str] = []
-    for word in finding.split():
-        longer = f"{lines[-1]} {word}" if lines else word
-        if lines and TextPath((0, 0), longer, prop=bold).get_extents().width <= 72 * (WIDTH - 0.34):
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return lines
 
 
 # --- in a sentence --------------------------------------------------------------------------

@@ -198,7 +198,7 @@ guess.compare(
 # look at the verb. In another head "loyal" and "dog" look back at "the", and many words only look
 # at themselves. Heads don't divide the work cleanly; they do whatever lowers the loss.
 #
-# The upper right is blank in every head: the mask.
+# The upper right is hatched in every head: the mask.
 #
 # </details>
 

@@ -27,7 +27,7 @@ def one_hot_times_table(weight: Any, ids: Any, words: Sequence[str] | None = Non
         ids: row numbers, (T,).
         words: the V words of the vocabulary; without them rows are numbered.
 
-    Look for: a yellow cell in column k keeps row k of the table and nothing else. How much of
+    Look for: a dark cell in column k keeps row k of the table and nothing else. How much of
     the first matrix is zero? The rows with a mark are all that had to be read.
     """
     sizes = Sizes()
@@ -88,7 +88,7 @@ def row_gradients(grad_weight: Any, words: Sequence[str] | None = None) -> Pictu
         f"row as a bar; {resting} of the {n_words} rows are exactly zero.",
     )
     bars, cells = picture.subplots(1, 2, sharey=True, width_ratios=(1, 2.4))
-    title = f"gradient of the table ({n_words}, {width})" + (", blank: zero" if resting else "")
+    title = f"gradient of the table ({n_words}, {width})" + (", hatched: zero" if resting else "")
     image = heatmap(cells, gradient, title, "feature", bar="gradient")
     image.set_data(np.ma.masked_equal(gradient, 0.0))
     write_values(image, ".2g", cell=3.6 / width)

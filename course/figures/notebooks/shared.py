@@ -92,9 +92,9 @@ def attention_weights(weights: Any, words: Sequence[str]) -> Picture:
         weights: (T, T), queries in rows, keys in columns, from 0 to 1.
         words: the T words.
 
-    Look for: the brightest cell of a row is the token that it takes most from. Equal words have
+    Look for: the strongest cell of a row is the token that it takes most from. Equal words have
     equal rows and columns until something tells their places apart. Cells that are exactly zero,
-    as a mask makes them, are blank.
+    as a mask makes them, are hatched.
     """
     sizes = Sizes()
     weights = sizes.numbers("weights", weights, "T T")
@@ -108,7 +108,7 @@ def attention_weights(weights: Any, words: Sequence[str]) -> Picture:
         f"largest {weights.max():.2f}; {n_zero} of {weights.size} are exactly zero.",
     )
     axes = picture.subplots()
-    title = "attention weights" + (" (blank: zero)" if n_zero else "")
+    title = "attention weights" + (" (hatched: zero)" if n_zero else "")
     how = {"bar": "weight (each row sums to 1)", "signed": False, "aspect": "equal"}
     image = heatmap(axes, weights, title, "key", "query", **how)
     image.set_data(np.ma.masked_equal(weights, 0.0))

@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from course.figures.charts import chart, curve
+from course.figures.colormaps import SIGNED
 from course.figures.diagrams import arrow, box, cells, diagram, name_row
-from course.figures.palette import ACCENT, QUIET, SECOND, SIGNED, THIRD, TINTS, WHAT, WHERE
+from course.figures.palette import ACCENT, QUIET, SECOND, THIRD, TINTS, WHAT, WHERE
 from course.figures.picture import Picture
 from course.figures.texts import measured, reference
 from course.figures.words import TEXT, listed, note, percent, write
@@ -61,7 +62,7 @@ def positions_after_training() -> Picture:
         4.9,
         f"Training brought rows 0 to {trained - 1} into an order; the rest is noise",
         alt=f"The cosine of each of {n_rows} position rows with each other, as colors. In the "
-        f"corner of rows 0 to {trained - 1} a broad warm diagonal fades smoothly to cold: near "
+        f"corner of rows 0 to {trained - 1} a broad orange diagonal fades smoothly to blue: near "
         "positions have similar rows. Outside of it, where no text of the training reached, there "
         "are only pale stripes and a thin line of ones on the diagonal.",
         x="position",

@@ -30,7 +30,7 @@ def turns_in_training() -> Picture:
     between = len(turns) - fast - slow
     picture, axes = chart(
         3.7,
-        f"In training pair 0 made {turns[0]:.0f} turns, pair 63 less than a tenth of a turn",
+        f"In training, pair 0 made {turns[0]:.0f} turns, pair 63 less than 0.1",
         alt="The turns that each of 64 pairs makes in 4,096 positions, on a logarithmic axis: a "
         f"straight line from {turns[0]:.0f} for pair 0 to {turns[-1]:.3f} for pair 63. {fast} "
         f"pairs make 32 turns or more, {slow} at most one, and {between} are in between.",
@@ -295,7 +295,7 @@ def far() -> Picture:
     listing = ", ".join(f"{way} {loss:.2f}" for way, loss in last.items())
     picture, axes = chart(
         3.8,
-        "SmolLM2 copes with 2,000 extra tokens, but then it needs a remedy",
+        "SmolLM2 copes with 2,000 extra tokens, then needs a remedy",
         alt=f"The loss of SmolLM2 in {ends[-1]:,} tokens of Shakespeare, a mean for each {piece}, "
         f"as trained, with ntk_base and with YaRN. Up to {trained:,}, the length of its training, "
         "and on to 10,000 the three lines coincide. Then the first one rises. At the "

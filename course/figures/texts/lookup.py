@@ -141,8 +141,7 @@ def bytes_of_a_batch() -> Picture:
     ids, rows = 8 * n_tokens, 4 * n_embd * n_tokens
     picture, axes = diagram(
         3.1,
-        f"One-hot takes {round(one_hot / ids, -3):,.0f} times the memory of the ids, "
-        "and says the same",
+        f"One-hot takes {round(one_hot / ids, -3):,.0f} times the memory of the ids",
         alt="Three squares with areas to scale, for one batch of GPT-2, 32 texts of 1,024 tokens: "
         f"a large one for the one-hot tensor in float32, {_size(one_hot)}; a small one for the "
         f"rows that the lookup returns, {_size(rows)}; and hardly a dot for the ids in int64, "
@@ -180,8 +179,8 @@ def tables_of_models() -> Picture:
     )
     picture, axes = diagram(
         3.85,
-        f"The tables are {percent(first)} of GPT-2 small, and {percent(min(later))} to "
-        f"{percent(max(later))} of these later models",
+        f"Tables: {percent(first)} of GPT-2 small, {percent(min(later))} to "
+        f"{percent(max(later))} of later models",
         alt=f"Five bars of equal length, each 100 % of one model's numbers, and how much of it are "
         f"tables of tokens. {seen}.",
     )

@@ -235,7 +235,7 @@ def projection_brings_back_the_place() -> Picture:
     said = f"{low} to {high}".replace("-", "−")
     picture, axes = chart(
         3.7,
-        f"After a random projection, two rows {k} apart give another product at each position",
+        f"Projected, rows {k} apart give another product at each position",
         alt=f"Dot products of rows p and p + {k}, for p from 0 to {length - k - 1}. For the bare "
         f"rows a level line at {raw[0]:.1f}. After the same random projection for queries and keys "
         f"a jagged line around it, between {least} and {most}. After two unrelated projections a "

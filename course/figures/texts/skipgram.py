@@ -11,7 +11,7 @@ from course.figures.diagrams import arrow, cells, diagram, name_column, name_row
 from course.figures.palette import ACCENT, CARD, INK, PURPLE, QUIET, SECOND, THIRD, WRONG
 from course.figures.picture import Picture
 from course.figures.texts import measured, reference
-from course.figures.words import TEXT, name_points, note, write
+from course.figures.words import TEXT, name_points, note, signed, write
 
 WORDS = ["the", "king", "rules", "the", "queen", "rules"]
 VOCABULARY = ["the", "king", "rules", "queen"]
@@ -64,7 +64,7 @@ def terms_of_the_loss() -> Picture:
     start = loss(zero, torch.zeros(1, N_NEGATIVES)).item()
     picture, axes = chart(
         3.6,
-        f"One true pair and five drawn ones: at score 0 they cost 6 ln 2 = {start:.4f}",
+        f"All scores 0: one true pair and five drawn cost 6 ln 2 = {start:.4f}",
         alt="Two curves of what a pair adds to the loss, against its score from -4 to 4. That of a "
         "true pair falls to zero as its score rises; that of a drawn pair rises from zero. They "
         f"cross at score 0, where each costs ln 2 = {math.log(2):.4f} nats. Training moves a "
@@ -91,7 +91,7 @@ def counts_to_the_power() -> Picture:
     gain = chosen[2] / plain[2]
     picture, axes = chart(
         3.7,
-        f"The power 0.75 draws the rare word {gain:.1f} times as often as its share",
+        f"With power 0.75, the rare word is drawn {gain:.1f} times as often",
         alt="The probabilities of three words that occur 90, 9 and 1 times, on a log scale, "
         "against the power. At power 0 all are a third; at power 1 they are 0.9, 0.09 and 0.01. A "
         f"line at 0.75 marks {chosen[0]:.4f}, {chosen[1]:.4f} and {chosen[2]:.4f}.",
@@ -119,7 +119,7 @@ def where_a_score_rests() -> Picture:
     lowest = (-n_true * logs(torch.tensor(rest)) - n_drawn * logs(torch.tensor(-rest))).item()
     picture, axes = chart(
         3.4,
-        f"Pulled up 12 times and down 15 times, the score rests at {rest:.4f}".replace("-0", "−0"),
+        f"Pulled up 12 times and down 15, a score rests at {signed(rest, '.4f')}",
         alt="The part of the loss that holds the score of one pair, which is true 12 times and "
         f"drawn 15 times. It is a valley with its lowest point at {rest:.4f}.",
         x="score of word and context",
@@ -238,7 +238,7 @@ def _bars(axes: Axes, nearest: dict[str, float]) -> None:
 def glove_map() -> Picture:
     return _map(
         "glove_map",
-        "Nobody told GloVe what a day is, or a country: company alone sorts the words",
+        "Nobody told GloVe what a day is: company alone sorts words",
         {"days": SECOND, "countries": THIRD, "royals": ACCENT, "animals": QUIET},
     )
 
@@ -247,7 +247,7 @@ def shakespeare_map() -> Picture:
     colors = {"Romeo and Juliet": ACCENT, "kings and queens": SECOND}
     return _map(
         "shakespeare_map",
-        "A million letters of Shakespeare tell who belongs with whom; kin and body overlap",
+        "Company sorts Shakespeare's words, but kin and body overlap",
         colors | {"kin": QUIET, "thou": THIRD, "body": PURPLE},
     )
 
