@@ -4,6 +4,7 @@ So nobody pays in lesson 8 for a mistake in lesson 1.
 """
 
 import contextlib
+import functools
 import sys
 import types
 from collections.abc import Iterator, Mapping
@@ -46,11 +47,17 @@ def importable(earlier: Earlier) -> Iterator[None]:
         sys.modules.update(before)
 
 
+@functools.lru_cache(maxsize=64)
+def compiled(source: str) -> types.CodeType:
+    """Return what a source compiles to, if it is run more than once."""
+    return compile(source, "lent", "exec")
+
+
 def _is_exercises(name: str) -> bool:
     return name.partition(".")[0] == "exercises"
 
 
 def _module(name: str, source: str) -> types.ModuleType:
     module = types.ModuleType(name)
-    exec(compile(source, "lent", "exec"), module.__dict__)
+    exec(compiled(source), module.__dict__)
     return module

@@ -6,7 +6,6 @@ So an executor can run in this process or in another one; the tests cannot tell 
 """
 
 import contextlib
-import functools
 import inspect
 import types
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import torch
 from torch import nn
 
 from course.testing.clock import TimeIsUp, time_limit
+from course.testing.earlier import compiled
 from course.testing.errors import location, message_of, short_path
 from course.testing.integrity import guarded, settings_unchanged
 from course.testing.outcomes import StudentError, ToDo, Wrong
@@ -259,12 +259,6 @@ _PARTS = {
     "training": lambda module: module.training,
 }
 """What a test may look at in a student's module, by the name that it has at the door."""
-
-
-@functools.lru_cache(maxsize=64)
-def compiled(source: str) -> types.CodeType:
-    """Return what a source compiles to, if it is run more than once."""
-    return compile(source, "lent", "exec")
 
 
 def _leaves(called: Any, given: list) -> dict[Any, torch.Tensor]:

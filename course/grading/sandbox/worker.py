@@ -15,8 +15,8 @@ from torch import nn
 from course.grading.sandbox.attempts import note_attempts
 from course.grading.sandbox.wire import ConnectionClosed, WireError, receive, send
 from course.system.memory import ran_out_of_memory
-from course.testing.earlier import modules, names_defined_by
-from course.testing.executor import Executor, compiled
+from course.testing.earlier import compiled, modules, names_defined_by
+from course.testing.executor import Executor
 from course.testing.loading import run_module
 from course.testing.outcomes import StudentError, ToDo, Wrong
 

@@ -58,7 +58,7 @@ class Saves:
         is_complete = not any(_differ(now, self._before, path) for path in changed)
         self._before = now
         if not is_complete:
-            self.pause /= 4
+            self.pause /= 8
             return set()
         self._seen = now
         return changed
