@@ -75,7 +75,6 @@ class Judge:
         torch.set_num_threads(1)
         self.seed = seed
         self.fork_server = ForkServer(limits, confined, fork_server)
-        self._lessons = {lesson.stem: lesson for lesson in lessons()}
         self.cases = cases()
         self._known_mistakes: dict[tuple[str, str], KnownMistakes] = {}
         self._graded: dict[tuple[str, str], GradedResult] = {}
@@ -118,7 +117,7 @@ class Judge:
         return replace(result, student=unit.student, key=key_of(unit, self.seed), seconds=seconds)
 
     def _result(self, unit: Unit) -> GradedResult:
-        """Return the result of what was handed in, without the student.
+        """Return the result of a text, which may have been another student's.
 
         Many students submit the module as it was given out: the same text is graded once.
         """
@@ -128,7 +127,7 @@ class Judge:
         name, cases = f"exercises/{unit.lesson}.py", self.cases[unit.lesson]
         if unit.source is None:
             why = f"{unit.refused}." if unit.refused else NOT_HANDED_IN
-            return self._not_run(unit, f"{unit.lesson}.py {why}")
+            return replace(not_graded(unit, f"{unit.lesson}.py {why}"), module=module_key(unit))
         remote = RemoteModule(self.fork_server, unit.source, name)
         examination = RemoteExamination(remote, unit.source, self.seed)
 
@@ -136,32 +135,26 @@ class Judge:
             if case is cases[case.exercise][0]:
                 remote.allow(SECONDS_PER_EXERCISE)
 
+        trouble = ""
         try:
             remote.load()
             every = [case for own in cases.values() for case in own]
             module = Module(Path(name), examination)
             found = run(module, every, self._diagnose, about_to_run=allow_time)
         except Wrong as wrong:
-            return replace(self._not_run(unit, printable(str(wrong))), attempts=remote.attempts())
+            trouble = printable(str(wrong))
         finally:
             attempts = remote.attempts()
             remote.end()
-        result = GradedResult(
-            lesson=unit.lesson,
-            exercises=tuple(map(_shortened, found.exercises)),
-            module=module_key(unit),
-            attempts=attempts,
-        )
+        result = replace(not_graded(unit, trouble), module=module_key(unit), attempts=attempts)
+        if trouble:
+            return result
+        result = replace(result, exercises=tuple(map(_shortened, found.exercises)))
         if examination.is_final:
             if len(self._graded) >= MAX_RESULTS:
                 self._graded.clear()
             self._graded[text] = result
         return result
-
-    def _not_run(self, unit: Unit, trouble: str) -> GradedResult:
-        exercises = self._lessons[unit.lesson].exercises
-        results = tuple(ExerciseResult(one.name, one.points) for one in exercises)
-        return GradedResult(unit.lesson, results, trouble, module=module_key(unit))
 
     def _diagnose(self, findings: Sequence[Finding]) -> Diagnosis | None:
         case = findings[0].case
