@@ -52,7 +52,7 @@ def test_writing_into_the_inputs_changes_nothing_else():
 
 def test_what_is_too_short_or_empty_is_refused():
     get_batch(torch.arange(257))
-    with pytest.raises(ValueError, match=r"at least block_size \+ 1 = 257.*got 256"):
+    with pytest.raises(ValueError, match=r"257.*256"):
         get_batch(torch.arange(256))
     with pytest.raises(ValueError, match="1 or more; got 0 and 64"):
         get_batch(torch.arange(10), block_size=0)

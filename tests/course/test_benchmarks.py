@@ -83,7 +83,7 @@ def test_a_wrong_formulation_is_refused(problem, monkeypatch):
     ours = problem.ways[0]
     wrong = formulations.Formulation("the wrong one", lambda: ours.run() * 1.01)
     monkeypatch.setattr(formulations, "in_turns", lambda *_, **__: pytest.fail("it was timed"))
-    with pytest.raises(SystemExit, match="the wrong one differs from ours by"):
+    with pytest.raises(SystemExit, match="the wrong one"):
         formulations.report(dataclasses.replace(problem, ways=[ours, wrong]), rounds=1)
 
 

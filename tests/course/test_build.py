@@ -188,11 +188,8 @@ def test_wrong_markers_are_one_sentence_and_nothing_is_written(repository, marke
     written = f"{HEAD}\n## RoPE?\n\n{markers}\nThe end.\n"
     text.write_text(written, encoding="utf-8")
     result = CliRunner().invoke(main, ["build"])
-    assert (result.exit_code, result.output) == (
-        1,
-        f"Error: {TEXT} needs the line {BEGIN.strip()} once and, after it, the line {END.strip()} "
-        "once\n",
-    )
+    assert (result.exit_code, result.output.count("\n")) == (1, 1)
+    assert all(part in result.output for part in (TEXT, BEGIN.strip(), END.strip()))
     assert text.read_text(encoding="utf-8") == written
     assert not (repository / "exercises").exists()
 
@@ -224,7 +221,7 @@ def test_the_question_of_a_lesson_is_its_first_heading(repository):
     row = "| [Rotate queries and keys](5_rope.md) | `rope` | Could a token "
     assert row in build.with_contents(contents)
     replace(repository / TEXT, "\n## Could", "\n### Could")
-    with pytest.raises(ValueError, match=r"needs the question of 5_rope.md, a heading"):
+    with pytest.raises(ValueError, match=r"5_rope\.md"):
         build.with_contents(contents)
 
 

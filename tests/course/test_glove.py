@@ -244,7 +244,7 @@ def test_of_a_word_that_is_there_twice_the_first_counts(write, tmp_path):
 
 def test_vectors_of_another_width_are_refused_by_their_first_line(write, tmp_path):
     write("2 3\nthe 0.5 1.5 1.0\nking 0.25 2.5 1.0\n")
-    with pytest.raises(DataError, match="line 1: its vectors have 3 numbers, not 2"):
+    with pytest.raises(DataError, match=r"line 1: .* 3 .* 2"):
         open_glove(2, tmp_path)
 
 

@@ -340,7 +340,7 @@ def test_what_canvas_says_is_told_though_the_module_was_graded_before(out, tmp_p
 def test_modules_beside_the_students_folders_are_named(submissions, tmp_path, monkeypatch):
     monkeypatch.setattr("course.grading.run.grade_all", lambda *_: iter(()))
     shutil.copytree(submissions, tmp_path / "class")
-    assert "Beside" not in run(tmp_path / "class", out=tmp_path / "out").output
+    assert "lookup.py" not in run(tmp_path / "class", out=tmp_path / "out").output
     for name in ("lookup.py", "rope (1).py"):
         (tmp_path / "class" / name).write_text(STUB, encoding="utf-8")
     result = run(tmp_path / "class", out=tmp_path / "out")
@@ -396,7 +396,7 @@ def test_a_lesson_that_nobody_handed_in_readably_is_not_passed_over(out, tmp_pat
     os.link(tmp_path / "class" / "ann" / "rope.py", tmp_path / "backup")
     result = run(tmp_path / "class", out=out)
     assert result.exit_code == 0, result.output
-    assert "results: 2; modules not handed in: 0" in result.output
+    assert "results: 2;" in result.output
     earned, other = find_lesson("learned").points, find_lesson("rope").points
     assert f"\nann,{earned},{earned + other}," in (out / "grades.csv").read_text("utf-8-sig")
 

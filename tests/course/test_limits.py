@@ -132,7 +132,7 @@ def test_a_reader_that_is_killed_once_is_replaced(tmp_path, monkeypatch):
     assert read_class(class_)[0] == read_submissions(class_)
     (tmp_path / "times").unlink()
     monkeypatch.setattr(process, "PROGRAM", program.replace("send_class(", KILLED.format(2), 1))
-    with pytest.raises(SubmissionsError, match="the process that reads it was killed twice"):
+    with pytest.raises(SubmissionsError, match="killed twice"):
         read_class(class_)
 
 

