@@ -133,6 +133,12 @@ function nearest(phrase) {
   return [...document.querySelectorAll("course-lab")].filter(isBefore).at(-1);
 }
 
+/** Call something when the whole page is there; this script may be faster. */
+function onceRead(call) {
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", call);
+  else call();
+}
+
 /** Phrases of the text that set a figure. */
 function addPhrases() {
   for (const phrase of document.querySelectorAll("a.set")) {

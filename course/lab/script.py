@@ -28,6 +28,21 @@ _FOR_AUTHORS = re.compile(r"^\s*/\*([^*]|\*(?!/))*\*/\n|^\s*//.*\n|^\s+", re.MUL
 LOOKS = ("what", "where", "query", "key", "value", "wrong", "third", "ink", "quiet")
 """Classes of shapes: each has the color of that name in the palette, and its tint."""
 
+ROOM = {
+    "order": (418, 319),
+    "lookup": (591, 519),
+    "permutation": (586, 559),
+    "learned": (690, 663),
+    "clock": (568, 581),
+    "rope": (669, 655),
+    "skipgram": (571, 564),
+    "longer": (601, 369),
+    "heads": (530, 375),
+    "llama": (620, 403),
+}
+"""How high a scene is on a phone and on a desktop, in pixels: what follows doesn't move when it
+takes its still picture's place."""
+
 
 def write_lab(folder: Path) -> None:
     """Write `lab.js`, `lab.css` and `lab-numbers.js` into a folder."""
@@ -45,7 +60,7 @@ def script() -> str:
     """Return the script. Nothing in it has a name that another script of a page could meet."""
     parts = [_FOR_AUTHORS.sub("", _text(f"{name}.js")) for name in _SCRIPTS]
     example = f"const EXAMPLE = {json.dumps(examples())};"
-    begin = 'customElements.define("course-lab", CourseLab);\naddPhrases();'
+    begin = 'customElements.define("course-lab", CourseLab);\nonceRead(addPhrases);'
     return "\n".join(["(() => {", '"use strict";', example, *parts, begin, "})();", ""])
 
 
@@ -79,7 +94,11 @@ def styles() -> str:
         f".lab .of-{name} {{ --tint: {_both(TINTS[_color(name)])}; }}"
         for name in LOOKS
     ]
-    return "\n".join([f"course-lab {{ {' '.join(colors)} }}", *looks, _text("lab.css")])
+    room = [
+        f'course-lab[scene="{scene}"] {{ --room: {desktop}px; --room-on-a-phone: {phone}px; }}'
+        for scene, (phone, desktop) in ROOM.items()
+    ]
+    return "\n".join([f"course-lab {{ {' '.join(colors)} }}", *looks, *room, _text("lab.css")])
 
 
 def _color(name: str) -> str:

@@ -16,6 +16,7 @@ from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
 from course.site.formulas import mathml
+from course.site.styles import with_styles
 
 _MENDS = {
     r'<header class="mobile-header"': r'\g<0> aria-label="Top of the page"',
@@ -29,9 +30,9 @@ _MENDS = {
 }
 """What the theme writes, and what screen readers should get instead."""
 
-_STYLES_OF_CELLS = re.compile(r"<link [^>]*/mystnb\.[^>]*>\s*")
-
 _FIGURE = re.compile(r'(<course-lab[^>]*>\s*<p>)?<img ([^>]*src="([^":]+\.svg)")')
+
+_FIRST_FIGURE = re.compile(r'<course-lab[^>]*>\s*<p><img [^>]*src="([^"]+)"')
 
 _NOT_SEARCHED = re.compile(r'<a class="headerlink".*?</a>|<(?!/?(?:article|section)\b)[^>]*>')
 
@@ -41,7 +42,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (_formula, None), (_display, None))
     app.connect("doctree-read", _end_code_with_its_last_line)
     app.connect("autodoc-process-docstring", _no_lists_of_letters, priority=400)  # napoleon: 500
-    app.connect("build-finished", _finish_pages)
+    app.connect("build-finished", _finish_pages, priority=900)  # after the theme's last style sheet
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -81,6 +82,8 @@ def _finish_pages(app: Sphinx, error: Exception | None) -> None:
     """Mend every page that was written, and collect their texts, for the search to quote."""
     if error:
         return
+    scripts = Path(app.outdir, "_static").rglob("*.js")
+    in_scripts = set(re.findall(r"[\w-]+", "".join(one.read_text("utf-8") for one in scripts)))
     texts = {}
     for name in [*sorted(app.env.found_docs), "search"]:
         path = Path(app.outdir, f"{name}.html")
@@ -88,13 +91,20 @@ def _finish_pages(app: Sphinx, error: Exception | None) -> None:
         for pattern, instead in _MENDS.items():
             page = re.sub(pattern, instead, page)
         article = page[page.index("<article") : page.index("</article>")]
-        if '<div class="cell' not in article:
-            page = _STYLES_OF_CELLS.sub("", page)
+        page = _with_first_figure_early(page)
         page = _FIGURE.sub(partial(_with_size, path.parent), page)
+        page = with_styles(page, path.parent, in_scripts)
         path.write_text(page, encoding="utf-8", newline="\n")
         texts[f"./{name}.html"] = _NOT_SEARCHED.sub("", article)
     script = f"const PAGES = {json.dumps(texts, ensure_ascii=False)};\n"
     Path(app.outdir, "_static", "pages.js").write_text(script, encoding="utf-8", newline="\n")
+
+
+def _with_first_figure_early(page: str) -> str:
+    """Return a page that asks for the figure at its top before its styles are read."""
+    first = _FIRST_FIGURE.search(page)
+    link = f'<head>\n<link rel="preload" as="image" href="{first[1]}">' if first else "<head>"
+    return page.replace("<head>", link, 1)
 
 
 def _with_size(folder: Path, figure: re.Match[str]) -> str:

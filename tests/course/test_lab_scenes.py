@@ -36,6 +36,7 @@ PATIENCE = 180
 """Seconds for whatever should happen at all; to wait so long is to fail."""
 
 PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1280, "height": 900}
 
 
 @cache
@@ -140,6 +141,15 @@ class TestEveryScene:
         assert page.locator("course-lab img").bounding_box()["width"] > 500
         assert page.locator(".lab").count() == 0
 
+    @pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+    def test_its_room_is_kept_until_it_is_there(self, opened, stem, size):
+        page = opened(stem, viewport=size)
+        figure = page.locator(".lab").first
+        figure.locator("svg").wait_for()
+        room = "one => parseFloat(getComputedStyle(one.parentElement).minHeight)"
+        needed = "one => one.offsetHeight"
+        assert figure.evaluate(needed) == pytest.approx(figure.evaluate(room), abs=45)
+
     @pytest.mark.parametrize("theme", ["light", "dark"])
     def test_it_fits_a_phone_in_words_that_can_be_read(self, opened, stem, theme):
         page = opened(stem, viewport=PHONE, color_scheme=theme)
@@ -219,7 +229,8 @@ def test_query_and_key_move_together_and_the_score_stays(opened):
 def test_where_positions_are_added_the_score_depends_on_more_than_the_distance(opened):
     page = opened("5_rope")
     page.get_by_role("button", name="added").click()
-    m, n, score, low, high = numbers_in(seen(page))
+    m, n, apart, score, low, high = numbers_in(seen(page))
+    assert apart == m - n
     all_scores = [
         added_score(int(n) + i + int(m - n), int(n) + i) for i in range(-int(n), 64 - int(m))
     ]

@@ -55,6 +55,8 @@ FACTS = """async () => {
             .filter(one => !one.closest("article") && !one.ariaLabel && !one.role)
             .map(one => one.outerHTML.slice(0, 80)),
         width: document.documentElement.scrollWidth,
+        awaited: [...document.head.querySelectorAll("[rel=stylesheet], script[src]")]
+            .filter(one => !one.async).map(one => one.outerHTML),
         cut: [...document.querySelectorAll("article pre")]
             .filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent),
         formulas: document.querySelectorAll("math").length,
@@ -233,6 +235,10 @@ def test_no_page_asks_another_machine_for_anything(visits):
 
 def test_no_page_complains(visits):
     assert [(visit.page, visit.complaints) for visit in visits if visit.complaints] == []
+
+
+def test_nothing_is_awaited_before_a_page_is_drawn(visits):
+    assert [(v.page, v.facts["awaited"]) for v in visits if v.facts["awaited"]] == []
 
 
 def test_no_page_is_wider_than_its_window(visits):

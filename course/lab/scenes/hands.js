@@ -119,14 +119,15 @@ function dials(at, words, state, set, width) {
     return [
       text([center[0], 14], `pair ${pair}`, "quiet small"),
       circle(center, radius, "dial"),
-      state.scheme === "added" ? null : sector(center, radius * 0.55, from, wrapped(to - from), "between"),
+      sector(center, radius * 0.55, from, wrapped(to - from), "between"),
       ...[second, first].flatMap((key) => {
         const { at: of, ghost: behind } = at[key];
         const place = tip(of, state[key]);
         const pale = behind ? ghost(hand(center, tip(behind, state[key]), words[key].look)) : null;
         const shapes = hand(center, place, words[key].look);
         const rate = behind ? wrapped(angle(key, 1) - angle(key, 0)) : RATES[pair];
-        if (Math.abs(rate) < 0.05) return [pale, h("g", {}, shapes[0])]; // no tip: too slow to be turned
+        const isTurned = state.scheme !== "added" && Math.abs(rate) > 0.05; // some are too slow
+        if (!isTurned) return [pale, h("g", {}, shapes[0])];
         const turn = grip({
           name: `Hand of ${words[key].name}, pair ${pair}`,
           value: state[key],
@@ -223,8 +224,14 @@ SCENES.rope = handsOf({
         `${where}${later}. When both move, both hands of a pair turn by the same angle, so the angle ` +
         `between them stays the same, and so does the score: ${now}.`
       );
-    const others = `between ${fixed(low, 2)} and ${fixed(high, 2)}`;
-    return `${where}the score is ${now}; with the same distance elsewhere, it is ${others}.`;
+    const changes =
+      state.scheme === "added"
+        ? "the hands’ lengths change, and the angle between them, too"
+        : "the angle between the hands changes";
+    return (
+      `${where}${later}. When both move, ${changes}. So does the score: ${now} here, ` +
+      `${fixed(low, 2)} to ${fixed(high, 2)} elsewhere.`
+    );
   },
   switches: (state, set) => [
     choice("Positions are", { rotated: "rotated (RoPE)", added: "added, then projected" }, state.scheme, (scheme) =>

@@ -69,7 +69,7 @@ SCENES.llama = {
             motion: along(pixels),
             move: (value) => set({ shift: value }),
           }),
-          pill([75 + pixels * state.shift, below], `${from} … ${from + last}`, "where"),
+          pill([75 + pixels * state.shift, below], `↔ ${from} … ${from + last}`, "where"),
         ),
       ],
     };

@@ -12,18 +12,19 @@ SCENES.lookup = {
   draw(state, set, width) {
     const ids = idsOf(state);
     const isNarrow = width < 560;
-    const [wide, high, left, top] = isNarrow ? [30, 32, 60, 40] : [52, 34, 70, 40];
+    const [wide, high, left, top, gap] = isNarrow ? [30, 32, 56, 40, 4] : [52, 34, 70, 40, 24];
     const right = left + 4 * wide;
-    const apart = (width - right - 24) / IDS.length;
-    const x = (place) => right + 24 + (place + 0.5) * apart;
-    const cell = Math.min(52, apart - 3);
+    const apart = (width - right - gap) / IDS.length;
+    const x = (place) => right + gap + (place + 0.5) * apart;
+    const xBelow = (place) => (isNarrow ? ((place + 0.5) * width) / IDS.length : x(place));
+    const cell = 52;
     const y = (row) => top + (row + 0.5) * high;
     const below = top + NAMES.length * high + 26;
     const row = (id) => TABLE[id].map((value) => value - 0.1 * state.steps[id]);
     const look = (id) => (ids.includes(id) ? "what" : "quiet");
     const number = (value) => fixed(value, 1);
     const table = NAMES.flatMap((name, id) => [
-      text([left - 10, y(id)], `${name} ${id}`, `right ${look(id)} ${isNarrow ? "small" : ""}`),
+      text([left - (isNarrow ? 6 : 10), y(id)], `${name} ${id}`, `right ${look(id)} ${isNarrow ? "small" : ""}`),
       ...row(id).flatMap((value, feature) => [
         rect([left + feature * wide, y(id) - high / 2 + 1], [wide - 2, high - 2], `cell of-${look(id)}`),
         text(
@@ -35,10 +36,10 @@ SCENES.lookup = {
     ]);
     const columns = ids.flatMap((id, place) => [
       text([x(place), 16], NAMES[id], isNarrow ? "small bold" : "bold"),
-      line([x(place), top], [x(place), below - 4], "axis"),
+      through([[x(place), top], [x(place), below - 22], [xBelow(place), below - 4]], "axis"),
       ...row(id).flatMap((value, feature) => [
-        rect([x(place) - cell / 2, below + 27 * feature], [cell, 25], "cell of-what"),
-        text([x(place), below + 27 * feature + 13], number(value), isNarrow ? "small" : ""),
+        rect([xBelow(place) - cell / 2, below + 27 * feature], [cell, 25], "cell of-what"),
+        text([xBelow(place), below + 27 * feature + 13], number(value)),
       ]),
     ]);
     const grips = ids.map((id, place) => {
